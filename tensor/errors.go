@@ -1,0 +1,67 @@
+package tensor
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The sentinels every error of this module wraps, for errors.Is. Package
+// format exports them again under the same names, beside those only it needs.
+var (
+	// ErrClosed is returned by every accessor once the model was closed.
+	ErrClosed = errors.New("closed")
+	// ErrTruncated means that bytes the file promised are not there, be it
+	// that the file ends too early or that it was cut while it was mapped.
+	ErrTruncated = errors.New("truncated")
+	// ErrCorrupt means that fields contradict each other or the format.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrLimit means that a limit of the caller, or of this platform, is exceeded.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrDType is returned when the element type asked for is not the tensor's.
+	ErrDType = errors.New("wrong dtype")
+	// ErrMisaligned is returned when memory is not aligned for the element type.
+	ErrMisaligned = errors.New("misaligned")
+	// ErrByteOrder is returned where a view of little-endian bytes cannot be
+	// typed without a copy: multi-byte elements on a big-endian host.
+	ErrByteOrder = errors.New("byte order of the host differs")
+	// ErrShape is returned for shapes with negative dims or an overflowing size,
+	// and for ranges and buffers that do not fit a shape.
+	ErrShape = errors.New("invalid shape")
+	// ErrQuantization is returned when quantisation parameters are unsound and
+	// real values are asked for.
+	ErrQuantization = errors.New("invalid quantisation parameters")
+)
+
+// Error says where in which file something is wrong. Parts that are not known
+// are left out of the text: "mag: m.mag: at 0x8: checksum: header checksum mismatch".
+type Error struct {
+	Format string // registered format name, "mag"
+	Path   string // file name as it was opened, "" for bytes and readers
+	Field  string // field of the layout, or "tensor \"name\""
+	Offset int64  // byte offset in the file, -1 when there is none
+	Err    error  // wraps one of the sentinels
+}
+
+// Error joins the known parts with colons, on one line.
+func (e *Error) Error() string {
+	var parts []string
+	for _, p := range []string{e.Format, e.Path} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if e.Offset >= 0 {
+		parts = append(parts, "at 0x"+strconv.FormatInt(e.Offset, 16))
+	}
+	if e.Field != "" {
+		parts = append(parts, e.Field)
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
