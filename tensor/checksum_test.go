@@ -1,0 +1,205 @@
+package tensor
+
+import (
+	"hash/adler32"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+// sums lists the checksums with a second implementation of each.
+var sums = []struct {
+	name    string
+	empty   uint32
+	check   uint32 // of "123456789"
+	sum     func([]byte) uint32
+	update  func(uint32, []byte) uint32
+	combine func(a, b uint32, n int64) uint32
+	want    func([]byte) uint32
+}{
+	{"crc32", 0, 0xcbf43926, CRC32, UpdateCRC32, CombineCRC32,
+		func(p []byte) uint32 { return slowCRC(0xedb88320, p) }},
+	{"crc32c", 0, 0xe3069283, CRC32C, UpdateCRC32C, CombineCRC32C,
+		func(p []byte) uint32 { return slowCRC(0x82f63b78, p) }},
+	{"adler32", 1, 0x091e01de, Adler32, UpdateAdler32, CombineAdler32, adler32.Checksum},
+}
+
+// slowCRC is the definition, bit by bit.
+func slowCRC(poly uint32, p []byte) uint32 {
+	crc := ^uint32(0)
+	for _, b := range p {
+		crc ^= uint32(b)
+		for range 8 {
+			low := crc & 1
+			crc >>= 1
+			if low != 0 {
+				crc ^= poly
+			}
+		}
+	}
+	return ^crc
+}
+
+func randBytes(r *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+func TestChecksumValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 2))
+	for _, s := range sums {
+		t.Run(s.name, func(t *testing.T) {
+			if got := s.sum(nil); got != s.empty {
+				t.Errorf("sum of nothing = %#x, want %#x", got, s.empty)
+			}
+			if got := s.sum([]byte("123456789")); got != s.check {
+				t.Errorf("check value = %#x, want %#x", got, s.check)
+			}
+			p := randBytes(r, 3000)
+			for n := range 600 { // every tail length
+				if got, want := s.sum(p[n:2*n]), s.want(p[n:2*n]); got != want {
+					t.Fatalf("sum of %d bytes = %#x, want %#x", n, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestAdler32Lanes runs the largest bytes through more than one block, where a
+// lane or a long sum that is too narrow would overflow.
+func TestAdler32Lanes(t *testing.T) {
+	p := make([]byte, 2*adlerBlock+adlerGroup+5)
+	for i := range p {
+		p[i] = 0xff
+	}
+	for _, n := range []int{adlerGroup - 1, adlerGroup, adlerGroup + 1, adlerBlock - 1, adlerBlock, adlerBlock + 1, len(p)} {
+		if got, want := Adler32(p[:n]), adler32.Checksum(p[:n]); got != want {
+			t.Errorf("%d bytes of 0xff: %#x, want %#x", n, got, want)
+		}
+		// The largest sums to begin with, and odd ones above the modulus.
+		for _, from := range []uint32{65520<<16 | 65520, 0xffffffff} {
+			got := UpdateAdler32(from, p[:n])
+			a, b := uint64(from&0xffff), uint64(from>>16)
+			for _, x := range p[:n] {
+				a = (a + uint64(x)) % adlerMod
+				b = (b + a) % adlerMod
+			}
+			if want := uint32(b<<16 | a); got != want {
+				t.Errorf("%d bytes of 0xff after %#x: %#x, want %#x", n, from, got, want)
+			}
+		}
+	}
+}
+
+func TestChecksumCombine(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	for _, s := range sums {
+		t.Run(s.name, func(t *testing.T) {
+			for range 300 {
+				p := randBytes(r, r.IntN(20_000))
+				want := s.sum(p)
+				acc, rest := s.empty, p
+				upd := s.empty
+				for len(rest) > 0 {
+					part := rest[:r.IntN(len(rest)+1)]
+					if r.IntN(4) == 0 {
+						part = rest
+					}
+					acc = s.combine(acc, s.sum(part), int64(len(part)))
+					upd = s.update(upd, part)
+					rest = rest[len(part):]
+				}
+				if acc != want || upd != want {
+					t.Fatalf("%d bytes: combined %#x, updated %#x, want %#x", len(p), acc, upd, want)
+				}
+			}
+			for _, n := range []int64{0, -1} {
+				if got := s.combine(0x12345678, s.empty, n); got != 0x12345678 {
+					t.Errorf("combined with a part of length %d = %#x", n, got)
+				}
+			}
+		})
+	}
+}
+
+// TestChecksumCombineHuge doubles a part forty times, which is what a length of
+// 2^40 must do in one step.
+func TestChecksumCombineHuge(t *testing.T) {
+	for _, s := range sums {
+		t.Run(s.name, func(t *testing.T) {
+			n, tail := int64(1), s.sum([]byte{0})
+			for range 40 {
+				tail = s.combine(tail, tail, n)
+				n *= 2
+			}
+			head := s.sum([]byte("weights"))
+			// The head before one half and then the other, or before both.
+			half := s.empty
+			m, part := int64(1), s.sum([]byte{0})
+			for m < n/2 {
+				part = s.combine(part, part, m)
+				m *= 2
+			}
+			half = s.combine(head, part, m)
+			got, want := s.combine(head, tail, n), s.combine(half, part, m)
+			if got != want {
+				t.Errorf("combined over 2^40 bytes = %#x, want %#x", got, want)
+			}
+		})
+	}
+}
+
+// TestCombineDoubling checks every power of two a length can have against
+// repeated squaring from the definition.
+func TestCombineDoubling(t *testing.T) {
+	for _, f := range []crcField{ieee, castagnoli} {
+		shift := f.pow[3] // one byte
+		for i := range 63 {
+			if got := f.combine(0x80000000, 0, 1<<i); got != shift {
+				t.Fatalf("poly %#x: shift by 2^%d bytes = %#x, want %#x", f.poly, i, got, shift)
+			}
+			shift = f.mul(shift, shift)
+		}
+		for i := range f.pow {
+			next := f.mul(f.pow[i], f.pow[i])
+			if i+1 < len(f.pow) && next != f.pow[i+1] {
+				t.Errorf("poly %#x: power %d is not the square of the one before", f.poly, i+1)
+			}
+		}
+		if f.pow[0] != 1<<30 {
+			t.Errorf("poly %#x: first power is not x", f.poly)
+		}
+	}
+	zeros := make([]byte, 4097)
+	if got, want := CombineCRC32(CRC32([]byte("a")), crc32.ChecksumIEEE(zeros), 4097), crc32.ChecksumIEEE(append([]byte("a"), zeros...)); got != want {
+		t.Errorf("zeros appended = %#x, want %#x", got, want)
+	}
+}
+
+func TestChecksumAllocs(t *testing.T) {
+	p := make([]byte, 1000)
+	for _, s := range sums {
+		if n := testing.AllocsPerRun(10, func() { s.combine(s.sum(p), s.update(s.empty, p), 1<<40) }); n != 0 {
+			t.Errorf("%s allocates %v times", s.name, n)
+		}
+	}
+}
+
+func TestXXH64(t *testing.T) {
+	// The published vectors for seed 0.
+	for _, tt := range []struct {
+		in   string
+		want uint64
+	}{
+		{"", 0xef46db3751d8e999},
+		{"a", 0xd24ec4f1a98c6e5b},
+		{"abc", 0x44bc2cf5ad770999},
+	} {
+		if got := XXH64([]byte(tt.in)); got != tt.want {
+			t.Errorf("XXH64(%q) = %#x, want %#x", tt.in, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// F16 is an IEEE 754 binary16 number as its bits: sign, 5 exponent bits
+// with bias 15, 10 fraction bits. Bytes of a file are little-endian.
+type F16 uint16
+
+// BF16 is a bfloat16 number as its bits, the upper half of a float32:
+// sign, 8 exponent bits with bias 127, 7 fraction bits.
+type BF16 uint16
+
+const (
+	sign32 = 1 << 31
+	inf32  = 0xff << 23 // bits of +Inf; anything above, sign aside, is a NaN
+	inf64  = 0x7ff << 52
+
+	// The normal float16 range as float32 bits: from 2^-14 up to 2^16, which
+	// already is too large, but what lies just below it rounds to Inf.
+	half32Min = (127 - 14) << 23
+	half32Max = (127 + 16) << 23
+	half32Adj = (127 - 15) << 23 // difference of the biases, in place
+)
+
+// Float32 widens h. The result is exact: subnormals become normal, and a NaN
+// keeps sign and payload, also when it is a signalling one.
+func (h F16) Float32() float32 {
+	return math.Float32frombits(halfBits(uint32(h)))
+}
+
+// halfBits widens the bits of a float16 to those of a float32.
+func halfBits(h uint32) uint32 {
+	sign, b := h&0x8000<<16, h&0x7fff<<13
+	switch e := h & 0x7c00; e {
+	case 0:
+		// Give the fraction an implicit one, and let the float unit take it
+		// away again: the subtraction is exact and normalises.
+		const one = 113 << 23
+		f := math.Float32frombits(one+b) - math.Float32frombits(one)
+		return sign | math.Float32bits(f)
+	case 0x7c00:
+		return sign | b | inf32
+	}
+	return sign | (b + half32Adj)
+}
+
+// F16From narrows f, rounding to the nearest float16 and ties to even.
+// From 65520 on the result is Inf. A NaN keeps its sign and the upper ten bits
+// of its payload; when those are all zero it becomes a quiet NaN.
+func F16From(f float32) F16 {
+	return F16(narrowHalf(math.Float32bits(f)))
+}
+
+// narrowHalf rounds the bits of a float32 to those of a float16.
+func narrowHalf(b uint32) uint32 {
+	sign := b >> 16 & 0x8000
+	b &^= sign32
+	switch {
+	case b >= half32Max:
+		return sign | halfTop(b)
+	case b < half32Min:
+		// The unit in the last place of 0.5 is 2^-24, that of a subnormal
+		// float16: the addition rounds at the right bit, ties to even.
+		const half = 126 << 23
+		f := math.Float32frombits(b) + math.Float32frombits(half)
+		return sign | (math.Float32bits(f) - half)
+	}
+	// Just under half a unit plus the bit that decides ties; the carry into
+	// the exponent is the right result, up to Inf.
+	b += 0xfff + b>>13&1
+	return sign | (b-half32Adj)>>13
+}
+
+// halfTop narrows what is too large, infinite or not a number; b has no sign.
+func halfTop(b uint32) uint32 {
+	if b <= inf32 {
+		return 0x7c00
+	}
+	p := b >> 13 & 0x3ff
+	if p == 0 {
+		p = 0x200 // or the NaN would turn into Inf
+	}
+	return 0x7c00 | p
+}
+
+// F16From64 narrows f as F16From does. It rounds once: going through
+// float32 would round twice, and some values to the wrong side.
+func F16From64(f float64) F16 {
+	return F16(narrow64(f, 5, 10))
+}
+
+// Float32 widens b. The result is exact, bit for bit.
+func (b BF16) Float32() float32 {
+	return math.Float32frombits(uint32(b) << 16)
+}
+
+// BF16From narrows f, rounding to the nearest bfloat16 and ties to even.
+// What rounds to 2^128 becomes Inf. A NaN keeps its sign and the upper seven
+// bits of its payload; when those are all zero it becomes a quiet NaN.
+func BF16From(f float32) BF16 {
+	return BF16(narrowBrain(math.Float32bits(f)))
+}
+
+// narrowBrain rounds the bits of a float32 to those of a bfloat16.
+func narrowBrain(b uint32) uint32 {
+	if b&^sign32 > inf32 {
+		if b>>16&0x7f == 0 {
+			b |= 0x40 << 16
+		}
+		return b >> 16
+	}
+	return (b + 0x7fff + b>>16&1) >> 16
+}
+
+// BF16From64 narrows f as BF16From does, rounding once.
+func BF16From64(f float64) BF16 {
+	return BF16(narrow64(f, 8, 7))
+}
+
+// narrow64 rounds f to a 16-bit float of ebits exponent and mbits fraction bits.
+func narrow64(f float64, ebits, mbits uint) uint16 {
+	b := math.Float64bits(f)
+	sign := uint16(b>>48) & 0x8000
+	b &^= 1 << 63
+	shift := 52 - mbits
+	inf := uint64(1)<<ebits - 1
+	bias := inf >> 1
+	switch {
+	case b > inf64:
+		p := b >> shift & (1<<mbits - 1)
+		if p == 0 {
+			p = 1 << (mbits - 1)
+		}
+		return sign | uint16(inf<<mbits|p)
+	case b >= (1023+bias+1)<<52:
+		return sign | uint16(inf<<mbits)
+	case b < (1023-bias+1)<<52:
+		// As in narrowHalf: a number whose unit in the last place is that of
+		// the subnormals.
+		unit := (1023 - bias + 1 - uint64(mbits) + 52) << 52
+		s := math.Float64frombits(b) + math.Float64frombits(unit)
+		return sign | uint16(math.Float64bits(s)-unit)
+	}
+	b += 1<<(shift-1) - 1 + b>>shift&1
+	return sign | uint16((b-(1023-bias)<<52)>>shift)
+}
+
+// decodeFloat16 widens the little-endian float16 in src to len(dst) values.
+// src holds at least 2*len(dst) bytes.
+func decodeFloat16(dst []float32, src []byte) {
+	const (
+		exps  = 0x7c00_7c00_7c00_7c00
+		ones  = 0x0400_0400_0400_0400
+		signs = 0x8000_8000_8000_8000
+	)
+	src = src[:2*len(dst)]
+	for len(dst) >= 4 && len(src) >= 8 {
+		w := binary.LittleEndian.Uint64(src)
+		d := (*[4]float32)(dst)
+		// In each lane the first sum has bit 15 set unless the exponent is 0,
+		// the second one only when it is 31: one test says whether all four
+		// are normal numbers, as weights mostly are.
+		if e := w & exps; (e+exps)&^(e+ones)&signs == signs {
+			d[0] = math.Float32frombits(uint32(w)&0x8000<<16 | (uint32(w)&0x7fff<<13 + half32Adj))
+			d[1] = math.Float32frombits(uint32(w)&sign32 | (uint32(w>>3)&0x0fffe000 + half32Adj))
+			d[2] = math.Float32frombits(uint32(w>>16)&sign32 | (uint32(w>>19)&0x0fffe000 + half32Adj))
+			d[3] = math.Float32frombits(uint32(w>>32)&sign32 | (uint32(w>>35)&0x0fffe000 + half32Adj))
+		} else {
+			d[0] = math.Float32frombits(halfBits(uint32(w) & 0xffff))
+			d[1] = math.Float32frombits(halfBits(uint32(w) >> 16))
+			d[2] = math.Float32frombits(halfBits(uint32(w>>32) & 0xffff))
+			d[3] = math.Float32frombits(halfBits(uint32(w >> 48)))
+		}
+		dst, src = dst[4:], src[8:]
+	}
+	for i := range dst {
+		dst[i] = F16(binary.LittleEndian.Uint16(src[2*i:])).Float32()
+	}
+}
+
+// decodeBFloat16 widens the little-endian bfloat16 in src to len(dst) values.
+// src holds at least 2*len(dst) bytes.
+func decodeBFloat16(dst []float32, src []byte) {
+	src = src[:2*len(dst)]
+	for len(dst) >= 4 && len(src) >= 8 {
+		w := binary.LittleEndian.Uint64(src)
+		d := (*[4]float32)(dst)
+		d[0] = math.Float32frombits(uint32(w) << 16)
+		d[1] = math.Float32frombits(uint32(w) &^ 0xffff)
+		d[2] = math.Float32frombits(uint32(w>>16) &^ 0xffff)
+		d[3] = math.Float32frombits(uint32(w>>32) &^ 0xffff)
+		dst, src = dst[4:], src[8:]
+	}
+	for i := range dst {
+		dst[i] = BF16(binary.LittleEndian.Uint16(src[2*i:])).Float32()
+	}
+}
+
+// encodeFloat16 narrows src to little-endian float16.
+// dst holds at least 2*len(src) bytes.
+func encodeFloat16(dst []byte, src []float32) {
+	dst = dst[:2*len(src)]
+	for i, f := range src {
+		b := math.Float32bits(f)
+		n := b &^ sign32
+		// narrowHalf written out for normal numbers, since calls cost more
+		// than the work.
+		if n-half32Min < half32Max-half32Min {
+			n += 0xfff + n>>13&1
+			n = (n-half32Adj)>>13 | b>>16&0x8000
+		} else {
+			n = narrowHalf(b)
+		}
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(n))
+	}
+}
+
+// encodeBFloat16 narrows src to little-endian bfloat16.
+// dst holds at least 2*len(src) bytes.
+func encodeBFloat16(dst []byte, src []float32) {
+	dst = dst[:2*len(src)]
+	for i, f := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(narrowBrain(math.Float32bits(f))))
+	}
+}

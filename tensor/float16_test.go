@@ -1,0 +1,288 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// small describes a 16-bit float for the slow reference.
+type small struct {
+	name  string
+	mbits int // fraction bits
+	emin  int // exponent of the smallest normal number
+	emax  int // exponent of the largest
+	wide  func(uint16) float32
+	from  func(float32) uint16
+	fro64 func(float64) uint16
+	dec   func([]float32, []byte)
+	enc   func([]byte, []float32)
+}
+
+var smalls = []small{
+	{"float16", 10, -14, 15,
+		func(b uint16) float32 { return F16(b).Float32() },
+		func(f float32) uint16 { return uint16(F16From(f)) },
+		func(f float64) uint16 { return uint16(F16From64(f)) },
+		decodeFloat16, encodeFloat16},
+	{"bfloat16", 7, -126, 127,
+		func(b uint16) float32 { return BF16(b).Float32() },
+		func(f float32) uint16 { return uint16(BF16From(f)) },
+		func(f float64) uint16 { return uint16(BF16From64(f)) },
+		decodeBFloat16, encodeBFloat16},
+}
+
+// inf returns the bits of +Inf.
+func (s small) inf() uint16 { return uint16(s.emax+s.emax+1) << s.mbits }
+
+// value is what the bits of a finite number mean, by the definition in IEEE 754.
+func (s small) value(b uint16) float64 {
+	frac := float64(b & (1<<s.mbits - 1))
+	exp := int(b & 0x7fff >> s.mbits)
+	var v float64
+	if exp == 0 {
+		v = math.Ldexp(frac, s.emin-s.mbits)
+	} else {
+		v = math.Ldexp(1+math.Ldexp(frac, -s.mbits), exp-s.emax)
+	}
+	if b&0x8000 != 0 {
+		return -v
+	}
+	return v
+}
+
+// nearest rounds by definition: scale to units in the last place, which is
+// exact, round those to an integer, ties to even, and read off the bits.
+func (s small) nearest(f float64) uint16 {
+	var sign uint16
+	if math.Signbit(f) {
+		sign = 0x8000
+	}
+	a := math.Abs(f)
+	if math.IsInf(a, 0) {
+		return sign | s.inf()
+	}
+	_, e := math.Frexp(a)
+	e = max(e-1, s.emin) // a = 1.x * 2^e, or below the normal numbers
+	n := math.RoundToEven(math.Ldexp(a, s.mbits-e))
+	if n == math.Ldexp(1, s.mbits+1) {
+		n, e = n/2, e+1
+	}
+	if e > s.emax {
+		return sign | s.inf()
+	}
+	if n < math.Ldexp(1, s.mbits) {
+		return sign | uint16(n) // subnormal
+	}
+	return sign | uint16(e+s.emax)<<s.mbits | uint16(n)&(1<<s.mbits-1)
+}
+
+func TestFloat16Widen(t *testing.T) {
+	for _, s := range smalls {
+		t.Run(s.name, func(t *testing.T) {
+			for i := range 1 << 16 {
+				b := uint16(i)
+				got := s.wide(b)
+				bits := math.Float32bits(got)
+				switch {
+				case b&0x7fff > s.inf(): // NaN: sign and payload, in place
+					want := uint32(b)&0x8000<<16 | inf32 | uint32(b)&(1<<s.mbits-1)<<(23-s.mbits)
+					if bits != want {
+						t.Fatalf("%#04x = %#08x, want NaN %#08x", b, bits, want)
+					}
+				case b&0x7fff == s.inf():
+					if want := uint32(b)&0x8000<<16 | inf32; bits != want {
+						t.Fatalf("%#04x = %#08x, want Inf %#08x", b, bits, want)
+					}
+				default:
+					if want := float32(s.value(b)); bits != math.Float32bits(want) {
+						t.Fatalf("%#04x = %g, want %g", b, got, want)
+					}
+				}
+				if back := s.from(got); back != b {
+					t.Fatalf("%#04x narrowed again = %#04x", b, back)
+				}
+			}
+		})
+	}
+}
+
+// check compares both narrowing functions with the reference.
+func (s small) check(t *testing.T, f float64) {
+	t.Helper()
+	want := s.nearest(f)
+	if got := s.fro64(f); got != want {
+		t.Fatalf("from64(%g = %#x) = %#04x, want %#04x", f, math.Float64bits(f), got, want)
+	}
+	if f32 := float32(f); float64(f32) == f {
+		if got := s.from(f32); got != want {
+			t.Fatalf("from(%g = %#x) = %#04x, want %#04x", f32, math.Float32bits(f32), got, want)
+		}
+	}
+}
+
+func TestFloat16Midpoints(t *testing.T) {
+	for _, s := range smalls {
+		t.Run(s.name, func(t *testing.T) {
+			// Above the largest number the next one would be 2^(emax+1).
+			for b := uint16(0); b < s.inf(); b++ {
+				lo, hi := s.value(b), s.value(b+1)
+				mid := (lo + hi) / 2
+				even := b + b&1
+				if got := s.fro64(mid); got != even {
+					t.Fatalf("midpoint %g after %#04x = %#04x, want %#04x", mid, b, got, even)
+				}
+				for _, f := range []float64{lo, mid, math.Nextafter(mid, 0), math.Nextafter(mid, hi)} {
+					s.check(t, f)
+					s.check(t, -f)
+				}
+				m := float32(mid)
+				for _, f := range []float32{m, math.Nextafter32(m, 0), math.Nextafter32(m, math.MaxFloat32)} {
+					s.check(t, float64(f))
+					s.check(t, -float64(f))
+				}
+			}
+		})
+	}
+}
+
+func TestFloat16Random(t *testing.T) {
+	r := rand.New(rand.NewPCG(16, 16))
+	for _, s := range smalls {
+		t.Run(s.name, func(t *testing.T) {
+			for range 300_000 {
+				if f := math.Float32frombits(r.Uint32()); f == f {
+					s.check(t, float64(f))
+				}
+				if f := math.Float64frombits(r.Uint64()); f == f {
+					s.check(t, f)
+				}
+				// Most doubles are far outside: these are not.
+				s.check(t, math.Ldexp(r.NormFloat64(), s.emin-s.mbits-2+r.IntN(s.emax-s.emin+s.mbits+4)))
+			}
+		})
+	}
+}
+
+func TestFloat16Special(t *testing.T) {
+	inf := math.Inf(1)
+	tests := []struct {
+		name        string
+		f           float64
+		half, brain uint16
+	}{
+		{"zero", 0, 0, 0},
+		{"negative zero", math.Copysign(0, -1), 0x8000, 0x8000},
+		{"one", 1, 0x3c00, 0x3f80},
+		{"minus two", -2, 0xc000, 0xc000},
+		{"largest float16", 65504, 0x7bff, 0x4780},
+		{"last before Inf", 65519.998, 0x7bff, 0x4780},
+		{"first Inf", 65520, 0x7c00, 0x4780},
+		{"smallest normal", 0x1p-14, 0x0400, 0x3880},
+		{"smallest subnormal", 0x1p-24, 0x0001, 0x3380},
+		{"half of it", 0x1p-25, 0x0000, 0x3300},
+		{"just over half of it", 0x1.000002p-25, 0x0001, 0x3300},
+		{"smallest float64", math.SmallestNonzeroFloat64, 0, 0},
+		{"largest float32", math.MaxFloat32, 0x7c00, 0x7f80},
+		{"largest bfloat16", 0x1.fep127, 0x7c00, 0x7f7f},
+		{"largest float64", -math.MaxFloat64, 0xfc00, 0xff80},
+		{"Inf", inf, 0x7c00, 0x7f80},
+		{"-Inf", -inf, 0xfc00, 0xff80},
+		// Through float32 this would become the midpoint, and then even.
+		{"double rounding", 1 + 0x1p-11 + 0x1p-40, 0x3c01, 0x3f80},
+		{"double rounding bfloat16", 1 + 0x1p-8 + 0x1p-40, 0x3c04, 0x3f81},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := uint16(F16From64(tt.f)); got != tt.half {
+				t.Errorf("float16 = %#04x, want %#04x", got, tt.half)
+			}
+			if got := uint16(BF16From64(tt.f)); got != tt.brain {
+				t.Errorf("bfloat16 = %#04x, want %#04x", got, tt.brain)
+			}
+		})
+	}
+}
+
+func TestFloat16NaN(t *testing.T) {
+	tests := []struct {
+		name        string
+		bits        uint32
+		half, brain uint16
+	}{
+		{"quiet", 0x7fc00000, 0x7e00, 0x7fc0},
+		{"negative quiet", 0xffc00000, 0xfe00, 0xffc0},
+		{"signalling, payload kept", 0x7fa00000, 0x7d00, 0x7fa0},
+		{"payload below both", 0x7f800001, 0x7e00, 0x7fc0},
+		{"payload below bfloat16", 0x7f802000, 0x7c01, 0x7fc0},
+		{"all ones", 0xffffffff, 0xffff, 0xffff},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := math.Float32frombits(tt.bits)
+			if got := uint16(F16From(f)); got != tt.half {
+				t.Errorf("float16 = %#04x, want %#04x", got, tt.half)
+			}
+			if got := uint16(BF16From(f)); got != tt.brain {
+				t.Errorf("bfloat16 = %#04x, want %#04x", got, tt.brain)
+			}
+			// The same NaN as a float64, built by hand: conversions make it quiet.
+			d := math.Float64frombits(uint64(tt.bits)&sign32<<32 | inf64 | uint64(tt.bits)&(1<<23-1)<<29)
+			if got := uint16(F16From64(d)); got != tt.half {
+				t.Errorf("float16 from float64 = %#04x, want %#04x", got, tt.half)
+			}
+			if got := uint16(BF16From64(d)); got != tt.brain {
+				t.Errorf("bfloat16 from float64 = %#04x, want %#04x", got, tt.brain)
+			}
+		})
+	}
+	low := math.Float64frombits(inf64 | 1)
+	if h, b := F16From64(low), BF16From64(low); h != 0x7e00 || b != 0x7fc0 {
+		t.Errorf("lowest payload of a float64 = %#04x, %#04x", h, b)
+	}
+}
+
+// TestFloat16Bulk runs the bulk converters against the single ones, over all
+// values, at every length and offset around the width of their inner loop.
+func TestFloat16Bulk(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	for _, s := range smalls {
+		t.Run(s.name, func(t *testing.T) {
+			all := r.Perm(1 << 16) // so that normal and other values mix
+			for i := range 1 << 14 {
+				all = append(all, i) // and others come in runs
+			}
+			src := make([]byte, 2*len(all))
+			for i, v := range all {
+				binary.LittleEndian.PutUint16(src[2*i:], uint16(v))
+			}
+			for _, c := range [][2]int{{0, len(all)}, {0, 0}, {1, 2}, {2, 5}, {3, 7}, {0, 4}, {5, 10}, {7, 15}, {1, len(all)}} {
+				vals, b := all[c[0]:c[1]], src[2*c[0]:2*c[1]]
+				dst := make([]float32, len(vals))
+				s.dec(dst, b)
+				for i, v := range vals {
+					if math.Float32bits(dst[i]) != math.Float32bits(s.wide(uint16(v))) {
+						t.Fatalf("%v: element %d: %#04x decoded to %#08x", c, i, v, math.Float32bits(dst[i]))
+					}
+				}
+				back := make([]byte, len(b))
+				s.enc(back, dst)
+				if string(back) != string(b) {
+					t.Fatalf("%v: encoding does not give back what was decoded", c)
+				}
+			}
+			fs := make([]float32, 1<<16+3)
+			for i := range fs {
+				fs[i] = math.Float32frombits(r.Uint32())
+			}
+			out := make([]byte, 2*len(fs))
+			s.enc(out, fs)
+			for i, f := range fs {
+				if got, want := binary.LittleEndian.Uint16(out[2*i:]), s.from(f); got != want {
+					t.Fatalf("%g encoded to %#04x, want %#04x", f, got, want)
+				}
+			}
+		})
+	}
+}

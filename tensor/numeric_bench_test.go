@@ -1,0 +1,90 @@
+package tensor
+
+import (
+	"hash/adler32"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// benchFloats returns a million layer-scaled normal values.
+func benchFloats() []float32 {
+	r := rand.New(rand.NewPCG(1, 1))
+	f := make([]float32, 1<<20)
+	for i := range f {
+		f[i] = float32(r.NormFloat64() * 0.05)
+	}
+	return f
+}
+
+// BenchmarkFloat16 counts the bytes of the float32 side.
+func BenchmarkFloat16(b *testing.B) {
+	f := benchFloats()
+	p := make([]byte, 2*len(f))
+	for _, s := range smalls {
+		b.Run("encode/"+s.name, func(b *testing.B) {
+			b.SetBytes(int64(4 * len(f)))
+			for b.Loop() {
+				s.enc(p, f)
+			}
+		})
+		b.Run("decode/"+s.name, func(b *testing.B) {
+			s.enc(p, f)
+			dst := make([]float32, len(f))
+			b.SetBytes(int64(4 * len(f)))
+			for b.Loop() {
+				s.dec(dst, p)
+			}
+		})
+	}
+	b.Run("decode/float16-zeros", func(b *testing.B) {
+		clear(p)
+		dst := make([]float32, len(f))
+		b.SetBytes(int64(4 * len(f)))
+		for b.Loop() {
+			decodeFloat16(dst, p)
+		}
+	})
+}
+
+func BenchmarkChecksum(b *testing.B) {
+	p := make([]byte, 1<<20)
+	for i := range p {
+		p[i] = byte(i * 7)
+	}
+	for _, c := range []struct {
+		name string
+		sum  func([]byte) uint32
+	}{
+		{"crc32", CRC32},
+		{"crc32c", CRC32C},
+		{"adler32", Adler32},
+		{"adler32-stdlib", adler32.Checksum},
+		{"xxh64", func(p []byte) uint32 { return uint32(XXH64(p)) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(p)))
+			for b.Loop() {
+				c.sum(p)
+			}
+		})
+	}
+}
+
+func BenchmarkCombine(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		combine func(a, b uint32, n int64) uint32
+	}{
+		{"crc32", CombineCRC32},
+		{"crc32c", CombineCRC32C},
+		{"adler32", CombineAdler32},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.combine(0x12345678, 0x9abcdef0, math.MaxInt32)
+			}
+		})
+	}
+}
