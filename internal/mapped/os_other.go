@@ -1,0 +1,12 @@
+//go:build !linux && !darwin
+
+package mapped
+
+// descriptors is empty: no name leads to an open descriptor, or nothing maps it.
+const descriptors = ""
+
+func willNeed([]byte, int, int) error { return nil }
+
+func protect([]byte) bool { return false }
+
+func noMapping(error) bool { return false }
