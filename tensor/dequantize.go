@@ -1,0 +1,212 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Dequantize fills dst with the real numbers that quantised elements stand
+// for, as rounded to float32 once. data holds the little-endian elements of any
+// integer dtype, row-major in shape; dst has as many elements.
+//
+// With q' = element - zero point, taken without overflow, a Linear element is
+// q' * scale and a Logarithmic one sign(q') * (exp2(|q'| * scale) - 1). Missing
+// zero points are 0; a single one serves all scales.
+//
+// Errors: ErrQuantization for parameters that do not fit the shape (an axis it
+// does not have, other than one scale per channel, zero points not matching
+// the scales), an unknown scheme, or a dtype that is no integer; ErrShape when
+// dst or data do not fit the shape.
+func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantization) error {
+	if !isInteger(dt) {
+		return fmt.Errorf("%w: elements are %v, not integers", ErrQuantization, dt)
+	}
+	if q == nil {
+		return fmt.Errorf("%w: there are none", ErrQuantization)
+	}
+	if q.Scheme > Logarithmic {
+		return fmt.Errorf("%w: unknown scheme %d", ErrQuantization, q.Scheme)
+	}
+	inner, err := channelSize(shape, q.Axis, len(dst))
+	if err != nil {
+		return err
+	}
+	if err := q.check(shape); err != nil {
+		return err
+	}
+	size := int(dt.Size())
+	// Compared by division: the product could overflow a 32-bit int.
+	if len(data)/size != len(dst) || len(data)%size != 0 {
+		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), len(dst), dt)
+	}
+	for len(dst) > 0 {
+		for c, scale := range q.Scales {
+			p := realParams{scale: float64(scale), zero: q.zeroPoint(c)}
+			if q.Scheme == Linear {
+				linearRun(dst[:inner], data, dt, p)
+			} else {
+				logRun(dst[:inner], data, dt, p)
+			}
+			dst, data = dst[inner:], data[inner*size:]
+		}
+	}
+	return nil
+}
+
+func isInteger(d DType) bool {
+	switch d {
+	case Int64, Int32, Int16, Int8, Uint64, Uint32, Uint16, Uint8:
+		return true
+	}
+	return false
+}
+
+// channelSize returns how many elements of one channel lie side by side: the
+// product of the dims after axis, or all of them for PerTensor. n is the number
+// of elements the caller has.
+func channelSize(shape Shape, axis, n int) (int, error) {
+	elems, err := shape.Elems()
+	if err != nil {
+		return 0, err
+	}
+	if elems != int64(n) {
+		return 0, fmt.Errorf("%w: %d elements for %v", ErrShape, n, shape)
+	}
+	if axis == PerTensor {
+		return n, nil
+	}
+	if axis < 0 || axis >= len(shape) {
+		return 0, fmt.Errorf("%w: axis %d of a tensor of rank %d", ErrQuantization, axis, len(shape))
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	inner := 1
+	for _, d := range shape[axis+1:] {
+		inner *= int(d) // divides n
+	}
+	return inner, nil
+}
+
+// check compares the lengths with the number of channels; the axis is known
+// to exist.
+func (q *Quantization) check(shape Shape) error {
+	channels := int64(1)
+	if q.Axis != PerTensor {
+		channels = shape[q.Axis]
+	}
+	if int64(len(q.Scales)) != channels {
+		return fmt.Errorf("%w: %d scales for %d channels", ErrQuantization, len(q.Scales), channels)
+	}
+	if n := len(q.ZeroPoints); n > 1 && n != len(q.Scales) {
+		return fmt.Errorf("%w: %d zero points for %d scales", ErrQuantization, n, len(q.Scales))
+	}
+	return nil
+}
+
+// zeroPoint returns the zero point of channel c.
+func (q *Quantization) zeroPoint(c int) int64 {
+	switch len(q.ZeroPoints) {
+	case 0:
+		return 0
+	case 1:
+		return int64(q.ZeroPoints[0])
+	}
+	return int64(q.ZeroPoints[c])
+}
+
+// realParams are the parameters of one channel.
+type realParams struct {
+	scale float64
+	zero  int64
+}
+
+// linear is exact but for its one rounding while v-zero has up to 29 bits.
+func (p realParams) linear(v int64) float32 { return float32(float64(v-p.zero) * p.scale) }
+
+// linearRun converts len(dst) elements from the front of b.
+func linearRun(dst []float32, b []byte, dt DType, p realParams) {
+	le := binary.LittleEndian
+	b = b[:len(dst)*int(dt.Size())]
+	switch dt {
+	case Int8:
+		for i, v := range b {
+			dst[i] = p.linear(int64(int8(v)))
+		}
+	case Uint8:
+		for i, v := range b {
+			dst[i] = p.linear(int64(v))
+		}
+	case Int16:
+		for i := range dst {
+			dst[i] = p.linear(int64(int16(le.Uint16(b[2*i:]))))
+		}
+	case Uint16:
+		for i := range dst {
+			dst[i] = p.linear(int64(le.Uint16(b[2*i:])))
+		}
+	case Int32:
+		for i := range dst {
+			dst[i] = p.linear(int64(int32(le.Uint32(b[4*i:]))))
+		}
+	case Uint32:
+		for i := range dst {
+			dst[i] = p.linear(int64(le.Uint32(b[4*i:])))
+		}
+	default:
+		for i := range dst {
+			dst[i] = float32(p.difference(b, dt, i) * p.scale)
+		}
+	}
+}
+
+// logRun converts len(dst) elements from the front of b.
+func logRun(dst []float32, b []byte, dt DType, p realParams) {
+	for i := range dst {
+		d := p.difference(b, dt, i)
+		r := math.Exp2(math.Abs(d)*p.scale) - 1
+		switch {
+		case d == 0:
+			r = 0 // whatever the scale
+		case d < 0:
+			r = -r
+		}
+		dst[i] = float32(r)
+	}
+}
+
+// difference returns element i less the zero point. Only the two 64-bit types
+// can leave the range of int64; their difference is then taken in float64,
+// which loses less than the float32 it ends in.
+func (p realParams) difference(b []byte, dt DType, i int) float64 {
+	le := binary.LittleEndian
+	var v int64
+	switch dt {
+	case Int8:
+		v = int64(int8(b[i]))
+	case Uint8:
+		v = int64(b[i])
+	case Int16:
+		v = int64(int16(le.Uint16(b[2*i:])))
+	case Uint16:
+		v = int64(le.Uint16(b[2*i:]))
+	case Int32:
+		v = int64(int32(le.Uint32(b[4*i:])))
+	case Uint32:
+		v = int64(le.Uint32(b[4*i:]))
+	case Int64:
+		v = int64(le.Uint64(b[8*i:]))
+	case Uint64:
+		u := le.Uint64(b[8*i:])
+		if u > math.MaxInt64 {
+			return float64(u) - float64(p.zero)
+		}
+		v = int64(u)
+	}
+	d := v - p.zero
+	if (v < 0) != (p.zero < 0) && (d < 0) != (v < 0) {
+		return float64(v) - float64(p.zero)
+	}
+	return float64(d)
+}
