@@ -1,0 +1,89 @@
+//go:build linux || darwin
+
+package fault
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// cutMapping maps a file of so many pages, truncates it to keep of them, and
+// returns the mapping and its address, which it learns from a fault.
+func cutMapping(t *testing.T, pages, keep int) (mem []byte, base uintptr) {
+	t.Helper()
+	size := os.Getpagesize()
+	path := filepath.Join(t.TempDir(), "f")
+	data := bytes.Repeat([]byte{0xA5}, pages*size)
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mem, err = syscall.Mmap(int(f.Fd()), 0, len(data), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Munmap(mem) })
+	if err := os.Truncate(path, int64(keep*size)); err != nil {
+		t.Fatal(err)
+	}
+	last := len(mem) - size
+	err = Guard(func() error { sink = mem[last]; return nil })
+	fe, ok := err.(*Error)
+	if !ok {
+		t.Fatalf("touching a lost page: %v", err)
+	}
+	return mem, fe.Addr - uintptr(last)
+}
+
+var sink byte
+
+func TestCopyStopsAtTheFirstLostPage(t *testing.T) {
+	size := os.Getpagesize()
+	mem, base := cutMapping(t, 8, 3)
+	for _, start := range []int{0, 1, size - 1, size, 3*size - 1, 3 * size, 5*size + 7} {
+		t.Run(fmt.Sprint(start), func(t *testing.T) {
+			dst := make([]byte, len(mem))
+			n, ok := Copy(dst, mem[start:], base+uintptr(start))
+			want := max(3*size-start, 0)
+			if ok || n != want {
+				t.Errorf("copied %d, %v; want %d, false", n, ok, want)
+			}
+			if !bytes.Equal(dst[:n], mem[start:start+n]) {
+				t.Error("the bytes before the fault differ")
+			}
+		})
+	}
+	if n, ok := Copy(make([]byte, 3*size), mem, base); n != 3*size || !ok {
+		t.Errorf("the part that is left: %d, %v", n, ok)
+	}
+}
+
+func TestRealFaultOutsideGoesOn(t *testing.T) {
+	mem, base := cutMapping(t, 2, 1)
+	size := os.Getpagesize()
+	off, err := GuardRange(base+uintptr(size), size, func() error { sink = mem[size+3]; return nil })
+	if off < 0 || off > 3 || err == nil {
+		t.Errorf("inside: %d, %v", off, err)
+	}
+	v := recovered(func() {
+		_, _ = GuardRange(base, size, func() error { sink = mem[size]; return nil })
+	})
+	if v == nil {
+		t.Error("a fault outside of the range was swallowed")
+	}
+	// Writing to memory mapped for reading faults in the destination.
+	v = recovered(func() {
+		_ = Guard(func() error { Copy(mem, make([]byte, 10), 1<<20); return nil })
+	})
+	if v != nil {
+		t.Errorf("the outer guard let %v through", v)
+	}
+}
