@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -65,3 +66,10 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Why CheckName refuses a name.
+var (
+	errEmptyName = fmt.Errorf("%w: empty name", ErrCorrupt)
+	errNULName   = fmt.Errorf("%w: name contains a NUL byte", ErrCorrupt)
+	errUTF8Name  = fmt.Errorf("%w: name is not valid UTF-8", ErrCorrupt)
+)

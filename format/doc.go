@@ -1,0 +1,27 @@
+// Package format is the common face of weightmap's model formats: one Model
+// interface over the files of all of them, detection by content, a plan and a
+// streaming Writer, one kind of error.
+//
+// Formats register themselves when they are imported, as image decoders do:
+//
+//	import _ "github.com/weightmap/weightmap/format/all" // all five
+//	import _ "github.com/weightmap/weightmap/mag"        // or just one
+//
+// A program that imports one format links nothing of the others.
+//
+// # Lifetime
+//
+// A model owns a mapping; views are slices of it. View.Bytes and tensor.As
+// return raw slices that are valid until Close. View.Use, View.ReadInto,
+// View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was cut
+// short meanwhile is ErrTruncated instead of a crash. Model.Pin keeps raw slices
+// valid across Close. Every accessor answers ErrClosed after Close. A model
+// that becomes unreachable is unmapped by the garbage collector, unless a raw
+// slice was handed out; then only Close unmaps.
+//
+// # Errors
+//
+// Errors are *Error values with format, path, field and byte offset, around a
+// sentinel for errors.Is. Input of any kind never panics, and never makes a
+// reader ask for more memory than a small multiple of the file's size.
+package format

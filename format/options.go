@@ -1,0 +1,76 @@
+package format
+
+import "github.com/weightmap/weightmap/internal/mapped"
+
+// Options changes how a model is opened. Nil and the zero value work.
+type Options struct {
+	// Format forces a format by name instead of detecting it.
+	Format string
+	// Check says which checksums opening verifies.
+	Check Check
+	// MaxTensors refuses files with more tensors; 0 means 4,194,304.
+	MaxTensors int
+	// MaxHeaderBytes refuses files whose structural part (all but tensor data)
+	// is larger, when it must be held in memory; 0 means 1 GiB.
+	MaxHeaderBytes int64
+	// MaxMetadataBytes and MaxGraphBytes bound compressed sections once they
+	// are inflated; 0 means 64 MiB and 1 GiB.
+	MaxMetadataBytes int64
+	MaxGraphBytes    int64
+	// Key decrypts an encrypted file: 32 bytes for AES-256. It is not kept
+	// longer than the model.
+	Key []byte
+	// Dir is where external data files are looked for when the model itself
+	// was not opened by path.
+	Dir string
+	// Debug makes Close withdraw access to the mapping instead of unmapping
+	// it, so that a use after Close stops the program at once. The address
+	// space is not given back: for tests only.
+	Debug bool
+}
+
+// Check says which checksums are verified when a model is opened. The layout
+// itself is always checked.
+type Check uint8
+
+const (
+	// CheckDefault verifies what the format demands of readers: header and
+	// records for most, the whole file for mobi.
+	CheckDefault Check = iota
+	// CheckStructure verifies no checksums.
+	CheckStructure
+	// CheckAll verifies everything, as Model.Verify does.
+	CheckAll
+)
+
+// Defaults of the limits.
+const (
+	DefaultMaxTensors       = 1 << 22
+	DefaultMaxHeaderBytes   = 1 << 30
+	DefaultMaxMetadataBytes = 64 << 20
+	DefaultMaxGraphBytes    = 1 << 30
+)
+
+// WithDefaults returns a copy with every unset limit at its default. It works
+// on nil.
+func (o *Options) WithDefaults() *Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.MaxTensors <= 0 {
+		c.MaxTensors = DefaultMaxTensors
+	}
+	if c.MaxHeaderBytes <= 0 {
+		c.MaxHeaderBytes = DefaultMaxHeaderBytes
+	}
+	if c.MaxMetadataBytes <= 0 {
+		c.MaxMetadataBytes = DefaultMaxMetadataBytes
+	}
+	if c.MaxGraphBytes <= 0 {
+		c.MaxGraphBytes = DefaultMaxGraphBytes
+	}
+	return &c
+}
+
+func (o *Options) mapping() mapped.Options { return mapped.Options{Debug: o.Debug} }

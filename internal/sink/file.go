@@ -1,0 +1,124 @@
+package sink
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File is a Target in a temporary file beside the one it will replace, so that
+// the replacement is one rename: readers see the old file or the new one,
+// and a mapping of the old one is not disturbed.
+type File struct {
+	*os.File
+	final string
+}
+
+// Sequential is false.
+func (f *File) Sequential() bool { return false }
+
+// CreateFile starts the replacement of path, which need not exist. A symbolic
+// link is followed; what is not a regular file is refused.
+func CreateFile(path string) (*File, error) {
+	mode := fs.FileMode(0o666)
+	final, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		final = path
+	case err != nil:
+		return nil, err
+	default:
+		st, err := os.Stat(final)
+		if err != nil {
+			return nil, err
+		}
+		if !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
+		}
+		mode = st.Mode().Perm()
+	}
+	f, err := temporary(filepath.Dir(final), filepath.Base(final), mode)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, final: final}, nil
+}
+
+// temporary creates a new hidden file whose permissions the umask limits, as
+// they would be for the final file (os.CreateTemp gives it to the owner alone).
+func temporary(dir, base string, mode fs.FileMode) (*os.File, error) {
+	for range 1000 {
+		var random [6]byte
+		rand.Read(random[:])
+		name := filepath.Join(dir, "."+base+"."+hex.EncodeToString(random[:])+".tmp")
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("no free temporary name in %s: %w", dir, fs.ErrExist)
+}
+
+// Commit makes the file take the place of the old one. With sync it is on
+// stable storage by then. After a failure the temporary file is gone and the
+// old file as it was.
+func (f *File) Commit(sync bool) error {
+	var err error
+	if sync {
+		err = f.Sync()
+	}
+	if e := f.File.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), f.final)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	if sync {
+		syncDir(filepath.Dir(f.final))
+	}
+	return nil
+}
+
+// syncDir makes a rename durable where directories can be synced. Where they
+// cannot, the rename has still happened, so its failure is not the writer's.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
+
+// Abort removes the temporary file.
+func (f *File) Abort() {
+	f.File.Close()
+	os.Remove(f.Name())
+}
+
+// Spool is a Target in a temporary file without a name to come.
+type Spool struct{ *os.File }
+
+// NewSpool creates one in the system's directory for temporary files.
+func NewSpool() (*Spool, error) {
+	f, err := os.CreateTemp("", "weightmap-*.spool")
+	if err != nil {
+		return nil, err
+	}
+	return &Spool{f}, nil
+}
+
+// Sequential is false.
+func (s *Spool) Sequential() bool { return false }
+
+// Remove deletes the file.
+func (s *Spool) Remove() {
+	s.File.Close()
+	os.Remove(s.Name())
+}

@@ -1,0 +1,169 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// piece is how much is hashed and written at a time: small enough that what
+// was hashed is still in the cache when it is written.
+const piece = 256 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
+
+// Input is the data of one tensor on their way into a file: exactly Size
+// bytes, or an error. It stops when its context is cancelled.
+type Input struct {
+	ctx   context.Context
+	r     io.Reader
+	size  int64
+	left  int64
+	moved func(n int) // told of progress
+}
+
+// NewInput takes size bytes from r. moved may be nil.
+func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *Input {
+	if moved == nil {
+		moved = func(int) {}
+	}
+	return &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
+}
+
+// Size returns the number of bytes the tensor has.
+func (in *Input) Size() int64 { return in.size }
+
+// Read implements io.Reader: Size bytes, then io.EOF.
+func (in *Input) Read(p []byte) (int, error) {
+	if in.left == 0 {
+		return 0, io.EOF
+	}
+	if err := in.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := in.r.Read(p[:min(int64(len(p)), in.left, piece)])
+	in.left -= int64(n)
+	in.moved(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+		if in.left > 0 {
+			err = in.short()
+		}
+	}
+	return n, err
+}
+
+func (in *Input) short() error {
+	return fmt.Errorf("%w: the reader ended after %d of %d bytes", tensor.ErrTruncated, in.size-in.left, in.size)
+}
+
+func (in *Input) long() error {
+	return fmt.Errorf("%w: the reader has more than the %d bytes of the tensor", tensor.ErrShape, in.size)
+}
+
+// Each calls f with one piece after the other. A piece is only valid during
+// the call. Readers that hold their bytes in memory (bytes.Reader,
+// bytes.Buffer, strings.Reader) are not copied from.
+func (in *Input) Each(f func(p []byte) error) error {
+	if m, ok := in.r.(interface {
+		io.WriterTo
+		Len() int
+	}); ok && in.left == in.size {
+		if int64(m.Len()) > in.size {
+			return in.long()
+		}
+		_, err := m.WriteTo(pieces{in, f})
+		if err == nil && in.left > 0 {
+			err = in.short()
+		}
+		return err
+	}
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for in.left > 0 {
+		n, err := io.ReadFull(in, (*buf)[:min(int64(piece), in.left)])
+		if err != nil {
+			return err
+		}
+		if err := f((*buf)[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces is the io.Writer that in-memory readers write themselves to.
+type pieces struct {
+	in *Input
+	f  func([]byte) error
+}
+
+func (w pieces) Write(p []byte) (int, error) {
+	if int64(len(p)) > w.in.left {
+		return 0, w.in.long()
+	}
+	total := len(p)
+	for len(p) > 0 {
+		if err := w.in.ctx.Err(); err != nil {
+			return total - len(p), err
+		}
+		n := min(len(p), piece)
+		if err := w.f(p[:n]); err != nil {
+			return total - len(p), err
+		}
+		w.in.left -= int64(n)
+		w.in.moved(n)
+		p = p[n:]
+	}
+	return total, nil
+}
+
+// CopyTo writes the data at off, feeding each piece to the sums first.
+func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
+	return in.Each(func(p []byte) error {
+		for _, s := range sums {
+			if _, err := s.Write(p); err != nil {
+				return err
+			}
+		}
+		n, err := t.WriteAt(p, off)
+		off += int64(n)
+		return err
+	})
+}
+
+// ReadAll returns the data in fresh memory, which grows with what arrives.
+func (in *Input) ReadAll() ([]byte, error) {
+	if in.size != int64(int(in.size)) {
+		return nil, fmt.Errorf("%w: tensor of %d bytes", tensor.ErrLimit, in.size)
+	}
+	out := make([]byte, 0, min(in.size, 16<<20))
+	err := in.Each(func(p []byte) error {
+		out = append(out, p...)
+		return nil
+	})
+	return out, err
+}
+
+// Finish checks that the format took all the data and that no more follow.
+func (in *Input) Finish() error {
+	if in.left > 0 {
+		return in.short()
+	}
+	var one [1]byte
+	for range 100 {
+		switch n, err := in.r.Read(one[:]); {
+		case n > 0:
+			return in.long()
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}

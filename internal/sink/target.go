@@ -1,0 +1,121 @@
+// Package sink is where files are assembled: a target with random access that
+// becomes visible only when it is committed, and the input that feeds tensors
+// into it with their sizes checked.
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Target is a file being written. Gaps that nothing wrote read as zeros.
+type Target interface {
+	io.WriterAt
+	io.ReaderAt
+	// Truncate cuts the file to size, or fills it up with zeros.
+	Truncate(size int64) error
+	// Sequential reports that writes must come in ascending order and nothing
+	// can be read back or changed: what goes into the header must be known first.
+	Sequential() bool
+}
+
+// ErrSequential is returned by a sequential target for what it cannot do.
+var ErrSequential = errors.New("the target can only be written from front to back")
+
+// Memory is a Target in a byte slice.
+type Memory struct{ b []byte }
+
+// Bytes returns the contents.
+func (m *Memory) Bytes() []byte { return m.b }
+
+// Sequential is false.
+func (m *Memory) Sequential() bool { return false }
+
+// WriteAt writes p at off and grows the contents as needed.
+func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
+	end := off + int64(len(p))
+	if off < 0 || end < off || end != int64(int(end)) {
+		return 0, fmt.Errorf("write at %d: %w", off, os.ErrInvalid)
+	}
+	if end > int64(len(m.b)) {
+		if err := m.Truncate(end); err != nil {
+			return 0, err
+		}
+	}
+	return copy(m.b[off:], p), nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(m.b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, m.b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Truncate implements Target.
+func (m *Memory) Truncate(size int64) error {
+	if size <= int64(len(m.b)) {
+		m.b = m.b[:size]
+		return nil
+	}
+	old := len(m.b)
+	if size <= int64(cap(m.b)) {
+		m.b = m.b[:size]
+		clear(m.b[old:])
+		return nil
+	}
+	m.b = append(m.b, make([]byte, size-int64(old))...)
+	return nil
+}
+
+// Stream is a sequential Target over an io.Writer.
+type Stream struct {
+	w   io.Writer
+	pos int64
+}
+
+// NewStream writes to w, from its current position on.
+func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
+
+// Sequential is true.
+func (s *Stream) Sequential() bool { return true }
+
+// WriteAt writes p when off is not before what was written already; a gap is
+// filled with zeros.
+func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
+	if off < s.pos {
+		return 0, ErrSequential
+	}
+	if err := s.Truncate(off); err != nil {
+		return 0, err
+	}
+	n, err := s.w.Write(p)
+	s.pos += int64(n)
+	return n, err
+}
+
+// Truncate fills up with zeros.
+func (s *Stream) Truncate(size int64) error {
+	var zeros [4096]byte
+	if size < s.pos {
+		return ErrSequential
+	}
+	for s.pos < size {
+		n, err := s.w.Write(zeros[:min(size-s.pos, int64(len(zeros)))])
+		s.pos += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadAt always fails.
+func (s *Stream) ReadAt([]byte, int64) (int, error) { return 0, ErrSequential }

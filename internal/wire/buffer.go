@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Buffer appends little-endian fields. The zero Buffer is empty.
+type Buffer struct{ b []byte }
+
+// Grow makes room for n more bytes.
+func (w *Buffer) Grow(n int) {
+	if cap(w.b)-len(w.b) < n {
+		w.b = append(make([]byte, 0, len(w.b)+n), w.b...)
+	}
+}
+
+// Bytes returns what was appended; it is valid until the next append.
+func (w *Buffer) Bytes() []byte { return w.b }
+
+// Len returns the number of bytes appended.
+func (w *Buffer) Len() int { return len(w.b) }
+
+// U8 appends one byte.
+func (w *Buffer) U8(v uint8) { w.b = append(w.b, v) }
+
+// U16 appends two bytes.
+func (w *Buffer) U16(v uint16) { w.b = binary.LittleEndian.AppendUint16(w.b, v) }
+
+// U32 appends four bytes.
+func (w *Buffer) U32(v uint32) { w.b = binary.LittleEndian.AppendUint32(w.b, v) }
+
+// U64 appends eight bytes.
+func (w *Buffer) U64(v uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
+
+// I32 appends a two's complement integer of four bytes.
+func (w *Buffer) I32(v int32) { w.U32(uint32(v)) }
+
+// I64 appends a two's complement integer of eight bytes.
+func (w *Buffer) I64(v int64) { w.U64(uint64(v)) }
+
+// F32 appends an IEEE 754 binary32.
+func (w *Buffer) F32(v float32) { w.U32(math.Float32bits(v)) }
+
+// F64 appends an IEEE 754 binary64.
+func (w *Buffer) F64(v float64) { w.U64(math.Float64bits(v)) }
+
+// Raw appends bytes as they are.
+func (w *Buffer) Raw(p []byte) { w.b = append(w.b, p...) }
+
+// Str appends the bytes of a string, without length or terminator.
+func (w *Buffer) Str(s string) { w.b = append(w.b, s...) }
+
+// Fill appends n bytes of the given value.
+func (w *Buffer) Fill(n int, value byte) {
+	for range n {
+		w.b = append(w.b, value)
+	}
+}
+
+// Put32 overwrites the four bytes at position at.
+func (w *Buffer) Put32(at int, v uint32) { binary.LittleEndian.PutUint32(w.b[at:], v) }
+
+// Put64 overwrites the eight bytes at position at.
+func (w *Buffer) Put64(at int, v uint64) { binary.LittleEndian.PutUint64(w.b[at:], v) }
+
+// AlignUp returns the next multiple of to, a power of two, at or after n. ok is
+// false when that overflows.
+func AlignUp(n, to int64) (aligned int64, ok bool) {
+	aligned = (n + to - 1) &^ (to - 1)
+	return aligned, aligned >= n
+}

@@ -1,0 +1,150 @@
+// Package wire reads and writes the fixed-width little-endian fields that the
+// formats are made of.
+//
+// A Cursor walks a byte slice with every access checked against its end. The
+// first failure sticks: later reads return zero values, so a record can be
+// read field by field and checked once. The error names the field and its
+// offset in the file.
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Cursor is a position in a window of a file. The zero Cursor is empty.
+type Cursor struct {
+	format string
+	buf    []byte
+	pos    int
+	base   int64 // file offset of buf[0]
+	err    error
+}
+
+// NewCursor starts at the beginning of buf, whose first byte lies at offset
+// base of a file in the named format.
+func NewCursor(format string, buf []byte, base int64) Cursor {
+	return Cursor{format: format, buf: buf, base: base}
+}
+
+// Offset returns the file offset of the next byte.
+func (c *Cursor) Offset() int64 { return c.base + int64(c.pos) }
+
+// Left returns the number of bytes not yet read.
+func (c *Cursor) Left() int64 { return int64(len(c.buf) - c.pos) }
+
+// Err returns the first failure, a *tensor.Error.
+func (c *Cursor) Err() error { return c.err }
+
+// Fail records a failure at a file offset unless there is one already, and
+// returns the one that stands.
+func (c *Cursor) Fail(field string, offset int64, err error) error {
+	if c.err == nil {
+		c.err = Error(c.format, field, offset, err)
+	}
+	return c.err
+}
+
+// Failf is Fail with a sentinel and a text.
+func (c *Cursor) Failf(field string, offset int64, sentinel error, format string, args ...any) error {
+	if c.err == nil {
+		c.err = Errorf(c.format, field, offset, sentinel, format, args...)
+	}
+	return c.err
+}
+
+// Error makes the error for a field at a file offset (-1: none).
+func Error(format, field string, offset int64, err error) error {
+	return &tensor.Error{Format: format, Field: field, Offset: offset, Err: err}
+}
+
+// Errorf is Error with a sentinel and a text: "checksum mismatch: ...".
+func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
+	return Error(format, field, offset, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+}
+
+// Bytes returns the next n bytes, aliasing the buffer. n is compared with
+// what is left before anything else happens, so any value is safe.
+func (c *Cursor) Bytes(field string, n uint64) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if n > uint64(len(c.buf)-c.pos) {
+		c.Failf(field, c.Offset(), tensor.ErrTruncated, "needs %d bytes, %d are left", n, c.Left())
+		return nil
+	}
+	b := c.buf[c.pos : c.pos+int(n) : c.pos+int(n)]
+	c.pos += int(n)
+	return b
+}
+
+// Count fails unless n records of at least size bytes fit in what is left, so
+// that a count can be trusted before memory is asked for.
+func (c *Cursor) Count(field string, n, size uint64) int {
+	if c.err == nil && n > uint64(c.Left())/size {
+		c.Failf(field, c.Offset(), tensor.ErrTruncated, "%d records of at least %d bytes, %d bytes are left", n, size, c.Left())
+	}
+	if c.err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// Seek moves to a file offset within the window, its end included.
+func (c *Cursor) Seek(field string, offset int64) {
+	if c.err != nil {
+		return
+	}
+	if offset < c.base || offset-c.base > int64(len(c.buf)) {
+		c.Failf(field, offset, tensor.ErrTruncated, "offset lies outside %d..%d", c.base, c.base+int64(len(c.buf)))
+		return
+	}
+	c.pos = int(offset - c.base)
+}
+
+// U8 reads one byte.
+func (c *Cursor) U8(field string) uint8 {
+	if b := c.Bytes(field, 1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// U16 reads two bytes.
+func (c *Cursor) U16(field string) uint16 {
+	if b := c.Bytes(field, 2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+// U32 reads four bytes.
+func (c *Cursor) U32(field string) uint32 {
+	if b := c.Bytes(field, 4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// U64 reads eight bytes.
+func (c *Cursor) U64(field string) uint64 {
+	if b := c.Bytes(field, 8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// I32 reads a two's complement integer of four bytes.
+func (c *Cursor) I32(field string) int32 { return int32(c.U32(field)) }
+
+// I64 reads a two's complement integer of eight bytes.
+func (c *Cursor) I64(field string) int64 { return int64(c.U64(field)) }
+
+// F32 reads an IEEE 754 binary32.
+func (c *Cursor) F32(field string) float32 { return math.Float32frombits(c.U32(field)) }
+
+// F64 reads an IEEE 754 binary64.
+func (c *Cursor) F64(field string) float64 { return math.Float64frombits(c.U64(field)) }

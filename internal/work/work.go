@@ -1,0 +1,110 @@
+// Package work spreads checking and converting over the CPUs, with
+// cancellation and serialised progress reports.
+package work
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Progress adds up bytes done by several goroutines. The zero Progress and nil
+// report to nobody.
+type Progress struct {
+	mu     sync.Mutex
+	report func(done, total int64, name string)
+	done   int64
+	total  int64
+}
+
+// NewProgress reports to f, which may be nil.
+func NewProgress(f func(done, total int64, name string), total int64) *Progress {
+	return &Progress{report: f, total: total}
+}
+
+// Add counts n more bytes of the named part. Reports do not overlap.
+func (p *Progress) Add(n int64, name string) {
+	if p == nil || p.report == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.report(p.done, p.total, name)
+}
+
+// Each calls f for 0 <= i < n on up to workers goroutines (0: one a CPU). It
+// returns the error of the lowest index that failed, so that the outcome
+// does not depend on timing; after a failure no higher index is begun.
+func Each(ctx context.Context, n, workers int, f func(i int) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = min(workers, n)
+	if workers <= 1 {
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	return each(ctx, n, workers, f)
+}
+
+func each(ctx context.Context, n, workers int, f func(i int) error) error {
+	var (
+		next   atomic.Int64
+		mu     sync.Mutex
+		failed = n
+		first  error
+		group  sync.WaitGroup
+	)
+	worst := func() int { mu.Lock(); defer mu.Unlock(); return failed }
+	for range workers {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= worst() {
+					return
+				}
+				if err := f(i); err != nil {
+					mu.Lock()
+					if i < failed {
+						failed, first = i, err
+					}
+					mu.Unlock()
+				}
+			}
+		}()
+	}
+	group.Wait()
+	if first != nil {
+		return first
+	}
+	return ctx.Err()
+}
+
+// Step is how many bytes Chunks hands out at a time: enough that a callback
+// costs nothing beside hashing, little enough that cancelling is prompt.
+const Step = 1 << 20
+
+// Chunks calls f with the steps of b, counting them as progress.
+func Chunks(ctx context.Context, b []byte, p *Progress, name string, f func([]byte)) error {
+	for len(b) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(b), Step)
+		f(b[:n])
+		p.Add(int64(n), name)
+		b = b[n:]
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package tensor
+
+import "strconv"
+
+// DType is the type of a tensor's elements. The zero value is Invalid. The
+// numbers are this library's own; each format has its own codes. (The Go types
+// that hold one half-precision element are F16 and BF16, in float16.go.)
+type DType uint8
+
+// The element types; in files they are little-endian whatever the host.
+const (
+	Invalid   DType = iota
+	Float64         // IEEE 754 binary64
+	Float32         // IEEE 754 binary32
+	Float16         // IEEE 754 binary16, in Go F16
+	BFloat16        // the upper half of a binary32, in Go BF16
+	Int64           // two's complement, as all signed integers
+	Int32           //
+	Int16           //
+	Int8            //
+	Uint64          //
+	Uint32          //
+	Uint16          //
+	Uint8           //
+	Bool            // one byte, zero is false
+	Complex64       // two binary32: real, imaginary
+	numDTypes
+)
+
+// dtypes is the one table of names and sizes.
+var dtypes = [numDTypes]struct {
+	name string
+	size int64
+}{
+	Invalid:   {"invalid", 0},
+	Float64:   {"float64", 8},
+	Float32:   {"float32", 4},
+	Float16:   {"float16", 2},
+	BFloat16:  {"bfloat16", 2},
+	Int64:     {"int64", 8},
+	Int32:     {"int32", 4},
+	Int16:     {"int16", 2},
+	Int8:      {"int8", 1},
+	Uint64:    {"uint64", 8},
+	Uint32:    {"uint32", 4},
+	Uint16:    {"uint16", 2},
+	Uint8:     {"uint8", 1},
+	Bool:      {"bool", 1},
+	Complex64: {"complex64", 8},
+}
+
+// Valid reports whether d is one of the element types.
+func (d DType) Valid() bool { return d > Invalid && d < numDTypes }
+
+// Size returns the size of one element in bytes, 0 for Invalid.
+func (d DType) Size() int64 {
+	if d >= numDTypes {
+		return 0
+	}
+	return dtypes[d].size
+}
+
+// wordSize is the unit in which bytes are swapped and aligned: the element
+// itself, and for complex64 one of its two halves.
+func (d DType) wordSize() int {
+	if d == Complex64 {
+		return 4
+	}
+	return int(d.Size())
+}
+
+// String returns the lower-case name, "float32".
+func (d DType) String() string {
+	if d >= numDTypes {
+		return "dtype(" + strconv.Itoa(int(d)) + ")"
+	}
+	return dtypes[d].name
+}
+
+// ParseDType is the inverse of String; ok is false for other names.
+func ParseDType(name string) (d DType, ok bool) {
+	for d := Invalid + 1; d < numDTypes; d++ {
+		if dtypes[d].name == name {
+			return d, true
+		}
+	}
+	return Invalid, false
+}
+
+// DTypes returns all element types in the order of their numbers.
+func DTypes() []DType {
+	all := make([]DType, 0, numDTypes-1)
+	for d := Invalid + 1; d < numDTypes; d++ {
+		all = append(all, d)
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package tensor
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Info describes one tensor of a model. Readers fill all fields; in a write
+// plan Name, DType, Shape and, where the format knows it, Quant count.
+type Info struct {
+	Name  string
+	DType DType
+	Shape Shape
+	// Offset is where the data begin in the file (for external data: in the
+	// external file), -1 when they do not lie there as such.
+	Offset int64
+	// Size is the number of bytes of the tensor itself: shape times dtype.
+	Size int64
+	// Stored is the number of bytes the tensor takes in the file. It differs
+	// from Size for compressed data, and is -1 for a tensor that was
+	// compressed together with others.
+	Stored int64
+	// Compression names how the bytes are stored: "" (as they are), "gzip",
+	// "zstd", "lz4", "brotli", "int8", "float16".
+	Compression string
+	// Quant holds the quantisation parameters, nil for plain tensors.
+	Quant *Quantization
+}
+
+// Scheme says how a quantised integer q stands for a real number.
+type Scheme uint8
+
+// The two schemes that formats know, with q' = q - zero point.
+const (
+	Linear      Scheme = iota // real = q' * scale
+	Logarithmic               // real = sign(q') * (exp2(|q'| * scale) - 1)
+)
+
+// String returns "linear" or "logarithmic".
+func (s Scheme) String() string {
+	if s == Logarithmic {
+		return "logarithmic"
+	}
+	return "linear"
+}
+
+// PerTensor is the Axis of a quantisation with one scale.
+const PerTensor = -1
+
+// Quantization maps stored integers to real numbers. The values may come from
+// a file as they are: Dequantize checks them and answers ErrQuantization.
+type Quantization struct {
+	Scheme Scheme
+	// Scales has one value, or one for each channel along Axis.
+	Scales []float32
+	// ZeroPoints is empty (all are 0), has one value for all scales, or as many
+	// values as Scales.
+	ZeroPoints []int32
+	// Axis is the dimension along which channels lie, PerTensor for one scale.
+	Axis int
+}
+
+// CheckName reports why name cannot be a tensor's name: names are valid UTF-8
+// without NUL and not empty.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errEmptyName
+	case strings.IndexByte(name, 0) >= 0:
+		return errNULName
+	case !utf8.ValidString(name):
+		return errUTF8Name
+	}
+	return nil
+}

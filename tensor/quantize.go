@@ -1,0 +1,347 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// QuantizeOptions says how Quantize maps real numbers to fewer bits. The zero
+// value gives symmetric int8 with one scale, calibrated by minimum and maximum.
+type QuantizeOptions struct {
+	// DType is Int8, Int16, Uint8 or Float16; Invalid, the zero value, means
+	// Int8. Float16 has no parameters and ignores the other options.
+	DType DType
+	// PerChannel gives each index along Axis a scale of its own. Axis is
+	// ignored without it.
+	PerChannel bool
+	Axis       int
+	// Asymmetric uses the whole range of the integers for the values from
+	// minimum to maximum (extended to 0, which stays exact), by zero points.
+	// Otherwise zero is in the middle (for Uint8: at 128) and the range is
+	// as large on both sides.
+	Asymmetric bool
+	// Percentile calibrates by that share of the values, in percent and over 0
+	// up to 100, rather than by all: the largest magnitudes are clipped, or
+	// half as many at both ends when asymmetric. 0 means 100.
+	Percentile float64
+}
+
+// QuantStats compares the real numbers a quantised tensor stands for with the
+// original ones. For an empty tensor the errors are 0 and SNR is +Inf.
+type QuantStats struct {
+	MaxAbs  float64 // largest absolute error
+	MeanAbs float64 // mean absolute error
+	SNR     float64 // ten times the decimal logarithm of signal over noise power, in dB; +Inf when nothing was lost
+}
+
+// Quantize converts src, row-major in shape, to o.DType. It returns
+// little-endian elements, the parameters that Dequantize takes (nil for
+// Float16) and what was lost.
+//
+// Values are rounded to the nearest integer, ties to even, so inside the
+// calibrated range the error is at most half a scale, plus what rounding the
+// real number to float32 adds; outside, values are clipped. Scales are positive
+// and finite whatever the values, and every result is finite: where the range
+// ends within half a scale of the largest float32, the outermost integer may
+// stay unused.
+//
+// NaN and infinities have no integer and are ErrQuantization, naming the
+// element; Float16 keeps them, and finite values from 65520 on become
+// infinite, which makes MaxAbs and MeanAbs +Inf and SNR -Inf.
+// Other errors: ErrShape when src does not fit shape, ErrQuantization for an
+// axis or a percentile out of range, ErrDType for another dtype.
+func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
+	axis := PerTensor
+	if o.PerChannel && o.DType != Float16 {
+		if o.Axis < 0 {
+			return nil, nil, stats, fmt.Errorf("%w: axis %d", ErrQuantization, o.Axis)
+		}
+		axis = o.Axis
+	}
+	inner, err := channelSize(shape, axis, len(src))
+	if err != nil {
+		return nil, nil, stats, err
+	}
+	if o.DType == Float16 {
+		data, stats = quantizeHalf(src)
+		return data, nil, stats, nil
+	}
+	lim, err := o.limits()
+	if err != nil {
+		return nil, nil, stats, err
+	}
+	if o.Percentile != 0 && !(o.Percentile > 0 && o.Percentile <= 100) {
+		return nil, nil, stats, fmt.Errorf("%w: percentile %v", ErrQuantization, o.Percentile)
+	}
+	channels, err := channelCount(shape, axis, len(src))
+	if err != nil {
+		return nil, nil, stats, err
+	}
+	ranges, err := calibrate(src, channels, inner)
+	if err != nil {
+		return nil, nil, stats, err
+	}
+	if o.Percentile > 0 && o.Percentile < 100 {
+		clipRanges(ranges, src, inner, o)
+	}
+	q = &Quantization{Axis: axis, Scales: make([]float32, channels)}
+	params := make([]quantParams, channels)
+	for c, r := range ranges {
+		params[c] = lim.params(r, o.Asymmetric)
+		q.Scales[c] = float32(params[c].scale)
+	}
+	q.ZeroPoints = zeroPoints(params, o.Asymmetric, lim)
+	data, stats = quantizeAll(src, params, inner, lim.size)
+	return data, q, stats, nil
+}
+
+// channelCount returns the number of channels. An empty tensor may claim any
+// number of them without having an element to show for it: those get no
+// parameters that would have to be allocated, unless they are few.
+func channelCount(shape Shape, axis, n int) (int, error) {
+	if axis == PerTensor {
+		return 1, nil
+	}
+	const most = 1 << 16
+	if n == 0 && shape[axis] > most {
+		return 0, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[axis])
+	}
+	return int(shape[axis]), nil
+}
+
+// zeroPoints leaves out what readers take for granted: no zero points when all
+// are 0, one when symmetric.
+func zeroPoints(params []quantParams, asymmetric bool, lim intLimits) []int32 {
+	if !asymmetric {
+		if lim.middle == 0 {
+			return nil
+		}
+		return []int32{lim.middle}
+	}
+	zero := make([]int32, len(params))
+	for c, p := range params {
+		zero[c] = int32(p.zero)
+	}
+	return zero
+}
+
+// intLimits describes a target dtype.
+type intLimits struct {
+	lo, hi int32 // range in use
+	middle int32 // zero point when symmetric
+	size   int   // bytes an element
+}
+
+func (o QuantizeOptions) limits() (intLimits, error) {
+	var l intLimits
+	switch o.DType {
+	case Invalid, Int8:
+		l = intLimits{-128, 127, 0, 1}
+	case Uint8:
+		l = intLimits{0, 255, 128, 1}
+	case Int16:
+		l = intLimits{-32768, 32767, 0, 2}
+	default:
+		return l, fmt.Errorf("%w: cannot quantise to %v", ErrDType, o.DType)
+	}
+	if !o.Asymmetric {
+		l.lo++ // as far from the middle as hi
+	}
+	return l, nil
+}
+
+// valueRange holds the calibrated range of a channel.
+type valueRange struct{ lo, hi float32 }
+
+// orderKey maps float32 bits to integers that sort as the numbers do, with NaN
+// at the outer ends: integer minimum and maximum cost a cycle, those of
+// floating point several.
+func orderKey(bits uint32) int32 {
+	return int32(bits) ^ int32(uint32(int32(bits)>>31)>>1)
+}
+
+// keyValue is the inverse of orderKey.
+func keyValue(k int32) float32 {
+	return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1)))
+}
+
+// calibrate returns minimum and maximum of each channel, extended to 0, and
+// refuses what is not finite.
+func calibrate(src []float32, channels, inner int) ([]valueRange, error) {
+	type keys struct{ lo, hi int32 }
+	found := make([]keys, channels)
+	for rest := src; len(rest) > 0; {
+		for c := range found {
+			k := found[c]
+			for _, x := range rest[:inner] {
+				b := orderKey(math.Float32bits(x))
+				k.lo, k.hi = min(k.lo, b), max(k.hi, b)
+			}
+			found[c] = k
+			rest = rest[inner:]
+		}
+	}
+	ranges := make([]valueRange, channels)
+	for c, k := range found {
+		// The keys of the infinities are inf32 and its complement.
+		if k.hi >= inf32 || k.lo <= ^inf32 {
+			return nil, notFinite(src)
+		}
+		ranges[c] = valueRange{min(keyValue(k.lo), 0), keyValue(k.hi)}
+	}
+	return ranges, nil
+}
+
+func notFinite(src []float32) error {
+	i := slices.IndexFunc(src, func(x float32) bool { return math.Float32bits(x)&^sign32 >= inf32 })
+	return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, i, src[i])
+}
+
+// quantParams are the parameters of one channel.
+type quantParams struct {
+	scale  float64 // a float32
+	zero   float64 // an integer
+	lo, hi float64 // the integers in use, less the zero point
+}
+
+// params chooses scale and zero point for a range that includes 0.
+func (l intLimits) params(r valueRange, asymmetric bool) quantParams {
+	lo, hi := float64(r.lo), float64(r.hi)
+	p := quantParams{zero: float64(l.middle)}
+	if asymmetric {
+		p.scale = wholeScale(hi-lo, float64(l.hi-l.lo))
+		// -lo is at most the range, so this lies within the limits.
+		p.zero = float64(l.lo) + math.RoundToEven(-lo/p.scale)
+	} else {
+		p.scale = wholeScale(max(hi, -lo), float64(l.hi-l.middle))
+	}
+	p.lo, p.hi = float64(l.lo)-p.zero, float64(l.hi)-p.zero
+	for math.IsInf(float64(float32(p.hi*p.scale)), 0) {
+		p.hi--
+	}
+	for math.IsInf(float64(float32(p.lo*p.scale)), 0) {
+		p.lo++
+	}
+	return p
+}
+
+// wholeScale returns the float32 scale with which steps reach over width: the
+// quotient rounded up, since rounded down it would clip, by a lot where scales
+// are subnormal. It is not 0 even when width is.
+func wholeScale(width, steps float64) float64 {
+	if width == 0 {
+		return 1
+	}
+	s := float32(width / steps)
+	if float64(s)*steps < width {
+		s = math.Nextafter32(s, math.MaxFloat32)
+	}
+	return float64(s)
+}
+
+// round returns the integer for x less the zero point, and what it stands for.
+func (p *quantParams) round(x float32) (q float64, real float32) {
+	const magic = 3 << 51 // its unit in the last place is 1: adding it rounds to even
+	v := float64(x) / p.scale
+	if v > p.hi {
+		v = p.hi
+	}
+	if v < p.lo {
+		v = p.lo
+	}
+	v = v + magic - magic
+	return v, float32(v * p.scale)
+}
+
+// errorSums adds up what QuantStats is made from.
+type errorSums struct{ worst, abs, noise, signal float64 }
+
+func (e *errorSums) stats(n int) QuantStats {
+	if n == 0 {
+		return QuantStats{SNR: math.Inf(1)}
+	}
+	s := QuantStats{MaxAbs: e.worst, MeanAbs: e.abs / float64(n), SNR: math.Inf(1)}
+	if e.noise > 0 {
+		s.SNR = 10 * math.Log10(e.signal/e.noise)
+	}
+	return s
+}
+
+// add takes one value and its error, which is not negative.
+func (e *errorSums) add(x, diff float64) {
+	if diff > e.worst {
+		e.worst = diff
+	}
+	e.abs += diff
+	e.noise += diff * diff
+	e.signal += x * x
+}
+
+// quantizeAll converts all channels and compares.
+func quantizeAll(src []float32, params []quantParams, inner, size int) ([]byte, QuantStats) {
+	data := make([]byte, size*len(src))
+	var sums errorSums
+	for rest, out := src, data; len(rest) > 0; {
+		for c := range params {
+			run := rest[:inner]
+			if size == 1 {
+				params[c].bytes(out, run, &sums)
+			} else {
+				params[c].words(out, run, &sums)
+			}
+			rest, out = rest[inner:], out[size*inner:]
+		}
+	}
+	return data, sums.stats(len(src))
+}
+
+// bytes converts a run of one channel to 8-bit integers.
+func (p *quantParams) bytes(dst []byte, src []float32, sums *errorSums) {
+	pp, e := *p, *sums // in registers
+	dst = dst[:len(src)]
+	for i, x := range src {
+		q, r := pp.round(x)
+		dst[i] = byte(int32(q + pp.zero))
+		e.add(float64(x), math.Abs(float64(x)-float64(r)))
+	}
+	*sums = e
+}
+
+// words converts a run of one channel to 16-bit integers.
+func (p *quantParams) words(dst []byte, src []float32, sums *errorSums) {
+	pp, e := *p, *sums
+	dst = dst[:2*len(src)]
+	for i, x := range src {
+		q, r := pp.round(x)
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(int32(q+pp.zero)))
+		e.add(float64(x), math.Abs(float64(x)-float64(r)))
+	}
+	*sums = e
+}
+
+// quantizeHalf converts to float16 and compares.
+func quantizeHalf(src []float32) ([]byte, QuantStats) {
+	data := make([]byte, 2*len(src))
+	encodeFloat16(data, src)
+	var sums errorSums
+	var back [256]float32
+	for i := 0; i < len(src); i += len(back) {
+		part := src[i:min(i+len(back), len(src))]
+		decodeFloat16(back[:len(part)], data[2*i:])
+		for j, x := range part {
+			r := back[j]
+			if x == r || x != x {
+				// Infinities and NaN arrive as they are: no error, and no part
+				// of the signal.
+				if y := float64(x); !math.IsInf(y, 0) && x == x {
+					sums.signal += y * y
+				}
+				continue
+			}
+			sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+		}
+	}
+	return data, sums.stats(len(src))
+}

@@ -1,0 +1,87 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Shape lists the dims of a tensor, outermost first; elements lie row-major.
+// Rank 0 is a scalar: one element. A dim of 0 makes the tensor empty.
+type Shape []int64
+
+// Elems returns the number of elements. Negative dims and products of 2^63 or
+// more are ErrShape, also when another dim is 0: the product of the dims that
+// are not 0 must fit, so that no order of multiplication can overflow.
+func (s Shape) Elems() (int64, error) { return s.product(1) }
+
+// ByteSize returns the number of bytes of a tensor of this shape, with the
+// same checks as Elems on the product including the element size.
+func (s Shape) ByteSize(d DType) (int64, error) {
+	if !d.Valid() {
+		return 0, fmt.Errorf("%w: %v has no size", ErrDType, d)
+	}
+	return s.product(d.Size())
+}
+
+func (s Shape) product(unit int64) (int64, error) {
+	n, empty := uint64(unit), false
+	for i, d := range s {
+		if d < 0 {
+			return 0, fmt.Errorf("%w: dim %d is %d", ErrShape, i, d)
+		}
+		if d == 0 {
+			empty = true
+			continue
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, fmt.Errorf("%w: the product of %v overflows", ErrShape, s)
+		}
+		n = lo
+	}
+	if empty {
+		return 0, nil
+	}
+	return int64(n), nil
+}
+
+// Strides returns the distance in elements between neighbours along each
+// axis, for the row-major layout that all formats have.
+func (s Shape) Strides() []int64 {
+	strides := make([]int64, len(s))
+	step := int64(1)
+	for i := len(s) - 1; i >= 0; i-- {
+		strides[i] = step
+		step *= s[i]
+	}
+	return strides
+}
+
+// Equal reports whether both have the same dims.
+func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
+
+// Clone returns a copy.
+func (s Shape) Clone() Shape { return slices.Clone(s) }
+
+// String returns the dims in brackets, "[2, 3]"; long shapes are cut short.
+func (s Shape) String() string {
+	const most = 32
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, d := range s {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == most {
+			fmt.Fprintf(&b, "... %d more", len(s)-i)
+			break
+		}
+		b.WriteString(strconv.FormatInt(d, 10))
+	}
+	b.WriteByte(']')
+	return b.String()
+}

@@ -1,0 +1,144 @@
+package tensor
+
+import "fmt"
+
+// Range selects the elements From <= i < To along one axis. To may be negative:
+// -1 is the end of the axis, -2 one element before it, and so on.
+type Range struct{ From, To int64 }
+
+// All selects a whole axis.
+func All() Range { return Range{0, -1} }
+
+// At selects one element of an axis; the axis stays, with a dim of 1.
+func At(i int64) Range { return Range{i, i + 1} }
+
+// Slice returns the sub-tensor that ranges select, outermost axis first; axes
+// without a range are taken whole. The view is zero-copy when the selected
+// elements lie contiguously in a tensor that is; otherwise they are copied to
+// the heap, and ZeroCopy tells by Info().Offset == -1 that it is a copy: such a
+// view outlives the model. Ranges outside the shape are ErrShape.
+func (v View) Slice(ranges ...Range) (View, error) {
+	if v.info == nil {
+		return View{}, ErrClosed
+	}
+	sel, err := resolve(v.info.Shape, ranges)
+	if err != nil {
+		return View{}, v.errorf(err)
+	}
+	info := v.Info()
+	info.Shape = make(Shape, len(sel))
+	for i, r := range sel {
+		info.Shape[i] = r.To - r.From
+	}
+	if info.Size, err = info.Shape.ByteSize(info.DType); err != nil {
+		return View{}, v.errorf(err)
+	}
+	info.Stored = info.Size
+	info.Quant = sliceQuant(info.Quant, v.info.Shape, sel)
+	first, contiguous := extent(v.info.Shape, sel)
+	first *= info.DType.Size()
+	if contiguous && v.whole && v.aligned() {
+		if info.Offset >= 0 {
+			info.Offset += first
+		}
+		return NewView(&info, v.owner, v.index, v.data[first:first+info.Size:first+info.Size]), nil
+	}
+	return v.gather(&info, sel)
+}
+
+// resolve checks ranges against the shape and completes them.
+func resolve(shape Shape, ranges []Range) ([]Range, error) {
+	if len(ranges) > len(shape) {
+		return nil, fmt.Errorf("%w: %d ranges for rank %d", ErrShape, len(ranges), len(shape))
+	}
+	sel := make([]Range, len(shape))
+	for i, d := range shape {
+		r := All()
+		if i < len(ranges) {
+			r = ranges[i]
+		}
+		if r.To < 0 {
+			r.To += d + 1
+		}
+		if r.From < 0 || r.From > r.To || r.To > d {
+			return nil, fmt.Errorf("%w: range %d:%d of axis %d, which has %d", ErrShape, r.From, r.To, i, d)
+		}
+		sel[i] = r
+	}
+	return sel, nil
+}
+
+// extent returns the index of the first selected element and whether all of
+// them follow one another in row-major order.
+func extent(shape Shape, sel []Range) (first int64, contiguous bool) {
+	contiguous = true
+	step, split := int64(1), false // split: an inner axis is not taken whole
+	for i := len(sel) - 1; i >= 0; i-- {
+		n := sel[i].To - sel[i].From
+		if n == 0 {
+			return 0, true
+		}
+		first += sel[i].From * step
+		if split && n > 1 {
+			contiguous = false
+		}
+		split = split || n != shape[i]
+		step *= shape[i]
+	}
+	return first, contiguous
+}
+
+// gather copies the selected rows to the heap.
+func (v View) gather(info *Info, sel []Range) (View, error) {
+	var out []byte
+	err := v.Use(func(src []byte) error {
+		out = AlignedBytes(int(info.Size))
+		gatherAxis(out, src, v.info.Shape, sel, v.info.DType.Size())
+		return nil
+	})
+	if err != nil {
+		return View{}, err
+	}
+	info.Offset, info.Compression = -1, ""
+	return NewView(info, heap{}, 0, out), nil
+}
+
+// gatherAxis copies the selection of src to dst and returns what is left of
+// dst. Both describe the same remaining axes.
+func gatherAxis(dst, src []byte, shape Shape, sel []Range, elem int64) []byte {
+	if len(dst) == 0 {
+		return dst
+	}
+	if len(sel) == 0 {
+		return dst[copy(dst, src[:elem]):]
+	}
+	row := elem
+	for _, d := range shape[1:] {
+		row *= d
+	}
+	if first, ok := extent(shape, sel); ok {
+		n := elem
+		for _, r := range sel {
+			n *= r.To - r.From
+		}
+		return dst[copy(dst, src[first*elem:first*elem+n]):]
+	}
+	for i := sel[0].From; i < sel[0].To; i++ {
+		dst = gatherAxis(dst, src[i*row:(i+1)*row], shape[1:], sel[1:], elem)
+	}
+	return dst
+}
+
+// sliceQuant keeps the channels that are selected along the quantised axis.
+// Parameters that do not fit the shape stay as they are, for Dequantize to refuse.
+func sliceQuant(q *Quantization, shape Shape, sel []Range) *Quantization {
+	if q == nil || q.Axis < 0 || q.Axis >= len(shape) || int64(len(q.Scales)) != shape[q.Axis] {
+		return q
+	}
+	r, out := sel[q.Axis], *q
+	out.Scales = q.Scales[r.From:r.To]
+	if len(q.ZeroPoints) == len(q.Scales) {
+		out.ZeroPoints = q.ZeroPoints[r.From:r.To]
+	}
+	return &out
+}
