@@ -88,3 +88,47 @@ func BenchmarkCombine(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkQuantize counts the bytes of the float32 side.
+func BenchmarkQuantize(b *testing.B) {
+	f := benchFloats()
+	shape := Shape{1024, 1024}
+	for _, c := range []struct {
+		name string
+		o    QuantizeOptions
+	}{
+		{"int8", QuantizeOptions{DType: Int8}},
+		{"int8-asymmetric", QuantizeOptions{DType: Int8, Asymmetric: true}},
+		{"int8-percentile", QuantizeOptions{DType: Int8, Percentile: 99.9}},
+		{"int8-axis0", QuantizeOptions{DType: Int8, PerChannel: true}},
+		{"int8-axis1", QuantizeOptions{DType: Int8, PerChannel: true, Axis: 1}},
+		{"int16", QuantizeOptions{DType: Int16}},
+		{"float16", QuantizeOptions{DType: Float16}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(4 * len(f)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, _, err := Quantize(f, shape, c.o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		if c.o.DType == Float16 {
+			continue
+		}
+		b.Run(c.name+"/back", func(b *testing.B) {
+			data, q, _, err := Quantize(f, shape, c.o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			dst := make([]float32, len(f))
+			b.SetBytes(int64(4 * len(f)))
+			for b.Loop() {
+				if err := Dequantize(dst, data, c.o.DType, shape, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -26,14 +26,21 @@ func clipRanges(ranges []valueRange, src []float32, inner int, o QuantizeOptions
 		if !o.Asymmetric {
 			gather(^uint32(sign32))
 			a := pick(o.Percentile)
-			ranges[c] = valueRange{-a, a}
+			narrowRange(&ranges[c], valueRange{-a, a})
 			continue
 		}
 		tail := (100 - o.Percentile) / 2
 		gather(^uint32(0))
 		lo := pick(tail)
 		gather(^uint32(0)) // the selection moved them
-		ranges[c] = valueRange{min(lo, 0), max(pick(100-tail), 0)}
+		narrowRange(&ranges[c], valueRange{min(lo, 0), max(pick(100-tail), 0)})
+	}
+}
+
+// narrowRange sets r unless to is nothing but 0.
+func narrowRange(r *valueRange, to valueRange) {
+	if to.lo < to.hi {
+		*r = to
 	}
 }
 

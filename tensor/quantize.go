@@ -24,7 +24,8 @@ type QuantizeOptions struct {
 	Asymmetric bool
 	// Percentile calibrates by that share of the values, in percent and over 0
 	// up to 100, rather than by all: the largest magnitudes are clipped, or
-	// half as many at both ends when asymmetric. 0 means 100.
+	// half as many at both ends when asymmetric. 0 means 100. A channel that
+	// is nothing but zeros within that share keeps its minimum and maximum.
 	Percentile float64
 }
 
@@ -40,7 +41,8 @@ type QuantStats struct {
 // little-endian elements, the parameters that Dequantize takes (nil for
 // Float16) and what was lost.
 //
-// Values are rounded to the nearest integer, ties to even, so inside the
+// Values over scale are rounded to the nearest integer, ties to even, and the
+// zero point is added, so inside the
 // calibrated range the error is at most half a scale, plus what rounding the
 // real number to float32 adds; outside, values are clipped. Scales are positive
 // and finite whatever the values, and every result is finite: where the range
@@ -171,7 +173,7 @@ func keyValue(k int32) float32 {
 // refuses what is not finite.
 func calibrate(src []float32, channels, inner int) ([]valueRange, error) {
 	type keys struct{ lo, hi int32 }
-	found := make([]keys, channels)
+	found := make([]keys, channels) // of 0
 	for rest := src; len(rest) > 0; {
 		for c := range found {
 			k := found[c]
@@ -189,7 +191,7 @@ func calibrate(src []float32, channels, inner int) ([]valueRange, error) {
 		if k.hi >= inf32 || k.lo <= ^inf32 {
 			return nil, notFinite(src)
 		}
-		ranges[c] = valueRange{min(keyValue(k.lo), 0), keyValue(k.hi)}
+		ranges[c] = valueRange{keyValue(k.lo), keyValue(k.hi)}
 	}
 	return ranges, nil
 }

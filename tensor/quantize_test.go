@@ -1,0 +1,418 @@
+package tensor
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestQuantizeValues(t *testing.T) {
+	tests := []struct {
+		name string
+		src  []float32
+		sh   Shape
+		o    QuantizeOptions
+		data []byte
+		q    *Quantization
+	}{
+		{"symmetric int8, ties to even", []float32{-127, 0.5, 1.5, 2.5, -0.5, -1.5, 127}, Shape{7}, QuantizeOptions{},
+			[]byte{0x81, 0, 2, 2, 0, 0xfe, 127},
+			&Quantization{Scales: []float32{1}, Axis: PerTensor}},
+		{"symmetric uint8", []float32{-127, 0, 1, 127}, Shape{2, 2}, QuantizeOptions{DType: Uint8},
+			[]byte{1, 128, 129, 255},
+			&Quantization{Scales: []float32{1}, ZeroPoints: []int32{128}, Axis: PerTensor}},
+		{"symmetric int16", []float32{-32767, 258, 0}, Shape{3}, QuantizeOptions{DType: Int16},
+			[]byte{0x01, 0x80, 0x02, 0x01, 0, 0},
+			&Quantization{Scales: []float32{1}, Axis: PerTensor}},
+		{"asymmetric uint8", []float32{-55, 0, 200}, Shape{3}, QuantizeOptions{DType: Uint8, Asymmetric: true},
+			[]byte{0, 55, 255},
+			&Quantization{Scales: []float32{1}, ZeroPoints: []int32{55}, Axis: PerTensor}},
+		{"asymmetric int8, positive only", []float32{51, 510}, Shape{2}, QuantizeOptions{DType: Int8, Asymmetric: true},
+			[]byte{0x9a, 127}, // 25.5 is a tie: 26 - 128
+			&Quantization{Scales: []float32{2}, ZeroPoints: []int32{-128}, Axis: PerTensor}},
+		{"asymmetric int16, negative only", []float32{-65535, -1}, Shape{2}, QuantizeOptions{DType: Int16, Asymmetric: true},
+			[]byte{0x00, 0x80, 0xfe, 0x7f},
+			&Quantization{Scales: []float32{1}, ZeroPoints: []int32{32767}, Axis: PerTensor}},
+		{"per channel, middle axis", []float32{127, 1, 254, 4, -127, 3, 8, 6}, Shape{2, 2, 2}, QuantizeOptions{PerChannel: true, Axis: 1},
+			[]byte{127, 1, 127, 2, 0x81, 3, 4, 3},
+			&Quantization{Scales: []float32{1, 2}, Axis: 1}},
+		{"per channel, last axis", []float32{127, 254, -3, -8}, Shape{2, 2}, QuantizeOptions{PerChannel: true, Axis: 1},
+			[]byte{127, 127, 0xfd, 0xfc},
+			&Quantization{Scales: []float32{1, 2}, Axis: 1}},
+		{"per channel, asymmetric", []float32{0, 255, -510, 0}, Shape{2, 2}, QuantizeOptions{DType: Uint8, PerChannel: true, Asymmetric: true},
+			[]byte{0, 255, 0, 255},
+			&Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{0, 255}, Axis: 0}},
+		{"scalar", []float32{-254}, Shape{}, QuantizeOptions{},
+			[]byte{0x81},
+			&Quantization{Scales: []float32{2}, Axis: PerTensor}},
+		{"all zero", []float32{0, float32(math.Copysign(0, -1)), 0}, Shape{3}, QuantizeOptions{Asymmetric: true},
+			[]byte{0x80, 0x80, 0x80},
+			&Quantization{Scales: []float32{1}, ZeroPoints: []int32{-128}, Axis: PerTensor}},
+		{"empty", nil, Shape{0, 3}, QuantizeOptions{PerChannel: true, Axis: 1},
+			[]byte{},
+			&Quantization{Scales: []float32{1, 1, 1}, Axis: 1}},
+		{"empty without channels", nil, Shape{0, 3}, QuantizeOptions{PerChannel: true},
+			[]byte{},
+			&Quantization{Scales: []float32{}, Axis: 0}},
+		{"float16", []float32{1, -2, 65504}, Shape{3}, QuantizeOptions{DType: Float16, PerChannel: true, Axis: 9, Percentile: -1},
+			[]byte{0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b},
+			nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			data, q, _, err := Quantize(tt.src, tt.sh, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.data, data); d != "" {
+				t.Errorf("data (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.q, q); d != "" {
+				t.Errorf("parameters (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestQuantizeErrors(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	tests := []struct {
+		name string
+		src  []float32
+		sh   Shape
+		o    QuantizeOptions
+		want error
+		text string
+	}{
+		{"NaN", []float32{1, nan}, Shape{2}, QuantizeOptions{}, ErrQuantization, "element 1 is NaN"},
+		{"negative NaN", []float32{1, -nan}, Shape{2}, QuantizeOptions{}, ErrQuantization, "element 1 is NaN"},
+		{"Inf", []float32{inf, 0}, Shape{2}, QuantizeOptions{DType: Int16}, ErrQuantization, "element 0 is +Inf"},
+		{"-Inf", []float32{0, -inf}, Shape{1, 2}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "element 1 is -Inf"},
+		{"too few", []float32{1}, Shape{2}, QuantizeOptions{}, ErrShape, "1 elements for [2]"},
+		{"too few for float16", []float32{1}, Shape{2}, QuantizeOptions{DType: Float16}, ErrShape, "1 elements for [2]"},
+		{"negative dim", nil, Shape{-1}, QuantizeOptions{}, ErrShape, ""},
+		{"axis too large", []float32{1}, Shape{1}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "axis 1 of a tensor of rank 1"},
+		{"axis negative", []float32{1}, Shape{1}, QuantizeOptions{PerChannel: true, Axis: -1}, ErrQuantization, "axis -1"},
+		{"channel of a scalar", []float32{1}, nil, QuantizeOptions{PerChannel: true}, ErrQuantization, "axis 0 of a tensor of rank 0"},
+		{"channels without elements", nil, Shape{0, 1 << 40}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "1099511627776 channels"},
+		{"dtype", []float32{1}, Shape{1}, QuantizeOptions{DType: Uint64}, ErrDType, "uint64"},
+		{"percentile", []float32{1}, Shape{1}, QuantizeOptions{Percentile: 100.1}, ErrQuantization, "percentile 100.1"},
+		{"percentile NaN", []float32{1}, Shape{1}, QuantizeOptions{Percentile: math.NaN()}, ErrQuantization, "percentile NaN"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, _, err := Quantize(tt.src, tt.sh, tt.o)
+			checkErr(t, err, tt.want, tt.text)
+		})
+	}
+}
+
+// quantPlan is a random tensor with options.
+type quantPlan struct {
+	shape Shape
+	src   []float32
+	o     QuantizeOptions
+}
+
+func randQuantPlan(r *rand.Rand) quantPlan {
+	var p quantPlan
+	n := int64(1)
+	for range r.IntN(4) {
+		d := 1 + r.Int64N(9)
+		p.shape = append(p.shape, d)
+		n *= d
+	}
+	// From subnormal to nearly the largest magnitudes.
+	exp := r.IntN(274) - 148
+	shift := 0.0
+	if r.IntN(3) == 0 {
+		shift = r.NormFloat64() * 3
+	}
+	for range n {
+		x := math.Ldexp(max(min(r.NormFloat64()+shift, 6), -6), exp-3)
+		if r.IntN(20) == 0 {
+			x = 0
+		}
+		p.src = append(p.src, float32(x))
+	}
+	if r.IntN(10) == 0 { // constant
+		for i := range p.src {
+			p.src[i] = p.src[0]
+		}
+	}
+	p.o = QuantizeOptions{
+		DType:      []DType{Int8, Int16, Uint8}[r.IntN(3)],
+		Asymmetric: r.IntN(2) == 0,
+	}
+	if len(p.shape) > 0 && r.IntN(2) == 0 {
+		p.o.PerChannel, p.o.Axis = true, r.IntN(len(p.shape))
+	}
+	return p
+}
+
+// TestQuantizeBound holds every value against half its scale, and the
+// statistics against the definition.
+func TestQuantizeBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 16))
+	for i := range 20_000 {
+		p := randQuantPlan(r)
+		data, q, stats, err := Quantize(p.src, p.shape, p.o)
+		if err != nil {
+			t.Fatalf("plan %d: %v", i, err)
+		}
+		got := make([]float32, len(p.src))
+		if err := Dequantize(got, data, p.o.DType, p.shape, q); err != nil {
+			t.Fatalf("plan %d: %v", i, err)
+		}
+		for c, s := range q.Scales {
+			if !(s > 0) || math.IsInf(float64(s), 0) {
+				t.Fatalf("plan %d: scale %d is %v", i, c, s)
+			}
+		}
+		inner, err := channelSize(p.shape, q.Axis, len(p.src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var worst, abs, noise, signal float64
+		for k, x := range p.src {
+			scale := float64(q.Scales[k/inner%len(q.Scales)])
+			diff := math.Abs(float64(x) - float64(got[k]))
+			// Both the scale and the result are rounded to float32.
+			ulp := float64(math.Nextafter32(float32(math.Abs(float64(x))), math.MaxFloat32)) - math.Abs(float64(x))
+			if diff > scale/2+ulp {
+				t.Fatalf("plan %d %+v %v: %v came back as %v, scale %v", i, p.o, p.shape, x, got[k], scale)
+			}
+			if x == 0 && got[k] != 0 {
+				t.Fatalf("plan %d %+v: 0 came back as %v", i, p.o, got[k])
+			}
+			worst, abs = max(worst, diff), abs+diff
+			noise, signal = noise+diff*diff, signal+float64(x)*float64(x)
+		}
+		want := QuantStats{MaxAbs: worst, MeanAbs: abs / float64(len(p.src)), SNR: math.Inf(1)}
+		if noise > 0 {
+			want.SNR = 10 * math.Log10(signal/noise)
+		}
+		if !near(stats.MaxAbs, want.MaxAbs) || !near(stats.MeanAbs, want.MeanAbs) || !near(stats.SNR, want.SNR) {
+			t.Fatalf("plan %d: stats = %+v, want %+v", i, stats, want)
+		}
+	}
+}
+
+// near allows for sums that are rounded differently.
+func near(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
+
+// TestQuantizeExtremes quantises where scales would overflow or vanish.
+func TestQuantizeExtremes(t *testing.T) {
+	const big, tiny = math.MaxFloat32, math.SmallestNonzeroFloat32
+	for _, tt := range []struct {
+		name string
+		src  []float32
+	}{
+		{"smallest", []float32{tiny, -tiny, 0}},
+		{"subnormal between scales", []float32{180 * tiny, -tiny, 3 * tiny}},
+		{"largest", []float32{big, -big, 0}},
+		{"largest positive", []float32{big, -1, 1}},
+		{"largest negative", []float32{-big, big / 3, 0}},
+		{"largest uneven", []float32{-big / 5, big, big * 0.999}},
+		{"both", []float32{big, tiny}},
+	} {
+		for _, o := range []QuantizeOptions{{}, {Asymmetric: true}, {DType: Int16}, {DType: Int16, Asymmetric: true}, {DType: Uint8, Asymmetric: true}} {
+			t.Run(tt.name, func(t *testing.T) {
+				data, q, stats, err := Quantize(tt.src, Shape{int64(len(tt.src))}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]float32, len(tt.src))
+				dt := o.DType
+				if dt == Invalid {
+					dt = Int8
+				}
+				if err := Dequantize(got, data, dt, Shape{int64(len(tt.src))}, q); err != nil {
+					t.Fatal(err)
+				}
+				s := float64(q.Scales[0])
+				if !(s > 0 && s <= big) {
+					t.Fatalf("scale %v", s)
+				}
+				for i, x := range tt.src {
+					// One whole step where the outermost integer has to stay unused.
+					if d := math.Abs(float64(x) - float64(got[i])); d > s*1.001 || math.IsInf(float64(got[i]), 0) {
+						t.Errorf("%+v: %v came back as %v, scale %v", o, x, got[i], s)
+					}
+				}
+				if math.IsNaN(stats.SNR) || math.IsNaN(stats.MeanAbs) {
+					t.Errorf("stats %+v", stats)
+				}
+			})
+		}
+	}
+}
+
+// TestQuantizePerChannel compares the two on weights as layers have them: each
+// output channel normal, with its own spread.
+func TestQuantizePerChannel(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, shape := range []Shape{{32, 1, 3, 3}, {64, 32, 3, 3}, {128, 784}, {10, 128}} {
+		n, err := shape.Elems()
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := make([]float32, n)
+		per := int(n / shape[0])
+		std := math.Sqrt(2 / float64(per))
+		for i := range src {
+			if i%per == 0 {
+				std = math.Sqrt(2/float64(per)) * (0.5 + r.Float64())
+			}
+			src[i] = float32(r.NormFloat64() * std)
+		}
+		for _, dt := range []DType{Int8, Uint8, Int16} {
+			for _, asym := range []bool{false, true} {
+				_, _, one, err := Quantize(src, shape, QuantizeOptions{DType: dt, Asymmetric: asym})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _, each, err := Quantize(src, shape, QuantizeOptions{DType: dt, Asymmetric: asym, PerChannel: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if each.SNR < one.SNR {
+					t.Errorf("%v %v: %.2f dB per channel, %.2f dB per tensor", shape, dt, each.SNR, one.SNR)
+				}
+				if floor := map[DType]float64{Int8: 30, Uint8: 30, Int16: 78}[dt]; one.SNR < floor {
+					t.Errorf("%v %v: %.2f dB", shape, dt, one.SNR)
+				}
+			}
+		}
+	}
+}
+
+func TestQuantizePercentile(t *testing.T) {
+	// 1..1000 shuffled, positive; per channel the same times 1 and -2.
+	r := rand.New(rand.NewPCG(9, 9))
+	perm := r.Perm(1000)
+	src := make([]float32, 2000)
+	for i, v := range perm {
+		src[i], src[1000+i] = float32(v+1), -2*float32(v+1)
+	}
+	tests := []struct {
+		name   string
+		o      QuantizeOptions
+		scales []float32
+	}{
+		{"min/max", QuantizeOptions{}, []float32{2000.0 / 127}},
+		{"100", QuantizeOptions{Percentile: 100}, []float32{2000.0 / 127}},
+		{"symmetric by channel", QuantizeOptions{Percentile: 99, PerChannel: true}, []float32{990.0 / 127, 1980.0 / 127}},
+		{"symmetric", QuantizeOptions{Percentile: 50}, []float32{667.0 / 127}},
+		// 1 % at each end: the 20th smallest, -1962 (its 981st), to the 1980th, 980.
+		{"asymmetric", QuantizeOptions{Percentile: 98, Asymmetric: true}, []float32{(980.0 + 1962) / 255}},
+		{"nothing left", QuantizeOptions{Percentile: 1e-9, PerChannel: true}, []float32{1.0 / 127, 2.0 / 127}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			data, q, stats, err := Quantize(src, Shape{2, 1000}, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range tt.scales {
+				if got := q.Scales[i]; math.Abs(float64(got-want)) > 1e-6*float64(want) {
+					t.Errorf("scale %d = %v, want %v", i, got, want)
+				}
+			}
+			if tt.o.Percentile == 0 || tt.o.Percentile == 100 {
+				return
+			}
+			// What is clipped lands on the outermost integers, not beyond.
+			if stats.MaxAbs < float64(q.Scales[0]) || !slices.Contains(data, 127) {
+				t.Errorf("nothing clipped: %+v", stats)
+			}
+		})
+	}
+	t.Run("mostly zeros", func(t *testing.T) {
+		sparse := make([]float32, 1000)
+		sparse[7] = 254
+		for _, asym := range []bool{false, true} {
+			_, q, stats, err := Quantize(sparse, Shape{1000}, QuantizeOptions{Percentile: 99, Asymmetric: asym})
+			if err != nil || stats.MaxAbs > float64(q.Scales[0])/2 {
+				t.Errorf("a range of nothing but 0: %+v, %v", stats, err)
+			}
+		}
+	})
+}
+
+func TestSelectKey(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for range 500 {
+		keys := make([]uint32, 1+r.IntN(300))
+		mask := uint32(r.Uint64() >> r.IntN(33) << r.IntN(20))
+		for i := range keys {
+			keys[i] = r.Uint32() & mask
+		}
+		k := r.IntN(len(keys))
+		sorted := slices.Sorted(slices.Values(keys))
+		if got := selectKey(keys, k); got != sorted[k] {
+			t.Fatalf("%d-th of %d = %#x, want %#x", k, len(keys), got, sorted[k])
+		}
+	}
+}
+
+func TestOrderKey(t *testing.T) {
+	inf := float32(math.Inf(1))
+	sorted := []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, float32(math.Copysign(0, -1)), 0, math.SmallestNonzeroFloat32, 1, 2, inf}
+	for i, f := range sorted {
+		k := orderKey(math.Float32bits(f))
+		if back := keyValue(k); math.Float32bits(back) != math.Float32bits(f) {
+			t.Errorf("%v came back as %v", f, back)
+		}
+		if i > 0 && orderKey(math.Float32bits(sorted[i-1])) >= k {
+			t.Errorf("%v does not sort after %v", f, sorted[i-1])
+		}
+	}
+}
+
+func TestQuantizeHalfStats(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	ulp := float32(0x1p-10)
+	tests := []struct {
+		name string
+		src  []float32
+		want QuantStats
+	}{
+		{"exact", []float32{1, 2, inf, nan}, QuantStats{SNR: math.Inf(1)}},
+		{"one off", []float32{1 + ulp/4, 1, 1, 1}, QuantStats{MaxAbs: 0x1p-12, MeanAbs: 0x1p-14, SNR: 10 * math.Log10((3+math.Pow(1+0x1p-12, 2))*0x1p24)}},
+		{"overflow", []float32{1, 65520}, QuantStats{MaxAbs: math.Inf(1), MeanAbs: math.Inf(1), SNR: math.Inf(-1)}},
+		{"empty", nil, QuantStats{SNR: math.Inf(1)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, q, got, err := Quantize(tt.src, Shape{int64(len(tt.src))}, QuantizeOptions{DType: Float16})
+			if err != nil || q != nil {
+				t.Fatal(q, err)
+			}
+			if !near(got.MaxAbs, tt.want.MaxAbs) || !near(got.MeanAbs, tt.want.MeanAbs) || !near(got.SNR, tt.want.SNR) {
+				t.Errorf("stats = %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+	// Longer than the buffer it compares through.
+	long := make([]float32, 1000)
+	long[999] = 1 + 0x1p-12
+	if _, _, got, err := Quantize(long, Shape{1000}, QuantizeOptions{DType: Float16}); err != nil || got.MaxAbs != 0x1p-12 {
+		t.Errorf("stats of a long tensor = %+v, %v", got, err)
+	}
+}
+
+func checkErr(t *testing.T, err, want error, text string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+	if !strings.Contains(err.Error(), text) {
+		t.Errorf("error %q does not say %q", err, text)
+	}
+}
