@@ -53,7 +53,7 @@ func (r *Region) Leave() {
 // unmaps, not the garbage collector. It fails with tensor.ErrClosed after Close
 // began.
 func (r *Region) Lend() error {
-	if s := r.state.Load(); s < 0 || s&lent == 0 {
+	if r.state.Load()&(closed|lent) != lent {
 		return r.lendFirst()
 	}
 	return nil
