@@ -40,14 +40,19 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if len(data)/size != len(dst) || len(data)%size != 0 {
 		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), len(dst), dt)
 	}
+	params := make([]realParams, len(q.Scales))
+	for c, scale := range q.Scales {
+		params[c] = realParams{scale: float64(scale), zero: q.zeroPoint(c)}
+	}
+	// Setting up a run costs as much as this many elements.
+	const short = 8
+	if q.Scheme == Logarithmic || inner < short {
+		elementwise(dst, data, dt, q.Scheme, params, inner)
+		return nil
+	}
 	for len(dst) > 0 {
-		for c, scale := range q.Scales {
-			p := realParams{scale: float64(scale), zero: q.zeroPoint(c)}
-			if q.Scheme == Linear {
-				linearRun(dst[:inner], data, dt, p)
-			} else {
-				logRun(dst[:inner], data, dt, p)
-			}
+		for _, p := range params {
+			linearRun(dst[:inner], data, dt, p)
 			dst, data = dst[inner:], data[inner*size:]
 		}
 	}
@@ -161,19 +166,33 @@ func linearRun(dst []float32, b []byte, dt DType, p realParams) {
 	}
 }
 
-// logRun converts len(dst) elements from the front of b.
-func logRun(dst []float32, b []byte, dt DType, p realParams) {
-	for i := range dst {
-		d := p.difference(b, dt, i)
-		r := math.Exp2(math.Abs(d)*p.scale) - 1
-		switch {
-		case d == 0:
-			r = 0 // whatever the scale
-		case d < 0:
-			r = -r
+// elementwise converts all channels of any dtype and scheme.
+func elementwise(dst []float32, b []byte, dt DType, s Scheme, params []realParams, inner int) {
+	for i := 0; i < len(dst); {
+		for _, p := range params {
+			for range inner {
+				d := p.difference(b, dt, i)
+				if s == Linear {
+					dst[i] = float32(d * p.scale)
+				} else {
+					dst[i] = p.logarithmic(d)
+				}
+				i++
+			}
 		}
-		dst[i] = float32(r)
 	}
+}
+
+// logarithmic takes an element less the zero point.
+func (p realParams) logarithmic(d float64) float32 {
+	r := math.Exp2(math.Abs(d)*p.scale) - 1
+	switch {
+	case d == 0:
+		return 0 // whatever the scale
+	case d < 0:
+		return float32(-r)
+	}
+	return float32(r)
 }
 
 // difference returns element i less the zero point. Only the two 64-bit types
@@ -205,7 +224,7 @@ func (p realParams) difference(b []byte, dt DType, i int) float64 {
 		v = int64(u)
 	}
 	d := v - p.zero
-	if (v < 0) != (p.zero < 0) && (d < 0) != (v < 0) {
+	if (v^p.zero)&(v^d) < 0 { // overflow: the signs differ, and the result's is not v's
 		return float64(v) - float64(p.zero)
 	}
 	return float64(d)

@@ -55,27 +55,20 @@ type QuantStats struct {
 // Other errors: ErrShape when src does not fit shape, ErrQuantization for an
 // axis or a percentile out of range, ErrDType for another dtype.
 func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
-	axis := PerTensor
-	if o.PerChannel && o.DType != Float16 {
-		if o.Axis < 0 {
-			return nil, nil, stats, fmt.Errorf("%w: axis %d", ErrQuantization, o.Axis)
+	if o.DType == Float16 {
+		if _, err := channelSize(shape, PerTensor, len(src)); err != nil {
+			return nil, nil, stats, err
 		}
-		axis = o.Axis
+		data, stats = quantizeHalf(src)
+		return data, nil, stats, nil
+	}
+	lim, axis, err := o.limits()
+	if err != nil {
+		return nil, nil, stats, err
 	}
 	inner, err := channelSize(shape, axis, len(src))
 	if err != nil {
 		return nil, nil, stats, err
-	}
-	if o.DType == Float16 {
-		data, stats = quantizeHalf(src)
-		return data, nil, stats, nil
-	}
-	lim, err := o.limits()
-	if err != nil {
-		return nil, nil, stats, err
-	}
-	if o.Percentile != 0 && !(o.Percentile > 0 && o.Percentile <= 100) {
-		return nil, nil, stats, fmt.Errorf("%w: percentile %v", ErrQuantization, o.Percentile)
 	}
 	channels, err := channelCount(shape, axis, len(src))
 	if err != nil {
@@ -95,7 +88,12 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 		q.Scales[c] = float32(params[c].scale)
 	}
 	q.ZeroPoints = zeroPoints(params, o.Asymmetric, lim)
-	data, stats = quantizeAll(src, params, inner, lim.size)
+	data = make([]byte, lim.size*len(src))
+	if lim.size == 1 {
+		stats = quantizeBytes(data, src, params, inner)
+	} else {
+		stats = quantizeWords(data, src, params, inner)
+	}
 	return data, q, stats, nil
 }
 
@@ -136,8 +134,8 @@ type intLimits struct {
 	size   int   // bytes an element
 }
 
-func (o QuantizeOptions) limits() (intLimits, error) {
-	var l intLimits
+// limits checks the options and returns what they say of dtype and axis.
+func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	switch o.DType {
 	case Invalid, Int8:
 		l = intLimits{-128, 127, 0, 1}
@@ -146,12 +144,21 @@ func (o QuantizeOptions) limits() (intLimits, error) {
 	case Int16:
 		l = intLimits{-32768, 32767, 0, 2}
 	default:
-		return l, fmt.Errorf("%w: cannot quantise to %v", ErrDType, o.DType)
+		return l, 0, fmt.Errorf("%w: cannot quantise to %v", ErrDType, o.DType)
 	}
 	if !o.Asymmetric {
 		l.lo++ // as far from the middle as hi
 	}
-	return l, nil
+	if o.Percentile != 0 && !(o.Percentile > 0 && o.Percentile <= 100) {
+		return l, 0, fmt.Errorf("%w: percentile %v", ErrQuantization, o.Percentile)
+	}
+	if !o.PerChannel {
+		return l, PerTensor, nil
+	}
+	if o.Axis < 0 { // PerTensor among them
+		return l, 0, fmt.Errorf("%w: axis %d", ErrQuantization, o.Axis)
+	}
+	return l, o.Axis, nil
 }
 
 // valueRange holds the calibrated range of a channel.
@@ -244,7 +251,7 @@ func wholeScale(width, steps float64) float64 {
 }
 
 // round returns the integer for x less the zero point, and what it stands for.
-func (p *quantParams) round(x float32) (q float64, real float32) {
+func (p quantParams) round(x float32) (q float64, real float32) {
 	const magic = 3 << 51 // its unit in the last place is 1: adding it rounds to even
 	v := float64(x) / p.scale
 	if v > p.hi {
@@ -260,7 +267,7 @@ func (p *quantParams) round(x float32) (q float64, real float32) {
 // errorSums adds up what QuantStats is made from.
 type errorSums struct{ worst, abs, noise, signal float64 }
 
-func (e *errorSums) stats(n int) QuantStats {
+func (e errorSums) stats(n int) QuantStats {
 	if n == 0 {
 		return QuantStats{SNR: math.Inf(1)}
 	}
@@ -271,56 +278,50 @@ func (e *errorSums) stats(n int) QuantStats {
 	return s
 }
 
-// add takes one value and its error, which is not negative.
-func (e *errorSums) add(x, diff float64) {
+// add takes one value and its error, which is not negative. It works on values,
+// not through a pointer, so that the sums stay in registers.
+func (e errorSums) add(x, diff float64) errorSums {
 	if diff > e.worst {
 		e.worst = diff
 	}
 	e.abs += diff
 	e.noise += diff * diff
 	e.signal += x * x
+	return e
 }
 
-// quantizeAll converts all channels and compares.
-func quantizeAll(src []float32, params []quantParams, inner, size int) ([]byte, QuantStats) {
-	data := make([]byte, size*len(src))
+// quantizeBytes converts all channels to 8-bit integers and compares.
+func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int) QuantStats {
 	var sums errorSums
-	for rest, out := src, data; len(rest) > 0; {
-		for c := range params {
-			run := rest[:inner]
-			if size == 1 {
-				params[c].bytes(out, run, &sums)
-			} else {
-				params[c].words(out, run, &sums)
+	for i := 0; i < len(src); {
+		for _, p := range params {
+			out := dst[i : i+inner]
+			for j, x := range src[i : i+inner] {
+				q, r := p.round(x)
+				out[j] = byte(int32(q + p.zero))
+				sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
 			}
-			rest, out = rest[inner:], out[size*inner:]
+			i += inner
 		}
 	}
-	return data, sums.stats(len(src))
+	return sums.stats(len(src))
 }
 
-// bytes converts a run of one channel to 8-bit integers.
-func (p *quantParams) bytes(dst []byte, src []float32, sums *errorSums) {
-	pp, e := *p, *sums // in registers
-	dst = dst[:len(src)]
-	for i, x := range src {
-		q, r := pp.round(x)
-		dst[i] = byte(int32(q + pp.zero))
-		e.add(float64(x), math.Abs(float64(x)-float64(r)))
+// quantizeWords converts all channels to 16-bit integers and compares.
+func quantizeWords(dst []byte, src []float32, params []quantParams, inner int) QuantStats {
+	var sums errorSums
+	for i := 0; i < len(src); {
+		for _, p := range params {
+			out := dst[2*i : 2*(i+inner)]
+			for j, x := range src[i : i+inner] {
+				q, r := p.round(x)
+				binary.LittleEndian.PutUint16(out[2*j:], uint16(int32(q+p.zero)))
+				sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+			}
+			i += inner
+		}
 	}
-	*sums = e
-}
-
-// words converts a run of one channel to 16-bit integers.
-func (p *quantParams) words(dst []byte, src []float32, sums *errorSums) {
-	pp, e := *p, *sums
-	dst = dst[:2*len(src)]
-	for i, x := range src {
-		q, r := pp.round(x)
-		binary.LittleEndian.PutUint16(dst[2*i:], uint16(int32(q+pp.zero)))
-		e.add(float64(x), math.Abs(float64(x)-float64(r)))
-	}
-	*sums = e
+	return sums.stats(len(src))
 }
 
 // quantizeHalf converts to float16 and compares.
@@ -342,7 +343,7 @@ func quantizeHalf(src []float32) ([]byte, QuantStats) {
 				}
 				continue
 			}
-			sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+			sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
 		}
 	}
 	return data, sums.stats(len(src))
