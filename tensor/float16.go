@@ -56,22 +56,26 @@ func F16From(f float32) F16 {
 
 // narrowHalf rounds the bits of a float32 to those of a float16.
 func narrowHalf(b uint32) uint32 {
-	sign := b >> 16 & 0x8000
-	b &^= sign32
+	sign, n := b>>16&0x8000, b&^sign32
 	switch {
-	case b >= half32Max:
-		return sign | halfTop(b)
-	case b < half32Min:
+	case n >= half32Max:
+		return sign | halfTop(n)
+	case n < half32Min:
 		// The unit in the last place of 0.5 is 2^-24, that of a subnormal
 		// float16: the addition rounds at the right bit, ties to even.
 		const half = 126 << 23
-		f := math.Float32frombits(b) + math.Float32frombits(half)
+		f := math.Float32frombits(n) + math.Float32frombits(half)
 		return sign | (math.Float32bits(f) - half)
 	}
-	// Just under half a unit plus the bit that decides ties; the carry into
-	// the exponent is the right result, up to Inf.
-	b += 0xfff + b>>13&1
-	return sign | (b-half32Adj)>>13
+	return roundHalf(b)
+}
+
+// roundHalf is narrowHalf for the normal range of float16. It adds just under
+// half a unit plus the bit that decides ties; where that carries into the
+// exponent the result is right, up to Inf.
+func roundHalf(b uint32) uint32 {
+	n := b &^ sign32
+	return b>>16&0x8000 | (n+0xfff+n>>13&1-half32Adj)>>13
 }
 
 // halfTop narrows what is too large, infinite or not a number; b has no sign.
@@ -202,19 +206,22 @@ func decodeBFloat16(dst []float32, src []byte) {
 // encodeFloat16 narrows src to little-endian float16.
 // dst holds at least 2*len(src) bytes.
 func encodeFloat16(dst []byte, src []float32) {
+	const normal = half32Max - half32Min
 	dst = dst[:2*len(src)]
-	for i, f := range src {
-		b := math.Float32bits(f)
-		n := b &^ sign32
-		// narrowHalf written out for normal numbers, since calls cost more
-		// than the work.
-		if n-half32Min < half32Max-half32Min {
-			n += 0xfff + n>>13&1
-			n = (n-half32Adj)>>13 | b>>16&0x8000
+	for len(src) >= 4 && len(dst) >= 8 {
+		s := (*[4]float32)(src)
+		a, b, c, d := math.Float32bits(s[0]), math.Float32bits(s[1]), math.Float32bits(s[2]), math.Float32bits(s[3])
+		if a&^sign32-half32Min < normal && b&^sign32-half32Min < normal &&
+			c&^sign32-half32Min < normal && d&^sign32-half32Min < normal {
+			a, b, c, d = roundHalf(a), roundHalf(b), roundHalf(c), roundHalf(d)
 		} else {
-			n = narrowHalf(b)
+			a, b, c, d = narrowHalf(a), narrowHalf(b), narrowHalf(c), narrowHalf(d)
 		}
-		binary.LittleEndian.PutUint16(dst[2*i:], uint16(n))
+		binary.LittleEndian.PutUint64(dst, uint64(a|b<<16)|uint64(c|d<<16)<<32)
+		src, dst = src[4:], dst[8:]
+	}
+	for i, f := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(narrowHalf(math.Float32bits(f))))
 	}
 }
 
