@@ -2,8 +2,10 @@ package mapped
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 
@@ -26,6 +28,9 @@ func Open(path string, o Options) (*Region, error) {
 	}
 	if err := r.regular(info); err != nil {
 		return nil, err
+	}
+	if size := info.Size(); size > math.MaxInt {
+		return nil, r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
 	}
 	err = r.mapName(path, 0, -1)
 	if noMapping(err) {

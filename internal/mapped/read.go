@@ -2,6 +2,7 @@ package mapped
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -187,14 +188,20 @@ func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
 	return b, readFull(src, b, off)
 }
 
-// maxHeap bounds a heap buffer, above what any machine has and below what make
-// panics at.
-const maxHeap = min(math.MaxInt-1024, 1<<47)
+// maxHeap bounds a heap buffer, below the sizes that make panics at: 4 GiB of
+// address space where int has 32 bits and on wasm, where it has 64, and 1 TiB on
+// the smallest of the other systems.
+var maxHeap = func() int64 {
+	if math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm" {
+		return math.MaxInt32 - 1024
+	}
+	return 1<<40 - 1024
+}()
 
 // newHeap allocates n bytes aligned to 64.
 func newHeap(n int64) ([]byte, error) {
 	if n > maxHeap {
-		return nil, tensor.ErrLimit
+		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
 	}
 	return tensor.AlignedBytes(int(n)), nil
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -198,7 +199,6 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"missing", filepath.Join(dir, "none"), fs.ErrNotExist},
 		{"directory", dir, ErrNotRegular},
-		{"no name", "", fs.ErrNotExist},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -385,12 +385,16 @@ func TestReaderErrorsPass(t *testing.T) {
 
 // A sparse file of 5 GiB is more than 32 bits can address, and fine elsewhere.
 func TestLargerThanTheAddressSpace(t *testing.T) {
+	small := math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm"
+	if !small && !maps {
+		t.Skip("would read 5 GiB")
+	}
 	path := temp(t, []byte("head"))
 	if err := os.Truncate(path, 5<<30); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
-	r, err := Open(path, Options{})
-	if math.MaxInt == math.MaxInt32 {
+	if small {
+		_, err := Open(path, Options{})
 		if !errors.Is(err, tensor.ErrLimit) {
 			t.Fatalf("error %v, want ErrLimit", err)
 		}
@@ -401,10 +405,7 @@ func TestLargerThanTheAddressSpace(t *testing.T) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := mustOpen(t, path, Options{})
 	if b, err := r.Slice(5<<30-4, 4); err != nil || len(b) != 4 {
 		t.Errorf("the end: %v, %v", b, err)
 	}
