@@ -71,7 +71,7 @@ func (d Dim) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, d.Size, 10), nil
 }
 
-// jsonValue replaces what encoding/json refuses.
+// jsonValue replaces what encoding/json refuses: NaN and infinities.
 func jsonValue(v any) any {
 	switch f := v.(type) {
 	case float64:
@@ -79,7 +79,21 @@ func jsonValue(v any) any {
 			return strconv.FormatFloat(f, 'g', -1, 64)
 		}
 	case float32:
-		return jsonValue(float64(f))
+		if f64 := float64(f); math.IsNaN(f64) || math.IsInf(f64, 0) {
+			return jsonValue(f64)
+		}
+	case []float64:
+		return jsonValues(f)
+	case []float32:
+		return jsonValues(f)
 	}
 	return v
+}
+
+func jsonValues[F any](list []F) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = jsonValue(v)
+	}
+	return out
 }
