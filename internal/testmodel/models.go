@@ -1,0 +1,110 @@
+package testmodel
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// builder collects the tensors of a model.
+type builder struct {
+	seed  uint64
+	specs []Spec
+}
+
+func (b *builder) add(k kind, name string, dims ...int64) {
+	b.specs = append(b.specs, Spec{Name: name, Shape: dims, kind: k, seed: b.seed, id: uint64(len(b.specs))})
+}
+
+// layer adds weight and bias of a convolution or a linear layer; the first dim
+// is that of the outputs.
+func (b *builder) layer(name string, dims ...int64) {
+	b.add(weight, name+".weight", dims...)
+	b.add(bias, name+".bias", dims[0])
+}
+
+// scale adds the learned parameters of a normalisation.
+func (b *builder) scale(name string, n int64) {
+	b.add(gain, name+".weight", n)
+	b.add(bias, name+".bias", n)
+}
+
+// norm adds a batch normalisation with its statistics.
+func (b *builder) norm(name string, n int64) {
+	b.scale(name, n)
+	b.add(bias, name+".running_mean", n)
+	b.add(variance, name+".running_var", n)
+}
+
+// Small returns a CNN of 20 tensors and 2 MB for 28x28 grey images.
+func Small() []Tensor {
+	b := builder{seed: 20}
+	in := int64(1)
+	for i, out := range []int64{16, 32, 32, 64} {
+		b.layer(fmt.Sprintf("conv%d", i+1), out, in, 3, 3)
+		b.scale(fmt.Sprintf("bn%d", i+1), out)
+		in = out
+	}
+	b.layer("fc1", 148, 64*7*7)
+	b.layer("fc2", 10, 148)
+	return All(b.specs)
+}
+
+// MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 grey
+// images: three convolutions with batch normalisation, two poolings, three
+// linear layers.
+func MNIST() []Tensor {
+	b := builder{seed: 28}
+	in := int64(1)
+	for i, out := range []int64{32, 64, 64} {
+		b.layer(fmt.Sprintf("conv%d", i+1), out, in, 3, 3)
+		b.norm(fmt.Sprintf("bn%d", i+1), out)
+		in = out
+	}
+	b.layer("fc1", 256, 64*7*7)
+	b.layer("fc2", 128, 256)
+	b.layer("fc3", 10, 128)
+	return All(b.specs)
+}
+
+// CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 colour
+// images: six convolutions with batch normalisation, three poolings, two linear
+// layers.
+func CIFAR() []Tensor {
+	b := builder{seed: 32}
+	in := int64(3)
+	for i, out := range []int64{64, 64, 128, 128, 256, 256} {
+		b.layer(fmt.Sprintf("conv%d", i+1), out, in, 3, 3)
+		b.norm(fmt.Sprintf("bn%d", i+1), out)
+		in = out
+	}
+	b.layer("fc1", 256, 256*4*4)
+	b.layer("fc2", 10, 256)
+	return All(b.specs)
+}
+
+// Large describes a transformer of 300 tensors and 100 MB: 25 blocks of width 288.
+func Large() []Spec {
+	const d = 288
+	b := builder{seed: 300}
+	for i := range 25 {
+		p := fmt.Sprintf("blocks.%d.", i)
+		b.scale(p+"norm1", d)
+		b.layer(p+"attn.qkv", 3*d, d)
+		b.layer(p+"attn.out", d, d)
+		b.scale(p+"norm2", d)
+		b.layer(p+"mlp.up", 4*d, d)
+		b.layer(p+"mlp.down", d, 4*d)
+	}
+	return b.specs
+}
+
+// Many describes 10,000 tensors of 256 bytes.
+func Many() []Spec {
+	b := builder{seed: 10_000, specs: make([]Spec, 0, 10_000)}
+	dims := tensor.Shape{8, 8}
+	for i := range 10_000 {
+		b.add(weight, fmt.Sprintf("experts.%d.linear.weight", i), dims...)
+	}
+	return b.specs
+}
