@@ -99,18 +99,20 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // waits likewise and returns nil. Close must not be called between the caller's
 // own Enter and Leave: it would wait for itself.
 func (r *Region) Close() error {
-	err := r.settle(r.state.Or(closed) | closed)
+	r.settle(r.state.Or(closed) | closed)
 	r.mu.Lock()
-	if r.quiet {
+	if !r.quiet {
+		if r.left == nil {
+			r.left = make(chan struct{})
+		}
+		left := r.left
 		r.mu.Unlock()
-		return err
+		<-left
+		r.mu.Lock()
 	}
-	if r.left == nil {
-		r.left = make(chan struct{})
-	}
-	left := r.left
-	r.mu.Unlock()
-	<-left
+	defer r.mu.Unlock()
+	err := r.err
+	r.err = nil
 	return err
 }
 
@@ -123,29 +125,23 @@ func (r *Region) refuse(count int64) error {
 // settle draws the conclusions from state s of a closed region, as the Add that
 // made it returned it: who waits is woken when nobody is inside, and the memory
 // goes back when nobody holds a pin either.
-func (r *Region) settle(s int64) error {
+func (r *Region) settle(s int64) {
 	if int32(s) < 0 {
 		panic("mapped: Leave without Enter")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if isUnpinned(s) {
-		r.unpinned = true
-	}
-	var err error
-	if !r.quiet && isQuiet(s) {
-		r.quiet = true
-	}
+	r.quiet = r.quiet || isQuiet(s)
+	r.unpinned = r.unpinned || isUnpinned(s)
 	if r.quiet && r.unpinned && !r.freed {
 		r.freed = true
 		r.state.Or(gone)
-		err = r.free()
+		r.err = r.free()
 	}
 	if r.quiet && r.left != nil {
 		close(r.left)
 		r.left = nil
 	}
-	return err
 }
 
 // free gives the memory back. Heap memory is left to the garbage collector.

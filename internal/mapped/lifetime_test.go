@@ -171,7 +171,7 @@ func TestLeaveWithoutEnter(t *testing.T) {
 func TestCloseUnderLoad(t *testing.T) {
 	data := ramp(1 << 16)
 	path := temp(t, data)
-	for range 60 {
+	for range 200 {
 		r, err := Open(path, Options{Debug: true})
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ func TestMappingIsTheFile(t *testing.T) {
 	}
 }
 
-// The field of another x/exp, or of a system where it does not map, is refused.
+// An empty file has an empty mapping, which is not a missing one.
 func TestMappingOfAnEmptyFile(t *testing.T) {
 	ra, err := mmap.Open(temp(t, nil))
 	if err != nil {

@@ -32,7 +32,7 @@ func Open(path string, o Options) (*Region, error) {
 	if size := info.Size(); size > math.MaxInt {
 		return nil, r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
 	}
-	err = r.mapName(path, 0, -1)
+	err = r.mapName(path, 0, toEnd)
 	if noMapping(err) {
 		err = r.readName(path)
 	}
@@ -55,7 +55,7 @@ func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	if err := r.regular(info); err != nil {
 		return nil, err
 	}
-	size, err = window(off, size, info.Size())
+	size, err = window(off, max(size, toEnd), info.Size())
 	if err != nil {
 		return nil, r.fail(-1, err)
 	}
@@ -128,12 +128,17 @@ type rangeError struct {
 func (e *rangeError) Unwrap() error { return e.err }
 
 func (e *rangeError) Error() string {
-	return e.err.Error() + ": " + strconv.FormatInt(e.n, 10) + " bytes from offset " +
-		strconv.FormatInt(e.off, 10) + ", of " + strconv.FormatInt(e.size, 10)
+	if e.n == toEnd {
+		return fmt.Sprintf("%v: offset %d, of %d bytes", e.err, e.off, e.size)
+	}
+	return fmt.Sprintf("%v: %d bytes from offset %d, of %d", e.err, e.n, e.off, e.size)
 }
 
-// window checks a range of a file of total bytes and returns its size, which a
-// negative n leaves to the end of the file.
+// toEnd is the size of a window that ends with its file.
+const toEnd = -1
+
+// window checks a range of a file of total bytes and returns its size; any
+// negative n stands for what the file has.
 func window(off, n, total int64) (int64, error) {
 	switch {
 	case off < 0:

@@ -15,13 +15,14 @@ import (
 // exist, before memory is allocated for them.
 const probeOver = 1 << 20
 
-var errCut = errTruncated{"file was truncated while mapped"}
+// errCut is what a fault in a mapping means.
+var errCut = truncatedError{"file was truncated while mapped"}
 
-// errTruncated is tensor.ErrTruncated with a reason.
-type errTruncated struct{ reason string }
+// truncatedError is tensor.ErrTruncated with a reason.
+type truncatedError struct{ reason string }
 
-func (e errTruncated) Error() string { return tensor.ErrTruncated.Error() + ": " + e.reason }
-func (e errTruncated) Unwrap() error { return tensor.ErrTruncated }
+func (e truncatedError) Error() string { return tensor.ErrTruncated.Error() + ": " + e.reason }
+func (e truncatedError) Unwrap() error { return tensor.ErrTruncated }
 
 // Bytes returns the whole window, or nil for readers and after the memory was
 // given back. It is for use between Enter and Leave, or while parsing, under
@@ -218,7 +219,7 @@ func readFull(src io.ReaderAt, b []byte, off int64) error {
 // tensor.ErrTruncated, and keeps other errors.
 func short(err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errTruncated{"the source ends before its size"}
+		return truncatedError{"the source ends before its size"}
 	}
 	return err
 }

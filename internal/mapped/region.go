@@ -43,6 +43,7 @@ type Region struct {
 	quiet    bool          // closed, and nobody is inside any more
 	unpinned bool          // closed, and nobody holds a pin any more
 	freed    bool
+	err      error // of freeing, until a Close returns it
 }
 
 // SetOrigin names the format and the file for error messages. It is called by

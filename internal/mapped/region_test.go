@@ -222,18 +222,19 @@ func TestOpenFileWindow(t *testing.T) {
 		off, n  int64
 		want    int64
 		wantErr error
+		text    string
 	}{
-		{"all", 0, -1, size, nil},
-		{"rest", 5, -1, size - 5, nil},
-		{"page", 4096, 4096, 4096, nil},
-		{"odd", 4097, 11, 11, nil},
-		{"empty", 4097, 0, 0, nil},
-		{"empty rest", size, -1, 0, nil},
-		{"over", 1, size, 0, tensor.ErrTruncated},
-		{"behind", size + 1, -1, 0, tensor.ErrTruncated},
-		{"overflow", size, math.MaxInt64, 0, tensor.ErrTruncated},
-		{"far", math.MaxInt64, math.MaxInt64, 0, tensor.ErrTruncated},
-		{"negative", -1, 5, 0, fs.ErrInvalid},
+		{"all", 0, -1, size, nil, ""},
+		{"rest", 5, -1, size - 5, nil, ""},
+		{"page", 4096, 4096, 4096, nil, ""},
+		{"odd", 4097, 11, 11, nil, ""},
+		{"empty", 4097, 0, 0, nil, ""},
+		{"empty rest", size, -1, 0, nil, ""},
+		{"over", 1, size, 0, tensor.ErrTruncated, "truncated: 20000 bytes from offset 1, of 20000"},
+		{"behind", size + 1, -1, 0, tensor.ErrTruncated, "truncated: offset 20001, of 20000 bytes"},
+		{"overflow", size, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 20000, of 20000"},
+		{"far", math.MaxInt64, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 9223372036854775807, of 20000"},
+		{"negative", -1, 5, 0, fs.ErrInvalid, "invalid argument: 5 bytes from offset -1, of 20000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -252,7 +253,11 @@ func TestOpenFileWindow(t *testing.T) {
 			if pos, err := f.Seek(0, io.SeekCurrent); pos != 123 || err != nil {
 				t.Errorf("the file's offset moved to %d, %v", pos, err)
 			}
-			if r == nil {
+			if err != nil {
+				want := path + ": " + tt.text
+				if diff := cmp.Diff(want, err.Error()); diff != "" {
+					t.Error(diff)
+				}
 				return
 			}
 			defer r.Close()
