@@ -1,0 +1,86 @@
+package format_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Reading: map a file of any format and view a tensor in it.
+func Example_read() {
+	path := exampleFile()
+	defer os.RemoveAll(filepath.Dir(path))
+
+	m, err := format.Open(path, nil) // detects the format, maps the file
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Verify(context.Background()); err != nil { // every checksum
+		log.Fatal(err)
+	}
+	v, _ := m.Tensor("fc.weight")
+	w, err := tensor.As[float32](v) // no copy: valid until Close
+	fmt.Println(m.Format(), v.Shape(), w, err)
+
+	// Output: mag [2, 2] [1 2 3 4] <nil>
+}
+
+// Writing: say what will come, then stream it. The file appears on Close.
+func Example_write() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	data := exampleData
+
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
+	}}
+	w, err := format.Create("mag", path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort() // leaves nothing behind; does nothing after Close
+	if err := w.WriteTensor("fc.weight", bytes.NewReader(data)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(w.Close())
+
+	// Output: <nil>
+}
+
+// exampleData is 1, 2, 3, 4 as little-endian float32.
+var exampleData = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
+
+func examplePath() string {
+	dir, err := os.MkdirTemp("", "weightmap-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return filepath.Join(dir, "model.mag")
+}
+
+// exampleFile writes a model of one tensor.
+func exampleFile() string {
+	path := examplePath()
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
+	}}
+	w, err := format.Create("mag", path, plan, nil)
+	if err == nil {
+		err = w.WriteTensor("fc.weight", bytes.NewReader(exampleData))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	return path
+}
