@@ -118,3 +118,43 @@ func ExampleXXH64() {
 	// Output:
 	// 0x44bc2cf5ad770999
 }
+
+// Weights in one byte each, with a scale for every output channel, and back.
+func ExampleQuantize() {
+	shape := tensor.Shape{2, 3}
+	weights := []float32{63.5, -20.1, 7, 31.75, 5.3, -2.5}
+	data, q, stats, err := tensor.Quantize(weights, shape, tensor.QuantizeOptions{
+		DType:      tensor.Int8,
+		PerChannel: true, // along axis 0
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(data), "bytes, scales", q.Scales)
+	fmt.Printf("largest error %.3f, %.0f dB\n", stats.MaxAbs, stats.SNR)
+
+	real := make([]float32, len(weights))
+	if err := tensor.Dequantize(real, data, tensor.Int8, shape, q); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f\n", real)
+	// Output:
+	// 6 bytes, scales [0.5 0.25]
+	// largest error 0.100, 56 dB
+	// [63.50 -20.00 7.00 31.75 5.25 -2.50]
+}
+
+// An unsigned file tensor with a zero point.
+func ExampleDequantize() {
+	q := &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{128}, Axis: tensor.PerTensor}
+	real := make([]float32, 3)
+	if err := tensor.Dequantize(real, []byte{0, 128, 255}, tensor.Uint8, tensor.Shape{3}, q); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(real)
+	// Output:
+	// [-64 0 63.5]
+}

@@ -102,7 +102,7 @@ func (s Spec) fillWeight(dst []float32, r *rand.Rand) {
 	fan := len(dst) / int(s.Shape[0])
 	he := math.Sqrt(2 / float64(fan))
 	for len(dst) > 0 {
-		std := he * (0.6 + 0.8*r.Float64())
+		std := he * (0.6 + float64(0.8*r.Float64())) // not fused: the same on every processor
 		for i := range dst[:fan] {
 			dst[i] = float32(r.NormFloat64() * std)
 		}
