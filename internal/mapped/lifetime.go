@@ -64,6 +64,8 @@ func (r *Region) lendFirst() error {
 	if r.state.Or(lent) < 0 {
 		return r.fail(-1, tensor.ErrClosed)
 	}
+	// mmap.Open set a finalizer that unmaps. Since ra is reachable from r alone,
+	// it is the right one for a region that was dropped, up to this moment.
 	if r.ra != nil {
 		runtime.SetFinalizer(r.ra, nil)
 	}

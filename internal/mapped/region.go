@@ -31,7 +31,7 @@ type Region struct {
 	src    io.ReaderAt  // for readers, and nil otherwise
 	proven atomic.Int64 // readers: so many bytes are known to exist
 
-	ra    *mmap.ReaderAt // holds the mapping; nil when there is none
+	ra    *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
 	mem   []byte         // the whole mapping, from which win is cut
 	skip  int            // offset of win in mem
 	debug bool
