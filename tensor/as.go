@@ -20,15 +20,23 @@ type Elem interface {
 // name. Errors: ErrDType, ErrMisaligned, ErrByteOrder (elements of several
 // bytes on a big-endian host: use Decode), ErrClosed.
 func As[T Elem](v View) ([]T, error) {
+	// The usual case first, in a few nanoseconds: the data lie in memory, of
+	// the right type and aligned.
+	if v.data != nil && littleEndian && viewable[T](v.info.DType) && v.owner.Lend() == nil {
+		if s, err := cast[T](v.data); err == nil {
+			return s, nil
+		}
+	}
+	return asSlow[T](v)
+}
+
+// asSlow is As for all other cases, and finds out which.
+func asSlow[T Elem](v View) ([]T, error) {
 	if v.info == nil {
 		return nil, ErrClosed
 	}
-	if !viewable[T](v.info.DType) {
-		var zero T
-		return nil, v.errorf(fmt.Errorf("%w: %v, not %T", ErrDType, v.info.DType, zero))
-	}
-	if !littleEndian && v.info.DType.Size() > 1 {
-		return nil, v.errorf(ErrByteOrder)
+	if err := unviewable[T](v.info.DType); err != nil {
+		return nil, v.errorf(err)
 	}
 	b, err := v.Bytes()
 	if err != nil {
@@ -41,46 +49,40 @@ func As[T Elem](v View) ([]T, error) {
 	return s, nil
 }
 
-// viewable tells whether elements of d may be viewed as T.
-func viewable[T Elem](d DType) bool {
-	var zero T
-	switch any(zero).(type) {
-	case uint16:
-		return d == Uint16 || d == Float16 || d == BFloat16
-	case uint8:
-		return d == Uint8 || d == Bool
+// unviewable says why elements of d cannot be viewed as T on this host, nil
+// when they can.
+func unviewable[T Elem](d DType) error {
+	if !viewable[T](d) {
+		var zero T
+		return fmt.Errorf("%w: %v, not %T", ErrDType, d, zero)
 	}
-	return d == dtypeOf[T]()
+	if !littleEndian && d.Size() > 1 {
+		return ErrByteOrder
+	}
+	return nil
 }
 
-// dtypeOf returns the dtype whose Go type is T.
-func dtypeOf[T Elem]() DType {
-	var zero T
-	switch any(zero).(type) {
-	case float64:
-		return Float64
-	case float32:
-		return Float32
-	case F16:
-		return Float16
-	case BF16:
-		return BFloat16
-	case int64:
-		return Int64
-	case int32:
-		return Int32
-	case int16:
-		return Int16
-	case int8:
-		return Int8
-	case uint64:
-		return Uint64
-	case uint32:
-		return Uint32
-	case uint16:
-		return Uint16
-	case uint8:
-		return Uint8
+// goTypes has a value of the Go type of each dtype, bitTypes one of the
+// integer type that may stand in for it. An assertion against a value is how
+// a type parameter is compared in one instruction.
+var (
+	goTypes = [numDTypes]any{
+		Float64: float64(0), Float32: float32(0), Float16: F16(0), BFloat16: BF16(0),
+		Int64: int64(0), Int32: int32(0), Int16: int16(0), Int8: int8(0),
+		Uint64: uint64(0), Uint32: uint32(0), Uint16: uint16(0), Uint8: uint8(0),
+		Complex64: complex64(0),
 	}
-	return Complex64
+	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0)}
+)
+
+// viewable tells whether elements of d may be viewed as T.
+func viewable[T Elem](d DType) bool {
+	if d >= numDTypes {
+		return false
+	}
+	if _, ok := goTypes[d].(T); ok {
+		return true
+	}
+	_, ok := bitTypes[d].(T)
+	return ok
 }

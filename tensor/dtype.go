@@ -69,6 +69,14 @@ func (d DType) wordSize() int {
 	return int(d.Size())
 }
 
+// alignMask has the low bits that are 0 in the address of an aligned element.
+func (d DType) alignMask() uintptr {
+	if d == Invalid {
+		return 0
+	}
+	return uintptr(d.wordSize() - 1)
+}
+
 // String returns the lower-case name, "float32".
 func (d DType) String() string {
 	if d >= numDTypes {

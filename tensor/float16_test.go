@@ -151,7 +151,7 @@ func TestFloat16Random(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 16))
 	for _, s := range smalls {
 		t.Run(s.name, func(t *testing.T) {
-			for range 300_000 {
+			for range 100_000 {
 				if f := math.Float32frombits(r.Uint32()); f == f {
 					s.check(t, float64(f))
 				}

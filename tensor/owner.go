@@ -22,7 +22,8 @@ type Owner interface {
 // compressed, encrypted, misaligned, or behind an io.ReaderAt.
 type Loader interface {
 	Owner
-	// Load returns the little-endian bytes of tensor i, exactly Info.Size of
-	// them, aligned for its dtype, in heap memory that is never written again.
-	Load(i int) ([]byte, error)
+	// Load returns the little-endian bytes of the tensor info describes, exactly
+	// Info.Size of them, aligned for its dtype, in heap memory that is never
+	// written again. info is the one the view was made with.
+	Load(info *Info) ([]byte, error)
 }

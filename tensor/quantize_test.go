@@ -159,7 +159,7 @@ func randQuantPlan(r *rand.Rand) quantPlan {
 // statistics against the definition.
 func TestQuantizeBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 16))
-	for i := range 20_000 {
+	for i := range 6_000 {
 		p := randQuantPlan(r)
 		data, q, stats, err := Quantize(p.src, p.shape, p.o)
 		if err != nil {

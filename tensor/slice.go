@@ -37,11 +37,11 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	info.Quant = sliceQuant(info.Quant, v.info.Shape, sel)
 	first, contiguous := extent(v.info.Shape, sel)
 	first *= info.DType.Size()
-	if contiguous && v.whole && v.aligned() {
+	if contiguous && v.present() && v.aligned() {
 		if info.Offset >= 0 {
 			info.Offset += first
 		}
-		return NewView(&info, v.owner, v.index, v.data[first:first+info.Size:first+info.Size]), nil
+		return NewView(&info, v.owner, v.data[first:first+info.Size:first+info.Size]), nil
 	}
 	return v.gather(&info, sel)
 }
@@ -100,7 +100,7 @@ func (v View) gather(info *Info, sel []Range) (View, error) {
 		return View{}, err
 	}
 	info.Offset, info.Compression = -1, ""
-	return NewView(info, heap{}, 0, out), nil
+	return NewView(info, heap{}, out), nil
 }
 
 // gatherAxis copies the selection of src to dst and returns what is left of

@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/weightmap/weightmap/internal/fault"
 )
@@ -19,16 +20,13 @@ type View struct {
 	info  *Info
 	owner Owner
 	data  []byte // the tensor in the owner's memory; nil when it must be loaded
-	index int    // for Loader.Load
-	whole bool   // data is the tensor as stored: false asks the Loader first
 }
 
-// NewView makes the view of tensor index, whose bytes are data: a part of
-// owner's memory, info.Size long. With nil data the owner must be a Loader.
-// info must not change afterwards.
-func NewView(info *Info, owner Owner, index int, data []byte) View {
-	whole := data != nil || info.Size == 0
-	return View{info: info, owner: owner, data: data, index: index, whole: whole}
+// NewView makes the view of a tensor whose bytes are data: a part of owner's
+// memory, info.Size long. With nil data the owner must be a Loader. info must
+// not change afterwards.
+func NewView(info *Info, owner Owner, data []byte) View {
+	return View{info: info, owner: owner, data: data}
 }
 
 // FromBytes makes a view of caller's memory: little-endian data of the given
@@ -42,7 +40,7 @@ func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, d, shape, size, len(data))
 	}
 	info := &Info{Name: name, DType: d, Shape: shape.Clone(), Offset: -1, Size: size, Stored: size}
-	return View{info: info, owner: heap{}, data: data, whole: true}, nil
+	return NewView(info, heap{}, data), nil
 }
 
 // heap owns memory that the garbage collector frees.
@@ -83,16 +81,15 @@ func (v View) Len() int64 {
 // the data lie there uncompressed, aligned for the dtype, and in the byte
 // order of the host (a tensor of no bytes needs no memory).
 func (v View) ZeroCopy() bool {
-	if v.info == nil || !v.whole {
-		return false
-	}
-	return v.aligned() && (littleEndian || v.info.DType.Size() == 1)
+	return v.info != nil && v.present() && v.aligned() && (littleEndian || v.info.DType.Size() == 1)
 }
 
+// present tells whether data is all of the tensor: it need not be loaded.
+func (v *View) present() bool { return v.data != nil || v.info.Size == 0 }
+
 // aligned tells whether data may be viewed as the dtype's elements.
-func (v View) aligned() bool {
-	w := uintptr(v.info.DType.wordSize())
-	return len(v.data) == 0 || w < 2 || Address(v.data)%w == 0
+func (v *View) aligned() bool {
+	return len(v.data) == 0 || Address(v.data)&v.info.DType.alignMask() == 0
 }
 
 // Bytes returns the tensor's little-endian bytes, not to be written to. When
@@ -102,7 +99,7 @@ func (v View) Bytes() ([]byte, error) {
 	if v.info == nil {
 		return nil, ErrClosed
 	}
-	if v.whole && v.aligned() {
+	if v.present() && v.aligned() {
 		if err := v.owner.Lend(); err != nil {
 			return nil, v.errorf(err)
 		}
@@ -112,13 +109,13 @@ func (v View) Bytes() ([]byte, error) {
 }
 
 // load returns bytes that are not in memory as such, or not aligned.
-func (v View) load() ([]byte, error) {
+func (v *View) load() ([]byte, error) {
 	if l, ok := v.owner.(Loader); ok {
 		if err := v.owner.Enter(); err != nil {
 			return nil, v.errorf(err)
 		}
 		defer v.owner.Leave()
-		b, err := l.Load(v.index)
+		b, err := l.Load(v.info)
 		return b, v.errorf(err)
 	}
 	b := AlignedBytes(len(v.data))
@@ -139,9 +136,9 @@ func (v View) Use(f func([]byte) error) error {
 	}
 	defer v.owner.Leave()
 	b := v.data
-	if !v.whole {
+	if !v.present() {
 		var err error
-		if b, err = v.owner.(Loader).Load(v.index); err != nil {
+		if b, err = v.owner.(Loader).Load(v.info); err != nil {
 			return v.errorf(err)
 		}
 	}
@@ -151,6 +148,9 @@ func (v View) Use(f func([]byte) error) error {
 // guard runs f and turns faults inside b into ErrTruncated.
 func (v View) guard(b []byte, f func() error) error {
 	off, err := fault.GuardRange(Address(b), len(b), f)
+	if off < 0 && errors.Is(err, syscall.EFAULT) {
+		off = 0 // a system call was handed bytes that are gone
+	}
 	if off >= 0 {
 		return v.truncated(off)
 	}
@@ -197,7 +197,7 @@ func (v View) Clone() (View, error) {
 	info := v.Info()
 	info.Shape = info.Shape.Clone()
 	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
-	return NewView(&info, heap{}, 0, data), nil
+	return NewView(&info, heap{}, data), nil
 }
 
 // Digest returns the XXH64 (seed 0) of the tensor's little-endian bytes.

@@ -199,7 +199,7 @@ func (c *Catalog) At(i int) tensor.View {
 	if e.lazy && c.Resolve != nil {
 		return c.Resolve(i)
 	}
-	return tensor.NewView(&e.info, c, i, c.stored(e))
+	return tensor.NewView(&e.info, c, c.stored(e))
 }
 
 // stored returns the bytes of a tensor that lies in memory as such, else nil.

@@ -44,7 +44,11 @@ func (c *Catalog) Prefetch() error { return c.region.Prefetch(0, c.region.Size()
 // Load implements tensor.Loader: a tensor from Fetch is fetched once and kept;
 // a misaligned one is copied once and kept; one behind an io.ReaderAt is read
 // anew every time.
-func (c *Catalog) Load(i int) ([]byte, error) {
+func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
+	i, ok := c.Index(info.Name)
+	if !ok {
+		return nil, tensor.ErrCorrupt
+	}
 	e := &c.entries[i]
 	if !e.lazy && !c.region.InMemory() {
 		return c.region.Slice(e.info.Offset, e.info.Size)
