@@ -1,0 +1,210 @@
+package tsr
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// maxFileName is the longest file name that common file systems take, in bytes.
+const maxFileName = 255
+
+// CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
+// of p. It appears at path, whose parent must exist, when the writer is closed. A directory that
+// is there already is replaced as a whole, provided that it contains nothing but .tsr
+// files; anything else at path is refused. See [Create] for what p may contain;
+// names must also work as file names (see the package documentation).
+func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	o = o.withDefaults()
+	c := newCodec(o)
+	c.Encode = func(_ sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
+		d, err := newDirEncoder(path, p, o)
+		if err != nil {
+			return nil, inFile(err, path, "")
+		}
+		d.sync = !common.NoSync
+		return d, nil
+	}
+	// The encoder makes its own files: nothing is written to the target.
+	o.Spool = format.SpoolNever
+	return c.NewWriter(io.Discard, p, &o.WriteOptions)
+}
+
+// dirEncoder assembles a directory beside the one it will replace.
+type dirEncoder struct {
+	names   []string // file names
+	headers [][]byte
+	final   string
+	temp    string // "" once it has become final
+	sync    bool
+}
+
+func newDirEncoder(path string, p *format.Plan, o *WriteOptions) (*dirEncoder, error) {
+	if err := checkPlan(p, o); err != nil {
+		return nil, err
+	}
+	d := &dirEncoder{names: make([]string, len(p.Tensors))}
+	folded := make(map[string]string, len(p.Tensors))
+	for i, t := range p.Tensors {
+		why := unusable(t.Name)
+		if other, twice := folded[fold(t.Name)]; twice && why == "" {
+			why = fmt.Sprintf("differs from tensor %q only in letter case", other)
+		}
+		if why != "" {
+			return nil, planError(fmt.Sprintf("tensor %q", t.Name), "not usable as a file name: "+why)
+		}
+		folded[fold(t.Name)] = t.Name
+		d.names[i] = t.Name + extension
+	}
+	var err error
+	if d.headers, err = planned(p); err != nil {
+		return nil, err
+	}
+	if d.final, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
+		d.final, err = filepath.Clean(path), nil
+	} else if err == nil {
+		err = replaceable(d.final)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.temp, err = hidden(d.final, func(path string) error { return os.Mkdir(path, 0o777) })
+	return d, err
+}
+
+// unusable says why a tensor's name cannot be a file name, "" if it can.
+func unusable(s string) string {
+	switch {
+	case strings.ContainsAny(s, `/\`):
+		return "contains a slash or backslash"
+	case s == "." || s == "..":
+		return "has a meaning of its own"
+	case len(s)+len(extension) > maxFileName:
+		return fmt.Sprintf("longer than %d bytes", maxFileName-len(extension))
+	case !filepath.IsLocal(s + extension):
+		return "reserved on this system"
+	}
+	return ""
+}
+
+// fold maps names that differ only in case to one string.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}
+
+// replaceable refuses to replace what is not a directory of .tsr files.
+func replaceable(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	names, others, err := members(path, entries)
+	if err == nil && len(others) > 0 {
+		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d beside %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
+	}
+	return err
+}
+
+// hidden finds a free name beside path for make.
+func hidden(path string, make func(string) error) (string, error) {
+	for range 1000 {
+		var random [6]byte
+		rand.Read(random[:])
+		at := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+hex.EncodeToString(random[:])+".tmp")
+		if err := make(at); !errors.Is(err, fs.ErrExist) {
+			return at, err
+		}
+	}
+	return "", fmt.Errorf("no free temporary name beside %s: %w", path, fs.ErrExist)
+}
+
+func (d *dirEncoder) Tensor(i int, in *sink.Input) error {
+	// A file system that takes two names for one shows here.
+	f, err := os.OpenFile(filepath.Join(d.temp, d.names[i]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(d.headers[i], 0); err == nil {
+		err = in.CopyTo(f, headerSize)
+	}
+	if err == nil && d.sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Finish puts the directory in place of the old one.
+func (d *dirEncoder) Finish() error {
+	if d.sync {
+		syncDir(d.temp)
+	}
+	old, err := d.moveAside()
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(d.temp, d.final); err != nil {
+		if old != "" {
+			err = errors.Join(err, os.Rename(old, d.final))
+		}
+		return err
+	}
+	d.temp = ""
+	if d.sync {
+		syncDir(filepath.Dir(d.final))
+	}
+	if old != "" {
+		// The new directory is in place; what cannot be removed of the old one
+		// is no failure of writing.
+		_ = os.RemoveAll(old)
+	}
+	return nil
+}
+
+// moveAside gives an existing directory a hidden name. What it contains is
+// looked at under that name, where nobody adds to it any more.
+func (d *dirEncoder) moveAside() (old string, err error) {
+	if _, err := os.Lstat(d.final); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	old, err = hidden(d.final, func(at string) error { return os.Rename(d.final, at) })
+	if err != nil {
+		return "", err
+	}
+	if err := replaceable(old); err != nil {
+		return "", errors.Join(inFile(err, d.final, ""), os.Rename(old, d.final))
+	}
+	return old, nil
+}
+
+// Close removes what was not put in place.
+func (d *dirEncoder) Close() error {
+	if d.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(d.temp)
+}
+
+// syncDir makes names durable where directories can be synced.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
