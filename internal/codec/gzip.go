@@ -1,0 +1,88 @@
+package codec
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// gzipCodec is one gzip member (RFC 1952) with an empty header: no name, no
+// time. Its trailer, CRC-32 and length, is always checked.
+type gzipCodec struct{}
+
+var (
+	gunzippers sync.Pool     // of *gzip.Reader
+	gzippers   [10]sync.Pool // of *gzip.Writer, by level
+)
+
+func (gzipCodec) Name() string { return "gzip" }
+
+func (c gzipCodec) Compress(src []byte, level int) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(len(src)/2 + 64)
+	w, err := c.NewWriter(&out, level, int64(len(src)))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(src); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func (gzipCodec) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
+	level, err := checkLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	pool := &gzippers[level]
+	z, ok := pool.Get().(*gzip.Writer)
+	if ok {
+		z.Reset(w)
+	} else if z, err = gzip.NewWriterLevel(w, level); err != nil {
+		return nil, err
+	}
+	return &counted{w: z, name: "gzip", left: size, done: func() { pool.Put(z) }}, nil
+}
+
+func (c gzipCodec) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	return c.decompress(src, size, readExact)
+}
+
+func (c gzipCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	if err := checkSize(limit); err != nil {
+		return nil, err
+	}
+	return c.decompress(src, limit, readMax)
+}
+
+// decompress gives the decompressor back only when nothing went wrong: src may
+// be a mapping whose fault unwinds through here.
+func (gzipCodec) decompress(src []byte, size int64, how reading) ([]byte, error) {
+	in := bytes.NewReader(src)
+	z, ok := gunzippers.Get().(*gzip.Reader)
+	var err error
+	if ok {
+		err = z.Reset(in)
+	} else {
+		z, err = gzip.NewReader(in)
+	}
+	if err != nil {
+		return nil, corrupt("gzip", noEOF(err))
+	}
+	z.Multistream(false)
+	out, err := how("gzip", z, in, size)
+	if err != nil {
+		return nil, err
+	}
+	gunzippers.Put(z)
+	return out, nil
+}

@@ -1,0 +1,249 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// zstdCodec is one Zstandard frame (RFC 8878), with a content checksum when we
+// write it. Skippable frames, further frames and dictionaries are refused.
+type zstdCodec struct{}
+
+var (
+	unzstds sync.Pool     // of *zstd.Decoder
+	zstds   [10]sync.Pool // of *zstd.Encoder, by level
+)
+
+// zstdLevel maps levels to the four the library has.
+func zstdLevel(level int) zstd.EncoderLevel {
+	switch {
+	case level <= 2:
+		return zstd.SpeedFastest
+	case level <= 5:
+		return zstd.SpeedDefault
+	case level <= 8:
+		return zstd.SpeedBetterCompression
+	}
+	return zstd.SpeedBestCompression
+}
+
+func (zstdCodec) Name() string { return "zstd" }
+
+// encoder takes one from the pool of its level or makes it. One goroutine
+// each: callers compress in parallel if they want to, and results then do
+// not depend on the number of CPUs.
+func (zstdCodec) encoder(level int) (*zstd.Encoder, *sync.Pool, error) {
+	level, err := checkLevel(level)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool := &zstds[level]
+	if z, ok := pool.Get().(*zstd.Encoder); ok {
+		return z, pool, nil
+	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel(level)), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	return z, pool, err
+}
+
+func (c zstdCodec) Compress(src []byte, level int) ([]byte, error) {
+	z, pool, err := c.encoder(level)
+	if err != nil {
+		return nil, err
+	}
+	out := z.EncodeAll(src, make([]byte, 0, len(src)/2+64))
+	pool.Put(z)
+	return out, nil
+}
+
+func (c zstdCodec) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
+	z, pool, err := c.encoder(level)
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		z.Reset(w)
+	} else {
+		z.ResetContentSize(w, size)
+	}
+	return &counted{w: z, name: "zstd", left: size, done: func() { z.Reset(nil); pool.Put(z) }}, nil
+}
+
+func (c zstdCodec) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	f, err := parseFrame(src)
+	if err != nil {
+		return nil, corrupt("zstd", err)
+	}
+	if f.known && f.content != uint64(size) {
+		return nil, corruptf("zstd", "the frame says %d bytes, not %d", f.content, size)
+	}
+	if f.most < uint64(size) {
+		return nil, corruptf("zstd", "the frame holds at most %d bytes, not %d", f.most, size)
+	}
+	out, err := c.decompress(src, f, size)
+	if err != nil {
+		return nil, corrupt("zstd", err)
+	}
+	if int64(len(out)) != size {
+		return nil, corruptf("zstd", "ends after %d of %d bytes", len(out), size)
+	}
+	return out, nil
+}
+
+func (c zstdCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	if err := checkSize(limit); err != nil {
+		return nil, err
+	}
+	f, err := parseFrame(src)
+	if err != nil {
+		return nil, corrupt("zstd", err)
+	}
+	if f.known && f.content > uint64(limit) {
+		return nil, tooLong("zstd", limit)
+	}
+	// With a block more than the limit there is no doubt whether content that
+	// does not fit is too long or broken.
+	room := int64(min(f.most, uint64(limit)+blockMax))
+	if f.known {
+		room = min(room, int64(f.content))
+	}
+	out, err := c.decompress(src, f, room)
+	if int64(len(out)) > limit {
+		return nil, tooLong("zstd", limit)
+	}
+	if err != nil {
+		return nil, corrupt("zstd", err)
+	}
+	return out, nil
+}
+
+// blockMax is how many bytes one block can hold.
+const blockMax = 128 << 10
+
+// decompress decodes up to size bytes, and returns what it has also when it
+// fails. Where size is out of proportion to src it begins with less room and
+// tries again with more, as long as the content really fills what it had.
+func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
+	z, ok := unzstds.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<62))
+		if err != nil {
+			return nil, err
+		}
+	}
+	room := min(size, ahead(len(src)))
+	if size > room || f.window > zstd.MaxWindowSize {
+		src = f.rewrite(src)
+	}
+	for {
+		// Without any room the library would take leave to allocate.
+		out, err := z.DecodeAll(src, tensor.AlignedBytes(int(max(room, 1)))[:0])
+		if err == nil && int64(len(out)) <= size {
+			unzstds.Put(z)
+			return out[:len(out):len(out)], nil
+		}
+		// Blocks come whole, so content that was stopped by the end of the room
+		// got at least near it.
+		if room == size || int64(len(out))+blockMax < room {
+			if err == nil {
+				err = zstd.ErrDecoderSizeExceeded
+			}
+			return out, err
+		}
+		room = min(size, 2*growth*room)
+	}
+}
+
+// frame is what the header and the block headers of a frame say.
+type frame struct {
+	known    bool   // content is recorded
+	content  uint64 // content size
+	window   uint64 // window size
+	checksum bool
+	header   int    // bytes up to the first block
+	most     uint64 // no more bytes than this can come out
+}
+
+var errFrameEnd = fmt.Errorf("the frame ends early: %w", io.ErrUnexpectedEOF)
+
+// parseFrame walks src, which must be one frame and nothing else. It reads
+// only block headers, so it costs next to nothing.
+func parseFrame(src []byte) (f frame, err error) {
+	var h zstd.Header
+	if err := h.Decode(src); err != nil {
+		return f, noEOF(err)
+	}
+	switch {
+	case h.Skippable:
+		return f, errors.New("a skippable frame")
+	case h.DictionaryID != 0:
+		return f, fmt.Errorf("it needs dictionary %d", h.DictionaryID)
+	}
+	f = frame{known: h.HasFCS, content: h.FrameContentSize, window: h.WindowSize, checksum: h.HasCheckSum, header: h.HeaderSize}
+	if h.SingleSegment {
+		f.window = h.FrameContentSize
+	}
+	most := min(f.window, blockMax)
+	rest := src[min(f.header, len(src)):]
+	for last := false; !last; {
+		if len(rest) < 3 {
+			return f, errFrameEnd
+		}
+		head := uint64(rest[0]) | uint64(rest[1])<<8 | uint64(rest[2])<<16
+		last = head&1 != 0
+		kind, size := head>>1&3, head>>3
+		takes, gives := size, size
+		switch kind {
+		case 1: // one byte, repeated
+			takes = 1
+		case 2:
+			gives = most
+		case 3:
+			return f, errors.New("a block of the reserved type")
+		}
+		if gives > most || size > blockMax {
+			return f, fmt.Errorf("a block of %d bytes", size)
+		}
+		if takes > uint64(len(rest)-3) {
+			return f, errFrameEnd
+		}
+		f.most += gives
+		rest = rest[3+takes:]
+	}
+	if f.checksum {
+		if len(rest) < 4 {
+			return f, errFrameEnd
+		}
+		rest = rest[4:]
+	}
+	if len(rest) > 0 {
+		return f, fmt.Errorf("%d bytes after the frame", len(rest))
+	}
+	return f, nil
+}
+
+// rewrite gives the frame a header without content size, since a decoder that
+// sees one asks for so much room before it decodes anything, and with no
+// larger a window than the content can need.
+func (f frame) rewrite(src []byte) []byte {
+	log := uint64(10)
+	for want := min(f.window, f.most); log < 41 && uint64(1)<<log < want; log++ {
+	}
+	descriptor := byte(0)
+	if f.checksum {
+		descriptor = 1 << 2
+	}
+	out := make([]byte, 0, len(src)+6)
+	out = append(out, 0x28, 0xB5, 0x2F, 0xFD, descriptor, byte(log-10)<<3)
+	return append(out, src[f.header:]...)
+}
