@@ -50,21 +50,31 @@ func adlerSum(a, b uint64, p *[adlerGroup]byte) (uint64, uint64) {
 		// lowest, halved so that it does not overflow.
 		weights = 0x0004_0003_0002_0001
 	)
-	// even and odd are the sums of the bytes at even and odd positions of
-	// their words; before is the sum of what those were before each word.
-	var even, odd, before uint64
-	for i := 0; i < adlerGroup; i += 8 {
-		w := binary.LittleEndian.Uint64(p[i : i+8])
-		before += even + odd
-		even += w & bytes
-		odd += w >> 8 & bytes
+	// odd is the sum of the bytes at odd positions of their words, all that and
+	// those at even ones; before is the sum of what all was before each word.
+	var odd, all, before uint64
+	for i := 0; i < adlerGroup; i += 32 {
+		q := p[i : i+32 : i+32]
+		w := binary.LittleEndian.Uint64(q)
+		h := w >> 8 & bytes
+		before, odd, all = before+all, odd+h, all+w&bytes+h
+		w = binary.LittleEndian.Uint64(q[8:])
+		h = w >> 8 & bytes
+		before, odd, all = before+all, odd+h, all+w&bytes+h
+		w = binary.LittleEndian.Uint64(q[16:])
+		h = w >> 8 & bytes
+		before, odd, all = before+all, odd+h, all+w&bytes+h
+		w = binary.LittleEndian.Uint64(q[24:])
+		h = w >> 8 & bytes
+		before, odd, all = before+all, odd+h, all+w&bytes+h
 	}
+	even := all - odd
 	before = before&words + before>>16&words
 	before = before>>32 + before&0xffff_ffff
 	// Byte j of a word counts 8-j times, and 8 times more for each word after.
 	b += adlerGroup*a + 8*before
 	b += 2*(even*weights>>48+odd*weights>>48) - odd*ones>>48
-	a += (even + odd) * ones >> 48
+	a += all * ones >> 48
 	return a, b
 }
 
