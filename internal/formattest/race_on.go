@@ -1,0 +1,6 @@
+//go:build race
+
+package formattest
+
+// raceEnabled tells that allocation counts mean nothing.
+const raceEnabled = true

@@ -1,0 +1,189 @@
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// scaled writes a plan of n tensors and returns its path.
+func scaled(t *testing.T, c *Config, n int, elems int64) (x *subject, path string) {
+	t.Helper()
+	if c.NamesFromPath {
+		n = 1
+	}
+	s := &Sample{Name: "scale", Plan: c.Scale(n, elems)}
+	x = newSubject(t, c, s)
+	return x, x.stored(t, x.file)
+}
+
+// checkAllocations: opening allocates a few times, whatever the number of tensors.
+func checkAllocations(t *testing.T, c *Config) {
+	if raceEnabled {
+		t.Skip("allocations are not counted under the race detector")
+	}
+	counts := map[int]float64{}
+	for _, n := range []int{10, 100, 3000} {
+		_, path := scaled(t, c, n, 4)
+		counts[n] = testing.AllocsPerRun(5, func() {
+			m, err := c.Codec.Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Close()
+		})
+		if counts[n] > float64(c.MaxAllocs) {
+			t.Errorf("opening %d tensors allocates %v times, more than %d", n, counts[n], c.MaxAllocs)
+		}
+		if counts[n] > counts[10]+2 {
+			t.Errorf("opening allocates %v times for %d tensors, %v times for 10", counts[n], n, counts[10])
+		}
+	}
+}
+
+// checkLazyReader: behind an io.ReaderAt only the structural part is read on
+// open, and a tensor when it is asked for.
+func checkLazyReader(t *testing.T, c *Config) {
+	if c.ReadsAll {
+		t.Skip("opening reads the whole file")
+	}
+	x, _ := scaled(t, c, 4, 1<<18)
+	src := &counting{ReaderAt: bytes.NewReader(x.file)}
+	m, err := c.Codec.OpenReaderAt(src, int64(len(x.file)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	const most = 64 << 10
+	if n := src.n.Load(); n > most {
+		t.Errorf("opening reads %d bytes of %d", n, len(x.file))
+	}
+	src.n.Store(0)
+	for _, v := range m.Tensors() {
+		if _, err := v.Bytes(); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if n := src.n.Load(); n < 1<<20 || n > 1<<20+most {
+		t.Errorf("reading one tensor of %d bytes reads %d", 1<<20, n)
+	}
+}
+
+// checkCut: a file that is truncated while it is mapped gives errors.
+func checkCut(t *testing.T, c *Config) {
+	switch runtime.GOOS {
+	case "linux", "android", "darwin", "ios":
+	default:
+		t.Skip("files are not mapped here, or cannot be truncated while they are")
+	}
+	x, path := scaled(t, c, 4, 1<<16)
+	m, err := c.Codec.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var last tensor.View
+	for _, v := range m.Tensors() {
+		if v.Info().Offset >= last.Info().Offset {
+			last = v
+		}
+	}
+	info := last.Info()
+	if info.Offset < 0 {
+		t.Skip("tensors do not lie in the file as such")
+	}
+	// Whole pages are missing, whatever their size here.
+	keep := (info.Offset + info.Size/2) &^ (1<<16 - 1)
+	if err := os.Truncate(path, keep); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range accessors {
+		if a.name == "Bytes" || a.name == "As" || a.name == "Slice" {
+			continue // raw, and documented as unguarded
+		}
+		checkCutErr(t, a.name, a.call(last), keep, info)
+	}
+	checkCutErr(t, "Verify", m.Verify(context.Background()), -1, info)
+	checkCutErr(t, "Verify by one goroutine", m.Verify(context.Background(), format.WithWorkers(1)), -1, info)
+	for _, way := range []string{"first", "later"} {
+		checkEmptied(t, x, way)
+	}
+}
+
+// checkCutErr looks at the error of an access to missing bytes.
+func checkCutErr(t *testing.T, what string, err error, keep int64, info tensor.Info) {
+	t.Helper()
+	if !errors.Is(err, format.ErrTruncated) {
+		t.Errorf("%s of a file cut while mapped = %v, want ErrTruncated", what, err)
+		return
+	}
+	var e *format.Error
+	if !errors.As(err, &e) || e.Format == "" || e.Path == "" {
+		t.Errorf("%s: the error names no file: %v", what, err)
+	} else if keep >= 0 && (e.Offset < keep || e.Offset >= info.Offset+info.Size) {
+		t.Errorf("%s: the error names offset %#x; the file ends at %#x, the tensor at %#x", what, e.Offset, keep, info.Offset+info.Size)
+	}
+}
+
+// checkEmptied: a file of which nothing is left answers whatever it likes, but
+// does not end the process.
+func checkEmptied(t *testing.T, x *subject, way string) {
+	path := x.stored(t, x.file)
+	m, err := x.codec.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if way == "later" {
+		x.quietly(t, way, m)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	survives(t, "an emptied file, "+way, func() {
+		_, _ = m.Metadata(), m.Len()
+		if g, ok := m.(format.Grapher); ok {
+			_, _ = g.Graph()
+		}
+		if n, ok := m.(format.Noter); ok {
+			n.Notes()
+		}
+		if s, ok := m.(format.Signer); ok {
+			s.Signature()
+		}
+		for name := range m.Tensors() {
+			m.Tensor(name)
+		}
+	})
+}
+
+// checkCancelVerify: a verification stops when its context is cancelled half way.
+func checkCancelVerify(t *testing.T, c *Config) {
+	x, path := scaled(t, c, 6, 1<<19)
+	m, err := c.Codec.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var done int64
+	err = m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
+		done = n
+		cancel()
+	}))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify cancelled by its first report = %v", err)
+	}
+	if done == 0 || done > int64(len(x.file))/2 {
+		t.Errorf("Verify was cancelled after %d bytes of %d", done, len(x.file))
+	}
+	checkProgress(t, func(p format.Progress) error { return m.Verify(context.Background(), format.WithProgress(p)) }, true)
+}
