@@ -1,0 +1,72 @@
+// Package export is what the converters of TSR files share: the command line
+// and the way from a mapped tensor into a file of a format that is a header
+// followed by the plain little-endian data.
+package export
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+)
+
+// Header returns what goes before the data of a tensor.
+type Header func(tensor.Info) ([]byte, error)
+
+// Run is the whole program: it converts args[0] to args[1] and returns the exit
+// status: 0 for success, 1 for a bad file, 2 for wrong usage. Errors are one
+// line on stderr.
+func Run(program string, args []string, stderr io.Writer, h Header) int {
+	if len(args) != 2 {
+		fmt.Fprintf(stderr, "usage: %s IN.tsr OUT\n", program)
+		return 2
+	}
+	if err := File(args[0], args[1], h); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		return 1
+	}
+	return 0
+}
+
+// File converts the TSR file in. The data go straight from its mapping to a
+// temporary file, which takes the place of out at the end; a failure leaves what
+// was there.
+func File(in, out string, h Header) error {
+	if st, err := os.Stat(in); err == nil && st.IsDir() {
+		return fmt.Errorf("%s is a directory, not a TSR file", in)
+	}
+	// Verification reads all data, so that a damaged file fails here, with a
+	// better message than the system call that would copy it has.
+	f, err := tsr.Open(in, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head, err := h(f.At(0).Info())
+	if err != nil {
+		return fmt.Errorf("%s: %w", in, err)
+	}
+	w, err := sink.CreateFile(out)
+	if err != nil {
+		return err
+	}
+	if err := write(w, head, f.At(0)); err != nil {
+		w.Abort()
+		return err
+	}
+	return w.Commit(true)
+}
+
+func write(w io.Writer, head []byte, v tensor.View) error {
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	return v.Use(func(b []byte) error {
+		_, err := w.Write(b)
+		return err
+	})
+}

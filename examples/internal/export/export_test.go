@@ -1,0 +1,79 @@
+package export
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// vector is a TSR file of an INT8 vector.
+func vector(values ...byte) []byte {
+	n := uint32(len(values))
+	b := []byte("TSR!")
+	for _, v := range []uint32{1, 64, 0, 2, 1, 1, 1, 1, n, n, 0, 0, 0, 0, 0} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return append(b, values...)
+}
+
+func head(t tensor.Info) ([]byte, error) {
+	if t.Size == 0 {
+		return nil, errors.New("empty")
+	}
+	return []byte(t.Name + ":"), nil
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, out := in("good.tsr", vector(1, 2, 3)), filepath.Join(dir, "out")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		stderr string // contained in it
+		out    string // "old" when it must stay
+	}{
+		{"good", []string{good, out}, 0, "", "good:\x01\x02\x03"},
+		{"no arguments", nil, 2, "usage: prog IN.tsr OUT", "old"},
+		{"one argument", []string{good}, 2, "usage", "old"},
+		{"three arguments", []string{good, out, out}, 2, "usage", "old"},
+		{"missing", []string{filepath.Join(dir, "none.tsr"), out}, 1, "none.tsr", "old"},
+		{"directory", []string{dir, out}, 1, "is a directory", "old"},
+		{"short", []string{in("short.tsr", vector(1, 2, 3)[:66]), out}, 1, "at 0x42: data: truncated", "old"},
+		{"refused by the header", []string{in("empty.tsr", vector()), out}, 1, "empty.tsr: empty", "old"},
+		{"no place for the result", []string{good, filepath.Join(dir, "none", "out")}, 1, "none", "old"},
+		{"result is a directory", []string{good, dir}, 1, "not a regular file", "old"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in("out", []byte("old"))
+			var stderr bytes.Buffer
+			if got := Run("prog", c.args, &stderr, head); got != c.status {
+				t.Errorf("status %d, want %d", got, c.status)
+			}
+			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {
+				t.Errorf("stderr %q", stderr.String())
+			}
+			got, err := os.ReadFile(out)
+			if diff := cmp.Diff(c.out, string(got)); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".*.tmp")); left != nil {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+// Package pytest runs Python for the tests of the converters, and makes the TSR
+// files they convert.
+package pytest
+
+import (
+	"bytes"
+	"os/exec"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+)
+
+// Run executes a script with a Python that has the module, and returns what it
+// prints. Without one the test is skipped.
+func Run(t *testing.T, module, script string, args ...string) string {
+	t.Helper()
+	// Debian's packages serve /usr/bin/python3, which need not be the first.
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import "+module).Run() != nil {
+			continue
+		}
+		out, err := exec.Command(python, append([]string{"-c", script}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	t.Skip("no python3 with the module " + module)
+	return ""
+}
+
+// Sample is a tensor to convert.
+type Sample struct {
+	Name  string
+	DType tensor.DType
+	Shape tensor.Shape
+	Data  []byte
+}
+
+// Samples have all dtypes and ranks of TSR files, and shapes without elements.
+func Samples() []Sample {
+	var all []Sample
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32} {
+		for name, s := range map[string]tensor.Shape{
+			"scalar": {}, "one": {5}, "two": {3, 4}, "three": {2, 3, 4}, "four": {2, 3, 4, 5}, "empty": {2, 0, 3},
+		} {
+			size, _ := s.ByteSize(d)
+			data := make([]byte, size)
+			for i := range data {
+				data[i] = byte(i*37 + 131)
+				if i%4 == 3 {
+					data[i] = 0x42 | byte(i)<<5&0x80 // finite as float32
+				}
+			}
+			all = append(all, Sample{name + "-" + d.String(), d, s, data})
+		}
+	}
+	return all
+}
+
+// Write makes the TSR file of the sample.
+func (s *Sample) Write(t *testing.T, path string) {
+	t.Helper()
+	info := tensor.Info{Name: s.Name, DType: s.DType, Shape: s.Shape}
+	w, err := tsr.Create(path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor(s.Name, bytes.NewReader(s.Data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,97 @@
+// Command tsr_info shows what TSR files contain:
+//
+//	$ tsr_info data.tsr
+//	File: data.tsr
+//	Format: TSR v1
+//	Type: FP32
+//	Shape: [2, 3, 4, 5] (N=2, C=3, H=4, W=5)
+//	Elements: 120
+//	Size: 480 bytes
+//
+// Fewer dims are the last ones of N, C, H, W: "[3, 4] (H=3, W=4)"; a scalar is
+// "[] (scalar)". Size is that of the data, without the header. Several files
+// are separated by empty lines, and a directory is shown file by file.
+// Exit status: 0 for success, 1 if any file is bad, 2 for wrong usage.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		fmt.Fprintln(stderr, "usage: tsr_info FILE.tsr...")
+		return 2
+	}
+	p := printer{out: stdout}
+	status := 0
+	for _, path := range args {
+		if err := p.show(path); err != nil {
+			fmt.Fprintf(stderr, "tsr_info: %v\n", err)
+			status = 1
+		}
+	}
+	return status
+}
+
+// printer separates what it prints by empty lines.
+type printer struct {
+	out  io.Writer
+	some bool
+}
+
+// show prints the tensor of a file, or those of a directory's files.
+func (p *printer) show(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f, err := tsr.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for name, v := range f.Tensors() {
+		at := path
+		if st.IsDir() {
+			at = filepath.Join(path, name+".tsr")
+		}
+		if err := p.print(at, f.Version(), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *printer) print(path, version string, v tensor.View) error {
+	gap := ""
+	if p.some {
+		gap = "\n"
+	}
+	p.some = true
+	_, err := fmt.Fprintf(p.out, "%sFile: %s\nFormat: TSR v%s\nType: %s\nShape: %v (%s)\nElements: %d\nSize: %d bytes\n",
+		gap, path, version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Len(), v.Info().Size)
+	return err
+}
+
+// axes names the dims: "H=3, W=4".
+func axes(s tensor.Shape) string {
+	if len(s) == 0 {
+		return "scalar"
+	}
+	names := "NCHW"[4-len(s):]
+	parts := make([]string, len(s))
+	for i, d := range s {
+		parts[i] = fmt.Sprintf("%c=%d", names[i], d)
+	}
+	return strings.Join(parts, ", ")
+}

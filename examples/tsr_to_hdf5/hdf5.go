@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The file, as "HDF5 File Format Specification Version 3.0" defines its parts:
+//
+//	0     superblock, version 2 (II.A), 48 bytes
+//	48    object header of the root group (IV.A.1.b): link info, group info, one link
+//	...   object header of the dataset: dataspace, datatype, fill value, layout
+//	...   zeros up to a multiple of 64
+//	...   data, contiguous
+//
+// This much of HDF5 is written here and not by a library: the one pure Go library
+// there is (scigolib/hdf5 0.13.4) writes CRC-32 where the specification has
+// lookup3, and datatypes without sign, so that the HDF5 library refuses its files.
+const (
+	superblockSize = 48
+	dataAlign      = 64
+	undefined      = 1<<64 - 1 // an address of nothing
+)
+
+// Types of header messages (IV.A.2).
+const (
+	msgDataspace = 0x01
+	msgLinkInfo  = 0x02
+	msgDatatype  = 0x03
+	msgFillValue = 0x05
+	msgLink      = 0x06
+	msgLayout    = 0x08
+	msgGroupInfo = 0x0a
+)
+
+// hdf5Header returns everything that precedes the data of t.
+func hdf5Header(t tensor.Info) ([]byte, error) {
+	if t.Name == "." {
+		return nil, fmt.Errorf("%w: a dataset cannot be named %q", format.ErrUnsupported, t.Name)
+	}
+	datatype, err := datatypeMessage(t.DType)
+	if err != nil {
+		return nil, err
+	}
+	// Addresses are of fixed width, so sizes can be had before addresses.
+	datasetAt := superblockSize + len(groupHeader(t.Name, 0))
+	end := datasetAt + len(datasetHeader(&t, datatype, 0))
+	dataAt := (end + dataAlign - 1) / dataAlign * dataAlign
+
+	var b wire.Buffer
+	b.Raw(superblock(uint64(dataAt) + uint64(t.Size)))
+	b.Raw(groupHeader(t.Name, uint64(datasetAt)))
+	b.Raw(datasetHeader(&t, datatype, uint64(dataAt)))
+	b.Fill(dataAt-end, 0)
+	return b.Bytes(), nil
+}
+
+func superblock(size uint64) []byte {
+	var b wire.Buffer
+	b.Str("\x89HDF\r\n\x1a\n")
+	b.U8(2)          // version
+	b.U8(8)          // bytes of an address
+	b.U8(8)          // bytes of a length
+	b.U8(0)          // file consistency flags
+	b.U64(0)         // base address
+	b.U64(undefined) // no extension
+	b.U64(size)
+	b.U64(superblockSize) // of the root group's header
+	b.U32(lookup3(b.Bytes()))
+	return b.Bytes()
+}
+
+// groupHeader is the root group with one hard link, to the dataset.
+func groupHeader(name string, dataset uint64) []byte {
+	var info, link wire.Buffer
+	info.U16(0)         // version, flags
+	info.U64(undefined) // no heap: links are in the header
+	info.U64(undefined) // nor index
+	link.U8(1)          // version
+	link.U8(0x11)       // the length takes two bytes; the character set follows
+	link.U8(1)          // UTF-8
+	link.U16(uint16(len(name)))
+	link.Str(name)
+	link.U64(dataset)
+	return objectHeader(
+		message{msgLinkInfo, info.Bytes()},
+		message{msgGroupInfo, []byte{0, 0}},
+		message{msgLink, link.Bytes()},
+	)
+}
+
+func datasetHeader(t *tensor.Info, datatype []byte, dataAt uint64) []byte {
+	var space, layout wire.Buffer
+	space.U8(2) // version
+	space.U8(uint8(len(t.Shape)))
+	space.U8(0)                           // no maximum dims
+	space.U8(uint8(min(1, len(t.Shape)))) // 0 scalar, 1 simple
+	for _, d := range t.Shape {
+		space.I64(d)
+	}
+	if t.Size == 0 {
+		dataAt = undefined // no storage is allocated
+	}
+	layout.U8(3) // version
+	layout.U8(1) // contiguous
+	layout.U64(dataAt)
+	layout.I64(t.Size)
+	return objectHeader(
+		message{msgDataspace, space.Bytes()},
+		message{msgDatatype, datatype},
+		message{msgFillValue, []byte{3, 0x0a}}, // version; allocated late, filled if set: the library's default
+		message{msgLayout, layout.Bytes()},
+	)
+}
+
+// datatypeMessage describes little-endian elements.
+func datatypeMessage(d tensor.DType) ([]byte, error) {
+	const version1, fixed, float = 1 << 4, 0, 1
+	var b wire.Buffer
+	switch d {
+	case tensor.Int8, tensor.Int32:
+		b.U8(version1 | fixed)
+		b.Raw([]byte{0x08, 0, 0}) // little-endian, signed
+	case tensor.Float32:
+		b.U8(version1 | float)
+		b.Raw([]byte{0x20, 31, 0}) // little-endian, implied leading 1; sign in bit 31
+	default:
+		return nil, fmt.Errorf("%w: dtype %v", format.ErrUnsupported, d)
+	}
+	b.U32(uint32(d.Size()))
+	b.U16(0) // bit offset
+	b.U16(uint16(8 * d.Size()))
+	if d == tensor.Float32 {
+		b.Raw([]byte{23, 8, 0, 23}) // exponent at bit 23, 8 bits; mantissa at bit 0, 23 bits
+		b.U32(127)
+	}
+	return b.Bytes(), nil
+}
+
+type message struct {
+	kind uint8
+	body []byte
+}
+
+// objectHeader is a version 2 object header of one chunk.
+func objectHeader(messages ...message) []byte {
+	var body, b wire.Buffer
+	for _, m := range messages {
+		body.U8(m.kind)
+		body.U16(uint16(len(m.body)))
+		body.U8(0) // flags
+		body.Raw(m.body)
+	}
+	b.Str("OHDR")
+	b.U8(2) // version
+	b.U8(1) // flags: the chunk's size takes two bytes
+	b.U16(uint16(body.Len()))
+	b.Raw(body.Bytes())
+	b.U32(lookup3(b.Bytes()))
+	return b.Bytes()
+}

@@ -1,0 +1,25 @@
+// Command tsr_to_hdf5 converts a TSR file to HDF5:
+//
+//	tsr_to_hdf5 data.tsr data.h5
+//
+// The result has one dataset in the root group, named after the tensor (the file
+// name without ".tsr"), of the same shape, with contiguous little-endian data:
+// IEEE float32 for FP32, signed integers for INT8 and INT32. A scalar becomes a
+// scalar dataset, a shape with a 0 an empty one. HDF5 1.8 and later read it. The data are copied
+// once, from the mapping of the one file into the other. An existing file is
+// replaced when all is written.
+// Exit status: 0 for success, 1 for a bad file, 2 for wrong usage.
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/examples/internal/export"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, _, stderr io.Writer) int {
+	return export.Run("tsr_to_hdf5", args, stderr, hdf5Header)
+}

@@ -1,0 +1,22 @@
+// Command tsr_to_npy converts a TSR file to NumPy's .npy:
+//
+//	tsr_to_npy data.tsr data.npy
+//
+// The result is format version 1.0, C order, little-endian: '<f4' for FP32,
+// '|i1' for INT8, '<i4' for INT32. The data are copied once, from the mapping of
+// the one file into the other. An existing file is replaced when all is written.
+// Exit status: 0 for success, 1 for a bad file, 2 for wrong usage.
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/examples/internal/export"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, _, stderr io.Writer) int {
+	return export.Run("tsr_to_npy", args, stderr, npyHeader)
+}
