@@ -1,0 +1,326 @@
+// Package jsonmeta checks and reads the JSON objects in which formats keep
+// their metadata.
+//
+// Files come from anywhere, so the checks are stricter than encoding/json's:
+// UTF-8 must be valid, nesting is bounded, and the keys of the object itself are
+// unique and have no NUL, since they become the keys of a format.Metadata.
+// Checking allocates next to nothing; values are only made by Metadata.
+package jsonmeta
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// MaxDepth is how deep objects and arrays may nest, the outermost object
+// counted as 1.
+const MaxDepth = 1000
+
+// Options says where formats differ.
+type Options struct {
+	// LoneSurrogates accepts escapes such as \ud800 that have no other half.
+	LoneSurrogates bool
+}
+
+// Error says what is wrong and where. It wraps tensor.ErrCorrupt.
+type Error struct {
+	Offset int64 // in bytes, from the start of the text
+	Reason string
+}
+
+// Error describes the mistake and its place.
+func (e *Error) Error() string {
+	return tensor.ErrCorrupt.Error() + ": " + e.Reason + " at byte " + strconv.FormatInt(e.Offset, 10) + " of the JSON text"
+}
+
+// Unwrap returns tensor.ErrCorrupt.
+func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
+
+// Check reports why b is not one JSON object as the package describes it.
+func Check(b []byte, o Options) error {
+	if bytes.HasPrefix(b, []byte("\ufeff")) {
+		return &Error{0, "a byte order mark"}
+	}
+	s := scanner{b: b, opts: o}
+	var keys []key
+	s.space()
+	if !s.at('{') {
+		return s.fail("expected an object")
+	}
+	if err := s.object(1, func(raw []byte, at int) { keys = append(keys, key{raw, at}) }); err != nil {
+		return err
+	}
+	s.space()
+	if s.i < len(b) {
+		return s.fail("text after the object")
+	}
+	return checkKeys(keys)
+}
+
+// key is a key of the object itself, without its quotes.
+type key struct {
+	raw []byte
+	at  int
+}
+
+// checkKeys refuses keys with NUL and keys that occur twice, however they are
+// escaped.
+func checkKeys(keys []key) error {
+	for i := range keys {
+		k := &keys[i]
+		if bytes.IndexByte(k.raw, '\\') >= 0 {
+			k.raw = unescape(k.raw)
+		}
+		if bytes.IndexByte(k.raw, 0) >= 0 {
+			return &Error{int64(k.at), "a key contains a NUL character"}
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b key) int { return bytes.Compare(a.raw, b.raw) })
+	for i := 1; i < len(keys); i++ {
+		if bytes.Equal(keys[i-1].raw, keys[i].raw) {
+			return &Error{int64(keys[i].at), "a key occurs twice"}
+		}
+	}
+	return nil
+}
+
+// scanner walks a JSON text (RFC 8259).
+type scanner struct {
+	b    []byte
+	i    int
+	opts Options
+}
+
+func (s *scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
+
+// at reports whether the next byte is c.
+func (s *scanner) at(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
+
+// take consumes c if it is next.
+func (s *scanner) take(c byte) bool {
+	if !s.at(c) {
+		return false
+	}
+	s.i++
+	return true
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// value walks any value; depth counts what it lies in.
+func (s *scanner) value(depth int) error {
+	if s.i >= len(s.b) {
+		return s.fail("the text ends early")
+	}
+	switch c := s.b[s.i]; {
+	case c == '{':
+		return s.object(depth+1, nil)
+	case c == '[':
+		return s.array(depth + 1)
+	case c == '"':
+		_, err := s.text()
+		return err
+	case c == '-' || c >= '0' && c <= '9':
+		return s.number()
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if len(s.b)-s.i >= len(word) && string(s.b[s.i:s.i+len(word)]) == word {
+			s.i += len(word)
+			return nil
+		}
+	}
+	return s.fail("expected a value")
+}
+
+// object walks an object and tells each about its keys, if not nil.
+func (s *scanner) object(depth int, each func(raw []byte, at int)) error {
+	if depth > MaxDepth {
+		return s.fail("nested deeper than 1000 levels")
+	}
+	s.i++
+	if s.space(); s.take('}') {
+		return nil
+	}
+	for {
+		s.space()
+		if !s.at('"') {
+			return s.fail("expected a key")
+		}
+		at := s.i
+		raw, err := s.text()
+		if err != nil {
+			return err
+		}
+		if each != nil {
+			each(raw, at)
+		}
+		if s.space(); !s.take(':') {
+			return s.fail("expected a colon")
+		}
+		s.space()
+		if err := s.value(depth); err != nil {
+			return err
+		}
+		if s.space(); s.take('}') {
+			return nil
+		}
+		if !s.take(',') {
+			return s.fail("expected a comma or the end of the object")
+		}
+	}
+}
+
+func (s *scanner) array(depth int) error {
+	if depth > MaxDepth {
+		return s.fail("nested deeper than 1000 levels")
+	}
+	s.i++
+	if s.space(); s.take(']') {
+		return nil
+	}
+	for {
+		s.space()
+		if err := s.value(depth); err != nil {
+			return err
+		}
+		if s.space(); s.take(']') {
+			return nil
+		}
+		if !s.take(',') {
+			return s.fail("expected a comma or the end of the array")
+		}
+	}
+}
+
+// text walks a string and returns what is between its quotes.
+func (s *scanner) text() (raw []byte, err error) {
+	s.i++
+	start := s.i
+	for s.i < len(s.b) {
+		switch c := s.b[s.i]; {
+		case c == '"':
+			s.i++
+			return s.b[start : s.i-1], nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return nil, err
+			}
+		case c < ' ':
+			return nil, s.fail("control character in a string")
+		case c < utf8.RuneSelf:
+			s.i++
+		default:
+			r, n := utf8.DecodeRune(s.b[s.i:])
+			if r == utf8.RuneError && n < 2 {
+				return nil, s.fail("invalid UTF-8")
+			}
+			s.i += n
+		}
+	}
+	return nil, s.fail("the text ends within a string")
+}
+
+// escape walks an escape sequence, both halves of a surrogate pair included.
+func (s *scanner) escape() error {
+	u, n := unit(s.b[s.i:])
+	switch {
+	case n == 0:
+		return s.fail("invalid escape sequence")
+	case u>>11 != 0xd800>>11 || s.opts.LoneSurrogates:
+		s.i += n
+		return nil
+	}
+	low, m := unit(s.b[s.i+n:])
+	if u>>10 != 0xd800>>10 || m != 6 || low>>10 != 0xdc00>>10 {
+		return s.fail("a surrogate without its other half")
+	}
+	s.i += n + m
+	return nil
+}
+
+// unit decodes the escape sequence that b begins with: a UTF-16 unit and the
+// length, 0 when it is none.
+func unit(b []byte) (u uint32, n int) {
+	if len(b) < 2 || b[0] != '\\' {
+		return 0, 0
+	}
+	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if i := bytes.IndexByte([]byte(from), b[1]); i >= 0 {
+		return uint32(to[i]), 2
+	}
+	if b[1] != 'u' || len(b) < 6 {
+		return 0, 0
+	}
+	v, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return 0, 0
+	}
+	return uint32(v), 6
+}
+
+// unescape returns the text that a checked string stands for; a lone surrogate
+// becomes the replacement character.
+func unescape(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if raw[i] != '\\' {
+			out = append(out, raw[i])
+			i++
+			continue
+		}
+		u, n := unit(raw[i:])
+		r := rune(u)
+		if u>>10 == 0xd800>>10 {
+			if low, m := unit(raw[i+n:]); m == 6 && low>>10 == 0xdc00>>10 {
+				r = rune(u&0x3ff<<10|low&0x3ff) + 0x10000
+				n += m
+			}
+		}
+		out = utf8.AppendRune(out, r)
+		i += n
+	}
+	return out
+}
+
+// number walks a number.
+func (s *scanner) number() error {
+	s.take('-')
+	switch {
+	case s.take('0'):
+	case s.digits() == 0:
+		return s.fail("expected a digit")
+	}
+	if s.take('.') && s.digits() == 0 {
+		return s.fail("expected a digit after the point")
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		if s.digits() == 0 {
+			return s.fail("expected a digit in the exponent")
+		}
+	}
+	return nil
+}
+
+func (s *scanner) digits() (n int) {
+	for s.i < len(s.b) && s.b[s.i] >= '0' && s.b[s.i] <= '9' {
+		s.i++
+		n++
+	}
+	return n
+}
