@@ -1,1 +1,27 @@
 package mag
+
+import (
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/sink"
+)
+
+var codec = format.Codec{
+	Name:       formatName,
+	Extensions: []string{".mag"},
+	Detect:     func(head []byte, _ int64) bool { return strings.HasPrefix(string(head), magic) },
+	Parse: func(r *mapped.Region, o *format.Options) (format.Model, error) {
+		f, err := parse(r, o)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	},
+	Encode: func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
+		return encode(t, p, &WriteOptions{WriteOptions: *o})
+	},
+}
+
+func init() { format.Register(&codec) }

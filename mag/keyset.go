@@ -1,0 +1,48 @@
+package mag
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// keySet finds equal keys among many. Keys are kept as positions, which at turns
+// into bytes. The hash is seeded anew in every process, so that no file can make
+// all of its keys collide.
+type keySet struct {
+	slots []uint64 // position + 1; 0 is free
+	at    func(pos int) []byte
+}
+
+var seed = maphash.MakeSeed()
+
+// newKeySet makes room for n keys; more must not be added.
+func newKeySet(n int, at func(pos int) []byte) keySet {
+	return keySet{slots: make([]uint64, 1<<bits.Len(uint(n+n/2))), at: at}
+}
+
+// add reports false when a key equal to that at pos is there already.
+func (s *keySet) add(pos int) bool {
+	key := s.at(pos)
+	mask := len(s.slots) - 1
+	for slot := int(maphash.Bytes(seed, key)) & mask; ; slot = (slot + 1) & mask {
+		if s.slots[slot] == 0 {
+			s.slots[slot] = uint64(pos) + 1
+			return true
+		}
+		if bytes.Equal(s.at(int(s.slots[slot]-1)), key) {
+			return false
+		}
+	}
+}
+
+// checkKey is tensor.CheckName for bytes of a file.
+func checkKey(key []byte) error {
+	if len(key) > 0 && bytes.IndexByte(key, 0) < 0 && utf8.Valid(key) {
+		return nil
+	}
+	return tensor.CheckName(string(key))
+}

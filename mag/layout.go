@@ -1,0 +1,103 @@
+package mag
+
+import (
+	"encoding/binary"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const formatName = "mag"
+
+const magic = "MAG!"
+
+// Version words of the two containers, and how Version shows them.
+const (
+	wordV1       = 1
+	wordSnapshot = 100 // 0.1.0 as major*10000 + minor*100 + patch
+
+	versionV1       = "1"
+	versionSnapshot = "0.1.0"
+)
+
+// Version 1: offsets in the header, sizes in bytes, and limits.
+const (
+	headerSize      = 24
+	checksumOffset  = 8
+	checksummedFrom = 12 // num_tensors; the reference's checksum begins here
+	metadataCountAt = 16
+	headerAuxOffset = 20
+
+	metadataHead = 16                     // aux, payload, key_length
+	tensorHead   = 20                     // aux, numel, offset
+	minMetadata  = metadataHead + 1       // with the shortest key
+	minTensor    = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
+
+	maxKey  = 1<<16 - 1
+	maxRank = 255
+
+	dataAlign = 64
+	gapByte   = 0xFF
+
+	metadataInt64   = 1
+	metadataFloat64 = 2
+	digestPrefix    = "xxh64/"
+	firstExtended   = 16 // dtype codes from here on are this library's
+)
+
+// The snapshot container: likewise.
+const (
+	snapHeader      = 32
+	timestampOffset = 8
+	snapChecksumAt  = 16
+	snapSummedFrom  = 20
+	snapSmallest    = snapHeader + 4*4 + 4 + 4 // marks, count of strings, last offset
+	snapDescriptor  = 24                       // without dims
+
+	snapMaxStrings = 65534
+	snapMaxBlob    = 128 << 20
+	snapMaxRank    = 16
+
+	markerPool        = "SRP!"
+	markerMetadata    = "MDT!"
+	markerDescriptors = "DSC!"
+	markerBuffer      = "BUF!"
+)
+
+// initialWindow is what is fetched first through an io.ReaderAt.
+const initialWindow = 64 << 10
+
+// dtypesV1 are the dtype codes of version 1: the reference has 0 to 3, this
+// library adds those from 16 on.
+var dtypesV1 = [...]tensor.DType{
+	0: tensor.Float32, 1: tensor.Float16, 2: tensor.Bool, 3: tensor.Int32,
+	16: tensor.BFloat16, 17: tensor.Uint8, 18: tensor.Int8, 19: tensor.Uint16, 20: tensor.Int16,
+	21: tensor.Uint32, 22: tensor.Int64, 23: tensor.Uint64, 24: tensor.Float64,
+}
+
+// dtypesSnapshot are the dtype codes of the snapshot container.
+var dtypesSnapshot = [...]tensor.DType{
+	tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Bool,
+	tensor.Uint8, tensor.Int8, tensor.Uint16, tensor.Int16,
+	tensor.Uint32, tensor.Int32, tensor.Uint64, tensor.Int64,
+}
+
+// dtypeOf returns the dtype of a code, Invalid for unknown codes.
+func dtypeOf(table []tensor.DType, code byte) tensor.DType {
+	if int(code) < len(table) {
+		return table[code]
+	}
+	return tensor.Invalid
+}
+
+// codeOf is the inverse of dtypeOf.
+func codeOf(table []tensor.DType, d tensor.DType) (code byte, ok bool) {
+	for i, t := range table {
+		if t == d && d.Valid() {
+			return byte(i), true
+		}
+	}
+	return 0, false
+}
+
+func u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+func u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }

@@ -1,0 +1,171 @@
+package mag
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// What the metadata hold under "xxh64/" and the key of a tensor.
+const (
+	namedDigest = 1 // an int64: the digest of its data
+	namedPlain  = 2 // something else, which is ordinary metadata
+)
+
+// isDigest reports whether a metadata record may be a digest: an int64 whose
+// key begins with the prefix.
+func isDigest(rec []byte) bool {
+	return rec[0] == metadataInt64 && string(rec[metadataHead:min(len(rec), metadataHead+len(digestPrefix))]) == digestPrefix
+}
+
+// readMetadata sorts the metadata into digests and ordinary entries. Writers
+// put digests in the order of the tensors, so each is first compared with the key
+// of the tensor that is next; only others are looked up. Keys of digests need no
+// search for duplicates, since those of tensors are unique.
+func (f *File) readMetadata(b []byte, x *extent) error {
+	next := 0
+	f.meta = make([]byte, 0, x.plainLen)
+	for at := headerSize; at < x.metaEnd; {
+		n, err := metadataSize(b, at)
+		if err != nil {
+			return err
+		}
+		rec := b[at : at+n : at+n]
+		kind, reserved := rec[0], u32(rec, 0)>>8
+		if reserved != 0 {
+			return wire.Errorf(formatName, "metadata aux", int64(at), format.ErrCorrupt, "reserved bits are set: %#x", u32(rec, 0))
+		}
+		if kind != metadataInt64 && kind != metadataFloat64 {
+			return wire.Errorf(formatName, "metadata type", int64(at), format.ErrUnsupported, "unknown type %d", kind)
+		}
+		key := rec[metadataHead:]
+		i, ok := f.digestOf(key, next)
+		switch {
+		case ok && f.mark(i, kind):
+			return wire.Errorf(formatName, "metadata key", int64(at+metadataHead), format.ErrCorrupt, "%q occurs twice", key)
+		case ok && kind == metadataInt64:
+			f.digests[i] = u64(rec, 4)
+			next = i + 1
+		default:
+			if err := checkKey(key); err != nil {
+				return wire.Error(formatName, "metadata key", int64(at+metadataHead), err)
+			}
+			f.meta = append(f.meta, rec...)
+			f.entries++
+		}
+		at += n
+	}
+	return f.checkUnique(b, x)
+}
+
+// digestOf returns the tensor whose digest would have this key. next is a guess.
+func (f *File) digestOf(key []byte, next int) (i int, ok bool) {
+	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
+		return 0, false
+	}
+	name := key[len(digestPrefix):]
+	if next < f.Len() && string(name) == f.Info(next).Name {
+		return next, true
+	}
+	return f.IndexBytes(name)
+}
+
+// mark notes that the digest key of tensor i is taken, and whether it was before.
+func (f *File) mark(i int, kind byte) (before bool) {
+	if f.taken == nil {
+		f.taken, f.digests = make([]uint8, f.Len()), make([]uint64, f.Len())
+	}
+	before = f.taken[i] != 0
+	f.taken[i] = namedPlain
+	if kind == metadataInt64 {
+		f.taken[i] = namedDigest
+	}
+	return before
+}
+
+// checkUnique refuses ordinary metadata with equal keys.
+func (f *File) checkUnique(b []byte, x *extent) error {
+	if f.entries < 2 {
+		return nil
+	}
+	set := newKeySet(f.entries, func(pos int) []byte {
+		return f.meta[pos+metadataHead : pos+metadataHead+int(u32(f.meta, pos+12))]
+	})
+	for pos := 0; pos < len(f.meta); {
+		key := set.at(pos)
+		if !set.add(pos) {
+			return wire.Errorf(formatName, "metadata key", lastKey(b[:x.metaEnd], key), format.ErrCorrupt, "%q occurs twice", key)
+		}
+		pos += metadataHead + len(key)
+	}
+	return nil
+}
+
+// lastKey returns the offset of the last metadata record with that key. It is
+// for error messages: records were copied out of their place.
+func lastKey(b, key []byte) int64 {
+	last := int64(-1)
+	for at := headerSize; at < len(b); {
+		n, err := metadataSize(b, at)
+		if err != nil {
+			break
+		}
+		if string(b[at+metadataHead:at+n]) == string(key) {
+			last = int64(at + metadataHead)
+		}
+		at += n
+	}
+	return last
+}
+
+// Metadata returns the ordinary entries in file order, int64 and float64 values,
+// in fresh memory. Digests are not among them; see Digest. Snapshots have none.
+func (f *File) Metadata() format.Metadata {
+	if f.entries == 0 {
+		return nil
+	}
+	keys := string(f.meta) // one allocation that all keys share
+	m := make(format.Metadata, 0, f.entries)
+	for at := 0; at < len(f.meta); {
+		payload, end := u64(f.meta, at+4), at+metadataHead+int(u32(f.meta, at+12))
+		e := format.Entry{Key: keys[at+metadataHead : end], Value: int64(payload)}
+		if f.meta[at] == metadataFloat64 {
+			e.Value = math.Float64frombits(payload)
+		}
+		m = append(m, e)
+		at = end
+	}
+	return m
+}
+
+// hasDigest reports whether the file holds the digest of tensor i.
+func (f *File) hasDigest(i int) bool { return f.taken != nil && f.taken[i] == namedDigest }
+
+// Digest returns the XXH64 (seed 0) that the file records for the data of a
+// tensor. ok is false when it records none.
+func (f *File) Digest(name string) (sum uint64, ok bool) {
+	i, ok := f.Index(name)
+	if !ok || !f.hasDigest(i) {
+		return 0, false
+	}
+	return f.digests[i], true
+}
+
+// digestKey returns the metadata key of a tensor's digest; ok is false when
+// that would be too long.
+func digestKey(name string) (key string, ok bool) {
+	return digestPrefix + name, len(digestPrefix)+len(name) <= maxKey
+}
+
+// namesTensor returns the tensor key that a metadata key would be the digest of.
+func namesTensor(key string) (name string, ok bool) { return strings.CutPrefix(key, digestPrefix) }
+
+func plural(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

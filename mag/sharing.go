@@ -1,0 +1,186 @@
+package mag
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// sharing finds tensors with equal data while they arrive in any order. Tensors
+// with equal data form a class, known by the index of the one that came first
+// and owned by the one that is first in the plan. Only owners' data end up in the
+// file, back to back in the order of the plan, so the file does not depend on the
+// order of arrival.
+//
+// Tensors that come in the order of the plan are put where they belong at once:
+// next is the first tensor that is not settled so, front the place after those
+// before it. The others go where they would lie if nothing were shared, which
+// is never before the end of what comes earlier in the plan, and compact moves
+// them down in the end.
+type sharing struct {
+	buckets map[bucket]int // latest class of that sum and size
+	older   []int          // by class: the class before it in its bucket, -1
+	class   []int          // by tensor: its class, -1 before it came
+	owner   []int          // by class
+	next    int
+	front   int64
+}
+
+type bucket struct {
+	sum  uint64
+	size int64
+}
+
+func newSharing(n int, base int64) *sharing {
+	s := &sharing{buckets: make(map[bucket]int), older: make([]int, n), class: make([]int, n), owner: make([]int, n), front: base}
+	for i := range n {
+		s.class[i] = -1
+	}
+	return s
+}
+
+// place returns where the data of tensor i go as they arrive.
+func (s *sharing) place(i int, planned int64) int64 {
+	if i == s.next {
+		return s.front
+	}
+	return planned
+}
+
+// share finds the class of tensor i, whose data were just written.
+func (e *encoder) share(i int) error {
+	s, key := e.shares, bucket{e.sums[i], e.plan.Tensors[i].Size}
+	latest, known := s.buckets[key]
+	class := -1
+	if known {
+		for c := latest; c >= 0 && class < 0; c = s.older[c] {
+			same, err := e.equal(e.places[s.owner[c]], e.places[i], key.size)
+			if err != nil {
+				return err
+			}
+			if same {
+				class = c
+			}
+		}
+	}
+	if class < 0 {
+		class = i
+		s.owner[i], s.older[i] = i, -1
+		if known {
+			s.older[i] = latest
+		}
+		s.buckets[key] = i
+	}
+	s.class[i] = class
+	s.owner[class] = min(s.owner[class], i)
+	e.settle()
+	return nil
+}
+
+// settle advances over the tensors that lie where they belong, or need no place
+// of their own.
+func (e *encoder) settle() {
+	s := e.shares
+	for ; s.next < len(s.class) && s.class[s.next] >= 0; s.next++ {
+		if s.owner[s.class[s.next]] < s.next {
+			continue
+		}
+		if e.places[s.next] != s.front {
+			return
+		}
+		s.front, _ = wire.AlignUp(s.front+e.plan.Tensors[s.next].Size, dataAlign)
+	}
+}
+
+// compact moves the data of owners down to where they belong, in ascending
+// order so that nothing is overwritten before it was moved, and cuts off the rest.
+func (e *encoder) compact() error {
+	s, at := e.shares, e.planned[0]
+	for i := range e.places {
+		size := e.plan.Tensors[i].Size
+		if owner := s.owner[s.class[i]]; owner < i {
+			e.places[i] = e.places[owner]
+			continue
+		}
+		if e.places[i] != at {
+			if err := e.move(at, e.places[i], size); err != nil {
+				return err
+			}
+			if _, err := e.out.pad(at + size); err != nil {
+				return err
+			}
+			e.places[i] = at
+		}
+		at, _ = wire.AlignUp(at+size, dataAlign)
+	}
+	if e.out.high > at {
+		if err := e.out.flush(); err != nil {
+			return err
+		}
+		return e.out.t.Truncate(at)
+	}
+	return nil
+}
+
+var pieces = sync.Pool{New: func() any { b := make([]byte, 2*penSize); return &b }}
+
+// equal compares size bytes at two places of the file.
+func (e *encoder) equal(a, b, size int64) (bool, error) {
+	if err := e.out.flush(); err != nil {
+		return false, err
+	}
+	buf := pieces.Get().(*[]byte)
+	defer pieces.Put(buf)
+	for done := int64(0); done < size; {
+		if err := e.opts.Context.Err(); err != nil {
+			return false, err
+		}
+		n := min(size-done, penSize)
+		x, y := (*buf)[:n], (*buf)[penSize:penSize+n]
+		if err := e.read(x, a+done); err != nil {
+			return false, err
+		}
+		if err := e.read(y, b+done); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(x, y) {
+			return false, nil
+		}
+		done += n
+	}
+	return true, nil
+}
+
+// move copies size bytes down from one place of the file to another; the two
+// may overlap.
+func (e *encoder) move(to, from, size int64) error {
+	if err := e.out.flush(); err != nil {
+		return err
+	}
+	buf := pieces.Get().(*[]byte)
+	defer pieces.Put(buf)
+	for done := int64(0); done < size; {
+		if err := e.opts.Context.Err(); err != nil {
+			return err
+		}
+		n := min(size-done, int64(len(*buf)))
+		if err := e.read((*buf)[:n], from+done); err != nil {
+			return err
+		}
+		if _, err := e.out.t.WriteAt((*buf)[:n], to+done); err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// read fills p from the target.
+func (e *encoder) read(p []byte, off int64) error {
+	n, err := e.out.t.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	return err
+}

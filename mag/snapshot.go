@@ -1,0 +1,215 @@
+package mag
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/catalog"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// snapshot is the structural part of a snapshot container.
+type snapshot struct {
+	stamp   uint64
+	tensors int
+	strings int
+	offsets []byte // of the pool: 32-bit, one more than strings
+	blob    []byte
+	poolAt  int // offset of the offset table
+	descAt  int // offset of the first descriptor
+	descEnd int // offset of "BUF!"
+	dims    int
+	names   int
+}
+
+func parseSnapshot(r *mapped.Region, head []byte, o *format.Options) (*File, error) {
+	s, err := readSnapshotHeader(r, head, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := grow(r, o, s.measure)
+	if err != nil {
+		return nil, err
+	}
+	if o.Check != format.CheckStructure {
+		if err := checkSnapshot(b[:s.descEnd]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkPool(); err != nil {
+		return nil, err
+	}
+	base := int64(s.descEnd + len(markerBuffer))
+	f := &File{end: base, dataEnd: base, stamp: s.stamp}
+	f.Catalog = catalog.New(r, formatName, versionSnapshot, s.tensors, s.names, s.dims)
+	var t catalog.Tensor
+	for at := s.descAt; at < s.descEnd; {
+		n := snapDescriptor + 8*int(b[at])
+		if err := f.readDescriptor(s, b[at:at+n], int64(at), &t); err != nil {
+			return nil, err
+		}
+		at += n
+	}
+	if r.Size() != f.dataEnd {
+		return nil, wire.Errorf(formatName, "data", f.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", r.Size())
+	}
+	return f, nil
+}
+
+// readSnapshotHeader reads the header from the first bytes of the file.
+func readSnapshotHeader(r *mapped.Region, head []byte, o *format.Options) (*snapshot, error) {
+	c := wire.NewCursor(formatName, head, 0)
+	c.Seek("header", timestampOffset)
+	stamp := c.U64("timestamp")
+	c.U32("checksum")
+	c.U32("aux")
+	metadata, tensors := c.U32("metadata_map_len"), c.U32("tensor_count")
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	if metadata != 0 {
+		return nil, wire.Errorf(formatName, "metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
+	}
+	least := snapSmallest + (4+1+snapDescriptor+1)*uint64(tensors) // offset, name, descriptor and data of each
+	if err := checkCount("tensor_count", 28, tensors, least, r, o); err != nil {
+		return nil, err
+	}
+	return &snapshot{stamp: stamp, tensors: int(tensors)}, nil
+}
+
+// measure finds the sections in b, the beginning of a file. ErrTruncated says
+// that b ends before "BUF!" does.
+func (s *snapshot) measure(b []byte) error {
+	*s = snapshot{stamp: s.stamp, tensors: s.tensors}
+	c := wire.NewCursor(formatName, b, 0)
+	c.Seek("string pool", snapHeader)
+	s.measurePool(&c)
+	marker(&c, markerMetadata)
+	marker(&c, markerDescriptors)
+	s.descAt = int(c.Offset())
+	for i := 0; i < s.tensors && c.Err() == nil; i++ {
+		s.measureDescriptor(&c)
+	}
+	s.descEnd = int(c.Offset())
+	marker(&c, markerBuffer)
+	return c.Err()
+}
+
+// measurePool finds the string pool.
+func (s *snapshot) measurePool(c *wire.Cursor) {
+	marker(c, markerPool)
+	at := c.Offset()
+	count := c.U32("string pool count")
+	if count > snapMaxStrings {
+		c.Failf("string pool count", at, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
+	}
+	s.poolAt = int(c.Offset())
+	s.offsets = c.Bytes("string pool offsets", 4*(uint64(count)+1))
+	if c.Err() != nil {
+		return
+	}
+	s.strings = int(count)
+	size := u32(s.offsets, 4*s.strings)
+	if size > snapMaxBlob {
+		c.Failf("string pool offsets", int64(s.poolAt+4*s.strings), format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
+	}
+	s.blob = c.Bytes("string pool", uint64(size))
+}
+
+// measureDescriptor steps over a descriptor and counts its dims and name bytes.
+func (s *snapshot) measureDescriptor(c *wire.Cursor) {
+	at := c.Offset()
+	head := c.Bytes("tensor descriptor", snapDescriptor)
+	if head == nil {
+		return
+	}
+	rank := int(head[0])
+	if rank > snapMaxRank {
+		c.Failf("tensor rank", at, format.ErrCorrupt, "%d; the most is %d", rank, snapMaxRank)
+	}
+	c.Bytes("tensor shape", 8*uint64(rank))
+	s.dims += rank
+	id := u32(head, 4)
+	if uint64(id) >= uint64(s.strings) {
+		c.Failf("tensor key_id", at+4, format.ErrCorrupt, "%d, the pool has %d strings", id, s.strings)
+		return
+	}
+	// Offsets that do not ascend are refused later; until then they must not
+	// make the sum negative or larger than the pool.
+	if from, to := u32(s.offsets, 4*int(id)), u32(s.offsets, 4*int(id)+4); from <= to && to <= uint32(len(s.blob)) {
+		s.names = min(s.names+int(to-from), len(s.blob))
+	}
+}
+
+// marker checks one of the four-byte marks between sections.
+func marker(c *wire.Cursor, want string) {
+	at := c.Offset()
+	if m := c.Bytes("marker "+want, uint64(len(want))); m != nil && string(m) != want {
+		c.Failf("marker "+want, at, format.ErrCorrupt, "found %q", m)
+	}
+}
+
+// key returns string id of the pool.
+func (s *snapshot) key(id int) []byte {
+	return s.blob[u32(s.offsets, 4*id):u32(s.offsets, 4*id+4)]
+}
+
+// checkPool holds every string of the pool to the rules for keys, whether a
+// tensor uses it or not.
+func (s *snapshot) checkPool() error {
+	if first := u32(s.offsets, 0); first != 0 {
+		return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt), format.ErrCorrupt, "begin with %d, not 0", first)
+	}
+	blobAt := int64(s.poolAt + len(s.offsets))
+	set := newKeySet(s.strings, s.key)
+	for id := range s.strings {
+		from, to := u32(s.offsets, 4*id), u32(s.offsets, 4*id+4)
+		if to < from || to > uint32(len(s.blob)) {
+			return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, len(s.blob))
+		}
+		if err := checkKey(s.key(id)); err != nil {
+			return wire.Error(formatName, "string pool", blobAt+int64(from), fmt.Errorf("string %d: %w", id, err))
+		}
+		if !set.add(id) {
+			return wire.Errorf(formatName, "string pool", blobAt+int64(from), format.ErrCorrupt, "string %d, %q, occurs twice", id, s.key(id))
+		}
+	}
+	return nil
+}
+
+// readDescriptor adds the tensor of a descriptor at offset at. t is scratch space.
+func (f *File) readDescriptor(s *snapshot, rec []byte, at int64, t *catalog.Tensor) error {
+	t.Name = s.key(int(u32(rec, 4)))
+	bad := func(field string, off int64, sentinel error, text string, args ...any) error {
+		return wire.Errorf(formatName, field, at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), t.Name)
+	}
+	t.DType = dtypeOf(dtypesSnapshot[:], rec[1])
+	if !t.DType.Valid() {
+		return bad("tensor dtype", 1, format.ErrUnsupported, "unknown code %d", rec[1])
+	}
+	t.Shape = f.Dims(int(rec[0]))
+	elems, i := product(t.Shape, rec[snapDescriptor:])
+	if i >= 0 {
+		return bad("tensor shape", int64(snapDescriptor+8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
+	}
+	if numel := u64(rec, 8); numel != uint64(elems) {
+		return bad("tensor numel", 8, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
+	}
+	if elems > math.MaxInt64/t.DType.Size() {
+		return bad("tensor numel", 8, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+	}
+	t.Offset, t.Size = f.dataEnd, elems*t.DType.Size()
+	if offset := u64(rec, 16); offset != uint64(t.Offset-f.end) {
+		return bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
+	}
+	if left := f.Region().Size() - t.Offset; t.Size > left {
+		return bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
+	}
+	if !f.Add(t) {
+		return bad("tensor key_id", 4, format.ErrCorrupt, "two tensors have it")
+	}
+	f.dataEnd += t.Size
+	return nil
+}

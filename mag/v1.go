@@ -1,0 +1,220 @@
+package mag
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/catalog"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// extent is what a first walk over the records of version 1 finds, so that the
+// second can fill in memory of exactly the right size.
+type extent struct {
+	tensors  int
+	metadata int
+	metaEnd  int // offset of the first tensor record
+	end      int // offset behind the last one
+	names    int // bytes of all tensor keys
+	dims     int // of all tensors
+	plainLen int // bytes of the metadata records that cannot be digests
+}
+
+func parseV1(r *mapped.Region, head []byte, o *format.Options) (*File, error) {
+	x, err := readHeader(r, head, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := grow(r, o, x.measure)
+	if err != nil {
+		return nil, err
+	}
+	b = b[:x.end]
+	f := &File{end: int64(x.end), dataEnd: int64(x.end)}
+	if o.Check != format.CheckStructure {
+		if f.form, err = checkV1(b); err != nil {
+			return nil, err
+		}
+	}
+	f.Catalog = catalog.New(r, formatName, versionV1, x.tensors, x.names, x.dims)
+	if err := f.readTensors(b, x); err != nil {
+		return nil, err
+	}
+	if err := f.readMetadata(b, x); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// readHeader reads the counts from the first bytes of the file.
+func readHeader(r *mapped.Region, head []byte, o *format.Options) (*extent, error) {
+	c := wire.NewCursor(formatName, head, 0)
+	c.Seek("header", checksumOffset)
+	c.U32("checksum")
+	tensors, metadata, aux := c.U32("num_tensors"), c.U32("num_meta_kv"), c.U32("aux")
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	if aux != 0 {
+		return nil, wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
+	}
+	least := headerSize + minMetadata*uint64(metadata) + minTensor*uint64(tensors)
+	if err := checkCount("num_tensors", checksummedFrom, tensors, least, r, o); err != nil {
+		return nil, err
+	}
+	return &extent{tensors: int(tensors), metadata: int(metadata)}, nil
+}
+
+// measure walks the records in b, the beginning of a file, and checks nothing
+// but where they end. ErrTruncated says that b ends before they do.
+func (x *extent) measure(b []byte) error {
+	*x = extent{tensors: x.tensors, metadata: x.metadata, end: headerSize}
+	for range x.metadata {
+		n, err := metadataSize(b, x.end)
+		if err != nil {
+			return err
+		}
+		if !isDigest(b[x.end : x.end+n]) {
+			x.plainLen += n
+		}
+		x.end += n
+	}
+	x.metaEnd = x.end
+	for range x.tensors {
+		n, rank, err := tensorSize(b, x.end)
+		if err != nil {
+			return err
+		}
+		x.dims += rank
+		x.names += n - tensorHead - 8*rank - 4
+		x.end += n
+	}
+	return nil
+}
+
+// metadataSize returns the size of the metadata record at b[at:].
+func metadataSize(b []byte, at int) (int, error) {
+	left := len(b) - at
+	if left < metadataHead {
+		return 0, cut("metadata record", at, left)
+	}
+	key := u32(b, at+12)
+	if key == 0 || key > maxKey {
+		return 0, keyLength("metadata key_length", at+12, key)
+	}
+	if left-metadataHead < int(key) {
+		return 0, cut("metadata key", at+metadataHead, left-metadataHead)
+	}
+	return metadataHead + int(key), nil
+}
+
+// tensorSize returns the size and the rank of the tensor record at b[at:].
+func tensorSize(b []byte, at int) (size, rank int, err error) {
+	left := len(b) - at
+	if left < tensorHead {
+		return 0, 0, cut("tensor record", at, left)
+	}
+	rank = int(b[at+1])
+	if rank == 0 {
+		return 0, 0, wire.Errorf(formatName, "tensor rank", int64(at)+1, format.ErrCorrupt, "0; the least is 1")
+	}
+	head := tensorHead + 8*rank
+	if left < head+4 {
+		return 0, 0, cut("tensor shape", at+tensorHead, left-tensorHead)
+	}
+	key := u32(b, at+head)
+	if key == 0 || key > maxKey {
+		return 0, 0, keyLength("tensor key_length", at+head, key)
+	}
+	if left-head-4 < int(key) {
+		return 0, 0, cut("tensor key", at+head+4, left-head-4)
+	}
+	return head + 4 + int(key), rank, nil
+}
+
+func cut(field string, at, left int) error {
+	return wire.Errorf(formatName, field, int64(at), format.ErrTruncated, "only %d bytes are left", left)
+}
+
+func keyLength(field string, at int, n uint32) error {
+	return wire.Errorf(formatName, field, int64(at), format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
+}
+
+// readTensors fills the catalog from records that measure found to be whole.
+func (f *File) readTensors(b []byte, x *extent) error {
+	var t catalog.Tensor
+	for at := x.metaEnd; at < x.end; {
+		n, _, err := tensorSize(b, at)
+		if err == nil {
+			err = f.readTensor(b[at:at+n:at+n], int64(at), &t)
+		}
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// readTensor adds the tensor of the record rec, which lies at offset at. t is
+// scratch space.
+func (f *File) readTensor(rec []byte, at int64, t *catalog.Tensor) error {
+	rank := int(rec[1])
+	key := rec[tensorHead+8*rank+4:]
+	bad := func(field string, off int64, sentinel error, text string, args ...any) error {
+		return wire.Errorf(formatName, field, at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), key)
+	}
+	if rec[2]|rec[3] != 0 {
+		return bad("tensor aux", 0, format.ErrCorrupt, "reserved bits are set")
+	}
+	t.DType = dtypeOf(dtypesV1[:], rec[0])
+	if !t.DType.Valid() {
+		return bad("tensor dtype", 0, format.ErrUnsupported, "unknown code %d", rec[0])
+	}
+	if err := checkKey(key); err != nil {
+		return wire.Error(formatName, "tensor key", at+int64(len(rec)-len(key)), err)
+	}
+	t.Name, t.Shape = key, f.Dims(rank)
+	elems, i := product(t.Shape, rec[tensorHead:])
+	if i >= 0 {
+		return bad("tensor shape", int64(tensorHead+8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
+	}
+	if numel := u64(rec, 4); numel != uint64(elems) {
+		return bad("tensor numel", 4, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
+	}
+	if elems > math.MaxInt64/t.DType.Size() {
+		return bad("tensor numel", 4, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+	}
+	t.Size = elems * t.DType.Size()
+	offset, size := u64(rec, 12), uint64(f.Region().Size())
+	if offset > size || uint64(t.Size) > size-offset {
+		return bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
+	}
+	if t.Offset = int64(offset); t.Offset < f.end {
+		return bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
+	}
+	if !f.Add(t) {
+		return bad("tensor key", int64(len(rec)-len(key)), format.ErrCorrupt, "occurs twice")
+	}
+	f.dataEnd = max(f.dataEnd, t.Offset+t.Size)
+	return nil
+}
+
+// product fills shape from the 64-bit dims in b and returns the number of
+// elements. i is the dim that is 0 or at which the product reaches 2^63, else -1.
+func product(shape tensor.Shape, b []byte) (elems int64, i int) {
+	n := uint64(1)
+	for i := range shape {
+		d := u64(b, 8*i)
+		hi, lo := bits.Mul64(n, d)
+		if hi != 0 || lo == 0 || lo > math.MaxInt64 {
+			return 0, i
+		}
+		shape[i], n = int64(d), lo
+	}
+	return int64(n), -1
+}

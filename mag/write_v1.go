@@ -1,0 +1,251 @@
+package mag
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// encoder writes version 1. Header and records come last, since they hold the
+// digests and the places of the data; on a sequential target, where neither may
+// depend on the data, they come first.
+type encoder struct {
+	out     pen
+	plan    *format.Plan
+	opts    *WriteOptions
+	head    int64   // bytes of header and records
+	planned []int64 // where each tensor lies if no data are shared
+	places  []int64 // where each lies
+	sums    []uint64
+	hash    *xxhash.Digest // nil when nothing needs sums
+	shares  *sharing       // nil when data are not shared
+}
+
+func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error) {
+	head, err := sizeV1(p, o)
+	if err != nil {
+		return nil, err
+	}
+	n := len(p.Tensors)
+	e := &encoder{out: pen{t: t}, plan: p, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
+	at, ok := wire.AlignUp(head, dataAlign)
+	for i := range p.Tensors {
+		e.planned[i] = at
+		if at += p.Tensors[i].Size; at >= 0 && ok {
+			at, ok = wire.AlignUp(at, dataAlign)
+		}
+		if at < 0 || !ok {
+			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
+		}
+	}
+	if t.Sequential() && n > 0 {
+		return e, e.begin()
+	}
+	if !o.NoDigests || !o.NoSharing {
+		e.hash = xxhash.New()
+	}
+	if !o.NoSharing && n > 0 {
+		e.shares = newSharing(n, e.planned[0])
+	}
+	return e, nil
+}
+
+// begin writes header and records ahead of the data.
+func (e *encoder) begin() error {
+	if !e.opts.NoDigests || !e.opts.NoSharing {
+		return fmt.Errorf("%w: header and records depend on the data: set NoDigests and NoSharing, or let the file be spooled", format.ErrUnsupported)
+	}
+	copy(e.places, e.planned)
+	if err := e.writeHead(); err != nil {
+		return err
+	}
+	_, err := e.out.pad(e.head)
+	return err
+}
+
+// Tensor implements format.Encoder.
+func (e *encoder) Tensor(i int, in *sink.Input) error {
+	at := e.planned[i]
+	if e.shares != nil {
+		at = e.shares.place(i, at)
+	}
+	var err error
+	if e.hash == nil {
+		err = in.CopyTo(&e.out, at)
+	} else {
+		e.hash.Reset()
+		err = in.CopyTo(&e.out, at, e.hash)
+		e.sums[i] = e.hash.Sum64()
+	}
+	if err != nil {
+		return explain(err)
+	}
+	e.places[i] = at
+	if _, err := e.out.pad(at + in.Size()); err != nil || e.shares == nil {
+		return explain(err)
+	}
+	return e.share(i)
+}
+
+// Finish implements format.Encoder.
+func (e *encoder) Finish() error {
+	if e.out.t.Sequential() && len(e.places) > 0 {
+		return e.out.flush()
+	}
+	if e.shares != nil {
+		if err := e.compact(); err != nil {
+			return err
+		}
+	}
+	if err := e.writeHead(); err != nil {
+		return err
+	}
+	if len(e.places) > 0 {
+		if _, err := e.out.pad(e.head); err != nil {
+			return err
+		}
+	}
+	return e.out.flush()
+}
+
+// sizeV1 checks the plan and returns the number of bytes of header and records.
+func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
+	if o.Checksum > CRC32 {
+		return 0, refuse("checksum", format.ErrUnsupported, "%v", o.Checksum)
+	}
+	size, digests := int64(headerSize), make(map[string]bool, len(p.Tensors))
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if err := checkV1Tensor(t, o); err != nil {
+			return 0, err
+		}
+		size += tensorHead + 8*int64(len(t.Shape)) + 4 + int64(len(t.Name))
+		if key, ok := digestKey(t.Name); ok {
+			digests[key] = true
+			if !o.NoDigests {
+				size += metadataHead + int64(len(key))
+			}
+		}
+	}
+	if len(p.Tensors) > math.MaxInt32 || len(p.Metadata) > math.MaxInt32 {
+		return 0, refuse("tensors", format.ErrLimit, "more than 2^31 tensors or metadata entries")
+	}
+	seen := make(map[string]bool, len(p.Metadata))
+	for _, m := range p.Metadata {
+		if err := checkV1Metadata(m, seen[m.Key], digests[m.Key], o); err != nil {
+			return 0, err
+		}
+		seen[m.Key] = true
+		size += metadataHead + int64(len(m.Key))
+	}
+	if size != int64(int(size)) {
+		return 0, refuse("tensors", format.ErrLimit, "header and records would take %d bytes", size)
+	}
+	return size, nil
+}
+
+// checkV1Tensor refuses what a record cannot hold.
+func checkV1Tensor(t *tensor.Info, o *WriteOptions) error {
+	code, ok := codeOf(dtypesV1[:], t.DType)
+	switch {
+	case !ok:
+		return refuseTensor(t, format.ErrUnsupported, "the format has no %v", t.DType)
+	case code >= firstExtended && !o.Extended:
+		return refuseTensor(t, format.ErrUnsupported, "%v is an extended dtype, which WriteOptions.Extended must allow", t.DType)
+	case len(t.Shape) == 0:
+		return refuseTensor(t, format.ErrUnsupported, "rank 0, the least is 1: use shape [1]")
+	case len(t.Name) > maxKey:
+		return refuseTensor(t, format.ErrLimit, "the name has %d bytes, at most %d are possible", len(t.Name), maxKey)
+	}
+	return checkShape(t, maxRank)
+}
+
+// checkV1Metadata refuses an entry that cannot be written, or would be read
+// back as something else.
+func checkV1Metadata(m format.Entry, twice, isDigest bool, o *WriteOptions) error {
+	field := fmt.Sprintf("metadata %q", m.Key)
+	_, isInt := m.Value.(int64)
+	_, isFloat := m.Value.(float64)
+	switch err := tensor.CheckName(m.Key); {
+	case err != nil:
+		return refuse(field, err, "as a metadata key")
+	case len(m.Key) > maxKey:
+		return refuse(field, format.ErrLimit, "the key has %d bytes, at most %d are possible", len(m.Key), maxKey)
+	case twice:
+		return refuse(field, format.ErrCorrupt, "the key occurs twice")
+	case !isInt && !isFloat:
+		return refuse(field, format.ErrUnsupported, "%T values; the format has int64 and float64", m.Value)
+	case isDigest && isInt:
+		return refuse(field, format.ErrUnsupported, "it would be read as the digest of a tensor")
+	case isDigest && !o.NoDigests:
+		return refuse(field, format.ErrUnsupported, "the digest of the tensor has this key: set NoDigests")
+	}
+	return nil
+}
+
+// writeHead writes header and records once all places and sums are known.
+func (e *encoder) writeHead() error {
+	var w wire.Buffer
+	w.Grow(int(e.head))
+	w.Str(magic)
+	w.U32(wordV1)
+	w.U32(0) // checksum, filled in below
+	w.U32(uint32(len(e.plan.Tensors)))
+	w.U32(0) // num_meta_kv, filled in below
+	w.U32(0) // aux
+	w.Put32(metadataCountAt, e.appendMetadata(&w))
+	for i := range e.plan.Tensors {
+		t := &e.plan.Tensors[i]
+		code, _ := codeOf(dtypesV1[:], t.DType)
+		w.U8(code)
+		w.U8(uint8(len(t.Shape)))
+		w.U16(0)
+		w.I64(t.Size / t.DType.Size())
+		w.I64(e.places[i])
+		for _, d := range t.Shape {
+			w.I64(d)
+		}
+		w.U32(uint32(len(t.Name)))
+		w.Str(t.Name)
+	}
+	form := sumReference
+	if e.opts.Checksum == CRC32 {
+		form = sumIEEEWhole
+	}
+	w.Put32(checksumOffset, form.compute(w.Bytes()))
+	_, err := e.out.WriteAt(w.Bytes(), 0)
+	return err
+}
+
+// appendMetadata appends the caller's entries, then the digests in the order
+// of the tensors, and returns how many there are.
+func (e *encoder) appendMetadata(w *wire.Buffer) (n uint32) {
+	for _, m := range e.plan.Metadata {
+		switch v := m.Value.(type) {
+		case int64:
+			appendEntry(w, metadataInt64, uint64(v), m.Key)
+		case float64:
+			appendEntry(w, metadataFloat64, math.Float64bits(v), m.Key)
+		}
+		n++
+	}
+	for i := range e.plan.Tensors {
+		if key, ok := digestKey(e.plan.Tensors[i].Name); ok && !e.opts.NoDigests {
+			appendEntry(w, metadataInt64, e.sums[i], key)
+			n++
+		}
+	}
+	return n
+}
+
+func appendEntry(w *wire.Buffer, kind uint32, payload uint64, key string) {
+	w.U32(kind)
+	w.U64(payload)
+	w.U32(uint32(len(key)))
+	w.Str(key)
+}

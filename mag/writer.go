@@ -1,0 +1,105 @@
+package mag
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// WriteOptions changes how a file is written. Nil and the zero value write
+// version 1 as the reference implementation does, with a digest for every
+// tensor and equal data once.
+type WriteOptions struct {
+	format.WriteOptions
+	// Snapshot chooses the snapshot container instead of version 1. It holds
+	// no metadata, so no digests, and writes equal data as often as they occur.
+	Snapshot bool
+	// Extended allows version 1 files with dtypes that the reference does
+	// not know: any but float32, float16, bool and int32.
+	Extended bool
+	// Checksum is the form of version 1's header checksum.
+	Checksum Checksum
+	// NoDigests leaves out the metadata entries with the XXH64 of the data.
+	NoDigests bool
+	// NoSharing writes equal data of several tensors several times. With
+	// NoDigests too, version 1 can be written from front to back.
+	NoSharing bool
+}
+
+// Create starts writing a file to path, in a temporary file that takes its place
+// on Close. Nil options work.
+func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	o = o.orDefault()
+	return o.codec().CreateFile(path, p, &o.WriteOptions)
+}
+
+// NewWriter starts writing a file to w. Nil options work. Version 1 files with
+// digests or shared data are assembled elsewhere first, as Spool says; others
+// and snapshots can be streamed with SpoolNever, snapshots when the tensors
+// come in the order of the file: by the size of their elements, largest first.
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	o = o.orDefault()
+	return o.codec().NewWriter(w, p, &o.WriteOptions)
+}
+
+func (o *WriteOptions) orDefault() *WriteOptions {
+	if o == nil {
+		o = &WriteOptions{}
+	}
+	return o
+}
+
+// codec returns the registered codec with these options for writing.
+func (o *WriteOptions) codec() *format.Codec {
+	c := codec
+	c.Encode = func(t sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
+		own := *o
+		own.WriteOptions = *common
+		return encode(t, p, &own)
+	}
+	return &c
+}
+
+// encode starts a file of the container that the options choose. The plan is
+// checked and completed by package format.
+func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, error) {
+	if p.Graph != nil {
+		return nil, refuse("graph", format.ErrUnsupported, "the format holds no graph")
+	}
+	if o.Snapshot {
+		e, err := newSnapshotEncoder(t, p, o)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+	e, err := newEncoder(t, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// refuse is the error for a plan that cannot be written.
+func refuse(field string, sentinel error, text string, args ...any) error {
+	return &format.Error{Format: formatName, Field: field, Offset: -1,
+		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
+}
+
+func refuseTensor(t *tensor.Info, sentinel error, text string, args ...any) error {
+	return refuse(fmt.Sprintf("tensor %q", t.Name), sentinel, text, args...)
+}
+
+// checkShape refuses what neither container can hold.
+func checkShape(t *tensor.Info, most int) error {
+	if len(t.Shape) > most {
+		return refuseTensor(t, format.ErrUnsupported, "rank %d, the most is %d", len(t.Shape), most)
+	}
+	if t.Size == 0 {
+		return refuseTensor(t, format.ErrUnsupported, "shape %v has no elements, which the format cannot express", t.Shape)
+	}
+	return nil
+}
