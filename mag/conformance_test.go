@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1})
 	small.Metadata = format.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
 	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[16:], MinRank: 1})
-	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 1, Tensors: 6, MaxDim: 2})
+	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
 	long := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("k", maxKey), DType: tensor.Float32, Shape: tensor.Shape{3}}}}
 	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:]})
 	formattest.Run(t, formattest.Config{

@@ -64,7 +64,7 @@ const (
 )
 
 // initialWindow is what is fetched first through an io.ReaderAt.
-const initialWindow = 64 << 10
+const initialWindow = 32 << 10
 
 // dtypesV1 are the dtype codes of version 1: the reference has 0 to 3, this
 // library adds those from 16 on.

@@ -44,7 +44,7 @@ func OpenBytes(b []byte, o *format.Options) (*File, error) {
 
 // OpenReaderAt reads a file of size bytes through r, fetching tensors when they
 // are asked for. The size of the structural part is not stored anywhere, so
-// 64 KiB are fetched first, and twice as much each time that was too little.
+// 32 KiB are fetched first, and twice as much each time that was too little.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return format.As[*File](codec.OpenReaderAt(r, size, o))
 }
@@ -86,7 +86,7 @@ func parse(r *mapped.Region, o *format.Options) (*File, error) {
 }
 
 // grow calls measure with longer and longer beginnings of the file until one
-// holds the whole structural part: at once for memory, from 64 KiB on for a
+// holds the whole structural part: at once for memory, from 32 KiB on for a
 // reader. It returns that beginning. The counts in the header have been compared
 // with the size of the file before.
 func grow(r *mapped.Region, o *format.Options, measure func(b []byte) error) ([]byte, error) {

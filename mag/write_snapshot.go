@@ -30,6 +30,9 @@ func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapsh
 	slices.SortStableFunc(order, func(a, b int) int {
 		return int(p.Tensors[b].DType.Size() - p.Tensors[a].DType.Size())
 	})
+	if t.Sequential() && !slices.IsSorted(order) {
+		return nil, fmt.Errorf("%w: tensors lie by the size of their elements: sort the plan so, largest first, or let the file be spooled", format.ErrUnsupported)
+	}
 	pool, size, err := poolOf(p, order)
 	if err != nil {
 		return nil, err

@@ -38,8 +38,9 @@ func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error)
 
 // NewWriter starts writing a file to w. Nil options work. Version 1 files with
 // digests or shared data are assembled elsewhere first, as Spool says; others
-// and snapshots can be streamed with SpoolNever, snapshots when the tensors
-// come in the order of the file: by the size of their elements, largest first.
+// can be streamed with SpoolNever, and so can snapshots whose plan lists the
+// tensors as they lie in the file: by the size of their elements, largest first.
+// Streams take the tensors in the order of the plan.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()
 	return o.codec().NewWriter(w, p, &o.WriteOptions)
