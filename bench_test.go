@@ -1,0 +1,427 @@
+// Package weightmap_test measures every registered format on three models, and
+// in the same run what the machine itself takes, so that figures read as ratios:
+//
+//	go test -run '^$' -bench . .
+//
+// BenchmarkFloor is the machine: mapping and unmapping a file, reading every
+// byte of it, writing it with one write. The other benchmarks report as
+// "x-floor" how many times as long as their floor they took, where both were
+// measured by turns within the one benchmark.
+package weightmap_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/testmodel"
+	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/exp/mmap"
+)
+
+// model is what is written in each format.
+type model struct {
+	name string
+	// plan returns the tensors, and their bytes in one slice, made once.
+	plan func() (p *format.Plan, data []byte)
+}
+
+var models = []model{
+	{"small", sync.OnceValues(func() (*format.Plan, []byte) {
+		return gather(testmodel.Small(), testmodel.Tensor.Info, testmodel.Tensor.Bytes)
+	})},
+	{"large", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Large(), testmodel.Spec.Info, generated) })},
+	{"many", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Many(), testmodel.Spec.Info, generated) })},
+}
+
+func generated(s testmodel.Spec) []byte { return s.Tensor().Bytes() }
+
+// gather makes a plan of a list of tensors.
+func gather[T any](list []T, info func(T) tensor.Info, data func(T) []byte) (*format.Plan, []byte) {
+	p := &format.Plan{}
+	var all []byte
+	for _, t := range list {
+		p.Tensors = append(p.Tensors, info(t))
+		all = append(all, data(t)...)
+	}
+	return p, all
+}
+
+// numbered returns the plan with numbers for names, for formats without names.
+func numbered(p *format.Plan) *format.Plan {
+	n := &format.Plan{}
+	for i, t := range p.Tensors {
+		t.Name = strconv.Itoa(i)
+		n.Tensors = append(n.Tensors, t)
+	}
+	return n
+}
+
+// temp holds the files of all benchmarks; TestMain removes it.
+var temp string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "weightmap-bench-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	temp = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// write writes a model, and returns the plan that the format could hold.
+func write(name, path string, m model, o *format.WriteOptions) (*format.Plan, error) {
+	p, data := m.plan()
+	w, err := format.Create(name, path, p, o)
+	if errors.Is(err, format.ErrPlan) {
+		p = numbered(p)
+		w, err = format.Create(name, path, p, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, feed(w, p, data)
+}
+
+// feed writes all tensors of p and closes w.
+func feed(w format.Writer, p *format.Plan, data []byte) error {
+	defer w.Abort()
+	var r bytes.Reader
+	for _, t := range p.Tensors {
+		r.Reset(data[:t.Size])
+		if err := w.WriteTensor(t.Name, &r); err != nil {
+			return err
+		}
+		data = data[t.Size:]
+	}
+	return w.Close()
+}
+
+// written is a model file, written once in a process.
+type written struct {
+	path string
+	plan *format.Plan
+	size int64 // of all its files
+	err  error
+}
+
+var files sync.Map // format/model -> func() written
+
+// file returns the path of the model in the format, or skips the benchmark when
+// the format cannot hold it.
+func file(b *testing.B, name string, m model) written {
+	b.Helper()
+	make, _ := files.LoadOrStore(name+"/"+m.name, sync.OnceValue(func() (f written) {
+		f.path = filepath.Join(temp, name+"-"+m.name)
+		if f.plan, f.err = write(name, f.path, m, &format.WriteOptions{NoSync: true}); f.err == nil {
+			f.size, f.err = diskUse(f.path)
+		}
+		return f
+	}))
+	f := make.(func() written)()
+	if errors.Is(f.err, format.ErrPlan) || errors.Is(f.err, format.ErrUnsupported) {
+		b.Skip(f.err)
+	}
+	if f.err != nil {
+		b.Fatal(f.err)
+	}
+	return f
+}
+
+// diskUse adds up the sizes of the files at or below path.
+func diskUse(path string) (size int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+// each runs f for every format and model.
+func each(b *testing.B, f func(b *testing.B, name string, m model)) {
+	for _, name := range format.Formats() {
+		for _, m := range models {
+			b.Run(name+"/"+m.name, func(b *testing.B) { f(b, name, m) })
+		}
+	}
+}
+
+// plain writes the bytes of a model to one file and returns its path.
+func plain(b *testing.B, m model) string {
+	b.Helper()
+	path := filepath.Join(temp, "plain-"+m.name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	_, data := m.plan()
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// byTurns times op, and floor between its runs, and reports the ratio. The
+// benchmark's own figures are those of op.
+func byTurns(b *testing.B, op, floor func() error) {
+	b.Helper()
+	var ops, floors time.Duration
+	run := func(n int, f func() error, d *time.Duration) {
+		start := time.Now()
+		for range n {
+			if err := f(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		*d += time.Since(start)
+	}
+	turns := min(b.N, 10)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range turns {
+		n := b.N*(i+1)/turns - b.N*i/turns
+		run(n, op, &ops)
+		b.StopTimer()
+		run(n, floor, &floors)
+		b.StartTimer()
+	}
+	b.ReportMetric(ops.Seconds()/floors.Seconds(), "x-floor")
+}
+
+// mapOnly maps and unmaps a file, as far as possible with nothing beside the
+// system calls.
+func mapOnly(path string) error {
+	if bareMap != nil {
+		return bareMap(path)
+	}
+	r, err := mmap.Open(path)
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// bareMap is set where the system calls can be made directly.
+var bareMap func(path string) error
+
+// readSum adds up a file's bytes as 64-bit words.
+func readSum(data []byte) (sum uint64) {
+	for ; len(data) >= 32; data = data[32:] {
+		w := data[:32]
+		sum += binary.LittleEndian.Uint64(w) + binary.LittleEndian.Uint64(w[8:]) +
+			binary.LittleEndian.Uint64(w[16:]) + binary.LittleEndian.Uint64(w[24:])
+	}
+	for _, x := range data {
+		sum += uint64(x)
+	}
+	return sum
+}
+
+// sum keeps results from being optimised away.
+var sum uint64
+
+// copyOnce writes data to a new file with one write.
+func copyOnce(path string, data []byte, sync bool) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// BenchmarkFloor is what the machine takes for the same bytes.
+func BenchmarkFloor(b *testing.B) {
+	for _, m := range models {
+		b.Run("mmap/"+m.name, func(b *testing.B) {
+			path := plain(b, m)
+			for b.Loop() {
+				if err := mapOnly(path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("readsum/"+m.name, func(b *testing.B) {
+			v := wholeFile(b, plain(b, m))
+			b.SetBytes(v.Info().Size)
+			for b.Loop() {
+				if err := sumOf(v)(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		for _, sync := range []bool{false, true} {
+			b.Run("copy/"+m.name+synced(sync), func(b *testing.B) {
+				_, data := m.plan()
+				path := filepath.Join(b.TempDir(), "copy")
+				b.SetBytes(int64(len(data)))
+				for b.Loop() {
+					if err := copyOnce(path, data, sync); err != nil {
+						b.Fatal(err)
+					}
+					b.StopTimer()
+					os.Remove(path)
+					b.StartTimer()
+				}
+			})
+		}
+	}
+}
+
+func synced(sync bool) string {
+	if sync {
+		return "/fsync"
+	}
+	return ""
+}
+
+// wholeFile maps a file and returns it as one tensor of bytes.
+func wholeFile(b *testing.B, path string) tensor.View {
+	b.Helper()
+	r, err := mapped.Open(path, mapped.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { r.Close() })
+	info := &tensor.Info{Name: path, DType: tensor.Uint8, Shape: tensor.Shape{r.Size()}, Size: r.Size()}
+	return tensor.NewView(info, r, r.Bytes())
+}
+
+// sumOf reads every byte of a view.
+func sumOf(v tensor.View) func() error {
+	return func() error {
+		return v.Use(func(data []byte) error { sum += readSum(data); return nil })
+	}
+}
+
+// BenchmarkOpen opens by detection and closes; the floor is mapping and
+// unmapping a file of that size.
+func BenchmarkOpen(b *testing.B) {
+	each(b, func(b *testing.B, name string, m model) {
+		f, floor := file(b, name, m), plain(b, m)
+		byTurns(b, func() error {
+			opened, err := format.Open(f.path, nil)
+			if err != nil {
+				return err
+			}
+			return opened.Close()
+		}, func() error { return mapOnly(floor) })
+	})
+}
+
+// BenchmarkTensor looks tensors up by name, in an order that jumps about, and
+// views one as []float32.
+func BenchmarkTensor(b *testing.B) {
+	each(b, func(b *testing.B, name string, m model) {
+		f := file(b, name, m)
+		opened, err := format.Open(f.path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer opened.Close()
+		b.Run("lookup", func(b *testing.B) {
+			b.ReportAllocs()
+			n := len(f.plan.Tensors)
+			for i := 0; b.Loop(); i++ {
+				if _, ok := opened.Tensor(f.plan.Tensors[i*7919%n].Name); !ok {
+					b.Fatal("a tensor is missing")
+				}
+			}
+		})
+		b.Run("as", func(b *testing.B) {
+			b.ReportAllocs()
+			v, _ := opened.Tensor(f.plan.Tensors[0].Name)
+			for b.Loop() {
+				s, err := tensor.As[float32](v)
+				if err != nil || len(s) == 0 {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+// BenchmarkVerify checks everything an open file carries; the floor is adding
+// up its bytes on one processor.
+func BenchmarkVerify(b *testing.B) {
+	each(b, func(b *testing.B, name string, m model) {
+		f, whole := file(b, name, m), wholeFile(b, plain(b, m))
+		opened, err := format.Open(f.path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer opened.Close()
+		verify := func() error { return opened.Verify(context.Background()) }
+		if err := verify(); err != nil {
+			b.Skipf("this file does not verify: %v", err)
+		}
+		b.SetBytes(f.size)
+		byTurns(b, verify, sumOf(whole))
+	})
+}
+
+// BenchmarkWrite writes a model from memory, with and without fsync; the floor
+// is writing the same bytes likewise with one write.
+func BenchmarkWrite(b *testing.B) {
+	each(b, func(b *testing.B, name string, m model) {
+		f := file(b, name, m)
+		_, data := m.plan()
+		for _, sync := range []bool{false, true} {
+			b.Run("write"+synced(sync), func(b *testing.B) { benchmarkWrite(b, name, f, data, sync) })
+		}
+	})
+}
+
+func benchmarkWrite(b *testing.B, name string, f written, data []byte, sync bool) {
+	dir := b.TempDir()
+	ours, theirs := filepath.Join(dir, "model"), filepath.Join(dir, "copy")
+	o := &format.WriteOptions{NoSync: !sync}
+	b.SetBytes(f.size)
+	b.ReportAllocs()
+	var ops, floors time.Duration
+	for b.Loop() {
+		start := time.Now()
+		w, err := format.Create(name, ours, f.plan, o)
+		if err == nil {
+			err = feed(w, f.plan, data)
+		}
+		ops += time.Since(start)
+		b.StopTimer()
+		if err != nil {
+			b.Fatal(err)
+		}
+		// Freeing a file's pages takes as long as writing some: both start anew.
+		os.RemoveAll(ours)
+		start = time.Now()
+		if err := copyOnce(theirs, data, sync); err != nil {
+			b.Fatal(err)
+		}
+		floors += time.Since(start)
+		os.Remove(theirs)
+		b.StartTimer()
+	}
+	b.ReportMetric(ops.Seconds()/floors.Seconds(), "x-floor")
+}
