@@ -41,24 +41,30 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 
 // Check reports why b is not one JSON object as the package describes it.
-func Check(b []byte, o Options) error {
+func Check(b []byte, o Options) error { return new(Checker).Check(b, o) }
+
+// Checker checks many texts and uses its memory again.
+type Checker struct{ keys []key }
+
+// Check is the package's Check.
+func (c *Checker) Check(b []byte, o Options) error {
 	if bytes.HasPrefix(b, []byte("\ufeff")) {
 		return &Error{0, "a byte order mark"}
 	}
 	s := scanner{b: b, opts: o}
-	var keys []key
+	c.keys = c.keys[:0]
 	s.space()
 	if !s.at('{') {
 		return s.fail("expected an object")
 	}
-	if err := s.object(1, func(raw []byte, at int) { keys = append(keys, key{raw, at}) }); err != nil {
+	if err := s.object(1, func(raw []byte, at int) { c.keys = append(c.keys, key{raw, at}) }); err != nil {
 		return err
 	}
 	s.space()
 	if s.i < len(b) {
 		return s.fail("text after the object")
 	}
-	return checkKeys(keys)
+	return checkKeys(c.keys)
 }
 
 // key is a key of the object itself, without its quotes.

@@ -1,0 +1,49 @@
+package jsonmeta
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLookup(t *testing.T) {
+	text := []byte(` {"a": {"b": 1}, "tensor\u005fnames" : ["x", "\u0041\n", "\ud800", 3, []] , "b":"y"}`)
+	for key, want := range map[string]string{"a": `{"b": 1}`, "b": `"y"`, "c": ""} {
+		if diff := cmp.Diff(want, string(Lookup(text, key))); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+	type element struct {
+		Text      string
+		Whole, OK bool
+	}
+	var got []element
+	ok := Elements(Lookup(text, "tensor_names"), func(raw []byte) bool {
+		b, whole, ok := Text(raw)
+		got = append(got, element{string(b), whole, ok})
+		return true
+	})
+	want := []element{{"x", true, true}, {"A\n", true, true}, {"\ufffd", false, true}, {}, {}}
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Error(ok, diff)
+	}
+	if Elements([]byte(`"x"`), func([]byte) bool { return true }) || Elements([]byte(`[1]`), func([]byte) bool { return false }) {
+		t.Error("Elements of no array, or stopped, is true")
+	}
+	if !Elements([]byte(`[ ]`), func([]byte) bool { return false }) {
+		t.Error("Elements of an empty array is false")
+	}
+}
+
+func TestCheckerReuses(t *testing.T) {
+	var c Checker
+	text := []byte(`{"a":1,"b":[1,2,{"c":null}]}`)
+	c.Check(text, Options{})
+	if n := testing.AllocsPerRun(100, func() {
+		if err := c.Check(text, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
