@@ -1,0 +1,175 @@
+package tsr
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// three is a directory of three files.
+func three(t *testing.T) *File {
+	t.Helper()
+	f, err := Open(tree(t, map[string][]byte{
+		"a.tsr": file(1, 1, [4]int32{1, 1, 1, 5}, floats(5)).bytes(),
+		"b.tsr": file(2, 1, [4]int32{1, 1, 1, 5}, int8s(5)).bytes(),
+		"c.tsr": file(3, 1, [4]int32{1, 1, 1, 5}, int32s(5)).bytes(),
+	}), &format.Options{Debug: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestDirectoryClose closes during a use of one tensor: Close waits, no use of
+// any other tensor begins, and afterwards everything says ErrClosed.
+func TestDirectoryClose(t *testing.T) {
+	f := three(t)
+	a, c := f.At(0), f.At(2)
+	inside, closed := make(chan bool), make(chan error)
+	var group sync.WaitGroup
+	group.Add(1)
+	go func() {
+		defer group.Done()
+		err := c.Use(func(b []byte) error {
+			inside <- true
+			// Close is on its way when the other tensors are refused.
+			for a.Use(func([]byte) error { return nil }) == nil {
+				runtime.Gosched()
+			}
+			select {
+			case <-closed:
+				t.Error("Close did not wait")
+			default:
+			}
+			if b[0] != int32s(1)[0] {
+				t.Error("the data are gone")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	<-inside
+	go func() { closed <- f.Close() }()
+	group.Wait()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	for i := range f.Len() {
+		refuses(t, f.At(i))
+	}
+	refuses(t, a)
+	if err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("Verify: %v", err)
+	}
+	if _, err := f.Pin(); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("Pin: %v", err)
+	}
+	if err := f.Prefetch(); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("Prefetch: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func refuses(t *testing.T, v tensor.View) {
+	t.Helper()
+	_, bytesErr := v.Bytes()
+	_, readErr := v.ReadInto(make([]byte, v.Info().Size))
+	_, cloneErr := v.Clone()
+	_, decodeErr := tensor.Decode[float32](nil, v)
+	for _, err := range []error{bytesErr, readErr, cloneErr, decodeErr, v.Use(func([]byte) error { return nil })} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v", v.Name(), err)
+		}
+	}
+}
+
+func TestDirectoryPin(t *testing.T) {
+	f := three(t)
+	raw, err := f.At(1).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpin, err := f.Pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if raw[4] != 104 {
+		t.Error("the data are gone")
+	}
+	unpin()
+	unpin()
+	refuses(t, f.At(1))
+}
+
+func TestDirectoryClone(t *testing.T) {
+	f := three(t)
+	v, err := f.At(2).Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	got, err := tensor.Decode[int32](nil, v)
+	if err != nil || got[4] != 70004 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestCut cuts files while they are mapped.
+func TestCut(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("cutting a mapped file is no fault, or not possible, here")
+	}
+	const n = 1 << 16
+	large := file(2, 1, [4]int32{1, 1, 1, n}, make([]byte, n)).bytes()
+	dir := tree(t, map[string][]byte{"a.tsr": good, "large.tsr": large, "z.tsr": good})
+	for _, path := range []string{dir, filepath.Join(dir, "large.tsr")} {
+		f, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		at := filepath.Join(dir, "large.tsr")
+		if err := os.Truncate(at, 4096); err != nil {
+			t.Fatal(err)
+		}
+		var e *format.Error
+		err = f.Verify(t.Context())
+		if !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Path != at || e.Field != `tensor "large"` || e.Offset < 4096 || e.Format != "tsr" {
+			t.Errorf("Verify: %v (%+v)", err, e)
+		}
+		if err := f.Verify(t.Context(), format.WithTensors("large")); !errors.Is(err, format.ErrTruncated) {
+			t.Errorf("Verify of it alone: %v", err)
+		}
+		v, _ := f.Tensor("large")
+		if _, err := v.ReadInto(make([]byte, n)); !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Path != at {
+			t.Errorf("ReadInto: %v", err)
+		}
+		if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrTruncated) {
+			t.Errorf("Decode: %v", err)
+		}
+		if v, ok := f.Tensor("a"); ok {
+			if _, err := v.ReadInto(make([]byte, 3)); err != nil {
+				t.Errorf("another tensor: %v", err)
+			}
+			if err := f.Verify(t.Context(), format.WithTensors("a", "z", "a")); err != nil {
+				t.Errorf("Verify of others: %v", err)
+			}
+		}
+		if err := os.WriteFile(at, large, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
