@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// model writes a model of a float32 matrix "w" and an int32 scalar-like vector
+// "labels" and returns its path.
+func model(t *testing.T, kind, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
+		{Name: "labels", DType: tensor.Int32, Shape: tensor.Shape{1}},
+	}}
+	if kind == "mag" {
+		plan.Metadata = format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
+	}
+	w, err := format.Create(kind, path, plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for name, data := range map[string][]byte{"w": matrix, "labels": {9, 0, 0, 0}} {
+		if err := w.WriteTensor(name, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// matrix is 1, 2, 3, 4 as little-endian float32.
+var matrix = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
+
+// damaged writes a copy of the file with one bit changed.
+func damaged(t *testing.T, path string, at int) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[at] ^= 1
+	bad := filepath.Join(t.TempDir(), "bad"+filepath.Ext(path))
+	if err := os.WriteFile(bad, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return bad
+}
+
+func publicKey(t *testing.T) string {
+	t.Helper()
+	pub, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pub.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRun(t *testing.T) {
+	mag := model(t, "mag", "m.mag")
+	dir := model(t, "tsr", "checkpoint"+string(filepath.Separator))
+	header, data := damaged(t, mag, 8), damaged(t, mag, 320) // the data of labels
+	pub := publicKey(t)
+	tests := []struct {
+		name   string
+		args   []string
+		status int
+		out    []string // parts of standard output
+		errs   []string // parts of standard error
+	}{
+		{"no command", nil, 2, nil, []string{"usage: weightmap COMMAND", "inspect", "verify"}},
+		{"unknown command", []string{"frobnicate"}, 2, nil, []string{"usage: weightmap COMMAND"}},
+		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect takes one FILE"}},
+		{"inspect two", []string{"inspect", mag, mag}, 2, nil, []string{"inspect takes one FILE"}},
+		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},
+		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"flag provided but not defined"}},
+		{"odd key", []string{"inspect", "-key", "abc", mag}, 2, nil, []string{"invalid value \"abc\" for flag -key"}},
+		{"short key", []string{"inspect", "-key", "abcd", mag}, 2, nil, []string{"2 bytes, not 32"}},
+		{"missing file", []string{"inspect", "absent.mag"}, 1, nil, []string{"absent.mag"}},
+		{"verify nothing", []string{"verify"}, 2, nil, []string{"needs at least one FILE"}},
+		{"table", []string{"inspect", mag}, 0, []string{"mag 1, 2 tensors", "epoch = 7", "w       float32  [2,2]", "zero-copy"}, nil},
+		{"verify", []string{"verify", mag, dir}, 0, []string{
+			fmt.Sprintf("%s: ok (mag 1, 2 tensors, %d bytes)\n", mag, fileSize(t, mag)),
+			fmt.Sprintf("%s: ok (tsr 1, 2 tensors, 148 bytes)\n", dir),
+		}, nil},
+		{"bad header", []string{"inspect", header}, 1, nil, []string{"mag: " + header, "at 0x8", "checksum"}},
+		{"bad data still inspects", []string{"inspect", data}, 0, []string{"2 tensors"}, nil},
+		{"bad data fails to verify", []string{"verify", data}, 1, nil, []string{"mag: " + data, "checksum"}},
+		{"one bad of two", []string{"verify", header, mag}, 1, []string{mag + ": ok"}, []string{header}},
+		{"trust an unsigned file", []string{"verify", "-trust", pub, mag}, 1, nil, []string{"signature"}},
+		{"trust no key", []string{"verify", "-trust", mag, mag}, 2, nil, []string{"PUBLIC KEY"}},
+		{"trust an absent key", []string{"verify", "-trust", "absent.pem", mag}, 2, nil, []string{"absent.pem"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if got := run(tt.args, &out, &errs); got != tt.status {
+				t.Errorf("exit status %d, want %d", got, tt.status)
+			}
+			for _, part := range tt.out {
+				if !strings.Contains(out.String(), part) {
+					t.Errorf("standard output lacks %q:\n%s", part, &out)
+				}
+			}
+			for _, part := range tt.errs {
+				if !strings.Contains(errs.String(), part) {
+					t.Errorf("standard error lacks %q:\n%s", part, &errs)
+				}
+			}
+			if tt.status == 1 && strings.Count(errs.String(), "\n") != 1 {
+				t.Errorf("an error takes one line, got:\n%s", &errs)
+			}
+		})
+	}
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+func TestInspectJSON(t *testing.T) {
+	path := model(t, "mag", "m.mag")
+	var out, errs bytes.Buffer
+	if status := run([]string{"inspect", "-json", "-sha256", path}, &out, &errs); status != 0 {
+		t.Fatalf("exit status %d: %s", status, &errs)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	tensor := func(name, dtype string, shape []any, offset, bytes float64, sum string) map[string]any {
+		return map[string]any{
+			"name": name, "dtype": dtype, "shape": shape, "offset": offset, "bytes": bytes, "stored_bytes": bytes,
+			"compression": "", "zero_copy": true, "sha256": sum,
+		}
+	}
+	want := map[string]any{
+		"path": path, "format": "mag", "version": "1", "file_size": float64(fileSize(t, path)),
+		"metadata": map[string]any{"epoch": float64(7), "loss": 0.25},
+		"tensors": []any{
+			tensor("w", "float32", []any{2.0, 2.0}, 256, 16, "ad73b9acd6e4a74b2f5bb5386658ce3bb146cd040a1867646ab3b973fb6632b1"),
+			tensor("labels", "int32", []any{1.0}, 320, 4, "9f076b7eb7fdc0311cd3208cdbbebbf8014dd3a05e35191c96947b358a362b40"),
+		},
+		"graph": nil, "notes": []any{},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("inspect -json (-want +got):\n%s", diff)
+	}
+}
+
+// TestHostileNames: what a file contains must not reach a terminal raw.
+func TestHostileNames(t *testing.T) {
+	want := `a\u001b[2Jb\u000ac\u202ed`
+	if diff := cmp.Diff(want, printable("a\x1b[2Jb\nc\u202ed")); diff != "" {
+		t.Errorf("printable (-want +got):\n%s", diff)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 2624: "2.6 kB", 99_949: "99.9 kB", 99_950: "100 kB",
+		999_499: "999 kB", 999_500: "1.0 MB", 123_456_789: "123 MB", 5_000_000_000_000_000: "5000 TB",
+	} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
