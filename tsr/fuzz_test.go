@@ -1,0 +1,61 @@
+package tsr
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
+// *format.Error, and what opens is written back byte for byte.
+func FuzzOpen(f *testing.F) {
+	for _, c := range golden {
+		f.Add(c.file.bytes())
+	}
+	for _, c := range malformed {
+		bad := file(1, 3, [4]int32{1, 2, 3, 4}, floats(24))
+		c.mutate(&bad)
+		f.Add(bad.bytes())
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := OpenBytes(b, nil)
+		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+		if (err == nil) != (rerr == nil) {
+			t.Fatalf("bytes: %v, reader: %v", err, rerr)
+		}
+		if err != nil {
+			var e *format.Error
+			if !errors.As(err, &e) || e.Format != "tsr" || e.Field == "" || e.Offset < 0 {
+				t.Fatalf("%+v", err)
+			}
+			return
+		}
+		defer m.Close()
+		defer r.Close()
+		if err := errors.Join(m.Verify(t.Context()), r.Verify(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		v := m.At(0)
+		if _, err := tensor.Decode[float64](nil, v); err != nil {
+			t.Fatal(err)
+		}
+		p, err := format.PlanOf(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w, err := NewWriter(&out, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := format.Copy(w, r); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), b) {
+			t.Fatal("written again it differs")
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package tsr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// refusedPlans are those that neither a file nor a directory can hold.
+var refusedPlans = []struct {
+	name  string
+	plan  *format.Plan
+	err   error // beside ErrPlan
+	field string
+}{
+	{"nil", nil, format.ErrUnsupported, "tensors"},
+	{"no tensors", &format.Plan{}, format.ErrUnsupported, "tensors"},
+	{"float64", plan(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"float16", plan(tensor.Float16, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"uint8", plan(tensor.Uint8, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"bool", plan(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
+	{"no dtype", plan(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
+	{"rank 5", plan(tensor.Int8, tensor.Shape{1, 1, 1, 1, 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"large dim", plan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"negative dim", plan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
+	{"overflow", plan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
+	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "metadata"},
+	{"graph", &format.Plan{Graph: &format.Graph{}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
+}
+
+func TestRefusedPlans(t *testing.T) {
+	for _, c := range refusedPlans {
+		t.Run(c.name, func(t *testing.T) {
+			dir := tree(t, nil)
+			_, stream := NewWriter(io.Discard, c.plan, nil)
+			_, single := Create(dir+"/w.tsr", c.plan, nil)
+			_, many := CreateDir(dir+"/m", c.plan, nil)
+			for how, err := range map[string]error{"NewWriter": stream, "Create": single, "CreateDir": many} {
+				var e *format.Error
+				if !errors.As(err, &e) || !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || e.Field != c.field || e.Format != "tsr" {
+					t.Errorf("%s: %v (%+v)", how, err, e)
+				}
+			}
+			contains(t, dir)
+		})
+	}
+}
+
+func TestDropMetadata(t *testing.T) {
+	p := plan(tensor.Int8, tensor.Shape{3})
+	p.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
+	p.Graph = &format.Graph{}
+	var b bytes.Buffer
+	w, err := NewWriter(&b, p, &WriteOptions{DropMetadata: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, map[string][]byte{"tensor": int8s(3)})
+	if diff := cmp.Diff(good, b.Bytes()); diff != "" {
+		t.Error(diff)
+	}
+	dir := tree(t, nil)
+	if w, err = Create(dir, p, &WriteOptions{DropMetadata: true}); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, map[string][]byte{"tensor": int8s(3)})
+	contains(t, dir, "tensor.tsr")
+}
+
+// TestStreamOfSeveral refuses what needs a directory.
+func TestStreamOfSeveral(t *testing.T) {
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}}}
+	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestStreams checks that a stream gets the bytes as they come, whatever Spool says.
+func TestStreams(t *testing.T) {
+	for _, spool := range []format.Spool{format.SpoolNever, format.SpoolFile, format.SpoolMemory} {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, plan(tensor.Int8, tensor.Shape{3}), &WriteOptions{WriteOptions: format.WriteOptions{Spool: spool}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteTensor("tensor", bytes.NewReader(int8s(3))); err != nil {
+			t.Fatal(err)
+		}
+		if early := b.Len() > 0; early == (spool == format.SpoolMemory) {
+			t.Errorf("spool %d: %d bytes before Close", spool, b.Len())
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(good, b.Bytes()); diff != "" {
+			t.Errorf("spool %d: %s", spool, diff)
+		}
+	}
+}
+
+// brokenWriter fails after some bytes.
+type brokenWriter struct{ left int }
+
+var errBroken = errors.New("broken")
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func TestStreamFails(t *testing.T) {
+	if _, err := NewWriter(&brokenWriter{63}, plan(tensor.Int8, tensor.Shape{3}), nil); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	w, err := NewWriter(&brokenWriter{66}, plan(tensor.Int8, tensor.Shape{3}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTensor("tensor", bytes.NewReader(int8s(3))); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	if err := w.Close(); !errors.Is(err, format.ErrAborted) {
+		t.Error(err)
+	}
+}
+
+// TestFailuresLeaveNothing fails or stops a writer in every way, as a file and
+// as a directory, over something that exists.
+func TestFailuresLeaveNothing(t *testing.T) {
+	for _, target := range []string{"w.tsr", "m"} {
+		for _, c := range []struct {
+			name string
+			do   func(w format.Writer, cancel func()) error
+			want error
+		}{
+			{"abort", func(w format.Writer, _ func()) error { return w.Abort() }, nil},
+			{"abort after the data", func(w format.Writer, _ func()) error {
+				return errors.Join(w.WriteTensor("tensor", bytes.NewReader(int8s(9))), w.Abort())
+			}, nil},
+			{"close too early", func(w format.Writer, _ func()) error { return w.Close() }, format.ErrPlan},
+			{"too few bytes", func(w format.Writer, _ func()) error {
+				return w.WriteTensor("tensor", bytes.NewReader(int8s(8)))
+			}, format.ErrTruncated},
+			{"too many bytes", func(w format.Writer, _ func()) error {
+				return w.WriteTensor("tensor", io.MultiReader(bytes.NewReader(int8s(10))))
+			}, format.ErrShape},
+			{"cancelled", func(w format.Writer, cancel func()) error {
+				cancel()
+				return w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
+			}, context.Canceled},
+			{"cancelled before Close", func(w format.Writer, cancel func()) error {
+				err := w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
+				cancel()
+				return errors.Join(err, w.Close())
+			}, context.Canceled},
+		} {
+			t.Run(target+"/"+c.name, func(t *testing.T) {
+				dir := tree(t, map[string][]byte{"w.tsr": good, "m/": nil})
+				write(t, dir+"/m/old.tsr", good)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				w, err := Create(dir+"/"+target, plan(tensor.Int8, tensor.Shape{9}), &WriteOptions{WriteOptions: format.WriteOptions{Context: ctx}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.do(w, cancel); !errors.Is(err, c.want) {
+					t.Errorf("%v, want %v", err, c.want)
+				}
+				w.Abort()
+				contains(t, dir, "m", "w.tsr")
+				contains(t, dir+"/m", "old.tsr")
+				if diff := cmp.Diff(good, read1(t, dir+"/w.tsr")); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// TestNameLengths takes the longest file name and no longer one.
+func TestNameLengths(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{
+		{strings.Repeat("n", 251), true},
+		{strings.Repeat("n", 252), false},
+		{strings.Repeat("é", 125), true},
+		{strings.Repeat("é", 126), false},
+	} {
+		if got := unusable(c.name) == ""; got != c.ok {
+			t.Errorf("%d bytes: %v", len(c.name), got)
+		}
+	}
+}
