@@ -2,7 +2,6 @@ package mag
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/catalog"
@@ -197,10 +196,10 @@ func (f *File) readDescriptor(s *snapshot, rec []byte, at int64, t *catalog.Tens
 	if numel := u64(rec, 8); numel != uint64(elems) {
 		return bad("tensor numel", 8, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
 	}
-	if elems > math.MaxInt64/t.DType.Size() {
+	if t.Size = byteSize(elems, t.DType); t.Size < 0 {
 		return bad("tensor numel", 8, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
-	t.Offset, t.Size = f.dataEnd, elems*t.DType.Size()
+	t.Offset = f.dataEnd
 	if offset := u64(rec, 16); offset != uint64(t.Offset-f.end) {
 		return bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
 	}

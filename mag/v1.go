@@ -186,10 +186,9 @@ func (f *File) readTensor(rec []byte, at int64, t *catalog.Tensor) error {
 	if numel := u64(rec, 4); numel != uint64(elems) {
 		return bad("tensor numel", 4, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
 	}
-	if elems > math.MaxInt64/t.DType.Size() {
+	if t.Size = byteSize(elems, t.DType); t.Size < 0 {
 		return bad("tensor numel", 4, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
-	t.Size = elems * t.DType.Size()
 	offset, size := u64(rec, 12), uint64(f.Region().Size())
 	if offset > size || uint64(t.Size) > size-offset {
 		return bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
@@ -217,4 +216,13 @@ func product(shape tensor.Shape, b []byte) (elems int64, i int) {
 		shape[i], n = int64(d), lo
 	}
 	return int64(n), -1
+}
+
+// byteSize returns elems times the size of d, negative when that reaches 2^63.
+func byteSize(elems int64, d tensor.DType) int64 {
+	hi, lo := bits.Mul64(uint64(elems), uint64(d.Size()))
+	if hi != 0 || lo > math.MaxInt64 {
+		return -1
+	}
+	return int64(lo)
 }
