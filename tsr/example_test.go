@@ -1,0 +1,116 @@
+package tsr_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+)
+
+// save writes an INT8 vector to path.
+func save(path string, values ...int8) {
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "v", DType: tensor.Int8, Shape: tensor.Shape{int64(len(values))}}}}
+	w, err := tsr.Create(path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	var data []byte
+	for _, v := range values {
+		data = append(data, byte(v))
+	}
+	if err := w.WriteTensor("v", bytes.NewReader(data)); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "tsr")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "bias.tsr")
+	save(path, 1, -2, 3)
+
+	f, err := tsr.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	v, _ := f.Tensor("bias") // named after the file
+	values, err := tensor.Decode[int8](nil, v)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(v.DType(), v.Shape(), values)
+	// Output: int8 [3] [1 -2 3]
+}
+
+func ExampleOpen_directory() {
+	dir, err := os.MkdirTemp("", "tsr")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	save(filepath.Join(dir, "fc.weight.tsr"), 1, 2, 3, 4, 5, 6)
+	save(filepath.Join(dir, "fc.bias.tsr"), 7, 8)
+
+	f, err := tsr.Open(dir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for name, v := range f.Tensors() {
+		fmt.Println(name, v.Shape())
+	}
+	// Output:
+	// fc.bias [2]
+	// fc.weight [6]
+}
+
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "tsr")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "weight", DType: tensor.Int8, Shape: tensor.Shape{2, 2}},
+		{Name: "bias", DType: tensor.Int32, Shape: tensor.Shape{2}},
+	}}
+
+	// Two tensors: a directory with a file for each.
+	w, err := tsr.Create(filepath.Join(dir, "layer"), plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort() // does nothing after Close
+	if err := w.WriteTensor("weight", bytes.NewReader([]byte{1, 2, 3, 4})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.WriteTensor("bias", bytes.NewReader(make([]byte, 8))); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "layer", "*"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range files {
+		fmt.Println(filepath.Base(f))
+	}
+	// Output:
+	// bias.tsr
+	// weight.tsr
+}
