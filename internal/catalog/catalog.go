@@ -4,7 +4,7 @@
 // methods of format.Model.
 //
 // Memory is asked for a handful of times whatever the number of tensors: names
-// lie in one string, dims in one slice, entries in one slice, and the lookup
+// lie in one string, dims in one slice, descriptions in one slice, and the lookup
 // is one table with open addressing. The table hashes with a seed of its own
 // process, so that a file cannot be made whose names all collide.
 package catalog
@@ -28,10 +28,11 @@ type Catalog struct {
 	format  string
 	version string
 
-	entries []entry
-	names   strings.Builder
-	dims    []int64
-	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
+	infos []tensor.Info
+	names strings.Builder
+	dims  []int64
+	slots []uint64 // hash tag << 32 | index + 1; 0 is free
+	lazy  []bool   // by index; shorter than infos when no lazy one follows
 
 	// Fetch returns the bytes of a tensor that was added with Lazy, in heap
 	// memory that nobody else changes. It is called at most once at a time for
@@ -43,11 +44,6 @@ type Catalog struct {
 
 	once  sync.Once
 	cells []cell // kept copies, by index; made when the first is needed
-}
-
-type entry struct {
-	info tensor.Info
-	lazy bool
 }
 
 // cell keeps the copy of one tensor.
@@ -63,7 +59,7 @@ var seed = maphash.MakeSeed()
 // these; more may be added, at the price of further allocations.
 func New(region *mapped.Region, format, version string, n, nameBytes, dims int) *Catalog {
 	c := &Catalog{region: region, format: format, version: version}
-	c.entries = make([]entry, 0, n)
+	c.infos = make([]tensor.Info, 0, n)
 	c.dims = make([]int64, 0, dims)
 	c.names.Grow(nameBytes)
 	c.slots = make([]uint64, tableSize(n))
@@ -89,14 +85,18 @@ type Tensor struct {
 // Dims returns room for the dims of a tensor, to be filled in before Add.
 func (c *Catalog) Dims(rank int) tensor.Shape {
 	n := len(c.dims)
-	c.dims = slices.Grow(c.dims, rank)[:n+rank]
+	if cap(c.dims)-n < rank {
+		c.dims = slices.Grow(c.dims, rank)
+	}
+	c.dims = c.dims[:n+rank]
 	return c.dims[n : n+rank : n+rank]
 }
 
 // Add appends a tensor. It reports false, and adds nothing, when the name is
 // taken. A tensor that is not Lazy must lie within the region.
 func (c *Catalog) Add(t *Tensor) bool {
-	if 3*len(c.entries) >= 2*len(c.slots) {
+	i := len(c.infos)
+	if 3*i >= 2*len(c.slots) {
 		c.grow()
 	}
 	h := maphash.Bytes(seed, t.Name)
@@ -104,22 +104,52 @@ func (c *Catalog) Add(t *Tensor) bool {
 	if taken {
 		return false
 	}
+	if i == cap(c.infos) {
+		c.infos = slices.Grow(c.infos, 1)
+	}
+	// A tensor.Info is large, so it is filled in where it lies, in memory that is
+	// zero already. Pointers are only stored where there are any: while the
+	// garbage collector runs each store costs as much as all the rest.
+	c.infos = c.infos[:i+1]
+	info := &c.infos[i]
 	start := c.names.Len()
 	c.names.Write(t.Name)
-	// A tensor.Info is large: it is filled in where it lies.
-	c.entries = append(c.entries, entry{})
-	e := &c.entries[len(c.entries)-1]
-	e.lazy = t.Lazy
-	e.info.Name = c.names.String()[start:]
-	e.info.DType, e.info.Shape = t.DType, t.Shape
-	e.info.Offset, e.info.Size, e.info.Stored = t.Offset, t.Size, t.Stored
-	e.info.Compression, e.info.Quant = t.Compression, t.Quant
+	info.Name = c.names.String()[start:]
+	info.DType, info.Offset, info.Size, info.Stored = t.DType, t.Offset, t.Size, t.Stored
 	if t.Stored == 0 {
-		e.info.Stored = t.Size
+		info.Stored = t.Size
 	}
-	c.slots[slot] = h>>32<<32 | uint64(len(c.entries))
+	if len(t.Shape) > 0 {
+		info.Shape = t.Shape
+	} else {
+		info.Shape = tensor.Shape{}
+	}
+	if t.Compression != "" {
+		info.Compression = t.Compression
+	}
+	if t.Quant != nil {
+		info.Quant = t.Quant
+	}
+	if t.Lazy {
+		c.setLazy(i)
+	}
+	c.slots[slot] = h>>32<<32 | uint64(i+1)
 	return true
 }
+
+// setLazy marks tensor i. Most files have no lazy tensors, or no others.
+func (c *Catalog) setLazy(i int) {
+	if cap(c.lazy) <= i {
+		c.lazy = append(make([]bool, 0, cap(c.infos)), c.lazy...)
+	}
+	for len(c.lazy) < i {
+		c.lazy = append(c.lazy, false)
+	}
+	c.lazy = append(c.lazy, true)
+}
+
+// isLazy tells whether the bytes of tensor i come from Fetch or Resolve.
+func (c *Catalog) isLazy(i int) bool { return i < len(c.lazy) && c.lazy[i] }
 
 // find returns the slot where the name is, or would go.
 func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool) {
@@ -129,7 +159,7 @@ func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool
 		if s == 0 {
 			return slot, false
 		}
-		if s>>32 == h>>32 && c.entries[uint32(s)-1].info.Name == string(name) {
+		if s>>32 == h>>32 && c.infos[uint32(s)-1].Name == string(name) {
 			return slot, true
 		}
 	}
@@ -139,8 +169,8 @@ func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool
 func (c *Catalog) grow() {
 	c.slots = make([]uint64, max(8, 2*len(c.slots)))
 	mask := len(c.slots) - 1
-	for i := range c.entries {
-		h := maphash.String(seed, c.entries[i].info.Name)
+	for i := range c.infos {
+		h := maphash.String(seed, c.infos[i].Name)
 		slot := int(h) & mask
 		for c.slots[slot] != 0 {
 			slot = (slot + 1) & mask
@@ -169,7 +199,7 @@ func (c *Catalog) IndexBytes(name []byte) (i int, ok bool) {
 
 // Info returns the description of tensor i, which must not be changed once
 // the model is open.
-func (c *Catalog) Info(i int) *tensor.Info { return &c.entries[i].info }
+func (c *Catalog) Info(i int) *tensor.Info { return &c.infos[i] }
 
 // Region returns what the tensors lie in.
 func (c *Catalog) Region() *mapped.Region { return c.region }
@@ -181,7 +211,7 @@ func (c *Catalog) Format() string { return c.format }
 func (c *Catalog) Version() string { return c.version }
 
 // Len returns the number of tensors that have data.
-func (c *Catalog) Len() int { return len(c.entries) }
+func (c *Catalog) Len() int { return len(c.infos) }
 
 // Tensor returns the tensor of that name. It takes some tens of nanoseconds
 // and no memory.
@@ -195,18 +225,22 @@ func (c *Catalog) Tensor(name string) (tensor.View, bool) {
 
 // At returns tensor i in file order.
 func (c *Catalog) At(i int) tensor.View {
-	e := &c.entries[i]
-	if e.lazy && c.Resolve != nil {
-		return c.Resolve(i)
+	if c.isLazy(i) {
+		if c.Resolve != nil {
+			return c.Resolve(i)
+		}
+		return tensor.NewView(&c.infos[i], c, nil)
 	}
-	return tensor.NewView(&e.info, c, c.stored(e))
+	return tensor.NewView(&c.infos[i], c, c.stored(i))
 }
 
-// stored returns the bytes of a tensor that lies in memory as such, else nil.
-func (c *Catalog) stored(e *entry) []byte {
-	if mem := c.region.Bytes(); mem != nil && !e.lazy {
-		end := e.info.Offset + e.info.Size
-		return mem[e.info.Offset:end:end]
+// stored returns the bytes of a tensor that is not lazy, nil when they are not
+// in memory.
+func (c *Catalog) stored(i int) []byte {
+	if mem := c.region.Bytes(); mem != nil {
+		info := &c.infos[i]
+		end := info.Offset + info.Size
+		return mem[info.Offset:end:end]
 	}
 	return nil
 }
@@ -214,8 +248,8 @@ func (c *Catalog) stored(e *entry) []byte {
 // Tensors walks the tensors in file order.
 func (c *Catalog) Tensors() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {
-		for i := range c.entries {
-			if !yield(c.entries[i].info.Name, c.At(i)) {
+		for i := range c.infos {
+			if !yield(c.infos[i].Name, c.At(i)) {
 				return
 			}
 		}

@@ -49,9 +49,9 @@ func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
 	if !ok {
 		return nil, tensor.ErrCorrupt
 	}
-	e := &c.entries[i]
-	if !e.lazy && !c.region.InMemory() {
-		return c.region.Slice(e.info.Offset, e.info.Size)
+	lazy := c.isLazy(i)
+	if !lazy && !c.region.InMemory() {
+		return c.region.Slice(info.Offset, info.Size)
 	}
 	cell := c.cell(i)
 	cell.mu.Lock()
@@ -61,12 +61,12 @@ func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
 	}
 	var data []byte
 	err := c.region.Guard(func() (err error) {
-		if e.lazy {
+		if lazy {
 			data, err = c.Fetch(i)
 			return err
 		}
-		data = tensor.AlignedBytes(int(e.info.Size))
-		copy(data, c.stored(e))
+		data = tensor.AlignedBytes(int(info.Size))
+		copy(data, c.stored(i))
 		return nil
 	})
 	if err != nil {
@@ -78,6 +78,6 @@ func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
 
 // cell returns where the copy of tensor i is kept.
 func (c *Catalog) cell(i int) *cell {
-	c.once.Do(func() { c.cells = make([]cell, len(c.entries)) })
+	c.once.Do(func() { c.cells = make([]cell, len(c.infos)) })
 	return &c.cells[i]
 }
