@@ -1,0 +1,120 @@
+package mobi
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// fileDTypes are the element types MOBI knows.
+var fileDTypes = dtypes[:]
+
+// convolution is a plan with everything a neutral graph can bring into a file:
+// two inputs, two outputs, values between operators, attributes of every type,
+// quantised constants.
+func convolution() *format.Plan {
+	return &format.Plan{
+		Metadata: format.Metadata{
+			{Key: keyName, Value: "cnn"},
+			{Key: keyFramework, Value: int64(0x0001_0203)},
+			{Key: keyCreated, Value: int64(1_700_000_000)},
+			{Key: keyFlags, Value: int64(0x8000_0005)},
+		},
+		Tensors: []tensor.Info{
+			{Name: "3", DType: tensor.Int8, Shape: tensor.Shape{3, 5, 1, 1}, Quant: &tensor.Quantization{
+				Axis: 0, Scales: []float32{0.5, 0.25, 1}, ZeroPoints: []int32{1, 0, -7}}},
+			{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{3}},
+			{Name: "4294967295", DType: tensor.Int16, Shape: tensor.Shape{3, 7}, Quant: &tensor.Quantization{
+				Axis: tensor.PerTensor, Scales: []float32{0.125}, ZeroPoints: []int32{0}}},
+			{Name: "7", DType: tensor.Int32, Shape: tensor.Shape{}},
+			{Name: "8", DType: tensor.Float16, Shape: tensor.Shape{0, 4}},
+		},
+		Graph: &format.Graph{
+			Inputs: []format.ValueInfo{
+				{Name: "image", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 5}, {Size: 4}, {Size: 4}}},
+				{Name: "mask", DType: tensor.Int8, Dims: format.FixedDims(4, 4)},
+			},
+			Outputs: []format.ValueInfo{
+				{Name: "scores", DType: tensor.Float16, Dims: format.FixedDims(7)},
+				{Name: "debug", Dims: []format.Dim{}},
+			},
+			Nodes: []format.Node{
+				{Op: "Conv2D", Inputs: []string{"image", "3", "1"}, Outputs: []string{"0", "debug"}, Attributes: []format.Attribute{
+					{Name: "stride", Value: int64(2)}, {Name: "big", Value: int64(1) << 40}, {Name: "alpha", Value: float32(0.1)},
+					{Name: "eps", Value: 1e-9}, {Name: "bias", Value: true}, {Name: "pads", Value: []int32{1, -1}},
+					{Name: "ratios", Value: []float32{0.5, 2}}, {Name: "mode", Value: "same\x00é"}, {Name: "wide", Value: []int64{-1, 1 << 50}},
+					{Name: "none", Value: []int32{}},
+				}},
+				{Op: "4711", Inputs: []string{"0", "mask"}, Outputs: []string{"2"}},
+				{Op: "FullyConnected", Inputs: []string{"2", "4294967295", "2"}, Outputs: []string{"scores"}},
+			},
+		},
+	}
+}
+
+// withFields completes a plan by what every file has, and takes the parameters
+// of quantisation, which the writer adds, out of the attributes.
+func withFields(p *format.Plan) *format.Plan {
+	c := *p
+	if c.Graph == nil {
+		c.Graph = &format.Graph{}
+	}
+	g := *c.Graph
+	g.Nodes = nil
+	for _, n := range c.Graph.Nodes {
+		attrs := n.Attributes
+		n.Attributes = nil
+		for _, a := range attrs {
+			if _, kind := quantParam([]byte(a.Name)); kind == notQuant {
+				n.Attributes = append(n.Attributes, a)
+			}
+		}
+		g.Nodes = append(g.Nodes, n)
+	}
+	c.Graph = &g
+	if len(c.Metadata) == 0 {
+		flags := Flags(0)
+		for _, t := range c.Tensors {
+			if t.DType == tensor.Float16 {
+				flags |= FlagFloat16
+			}
+		}
+		c.Metadata = format.Metadata{
+			{Key: keyName, Value: ""}, {Key: keyFramework, Value: int64(0)},
+			{Key: keyCreated, Value: int64(1709210096)}, {Key: keyFlags, Value: int64(flags)},
+		}
+	}
+	return &c
+}
+
+func (o *WriteOptions) mustCodec() *format.Codec {
+	c, _ := o.codec()
+	return c
+}
+
+func TestConformance(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Name: formattest.Decimal, Zero: true})
+	formattest.Run(t, formattest.Config{
+		Codec:   &codec,
+		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true,
+		Samples: []formattest.Sample{
+			{Name: "small", Plan: small, Structural: formattest.Whole},
+			{Name: "empty", Plan: &format.Plan{}, Structural: formattest.Whole},
+			{Name: "graph", Plan: convolution(), Structural: formattest.Whole},
+			{Name: "crc", Plan: small, Codec: (&WriteOptions{Footer: CRC32}).mustCodec(), Structural: formattest.Whole},
+			{Name: "gzip", Plan: convolution(), Codec: (&WriteOptions{Gzip: 9}).mustCodec(), Structural: formattest.Whole, Slack: 128 << 10,
+				Data: func(t tensor.Info) []byte { return make([]byte, t.Size) }},
+			{Name: "gzip mixed", Plan: small, Codec: (&WriteOptions{Gzip: 1}).mustCodec(), Structural: formattest.Whole, Slack: 128 << 10,
+				Data: func(t tensor.Info) []byte {
+					if t.Name == "0" {
+						return formattest.Fill(t)
+					}
+					return make([]byte, t.Size)
+				}},
+		},
+	})
+}

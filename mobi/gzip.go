@@ -1,0 +1,25 @@
+package mobi
+
+import (
+	compress "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// inflate decompresses constant i: exactly as many bytes as its shape says, from
+// one gzip member that fills the record.
+func (f *File) inflate(i int) ([]byte, error) {
+	rec := &f.records[i]
+	b, err := f.Region().Slice(int64(rec.offset), int64(rec.stored))
+	if err != nil {
+		return nil, err
+	}
+	z, err := compress.Lookup("gzip")
+	if err != nil {
+		return nil, err
+	}
+	out, err := z.Decompress(b, f.Info(i).Size)
+	if err != nil {
+		return nil, wire.Error(name, "constant "+constantName(rec.id), int64(rec.offset), err)
+	}
+	return out, nil
+}

@@ -1,0 +1,212 @@
+package mobi
+
+import (
+	"strconv"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Fixed numbers of the layout; package documentation draws where they lie.
+const (
+	name      = "mobi"
+	extension = ".mobi"
+
+	magicNumber = 0x4D4F4249 // as the specification writes it: 49 42 4F 4D in the file
+	magicASCII  = 0x49424F4D // "MOBI" in the file, which some writers emit
+	version     = 1
+
+	headerSize = 32
+	footerSize = 4
+
+	checksumAt = 8 // offset of the header checksum, which it does not cover
+
+	specMin     = 4 + 1 + 2 + 2 // a spec of rank 0 with a name of one byte
+	recordMin   = 16            // a constant of rank 0 without data
+	operatorMin = 8             // an operator without anything
+	paramMin    = 2 + 1 + 1 + 1 // a bool with a name of one byte
+
+	gzipFlag = 0x8000 // in a constant's data type: the data are a gzip member
+
+	alignment   = 64 // of the first constant's data, where the writer decides
+	maxFileSize = 1<<32 - 1
+)
+
+// Flags is the header's bit mask. Bits without a name are kept and ignored.
+type Flags uint32
+
+// The flags of the specification. They inform; readers go by the dtypes.
+const (
+	FlagQuantized Flags = 1 << 0 // constants are quantised
+	FlagFloat16   Flags = 1 << 1 // constants are float16
+	FlagOptimized Flags = 1 << 2 // operators were fused
+
+	flagsKnown = FlagQuantized | FlagFloat16 | FlagOptimized
+)
+
+// DataType is a dtype code of the file.
+type DataType uint16
+
+// The data types of constants. I/O specs may carry any code.
+const (
+	Float32 DataType = 0
+	Float16 DataType = 1
+	Int8    DataType = 2
+	Int16   DataType = 3
+	Int32   DataType = 4
+)
+
+// unknownType stands in a written spec for a dtype that the plan does not know.
+const unknownType DataType = 0xFFFF
+
+var dtypes = [...]tensor.DType{
+	Float32: tensor.Float32,
+	Float16: tensor.Float16,
+	Int8:    tensor.Int8,
+	Int16:   tensor.Int16,
+	Int32:   tensor.Int32,
+}
+
+// DType returns the element type, tensor.Invalid for codes without a meaning.
+func (d DataType) DType() tensor.DType {
+	if int(d) < len(dtypes) {
+		return dtypes[d]
+	}
+	return tensor.Invalid
+}
+
+// String returns the name of the element type, unknown codes as a decimal number.
+func (d DataType) String() string {
+	if t := d.DType(); t.Valid() {
+		return t.String()
+	}
+	return strconv.Itoa(int(d))
+}
+
+// TypeOf returns the code of an element type; ok is false when MOBI has none.
+func TypeOf(d tensor.DType) (code DataType, ok bool) {
+	for code, t := range dtypes {
+		if t == d {
+			return DataType(code), true
+		}
+	}
+	return 0, false
+}
+
+// OpType is an operator code of the file. Codes without a name are kept.
+type OpType uint16
+
+// The operators of the specification, in its order.
+const (
+	Conv2D OpType = iota
+	DepthwiseConv2D
+	FullyConnected
+	MaxPool2D
+	AvgPool2D
+	BatchNorm
+	Relu
+	Sigmoid
+	Tanh
+	Softmax
+	Add
+	Subtract
+	Multiply
+	Divide
+	Concat
+	Reshape
+	Flatten
+	Transpose
+	MatMul
+)
+
+var opNames = [...]string{
+	"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "BatchNorm", "Relu", "Sigmoid", "Tanh",
+	"Softmax", "Add", "Subtract", "Multiply", "Divide", "Concat", "Reshape", "Flatten", "Transpose", "MatMul",
+}
+
+// Known reports whether the specification names the operator.
+func (o OpType) Known() bool { return int(o) < len(opNames) }
+
+// String returns the operator's name, unknown codes as a decimal number.
+func (o OpType) String() string {
+	if o.Known() {
+		return opNames[o]
+	}
+	return strconv.Itoa(int(o))
+}
+
+// ParseOpType is the inverse of String; ok is false for other names.
+func ParseOpType(s string) (o OpType, ok bool) {
+	for i, n := range opNames {
+		if n == s {
+			return OpType(i), true
+		}
+	}
+	code, ok := parseDecimal(s, 16)
+	return OpType(code), ok
+}
+
+// The type codes of operator parameters.
+const (
+	paramInt32 uint8 = iota
+	paramInt64
+	paramFloat32
+	paramFloat64
+	paramBool
+	paramInt32s
+	paramFloat32s
+	paramString // ours, as the next
+	paramInt64s
+)
+
+// Footer says which sum of all bytes before it a file ends with.
+type Footer uint8
+
+// The two sums in use. Files are read with either.
+const (
+	Adler32 Footer = iota // what the implementation notes and the reference code say
+	CRC32                 // what the layout table says
+)
+
+// String returns "Adler-32" or "CRC-32".
+func (f Footer) String() string {
+	if f == CRC32 {
+		return "CRC-32"
+	}
+	return "Adler-32"
+}
+
+// empty returns the sum of no bytes.
+func (f Footer) empty() uint32 {
+	if f == CRC32 {
+		return 0
+	}
+	return 1
+}
+
+// update continues a sum with p.
+func (f Footer) update(sum uint32, p []byte) uint32 {
+	if f == CRC32 {
+		return tensor.UpdateCRC32(sum, p)
+	}
+	return tensor.UpdateAdler32(sum, p)
+}
+
+// combine joins the sums of two parts, the second n bytes long.
+func (f Footer) combine(first, second uint32, n int64) uint32 {
+	if f == CRC32 {
+		return tensor.CombineCRC32(first, second, n)
+	}
+	return tensor.CombineAdler32(first, second, n)
+}
+
+// parseDecimal parses a number in its one decimal form: no sign, no leading zero.
+func parseDecimal(s string, bits int) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(s, 10, bits)
+	if err != nil || s[0] == '+' || len(s) > 1 && s[0] == '0' {
+		return 0, false
+	}
+	return n, true
+}
+
+// constantName is the tensor name of a constant.
+func constantName(id uint32) string { return strconv.FormatUint(uint64(id), 10) }

@@ -1,0 +1,71 @@
+package mobi
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// oddities is what parsing met that is legal but worth knowing.
+type oddities struct {
+	unflagged  int   // gzip data without the flag
+	misaligned int   // constants that cannot be viewed where they lie
+	padding    int64 // bytes between the specs and the constants
+	operators  survey
+}
+
+// Notes lists what is tolerable but unusual about the file.
+func (f *File) Notes() []string {
+	var notes []string
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	count := func(n int, format string) {
+		if n > 0 {
+			add(format, n)
+		}
+	}
+	h, s := &f.header, &f.seen
+	if h.Magic == magicASCII {
+		add("magic in ASCII order (MOBI)")
+	}
+	if h.Checksum == 0 {
+		add("header checksum not recorded")
+	}
+	if f.summed && f.footer == CRC32 {
+		add("footer is a CRC-32")
+	}
+	if bits := h.Flags &^ flagsKnown; bits != 0 {
+		add("reserved flag bits %#x are set", uint32(bits))
+	}
+	count(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
+	if s.padding >= alignment || s.padding > 0 && !f.firstAligned() {
+		add("%d bytes of zero padding before the constants", s.padding)
+	}
+	count(s.unflagged, "%d constants are compressed without the flag")
+	count(s.misaligned, "%d constants are misaligned and handed out by copy")
+	count(s.operators.unknown, "%d operators of unknown types")
+	count(s.operators.extended, "%d parameters of types beyond the specification (string, int64 array)")
+	count(f.unsound(), "%d constants have unsound quantisation parameters")
+	return notes
+}
+
+// firstAligned tells whether the padding serves what the writer pads for.
+func (f *File) firstAligned() bool {
+	return len(f.records) > 0 && f.records[0].offset%alignment == 0
+}
+
+// unsound counts the constants whose real values cannot be known.
+func (f *File) unsound() int {
+	n := 0
+	for i := range f.records {
+		info := f.Info(i)
+		if info.Quant != nil && !(sound(info.Quant, info.Shape) && isInteger(info.DType)) {
+			n++
+		}
+	}
+	return n
+}
+
+// isInteger tells whether elements can be quantised values.
+func isInteger(d tensor.DType) bool {
+	return d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32
+}

@@ -1,0 +1,207 @@
+package mobi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// quantKind is what a parameter says of the quantisation of an input.
+type quantKind uint8
+
+const (
+	notQuant quantKind = iota
+	quantScale
+	quantZeroPoint
+	quantAxis
+)
+
+// The endings of the names of such parameters, after "input" and the index.
+var quantSuffix = [...]string{quantScale: "_scale", quantZeroPoint: "_zero_point", quantAxis: "_axis"}
+
+// quantParam takes a name like "input1_scale" apart.
+func quantParam(param []byte) (input int, kind quantKind) {
+	rest, ok := bytes.CutPrefix(param, []byte("input"))
+	n := 0
+	for ; n < len(rest) && n < 6 && '0' <= rest[n] && rest[n] <= '9'; n++ {
+		input = 10*input + int(rest[n]-'0')
+	}
+	if !ok || n == 0 || n > 1 && rest[0] == '0' {
+		return 0, notQuant
+	}
+	for k := quantScale; k <= quantAxis; k++ {
+		if string(rest[n:]) == quantSuffix[k] {
+			return input, k
+		}
+	}
+	return 0, notQuant
+}
+
+// quantParser turns parameters into tensor.Quantization values. All of them
+// lie in three slices, whose sizes the survey of the operators told.
+type quantParser struct {
+	*parser
+	graph      []byte
+	base       int64
+	slots      []quantSlot
+	quants     []tensor.Quantization
+	scales     []float32
+	zeroPoints []int32
+}
+
+// quantSlot collects the parameters for one input of an operator.
+type quantSlot struct {
+	at [quantAxis + 1]uint32 // by kind: position in the graph, 0 for none
+}
+
+// quantise gives the constants the parameters their consumers carry.
+func (p *parser) quantise(b []byte, s *survey) {
+	q := quantParser{
+		parser: p, graph: b, base: int64(p.header.GraphOffset),
+		slots:      make([]quantSlot, s.inputs),
+		quants:     make([]tensor.Quantization, 0, s.quantised),
+		scales:     make([]float32, 0, s.scales),
+		zeroPoints: make([]int32, 0, s.zeroPoints),
+	}
+	c := wire.NewCursor(name, b, q.base)
+	c.U32("operator count")
+	for range s.operators {
+		op := nextOp(&c)
+		q.operator(&c, &op)
+	}
+}
+
+// operator reads the parameters of one operator.
+func (q *quantParser) operator(c *wire.Cursor, op *rawOp) {
+	used := 0
+	for range op.params {
+		raw := nextParam(c)
+		input, kind := quantParam(raw.name)
+		if kind == notQuant || input >= len(op.inputs)/4 {
+			continue
+		}
+		if used == 0 {
+			clear(q.slots[:min(len(q.slots), len(op.inputs)/4)])
+		}
+		used = max(used, input+1)
+		q.slots[input].at[kind] = uint32(raw.at - q.base)
+	}
+	for i, s := range q.slots[:used] {
+		if s == (quantSlot{}) {
+			continue
+		}
+		if t, ok := q.index(binary.LittleEndian.Uint32(op.inputs[4*i:])); ok {
+			q.assign(t, q.build(&s))
+		}
+	}
+}
+
+// assign gives constant i its parameters, or the mark of unsound ones when
+// another consumer said something else.
+func (q *quantParser) assign(i int, params *tensor.Quantization) {
+	info := q.Info(i)
+	switch {
+	case info.Quant == nil:
+		info.Quant = params
+	case !sameQuant(info.Quant, params):
+		*info.Quant = unsound
+	}
+}
+
+// unsound are the parameters of a constant whose consumers contradict each
+// other or themselves: no scales, which Dequantize refuses for any shape.
+var unsound = tensor.Quantization{Axis: tensor.PerTensor}
+
+// build makes the parameters that one operator carries for one input.
+func (q *quantParser) build(s *quantSlot) *tensor.Quantization {
+	q.quants = append(q.quants, tensor.Quantization{Axis: tensor.PerTensor})
+	out := &q.quants[len(q.quants)-1]
+	scale, zero, axis := q.param(s.at[quantScale]), q.param(s.at[quantZeroPoint]), q.param(s.at[quantAxis])
+	switch {
+	case scale.typ != paramFloat32 && scale.typ != paramFloat32s,
+		zero.name != nil && zero.typ != paramInt32 && zero.typ != paramInt32s,
+		axis.name != nil && axis.typ != paramInt32,
+		zero.name != nil && len(zero.value) == 0 && len(scale.value) > 0:
+		return out
+	}
+	from := len(q.scales)
+	q.scales = appendFloat32s(q.scales, scale.value)
+	out.Scales = q.scales[from:len(q.scales):len(q.scales)]
+	from = len(q.zeroPoints)
+	q.zeroPoints = appendInt32s(q.zeroPoints, zero.value)
+	out.ZeroPoints = q.zeroPoints[from:len(q.zeroPoints):len(q.zeroPoints)]
+	if axis.name != nil {
+		out.Axis = int(int32(binary.LittleEndian.Uint32(axis.value)))
+		if out.Axis < 0 {
+			out.Axis = math.MinInt32 // PerTensor is -1, which in a file is no axis
+		}
+	}
+	return out
+}
+
+// param reads the parameter at a position in the graph again. Without one its
+// name is nil and its type none of the file's.
+func (q *quantParser) param(at uint32) rawParam {
+	if at == 0 {
+		return rawParam{typ: math.MaxUint8}
+	}
+	c := wire.NewCursor(name, q.graph[at:], q.base+int64(at))
+	return nextParam(&c)
+}
+
+// sameQuant tells whether two sets of parameters stand for the same numbers.
+func sameQuant(a, b *tensor.Quantization) bool {
+	if a.Scheme != b.Scheme || a.Axis != b.Axis || len(a.Scales) != len(b.Scales) {
+		return false
+	}
+	for i := range a.Scales {
+		if math.Float32bits(a.Scales[i]) != math.Float32bits(b.Scales[i]) {
+			return false
+		}
+	}
+	if slices.Equal(a.ZeroPoints, b.ZeroPoints) {
+		return true
+	}
+	n := len(a.Scales)
+	if !servesAll(a, n) || !servesAll(b, n) {
+		return false
+	}
+	for i := range n {
+		if zeroPoint(a, i) != zeroPoint(b, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// servesAll tells whether there is a zero point for each of n scales.
+func servesAll(q *tensor.Quantization, n int) bool {
+	return len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == n
+}
+
+// zeroPoint returns the zero point of scale i.
+func zeroPoint(q *tensor.Quantization, i int) int32 {
+	switch len(q.ZeroPoints) {
+	case 0:
+		return 0
+	case 1:
+		return q.ZeroPoints[0]
+	}
+	return q.ZeroPoints[i]
+}
+
+// sound tells whether the parameters fit the shape.
+func sound(q *tensor.Quantization, shape tensor.Shape) bool {
+	n := int64(1)
+	if q.Axis != tensor.PerTensor {
+		if q.Axis < 0 || q.Axis >= len(shape) {
+			return false
+		}
+		n = shape[q.Axis]
+	}
+	return q.Scheme == tensor.Linear && int64(len(q.Scales)) == n && servesAll(q, len(q.Scales))
+}

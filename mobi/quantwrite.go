@@ -1,0 +1,120 @@
+package mobi
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/catalog"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// quantise adds the parameters of quantised constants to the operators that
+// consume them, unless an operator carries some already (a graph that was read
+// from a file does).
+func (d *document) quantise(ops []Operator) error {
+	byID := make(map[uint32]int, len(d.ids))
+	for i, id := range d.ids {
+		if d.tensors[i].Quant != nil {
+			byID[id] = i
+		}
+	}
+	if len(byID) == 0 {
+		return nil
+	}
+	carried := make([]bool, len(d.tensors))
+	consumed := make([]bool, len(d.tensors))
+	for i := range ops {
+		has := quantInputs(&ops[i])
+		for input, id := range ops[i].Inputs {
+			if t, ok := byID[id]; ok {
+				consumed[t] = true
+				carried[t] = carried[t] || has[input]
+			}
+		}
+	}
+	for i := range ops {
+		for input, id := range ops[i].Inputs {
+			if t, ok := byID[id]; ok && !carried[t] {
+				ops[i].Params = append(ops[i].Params, quantParams(input, d.tensors[t].Quant)...)
+			}
+		}
+	}
+	for i := range d.tensors {
+		if err := d.canQuantise(i, consumed[i], carried[i]); err != nil {
+			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
+		}
+	}
+	return nil
+}
+
+// canQuantise refuses parameters that have no place in the file or no meaning.
+func (d *document) canQuantise(i int, consumed, carried bool) error {
+	t := &d.tensors[i]
+	switch {
+	case t.Quant == nil || carried:
+		return nil
+	case t.Quant.Scheme != tensor.Linear:
+		return fmt.Errorf("%w: %v quantisation", format.ErrUnsupported, t.Quant.Scheme)
+	case !isInteger(t.DType) || !sound(t.Quant, t.Shape):
+		return fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
+	case !consumed:
+		return fmt.Errorf("%w: MOBI keeps quantisation parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
+	}
+	return nil
+}
+
+// quantInputs returns the inputs that parameters of op speak of.
+func quantInputs(op *Operator) map[int]bool {
+	var has map[int]bool
+	for _, p := range op.Params {
+		if input, kind := quantParam([]byte(p.Name)); kind != notQuant {
+			if has == nil {
+				has = map[int]bool{}
+			}
+			has[input] = true
+		}
+	}
+	return has
+}
+
+// quantParams makes the parameters for one input.
+func quantParams(input int, q *tensor.Quantization) []Param {
+	prefix := "input" + strconv.Itoa(input)
+	scale := Param{prefix + quantSuffix[quantScale], q.Scales}
+	if q.Axis == tensor.PerTensor && len(q.Scales) == 1 {
+		scale.Value = q.Scales[0]
+	}
+	params := []Param{scale}
+	switch len(q.ZeroPoints) {
+	case 0:
+	case 1:
+		params = append(params, Param{prefix + quantSuffix[quantZeroPoint], q.ZeroPoints[0]})
+	default:
+		params = append(params, Param{prefix + quantSuffix[quantZeroPoint], q.ZeroPoints})
+	}
+	if q.Axis != tensor.PerTensor {
+		params = append(params, Param{prefix + quantSuffix[quantAxis], int32(q.Axis)})
+	}
+	return params
+}
+
+// checkQuant compares the parameters a reader will find with the plan's.
+func (d *document) checkQuant(p *parser, s *survey) error {
+	if s.quantised == 0 {
+		return nil
+	}
+	p.Catalog = catalog.New(nil, name, "1", len(d.ids), 10*len(d.ids), 0)
+	for i := range d.tensors {
+		p.Add(&catalog.Tensor{Name: []byte(constantName(d.ids[i])), Lazy: true})
+	}
+	p.quantise(d.graph, s)
+	for i := range d.tensors {
+		want, got := d.tensors[i].Quant, p.Info(i).Quant
+		if want != nil && (got == nil || !sameQuant(want, got)) {
+			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
+			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package mobi
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
+)
+
+// Verify checks the header checksum and the footer, reads the structure again,
+// and decompresses every compressed constant. The footer covers the whole file,
+// so WithTensors only limits what is decompressed. A trusted key fails with
+// ErrSignature: the format has no signatures. A name in WithTensors that is no
+// constant fails with ErrCorrupt.
+func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
+	o := format.NewVerifyOptions(opts)
+	if err := f.Enter(); err != nil {
+		return err
+	}
+	defer f.Leave()
+	if o.Trusted != nil {
+		return f.named(wire.Errorf(name, "signature", -1, format.ErrSignature, "the format has no signatures"))
+	}
+	chosen, err := f.choose(o.Tensors)
+	if err != nil {
+		return f.named(err)
+	}
+	r := f.Region()
+	total := r.Size() - footerSize
+	for _, i := range chosen {
+		total += int64(f.records[i].stored)
+	}
+	progress := work.NewProgress(o.Progress, total)
+	err = r.Guard(func() error {
+		if _, err := checkFooter(ctx, r, o.Workers, progress); err != nil {
+			return err
+		}
+		again := f.opts
+		again.Check = format.CheckStructure
+		if _, err := readHeader(r, true); err != nil {
+			return err
+		}
+		_, err := parse(r, &again)
+		return err
+	})
+	if err == nil {
+		err = f.inflateAll(ctx, chosen, o.Workers, progress)
+	}
+	return f.named(err)
+}
+
+// choose returns the compressed constants among names, or of the whole file,
+// in file order.
+func (f *File) choose(names []string) ([]int, error) {
+	var chosen []int
+	for _, n := range names {
+		i, ok := f.Index(n)
+		if !ok {
+			return nil, wire.Errorf(name, "tensors", -1, format.ErrCorrupt, "no constant is named %q", n)
+		}
+		chosen = append(chosen, i)
+	}
+	if len(names) == 0 {
+		for i := range f.records {
+			chosen = append(chosen, i)
+		}
+	}
+	chosen = slices.DeleteFunc(chosen, func(i int) bool { return !f.records[i].gzip })
+	slices.Sort(chosen)
+	return slices.Compact(chosen), nil
+}
+
+// inflateAll decompresses constants and keeps none of them.
+func (f *File) inflateAll(ctx context.Context, chosen []int, workers int, p *work.Progress) error {
+	return work.Each(ctx, len(chosen), workers, func(n int) error {
+		i := chosen[n]
+		return f.Region().Guard(func() error {
+			_, err := f.inflate(i)
+			p.Add(int64(f.records[i].stored), f.Info(i).Name)
+			return err
+		})
+	})
+}
+
+// named puts the path of the file into an error.
+func (f *File) named(err error) error {
+	if e, ok := err.(*format.Error); ok && e.Path == "" {
+		_, e.Path = f.Region().Origin()
+	}
+	return err
+}
