@@ -2,6 +2,7 @@ package format
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -14,11 +15,21 @@ import (
 // weightmap/format/all, or the format packages wanted.
 func Open(path string, opts *Options) (Model, error) {
 	o := opts.WithDefaults()
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
+	r, err := mapped.Open(path, o.mapping())
+	if isDir(path, err) {
 		return openDir(path, o)
 	}
-	r, err := mapped.Open(path, o.mapping())
 	return finish(nil, r, err, path, o)
+}
+
+// isDir tells whether a path could not be mapped because it is a directory. It
+// is asked only after mapping failed, which spares the usual open a system call.
+func isDir(path string, err error) bool {
+	if !errors.Is(err, mapped.ErrNotRegular) {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // OpenBytes reads a model from memory, for go:embed and network buffers. The
@@ -46,12 +57,10 @@ func OpenFile(f *os.File, off, size int64, opts *Options) (Model, error) {
 // Open is the package's Open for this format alone; the content must be its.
 func (c *Codec) Open(path string, opts *Options) (Model, error) {
 	o := opts.WithDefaults()
-	if c.OpenDir != nil {
-		if st, err := os.Stat(path); err == nil && st.IsDir() {
-			return checked(c, path, o)(c.OpenDir(path, o))
-		}
-	}
 	r, err := mapped.Open(path, o.mapping())
+	if c.OpenDir != nil && isDir(path, err) {
+		return checked(c, path, o)(c.OpenDir(path, o))
+	}
 	return finish(c, r, err, path, o)
 }
 

@@ -103,11 +103,15 @@ func (c *Codec) CreateFile(path string, p *Plan, opts *WriteOptions) (Writer, er
 	if err != nil {
 		return nil, named(err, c.Name, path)
 	}
-	end := ending{
-		commit: func() error { return f.Commit(!o.NoSync) },
-		abort:  f.Abort,
-	}
-	return c.start(f, path, p, o, end)
+	t := sink.NewBuffer(f)
+	end := ending{abort: f.Abort, commit: func() error {
+		if err := t.Flush(); err != nil {
+			f.Abort()
+			return err
+		}
+		return f.Commit(!o.NoSync)
+	}}
+	return c.start(t, path, p, o, end)
 }
 
 // NewWriter is the package's NewWriter for this format.
@@ -127,8 +131,12 @@ func (c *Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, err
 	if err != nil {
 		return nil, named(err, c.Name, "")
 	}
-	return c.start(s, "", p, o, ending{abort: s.Remove, commit: func() error {
+	t := sink.NewBuffer(s)
+	return c.start(t, "", p, o, ending{abort: s.Remove, commit: func() error {
 		defer s.Remove()
+		if err := t.Flush(); err != nil {
+			return err
+		}
 		if _, err := s.Seek(0, io.SeekStart); err != nil {
 			return err
 		}

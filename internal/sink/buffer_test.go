@@ -1,0 +1,92 @@
+package sink
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBuffer: any mix of writes, reads and truncations gives the same file
+// with and without the buffer.
+func TestBuffer(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var plain, under Memory
+		b := NewBuffer(&under)
+		off := int64(0)
+		for range 60 {
+			switch rng.IntN(20) {
+			case 0:
+				off = int64(rng.IntN(3 * piece))
+			case 1:
+				size := int64(rng.IntN(3 * piece))
+				must(t, b.Truncate(size))
+				must(t, plain.Truncate(size))
+				continue
+			case 2:
+				var got, want [100]byte
+				n, _ := b.ReadAt(got[:], off/2)
+				m, _ := plain.ReadAt(want[:], off/2)
+				if diff := cmp.Diff(want[:m], got[:n]); diff != "" {
+					t.Fatalf("seed %d: ReadAt (-want +got):\n%s", seed, diff)
+				}
+				continue
+			}
+			p := make([]byte, rng.IntN([]int{10, 1000, piece, 2 * piece}[rng.IntN(4)]))
+			for i := range p {
+				p[i] = byte(i * int(seed+7))
+			}
+			for _, w := range []Target{b, &plain} {
+				if n, err := w.WriteAt(p, off); n != len(p) || err != nil {
+					t.Fatalf("WriteAt = %d, %v", n, err)
+				}
+			}
+			off += int64(len(p))
+		}
+		must(t, b.Flush())
+		if !bytes.Equal(plain.Bytes(), under.Bytes()) {
+			t.Fatalf("seed %d: contents differ", seed)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failing is a Target whose disk is full.
+type failing struct{ Memory }
+
+var errFull = errors.New("disk full")
+
+func (*failing) WriteAt([]byte, int64) (int, error) { return 0, errFull }
+
+func TestBufferFails(t *testing.T) {
+	tests := []struct {
+		name string
+		then func(b *Buffer) error
+	}{
+		{"Flush", (*Buffer).Flush},
+		{"Truncate", func(b *Buffer) error { return b.Truncate(1) }},
+		{"ReadAt", func(b *Buffer) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
+		{"WriteAt elsewhere", func(b *Buffer) error { _, err := b.WriteAt([]byte{1}, 9); return err }},
+		{"WriteAt large", func(b *Buffer) error { _, err := b.WriteAt(make([]byte, piece), 1); return err }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := NewBuffer(&failing{})
+			if _, err := b.WriteAt([]byte{1}, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.then(b); !errors.Is(err, errFull) {
+				t.Errorf("err = %v, want %v", err, errFull)
+			}
+		})
+	}
+}
