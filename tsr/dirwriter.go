@@ -71,16 +71,31 @@ func newDirEncoder(path string, p *format.Plan, o *WriteOptions) (*dirEncoder, e
 	if d.headers, err = planned(p); err != nil {
 		return nil, err
 	}
-	if d.final, err = filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
-		d.final, err = filepath.Clean(path), nil
-	} else if err == nil {
-		err = replaceable(d.final)
-	}
-	if err != nil {
+	if d.final, err = destination(path); err != nil {
 		return nil, err
 	}
 	d.temp, err = hidden(d.final, func(path string) error { return os.Mkdir(path, 0o777) })
 	return d, err
+}
+
+// destination returns what is to be replaced or made: the absolute path, through
+// symbolic links, of a directory of .tsr files or of nothing.
+func destination(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	final, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A link that leads nowhere exists all the same.
+		if _, e := os.Lstat(abs); e != nil {
+			return abs, nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return final, replaceable(final)
 }
 
 // unusable says why a tensor's name cannot be a file name, "" if it can.

@@ -179,6 +179,61 @@ func TestCreateDirThroughLink(t *testing.T) {
 	holdsPair(t, dir+"/real")
 }
 
+// TestCreateDirHere replaces the current directory by one of its names.
+func TestCreateDirHere(t *testing.T) {
+	dir := tree(t, map[string][]byte{"old.tsr": good})
+	t.Chdir(dir)
+	p, data := pair()
+	w, err := CreateDir(".", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, data)
+	contains(t, filepath.Dir(dir), "model")
+	holdsPair(t, dir)
+}
+
+// TestCreateDirNowhere follows a link that leads nowhere.
+func TestCreateDirNowhere(t *testing.T) {
+	dir := tree(t, nil)
+	if err := os.Symlink("nowhere", dir+"/link"); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	p, _ := pair()
+	if _, err := CreateDir(dir+"/link", p, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want %v", err, fs.ErrNotExist)
+	}
+	contains(t, dir, "link")
+}
+
+// TestCreateDirRestores fails when the new directory should take the place of
+// the old one, which was moved aside by then.
+func TestCreateDirRestores(t *testing.T) {
+	dir := tree(t, map[string][]byte{"old.tsr": good})
+	p, data := pair()
+	w, err := CreateDir(dir, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, b := range data {
+		if err := w.WriteTensor(n, bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hidden, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".model.*.tmp"))
+	if err != nil || len(hidden) != 1 {
+		t.Fatalf("%q, %v", hidden, err)
+	}
+	if err := os.RemoveAll(hidden[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want %v", err, fs.ErrNotExist)
+	}
+	contains(t, filepath.Dir(dir), "model")
+	contains(t, dir, "old.tsr")
+}
+
 // TestCreateDirRefuses leaves alone what is not a directory of TSR files.
 func TestCreateDirRefuses(t *testing.T) {
 	p, _ := pair()

@@ -1,10 +1,12 @@
 package tsr
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -124,6 +126,44 @@ func TestDirectoryClone(t *testing.T) {
 	got, err := tensor.Decode[int32](nil, v)
 	if err != nil || got[4] != 70004 {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestFailedOpenUnmaps opens a directory whose last file is bad, and looks for
+// what is left of the others.
+func TestFailedOpenUnmaps(t *testing.T) {
+	dir := tree(t, map[string][]byte{"a.tsr": good, "b.tsr": good})
+	mapped := func() bool {
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Skip("no list of mappings here: ", err)
+		}
+		return strings.Contains(string(maps), dir)
+	}
+	f, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if mapped() {
+		t.Skip("built to keep mappings after Close")
+	}
+	write(t, filepath.Join(dir, "c.tsr"), good[:65])
+	if _, err := Open(dir, nil); err == nil {
+		t.Fatal("no error")
+	}
+	if mapped() {
+		t.Error("files are still mapped")
+	}
+}
+
+// TestPartLoad copies a tensor, as views do that cannot alias it.
+func TestPartLoad(t *testing.T) {
+	f := three(t)
+	defer f.Close()
+	got, err := f.parts[1].Load(f.Info(1))
+	if err != nil || !bytes.Equal(got, int8s(5)) {
+		t.Errorf("% x, %v", got, err)
 	}
 }
 
