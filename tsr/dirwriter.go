@@ -21,10 +21,11 @@ import (
 const maxFileName = 255
 
 // CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
-// of p. It appears at path, whose parent must exist, when the writer is closed. A directory that
-// is there already is replaced as a whole, provided that it contains nothing but .tsr
-// files; anything else at path is refused. See [Create] for what p may contain;
-// names must also work as file names (see the package documentation).
+// of p. It appears at path, whose parent must exist, when the writer is closed.
+// A directory that is there already is replaced as a whole, provided that it
+// contains nothing but .tsr files; anything else at path is refused. See
+// [Create] for what p may contain; names must also work as file names (see the
+// package documentation).
 func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.withDefaults()
 	c := newCodec(o)

@@ -20,8 +20,8 @@
 //	56      8   reserved_3      int64, 0
 //	64      -   data            total_elements x 1 (INT8) or 4 (FP32, INT32) bytes, row-major
 //
-// The file ends where the data end. Since the data begin at 64, every view of
-// a mapped file is aligned for its dtype.
+// The file ends where the data end. Since the data begin at 64, every view of a
+// mapped file is aligned for its dtype.
 //
 // dims are right-aligned: shape [3, 4] is stored as {1, 1, 3, 4}, a vector of 5
 // as {1, 1, 1, 5}, and a scalar (ndim 0, one element) as {1, 1, 1, 1}.
@@ -29,52 +29,59 @@
 // # What a reader refuses
 //
 // The six validations of the specification, each an error that names field and
-// offset: another magic (ErrMagic); another version (ErrVersion); a file that is
-// shorter (ErrTruncated) or longer (ErrCorrupt) than header and data; ndim outside
-// 0..4 (ErrCorrupt); an unknown dtype (ErrUnsupported); total_elements that is not
-// the product of the shape (ErrCorrupt). Beyond these: a header_size other
-// than 64, a reserved field that is not 0, a leading dim that ndim does not use and that
-// is not 1, a negative dim, and a shape whose size in bytes overflows 63 bits, also
-// when another dim is 0 (all ErrCorrupt). Dims of 0 are legal: no data.
+// offset: another magic (ErrMagic); another version (ErrVersion); a file that
+// is shorter (ErrTruncated) or longer (ErrCorrupt) than header and data; ndim
+// outside 0..4 (ErrCorrupt); an unknown dtype (ErrUnsupported); total_elements
+// that is not the product of the shape (ErrCorrupt). Beyond these: a
+// header_size other than 64, a reserved field that is not 0, a leading dim that
+// ndim does not use and that is not 1, a negative dim, and a shape whose size
+// in bytes overflows 63 bits, also when another dim is 0 (all ErrCorrupt). Dims
+// of 0 are legal: no data.
 //
 // # Choices
 //
-// INT32: the specification lists FP32 and INT8 and reserves 3 for a future FP16.
-// Its reference implementation writes 3 for INT32, so 3 is INT32 here, with four
-// bytes an element; the size of the file shows that this reading is right.
+// INT32: the specification lists FP32 and INT8 and reserves 3 for a future
+// FP16. Its reference implementation writes 3 for INT32, so 3 is INT32 here,
+// with four bytes an element; the size of the file shows that this reading is
+// right.
 //
-// Name: a TSR file does not name its tensor. The name is the last element of the
-// path as it was opened (a symbolic link is not followed for this) without a final
-// ".tsr". Only these four lower-case bytes are removed, so names and file
-// names determine each other: "W.TSR" holds a tensor named "W.TSR". What is left must be a legal
-// name: not empty, valid UTF-8. A tensor opened from bytes or a reader is named
-// "tensor". [Open] of a window in another file names it after that file.
+// Name: a TSR file does not name its tensor. The name is the last element of
+// the path as it was opened (a symbolic link is not followed for this) without
+// a final ".tsr". Only these four lower-case bytes are removed, so names and
+// file names determine each other: "W.TSR" holds a tensor named "W.TSR". What
+// is left must be a legal name: not empty, valid UTF-8. A tensor opened from
+// bytes or a reader is named "tensor"; one in a window of another file
+// ([OpenFile]) is named after that file.
 //
-// Directory: the members are the regular files (or symbolic links to regular files)
-// directly in it whose names end in ".tsr", sorted by name byte by byte. Everything
-// else in it is ignored, and listed by Notes. A directory without members is refused. Every
-// member is mapped and checked when the directory is opened; each is one mapping
-// of the process (Linux allows 65,530 unless told otherwise) but holds no file descriptor.
-// A bad member fails the open with an error that carries its path.
+// Directory: the members are the regular files (or symbolic links to regular
+// files) directly in it whose names end in ".tsr", sorted by name byte by byte.
+// Everything else in it is ignored, and listed by Notes. A directory without
+// members is refused. Every member is mapped and checked when the directory is
+// opened; each is one mapping of the process (Linux allows 65,530 unless told
+// otherwise) but holds no file descriptor. A bad member fails the open with an
+// error that carries its path.
 //
-// Checksums: the format has none. Verify checks the structure again and reads every
-// byte, so that it finds files that were cut short since; it cannot tell wrong
-// values from right ones.
+// Checksums: the format has none. Verify checks the structure again and reads
+// every byte, so that it finds files that were cut short since; it cannot tell
+// wrong values from right ones.
 //
-// Metadata: the format has none. A plan with metadata or a graph is refused unless
-// [WriteOptions] says to drop them. Quantisation parameters, which no plan can demand, are not stored.
+// Metadata: the format has none. A plan with metadata or a graph is refused
+// unless [WriteOptions] says to drop them. Quantisation parameters in a plan
+// are ignored, as everywhere that a format cannot store them.
 //
 // # Writing directories
 //
-// [Create] writes one file, or a directory when the path ends in a separator, is a
-// directory already, or the plan has several tensors (then whatever the path's ending);
-// [CreateDir] always writes a directory. A tensor goes to "<name>.tsr", so its name must work
-// as a file name anywhere: no slash or backslash, not "." or "..", at most 251
-// bytes, and no second name that differs only in letter case.
+// [Create] writes one file, or a directory when the path ends in a separator,
+// is a directory already, or the plan has several tensors (then whatever the
+// path's ending); [CreateDir] always writes a directory. A tensor goes to
+// "<name>.tsr", so its name must work as a file name anywhere: no slash or
+// backslash, not "." or "..", at most 251 bytes, and no second name that
+// differs only in letter case.
 //
-// The files are assembled in a hidden directory beside the final one, which takes its
-// place by a rename when the writer is closed. An existing directory is replaced only
-// if it contains nothing but .tsr files; it is moved aside first, restored when the
-// rename fails, and removed afterwards. A model that is open on the old directory keeps its
-// mappings (on Windows the replacement fails instead).
+// The files are assembled in a hidden directory beside the final one, which
+// takes its place by a rename when the writer is closed. An existing directory
+// is replaced only if it contains nothing but .tsr files; it is moved aside
+// first, restored when the rename fails, and removed afterwards. A model that
+// is open on the old directory keeps its mappings (on Windows the replacement
+// fails instead).
 package tsr

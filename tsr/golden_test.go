@@ -104,6 +104,7 @@ var golden = []struct {
 	{"empty, large dims", tensor.Int32, tensor.Shape{0, math.MaxInt32, 1 << 29}, file(3, 3, [4]int32{1, 0, math.MaxInt32, 1 << 29}, nil)},
 }
 
+// plan has one tensor, under the name that files in memory give it.
 func plan(d tensor.DType, s tensor.Shape) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
@@ -235,5 +236,16 @@ func TestInterop(t *testing.T) {
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(want, b.Bytes()) {
 		t.Errorf("written again it differs (%v)", err)
+	}
+}
+
+func TestTypeName(t *testing.T) {
+	want := map[tensor.DType]string{tensor.Float32: "FP32", tensor.Int8: "INT8", tensor.Int32: "INT32", tensor.Float16: "", tensor.Invalid: ""}
+	got := map[tensor.DType]string{}
+	for d := range want {
+		got[d] = TypeName(d)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -13,9 +13,10 @@ import (
 )
 
 // Verify checks the headers again and reads all data, several files of a
-// directory at a time. The format carries no checksums: only files that were changed
-// or cut short since they were opened are found. A trusted key fails with
-// ErrSignature, a name in WithTensors that is no tensor with ErrCorrupt.
+// directory at a time. The format carries no checksums: only headers that were
+// changed and files that were cut short since they were opened are found. A
+// trusted key fails with ErrSignature, a name in WithTensors that is no tensor
+// with ErrCorrupt.
 func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	o := format.NewVerifyOptions(opts)
 	if err := f.Enter(); err != nil {

@@ -18,11 +18,13 @@ type WriteOptions struct {
 	DropMetadata bool
 }
 
-// Create starts writing the tensors of p, float32, int8 or int32 of up to four dims: to
-// the file at path, or into the directory at path (see [CreateDir]) when that ends
-// in a separator, is a directory already, or there are several tensors. A
-// file does not store its tensor's name: it is read back under that of the file.
-// A plan that cannot be written is ErrPlan, and ErrUnsupported for what TSR has no place for.
+// Create starts writing the tensors of p, float32, int8 or int32 of up to four
+// dims: to the file at path, or into the directory at path (see [CreateDir])
+// when that ends in a separator, is a directory already, or there are several
+// tensors. A file does not store its tensor's name: it is read back under that
+// of the file.
+// A plan that cannot be written is ErrPlan, and ErrUnsupported too for what TSR
+// has no place for.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.withDefaults()
 	c := newCodec(o)
