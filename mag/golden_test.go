@@ -1,0 +1,325 @@
+package mag
+
+import (
+	"hash/crc32"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The files below are put together field by field from the description of the
+// layout. The writer under test has no part in them.
+
+// v1Entry is a metadata record.
+type v1Entry struct {
+	aux     uint32
+	payload uint64
+	key     string
+}
+
+// v1Tensor is a tensor record with its data.
+type v1Tensor struct {
+	aux    [4]byte
+	numel  uint64
+	offset uint64
+	shape  []uint64
+	key    string
+	data   []byte // lies at offset; nil when another tensor's is meant
+}
+
+// v1File is a version 1 file.
+type v1File struct {
+	magic    string
+	version  uint32
+	tensors  []v1Tensor
+	metadata []v1Entry
+	aux      uint32
+	tail     []byte
+	// Counts and sum that lie; nil means the truth.
+	numTensors, numMeta, sum *uint32
+	sumForm                  func(structural []byte) uint32
+}
+
+func (f *v1File) bytes() []byte {
+	var w wire.Buffer
+	w.Str(f.magic)
+	w.U32(f.version)
+	w.U32(0)
+	w.U32(or(f.numTensors, len(f.tensors)))
+	w.U32(or(f.numMeta, len(f.metadata)))
+	w.U32(f.aux)
+	for _, m := range f.metadata {
+		w.U32(m.aux)
+		w.U64(m.payload)
+		w.U32(uint32(len(m.key)))
+		w.Str(m.key)
+	}
+	for _, t := range f.tensors {
+		w.Raw(t.aux[:])
+		w.U64(t.numel)
+		w.U64(t.offset)
+		for _, d := range t.shape {
+			w.U64(d)
+		}
+		w.U32(uint32(len(t.key)))
+		w.Str(t.key)
+	}
+	form := f.sumForm
+	if form == nil {
+		form = castagnoliFrom12
+	}
+	sum := form(w.Bytes())
+	if f.sum != nil {
+		sum = *f.sum
+	}
+	w.Put32(8, sum)
+	for _, t := range f.tensors {
+		if t.data != nil && int(t.offset) >= w.Len() {
+			w.Fill(int(t.offset)-w.Len(), 0xFF)
+			w.Raw(t.data)
+		}
+	}
+	w.Raw(f.tail)
+	return w.Bytes()
+}
+
+func or(lie *uint32, truth int) uint32 {
+	if lie != nil {
+		return *lie
+	}
+	return uint32(truth)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func castagnoliFrom12(b []byte) uint32 { return crc32.Checksum(b[12:], castagnoli) }
+func ieeeFrom12(b []byte) uint32       { return crc32.ChecksumIEEE(b[12:]) }
+func ieeeWhole(b []byte) uint32        { return crc32.ChecksumIEEE(b) } // the field is still 0
+func castagnoliWhole(b []byte) uint32  { return crc32.Checksum(b, castagnoli) }
+
+// floats returns n float32 that count from 1.
+func floats(n int) []byte {
+	var w wire.Buffer
+	for i := range n {
+		w.F32(float32(i + 1))
+	}
+	return w.Bytes()
+}
+
+// Digests computed with another implementation of XXH64, written from its
+// specification, so that the test does not rest on the code it tests.
+const (
+	xxh64Floats6  = 0xcb9aefe4e48aa842
+	xxh64Bytes123 = 0x743e13ee0c4ee5a5
+)
+
+// goldenV1 is what the writer makes of planV1.
+func goldenV1() v1File {
+	return v1File{
+		magic: "MAG!", version: 1,
+		metadata: []v1Entry{
+			{1, 42, "epochs"},
+			{2, 0x3FD0000000000000, "lr"},
+			{1, 0xFFFFFFFFFFFFFFFD, "w"},
+			{1, xxh64Floats6, "xxh64/w"},
+			{1, xxh64Floats6, "xxh64/tied"},
+			{1, xxh64Bytes123, "xxh64/Größe"},
+		},
+		tensors: []v1Tensor{
+			{aux: [4]byte{0, 2}, numel: 6, offset: 320, shape: []uint64{2, 3}, key: "w", data: floats(6)},
+			{aux: [4]byte{3, 1}, numel: 6, offset: 320, shape: []uint64{6}, key: "tied"},
+			{aux: [4]byte{2, 1}, numel: 3, offset: 384, shape: []uint64{3}, key: "Größe", data: []byte{1, 2, 3}},
+		},
+		tail: repeated(0xFF, 61),
+	}
+}
+
+func repeated(b byte, n int) []byte {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = b
+	}
+	return out
+}
+
+func planV1() (*format.Plan, map[string][]byte) {
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "epochs", Value: int64(42)}, {Key: "lr", Value: 0.25}, {Key: "w", Value: int64(-3)}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}},
+			{Name: "tied", DType: tensor.Int32, Shape: tensor.Shape{6}},
+			{Name: "Größe", DType: tensor.Bool, Shape: tensor.Shape{3}},
+		},
+	}
+	return p, map[string][]byte{"w": floats(6), "tied": floats(6), "Größe": {1, 2, 3}}
+}
+
+// snapTensor is a descriptor of a snapshot with its data.
+type snapTensor struct {
+	rank, dtype uint8
+	aux         uint16
+	key         uint32
+	numel       uint64
+	offset      uint64
+	shape       []uint64
+	data        []byte
+}
+
+// snapFile is a snapshot container.
+type snapFile struct {
+	magic   string
+	version uint32
+	stamp   uint64
+	aux     uint32
+	metaLen uint32
+	pool    []string
+	offsets []uint32 // nil means the truth
+	marks   [4]string
+	tensors []snapTensor
+	tail    []byte
+	// A sum and counts that lie; nil means the truth.
+	sum, numTensors, numStrings *uint32
+}
+
+func (f *snapFile) bytes() []byte {
+	var w wire.Buffer
+	w.Str(f.magic)
+	w.U32(f.version)
+	w.U64(f.stamp)
+	w.U32(0)
+	w.U32(f.aux)
+	w.U32(f.metaLen)
+	w.U32(or(f.numTensors, len(f.tensors)))
+	w.Str(f.marks[0])
+	w.U32(or(f.numStrings, len(f.pool)))
+	f.appendPool(&w)
+	w.Str(f.marks[1])
+	w.Str(f.marks[2])
+	for _, t := range f.tensors {
+		w.U8(t.rank)
+		w.U8(t.dtype)
+		w.U16(t.aux)
+		w.U32(t.key)
+		w.U64(t.numel)
+		w.U64(t.offset)
+		for _, d := range t.shape {
+			w.U64(d)
+		}
+	}
+	sum := crc32.Checksum(w.Bytes()[20:], castagnoli)
+	if f.sum != nil {
+		sum = *f.sum
+	}
+	w.Put32(16, sum)
+	w.Str(f.marks[3])
+	for _, t := range f.tensors {
+		w.Raw(t.data)
+	}
+	w.Raw(f.tail)
+	return w.Bytes()
+}
+
+func (f *snapFile) appendPool(w *wire.Buffer) {
+	offsets := f.offsets
+	if offsets == nil {
+		offsets = []uint32{0}
+		for _, s := range f.pool {
+			offsets = append(offsets, offsets[len(offsets)-1]+uint32(len(s)))
+		}
+	}
+	for _, o := range offsets {
+		w.U32(o)
+	}
+	for _, s := range f.pool {
+		w.Str(s)
+	}
+}
+
+var snapMarks = [4]string{"SRP!", "MDT!", "DSC!", "BUF!"}
+
+// goldenSnapshot is what the writer makes of planSnapshot: sorted by element
+// size, the data at 256.
+func goldenSnapshot() snapFile {
+	return snapFile{
+		magic: "MAG!", version: 100, stamp: 1709210096,
+		pool:  []string{"long", "w", "scalar", "flags", "------------------------------------"},
+		marks: snapMarks,
+		tensors: []snapTensor{
+			{rank: 1, dtype: 11, key: 0, numel: 1, offset: 0, shape: []uint64{1}, data: repeated(7, 8)},
+			{rank: 2, dtype: 0, key: 1, numel: 6, offset: 8, shape: []uint64{2, 3}, data: floats(6)},
+			{rank: 0, dtype: 2, key: 2, numel: 1, offset: 32, data: []byte{0x80, 0x3F}},
+			{rank: 1, dtype: 3, key: 3, numel: 3, offset: 34, shape: []uint64{3}, data: []byte{1, 0, 2}},
+		},
+	}
+}
+
+func planSnapshot() (*format.Plan, map[string][]byte) {
+	p := &format.Plan{Tensors: []tensor.Info{
+		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}},
+		{Name: "flags", DType: tensor.Bool, Shape: tensor.Shape{3}},
+		{Name: "scalar", DType: tensor.BFloat16},
+		{Name: "long", DType: tensor.Int64, Shape: tensor.Shape{1}},
+	}}
+	return p, map[string][]byte{"w": floats(6), "flags": {1, 0, 2}, "scalar": {0x80, 0x3F}, "long": repeated(7, 8)}
+}
+
+func TestGolden(t *testing.T) {
+	v1, snap := goldenV1(), goldenSnapshot()
+	wording := goldenV1()
+	wording.sumForm = ieeeWhole
+	p1, d1 := planV1()
+	p2, d2 := planSnapshot()
+	at := format.WriteOptions{Time: time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)}
+	for _, c := range []struct {
+		name string
+		want []byte
+		plan *format.Plan
+		data map[string][]byte
+		o    *WriteOptions
+	}{
+		{"version 1", v1.bytes(), p1, d1, nil},
+		{"version 1, checksum of the wording", wording.bytes(), p1, d1, &WriteOptions{Checksum: CRC32}},
+		{"version 1, empty", (&v1File{magic: "MAG!", version: 1}).bytes(), nil, nil, nil},
+		{"snapshot", snap.bytes(), p2, d2, &WriteOptions{WriteOptions: at, Snapshot: true}},
+		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), nil, nil,
+			&WriteOptions{WriteOptions: at, Snapshot: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, write(t, c.plan, c.data, nil, c.o)); diff != "" {
+				t.Errorf("written (-golden +writer):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGoldenRead reads the golden files back.
+func TestGoldenRead(t *testing.T) {
+	v1, snap := goldenV1(), goldenSnapshot()
+	p1, d1 := planV1()
+	_, d2 := planSnapshot()
+	f, err := OpenBytes(v1.bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenBytes(snap.bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []content{
+		{"1", p1.Metadata, []string{"w float32 [2, 3] 320", "tied int32 [6] 320", "Größe bool [3] 384"}, d1},
+		{"0.1.0", nil, []string{"long int64 [1] 256", "w float32 [2, 3] 264", "scalar bfloat16 [] 288", "flags bool [3] 290"}, d2},
+	}
+	if diff := cmp.Diff(want, []content{contentOf(t, f), contentOf(t, s)}, cmp.AllowUnexported(content{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := s.Timestamp(); got != 1709210096 {
+		t.Errorf("timestamp %d", got)
+	}
+	if sum, ok := f.Digest("tied"); !ok || sum != xxh64Floats6 {
+		t.Errorf("digest %x, %v", sum, ok)
+	}
+}
