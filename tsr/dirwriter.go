@@ -1,8 +1,6 @@
 package tsr
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +73,7 @@ func newDirEncoder(path string, p *format.Plan, o *WriteOptions) (*dirEncoder, e
 	if d.final, err = destination(path); err != nil {
 		return nil, err
 	}
-	d.temp, err = hidden(d.final, func(path string) error { return os.Mkdir(path, 0o777) })
+	d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) })
 	return d, err
 }
 
@@ -138,19 +136,6 @@ func replaceable(path string) error {
 	return err
 }
 
-// hidden finds a free name beside path for make.
-func hidden(path string, make func(string) error) (string, error) {
-	for range 1000 {
-		var random [6]byte
-		rand.Read(random[:])
-		at := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+hex.EncodeToString(random[:])+".tmp")
-		if err := make(at); !errors.Is(err, fs.ErrExist) {
-			return at, err
-		}
-	}
-	return "", fmt.Errorf("no free temporary name beside %s: %w", path, fs.ErrExist)
-}
-
 func (d *dirEncoder) Tensor(i int, in *sink.Input) error {
 	// A file system that takes two names for one shows here.
 	f, err := os.OpenFile(filepath.Join(d.temp, d.names[i]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -169,7 +154,7 @@ func (d *dirEncoder) Tensor(i int, in *sink.Input) error {
 // Finish puts the directory in place of the old one.
 func (d *dirEncoder) Finish() error {
 	if d.sync {
-		syncDir(d.temp)
+		sink.SyncDir(d.temp)
 	}
 	old, err := d.moveAside()
 	if err != nil {
@@ -183,7 +168,7 @@ func (d *dirEncoder) Finish() error {
 	}
 	d.temp = ""
 	if d.sync {
-		syncDir(filepath.Dir(d.final))
+		sink.SyncDir(filepath.Dir(d.final))
 	}
 	if old != "" {
 		// The new directory is in place; what cannot be removed of the old one
@@ -199,7 +184,7 @@ func (d *dirEncoder) moveAside() (old string, err error) {
 	if _, err := os.Lstat(d.final); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	old, err = hidden(d.final, func(at string) error { return os.Rename(d.final, at) })
+	old, err = sink.Beside(d.final, func(at string) error { return os.Rename(d.final, at) })
 	if err != nil {
 		return "", err
 	}
@@ -215,12 +200,4 @@ func (d *dirEncoder) Close() error {
 		return nil
 	}
 	return os.RemoveAll(d.temp)
-}
-
-// syncDir makes names durable where directories can be synced.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }

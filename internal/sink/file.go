@@ -41,7 +41,7 @@ func CreateFile(path string) (*File, error) {
 		}
 		mode = st.Mode().Perm()
 	}
-	f, err := temporary(filepath.Dir(final), filepath.Base(final), mode)
+	f, err := temporary(final, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -50,17 +50,26 @@ func CreateFile(path string) (*File, error) {
 
 // temporary creates a new hidden file whose permissions the umask limits, as
 // they would be for the final file (os.CreateTemp gives it to the owner alone).
-func temporary(dir, base string, mode fs.FileMode) (*os.File, error) {
+func temporary(final string, mode fs.FileMode) (f *os.File, err error) {
+	_, err = Beside(final, func(name string) error {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		return err
+	})
+	return f, err
+}
+
+// Beside calls create with hidden names in the directory of path until one is
+// free, and returns that name.
+func Beside(path string, create func(name string) error) (string, error) {
 	for range 1000 {
 		var random [6]byte
 		rand.Read(random[:])
-		name := filepath.Join(dir, "."+base+"."+hex.EncodeToString(random[:])+".tmp")
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
+		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+hex.EncodeToString(random[:])+".tmp")
+		if err := create(name); !errors.Is(err, fs.ErrExist) {
+			return name, err
 		}
 	}
-	return nil, fmt.Errorf("no free temporary name in %s: %w", dir, fs.ErrExist)
+	return "", fmt.Errorf("no free temporary name beside %s: %w", path, fs.ErrExist)
 }
 
 // Commit makes the file take the place of the old one. With sync it is on
@@ -82,14 +91,14 @@ func (f *File) Commit(sync bool) error {
 		return err
 	}
 	if sync {
-		syncDir(filepath.Dir(f.final))
+		SyncDir(filepath.Dir(f.final))
 	}
 	return nil
 }
 
-// syncDir makes a rename durable where directories can be synced. Where they
+// SyncDir makes a rename durable where directories can be synced. Where they
 // cannot, the rename has still happened, so its failure is not the writer's.
-func syncDir(dir string) {
+func SyncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		_ = d.Close()
