@@ -1,0 +1,147 @@
+// Package keys reads and writes the PEM files that signing keys come in, as
+// "openssl genpkey" makes them: PKCS #8 private keys and PKIX public keys of
+// Ed25519, RSA and ECDSA.
+package keys
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// The types of the PEM blocks.
+const (
+	publicBlock  = "PUBLIC KEY"
+	privateBlock = "PRIVATE KEY"
+)
+
+// ErrKey is wrapped by all errors about the content of a key file.
+var ErrKey = errors.New("unusable key")
+
+// ReadPublic reads the PKIX public key in the PEM file at path:
+// ed25519.PublicKey, *rsa.PublicKey or *ecdsa.PublicKey.
+func ReadPublic(path string) (crypto.PublicKey, error) {
+	return read(path, ParsePublic)
+}
+
+// ReadPrivate reads the PKCS #8 private key in the PEM file at path:
+// ed25519.PrivateKey, *rsa.PrivateKey or *ecdsa.PrivateKey.
+func ReadPrivate(path string) (crypto.Signer, error) {
+	return read(path, ParsePrivate)
+}
+
+func read[K any](path string, parse func([]byte) (K, error)) (K, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var none K
+		return none, err
+	}
+	key, err := parse(text)
+	if err != nil {
+		return key, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+// ParsePublic is ReadPublic for the text of a PEM file.
+func ParsePublic(text []byte) (crypto.PublicKey, error) {
+	der, err := block(text, publicBlock)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePublicDER(der)
+}
+
+// ParsePublicDER parses a PKIX public key without its PEM armour.
+func ParsePublicDER(der []byte) (crypto.PublicKey, error) {
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	switch key.(type) {
+	case ed25519.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey:
+		return key, nil
+	}
+	return nil, fmt.Errorf("%w: %T", ErrKey, key)
+}
+
+// ParsePrivate is ReadPrivate for the text of a PEM file.
+func ParsePrivate(text []byte) (crypto.Signer, error) {
+	der, err := block(text, privateBlock)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	switch k := key.(type) {
+	case ed25519.PrivateKey:
+		return k, nil
+	case *rsa.PrivateKey:
+		return k, nil
+	case *ecdsa.PrivateKey:
+		return k, nil
+	}
+	return nil, fmt.Errorf("%w: %T cannot sign", ErrKey, key)
+}
+
+// block returns the first PEM block of the wanted type.
+func block(text []byte, want string) ([]byte, error) {
+	found := ""
+	for {
+		var b *pem.Block
+		if b, text = pem.Decode(text); b == nil {
+			break
+		}
+		if b.Type == want {
+			return b.Bytes, nil
+		}
+		found = fmt.Sprintf(", only %q", b.Type)
+	}
+	return nil, fmt.Errorf("%w: no PEM block %q%s", ErrKey, want, found)
+}
+
+// EncodePublic returns the PEM file of a public key.
+func EncodePublic(key crypto.PublicKey) ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: der}), nil
+}
+
+// EncodePrivate returns the PEM file of a private key, not encrypted: write it
+// where only its owner can read it.
+func EncodePrivate(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: privateBlock, Bytes: der}), nil
+}
+
+// Fingerprint returns "SHA256:" and the hexadecimal SHA-256 of the key's PKIX
+// form, what "openssl pkey -pubin -outform DER | sha256sum" prints.
+func Fingerprint(key crypto.PublicKey) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	sum := sha256.Sum256(der)
+	return "SHA256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Equal reports whether two public keys are the same.
+func Equal(a, b crypto.PublicKey) bool {
+	k, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && k.Equal(b)
+}

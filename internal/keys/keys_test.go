@@ -1,0 +1,161 @@
+package keys
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// signers returns one key of each kind.
+func signers(t *testing.T) map[string]crypto.Signer {
+	t.Helper()
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]crypto.Signer{"Ed25519": ed, "RSA": r, "ECDSA": ec}
+}
+
+func TestRoundTrip(t *testing.T) {
+	all := signers(t)
+	for name, key := range all {
+		t.Run(name, func(t *testing.T) {
+			private, err := EncodePrivate(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			public, err := EncodePublic(key.Public())
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotPrivate, err := ParsePrivate(private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotPublic, err := ParsePublic(append([]byte("a comment\n"), public...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !Equal(gotPublic, key.Public()) || !Equal(gotPrivate.Public(), key.Public()) {
+				t.Error("the key changed")
+			}
+			for other := range all {
+				if same := Equal(key.Public(), all[other].Public()); same != (other == name) {
+					t.Errorf("Equal to the %s key: %v", other, same)
+				}
+			}
+		})
+	}
+}
+
+func TestBad(t *testing.T) {
+	block := func(kind, body string) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: []byte(body)}))
+	}
+	tests := []struct {
+		name, text, public, private string
+	}{
+		{"empty", "", `no PEM block "PUBLIC KEY"`, `no PEM block "PRIVATE KEY"`},
+		{"other block", block("EC PRIVATE KEY", "x"), `only "EC PRIVATE KEY"`, `only "EC PRIVATE KEY"`},
+		{"no key inside", block("PUBLIC KEY", "x") + block("PRIVATE KEY", "x"), "asn1", "asn1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParsePublic([]byte(tt.text))
+			if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), tt.public) {
+				t.Errorf("ParsePublic: %v, want %q", err, tt.public)
+			}
+			_, err = ParsePrivate([]byte(tt.text))
+			if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), tt.private) {
+				t.Errorf("ParsePrivate: %v, want %q", err, tt.private)
+			}
+		})
+	}
+	if _, err := ReadPublic(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ReadPublic of an absent file: %v", err)
+	}
+	if _, err := EncodePublic("no key"); !errors.Is(err, ErrKey) {
+		t.Errorf("EncodePublic of a string: %v", err)
+	}
+	if _, err := Fingerprint("no key"); !errors.Is(err, ErrKey) {
+		t.Errorf("Fingerprint of a string: %v", err)
+	}
+}
+
+// TestOpenSSL reads what openssl makes, and lets it check the fingerprint.
+func TestOpenSSL(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(openssl, args...).CombinedOutput(); err != nil {
+			t.Fatalf("openssl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	for name, args := range map[string][]string{
+		"Ed25519": {"-algorithm", "ed25519"},
+		"RSA":     {"-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"},
+		"ECDSA":   {"-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			private, public, der := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem"), filepath.Join(dir, "pub.der")
+			run(append([]string{"genpkey", "-out", private}, args...)...)
+			run("pkey", "-in", private, "-pubout", "-out", public)
+			run("pkey", "-in", private, "-pubout", "-outform", "DER", "-out", der)
+			key, err := ReadPrivate(private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pub, err := ReadPublic(public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(der)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bare, err := ParsePublicDER(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !Equal(key.Public(), pub) || !Equal(pub, bare) {
+				t.Error("private, public and DER form are different keys")
+			}
+			ours, err := EncodePublic(pub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := os.ReadFile(public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(theirs), string(ours)); diff != "" {
+				t.Errorf("PEM of the public key (-openssl +ours):\n%s", diff)
+			}
+		})
+	}
+}
