@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"crypto"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // verify checks every file and goes on after one that is bad.
@@ -28,8 +24,8 @@ func verify(c *command, args []string, out, errs io.Writer) error {
 	var trusted crypto.PublicKey
 	if *trust != "" {
 		var err error
-		if trusted, err = readPublicKey(*trust); err != nil {
-			return err
+		if trusted, err = keys.ReadPublic(*trust); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 	}
 	var bad error
@@ -72,32 +68,12 @@ func signer(s *format.Signature, trusted crypto.PublicKey) string {
 	if trusted != nil {
 		key = trusted
 	}
-	who := "a key the file does not name"
-	if key != nil {
-		if der, err := x509.MarshalPKIXPublicKey(key); err == nil {
-			sum := sha256.Sum256(der)
-			who = "SHA256:" + hex.EncodeToString(sum[:])
-		}
+	who, err := keys.Fingerprint(key)
+	if err != nil {
+		who = "a key the file does not name"
 	}
 	if trusted == nil {
 		return "signed by " + who + ", not checked against a trusted key"
 	}
 	return "signed by " + who
-}
-
-// readPublicKey reads a PKIX public key in a PEM file.
-func readPublicKey(path string) (crypto.PublicKey, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
-	}
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "PUBLIC KEY" {
-		return nil, fmt.Errorf("%w: %s holds no PEM block \"PUBLIC KEY\"", errUsage, path)
-	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errUsage, path, err)
-	}
-	return key, nil
 }
