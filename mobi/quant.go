@@ -71,6 +71,9 @@ func (p *parser) quantise(b []byte, s *survey) {
 	c.U32("operator count")
 	for range s.operators {
 		op := nextOp(&c)
+		if c.Err() != nil {
+			return
+		}
 		q.operator(&c, &op)
 	}
 }
@@ -81,7 +84,7 @@ func (q *quantParser) operator(c *wire.Cursor, op *rawOp) {
 	for range op.params {
 		raw := nextParam(c)
 		input, kind := quantParam(raw.name)
-		if kind == notQuant || input >= len(op.inputs)/4 {
+		if kind == notQuant || input >= min(len(op.inputs)/4, len(q.slots)) {
 			continue
 		}
 		if used == 0 {
@@ -143,14 +146,17 @@ func (q *quantParser) build(s *quantSlot) *tensor.Quantization {
 	return out
 }
 
-// param reads the parameter at a position in the graph again. Without one its
-// name is nil and its type none of the file's.
+// param reads the parameter at a position in the graph again. Without one (or
+// when the file changes under our hands) its name is nil and its type none of
+// the file's.
 func (q *quantParser) param(at uint32) rawParam {
-	if at == 0 {
-		return rawParam{typ: math.MaxUint8}
+	if at > 0 {
+		c := wire.NewCursor(name, q.graph[at:], q.base+int64(at))
+		if p := nextParam(&c); c.Err() == nil {
+			return p
+		}
 	}
-	c := wire.NewCursor(name, q.graph[at:], q.base+int64(at))
-	return nextParam(&c)
+	return rawParam{typ: math.MaxUint8}
 }
 
 // sameQuant tells whether two sets of parameters stand for the same numbers.

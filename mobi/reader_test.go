@@ -1,0 +1,185 @@
+package mobi
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestReadGolden(t *testing.T) {
+	b := small().bytes()
+	f := openImage(t, b)
+	h := f.Header()
+	if h.Magic != 0x4D4F4249 || h.Version != 1 || h.Flags != 0x8000_0001 || int(h.FileSize) != len(b) || h.MetadataOffset != 32 {
+		t.Errorf("header %+v", h)
+	}
+	if f.Name() != "modèl" || f.FrameworkVersion() != 0x0102 || f.Timestamp() != 1<<40 {
+		t.Errorf("metadata %q %d %d", f.Name(), f.FrameworkVersion(), f.Timestamp())
+	}
+	want := format.Metadata{
+		{Key: "name", Value: "modèl"}, {Key: "framework_version", Value: int64(0x0102)},
+		{Key: "creation_timestamp", Value: int64(1) << 40}, {Key: "flags", Value: int64(0x8000_0001)},
+	}
+	if d := cmp.Diff(want, f.Metadata()); d != "" {
+		t.Errorf("Metadata (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff([]Spec{{"x", Float32, []uint64{Dynamic, 2}}}, f.Inputs()); d != "" {
+		t.Errorf("Inputs (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff([]Spec{{"y", 77, []uint64{}}}, f.Outputs()); d != "" {
+		t.Errorf("Outputs (-want +got)\n%s", d)
+	}
+	var ids []uint32
+	for id, v := range f.Constants() {
+		if v.Name() != constantName(id) {
+			t.Errorf("constant %d is named %q", id, v.Name())
+		}
+		ids = append(ids, id)
+	}
+	if d := cmp.Diff([]uint32{9, 7}, ids); d != "" {
+		t.Errorf("ids (-want +got)\n%s", d)
+	}
+	if kind, ok := f.Footer(); kind != Adler32 || !ok {
+		t.Errorf("Footer() = %v, %v", kind, ok)
+	}
+}
+
+func TestReadConstants(t *testing.T) {
+	f := openImage(t, small().bytes())
+	v, ok := f.Constant(9)
+	if !ok {
+		t.Fatal("no constant 9")
+	}
+	got, err := tensor.As[float32](v)
+	if err != nil || !cmp.Equal([]float32{1, -2}, got) {
+		t.Errorf("constant 9: %v, %v", got, err)
+	}
+	if _, ok := f.Constant(8); ok {
+		t.Error("constant 8 exists")
+	}
+	v, ok = f.Tensor("7")
+	if !ok {
+		t.Fatal("no tensor \"7\"")
+	}
+	at := int64(f.Header().TensorOffset) + 16 + 8 + 8 + 16 + 16
+	want := tensor.Info{Name: "7", DType: tensor.Int8, Shape: tensor.Shape{3, 1}, Offset: at, Size: 3, Stored: 3,
+		Quant: &tensor.Quantization{Scales: []float32{0.5, 1, 2}, ZeroPoints: []int32{-1}, Axis: 0}}
+	if d := cmp.Diff(want, v.Info()); d != "" {
+		t.Errorf("Info (-want +got)\n%s", d)
+	}
+	reals, err := tensor.Decode[float32](nil, v)
+	if d := cmp.Diff([]float32{0, 1, 4}, reals); d != "" || err != nil {
+		t.Errorf("Decode: %v (-want +got)\n%s", err, d)
+	}
+}
+
+// TestReadParams reads every type of parameter, the two that are ours among them.
+func TestReadParams(t *testing.T) {
+	b := with(func(m *image) {
+		m.ops = [][]byte{op(31, []uint32{5, 5, 6}, []uint32{6, 6},
+			param("a", 0, i32s(-2)...), param("b", 1, u64s(math.MaxUint64)...), param("c", 2, f32s(1.5)...),
+			param("d", 3, u64s(math.Float64bits(-0.1))...), param("e", 4, 1), param("f", 4, 0),
+			param("g", 5, array(i32s(1, -1), 4)...), param("h", 6, array(f32s(0.25), 4)...),
+			param("i", 7, append(u32s(4), "a\x00é"...)...), param("j", 8, append(i32s(2), u64s(1<<40, 3)...)...),
+			param("k", 5, i32s(0)...), param("l", 7, u32s(0)...),
+		)}
+	})
+	f := openImage(t, b)
+	ops, err := f.Operators()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Operator{{Type: 31, Inputs: []uint32{5, 5, 6}, Outputs: []uint32{6, 6}, Params: []Param{
+		{"a", int32(-2)}, {"b", int64(-1)}, {"c", float32(1.5)}, {"d", -0.1}, {"e", true}, {"f", false},
+		{"g", []int32{1, -1}}, {"h", []float32{0.25}}, {"i", "a\x00é"}, {"j", []int64{1 << 40, 3}}, {"k", []int32{}}, {"l", ""},
+	}}}
+	if d := cmp.Diff(want, ops); d != "" {
+		t.Errorf("Operators (-want +got)\n%s", d)
+	}
+	if v, ok := ops[0].Param("c"); v != float32(1.5) || !ok {
+		t.Errorf("Param(c) = %v, %v", v, ok)
+	}
+	if _, ok := ops[0].Param("none"); ok {
+		t.Error("Param(none) exists")
+	}
+}
+
+func TestOperatorNames(t *testing.T) {
+	want := []string{"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "BatchNorm", "Relu", "Sigmoid", "Tanh", "Softmax",
+		"Add", "Subtract", "Multiply", "Divide", "Concat", "Reshape", "Flatten", "Transpose", "MatMul", "19"}
+	for code, s := range want {
+		if got := OpType(code).String(); got != s {
+			t.Errorf("operator %d is %q, want %q", code, got, s)
+		}
+		if got, ok := ParseOpType(s); got != OpType(code) || !ok {
+			t.Errorf("ParseOpType(%q) = %d, %v", s, got, ok)
+		}
+	}
+	for _, s := range []string{"", "conv2d", "007", "+7", "65536", "-1"} {
+		if _, ok := ParseOpType(s); ok {
+			t.Errorf("ParseOpType(%q) succeeds", s)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := small().bytes()
+	path := filepath.Join(t.TempDir(), "m.mobi")
+	if err := os.WriteFile(path, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Validate(path); err != nil {
+		t.Errorf("Validate: %v", err)
+	}
+	if err := ValidateBytes(good); err != nil {
+		t.Errorf("ValidateBytes: %v", err)
+	}
+	// A broken gzip member opens, and only validation finds it.
+	bad := with(func(m *image) {
+		m.records = append(m.records, recordOf(1, 0x8000, []uint64{1}, []byte{0x1F, 0x8B, 0}))
+	})
+	f := openImage(t, bad)
+	f.Close()
+	wantError(t, ValidateBytes(bad), format.ErrCorrupt, "constant 1")
+	if err := os.WriteFile(path, bad, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, Validate(path), format.ErrCorrupt, "constant 1")
+	if err := Validate(path + ".none"); !os.IsNotExist(unwrapped(err)) {
+		t.Errorf("Validate of no file: %v", err)
+	}
+}
+
+func TestCheckStructure(t *testing.T) {
+	b := with(func(m *image) {
+		m.spoil = func(b []byte) { b[8]++; b[len(b)-1]++ } // both sums
+	})
+	if _, err := OpenBytes(b, nil); err == nil {
+		t.Error("opens although the sums are wrong")
+	}
+	f, err := OpenBytes(b, &format.Options{Check: format.CheckStructure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, ok := f.Footer(); ok {
+		t.Error("the footer counts as checked")
+	}
+	wantError(t, f.Verify(t.Context()), format.ErrChecksum, "footer")
+}
+
+func TestMaxTensors(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		_, err := OpenBytes(small().bytes(), &format.Options{MaxTensors: n})
+		if n < 2 {
+			wantError(t, err, format.ErrLimit, "constants")
+		} else if err != nil {
+			t.Errorf("at most %d: %v", n, err)
+		}
+	}
+}
