@@ -1,0 +1,112 @@
+package tensor
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestShapeSizes(t *testing.T) {
+	const big = 1 << 31
+	for _, tt := range []struct {
+		name  string
+		shape Shape
+		dtype DType
+		elems int64 // -1: ErrShape
+		bytes int64
+	}{
+		{"scalar", Shape{}, Float64, 1, 8},
+		{"nil", nil, Int16, 1, 2},
+		{"vector", Shape{7}, Float16, 7, 14},
+		{"matrix", Shape{3, 5}, Complex64, 15, 120},
+		{"ones", Shape{1, 1, 1, 1}, Bool, 1, 1},
+		{"empty", Shape{0}, Float32, 0, 0},
+		{"empty beside others", Shape{3, 0, 5}, Float32, 0, 0},
+		{"two empty", Shape{0, 0}, Float32, 0, 0},
+		{"negative", Shape{-1}, Float32, -1, -1},
+		{"negative beside zero", Shape{0, -1}, Float32, -1, -1},
+		{"least", Shape{math.MinInt64}, Float32, -1, -1},
+		{"two negative", Shape{-2, -3}, Float32, -1, -1},
+		{"largest of bytes", Shape{math.MaxInt64}, Uint8, math.MaxInt64, math.MaxInt64},
+		{"elements fit, bytes do not", Shape{math.MaxInt64}, Int16, math.MaxInt64, -1},
+		{"just fits", Shape{big, big}, Int8, 1 << 62, 1 << 62},
+		{"2^63", Shape{big, big, 2}, Int8, -1, -1},
+		{"2^64", Shape{big, big, 4}, Int8, -1, -1},
+		{"2^63 bytes", Shape{big, big}, Int16, 1 << 62, -1},
+		{"wraps to a small number", Shape{1 << 32, 1 << 32, 3}, Int8, -1, -1},
+		{"overflow before a zero", Shape{big, big, 2, 0}, Int8, -1, -1},
+		{"overflow after a zero", Shape{0, big, big, 2}, Int8, -1, -1},
+		{"bytes overflow beside a zero", Shape{big, 0, big}, Int16, 0, -1},
+		{"largest beside a zero", Shape{math.MaxInt64, 0}, Int8, 0, 0},
+		{"a dim of 2^62 and the itemsize", Shape{1 << 62}, Float32, 1 << 62, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			check := func(what string, got int64, err error, want int64) {
+				t.Helper()
+				if want < 0 {
+					if !errors.Is(err, ErrShape) {
+						t.Errorf("%s = %d, %v, want ErrShape", what, got, err)
+					}
+				} else if err != nil || got != want {
+					t.Errorf("%s = %d, %v, want %d", what, got, err, want)
+				}
+			}
+			elems, err := tt.shape.Elems()
+			check("Elems", elems, err, tt.elems)
+			bytes, err := tt.shape.ByteSize(tt.dtype)
+			check("ByteSize", bytes, err, tt.bytes)
+		})
+	}
+	for _, d := range []DType{Invalid, numDTypes, 255} {
+		if n, err := (Shape{0}).ByteSize(d); !errors.Is(err, ErrDType) {
+			t.Errorf("ByteSize(%v) = %d, %v", d, n, err)
+		}
+	}
+}
+
+func TestShapeStrides(t *testing.T) {
+	for _, tt := range []struct {
+		shape Shape
+		want  []int64
+	}{
+		{nil, []int64{}},
+		{Shape{5}, []int64{1}},
+		{Shape{2, 3, 4}, []int64{12, 4, 1}},
+		{Shape{2, 0, 4}, []int64{0, 4, 1}},
+	} {
+		if d := cmp.Diff(tt.want, tt.shape.Strides()); d != "" {
+			t.Errorf("%v (-want +got)\n%s", tt.shape, d)
+		}
+	}
+}
+
+func TestShapeString(t *testing.T) {
+	for _, tt := range []struct {
+		shape Shape
+		want  string
+	}{
+		{nil, "[]"},
+		{Shape{3}, "[3]"},
+		{Shape{-1, 0, 5}, "[-1, 0, 5]"},
+		{make(Shape, 40), "[" + strings.Repeat("0, ", 32) + "... 8 more]"},
+	} {
+		if got := tt.shape.String(); got != tt.want {
+			t.Errorf("String = %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestShapeEqualClone(t *testing.T) {
+	a := Shape{2, 3}
+	b := a.Clone()
+	if !a.Equal(b) || a.Equal(Shape{2}) || a.Equal(Shape{3, 2}) || !(Shape{}).Equal(nil) {
+		t.Error("Equal is wrong")
+	}
+	b[0] = 9
+	if a[0] != 2 {
+		t.Error("Clone shares memory")
+	}
+}

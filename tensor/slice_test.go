@@ -1,0 +1,241 @@
+package tensor
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// naiveSlice selects element by element.
+func naiveSlice(data []byte, size int64, shape Shape, sel []Range) []byte {
+	var out []byte
+	index := make([]int64, len(shape))
+	strides := shape.Strides()
+	var walk func(axis int)
+	walk = func(axis int) {
+		if axis == len(shape) {
+			at := int64(0)
+			for i, x := range index {
+				at += x * strides[i]
+			}
+			out = append(out, data[at*size:(at+1)*size]...)
+			return
+		}
+		for x := sel[axis].From; x < sel[axis].To; x++ {
+			index[axis] = x
+			walk(axis + 1)
+		}
+	}
+	walk(0)
+	return out
+}
+
+// naiveContiguous tells whether the elements selected follow one another.
+func naiveContiguous(shape Shape, sel []Range) bool {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	numbers := make([]byte, n)
+	for i := range numbers {
+		numbers[i] = byte(i)
+	}
+	got := naiveSlice(numbers, 1, shape, sel)
+	for i := 1; i < len(got); i++ {
+		if got[i] != got[i-1]+1 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestSliceRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 9))
+	for range 3000 {
+		d := DTypes()[r.IntN(len(DTypes()))]
+		shape, sel := randSelection(r)
+		size, err := shape.ByteSize(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		skip := r.IntN(2)
+		o := &owner{}
+		info := &Info{Name: "w", DType: d, Shape: shape, Offset: 640, Size: size, Stored: size}
+		v := NewView(info, o, randBytesAt(r, int(size), skip))
+		// Ranges that take whole axes at the end may be left out, and ends may
+		// be given from the end.
+		ranges := spellings(r, shape, sel)
+		got, err := v.Slice(ranges...)
+		if err != nil {
+			t.Fatalf("%v %v %v: %v", d, shape, ranges, err)
+		}
+		want := naiveSlice(v.data, d.Size(), shape, sel)
+		b, err := got.Bytes()
+		if err != nil || !bytes.Equal(b, want) {
+			t.Fatalf("%v %v %v: %x, %v, want %x", d, shape, ranges, b, err, want)
+		}
+		checkSliced(t, v, got, shape, sel)
+	}
+}
+
+// checkSliced looks at the description of a slice.
+func checkSliced(t *testing.T, v, got View, shape Shape, sel []Range) {
+	t.Helper()
+	var dims Shape
+	first := int64(0)
+	for i, r := range sel {
+		dims = append(dims, r.To-r.From)
+		first += r.From * shape.Strides()[i]
+	}
+	info := got.Info()
+	if !info.Shape.Equal(dims) || info.Size != info.Stored || info.Size != int64(len(got.data)) || info.Name != "w" {
+		t.Fatalf("%v %v: described as %+v", shape, sel, info)
+	}
+	if got.Len() == 0 {
+		return // it lies nowhere in particular
+	}
+	if v.aligned() && naiveContiguous(shape, sel) {
+		if want := v.info.Offset + first*v.info.DType.Size(); info.Offset != want || !got.ZeroCopy() {
+			t.Fatalf("%v %v: contiguous, at %d, ZeroCopy %v; want %d", shape, sel, info.Offset, got.ZeroCopy(), want)
+		}
+	} else if info.Offset != -1 {
+		t.Fatalf("%v %v: a copy that claims to lie at %d", shape, sel, info.Offset)
+	}
+}
+
+func randSelection(r *rand.Rand) (Shape, []Range) {
+	shape := make(Shape, r.IntN(5))
+	sel := make([]Range, len(shape))
+	for i := range shape {
+		shape[i] = 1 + r.Int64N(4)
+		if r.IntN(12) == 0 {
+			shape[i] = 0
+		}
+		sel[i] = Range{0, shape[i]}
+		if r.IntN(2) == 0 {
+			sel[i].From = r.Int64N(shape[i] + 1)
+			sel[i].To = sel[i].From + r.Int64N(shape[i]-sel[i].From+1)
+		}
+	}
+	return shape, sel
+}
+
+func randBytesAt(r *rand.Rand, n, skip int) []byte {
+	b := AlignedBytes(n + skip)[skip:]
+	copy(b, randBytes(r, n))
+	return b
+}
+
+// spellings writes a selection in one of the ways there are.
+func spellings(r *rand.Rand, shape Shape, sel []Range) []Range {
+	ranges := append([]Range{}, sel...)
+	for i := range ranges {
+		switch {
+		case ranges[i] == (Range{0, shape[i]}) && r.IntN(2) == 0:
+			ranges[i] = All()
+		case r.IntN(2) == 0:
+			ranges[i].To -= shape[i] + 1
+		}
+	}
+	for n := len(ranges); n > 0 && sel[n-1] == (Range{0, shape[n-1]}) && r.IntN(2) == 0; n-- {
+		ranges = ranges[:n-1]
+	}
+	return ranges
+}
+
+func TestSliceErrors(t *testing.T) {
+	v, err := FromBytes("w", Uint8, Shape{4, 3}, make([]byte, 12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const max = 1<<63 - 1
+	for _, ranges := range [][]Range{
+		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -6}}, {{4, 5}}, {{5, 5}}, {All(), {0, 4}}, {All(), All(), All()},
+		{{0, max}}, {{max, max}}, {{-max - 1, max}}, {{0, -max - 1}}, {At(4)}, {At(-1)}, {At(max)},
+	} {
+		if s, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
+			t.Errorf("%v = %v, %v, want ErrShape", ranges, s.Shape(), err)
+		}
+	}
+	for _, ranges := range [][]Range{{}, {All()}, {All(), All()}, {{4, 4}}, {{0, -1}}, {{0, -5}}, {{4, -1}}} {
+		if _, err := v.Slice(ranges...); err != nil {
+			t.Errorf("%v: %v", ranges, err)
+		}
+	}
+}
+
+// TestSliceLifetime: a contiguous slice dies with its owner, a gathered one lives.
+func TestSliceLifetime(t *testing.T) {
+	o := &owner{}
+	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{2, 2}, Size: 4}, o, at(4, 0))
+	row, err := v.Slice(At(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column, err := v.Slice(All(), At(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.closed = true
+	if _, err := row.Bytes(); !errors.Is(err, ErrClosed) {
+		t.Errorf("a row after Close: %v", err)
+	}
+	if b, err := column.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 3}) {
+		t.Errorf("a column after Close: %v, %v", b, err)
+	}
+	if _, err := v.Slice(All(), At(1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("slicing after Close: %v", err)
+	}
+}
+
+// TestSliceLoaded slices a tensor that must be loaded, which is then a copy.
+func TestSliceLoaded(t *testing.T) {
+	l := &loader{owner{loaded: at(6, 0)}}
+	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{3, 2}, Offset: 7, Size: 6, Stored: 4, Compression: "gzip"}, l, nil)
+	s, err := v.Slice(Range{1, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{Name: "w", DType: Uint8, Shape: Shape{2, 2}, Offset: -1, Size: 4, Stored: 4}
+	if d := cmp.Diff(want, s.Info()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if b, err := s.Bytes(); err != nil || !bytes.Equal(b, []byte{2, 3, 4, 5}) {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+func TestSliceQuantisation(t *testing.T) {
+	perChannel := &Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{10, 20, 30}, Axis: 1}
+	shared := &Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{5}, Axis: 1}
+	unfit := &Quantization{Scales: []float32{1, 2}, Axis: 1}
+	whole := &Quantization{Scales: []float32{1}, Axis: PerTensor}
+	for _, tt := range []struct {
+		name     string
+		in, want *Quantization
+	}{
+		{"none", nil, nil},
+		{"per tensor", whole, whole},
+		{"per channel", perChannel, &Quantization{Scales: []float32{2, 3}, ZeroPoints: []int32{20, 30}, Axis: 1}},
+		{"one zero point", shared, &Quantization{Scales: []float32{2, 3}, ZeroPoints: []int32{5}, Axis: 1}},
+		{"parameters that do not fit", unfit, unfit},
+		{"an axis that is not there", &Quantization{Scales: []float32{1}, Axis: 7}, &Quantization{Scales: []float32{1}, Axis: 7}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := NewView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, heap{}, at(6, 0))
+			s, err := v.Slice(All(), Range{1, 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, s.Info().Quant); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+	if len(perChannel.Scales) != 3 {
+		t.Error("slicing changed the model's own parameters")
+	}
+}

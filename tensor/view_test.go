@@ -1,0 +1,363 @@
+package tensor
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// owner is memory whose lifetime a test controls and counts.
+type owner struct {
+	closed               bool
+	entered, lent, loads int
+	loaded               []byte // what Load returns
+	loadErr              error
+}
+
+func (o *owner) Enter() error {
+	if o.closed {
+		return ErrClosed
+	}
+	o.entered++
+	return nil
+}
+
+func (o *owner) Leave() { o.entered-- }
+
+func (o *owner) Lend() error {
+	if o.closed {
+		return ErrClosed
+	}
+	o.lent++
+	return nil
+}
+
+func (o *owner) Origin() (format, path string) { return "test", "file.test" }
+
+// loader is an owner of tensors that must be loaded.
+type loader struct{ owner }
+
+func (l *loader) Load(info *Info) ([]byte, error) {
+	l.loads++
+	return l.loaded, l.loadErr
+}
+
+// at returns n bytes 0, 1, 2... that begin skip bytes after a multiple of 64.
+func at(n, skip int) []byte {
+	b := AlignedBytes(n + skip)[skip:]
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+// uses are all ways to a view's bytes, as copies.
+var uses = []struct {
+	name string
+	call func(v View) ([]byte, error)
+}{
+	{"Bytes", func(v View) ([]byte, error) { return v.Bytes() }},
+	{"Use", func(v View) (b []byte, err error) {
+		err = v.Use(func(p []byte) error { b = bytes.Clone(p); return nil })
+		return b, err
+	}},
+	{"ReadInto", func(v View) ([]byte, error) {
+		b := make([]byte, v.Info().Size+3)
+		n, err := v.ReadInto(b)
+		return b[:n], err
+	}},
+	{"Clone", func(v View) ([]byte, error) {
+		c, err := v.Clone()
+		if err != nil {
+			return nil, err
+		}
+		return c.Bytes()
+	}},
+	{"As", func(v View) ([]byte, error) {
+		s, err := As[uint16](v)
+		return bytesOf(s), err
+	}},
+	{"Decode", func(v View) ([]byte, error) {
+		s, err := Decode[uint16](nil, v)
+		return bytesOf(s), err
+	}},
+	{"Slice", func(v View) ([]byte, error) {
+		s, err := v.Slice()
+		if err != nil {
+			return nil, err
+		}
+		return s.Bytes()
+	}},
+}
+
+func TestViewUses(t *testing.T) {
+	info := &Info{Name: "w", DType: Uint16, Shape: Shape{4}, Offset: 64, Size: 8, Stored: 8}
+	for _, tt := range []struct {
+		name     string
+		view     func() (View, *owner)
+		zeroCopy bool
+	}{
+		{"aligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 0)), o }, true},
+		{"misaligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 1)), o }, false},
+		{"misaligned with a loader", func() (View, *owner) {
+			l := &loader{owner{loaded: at(8, 0)}}
+			return NewView(info, l, at(8, 1)), &l.owner
+		}, false},
+		{"loaded", func() (View, *owner) {
+			l := &loader{owner{loaded: at(8, 0)}}
+			return NewView(info, l, nil), &l.owner
+		}, false},
+	} {
+		for _, u := range uses {
+			t.Run(tt.name+"/"+u.name, func(t *testing.T) {
+				v, o := tt.view()
+				if v.ZeroCopy() != tt.zeroCopy {
+					t.Errorf("ZeroCopy = %v", v.ZeroCopy())
+				}
+				got, err := u.call(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(at(8, 0), got); d != "" {
+					t.Errorf("(-want +got)\n%s", d)
+				}
+				if o.entered != 0 {
+					t.Errorf("%d more Enter than Leave", o.entered)
+				}
+				o.closed = true
+				if _, err := u.call(v); !errors.Is(err, ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+				var e *Error
+				if _, err := u.call(v); !errors.As(err, &e) || e.Format != "test" || e.Path != "file.test" || e.Field != `tensor "w"` {
+					t.Errorf("the error does not say which tensor: %v", err)
+				}
+				if o.entered != 0 {
+					t.Errorf("after Close: %d more Enter than Leave", o.entered)
+				}
+			})
+		}
+	}
+}
+
+// TestViewAliases looks at which slices are the owner's memory, and that the
+// owner knows when one of them is handed out.
+func TestViewAliases(t *testing.T) {
+	mem := at(8, 0)
+	o := &owner{}
+	v := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
+	b, _ := v.Bytes()
+	s, _ := As[uint16](v)
+	row, _ := v.Slice(At(1))
+	r, _ := row.Bytes()
+	clone, _ := v.Clone()
+	c, _ := clone.Bytes()
+	if o.lent != 3 {
+		t.Errorf("the owner lent %d slices, want 3", o.lent)
+	}
+	mem[4] = 0xee
+	if b[4] != 0xee || s[2]&0xff != 0xee || r[0] != 0xee {
+		t.Error("Bytes, As or a contiguous Slice is a copy")
+	}
+	if c[4] == 0xee {
+		t.Error("Clone shares memory")
+	}
+	if cap(b) != 8 || cap(r) != 4 {
+		t.Errorf("appending to Bytes would write to the mapping: caps %d and %d", cap(b), cap(r))
+	}
+}
+
+func TestZeroView(t *testing.T) {
+	var v View
+	for _, u := range uses {
+		if _, err := u.call(v); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s of the zero View: %v", u.name, err)
+		}
+	}
+	if _, err := v.Digest(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Digest of the zero View: %v", err)
+	}
+	if v.ZeroCopy() || v.Len() != 0 || v.Name() != "" || v.Shape() != nil || v.DType() != Invalid || v.Info().Offset != -1 {
+		t.Errorf("the zero View: %+v", v.Info())
+	}
+}
+
+// TestCloneOutlives closes the owner and goes on with the clone.
+func TestCloneOutlives(t *testing.T) {
+	o := &owner{}
+	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
+	c, err := NewView(info, o, at(8, 1)).Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.closed = true
+	b, err := c.Bytes()
+	if err != nil || !bytes.Equal(b, at(8, 0)) || !c.ZeroCopy() {
+		t.Errorf("%x, %v, ZeroCopy %v", b, err, c.ZeroCopy())
+	}
+	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
+	if d := cmp.Diff(want, c.Info()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestFromBytes(t *testing.T) {
+	data := at(12, 0)
+	v, err := FromBytes("w", Float32, Shape{3}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{Name: "w", DType: Float32, Shape: Shape{3}, Offset: -1, Size: 12, Stored: 12}
+	if d := cmp.Diff(want, v.Info()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if v.Name() != "w" || v.DType() != Float32 || !v.Shape().Equal(Shape{3}) || v.Len() != 3 || !v.ZeroCopy() {
+		t.Errorf("%v %v %v, %d elements, ZeroCopy %v", v.Name(), v.DType(), v.Shape(), v.Len(), v.ZeroCopy())
+	}
+	if sum, err := v.Digest(); err != nil || sum != XXH64(data) {
+		t.Errorf("Digest = %x, %v", sum, err)
+	}
+	for _, tt := range []struct {
+		name  string
+		d     DType
+		shape Shape
+		n     int
+		want  error
+	}{
+		{"too short", Float32, Shape{3}, 11, ErrShape},
+		{"too long", Float32, Shape{3}, 13, ErrShape},
+		{"negative", Float32, Shape{-1}, 4, ErrShape},
+		{"overflow", Int8, Shape{1 << 32, 1 << 32}, 0, ErrShape},
+		{"invalid", Invalid, Shape{1}, 1, ErrDType},
+	} {
+		if _, err := FromBytes("w", tt.d, tt.shape, make([]byte, tt.n)); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	empty, err := FromBytes("e", Float64, Shape{0, 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := empty.Bytes(); err != nil || len(b) != 0 || !empty.ZeroCopy() {
+		t.Errorf("no bytes: %x, %v", b, err)
+	}
+	if s, err := As[float64](empty); err != nil || s == nil || len(s) != 0 {
+		t.Errorf("As of no bytes: %v, %v", s, err)
+	}
+}
+
+func TestViewReadIntoShort(t *testing.T) {
+	v, _ := FromBytes("w", Uint8, Shape{4}, at(4, 0))
+	if n, err := v.ReadInto(make([]byte, 3)); n != 0 || !errors.Is(err, ErrShape) {
+		t.Errorf("ReadInto a short buffer = %d, %v", n, err)
+	}
+}
+
+// TestViewUseErrors passes on what the caller's function and the loader return.
+func TestViewUseErrors(t *testing.T) {
+	mine := errors.New("mine")
+	o := &owner{}
+	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{1}, Size: 1}, o, at(1, 0))
+	if err := v.Use(func([]byte) error { return mine }); err != mine {
+		t.Errorf("Use = %v, want the function's own error", err)
+	}
+	func() {
+		defer func() {
+			if recover() != mine {
+				t.Error("a panic inside Use changed")
+			}
+			if o.entered != 0 {
+				t.Error("a panic inside Use kept the memory")
+			}
+		}()
+		v.Use(func([]byte) error { panic(mine) })
+	}()
+	l := &loader{owner{loadErr: mine}}
+	lv := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
+	for _, u := range uses {
+		if _, err := u.call(lv); !errors.Is(err, mine) {
+			t.Errorf("%s = %v, want the loader's error", u.name, err)
+		}
+		if l.entered != 0 {
+			t.Errorf("%s keeps the memory after the loader's error", u.name)
+		}
+	}
+}
+
+func TestViewAllocations(t *testing.T) {
+	v := NewView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{}, at(16, 0))
+	into := make([]byte, 16)
+	dst := make([]float32, 4)
+	use := func([]byte) error { return nil }
+	for name, f := range map[string]func(){
+		"Bytes":    func() { v.Bytes() },
+		"As":       func() { As[float32](v) },
+		"Use":      func() { v.Use(use) },
+		"ZeroCopy": func() { v.ZeroCopy() },
+		"Info":     func() { v.Info() },
+		"ReadInto": func() { v.ReadInto(into) },
+		"Decode":   func() { Decode(dst, v) },
+	} {
+		limit := 0.0
+		if name == "ReadInto" || name == "Decode" {
+			limit = 4 // closures
+		}
+		if n := testing.AllocsPerRun(100, f); n > limit {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	for _, tt := range []struct {
+		e    Error
+		want string
+	}{
+		{Error{Format: "mag", Path: "m.mag", Field: "checksum", Offset: 8, Err: fmt.Errorf("header checksum mismatch")}, "mag: m.mag: at 0x8: checksum: header checksum mismatch"},
+		{Error{Format: "mag", Offset: -1, Err: ErrClosed}, "mag: closed"},
+		{Error{Offset: 0, Err: ErrCorrupt}, "at 0x0: corrupt"},
+		{Error{Offset: -1}, ""},
+	} {
+		if got := tt.e.Error(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	if !errors.Is(&Error{Err: ErrShape}, ErrShape) {
+		t.Error("Unwrap does not show the cause")
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	for name, good := range map[string]bool{
+		"w": true, "größe": true, "a b\n": true, "😀": true, "": false, "a\x00": false, "\x00": false, "\xff": false, "a\xc3": false, "\xed\xa0\x80": false,
+	} {
+		err := CheckName(name)
+		if good != (err == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("CheckName(%q) = %v", name, err)
+		}
+	}
+}
+
+func TestAlignedBytes(t *testing.T) {
+	for n := range 200 {
+		b := AlignedBytes(n)
+		if len(b) != n || cap(b) != n || n > 0 && Address(b)%64 != 0 {
+			t.Fatalf("AlignedBytes(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), Address(b))
+		}
+	}
+}
+
+// le appends values of any fixed size as a file has them.
+func le(values ...any) []byte {
+	var b bytes.Buffer
+	for _, v := range values {
+		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	return b.Bytes()
+}
