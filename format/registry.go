@@ -130,7 +130,24 @@ func detect(head []byte, size int64, path string) (*Codec, error) {
 		}
 	}
 	if found == nil {
-		return nil, &Error{Field: "magic", Offset: 0, Err: fmt.Errorf("%w: the file begins with % x", ErrUnknownFormat, head[:min(len(head), 8)])}
+		return nil, unknown(head, path)
 	}
 	return found, nil
+}
+
+// unknown is the error for a file that no format claims. Its extension says at
+// least which format was expected.
+func unknown(head []byte, path string) error {
+	e := &Error{Field: "magic", Offset: 0}
+	begins := "the file is empty"
+	if len(head) > 0 {
+		begins = fmt.Sprintf("the file begins with % x", head[:min(len(head), 8)])
+	}
+	if c, ok := ByExtension(path); ok {
+		e.Format = c.Name
+		e.Err = fmt.Errorf("%w: %w: %s", ErrUnknownFormat, ErrMagic, begins)
+	} else {
+		e.Err = fmt.Errorf("%w: %s", ErrUnknownFormat, begins)
+	}
+	return e
 }
