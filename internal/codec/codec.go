@@ -32,6 +32,9 @@ type Codec interface {
 	// aligned to 64 bytes. Anything else is tensor.ErrCorrupt: another size, a
 	// wrong sum, an early end, bytes after the end.
 	Decompress(src []byte, size int64) ([]byte, error)
+	// DecompressInto is Decompress of len(dst) bytes into the caller's memory,
+	// whose contents are undefined after an error.
+	DecompressInto(dst, src []byte) error
 	// DecompressMax is Decompress for a size nobody knows: up to max bytes,
 	// or tensor.ErrLimit.
 	DecompressMax(src []byte, max int64) ([]byte, error)

@@ -86,6 +86,10 @@ func TestRoundTrip(t *testing.T) {
 				if cap(got) > 0 && len(got) > 0 && tensor.Address(got)%64 != 0 {
 					t.Errorf("%s/%s/%d: misaligned", name, label, level)
 				}
+				into := make([]byte, len(src))
+				if err := c.DecompressInto(into, packed); err != nil || !bytes.Equal(into, src) {
+					t.Errorf("%s/%s/%d into: %v", name, label, level, err)
+				}
 				for _, limit := range []int64{int64(len(src)), int64(len(src)) + 1, 1 << 30} {
 					got, err := c.DecompressMax(packed, limit)
 					if err != nil || !bytes.Equal(got, src) {
@@ -182,6 +186,11 @@ func TestNotExactly(t *testing.T) {
 			_, err := c.Decompress(tt.in, tt.size)
 			if !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
 				t.Errorf("%s: %s: %v, want ErrCorrupt", name, tt.name, err)
+			}
+			if tt.size >= 0 && tt.size <= 20*size {
+				if err := c.DecompressInto(make([]byte, tt.size), tt.in); !errors.Is(err, tensor.ErrCorrupt) {
+					t.Errorf("%s: %s: into: %v, want ErrCorrupt", name, tt.name, err)
+				}
 			}
 			if used := allocated() - before; used > 8<<20 {
 				t.Errorf("%s: %s: allocated %d bytes", name, tt.name, used)

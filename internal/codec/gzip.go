@@ -57,6 +57,13 @@ func (c gzipCodec) Decompress(src []byte, size int64) ([]byte, error) {
 	return c.decompress(src, size, readExact)
 }
 
+func (c gzipCodec) DecompressInto(dst, src []byte) error {
+	_, err := c.decompress(src, int64(len(dst)), func(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, error) {
+		return readInto(name, r, in, dst, size)
+	})
+	return err
+}
+
 func (c gzipCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := checkSize(limit); err != nil {
 		return nil, err

@@ -81,13 +81,13 @@ func literals(src []byte) []byte {
 	return append(out, src...)
 }
 
-func (lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
+func (c lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
 	// A block says nowhere how much it holds. Counting costs little beside
 	// decompressing, but is needed only where memory is at stake.
-	if size > ahead(len(src)) || size == 0 {
+	if size > ahead(len(src)) {
 		if n, err := lz4Size(src); err != nil {
 			return nil, corrupt("lz4", err)
 		} else if n != size {
@@ -95,17 +95,30 @@ func (lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
 		}
 	}
 	dst := tensor.AlignedBytes(int(size))
-	if size == 0 {
-		return dst, nil
+	if err := c.DecompressInto(dst, src); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+func (lz4Codec) DecompressInto(dst, src []byte) error {
+	if len(dst) == 0 {
+		// The library refuses to look at a block that yields nothing.
+		if n, err := lz4Size(src); err != nil {
+			return corrupt("lz4", err)
+		} else if n > 0 {
+			return corruptf("lz4", "holds %d bytes, not 0", n)
+		}
+		return nil
 	}
 	n, err := lz4.UncompressBlock(src, dst)
 	if err != nil {
-		return nil, corrupt("lz4", err)
+		return corrupt("lz4", err)
 	}
-	if int64(n) != size {
-		return nil, corruptf("lz4", "holds %d bytes, not %d", n, size)
+	if n != len(dst) {
+		return corruptf("lz4", "holds %d bytes, not %d", n, len(dst))
 	}
-	return dst, nil
+	return nil
 }
 
 func (c lz4Codec) DecompressMax(src []byte, limit int64) ([]byte, error) {

@@ -12,7 +12,12 @@ import (
 // readExact reads size bytes and the end of the stream from r, whose
 // compressed form lies in in; both must end together.
 func readExact(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, error) {
-	buf, n, err := fill(r, size, ahead(int(in.Size())))
+	return readInto(name, r, in, tensor.AlignedBytes(int(min(size, ahead(int(in.Size()))))), size)
+}
+
+// readInto is readExact into buf, and into larger memory when that is full.
+func readInto(name string, r io.Reader, in *bytes.Reader, buf []byte, size int64) ([]byte, error) {
+	buf, n, err := fill(r, buf, size)
 	if err != nil {
 		return nil, corrupt(name, err)
 	}
@@ -29,7 +34,7 @@ func readExact(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, 
 
 // readMax reads all of r, at most limit bytes.
 func readMax(name string, r io.Reader, in *bytes.Reader, limit int64) ([]byte, error) {
-	buf, n, err := fill(r, limit, ahead(int(in.Size())))
+	buf, n, err := fill(r, tensor.AlignedBytes(int(min(limit, ahead(int(in.Size()))))), limit)
 	if err != nil {
 		return nil, corrupt(name, err)
 	}
@@ -45,10 +50,9 @@ func tooLong(name string, limit int64) error {
 	return fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, name, limit)
 }
 
-// fill reads up to size bytes into a buffer that begins with room for first
-// bytes and grows as it fills. It returns early at the end of r.
-func fill(r io.Reader, size, first int64) (buf []byte, n int, err error) {
-	buf = tensor.AlignedBytes(int(min(size, first)))
+// fill reads up to size bytes into buf, which is replaced by a larger one when
+// it is full. It returns early at the end of r.
+func fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
 	for int64(n) < size {
 		if n == len(buf) {
 			more := tensor.AlignedBytes(int(min(size, growth*int64(n))))

@@ -78,24 +78,63 @@ func (c zstdCodec) Decompress(src []byte, size int64) ([]byte, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	f, err := parseFrame(src)
+	f, err := frameOfSize(src, size)
 	if err != nil {
-		return nil, corrupt("zstd", err)
-	}
-	if f.known && f.content != uint64(size) {
-		return nil, corruptf("zstd", "the frame says %d bytes, not %d", f.content, size)
-	}
-	if f.most < uint64(size) {
-		return nil, corruptf("zstd", "the frame holds at most %d bytes, not %d", f.most, size)
+		return nil, err
 	}
 	out, err := c.decompress(src, f, size)
 	if err != nil {
 		return nil, corrupt("zstd", err)
 	}
-	if int64(len(out)) != size {
-		return nil, corruptf("zstd", "ends after %d of %d bytes", len(out), size)
+	if err := ofSize(out, size); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+func (c zstdCodec) DecompressInto(dst, src []byte) error {
+	f, err := frameOfSize(src, int64(len(dst)))
+	if err != nil {
+		return err
+	}
+	if len(dst) == 0 {
+		_, err := c.decompress(src, f, 0)
+		return err
+	}
+	z, err := newDecoder()
+	if err != nil {
+		return err
+	}
+	if f.window > zstd.MaxWindowSize {
+		src = f.rewrite(src)
+	}
+	out, err := z.DecodeAll(src, dst[:0:len(dst)])
+	if err != nil {
+		return corrupt("zstd", err)
+	}
+	unzstds.Put(z)
+	return ofSize(out, int64(len(dst)))
+}
+
+// frameOfSize parses the frame and refuses one that cannot hold size bytes.
+func frameOfSize(src []byte, size int64) (frame, error) {
+	f, err := parseFrame(src)
+	switch {
+	case err != nil:
+		err = corrupt("zstd", err)
+	case f.known && f.content != uint64(size):
+		err = corruptf("zstd", "the frame says %d bytes, not %d", f.content, size)
+	case f.most < uint64(size):
+		err = corruptf("zstd", "the frame holds at most %d bytes, not %d", f.most, size)
+	}
+	return f, err
+}
+
+func ofSize(out []byte, size int64) error {
+	if int64(len(out)) != size {
+		return corruptf("zstd", "holds %d bytes, not %d", len(out), size)
+	}
+	return nil
 }
 
 func (c zstdCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
@@ -128,18 +167,23 @@ func (c zstdCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 // blockMax is how many bytes one block can hold.
 const blockMax = 128 << 10
 
+// newDecoder takes a decoder from the pool or makes one, for one goroutine. It
+// fills the capacity it is given and asks for no more.
+func newDecoder() (*zstd.Decoder, error) {
+	if z, ok := unzstds.Get().(*zstd.Decoder); ok {
+		return z, nil
+	}
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<62))
+}
+
 // decompress decodes up to size bytes, and returns what it has also when it
 // fails. Where size is out of proportion to src it begins with less room and
 // tries again with more, as long as the content really fills what it had.
 func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
-	z, ok := unzstds.Get().(*zstd.Decoder)
-	if !ok {
-		var err error
-		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<62))
-		if err != nil {
-			return nil, err
-		}
+	z, err := newDecoder()
+	if err != nil {
+		return nil, err
 	}
 	room := min(size, ahead(len(src)))
 	if size > room || f.window > zstd.MaxWindowSize {

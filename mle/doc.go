@@ -1,0 +1,2 @@
+// Package mle.
+package mle

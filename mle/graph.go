@@ -1,0 +1,319 @@
+package mle
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Descriptor is one tensor of the graph: a constant with data, or a
+// placeholder for a value that exists when the model runs.
+type Descriptor struct {
+	Name   string
+	DType  tensor.DType // Invalid when the code is unknown, which only a placeholder's may be
+	Code   uint8        // dtype code of the file
+	Shape  tensor.Shape // dims as they stand in the file: 0 to 2^32-1
+	Offset int64        // of the data in the uncompressed weights; 0 for placeholders
+	Size   int64        // in bytes; 0 for placeholders
+}
+
+// Constant reports whether the tensor has data.
+func (d *Descriptor) Constant() bool { return d.Size != 0 }
+
+// IR is the graph as the file has it: ids are numbers, which usually count
+// descriptors but in files from the field need not.
+type IR struct {
+	Inputs, Outputs []uint32
+	Tensors         []Descriptor
+	Nodes           []IRNode
+}
+
+// IRNode is one operator of an IR.
+type IRNode struct {
+	Op                      Op
+	Inputs, Outputs, Params []uint32
+	Attributes              json.RawMessage // one JSON object, nil without
+}
+
+// IR decodes the graph section.
+func (f *File) IR() (*IR, error) {
+	var ir *IR
+	err := f.use(func() error {
+		ir = f.decodeIR()
+		return nil
+	})
+	return ir, err
+}
+
+// Descriptors lists all tensors of the graph in file order: what Tensors
+// shows, and the placeholders.
+func (f *File) Descriptors() ([]Descriptor, error) {
+	ir, err := f.IR()
+	if err != nil {
+		return nil, err
+	}
+	return ir.Tensors, nil
+}
+
+// use runs fn while the memory is held, and guarded.
+func (f *File) use(fn func() error) error {
+	if err := f.Enter(); err != nil {
+		return err
+	}
+	defer f.Leave()
+	return f.located(f.Region().Guard(fn))
+}
+
+func (f *File) decodeIR() *IR {
+	g := &f.graph
+	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs()}
+	for i := range g.tensors {
+		d := g.descriptor(i)
+		out := Descriptor{Name: string(f.appendName(nil, i)), DType: dtypeOf(d.dtype), Code: d.dtype, Shape: make(tensor.Shape, d.rank)}
+		for k := range out.Shape {
+			out.Shape[k] = int64(d.shape[k])
+		}
+		if d.constant() {
+			out.Offset, out.Size = int64(d.offset), int64(d.size)
+		}
+		ir.Tensors = append(ir.Tensors, out)
+	}
+	// Nodes may share attributes, so they share the copy too.
+	attrs := bytes.Clone(g.b[g.attrsAt:])
+	for i := range g.nodes {
+		n := g.node(i)
+		var object json.RawMessage
+		if n.attrSize > 0 {
+			object = attrs[int(n.attrOffset)-g.attrsAt:][:n.attrSize:n.attrSize]
+		}
+		ir.Nodes = append(ir.Nodes, IRNode{
+			Op: n.op, Inputs: slices.Clone(n.inputIDs[:n.inputs]), Outputs: slices.Clone(n.outputIDs[:n.outputs]),
+			Params: slices.Clone(n.pIDs[:n.params]), Attributes: object,
+		})
+	}
+	return ir
+}
+
+// descriptorsByID tells which descriptor each id means. Usually that is the
+// one of that index. In a file with an id that has no descriptor, the
+// exporter numbered activations too without describing them: when the ids of
+// graph inputs and params are as many as the descriptors, they are theirs, in
+// ascending order. loose is whether there are ids without descriptor.
+func (ir *IR) descriptorsByID() (byID map[uint32]int, loose bool) {
+	beyond := false
+	var used []uint32
+	see := func(ids []uint32, named bool) {
+		for _, id := range ids {
+			beyond = beyond || uint64(id) >= uint64(len(ir.Tensors))
+		}
+		if named {
+			used = append(used, ids...)
+		}
+	}
+	see(ir.Inputs, true)
+	see(ir.Outputs, false)
+	for i := range ir.Nodes {
+		see(ir.Nodes[i].Inputs, false)
+		see(ir.Nodes[i].Outputs, false)
+		see(ir.Nodes[i].Params, true)
+	}
+	byID = make(map[uint32]int, len(ir.Tensors))
+	if beyond {
+		slices.Sort(used)
+		if used = slices.Compact(used); len(used) == len(ir.Tensors) {
+			for i, id := range used {
+				byID[id] = i
+			}
+			return byID, true
+		}
+	}
+	for i := range ir.Tensors {
+		byID[uint32(i)] = i
+	}
+	return byID, beyond
+}
+
+// namer gives ids their names.
+type namer struct {
+	ir    *IR
+	byID  map[uint32]int
+	taken map[string]bool
+	loose map[uint32]string
+}
+
+func newNamer(ir *IR) *namer {
+	n := &namer{ir: ir, taken: map[string]bool{}, loose: map[uint32]string{}}
+	n.byID, _ = ir.descriptorsByID()
+	for i := range ir.Tensors {
+		n.taken[ir.Tensors[i].Name] = true
+	}
+	return n
+}
+
+// name returns the descriptor's name, or "value_<id>" for an id that has none.
+func (n *namer) name(id uint32) string {
+	if i, ok := n.byID[id]; ok {
+		return n.ir.Tensors[i].Name
+	}
+	if s, ok := n.loose[id]; ok {
+		return s
+	}
+	s := "value_" + strconv.FormatUint(uint64(id), 10)
+	for n.taken[s] {
+		s += "_"
+	}
+	n.taken[s], n.loose[id] = true, s
+	return s
+}
+
+func (n *namer) names(lists ...[]uint32) []string {
+	var out []string
+	for _, ids := range lists {
+		for _, id := range ids {
+			out = append(out, n.name(id))
+		}
+	}
+	return out
+}
+
+// values describes graph inputs or outputs.
+func (n *namer) values(ids []uint32) []format.ValueInfo {
+	var out []format.ValueInfo
+	for _, id := range ids {
+		v := format.ValueInfo{Name: n.name(id)}
+		if i, ok := n.byID[id]; ok {
+			d := &n.ir.Tensors[i]
+			v.DType = d.DType
+			for _, size := range d.Shape {
+				if size == dynamicDim {
+					size = format.DynamicDim
+				}
+				v.Dims = append(v.Dims, format.Dim{Size: size})
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// dynamicDim is how we write a dim of a placeholder that is not fixed.
+const dynamicDim = math.MaxUint32
+
+// Graph returns the neutral form of the graph. A node's inputs are its
+// input_ids followed by its param_ids.
+func (f *File) Graph() (*format.Graph, error) {
+	ir, err := f.IR()
+	if err != nil {
+		return nil, err
+	}
+	n := newNamer(ir)
+	g := &format.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs)}
+	type place struct {
+		first *byte
+		size  int
+	}
+	shared := map[place][]format.Attribute{}
+	for i := range ir.Nodes {
+		from := &ir.Nodes[i]
+		to := format.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}
+		if len(from.Attributes) > 0 {
+			at, seen := place{&from.Attributes[0], len(from.Attributes)}, false
+			if to.Attributes, seen = shared[at]; !seen {
+				if to.Attributes, err = attributes(from.Attributes); err != nil {
+					return nil, f.located(err)
+				}
+				shared[at] = to.Attributes
+			}
+		}
+		g.Nodes = append(g.Nodes, to)
+	}
+	return g, nil
+}
+
+// attributes makes neutral attributes of a JSON object.
+func attributes(object json.RawMessage) ([]format.Attribute, error) {
+	entries, err := jsonmeta.Metadata(object)
+	if err != nil {
+		return nil, err
+	}
+	var out []format.Attribute
+	for _, e := range entries {
+		out = append(out, format.Attribute{Name: e.Key, Value: attributeValue(e.Value)})
+	}
+	return out, nil
+}
+
+// attributeValue gives numbers and plain lists their Go types where these say
+// the same as the text, and leaves the rest as JSON.
+func attributeValue(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return json.RawMessage("null")
+	case json.Number:
+		if x, ok := exactFloat(string(v)); ok {
+			return x
+		}
+		return json.RawMessage(v)
+	case json.RawMessage:
+		if len(v) > 2 && v[0] == '[' {
+			if list := listValue(v); list != nil {
+				return list
+			}
+		}
+	}
+	return v
+}
+
+// listValue makes []int64, []float64 or []string of an array of nothing else.
+func listValue(array json.RawMessage) any {
+	var ints []int64
+	var floats []float64
+	var texts []string
+	n := 0
+	ok := jsonmeta.Elements(array, func(raw []byte) bool {
+		n++
+		if text, whole, isText := jsonmeta.Text(raw); isText && whole {
+			texts = append(texts, string(text))
+			return true
+		}
+		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil && strconv.FormatInt(i, 10) == string(raw) {
+			ints = append(ints, i)
+			return true
+		}
+		x, exact := exactFloat(string(raw))
+		floats = append(floats, x)
+		return exact
+	})
+	switch {
+	case !ok || n == 0:
+	case len(ints) == n:
+		return ints
+	case len(floats) == n:
+		return floats
+	case len(texts) == n:
+		return texts
+	}
+	return nil
+}
+
+// exactFloat parses a number that formatFloat writes the same way.
+func exactFloat(text string) (float64, bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && string(appendFloat(nil, x, 64)) == text
+}
+
+// appendFloat writes a float64 or float32 as JSON that is no integer.
+func appendFloat(b []byte, x float64, bits int) []byte {
+	start := len(b)
+	b = strconv.AppendFloat(b, x, 'g', -1, bits)
+	if !bytes.ContainsAny(b[start:], ".e") {
+		b = append(b, '.', '0')
+	}
+	return b
+}

@@ -1,0 +1,207 @@
+package mle
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const formatName = "mle"
+
+// magic is the first word of every file: "MLE" and a zero byte.
+const magic = 0x00454C4D
+
+// Sizes of the fixed parts, in bytes.
+const (
+	headerV1     = 64  // fields of a version 1 header
+	writtenV1    = 72  // with the reserved bytes that exporters write
+	headerV2     = 128 // what the specification's text says
+	headerStruct = 144 // what its struct adds up to
+
+	graphHead       = 144 // counts and ids before the descriptors
+	descriptorSize  = 56
+	nodeSize        = 208
+	compressionSize = 20
+	chunkRow        = 32
+	signatureSize   = 140
+
+	maxIDs  = 16 // inputs, outputs, params of a node or graph
+	maxRank = 8
+
+	nonceSize = 12
+	tagSize   = 16
+	aadSize   = 16 // header bytes that encryption authenticates
+
+	exportShift = 16 // how far one exporter's sections lie off
+	alignment   = 64 // of weights, as the writer lays them out
+)
+
+// Byte offsets in the header.
+const (
+	atVersion      = 4
+	atFeatures     = 8
+	atHeaderSize   = 12
+	atSections     = 16 // five pairs of offset and size
+	atChecksums    = 96 // metadata, graph, weights, header
+	atHeaderSum    = 108
+	atMinReader    = 112
+	atWriter       = 116
+	atV1Sections   = 8
+	atV1Signature  = 56
+	compressionPos = atSections + 4*16
+	signaturePos   = atSections + 3*16
+)
+
+// Version numbers.
+const (
+	minVersion = 1
+	maxVersion = 2
+)
+
+// Features is the feature_flags field of a version 2 header.
+type Features uint32
+
+// The flags that are defined.
+const (
+	Compression      Features = 1 << iota // weights are compressed
+	Encryption                            // weights are encrypted
+	Signing                               // the file is signed
+	Streaming                             // hint: supports streaming decompression
+	Quantized                             // hint: quantised weights
+	ExtendedMetadata                      // hint: extended metadata format
+	ChunkedWeights                        // compressed weights are cut into chunks
+	MemoryMapping                         // hint: every tensor lies plainly at a multiple of 64
+
+	knownFeatures = MemoryMapping<<1 - 1
+)
+
+var featureNames = [...]string{
+	"COMPRESSION", "ENCRYPTION", "SIGNING", "STREAMING", "QUANTIZATION", "EXTENDED_METADATA", "CHUNKED_WEIGHTS", "MEMORY_MAPPING",
+}
+
+// Has reports whether all flags of g are set.
+func (f Features) Has(g Features) bool { return f&g == g }
+
+// String lists the flags as the specification names them, "COMPRESSION |
+// SIGNING"; unknown ones as one hexadecimal number; "NONE" without any.
+func (f Features) String() string {
+	var names []string
+	for i, name := range featureNames {
+		if f.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	if rest := f &^ knownFeatures; rest != 0 {
+		names = append(names, "0x"+strconv.FormatUint(uint64(rest), 16))
+	}
+	if len(names) == 0 {
+		return "NONE"
+	}
+	return strings.Join(names, " | ")
+}
+
+// Method is how the weights are compressed: the type field of the compression
+// header.
+type Method uint8
+
+// The methods that are defined.
+const (
+	MethodNone    Method = iota // stored as they are
+	MethodLZ4                   // one raw block
+	MethodZstd                  // one frame
+	MethodBrotli                // one raw stream
+	MethodInt8                  // float32 as 8-bit integers with one scale and zero point
+	MethodFloat16               // float32 as IEEE halves
+)
+
+// methods names them as tensor.Info.Compression does, and as specification's
+// tools print them.
+var methods = [...]struct{ name, shown string }{
+	{"", "NONE"}, {"lz4", "LZ4"}, {"zstd", "ZSTD"}, {"brotli", "BROTLI"}, {"int8", "INT8"}, {"float16", "FP16"},
+}
+
+// Name returns the method's name as in tensor.Info.Compression: "zstd"; "" for
+// none.
+func (m Method) Name() string {
+	if int(m) < len(methods) {
+		return methods[m].name
+	}
+	return strconv.Itoa(int(m))
+}
+
+// String returns the method as the specification's tools show it: "ZSTD".
+func (m Method) String() string {
+	if int(m) < len(methods) {
+		return methods[m].shown
+	}
+	return strconv.Itoa(int(m))
+}
+
+// lossy reports whether the method keeps approximations of float32 values.
+func (m Method) lossy() bool { return m == MethodInt8 || m == MethodFloat16 }
+
+// methodOf is the inverse of Name.
+func methodOf(name string) (Method, bool) {
+	for m, names := range methods {
+		if name == names.name {
+			return Method(m), true
+		}
+	}
+	return 0, false
+}
+
+// dtypes lists the dtypes by code.
+var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}
+
+// unknownDType is what we write for a placeholder whose dtype has no code.
+const unknownDType = 0xFF
+
+// dtypeOf returns the dtype of a code, Invalid for unknown ones.
+func dtypeOf(code uint8) tensor.DType {
+	if int(code) < len(dtypes) {
+		return dtypes[code]
+	}
+	return tensor.Invalid
+}
+
+// dtypeCode is the inverse of dtypeOf.
+func dtypeCode(d tensor.DType) (code uint8, ok bool) {
+	for c, known := range dtypes {
+		if d == known {
+			return uint8(c), true
+		}
+	}
+	return unknownDType, false
+}
+
+// Op is an operator code of the graph. Unknown ones are kept.
+type Op uint16
+
+var opNames = [...]string{
+	1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D",
+	10: "MaxPool2D", 11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 15: "AvgPool2D", 16: "Conv1D",
+	17: "MaxPool1D", 18: "AvgPool1D", 19: "Flatten", 20: "Reshape", 21: "Transpose", 22: "Concat", 23: "Split",
+	24: "Slice", 25: "Pad", 26: "DecisionTree", 27: "TreeEnsemble", 28: "GradientBoosting", 29: "SVM",
+	30: "NaiveBayes", 31: "KNN", 32: "Clustering", 33: "DBSCAN", 34: "Decomposition", 35: "TransformerBlock",
+	36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention",
+}
+
+// String returns the operator's name, or the code in decimal.
+func (o Op) String() string {
+	if int(o) < len(opNames) && opNames[o] != "" {
+		return opNames[o]
+	}
+	return strconv.Itoa(int(o))
+}
+
+// opOf is the inverse of String.
+func opOf(name string) (Op, bool) {
+	for o, known := range opNames {
+		if name == known && name != "" {
+			return Op(o), true
+		}
+	}
+	n, err := strconv.ParseUint(name, 10, 16)
+	return Op(n), err == nil && Op(n).String() == name
+}
