@@ -1,0 +1,301 @@
+package mag
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// manyEntries is a file with n metadata entries and as many tensors of one byte.
+func manyEntries(n int) []byte {
+	f := v1File{magic: "MAG!", version: 1}
+	end := uint64(24 + n*(16+8+20+8+4+8))
+	for i := range n {
+		f.metadata = append(f.metadata, v1Entry{1, uint64(i), fmt.Sprintf("m%07d", i)})
+		f.tensors = append(f.tensors, v1Tensor{aux: [4]byte{2, 1}, numel: 1, offset: end, shape: []uint64{1}, key: fmt.Sprintf("t%07d", i)})
+	}
+	f.tail = []byte{1}
+	return f.bytes()
+}
+
+// TestLimits: MaxTensors and MaxHeaderBytes, from memory and through a reader.
+func TestLimits(t *testing.T) {
+	b := manyEntries(1000)
+	head := int64(len(b) - 1)
+	snap := snapWith(func(*snapFile) {})()
+	for _, c := range []struct {
+		name string
+		file []byte
+		o    format.Options
+		want error
+	}{
+		{"as many tensors as allowed", b, format.Options{MaxTensors: 1000}, nil},
+		{"one too many", b, format.Options{MaxTensors: 999}, format.ErrLimit},
+		{"as large as allowed", b, format.Options{MaxHeaderBytes: head}, nil},
+		{"one byte too large", b, format.Options{MaxHeaderBytes: head - 1}, format.ErrLimit},
+		{"much too large", b, format.Options{MaxHeaderBytes: 30}, format.ErrLimit},
+		{"snapshot tensors", snap, format.Options{MaxTensors: 1}, format.ErrLimit},
+		{"snapshot as large as allowed", snap, format.Options{MaxHeaderBytes: snapData}, nil},
+		{"snapshot too large", snap, format.Options{MaxHeaderBytes: snapData - 1}, format.ErrLimit},
+	} {
+		_, err := OpenBytes(c.file, &c.o)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: from memory: %v", c.name, err)
+		}
+		if _, err := OpenReaderAt(bytes.NewReader(c.file), int64(len(c.file)), &c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: through a reader: %v", c.name, err)
+		}
+	}
+}
+
+// counter counts the bytes that are read through it.
+type counter struct {
+	bytes.Reader
+	n int64
+}
+
+func (c *counter) ReadAt(p []byte, off int64) (int, error) {
+	c.n += int64(len(p))
+	return c.Reader.ReadAt(p, off)
+}
+
+// TestWindow: a structural part of any size is found through a reader, and little
+// more than twice of it is fetched.
+func TestWindow(t *testing.T) {
+	for _, n := range []int{1, 255, 256, 257, 511, 512, 513, 5000} {
+		b := append(manyEntries(n), make([]byte, 1<<20)...)
+		c := &counter{Reader: *bytes.NewReader(b)}
+		f, err := OpenReaderAt(c, int64(len(b)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Len() != n || len(f.Metadata()) != n {
+			t.Errorf("%d entries: %d tensors, %d metadata", n, f.Len(), len(f.Metadata()))
+		}
+		if most := max(4*f.end, 36+initialWindow); c.n > most {
+			t.Errorf("%d entries: %d bytes fetched, header and records have %d", n, c.n, f.end)
+		}
+	}
+}
+
+// TestHugeClaim: a header that promises too much costs one small read.
+func TestHugeClaim(t *testing.T) {
+	f := v1File{magic: "MAG!", version: 1, numMeta: ptr(1 << 31)}
+	b := append(f.bytes(), make([]byte, 1<<20)...)
+	c := &counter{Reader: *bytes.NewReader(b)}
+	if _, err := OpenReaderAt(c, int64(len(b)), nil); !errors.Is(err, format.ErrTruncated) {
+		t.Error(err)
+	}
+	if c.n > 64 {
+		t.Errorf("%d bytes were fetched", c.n)
+	}
+}
+
+// TestDigestOrder: digests are found in any order, and between other entries.
+func TestDigestOrder(t *testing.T) {
+	entries := []v1Entry{{1, 10, "a"}, {1, 21, "xxh64/y"}, {2, 3, "xxh64/none"}, {1, 20, "xxh64/x"}, {1, 11, "b"}}
+	for shift := range entries {
+		f := baseV1()
+		f.metadata = append(append([]v1Entry{}, entries[shift:]...), entries[:shift]...)
+		f.tensors[0].offset, f.tensors[1].offset = 320, 384
+		m, err := OpenBytes(f.bytes(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, okX := m.Digest("x")
+		y, okY := m.Digest("y")
+		_, none := m.Digest("none")
+		if x != 20 || y != 21 || !okX || !okY || none {
+			t.Errorf("digests %d, %d", x, y)
+		}
+		if got := len(m.Metadata()); got != 3 {
+			t.Errorf("%d ordinary entries: %v", got, m.Metadata())
+		}
+		if err := m.Verify(t.Context()); !errors.Is(err, format.ErrChecksum) {
+			t.Errorf("wrong digests verify: %v", err)
+		}
+	}
+}
+
+// TestMetadataValues: all bits of both types come back.
+func TestMetadataValues(t *testing.T) {
+	f := v1File{magic: "MAG!", version: 1, metadata: []v1Entry{
+		{1, 1<<64 - 1, "minus one"}, {1, 1 << 63, "least"}, {2, 0x3FF8000000000000, "1.5"}, {2, 1 << 63, "-0"},
+	}}
+	m, err := OpenBytes(f.bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := format.Metadata{{Key: "minus one", Value: int64(-1)}, {Key: "least", Value: int64(-1 << 63)}, {Key: "1.5", Value: 1.5}, {Key: "-0", Value: 0.0}}
+	if diff := cmp.Diff(want, m.Metadata()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	m.Close()
+	if len(m.Metadata()) != 4 {
+		t.Error("metadata are gone after Close")
+	}
+}
+
+// damaged is a file of two tensors with digests, one of which has a flipped bit.
+func damaged(t *testing.T) *File {
+	t.Helper()
+	p := &format.Plan{Tensors: []tensor.Info{
+		{Name: "good", DType: tensor.Float32, Shape: tensor.Shape{500_000}},
+		{Name: "bad", DType: tensor.Float32, Shape: tensor.Shape{500_000}},
+	}}
+	b := write(t, p, map[string][]byte{"good": make([]byte, 2_000_000), "bad": bytes.Repeat([]byte{1}, 2_000_000)}, nil, nil)
+	b[len(b)-1000] ^= 4
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestVerify(t *testing.T) {
+	f := damaged(t)
+	err := f.Verify(t.Context())
+	var e *format.Error
+	if !errors.Is(err, format.ErrChecksum) || !errors.As(err, &e) || e.Field != `tensor "bad"` || e.Offset != f.Info(1).Offset {
+		t.Errorf("damage: %v", err)
+	}
+	if err := f.Verify(t.Context(), format.WithTensors("good")); err != nil {
+		t.Errorf("the good tensor: %v", err)
+	}
+	if err := f.Verify(t.Context(), format.WithTensors("other")); err == nil {
+		t.Error("a tensor that is not there verifies")
+	}
+	if err := f.Verify(t.Context(), format.WithTrustedKey(ed25519.PublicKey{})); !errors.Is(err, format.ErrSignature) {
+		t.Errorf("a trusted key: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := f.Verify(t.Context(), format.WithWorkers(1)); !errors.Is(err, format.ErrChecksum) {
+		t.Errorf("one worker: %v", err)
+	}
+	f.Close()
+	if err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestVerifyProgress: bytes done ascend to the total.
+func TestVerifyProgress(t *testing.T) {
+	f := damaged(t)
+	var done, total int64
+	steps := 0
+	report := func(d, all int64, _ string) {
+		if d <= done || d > all {
+			t.Errorf("%d of %d after %d", d, all, done)
+		}
+		done, total = d, all
+		steps++
+	}
+	if err := f.Verify(t.Context(), format.WithTensors("good"), format.WithProgress(report)); err != nil {
+		t.Fatal(err)
+	}
+	if done != 2_000_000 || total != done || steps != 2 {
+		t.Errorf("%d of %d in %d steps", done, total, steps)
+	}
+}
+
+// TestVerifyStructure: a checksum that opening was told to ignore is still
+// checked by Verify, and CheckAll checks data on open.
+func TestVerifyStructure(t *testing.T) {
+	bad := baseV1()
+	bad.sum = ptr(1)
+	snap := baseSnapshot()
+	snap.sum = ptr(1)
+	for _, b := range [][]byte{bad.bytes(), snap.bytes()} {
+		f, err := OpenBytes(b, &format.Options{Check: format.CheckStructure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Verify(t.Context()); !errors.Is(err, format.ErrChecksum) {
+			t.Errorf("verify: %v", err)
+		}
+	}
+	file := goldenV1()
+	file.metadata[3].payload++
+	if _, err := OpenBytes(file.bytes(), nil); err != nil {
+		t.Errorf("digests are checked on open: %v", err)
+	}
+	if _, err := OpenBytes(file.bytes(), &format.Options{Check: format.CheckAll}); !errors.Is(err, format.ErrChecksum) {
+		t.Errorf("CheckAll: %v", err)
+	}
+}
+
+// TestDetect: content decides.
+func TestDetect(t *testing.T) {
+	for head, want := range map[string]bool{"MAG!": true, "MAG!\x01\x00\x00\x00": true, "MAG": false, "": false, "!GAM": false} {
+		if got := codec.Detect([]byte(head), int64(len(head))); got != want {
+			t.Errorf("%q: %v", head, got)
+		}
+	}
+}
+
+// TestNotes: what the golden files give reason to say.
+func TestNotes(t *testing.T) {
+	v1, base, snap := goldenV1(), baseV1(), baseSnapshot()
+	base.tail = repeated(0, 61)
+	var got [][]string
+	for _, b := range [][]byte{v1.bytes(), base.bytes(), snap.bytes()} {
+		f, err := OpenBytes(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, f.Notes())
+	}
+	none := "2 tensors have no digest: the data cannot be checked"
+	want := [][]string{nil, {"1 byte follows the last tensor", none}, {none, "2 tensors are not aligned: views are copies"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestKeySet: equal keys are found whatever their number.
+func TestKeySet(t *testing.T) {
+	keys := []string{"", "a", "b", "a", "c", ""}
+	set := newKeySet(len(keys), func(pos int) []byte { return []byte(keys[pos]) })
+	var got []bool
+	for i := range keys {
+		got = append(got, set.add(i))
+	}
+	if want := []bool{true, true, true, false, true, false}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestCheckKey: the quick way agrees with the slow one.
+func TestCheckKey(t *testing.T) {
+	var w wire.Buffer
+	w.Str("0123456789abcdefghi")
+	for i := range w.Len() {
+		for _, c := range []byte{0, 1, 'x', 0x7F, 0x80, 0xC3, 0xFF} {
+			for from := range i + 1 {
+				key := bytes.Clone(w.Bytes()[from:])
+				key[i-from] = c
+				want := tensor.CheckName(string(key))
+				if got := checkKey(key); (got == nil) != (want == nil) {
+					t.Errorf("%q: %v, want %v", key, got, want)
+				}
+			}
+		}
+	}
+	if err := checkKey([]byte(strings.Repeat("ü", 20))); err != nil {
+		t.Error(err)
+	}
+}

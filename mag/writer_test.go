@@ -1,0 +1,264 @@
+package mag
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// one makes a plan of one tensor "w".
+func one(d tensor.DType, dims ...int64) *format.Plan {
+	return &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: d, Shape: dims}}}
+}
+
+func withMetadata(p *format.Plan, m ...format.Entry) *format.Plan {
+	p.Metadata = m
+	return p
+}
+
+func TestRefusedPlans(t *testing.T) {
+	f32 := func(dims ...int64) *format.Plan { return one(tensor.Float32, dims...) }
+	snap := &WriteOptions{Snapshot: true}
+	early := &WriteOptions{Snapshot: true}
+	early.Time = time.Unix(-1, 0)
+	named := func(name string) *format.Plan {
+		return &format.Plan{Tensors: []tensor.Info{{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1}}}}
+	}
+	many := &format.Plan{}
+	for i := range 65535 {
+		many.Tensors = append(many.Tensors, tensor.Info{Name: strconv.Itoa(i), DType: tensor.Bool, Shape: tensor.Shape{1}})
+	}
+	for _, c := range []struct {
+		name string
+		plan *format.Plan
+		o    *WriteOptions
+		err  error
+		text string // part of the message
+	}{
+		{"extended dtype", one(tensor.BFloat16, 2), nil, format.ErrUnsupported, "WriteOptions.Extended"},
+		{"extended dtype float64", one(tensor.Float64, 2), nil, format.ErrUnsupported, "WriteOptions.Extended"},
+		{"complex64", one(tensor.Complex64, 2), &WriteOptions{Extended: true}, format.ErrUnsupported, "no complex64"},
+		{"rank 0", f32(), nil, format.ErrUnsupported, "rank 0"},
+		{"rank 256", f32(slices.Repeat([]int64{1}, 256)...), nil, format.ErrUnsupported, "rank 256"},
+		{"dim 0", f32(2, 0), nil, format.ErrUnsupported, "no elements"},
+		{"key too long", named(strings.Repeat("k", maxKey+1)), nil, format.ErrLimit, "65536 bytes"},
+		{"metadata string", withMetadata(f32(1), format.Entry{Key: "a", Value: "s"}), nil, format.ErrUnsupported, "string values"},
+		{"metadata bool", withMetadata(f32(1), format.Entry{Key: "a", Value: true}), nil, format.ErrUnsupported, "bool values"},
+		{"metadata nil", withMetadata(f32(1), format.Entry{Key: "a"}), nil, format.ErrUnsupported, "values"},
+		{"metadata key empty", withMetadata(f32(1), format.Entry{Value: int64(1)}), nil, format.ErrCorrupt, "empty"},
+		{"metadata key with NUL", withMetadata(f32(1), format.Entry{Key: "a\x00", Value: int64(1)}), nil, format.ErrCorrupt, "NUL"},
+		{"metadata key not UTF-8", withMetadata(f32(1), format.Entry{Key: "\xFF", Value: int64(1)}), nil, format.ErrCorrupt, "UTF-8"},
+		{"metadata key too long", withMetadata(f32(1), format.Entry{Key: strings.Repeat("k", maxKey+1), Value: int64(1)}), nil, format.ErrLimit, "65536 bytes"},
+		{"metadata key twice", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}, format.Entry{Key: "a", Value: 2.5}), nil, format.ErrCorrupt, "twice"},
+		{"own digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
+		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
+		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "NoDigests"},
+		{"graph", &format.Plan{Graph: &format.Graph{}}, nil, format.ErrUnsupported, "graph"},
+		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "Checksum(9)"},
+		{"name twice", &format.Plan{Tensors: append(f32(1).Tensors, f32(2).Tensors...)}, nil, format.ErrCorrupt, "twice"},
+
+		{"snapshot metadata", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
+		{"snapshot float64", one(tensor.Float64, 1), snap, format.ErrUnsupported, "no float64"},
+		{"snapshot complex64", one(tensor.Complex64, 1), snap, format.ErrUnsupported, "no complex64"},
+		{"snapshot rank 17", f32(slices.Repeat([]int64{1}, 17)...), snap, format.ErrUnsupported, "rank 17"},
+		{"snapshot dim 0", f32(0), snap, format.ErrUnsupported, "no elements"},
+		{"snapshot checksum", f32(1), &WriteOptions{Snapshot: true, Checksum: CRC32}, format.ErrUnsupported, "CRC-32"},
+		{"snapshot too early", f32(1), early, format.ErrUnsupported, "1970"},
+		{"snapshot too many", many, snap, format.ErrLimit, "65535 tensors"},
+		{"snapshot names too long", named(strings.Repeat("k", snapMaxBlob+1)), snap, format.ErrLimit, "bytes of names"},
+		{"snapshot graph", &format.Plan{Graph: &format.Graph{}}, snap, format.ErrUnsupported, "graph"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			_, err := NewWriter(&out, c.plan, c.o)
+			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) || out.Len() > 0 {
+				t.Errorf("%.300v; want %v, %v, %q", err, format.ErrPlan, c.err, c.text)
+			}
+		})
+	}
+}
+
+// TestStreaming writes without a spool: the same bytes, or a refusal that says
+// what to switch off.
+func TestStreaming(t *testing.T) {
+	p, data := planV1()
+	s, sdata := planSnapshot()
+	sorted := &format.Plan{Tensors: []tensor.Info{s.Tensors[3], s.Tensors[0], s.Tensors[2], s.Tensors[1]}}
+	for _, c := range []struct {
+		name    string
+		plan    *format.Plan
+		data    map[string][]byte
+		o       WriteOptions
+		refusal string
+	}{
+		{"digests and sharing", p, data, WriteOptions{}, "set NoDigests and NoSharing"},
+		{"digests", p, data, WriteOptions{NoSharing: true}, "set NoDigests and NoSharing"},
+		{"sharing", p, data, WriteOptions{NoDigests: true}, "set NoDigests and NoSharing"},
+		{"neither", p, data, WriteOptions{NoDigests: true, NoSharing: true}, ""},
+		{"other checksum", p, data, WriteOptions{NoDigests: true, NoSharing: true, Checksum: CRC32}, ""},
+		{"no tensors", withMetadata(&format.Plan{}, p.Metadata...), nil, WriteOptions{}, ""},
+		{"snapshot", s, sdata, WriteOptions{Snapshot: true}, "sort the plan"},
+		{"snapshot in order", sorted, sdata, WriteOptions{Snapshot: true}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Spool, c.o.Time = format.SpoolNever, time.Unix(1, 0)
+			var out bytes.Buffer
+			w, err := NewWriter(&out, c.plan, &c.o)
+			if c.refusal != "" {
+				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), c.refusal) {
+					t.Errorf("%v, want %q", err, c.refusal)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, info := range c.plan.Tensors {
+				if err := w.WriteTensor(info.Name, bytes.NewReader(c.data[info.Name])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(write(t, c.plan, c.data, nil, &c.o), out.Bytes()); diff != "" {
+				t.Errorf("-spooled +streamed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStreamOutOfOrder: a stream cannot go back.
+func TestStreamOutOfOrder(t *testing.T) {
+	p, data := planV1()
+	o := &WriteOptions{NoDigests: true, NoSharing: true}
+	o.Spool = format.SpoolNever
+	w, err := NewWriter(&bytes.Buffer{}, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{1, 0, 2} {
+		if err == nil {
+			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[p.Tensors[i].Name]))
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("writing backwards: %v", err)
+	}
+}
+
+// TestPoolPadding: the string that aligns the data of a snapshot.
+func TestPoolPadding(t *testing.T) {
+	info := func(name string) tensor.Info {
+		return tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{1}}
+	}
+	full := &format.Plan{}
+	for i := range snapMaxStrings {
+		full.Tensors = append(full.Tensors, info(strconv.Itoa(i)))
+	}
+	// A descriptor of rank 1 with its offset makes 36 bytes beside the name.
+	for _, c := range []struct {
+		name string
+		plan *format.Plan
+		pad  int // -1: none
+		base int64
+	}{
+		{"some", &format.Plan{Tensors: []tensor.Info{info("a")}}, 31, 128},
+		{"none needed", &format.Plan{Tensors: []tensor.Info{info(strings.Repeat("k", 36))}}, -1, 128},
+		{"only its offset would fit", &format.Plan{Tensors: []tensor.Info{info(strings.Repeat("k", 32))}}, 64, 192},
+		{"a tensor has its name", &format.Plan{Tensors: []tensor.Info{info(strings.Repeat("-", 16))}}, 16 + 64, 192},
+		{"the pool is full", full, -1, 0},
+		{"no tensors", nil, -1, 56},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := map[string][]byte{}
+			if c.plan != nil {
+				for _, i := range c.plan.Tensors {
+					data[i.Name] = []byte{1}
+				}
+			}
+			b := write(t, c.plan, data, nil, &WriteOptions{Snapshot: true})
+			f, err := OpenBytes(b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			strings, pad := int(u32(b, 36)), -1
+			if strings > f.Len() {
+				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
+			}
+			if pad != c.pad || c.base > 0 && f.end != c.base {
+				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.end, c.pad, c.base)
+			}
+		})
+	}
+}
+
+// TestLongKeyHasNoDigest: the prefix does not fit, so there is no entry.
+func TestLongKeyHasNoDigest(t *testing.T) {
+	for n, want := range map[int]bool{maxKey - 6: true, maxKey - 5: false, maxKey: false} {
+		name := strings.Repeat("k", n)
+		p := &format.Plan{Tensors: []tensor.Info{{Name: name, DType: tensor.Bool, Shape: tensor.Shape{1}}}}
+		f, err := OpenBytes(write(t, p, map[string][]byte{name: {1}}, nil, nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := f.Digest(name); ok != want {
+			t.Errorf("a key of %d bytes has a digest: %v", n, ok)
+		}
+	}
+}
+
+// TestDefaultDoesNotExtend: the registered codec writes what the reference reads.
+func TestDefaultDoesNotExtend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.mag")
+	if _, err := format.Create("", path, one(tensor.Uint8, 1), nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("uint8: %v", err)
+	}
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32} {
+		w, err := format.Create("", path, one(d, 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Abort()
+	}
+}
+
+// TestDTypeCodes: the tables are those of the layout.
+func TestDTypeCodes(t *testing.T) {
+	v1 := map[byte]string{0: "float32", 1: "float16", 2: "bool", 3: "int32", 16: "bfloat16", 17: "uint8", 18: "int8",
+		19: "uint16", 20: "int16", 21: "uint32", 22: "int64", 23: "uint64", 24: "float64"}
+	snap := map[byte]string{0: "float32", 1: "float16", 2: "bfloat16", 3: "bool", 4: "uint8", 5: "int8", 6: "uint16",
+		7: "int16", 8: "uint32", 9: "int32", 10: "uint64", 11: "int64"}
+	for _, c := range []struct {
+		table []tensor.DType
+		want  map[byte]string
+	}{{dtypesV1[:], v1}, {dtypesSnapshot[:], snap}} {
+		got := map[byte]string{}
+		for code := range 256 {
+			if d := dtypeOf(c.table, byte(code)); d.Valid() {
+				got[byte(code)] = d.String()
+				if back, ok := codeOf(c.table, d); !ok || int(back) != code {
+					t.Errorf("%v has code %d, not %d", d, back, code)
+				}
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	if _, ok := codeOf(dtypesV1[:], tensor.Invalid); ok {
+		t.Error("Invalid has a code")
+	}
+}
