@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestFields writes every kind of field and reads it back.
+func TestFields(t *testing.T) {
+	var w Buffer
+	w.Grow(4)
+	w.U8(0x12)
+	w.U16(0x3456)
+	w.U32(0x789abcde)
+	w.U64(0x0123456789abcdef)
+	w.I32(-2)
+	w.I64(math.MinInt64)
+	w.F32(1.5)
+	w.F64(-0.1)
+	w.Raw([]byte{9, 8})
+	w.Str("né")
+	w.Fill(3, 0xff)
+	want := []byte{
+		0x12, 0x56, 0x34, 0xde, 0xbc, 0x9a, 0x78, 0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01,
+		0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0xc0, 0x3f,
+		0x9a, 0x99, 0x99, 0x99, 0x99, 0x99, 0xb9, 0xbf, 9, 8, 'n', 0xc3, 0xa9, 0xff, 0xff, 0xff,
+	}
+	if d := cmp.Diff(want, w.Bytes()); d != "" || w.Len() != len(want) {
+		t.Fatalf("%d bytes (-want +got)\n%s", w.Len(), d)
+	}
+	c := NewCursor("test", w.Bytes(), 100)
+	got := []any{c.U8("a"), c.U16("b"), c.U32("c"), c.U64("d"), c.I32("e"), c.I64("f"), c.F32("g"), c.F64("h"), string(c.Bytes("i", 5)), c.Left(), c.Offset()}
+	values := []any{uint8(0x12), uint16(0x3456), uint32(0x789abcde), uint64(0x0123456789abcdef), int32(-2), int64(math.MinInt64),
+		float32(1.5), -0.1, "\x09\x08né", int64(3), int64(100 + len(want) - 3)}
+	if d := cmp.Diff(values, got); d != "" || c.Err() != nil {
+		t.Errorf("%v (-want +got)\n%s", c.Err(), d)
+	}
+}
+
+// TestPastTheEnd reads each kind of field where all but its last byte are left.
+func TestPastTheEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		size int
+		read func(c *Cursor) any
+		zero any
+	}{
+		"U8":  {1, func(c *Cursor) any { return c.U8("x") }, uint8(0)},
+		"U16": {2, func(c *Cursor) any { return c.U16("x") }, uint16(0)},
+		"U32": {4, func(c *Cursor) any { return c.U32("x") }, uint32(0)},
+		"U64": {8, func(c *Cursor) any { return c.U64("x") }, uint64(0)},
+		"I32": {4, func(c *Cursor) any { return c.I32("x") }, int32(0)},
+		"I64": {8, func(c *Cursor) any { return c.I64("x") }, int64(0)},
+		"F32": {4, func(c *Cursor) any { return c.F32("x") }, float32(0)},
+		"F64": {8, func(c *Cursor) any { return c.F64("x") }, float64(0)},
+	} {
+		c := NewCursor("test", bytes.Repeat([]byte{0xff}, 10+tt.size-1), 1000)
+		c.Bytes("before", 10)
+		if got := tt.read(&c); got != tt.zero {
+			t.Errorf("%s past the end = %v", name, got)
+		}
+		var e *tensor.Error
+		if !errors.As(c.Err(), &e) || !errors.Is(e, tensor.ErrTruncated) || e.Format != "test" || e.Field != "x" || e.Offset != 1010 {
+			t.Errorf("%s past the end: %v", name, c.Err())
+		}
+		if c.Offset() != 1010 {
+			t.Errorf("%s past the end moves to %d", name, c.Offset())
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, tt := range []struct {
+		n  uint64
+		ok bool
+	}{
+		{0, true}, {1, true}, {8, true}, {9, false}, {math.MaxInt32, false}, {1 << 31, false}, {math.MaxUint32, false},
+		{1 << 32, false}, {1<<32 + 1, false}, {math.MaxInt64, false}, {1 << 63, false}, {math.MaxUint64, false}, {math.MaxUint64 - 1, false},
+	} {
+		c := NewCursor("test", make([]byte, 10), 0)
+		c.U16("skipped")
+		b := c.Bytes("x", tt.n)
+		if tt.ok != (c.Err() == nil) || tt.ok && (uint64(len(b)) != tt.n || b == nil || uint64(cap(b)) != tt.n) || !tt.ok && b != nil {
+			t.Errorf("Bytes(%d) of 8: %d bytes, %v", tt.n, len(b), c.Err())
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for _, tt := range []struct {
+		n, size uint64
+		ok      bool
+	}{
+		{0, 1, true}, {0, math.MaxUint64, true}, {10, 1, true}, {11, 1, false}, {2, 5, true}, {3, 5, false}, {3, 3, true}, {4, 3, false},
+		{1, 11, false}, {1 << 32, 1 << 32, false}, {math.MaxUint64, 1, false}, {1 << 63, 2, false}, {math.MaxUint64, math.MaxUint64, false},
+	} {
+		c := NewCursor("test", make([]byte, 10), 7)
+		got := c.Count("x", tt.n, tt.size)
+		if tt.ok != (c.Err() == nil) || tt.ok && uint64(got) != tt.n || !tt.ok && got != 0 {
+			t.Errorf("Count(%d, %d) of 10 bytes = %d, %v", tt.n, tt.size, got, c.Err())
+		}
+		if !tt.ok && !errors.Is(c.Err(), tensor.ErrTruncated) {
+			t.Errorf("Count(%d, %d): %v, want ErrTruncated", tt.n, tt.size, c.Err())
+		}
+	}
+}
+
+func TestSeek(t *testing.T) {
+	for _, tt := range []struct {
+		off int64
+		ok  bool
+	}{
+		{100, true}, {105, true}, {110, true}, {99, false}, {111, false}, {0, false}, {-1, false},
+		{math.MaxInt64, false}, {math.MinInt64, false}, {1<<32 + 105, false},
+	} {
+		c := NewCursor("test", make([]byte, 10), 100)
+		c.Seek("x", tt.off)
+		if tt.ok != (c.Err() == nil) || tt.ok && c.Offset() != tt.off {
+			t.Errorf("Seek(%d): at %d, %v", tt.off, c.Offset(), c.Err())
+		}
+		if !tt.ok && !errors.Is(c.Err(), tensor.ErrTruncated) {
+			t.Errorf("Seek(%d): %v, want ErrTruncated", tt.off, c.Err())
+		}
+	}
+}
+
+// TestFirstErrorSticks: nothing after a failure counts, or moves the cursor.
+func TestFirstErrorSticks(t *testing.T) {
+	c := NewCursor("test", make([]byte, 10), 0)
+	first := c.Fail("first", 3, tensor.ErrCorrupt)
+	c.Failf("second", 4, tensor.ErrLimit, "too much")
+	c.Seek("third", 99)
+	if c.Bytes("fourth", 1) != nil || c.Count("fifth", 2, 1) != 0 || c.U64("sixth") != 0 || c.Offset() != 0 {
+		t.Error("reads go on after a failure")
+	}
+	if again := c.Fail("seventh", 5, tensor.ErrShape); again != first || c.Err() != first {
+		t.Errorf("%v, want %v", c.Err(), first)
+	}
+	if got, want := first.Error(), "test: at 0x3: first: corrupt"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var zero Cursor
+	if zero.U8("x") != 0 || !errors.Is(zero.Err(), tensor.ErrTruncated) {
+		t.Errorf("the zero Cursor: %v", zero.Err())
+	}
+}
+
+func TestErrorf(t *testing.T) {
+	err := Errorf("mag", "checksum", 8, tensor.ErrCorrupt, "%x instead of %x", 1, 2)
+	if got, want := err.Error(), "mag: at 0x8: checksum: corrupt: 1 instead of 2"; got != want || !errors.Is(err, tensor.ErrCorrupt) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestPut(t *testing.T) {
+	var w Buffer
+	w.Fill(16, 0xee)
+	w.Put32(1, 0x01020304)
+	w.Put64(6, 0x1112131415161718)
+	want := []byte{0xee, 4, 3, 2, 1, 0xee, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0xee, 0xee}
+	if d := cmp.Diff(want, w.Bytes()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestGrow: room asked for once is not asked for again.
+func TestGrow(t *testing.T) {
+	var w Buffer
+	w.Str("head")
+	w.Grow(100)
+	b := w.Bytes()
+	w.Fill(100, 1)
+	if &b[0] != &w.Bytes()[0] || string(w.Bytes()[:4]) != "head" {
+		t.Error("Grow did not make room")
+	}
+}
+
+func TestAlignUp(t *testing.T) {
+	for _, tt := range []struct {
+		n, to, want int64
+		ok          bool
+	}{
+		{0, 64, 0, true}, {1, 64, 64, true}, {63, 64, 64, true}, {64, 64, 64, true}, {65, 64, 128, true}, {5, 1, 5, true}, {9, 8, 16, true},
+		{math.MaxInt64 - 63, 64, math.MaxInt64 - 63, true}, {math.MaxInt64 - 62, 64, 0, false}, {math.MaxInt64, 64, 0, false}, {math.MaxInt64, 1, math.MaxInt64, true},
+	} {
+		got, ok := AlignUp(tt.n, tt.to)
+		if ok != tt.ok || ok && got != tt.want {
+			t.Errorf("AlignUp(%d, %d) = %d, %v, want %d, %v", tt.n, tt.to, got, ok, tt.want, tt.ok)
+		}
+	}
+}

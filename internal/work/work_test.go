@@ -1,0 +1,157 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEach calls every index once, whatever the number of goroutines.
+func TestEach(t *testing.T) {
+	for _, workers := range []int{-1, 0, 1, 2, 7, 100} {
+		for _, n := range []int{0, 1, 2, 50} {
+			calls := make([]atomic.Int32, n)
+			if err := Each(context.Background(), n, workers, func(i int) error { calls[i].Add(1); return nil }); err != nil {
+				t.Errorf("%d on %d: %v", n, workers, err)
+			}
+			for i := range calls {
+				if calls[i].Load() != 1 {
+					t.Errorf("%d on %d: index %d was called %d times", n, workers, i, calls[i].Load())
+				}
+			}
+		}
+	}
+}
+
+// TestEachError: the error of the lowest index wins, whichever came first.
+func TestEachError(t *testing.T) {
+	for _, workers := range []int{1, 2, 8} {
+		for range 50 {
+			err := Each(context.Background(), 40, workers, func(i int) error {
+				if i%3 == 2 {
+					return fmt.Errorf("index %d", i)
+				}
+				return nil
+			})
+			if err == nil || err.Error() != "index 2" {
+				t.Fatalf("%d workers: %v, want that of index 2", workers, err)
+			}
+		}
+	}
+}
+
+// TestEachStops: after a failure no higher index is begun. The second worker
+// is held back until the first has failed.
+func TestEachStops(t *testing.T) {
+	broken := errors.New("broken")
+	for _, workers := range []int{1, 2} {
+		var calls atomic.Int32
+		err := Each(context.Background(), 1000, workers, func(i int) error {
+			calls.Add(1)
+			return broken
+		})
+		if err != broken || calls.Load() > int32(workers) {
+			t.Errorf("%d workers: %v after %d calls", workers, err, calls.Load())
+		}
+	}
+}
+
+func TestEachCancelled(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls atomic.Int32
+		err := Each(ctx, 1000, workers, func(i int) error {
+			calls.Add(1)
+			cancel()
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || calls.Load() > int32(workers) {
+			t.Errorf("%d workers: %v after %d calls", workers, err, calls.Load())
+		}
+		if err := Each(ctx, 0, workers, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("nothing to do, and cancelled: %v", err)
+		}
+		// An error of the work itself says more than the cancellation.
+		broken := errors.New("broken")
+		ctx, cancel = context.WithCancel(context.Background())
+		err = Each(ctx, 10, workers, func(i int) error { cancel(); return broken })
+		if err != broken {
+			t.Errorf("%d workers: %v, want the error of the work", workers, err)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	type report struct {
+		done, total int64
+		name        string
+	}
+	var got []report
+	p := NewProgress(func(done, total int64, name string) { got = append(got, report{done, total, name}) }, 10)
+	p.Add(3, "a")
+	p.Add(0, "b")
+	p.Add(7, "c")
+	if d := cmp.Diff([]report{{3, 10, "a"}, {3, 10, "b"}, {10, 10, "c"}}, got, cmp.AllowUnexported(report{})); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	var none *Progress
+	none.Add(1, "nobody listens")
+	NewProgress(nil, 1).Add(1, "nobody listens")
+	(&Progress{}).Add(1, "nobody listens")
+}
+
+// TestProgressSerial: reports of several goroutines do not overlap and add up.
+func TestProgressSerial(t *testing.T) {
+	var last int64
+	busy := false
+	p := NewProgress(func(done, _ int64, _ string) {
+		if busy || done != last+1 {
+			t.Errorf("%d after %d, overlapping: %v", done, last, busy)
+		}
+		busy = true
+		last = done
+		busy = false
+	}, 800)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 100 {
+				p.Add(1, "")
+			}
+		})
+	}
+	group.Wait()
+	if last != 800 {
+		t.Errorf("%d in the end", last)
+	}
+}
+
+func TestChunks(t *testing.T) {
+	for _, n := range []int{0, 1, Step - 1, Step, Step + 1, 3*Step + 5} {
+		in := bytes.Repeat([]byte{1, 2, 3}, n/3+1)[:n]
+		var out []byte
+		done := int64(0)
+		p := NewProgress(func(d, _ int64, _ string) { done = d }, int64(n))
+		err := Chunks(context.Background(), in, p, "x", func(b []byte) {
+			if len(b) > Step || len(b) == 0 {
+				t.Errorf("a chunk of %d bytes", len(b))
+			}
+			out = append(out, b...)
+		})
+		if err != nil || !bytes.Equal(in, out) || done != int64(n) {
+			t.Errorf("%d bytes: %d came, %d counted, %v", n, len(out), done, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	seen := 0
+	err := Chunks(ctx, make([]byte, 4*Step), nil, "x", func(b []byte) { seen += len(b); cancel() })
+	if !errors.Is(err, context.Canceled) || seen != Step {
+		t.Errorf("cancelled in the first chunk: %v after %d bytes", err, seen)
+	}
+}
