@@ -22,30 +22,59 @@ type File struct {
 func (f *File) Sequential() bool { return false }
 
 // CreateFile starts the replacement of path, which need not exist. A symbolic
-// link is followed; what is not a regular file is refused.
+// link is followed; what is not a regular file is refused. The new file gets
+// the permissions of the old one, or what the umask leaves.
 func CreateFile(path string) (*File, error) {
-	mode := fs.FileMode(0o666)
-	final, err := filepath.EvalSymlinks(path)
-	switch {
+	final, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	mode, exists := fs.FileMode(0o666), true
+	switch st, err := os.Stat(final); {
 	case errors.Is(err, fs.ErrNotExist):
-		final = path
+		exists = false
 	case err != nil:
 		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
 	default:
-		st, err := os.Stat(final)
-		if err != nil {
-			return nil, err
-		}
-		if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
-		}
 		mode = st.Mode().Perm()
 	}
 	f, err := temporary(final, mode)
 	if err != nil {
 		return nil, err
 	}
+	if exists {
+		// Against the umask. File systems without permissions refuse this, and
+		// need it not.
+		_ = f.Chmod(mode)
+	}
 	return &File{File: f, final: final}, nil
+}
+
+// resolve follows symbolic links, the last of which may point to nothing: then
+// the file is to appear there.
+func resolve(path string) (string, error) {
+	const most = 40 // as many as Linux follows
+	for range most {
+		final, err := filepath.EvalSymlinks(path)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return final, err
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link, and nothing there yet
+		}
+		if !filepath.IsAbs(link) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", err
+			}
+			link = filepath.Join(dir, link)
+		}
+		path = link
+	}
+	return "", fmt.Errorf("%s: too many symbolic links: %w", path, os.ErrInvalid)
 }
 
 // temporary creates a new hidden file whose permissions the umask limits, as

@@ -1,10 +1,12 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -69,10 +71,7 @@ func (in *Input) long() error {
 // the call. Readers that hold their bytes in memory (bytes.Reader,
 // bytes.Buffer, strings.Reader) are not copied from.
 func (in *Input) Each(f func(p []byte) error) error {
-	if m, ok := in.r.(interface {
-		io.WriterTo
-		Len() int
-	}); ok && in.left == in.size {
+	if m := inMemory(in.r); m != nil && in.left == in.size {
 		if int64(m.Len()) > in.size {
 			return in.long()
 		}
@@ -92,6 +91,26 @@ func (in *Input) Each(f func(p []byte) error) error {
 		if err := f((*buf)[:n]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// memory is a reader whose bytes are there already, Len of them.
+type memory interface {
+	io.WriterTo
+	Len() int
+}
+
+// inMemory returns r if it is one of the standard readers of memory, else nil:
+// of another type's Len nobody knows what it counts.
+func inMemory(r io.Reader) memory {
+	switch m := r.(type) {
+	case *bytes.Reader:
+		return m
+	case *bytes.Buffer:
+		return m
+	case *strings.Reader:
+		return m
 	}
 	return nil
 }
