@@ -1,0 +1,95 @@
+package jsonmeta
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// Marshal returns the JSON object of m, with its keys in order. Raw values and
+// json.Number keep their text. Float64 values that JSON lacks (NaN,
+// infinities) become strings, as in format.Metadata.MarshalJSON. The result
+// passes Check under o, or the error says why not.
+func Marshal(m format.Metadata, o Options) ([]byte, error) {
+	out := []byte{'{'}
+	var err error
+	for i, e := range m {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendText(out, e.Key); err != nil {
+			return nil, fmt.Errorf("key %q: %w", e.Key, err)
+		}
+		out = append(out, ':')
+		if out, err = appendValue(out, e.Value); err != nil {
+			return nil, fmt.Errorf("key %q: %w", e.Key, err)
+		}
+	}
+	out = append(out, '}')
+	if err := Check(out, o); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// appendText appends a string; unlike json.Marshal it replaces nothing.
+func appendText(b []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return nil, &Error{int64(len(b)), "invalid UTF-8"}
+	}
+	b = append(b, '"')
+	for _, c := range []byte(s) {
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"'), nil
+}
+
+// appendValue appends a value of any type that format.Entry has.
+func appendValue(b []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case string:
+		return appendText(b, v)
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case int64:
+		return strconv.AppendInt(b, v, 10), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return appendText(b, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		text, err := json.Marshal(v)
+		return append(b, text...), err
+	case json.Number:
+		return appendWhole(b, []byte(v))
+	case json.RawMessage:
+		return appendWhole(b, v)
+	}
+	return nil, fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
+}
+
+// appendWhole appends text that must be exactly one value, so that it cannot
+// close the object around it.
+func appendWhole(b, text []byte) ([]byte, error) {
+	s := scanner{b: text, opts: Options{LoneSurrogates: true}}
+	s.space()
+	if err := s.value(1); err != nil {
+		return nil, err
+	}
+	if s.space(); s.i < len(text) {
+		return nil, s.fail("text after the value")
+	}
+	return append(b, text...), nil
+}

@@ -1,0 +1,62 @@
+package jsonmeta
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestMarshal(t *testing.T) {
+	m := format.Metadata{
+		{Key: "s\"\\\n", Value: "<é\x01>"}, {Key: "i", Value: int64(-7)}, {Key: "t", Value: true}, {Key: "n", Value: nil},
+		{Key: "num", Value: json.Number("1.50e+7")}, {Key: "raw", Value: json.RawMessage(`{"a" : [1, "<"]}`)}, {Key: "f", Value: 0.25},
+		{Key: "inf", Value: math.Inf(-1)},
+	}
+	got, err := Marshal(m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"s\"\\\u000a":"<é\u0001>","i":-7,"t":true,"n":null,"num":1.50e+7,"raw":{"a" : [1, "<"]},"f":0.25,"inf":"-Inf"}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+	back, err := Metadata(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m[6].Value, m[7].Value = json.Number("0.25"), "-Inf"
+	if diff := cmp.Diff(m, back); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMarshalRefuses(t *testing.T) {
+	tests := []struct {
+		name string
+		m    format.Metadata
+		want error
+	}{
+		{"duplicate key", format.Metadata{{Key: "a"}, {Key: "a"}}, tensor.ErrCorrupt},
+		{"NUL key", format.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
+		{"key not UTF-8", format.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
+		{"value not UTF-8", format.Metadata{{Key: "a", Value: "\xff"}}, tensor.ErrCorrupt},
+		{"raw value that closes the object", format.Metadata{{Key: "a", Value: json.RawMessage(`1},{"b":2`)}}, tensor.ErrCorrupt},
+		{"raw value that is two", format.Metadata{{Key: "a", Value: json.RawMessage(`1,"b":2`)}}, tensor.ErrCorrupt},
+		{"empty raw value", format.Metadata{{Key: "a", Value: json.RawMessage{}}}, tensor.ErrCorrupt},
+		{"number that is none", format.Metadata{{Key: "a", Value: json.Number("x")}}, tensor.ErrCorrupt},
+		{"lone surrogate", format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
+		{"unknown type", format.Metadata{{Key: "a", Value: 1}}, format.ErrUnsupported},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Marshal(tt.m, Options{}); !errors.Is(err, tt.want) {
+				t.Errorf("Marshal: %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
