@@ -68,7 +68,8 @@ func (d *document) layout(kept []stored) (*layout, error) {
 	}
 	for i, n := range l.order {
 		l.at[i] = end
-		end += d.headSize(n) + kept[n].size
+		// Held to the limit one by one, so that the sum cannot overflow.
+		end += d.headSize(n) + min(kept[n].size, maxFileSize)
 		if end > maxFileSize {
 			break
 		}

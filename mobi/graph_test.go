@@ -1,0 +1,186 @@
+package mobi
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestGraph(t *testing.T) {
+	g, err := openImage(t, small().bytes()).Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &format.Graph{
+		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: -1}, {Size: 2}}}},
+		Outputs: []format.ValueInfo{{Name: "y", Dims: []format.Dim{}}},
+		Nodes: []format.Node{
+			{Op: "FullyConnected", Inputs: []string{"x", "7"}, Outputs: []string{"41"}, Attributes: []format.Attribute{
+				{Name: "input1_scale", Value: []float32{0.5, 1, 2}}, {Name: "input1_zero_point", Value: int64(-1)}, {Name: "input1_axis", Value: int64(0)}}},
+			{Op: "Add", Inputs: []string{"41", "9"}, Outputs: []string{"y"}, Attributes: []format.Attribute{}},
+		},
+	}
+	if d := cmp.Diff(want, g); d != "" {
+		t.Errorf("Graph (-want +got)\n%s", d)
+	}
+}
+
+// TestGraphMapping: inputs and outputs get ids only when there are as many
+// candidates.
+func TestGraphMapping(t *testing.T) {
+	type edges [][2][]string // inputs and outputs of each node
+	x, y := spec("x", 0), spec("y", 0)
+	for _, c := range []struct {
+		name    string
+		in, out [][]byte
+		ops     [][]byte
+		want    edges
+	}{
+		{"ascending, not as they appear", [][]byte{x, y}, nil,
+			[][]byte{op(0, []uint32{30, 20}, nil), op(0, []uint32{20, 7}, nil)},
+			edges{{{"y", "x"}, {}}, {{"x", "7"}, {}}}},
+		{"one candidate too many", [][]byte{x}, [][]byte{y},
+			[][]byte{op(0, []uint32{30, 20}, []uint32{1})}, edges{{{"30", "20"}, {"y"}}}},
+		{"one too few", [][]byte{x, y}, nil,
+			[][]byte{op(0, []uint32{30}, nil)}, edges{{{"30"}, {}}}},
+		{"outputs that are consumed do not count", [][]byte{x}, [][]byte{y},
+			[][]byte{op(0, []uint32{30}, []uint32{1, 2}), op(0, []uint32{1}, []uint32{1})}, edges{{{"x"}, {"1", "y"}}, {{"1"}, {"1"}}}},
+		{"outputs of two operators count once", nil, [][]byte{y},
+			[][]byte{op(0, nil, []uint32{5, 5}), op(0, nil, []uint32{5})}, edges{{{}, {"y", "y"}}, {{}, {"y"}}}},
+		{"consumed before it is made", [][]byte{x}, [][]byte{y},
+			[][]byte{op(0, []uint32{3, 4}, []uint32{5}), op(0, nil, []uint32{4})}, edges{{{"x", "4"}, {"y"}}, {{}, {"4"}}}},
+		{"a produced constant is an output", nil, [][]byte{y},
+			[][]byte{op(0, nil, []uint32{7})}, edges{{{}, {"y"}}}},
+		{"nothing to map", nil, nil, [][]byte{op(0, []uint32{9}, []uint32{9})}, edges{{{"9"}, {"9"}}}},
+		{"largest id", [][]byte{x}, nil, [][]byte{op(0, []uint32{math.MaxUint32}, []uint32{0})}, edges{{{"x"}, {"0"}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := with(func(m *image) { m.inputs, m.outputs, m.ops = c.in, c.out, c.ops })
+			g, err := openImage(t, b).Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got edges
+			for _, n := range g.Nodes {
+				got = append(got, [2][]string{n.Inputs, n.Outputs})
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("edges (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestGraphOfUnknown(t *testing.T) {
+	f := openImage(t, with(func(m *image) {
+		m.inputs = [][]byte{spec("x", 0xFFFF, 1<<63, math.MaxUint64, 0)}
+		m.ops = [][]byte{op(19, nil, nil), op(65535, nil, nil)}
+	}))
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Nodes[0].Op != "19" || g.Nodes[1].Op != "65535" {
+		t.Errorf("operators %q, %q", g.Nodes[0].Op, g.Nodes[1].Op)
+	}
+	want := format.ValueInfo{Name: "x", Dims: []format.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1}, {Size: 0}}}
+	if d := cmp.Diff(want, g.Inputs[0]); d != "" {
+		t.Errorf("input (-want +got)\n%s", d)
+	}
+}
+
+// TestGraphOfNothing: the format always has a graph, if an empty one.
+func TestGraphOfNothing(t *testing.T) {
+	g, err := openImage(t, (&image{}).bytes()).Graph()
+	if d := cmp.Diff(&format.Graph{}, g, cmpopts.EquateEmpty()); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+}
+
+// TestNumbering: what ids a neutral graph gets.
+func TestNumbering(t *testing.T) {
+	p := &format.Plan{
+		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8}, {Name: "w", DType: tensor.Int8}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "b", Dims: []format.Dim{}}, {Name: "a", Dims: []format.Dim{}}},
+			Outputs: []format.ValueInfo{{Name: "out2", Dims: []format.Dim{}}, {Name: "out1", Dims: []format.Dim{}}},
+			Nodes: []format.Node{
+				{Op: "Add", Inputs: []string{"a", "w"}, Outputs: []string{"t", "out1"}},
+				{Op: "Add", Inputs: []string{"t", "b", "1"}, Outputs: []string{"3"}},
+				{Op: "Add", Inputs: []string{"3"}, Outputs: []string{"out2"}},
+			},
+		},
+	}
+	f := openImage(t, written(t, p, &WriteOptions{AssignIDs: true}))
+	ops, err := f.Operators()
+	want := []Operator{
+		// 1 and 3 are taken; w is 0, b 2, a 4, t 5, out2 6, out1 7.
+		{Type: Add, Inputs: []uint32{4, 0}, Outputs: []uint32{5, 7}},
+		{Type: Add, Inputs: []uint32{5, 2, 1}, Outputs: []uint32{3}},
+		{Type: Add, Inputs: []uint32{3}, Outputs: []uint32{6}},
+	}
+	if d := cmp.Diff(want, ops); d != "" || err != nil {
+		t.Errorf("Operators: %v (-want +got)\n%s", err, d)
+	}
+	if _, ok := f.Tensor("0"); !ok {
+		t.Error("w is not constant 0")
+	}
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a", "0"}, g.Nodes[0].Inputs); d != "" {
+		t.Errorf("inputs of the first node (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff([]string{"5", "out1"}, g.Nodes[0].Outputs); d != "" {
+		t.Errorf("outputs of the first node (-want +got)\n%s", d)
+	}
+}
+
+// TestGraphJSON is what scripts see.
+func TestGraphJSON(t *testing.T) {
+	g, err := openImage(t, small().bytes()).Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(g.Inputs[0].Dims)
+	if string(b) != "[-1,2]" || err != nil {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// TestGraphRewritten: a file whose graph says more than a neutral graph can
+// keeps its meaning when it is written again.
+func TestGraphRewritten(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"small":           small().bytes(),
+		"nothing mapped":  with(func(m *image) { m.ops = append(m.ops, op(77, []uint32{1000, 1001}, []uint32{7})) }),
+		"unsound":         with(func(m *image) { m.ops = append(m.ops, op(0, []uint32{7}, nil, param("input0_scale", 2, f32s(5)...))) }),
+		"flags as stored": with(func(m *image) { m.flags = 0 }),
+		"enormous dims":   with(func(m *image) { m.inputs = [][]byte{spec("x", 0, 1<<63)} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := openImage(t, b)
+			again := openImage(t, rewritten(t, f, nil))
+			want, _ := f.Graph()
+			got, err := again.Graph()
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Errorf("Graph: %v (-want +got)\n%s", err, d)
+			}
+			if d := cmp.Diff(f.Metadata(), again.Metadata()); d != "" {
+				t.Errorf("Metadata (-want +got)\n%s", d)
+			}
+			for id, v := range f.Constants() {
+				w, _ := again.Constant(id)
+				if d := cmp.Diff(v.Info().Quant, w.Info().Quant); d != "" {
+					t.Errorf("quantisation of %d (-want +got)\n%s", id, d)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package mobi
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// quantImage returns a file whose constant 7 is int8 [2,3] with the values 0
+// to 5, and which has these operators.
+func quantImage(ops ...[]byte) []byte {
+	return with(func(m *image) {
+		m.records = [][]byte{recordOf(9, 0, []uint64{1}, f32s(1)), recordOf(7, 2, []uint64{2, 3}, []byte{0, 1, 2, 3, 4, 5})}
+		m.ops = ops
+	})
+}
+
+// first and second make operators that consume 7 as that input.
+func first(params ...[]byte) []byte  { return op(0, []uint32{7}, nil, params...) }
+func second(params ...[]byte) []byte { return op(0, []uint32{9, 7}, nil, params...) }
+
+var (
+	nan   = float32(math.NaN())
+	plain = []float32{0, 1, 2, 3, 4, 5}
+)
+
+func TestQuantisation(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		file []byte
+		want []float32 // nil: ErrQuantization
+	}{
+		{"none", quantImage(first()), plain},
+		{"no operators", quantImage(), plain},
+		{"scale", quantImage(first(param("input0_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"scale as an array", quantImage(first(param("input0_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"second input", quantImage(second(param("input1_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"of another input", quantImage(second(param("input0_scale", 2, f32s(2)...))), plain},
+		{"of an input that is not there", quantImage(first(param("input1_scale", 2, f32s(2)...))), plain},
+		{"leading zero", quantImage(first(param("input00_scale", 2, f32s(2)...))), plain},
+		{"beyond any input", quantImage(first(param("input18446744073709551616_scale", 2, f32s(2)...))), plain},
+		{"other names", quantImage(first(param("input_scale", 2, f32s(2)...), param("input0_scales", 4, 1), param("Input0_scale", 4, 1))), plain},
+		{"zero point", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), []float32{-2, 0, 2, 4, 6, 8}},
+		{"zero point as an array", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, array(i32s(1), 4)...))), []float32{-2, 0, 2, 4, 6, 8}},
+		{"lowest zero point", quantImage(first(param("input0_scale", 2, f32s(1)...), param("input0_zero_point", 0, i32s(math.MinInt32)...))),
+			[]float32{1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31}},
+		{"axis 0", quantImage(first(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), []float32{0, 1, 2, 6, 8, 10}},
+		{"axis 1 with zero points", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
+			param("input0_zero_point", 5, array(i32s(0, 1, 2), 4)...))), []float32{0, 0, 0, 3, 6, 9}},
+		{"one zero point for all", quantImage(first(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...),
+			param("input0_zero_point", 0, i32s(3)...))), []float32{-3, -2, -1, 0, 2, 4}},
+
+		{"axis -1", quantImage(first(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 2, f32s(2)...))), nil},
+		{"axis -1 with an array", quantImage(first(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...))), nil},
+		{"axis beyond the rank", quantImage(first(param("input0_axis", 0, i32s(2)...), param("input0_scale", 6, array(f32s(1), 4)...))), nil},
+		{"axis of another type", quantImage(first(param("input0_axis", 1, u64s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"array without axis", quantImage(first(param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"too few scales", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"no scales", quantImage(first(param("input0_scale", 6, i32s(0)...))), nil},
+		{"zero points of another length", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
+			param("input0_zero_point", 5, array(i32s(1, 2), 4)...))), nil},
+		{"no zero points in the array", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, i32s(0)...))), nil},
+		{"scale of another type", quantImage(first(param("input0_scale", 3, u64s(0)...))), nil},
+		{"zero point of another type", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 1, u64s(0)...))), nil},
+		{"zero point alone", quantImage(first(param("input0_zero_point", 0, i32s(1)...))), nil},
+		{"axis alone", quantImage(first(param("input0_axis", 0, i32s(1)...))), nil},
+
+		{"two consumers agree", quantImage(first(param("input0_scale", 2, f32s(2)...)), second(param("input1_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"a zero point of 0 is none", quantImage(first(param("input0_scale", 2, f32s(2)...)),
+			second(param("input1_scale", 2, f32s(2)...), param("input1_zero_point", 0, i32s(0)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"one of two says nothing", quantImage(first(), first(param("input0_scale", 2, f32s(2)...)), second()), []float32{0, 2, 4, 6, 8, 10}},
+		{"scales conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)), first(param("input0_scale", 2, f32s(3)...))), nil},
+		{"zero points conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)),
+			first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), nil},
+		{"conflict, then agreement", quantImage(first(param("input0_scale", 2, f32s(2)...)), first(param("input0_scale", 2, f32s(3)...)),
+			first(param("input0_scale", 2, f32s(2)...))), nil},
+		{"conflict within an operator", quantImage(op(0, []uint32{7, 7}, nil, param("input0_scale", 2, f32s(2)...), param("input1_scale", 2, f32s(3)...))), nil},
+		{"axes conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)),
+			first(param("input0_scale", 6, array(f32s(2, 2), 4)...), param("input0_axis", 0, i32s(0)...))), nil},
+		{"the same NaN", quantImage(first(param("input0_scale", 2, f32s(nan)...)), first(param("input0_scale", 2, f32s(nan)...))), []float32{nan, nan, nan, nan, nan, nan}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, f := range []*File{openImage(t, c.file), openRemote(t, c.file)} {
+				checkReals(t, f, c.want)
+			}
+		})
+	}
+}
+
+// checkReals decodes constant 7; its stored values must be there in any case.
+func checkReals(t *testing.T, f *File, want []float32) {
+	t.Helper()
+	v, _ := f.Constant(7)
+	stored, err := tensor.As[int8](v)
+	if d := cmp.Diff([]int8{0, 1, 2, 3, 4, 5}, stored); d != "" || err != nil {
+		t.Errorf("stored values: %v (-want +got)\n%s", err, d)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	_, err64 := tensor.Decode[float64](nil, v)
+	if want == nil {
+		if !errors.Is(err, format.ErrQuantization) || !errors.Is(err64, format.ErrQuantization) {
+			t.Errorf("real values %v, errors %v, %v", got, err, err64)
+		}
+		return
+	}
+	same := cmp.Comparer(func(a, b float32) bool { return a == b || a != a && b != b })
+	if d := cmp.Diff(want, got, same); d != "" || err != nil || err64 != nil {
+		t.Errorf("real values: %v, %v (-want +got)\n%s", err, err64, d)
+	}
+	if err := f.Verify(t.Context()); err != nil {
+		t.Errorf("Verify: %v", err)
+	}
+}
+
+// TestQuantisedEmpty: no channels need no scales.
+func TestQuantisedEmpty(t *testing.T) {
+	f := openImage(t, with(func(m *image) {
+		m.records = append(m.records, recordOf(1, 3, []uint64{2, 0}, nil))
+		m.ops = [][]byte{op(0, []uint32{1}, nil, param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, i32s(0)...), param("input0_zero_point", 5, i32s(0)...))}
+	}))
+	v, _ := f.Constant(1)
+	if got, err := tensor.Decode[float32](nil, v); len(got) != 0 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestQuantisedFloat: only integers can be quantised.
+func TestQuantisedFloat(t *testing.T) {
+	f := openImage(t, quantImage(op(0, []uint32{9}, nil, param("input0_scale", 2, f32s(2)...))))
+	v, _ := f.Constant(9)
+	if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrQuantization) {
+		t.Errorf("error %v", err)
+	}
+	if got, err := tensor.As[float32](v); err != nil || got[0] != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestOpenAllocations: many operators with parameters, quantised constants and
+// specs cost no more allocations than few.
+func TestOpenAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("allocations are not counted under the race detector")
+	}
+	file := func(n int) []byte {
+		return with(func(m *image) {
+			m.records, m.ops, m.inputs = nil, nil, nil
+			for i := range n {
+				id := uint32(i)
+				m.inputs = append(m.inputs, spec("in"+constantName(id), 0, 1, 2))
+				m.records = append(m.records, recordOf(id, 2, []uint64{2, 1}, []byte{1, 2}))
+				m.ops = append(m.ops, op(0, []uint32{id, id}, []uint32{id}, param("a", 7, u32s(0)...), param("b", 4, 1),
+					param("input0_scale", 6, array(f32s(1, 2), 4)...), param("input0_axis", 0, i32s(0)...), param("input0_zero_point", 5, array(i32s(1, 2), 4)...)))
+			}
+		})
+	}
+	count := func(n int) float64 {
+		b := file(n)
+		return testing.AllocsPerRun(5, func() {
+			f, err := OpenBytes(b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		})
+	}
+	few, many := count(3), count(3000)
+	if few > 40 || many > few+2 {
+		t.Errorf("%v allocations for 3 of everything, %v for 3000", few, many)
+	}
+}

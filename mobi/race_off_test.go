@@ -1,0 +1,5 @@
+//go:build !race
+
+package mobi
+
+const raceEnabled = false

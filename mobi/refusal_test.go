@@ -1,0 +1,247 @@
+package mobi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// one returns a plan with an int8 constant 1 and a graph of one operator with
+// the input "x" and the output "y", for tests to spoil.
+func one(change func(p *format.Plan, node *format.Node)) *format.Plan {
+	p := &format.Plan{
+		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", Dims: []format.Dim{}}},
+			Outputs: []format.ValueInfo{{Name: "y", Dims: []format.Dim{}}},
+			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"x", "1"}, Outputs: []string{"y"}}},
+		},
+	}
+	change(p, &p.Graph.Nodes[0])
+	return p
+}
+
+// spoiled returns plans that cannot be written, by what is wrong.
+func spoiled() map[string]struct {
+	plan *format.Plan
+	err  error
+	text string
+} {
+	type refused = struct {
+		plan *format.Plan
+		err  error
+		text string
+	}
+	tensors := func(infos ...tensor.Info) *format.Plan { return &format.Plan{Tensors: infos} }
+	attr := func(name string, v any) *format.Plan {
+		return one(func(_ *format.Plan, n *format.Node) { n.Attributes = []format.Attribute{{Name: name, Value: v}} })
+	}
+	meta := func(key string, v any) *format.Plan {
+		return &format.Plan{Metadata: format.Metadata{{Key: key, Value: v}}}
+	}
+	input := func(v format.ValueInfo) *format.Plan {
+		return one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs[0] = v })
+	}
+	quant := func(q tensor.Quantization, change func(*format.Plan, *format.Node)) *format.Plan {
+		return one(func(p *format.Plan, n *format.Node) { p.Tensors[0].Quant = &q; change(p, n) })
+	}
+	as := func(*format.Plan, *format.Node) {}
+	return map[string]refused{
+		"name":                  {tensors(tensor.Info{Name: "w", DType: tensor.Int8}), format.ErrUnsupported, `tensor "w"`},
+		"name with zero":        {tensors(tensor.Info{Name: "01", DType: tensor.Int8}), format.ErrUnsupported, `tensor "01"`},
+		"name with sign":        {tensors(tensor.Info{Name: "+1", DType: tensor.Int8}), format.ErrUnsupported, `tensor "+1"`},
+		"name beyond 32 bits":   {tensors(tensor.Info{Name: "4294967296", DType: tensor.Int8}), format.ErrUnsupported, `tensor "4294967296"`},
+		"dtype":                 {tensors(tensor.Info{Name: "1", DType: tensor.Uint8}), format.ErrUnsupported, "uint8"},
+		"rank":                  {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: make(tensor.Shape, 65536)}), format.ErrLimit, "rank 65536"},
+		"4 GiB":                 {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 32}}), format.ErrLimit, "4294967295"},
+		"4 GiB in all":          {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 31}}, tensor.Info{Name: "2", DType: tensor.Int8, Shape: tensor.Shape{1 << 31}}), format.ErrLimit, "4294967295"},
+		"2^63-1 bytes":          {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64}}), format.ErrLimit, "4294967295"},
+		"2^62 bytes":            {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 62}}), format.ErrLimit, "4294967295"},
+		"metadata key":          {meta("author", "me"), format.ErrUnsupported, `metadata "author"`},
+		"metadata twice":        {&format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
+		"metadata name":         {meta("name", int64(1)), format.ErrUnsupported, "int64"},
+		"metadata name UTF-8":   {meta("name", "\xFF"), format.ErrCorrupt, "model name"},
+		"metadata flags":        {meta("flags", int64(1<<32)), format.ErrUnsupported, "32 bits"},
+		"metadata version":      {meta("framework_version", int64(-1)), format.ErrUnsupported, "32 bits"},
+		"metadata version type": {meta("framework_version", "1"), format.ErrUnsupported, "string"},
+		"metadata time":         {meta("creation_timestamp", json.Number("18446744073709551616")), format.ErrUnsupported, "64 bits"},
+
+		"operator":          {one(func(_ *format.Plan, n *format.Node) { n.Op = "Gemm" }), format.ErrUnsupported, `"Gemm"`},
+		"operator domain":   {one(func(_ *format.Plan, n *format.Node) { n.Domain = "ai.onnx" }), format.ErrUnsupported, "ai.onnx"},
+		"edge without name": {one(func(_ *format.Plan, n *format.Node) { n.Inputs[1] = "" }), format.ErrUnsupported, "without a name"},
+		"input unused": {one(func(p *format.Plan, _ *format.Node) {
+			p.Graph.Inputs = append(p.Graph.Inputs, format.ValueInfo{Name: "z", Dims: []format.Dim{}})
+		}), format.ErrUnsupported, `graph input "x"`},
+		"input undeclared":  {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, "z") }), format.ErrUnsupported, `graph input "x"`},
+		"input produced":    {one(func(_ *format.Plan, n *format.Node) { n.Outputs = append(n.Outputs, "x") }), format.ErrUnsupported, `graph input "x"`},
+		"output consumed":   {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, "y") }), format.ErrUnsupported, `graph output "y"`},
+		"output undeclared": {one(func(_ *format.Plan, n *format.Node) { n.Outputs = append(n.Outputs, "z") }), format.ErrUnsupported, `graph output "y"`},
+		"input is a tensor": {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs[0].Name = "1" }), format.ErrUnsupported, "same name"},
+		"input twice":       {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs = append(p.Graph.Inputs, p.Graph.Inputs[0]) }), format.ErrUnsupported, `graph input "x"`},
+		"input name empty":  {input(format.ValueInfo{Dims: []format.Dim{}}), format.ErrPlan, ""},
+		"input dtype":       {input(format.ValueInfo{Name: "x", DType: tensor.Int64, Dims: []format.Dim{}}), format.ErrUnsupported, "int64"},
+		"input dims":        {input(format.ValueInfo{Name: "x"}), format.ErrUnsupported, "shape"},
+		"input dim":         {input(format.ValueInfo{Name: "x", Dims: format.FixedDims(-2)}), format.ErrShape, "dim -2"},
+
+		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "[]string"},
+		"attribute nil":      {attr("a", nil), format.ErrUnsupported, "<nil>"},
+		"attribute name":     {attr("", int64(1)), format.ErrCorrupt, "parameter name"},
+		"attribute NUL":      {attr("a\x00", true), format.ErrCorrupt, "parameter name"},
+		"attribute UTF-8":    {attr("a", "\xFF"), format.ErrCorrupt, "UTF-8"},
+		"attribute name len": {attr(strings.Repeat("a", 65536), true), format.ErrLimit, "65536"},
+		"attribute twice": {one(func(_ *format.Plan, n *format.Node) {
+			n.Attributes = []format.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}
+		}), format.ErrCorrupt, "twice"},
+		"65536 inputs": {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, make65535("1")...) }), format.ErrLimit, "65537"},
+
+		"quantised, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "none does"},
+		"quantised, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
+		"quantised, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
+		"quantised, bad axis":    {quant(tensor.Quantization{Axis: 2, Scales: []float32{1}}, as), format.ErrQuantization, "do not fit"},
+		"quantised, channels":    {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2}}, as), format.ErrQuantization, "do not fit"},
+		"quantised, zero points": {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, as), format.ErrQuantization, "do not fit"},
+		"quantised floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
+		"quantised otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {
+			n.Attributes = []format.Attribute{{Name: "input1_scale", Value: float32(2)}}
+		}), format.ErrQuantization, "differ"},
+	}
+}
+
+func make65535(s string) []string {
+	list := make([]string, 65535)
+	for i := range list {
+		list[i] = s
+	}
+	return list
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range spoiled() {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			_, err := NewWriter(&out, c.plan, inMemory(nil))
+			var e *format.Error
+			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "mobi" || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("error %v, want %v with %q", err, c.err, c.text)
+			}
+			if out.Len() > 0 {
+				t.Errorf("%d bytes were written", out.Len())
+			}
+		})
+	}
+	if _, err := NewWriter(&bytes.Buffer{}, one(func(*format.Plan, *format.Node) {}), inMemory(nil)); err != nil {
+		t.Errorf("the plan they start from is refused: %v", err)
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	p := one(func(*format.Plan, *format.Node) {})
+	for name, c := range map[string]struct {
+		o    WriteOptions
+		text string
+	}{
+		"footer":      {WriteOptions{Footer: 2}, "footer"},
+		"level":       {WriteOptions{Gzip: 10}, "level"},
+		"level -1":    {WriteOptions{Gzip: -1}, "level"},
+		"two graphs":  {WriteOptions{Operators: []Operator{}}, "graph"},
+		"before 1970": {WriteOptions{WriteOptions: format.WriteOptions{Time: time.Unix(-1, 0)}}, "1970"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewWriter(&bytes.Buffer{}, p, inMemory(&c.o))
+			if !errors.Is(err, format.ErrPlan) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestLargest: a file of 2^32-1 bytes can be begun, one byte more cannot.
+// Nothing but its front is written here.
+func TestLargest(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("such a file does not fit in the address space")
+	}
+	const overhead = 32 + 24 + 48 + 24 + 4 + 4 // header, metadata, padding to 104, record header, operators, footer
+	for extra := range int64(2) {
+		p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxUint32 - overhead + extra}}}}
+		w, err := NewWriter(&bytes.Buffer{}, p, inMemory(nil))
+		if extra == 0 {
+			if err != nil {
+				t.Fatalf("the largest file: %v", err)
+			}
+			w.Abort()
+		} else if !errors.Is(err, format.ErrLimit) {
+			t.Errorf("a file one byte larger: error %v", err)
+		}
+	}
+}
+
+// TestLargestCompressed: whether a compressed model fits is known when all
+// sizes are, and checked before the file is begun.
+func TestLargestCompressed(t *testing.T) {
+	d := &document{tensors: make([]tensor.Info, 2)}
+	for _, c := range []struct {
+		sizes [2]int64
+		ok    bool
+	}{{[2]int64{1 << 31, 1 << 30}, true}, {[2]int64{1 << 31, 1 << 31}, false}} {
+		_, err := d.layout([]stored{{c.sizes[0], true}, {c.sizes[1], true}})
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, format.ErrLimit) {
+			t.Errorf("sizes %v: error %v", c.sizes, err)
+		}
+	}
+}
+
+// TestDropMetadata leaves out what MOBI cannot keep, when asked to.
+func TestDropMetadata(t *testing.T) {
+	p := &format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "name", Value: "n"}, {Key: "creation_timestamp", Value: json.Number("18446744073709551615")}}}
+	f := openImage(t, written(t, p, &WriteOptions{DropMetadata: true, FrameworkVersion: 3}))
+	if f.Name() != "n" || f.Timestamp() != math.MaxUint64 || f.FrameworkVersion() != 3 {
+		t.Errorf("%q %d %d", f.Name(), f.Timestamp(), f.FrameworkVersion())
+	}
+	if v, _ := f.Metadata().Get("creation_timestamp"); v != json.Number("18446744073709551615") {
+		t.Errorf("creation_timestamp is %v", v)
+	}
+}
+
+// TestFlags: content sets them unless metadata say what they are.
+func TestFlags(t *testing.T) {
+	half := tensor.Info{Name: "2", DType: tensor.Float16}
+	scaled := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
+	for _, c := range []struct {
+		name string
+		plan *format.Plan
+		opts WriteOptions
+		want Flags
+	}{
+		{"none", &format.Plan{}, WriteOptions{}, 0},
+		{"given", &format.Plan{}, WriteOptions{Flags: FlagOptimized}, FlagOptimized},
+		{"float16", &format.Plan{Tensors: []tensor.Info{half}}, WriteOptions{Flags: FlagOptimized}, FlagOptimized | FlagFloat16},
+		{"quantised", one(func(p *format.Plan, _ *format.Node) { p.Tensors[0].Quant = scaled }), WriteOptions{}, FlagQuantized},
+		{"metadata", &format.Plan{Tensors: []tensor.Info{half}, Metadata: format.Metadata{{Key: "flags", Value: int64(0x10)}}}, WriteOptions{Flags: 1}, 0x10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := openImage(t, written(t, c.plan, &c.opts)).Header().Flags; got != c.want {
+				t.Errorf("flags %#x, want %#x", got, c.want)
+			}
+		})
+	}
+}
+
+// TestGraphName: a model without a name of its own is called like its graph.
+func TestGraphName(t *testing.T) {
+	p := one(func(p *format.Plan, _ *format.Node) { p.Graph.Name = "g" })
+	if f := openImage(t, written(t, p, nil)); f.Name() != "g" {
+		t.Errorf("name %q", f.Name())
+	}
+	p.Metadata = format.Metadata{{Key: "name", Value: "m"}}
+	if f := openImage(t, written(t, p, nil)); f.Name() != "m" {
+		t.Errorf("name %q", f.Name())
+	}
+}

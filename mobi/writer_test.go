@@ -1,0 +1,311 @@
+package mobi
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// written returns the file of a plan with the data of formattest.Fill.
+func written(t *testing.T, p *format.Plan, o *WriteOptions) []byte {
+	t.Helper()
+	var order []int
+	for i := range p.Tensors {
+		order = append(order, i)
+	}
+	return writtenInOrder(t, p, o, order, formattest.Fill)
+}
+
+func writtenInOrder(t *testing.T, p *format.Plan, o *WriteOptions, order []int, fill func(tensor.Info) []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, inMemory(o))
+	if err != nil {
+		t.Fatalf("NewWriter: %v", err)
+	}
+	for _, i := range order {
+		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(p.Tensors[i]))); err != nil {
+			t.Fatalf("WriteTensor: %v", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	return out.Bytes()
+}
+
+// inMemory makes tests quick and repeatable.
+func inMemory(o *WriteOptions) *WriteOptions {
+	var c WriteOptions
+	if o != nil {
+		c = *o
+	}
+	c.Spool = format.SpoolMemory
+	if c.Time.IsZero() {
+		c.Time = time.Unix(1_700_000_000, 0)
+	}
+	return &c
+}
+
+// rewritten reads f and writes it again.
+func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
+	t.Helper()
+	p, err := format.PlanOf(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, inMemory(o))
+	if err != nil {
+		t.Fatalf("NewWriter: %v", err)
+	}
+	if err := format.Copy(w, f); err != nil {
+		t.Fatalf("Copy: %v", err)
+	}
+	return out.Bytes()
+}
+
+// TestWriteGolden compares a written file with one built by hand, for both
+// footers: order of the constants, padding, added parameters, flags, sums.
+func TestWriteGolden(t *testing.T) {
+	config := &Config{
+		Name: "net", FrameworkVersion: 7, Time: time.Unix(1234567890, 0), Flags: FlagOptimized,
+		Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
+		Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
+		Constants: []Constant{
+			{ID: 1, DType: tensor.Int8, Shape: tensor.Shape{3}, Data: []byte{1, 2, 3}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 0, 1}}},
+			{ID: 2, DType: tensor.Float16, Shape: tensor.Shape{3}, Data: []byte{1, 2, 3, 4, 5, 6}},
+			{ID: 3, DType: tensor.Int32, Shape: tensor.Shape{}, Data: i32s(-9)},
+			{ID: 4, DType: tensor.Float32, Shape: tensor.Shape{1, 2}, Data: f32s(1, 2)},
+			{ID: 5, DType: tensor.Int8, Shape: tensor.Shape{1}, Data: []byte{7}, Quant: &tensor.Quantization{Axis: -1, Scales: []float32{0.5}}},
+			{ID: 0, DType: tensor.Int16, Shape: tensor.Shape{0}},
+		},
+		Operators: []Operator{
+			{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
+			{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
+		},
+	}
+	scales, zeros := array(f32s(1, 2, 3), 4), array(i32s(0, 0, 1), 4)
+	want := &image{
+		name: "net", framework: 7, created: 1234567890, flags: 7,
+		inputs:  [][]byte{spec("x", 0, math.MaxUint64, 3)},
+		outputs: [][]byte{spec("y", 3), spec("z", 99, 0)},
+		records: [][]byte{
+			recordOf(4, 0, []uint64{1, 2}, f32s(1, 2)), recordOf(0, 3, []uint64{0}, nil), recordOf(3, 4, nil, i32s(-9)),
+			recordOf(2, 1, []uint64{3}, []byte{1, 2, 3, 4, 5, 6}), recordOf(1, 2, []uint64{3}, []byte{1, 2, 3}), recordOf(5, 2, []uint64{1}, []byte{7}),
+		},
+		ops: [][]byte{
+			op(0, []uint32{1, 9, 1}, []uint32{10}, param("n", 0, i32s(4)...), param("s", 7, append(u32s(2), "é"...)...),
+				param("input0_scale", 6, scales...), param("input0_zero_point", 5, zeros...), param("input0_axis", 0, i32s(0)...),
+				param("input2_scale", 6, scales...), param("input2_zero_point", 5, zeros...), param("input2_axis", 0, i32s(0)...)),
+			op(500, []uint32{5}, []uint32{11}, param("i", 8, append(i32s(1), u64s(math.MaxUint64)...)...), param("b", 4, 1),
+				param("f", 3, u64s(math.Float64bits(0.5))...), param("e", 6, i32s(0)...), param("input0_scale", 2, f32s(0.5)...)),
+		},
+	}
+	// 32 + 27 + 25 + 9 + 17 = 110 bytes up to the padding; the first header takes 32.
+	want.pad = make([]byte, 192-32-110)
+	for _, footer := range []Footer{Adler32, CRC32} {
+		config.Footer, want.crc = footer, footer == CRC32
+		got, err := config.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want.bytes(), got); d != "" {
+			t.Errorf("%v (-want +got)\n%s", footer, d)
+		}
+	}
+	checkConfigTargets(t, config, want.bytes())
+}
+
+// checkConfigTargets: a file and a stream get the same bytes.
+func checkConfigTargets(t *testing.T, c *Config, want []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.mobi")
+	if err := c.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(want, got) {
+		t.Errorf("Save wrote %d bytes that differ, %v", len(got), err)
+	}
+	var out bytes.Buffer
+	if n, err := c.WriteTo(&out); err != nil || n != int64(len(want)) || !bytes.Equal(want, out.Bytes()) {
+		t.Errorf("WriteTo: %d bytes, %v", n, err)
+	}
+}
+
+// TestZeroCopyProperty: without compression every constant of any plan is
+// viewed where it lies, aligned, and arrival order does not show.
+func TestZeroCopyProperty(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 14))
+	for range 150 {
+		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Tensors: 12, Name: formattest.Decimal, Zero: true})
+		o := &WriteOptions{Footer: Footer(r.IntN(2))}
+		b := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), formattest.FillBits)
+		if again := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), formattest.FillBits); !bytes.Equal(b, again) {
+			t.Fatal("the order of arrival shows in the file")
+		}
+		f := openImage(t, bytes.Join([][]byte{b}, nil))
+		for _, info := range p.Tensors {
+			v, ok := f.Tensor(info.Name)
+			if !ok || !v.ZeroCopy() || v.Info().Offset%info.DType.Size() != 0 {
+				t.Fatalf("constant %s of %v at %d: zero-copy %v", info.Name, info.DType, v.Info().Offset, v.ZeroCopy())
+			}
+			got, err := v.Bytes()
+			if err != nil || !bytes.Equal(formattest.FillBits(info), got) {
+				t.Fatalf("constant %s: wrong bytes, %v", info.Name, err)
+			}
+			if err := viewTyped(v); err != nil {
+				t.Fatalf("constant %s: %v", info.Name, err)
+			}
+		}
+		if first := f.At(0).Info(); first.Offset%64 != 0 {
+			t.Fatalf("the first constant lies at %d", first.Offset)
+		}
+	}
+}
+
+// viewTyped views v as the Go type of its elements and fails when that copies.
+func viewTyped(v tensor.View) error {
+	var err error
+	allocs := testing.AllocsPerRun(1, func() {
+		switch v.DType() {
+		case tensor.Float32:
+			_, err = tensor.As[float32](v)
+		case tensor.Float16:
+			_, err = tensor.As[tensor.F16](v)
+		case tensor.Int8:
+			_, err = tensor.As[int8](v)
+		case tensor.Int16:
+			_, err = tensor.As[int16](v)
+		case tensor.Int32:
+			_, err = tensor.As[int32](v)
+		}
+	})
+	if err == nil && allocs > 0 && !raceEnabled {
+		err = errors.New("the typed view allocates")
+	}
+	return err
+}
+
+// TestGzipProperty: compressed files hold the same data, in an order that
+// keeps what stayed plain aligned; what does not shrink stays plain.
+func TestGzipProperty(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 71))
+	half := func(t tensor.Info) []byte {
+		if n, _ := strconv.Atoi(t.Name); n%2 == 0 {
+			return formattest.FillBits(t)
+		}
+		return make([]byte, len(formattest.FillBits(t)))
+	}
+	for range 60 {
+		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Tensors: 12, MaxRank: 3, Name: formattest.Decimal, Zero: true})
+		o := &WriteOptions{Gzip: 1 + r.IntN(9)}
+		b := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), half)
+		if again := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), half); !bytes.Equal(b, again) {
+			t.Fatal("the order of arrival shows in the file")
+		}
+		f := openImage(t, b)
+		packed := false
+		for _, v := range f.Tensors() {
+			info := v.Info()
+			got, err := v.Bytes()
+			if err != nil || !bytes.Equal(half(info), got) {
+				t.Fatalf("constant %s: wrong bytes, %v", info.Name, err)
+			}
+			if compressed := info.Compression != ""; compressed != (info.Stored < info.Size) || !compressed && (packed || !v.ZeroCopy()) {
+				t.Fatalf("constant %s: %d of %d bytes, after compressed ones %v, zero-copy %v", info.Name, info.Stored, info.Size, packed, v.ZeroCopy())
+			}
+			packed = packed || info.Compression != ""
+		}
+		if err := f.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStreamed: a plan in file order streams without a spool.
+func TestStreamed(t *testing.T) {
+	p := &format.Plan{Tensors: []tensor.Info{
+		{Name: "5", DType: tensor.Float32, Shape: tensor.Shape{4}}, {Name: "1", DType: tensor.Float32, Shape: tensor.Shape{3}},
+		{Name: "2", DType: tensor.Int16, Shape: tensor.Shape{3}}, {Name: "0", DType: tensor.Int8, Shape: tensor.Shape{5}},
+	}}
+	want := written(t, p, nil)
+	o := inMemory(nil)
+	o.Spool = format.SpoolNever
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 && out.Len() == 0 {
+			t.Error("nothing was streamed")
+		}
+	}
+	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
+		t.Errorf("%v, or the bytes differ", err)
+	}
+	for name, change := range map[string]func(*WriteOptions){
+		"compressed": func(o *WriteOptions) { o.Gzip = 1 },
+		"order":      func(*WriteOptions) { slices.Reverse(p.Tensors) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := *o
+			change(&c)
+			var out bytes.Buffer
+			_, err := NewWriter(&out, p, &c)
+			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
+				t.Errorf("error %v after %d bytes", err, out.Len())
+			}
+		})
+	}
+}
+
+// TestSpoolFile: a compressed file goes through a temporary one, which is gone
+// afterwards, whether it was finished or given up.
+func TestSpoolFile(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("TMP", tmp)
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 20}}}}
+	want := writtenInOrder(t, p, &WriteOptions{Gzip: 6}, []int{0}, formattest.FillBits)
+	path := filepath.Join(t.TempDir(), "m.mobi")
+	for _, finish := range []bool{true, false} {
+		w, err := Create(path, p, &WriteOptions{Gzip: 6, WriteOptions: format.WriteOptions{Time: time.Unix(1_700_000_000, 0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteTensor("1", bytes.NewReader(formattest.FillBits(p.Tensors[0]))); err != nil {
+			t.Fatal(err)
+		}
+		end := w.Abort
+		if finish {
+			end = w.Close
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := os.ReadDir(tmp); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(want, got) {
+		t.Errorf("%d bytes that differ from %d, %v", len(got), len(want), err)
+	}
+}
