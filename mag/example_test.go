@@ -1,0 +1,134 @@
+package mag_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// bytesOf returns float32 values as they stand in a file.
+func bytesOf(values ...float32) []byte {
+	b, err := binary.Append(nil, binary.LittleEndian, values)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return b
+}
+
+// save writes a model of two tied tensors.
+func save(path string) {
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
+		Tensors: []tensor.Info{
+			{Name: "embedding", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
+			{Name: "output", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
+		},
+	}
+	w, err := mag.Create(path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort() // does nothing after Close
+	for _, t := range plan.Tensors {
+		if err := w.WriteTensor(t.Name, bytes.NewReader(bytesOf(1, 0.5, 0, -2))); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mag")
+	save(path)
+
+	f, err := mag.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Verify(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	epochs, _ := f.Metadata().Get("epochs")
+	v, _ := f.Tensor("output")
+	weights, err := tensor.Decode[float32](nil, v)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(f.Version(), epochs, v.DType(), v.Shape(), weights)
+	// Output: 1 20 float32 [2, 2] [1 0.5 0 -2]
+}
+
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mag")
+	save(path) // calls Create, WriteTensor for each tensor, and Close
+
+	f, err := mag.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for name, v := range f.Tensors() {
+		sum, _ := f.Digest(name)
+		fmt.Printf("%s at %d, XXH64 %016x\n", name, v.Info().Offset, sum)
+	}
+	// Output:
+	// embedding at 256, XXH64 c2ae52754474866e
+	// output at 256, XXH64 c2ae52754474866e
+}
+
+// A snapshot is written from front to back, here into memory.
+func ExampleNewWriter() {
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3}},
+		{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}},
+	}}
+	var out bytes.Buffer
+	o := &mag.WriteOptions{Snapshot: true}
+	o.Spool = format.SpoolNever
+	w, err := mag.NewWriter(&out, plan, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(bytesOf(1, 2, 3))); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0, 1})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	f, err := mag.OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for name, v := range f.Tensors() {
+		fmt.Println(f.Version(), name, v.Info().Offset)
+	}
+	// Output:
+	// 0.1.0 w 192
+	// 0.1.0 mask 204
+}

@@ -1,0 +1,117 @@
+package mag
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// FuzzOpen opens, verifies and decodes whatever comes, from memory and through
+// a reader, which must agree. What opens can be written again in its own
+// container, and reads back the same.
+func FuzzOpen(f *testing.F) {
+	v1, snap := goldenV1(), goldenSnapshot()
+	f.Add(v1.bytes())
+	f.Add(snap.bytes())
+	for _, c := range malformedV1 {
+		bad := baseV1()
+		c.mutate(&bad)
+		if b := bad.bytes(); len(b) < 1<<12 {
+			f.Add(b)
+		}
+	}
+	for _, c := range malformedSnapshot {
+		bad := baseSnapshot()
+		c.mutate(&bad)
+		f.Add(bad.bytes())
+	}
+	// Most mutations break the checksum, so the structure is tried without it.
+	o := &format.Options{Check: format.CheckStructure, MaxTensors: 1 << 12}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, strict := OpenBytes(b, nil)
+		m, err := OpenBytes(b, o)
+		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+		if (err == nil) != (rerr == nil) || strict == nil && err != nil && !errors.Is(err, format.ErrLimit) {
+			t.Fatalf("bytes: %v, reader: %v, with the checksum: %v", err, rerr, strict)
+		}
+		if err != nil {
+			var e *format.Error
+			if !errors.As(err, &e) || e.Format != "mag" || e.Field == "" {
+				t.Fatalf("%+v", err)
+			}
+			return
+		}
+		defer m.Close()
+		defer r.Close()
+		if verr, again := m.Verify(t.Context()), r.Verify(t.Context()); (verr == nil) != (again == nil) {
+			t.Fatalf("bytes: %v, reader: %v", verr, again)
+		}
+		m.Notes()
+		total := int64(0)
+		for i := range m.Len() {
+			total += m.Info(i).Size
+		}
+		if total > 1<<24 {
+			return // many tensors may share the same data
+		}
+		decodeAll(t, m)
+		again(t, m, r)
+	})
+}
+
+// decodeAll reads every tensor in every way.
+func decodeAll(t *testing.T, m *File) {
+	t.Helper()
+	for _, v := range m.Tensors() {
+		if _, err := tensor.Decode[float64](nil, v); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Bytes(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// again writes m to a new file and compares.
+func again(t *testing.T, m, r *File) {
+	t.Helper()
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &WriteOptions{Snapshot: m.Snapshot(), Extended: true, NoDigests: true}
+	o.Spool = format.SpoolMemory
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Copy(w, r); err != nil {
+		t.Fatal(err)
+	}
+	n, err := OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	want, got := contentOf(t, m), contentOf(t, n)
+	want.tensors, got.tensors = slices.Sorted(slices.Values(places(want.tensors))), slices.Sorted(slices.Values(places(got.tensors)))
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(content{}), cmpopts.EquateNaNs()); diff != "" {
+		t.Fatalf("written again (-was +is):\n%s", diff)
+	}
+}
+
+// places takes the offsets off descriptions of tensors.
+func places(tensors []string) []string {
+	out := make([]string, len(tensors))
+	for i, s := range tensors {
+		out[i] = s[:bytes.LastIndexByte([]byte(s), ' ')]
+	}
+	return out
+}
