@@ -1,0 +1,147 @@
+package wia
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The functions below build files field by field from the specification,
+// independently of the writer.
+
+func cat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+func vi(num protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), uint64(v))
+}
+
+func by(num protowire.Number, parts ...[]byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), cat(parts...))
+}
+
+func st(num protowire.Number, s string) []byte { return by(num, []byte(s)) }
+
+func fl(num protowire.Number, v float32) []byte {
+	return protowire.AppendFixed32(protowire.AppendTag(nil, num, protowire.Fixed32Type), math.Float32bits(v))
+}
+
+func floats(v ...float32) (b []byte) {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// dims is field 2 of a Tensor, packed.
+func dims(d ...int64) []byte {
+	var b []byte
+	for _, v := range d {
+		b = protowire.AppendVarint(b, uint64(v))
+	}
+	return by(2, b)
+}
+
+// decl is a Tensor message without data.
+func decl(name string, dtype int64, shape ...int64) []byte {
+	return cat(st(1, name), dims(shape...), vi(3, dtype))
+}
+
+// inline is a Tensor message with raw_data.
+func inline(name string, dtype int64, data []byte, shape ...int64) []byte {
+	return cat(decl(name, dtype, shape...), by(4, data))
+}
+
+// container is a file to be.
+type container struct {
+	magic, major, minor          int
+	meta, graph, tensor          []byte // as stored
+	sig                          []byte
+	compression, encryption      byte
+	noSums                       bool
+	order                        []int // of the blocks in the file
+	gap                          int   // bytes before each block
+	reserved                     byte
+	patch                        func(header []byte)
+	signatureField, extraPadding []byte
+}
+
+func gz(b []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write(b)
+	w.Close()
+	return out.Bytes()
+}
+
+// bytes lays the file out; the sums are right unless noSums is set.
+func (c container) bytes() []byte {
+	if c.magic == 0 {
+		c.magic = 0x57494131
+	}
+	if c.major == 0 {
+		c.major = 1
+	}
+	if c.order == nil {
+		c.order = []int{0, 1, 2, 3}
+	}
+	sums := func(h [4][]byte) []byte {
+		var b []byte
+		for i, name := range []string{"header", "metadata", "graph", "tensor"} {
+			sum := sha256.Sum256(h[i])
+			b = append(b, by(1, st(1, name), by(2, sum[:]))...)
+		}
+		return cat(b, c.signatureField, c.extraPadding)
+	}
+	if c.sig == nil && !c.noSums {
+		c.sig = sums([4][]byte{})
+	}
+	blocks := [4][]byte{c.meta, c.graph, c.tensor, c.sig}
+	var at [4]int
+	pos := 256
+	for _, i := range c.order {
+		pos += c.gap
+		at[i] = pos
+		pos += len(blocks[i])
+	}
+	h := make([]byte, 256)
+	le := binary.LittleEndian
+	le.PutUint32(h, uint32(c.magic))
+	le.PutUint16(h[4:], uint16(c.major))
+	le.PutUint16(h[6:], uint16(c.minor))
+	for i := range blocks {
+		le.PutUint64(h[8+16*i:], uint64(at[i]))
+		le.PutUint64(h[16+16*i:], uint64(len(blocks[i])))
+	}
+	h[72], h[73] = c.compression, c.encryption
+	for i := 74; i < 256; i++ {
+		h[i] = c.reserved
+	}
+	if c.patch != nil {
+		c.patch(h)
+	}
+	if !c.noSums && len(blocks[3]) > 0 && bytes.Equal(blocks[3], sums([4][]byte{})) {
+		blocks[3] = sums([4][]byte{h, c.meta, c.graph, c.tensor})
+	}
+	out := make([]byte, pos)
+	copy(out, h)
+	for i, b := range blocks {
+		copy(out[at[i]:], b)
+	}
+	return out
+}
+
+func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
+	t.Helper()
+	f, err := OpenBytes(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}

@@ -1,0 +1,217 @@
+package wia
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// checker looks at what the wire rules do not cover: names that must be unique,
+// declarations that must match data, tensors inside attributes. It works on
+// the payload itself and builds nothing, so that opening stays cheap.
+type checker struct {
+	s    *source
+	f    *File
+	seen []bool   // initializers of the main graph, by tensor
+	name [][]byte // a stack of names being compared
+	decl head
+	attr head
+	elem head
+}
+
+// checkGraph checks the graph block, whose wire rules have been checked.
+func (f *File) checkGraph() error {
+	c := &checker{s: &f.graph.source, f: f, seen: make([]bool, f.Len())}
+	return f.graph.locate("graph", c.graph(true, field{end: f.graph.size}))
+}
+
+// each calls f for the fields of one message.
+func (s *source) each(m *message, msg field, f func(field) error) error {
+	for p := msg.start; p < msg.end; {
+		fl, err := s.next(p, msg.end)
+		if err == nil {
+			err = f(fl)
+		}
+		if err != nil {
+			return s.place(m, msg.start, &fl, err)
+		}
+		p = fl.end
+	}
+	return nil
+}
+
+// graph checks a graph, which lies in several pieces when the field that holds
+// it occurs more than once: messages merge.
+func (c *checker) graph(main bool, pieces ...field) error {
+	for _, num := range []int32{3, 4} {
+		if err := c.values(int(num), pieces); err != nil {
+			return err
+		}
+	}
+	base := len(c.name)
+	for _, piece := range pieces {
+		err := c.s.each(graphMsg, piece, func(f field) error {
+			switch f.num {
+			case 2:
+				return c.node(f)
+			case 5:
+				return c.initializer(main, &f)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return under("initializers", c.unique(base, pieces[0].at))
+}
+
+// values checks that the names of inputs (field 3) or outputs (4) are unique.
+func (c *checker) values(num int, pieces []field) error {
+	base := len(c.name)
+	for _, piece := range pieces {
+		err := c.s.each(graphMsg, piece, func(f field) error {
+			if int(f.num) == num {
+				c.name = append(c.name, c.nameOf(f))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return under(graphMsg.fields[num].name, c.unique(base, pieces[0].at))
+}
+
+// nameOf returns field 1 of a message that was checked, which is its name.
+func (c *checker) nameOf(msg field) (name []byte) {
+	_ = c.s.each(keyValueMsg, msg, func(f field) (err error) {
+		if f.num == 1 {
+			name, err = c.s.bytes(f.start, f.end)
+		}
+		return err
+	})
+	return name
+}
+
+// unique refuses equal names on the stack from base on, and takes them off.
+func (c *checker) unique(base int, at int64) error {
+	names := c.name[base:]
+	c.name = c.name[:base]
+	slices.SortFunc(names, bytes.Compare)
+	for i := 1; i < len(names); i++ {
+		if bytes.Equal(names[i-1], names[i]) {
+			return flawed(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
+		}
+	}
+	return nil
+}
+
+// initializer checks a tensor that a graph declares. Those of subgraphs have
+// their own scope: their data are no tensors of the file, and the names that
+// they share are compared within their graph only.
+func (c *checker) initializer(main bool, f *field) error {
+	h := &c.decl
+	h.reset()
+	if err := c.s.tensor(h, f.start, f.end, 2); err != nil {
+		return err
+	}
+	if len(h.name) == 0 {
+		return under("name", flawed(f.at, tensor.ErrCorrupt, "empty name"))
+	}
+	if h.arm != 0 && !main {
+		c.name = append(c.name, h.name)
+		c.f.hidden = c.f.hidden || h.arm == externalArm
+		return h.settle(f.at)
+	}
+	i, ok := c.f.IndexBytes(h.name)
+	if !ok {
+		return flawed(f.at, tensor.ErrCorrupt, "%q has no data", h.name)
+	}
+	if !main {
+		c.name = append(c.name, h.name)
+	} else if c.seen[i] {
+		return under("name", flawed(f.at, tensor.ErrCorrupt, "%q is declared twice", h.name))
+	} else {
+		c.seen[i] = true
+	}
+	info := c.f.Info(i)
+	if dtypeOf(h.dtype) != info.DType {
+		return under("dtype", flawed(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data are %v", h.name, h.dtype, info.DType))
+	}
+	if !slices.Equal(h.dims, []int64(info.Shape)) {
+		return under("dims", flawed(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data are %v", h.name, tensor.Shape(h.dims), info.Shape))
+	}
+	return nil
+}
+
+// node checks that the names of attributes are unique, and what they hold.
+func (c *checker) node(msg field) error {
+	base := len(c.name)
+	err := c.s.each(nodeMsg, msg, func(f field) error {
+		if f.num != 5 {
+			return nil
+		}
+		c.name = append(c.name, c.nameOf(f))
+		return c.attribute(f)
+	})
+	if err != nil {
+		return err
+	}
+	return under("attributes", c.unique(base, msg.at))
+}
+
+// attribute checks the tensors and graphs of an attribute.
+func (c *checker) attribute(msg field) error {
+	var single []field // pieces of g
+	tensors, graphs := false, false
+	err := c.s.each(attributeMsg, msg, func(f field) error {
+		switch f.num {
+		case 5:
+			if !tensors {
+				c.attr.reset()
+			}
+			tensors = true
+			return c.s.tensor(&c.attr, f.start, f.end, 2)
+		case 6:
+			single = append(single, f)
+		case 10:
+			c.elem.reset()
+			err := c.s.tensor(&c.elem, f.start, f.end, 2)
+			if err == nil {
+				err = c.settleAttribute(&c.elem, f.at)
+			}
+			return err
+		case 11:
+			graphs = true
+		}
+		return nil
+	})
+	if err == nil && tensors {
+		err = under("t", c.settleAttribute(&c.attr, msg.at))
+	}
+	if err == nil && single != nil {
+		err = under("g", c.graph(false, single...))
+	}
+	if err != nil || !graphs {
+		return err
+	}
+	return c.s.each(attributeMsg, msg, func(f field) error {
+		if f.num != 11 {
+			return nil
+		}
+		return c.graph(false, f)
+	})
+}
+
+// settleAttribute checks a tensor inside an attribute, which needs no name but
+// carries its own data.
+func (c *checker) settleAttribute(h *head, at int64) error {
+	err := h.settle(at)
+	c.f.hidden = c.f.hidden || h.arm == externalArm
+	if err == nil && h.arm == 0 && h.size > 0 {
+		err = under("raw_data", flawed(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
+	}
+	return err
+}

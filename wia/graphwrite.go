@@ -1,0 +1,345 @@
+package wia
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// maxAttributeTensor bounds the data of a tensor inside the graph block:
+// larger ones belong into the tensor block or into external files.
+const maxAttributeTensor = 1<<31 - 1
+
+// graphOf makes the message of a neutral graph. Initializers that it does not
+// list (nil) are all tensors of the plan: formats without such lists leave it at
+// that, and ONNX-minded readers expect every weight to be declared.
+func graphOf(g *format.Graph, tensors []tensor.Info) (*Graph, error) {
+	m, err := graphMessage(g)
+	if err != nil {
+		return nil, err
+	}
+	names := g.Initializers
+	if names == nil {
+		for i := range tensors {
+			names = append(names, tensors[i].Name)
+		}
+	}
+	m.Initializers, err = declare(names, tensors)
+	if err == nil {
+		err = checkMessage(m, &format.Plan{Tensors: tensors})
+	}
+	return m, err
+}
+
+// declare makes the initializers of those names.
+func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
+	byName := make(map[string]*tensor.Info, len(tensors))
+	for i := range tensors {
+		byName[tensors[i].Name] = &tensors[i]
+	}
+	var out []Tensor
+	for _, name := range names {
+		info := byName[name]
+		if info == nil {
+			return nil, fmt.Errorf("%w: initializer %q is no tensor of the plan", tensor.ErrCorrupt, name)
+		}
+		out = append(out, Tensor{Name: name, Dims: info.Shape, DType: codeOf(info.DType)})
+	}
+	return out, nil
+}
+
+// checkMessage refuses what the reader would refuse beyond the wire rules: names
+// that repeat, initializers that do not match the plan's tensors.
+func checkMessage(m *Graph, p *format.Plan) error {
+	byName := make(map[string]*tensor.Info, len(p.Tensors))
+	for i := range p.Tensors {
+		byName[p.Tensors[i].Name] = &p.Tensors[i]
+	}
+	return m.validate(true, byName)
+}
+
+// validate is checkMessage for a graph and its subgraphs.
+func (g *Graph) validate(main bool, tensors map[string]*tensor.Info) error {
+	if err := unique("input", g.Inputs, func(v *ValueInfo) string { return v.Name }); err != nil {
+		return err
+	}
+	if err := unique("output", g.Outputs, func(v *ValueInfo) string { return v.Name }); err != nil {
+		return err
+	}
+	if err := unique("initializer", g.Initializers, func(t *Tensor) string { return t.Name }); err != nil {
+		return err
+	}
+	for i := range g.Initializers {
+		t := &g.Initializers[i]
+		if !main && (t.HasData || t.External != nil) {
+			continue
+		}
+		if main && (t.HasData || t.External != nil) {
+			return fmt.Errorf("%w: initializer %q carries data", tensor.ErrCorrupt, t.Name)
+		}
+		info := tensors[t.Name]
+		if info == nil || dtypeOf(t.DType) != info.DType || !slices.Equal(t.Dims, []int64(info.Shape)) {
+			return fmt.Errorf("%w: initializer %q does not match a tensor of the plan", tensor.ErrCorrupt, t.Name)
+		}
+	}
+	for i := range g.Nodes {
+		if err := g.Nodes[i].validate(tensors); err != nil {
+			return fmt.Errorf("nodes[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (n *Node) validate(tensors map[string]*tensor.Info) error {
+	if err := unique("attribute", n.Attributes, func(a *Attribute) string { return a.Name }); err != nil {
+		return err
+	}
+	for i := range n.Attributes {
+		a := &n.Attributes[i]
+		subgraphs := make([]*Graph, 0, len(a.Graphs)+1)
+		if a.G != nil {
+			subgraphs = append(subgraphs, a.G)
+		}
+		for j := range a.Graphs {
+			subgraphs = append(subgraphs, &a.Graphs[j])
+		}
+		for _, g := range subgraphs {
+			if err := g.validate(false, tensors); err != nil {
+				return fmt.Errorf("attribute %q: %w", a.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// unique refuses names that occur twice.
+func unique[T any](kind string, list []T, name func(*T) string) error {
+	seen := make(map[string]bool, len(list))
+	for i := range list {
+		n := name(&list[i])
+		if seen[n] {
+			return fmt.Errorf("%w: %s %q occurs twice", tensor.ErrCorrupt, kind, n)
+		}
+		seen[n] = true
+	}
+	return nil
+}
+
+// graphMessage translates all but the initializers.
+func graphMessage(g *format.Graph) (*Graph, error) {
+	m := &Graph{Name: g.Name}
+	var err error
+	if m.Inputs, err = valueMessages(g.Inputs); err != nil {
+		return nil, err
+	}
+	if m.Outputs, err = valueMessages(g.Outputs); err != nil {
+		return nil, err
+	}
+	m.Nodes = make([]Node, len(g.Nodes))
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		m.Nodes[i] = Node{Name: n.Name, OpType: n.Op, Domain: n.Domain, Inputs: n.Inputs, Outputs: n.Outputs, Attributes: make([]Attribute, len(n.Attributes))}
+		for j := range n.Attributes {
+			a := &m.Nodes[i].Attributes[j]
+			a.Name = n.Attributes[j].Name
+			if err := a.set(n.Attributes[j].Value); err != nil {
+				return nil, fmt.Errorf("nodes[%d]: attribute %q: %w", i, a.Name, err)
+			}
+		}
+	}
+	return m, nil
+}
+
+// valueMessages translates value infos; those that say nothing stay untyped.
+func valueMessages(list []format.ValueInfo) ([]ValueInfo, error) {
+	out := make([]ValueInfo, len(list))
+	for i, v := range list {
+		out[i].Name = v.Name
+		if v.DType == tensor.Invalid && v.Dims == nil {
+			continue
+		}
+		t := &TensorType{ElemType: codeOf(v.DType)}
+		if t.ElemType == 0 && v.DType != tensor.Invalid {
+			return nil, fmt.Errorf("%w: value %q is %v, which the format does not have", format.ErrUnsupported, v.Name, v.DType)
+		}
+		if v.Dims != nil {
+			t.Shape = &Shape{Dims: make([]Dimension, len(v.Dims))}
+		}
+		for j, d := range v.Dims {
+			switch dim := &t.Shape.Dims[j]; {
+			case d.Symbol != "":
+				dim.Param = &d.Symbol
+			case d.Size != format.DynamicDim:
+				dim.Value = &d.Size
+			}
+		}
+		out[i].Type = &Type{Tensor: t}
+	}
+	return out, nil
+}
+
+// set gives an attribute a value of any type that format.Attribute has. The
+// format has no double, so float64 is rounded to float32; bools become the
+// integers 0 and 1 as in ONNX, JSON its text.
+func (a *Attribute) set(value any) (err error) {
+	switch v := value.(type) {
+	case nil:
+	case int64:
+		a.Type, a.I = AttributeInt, v
+	case bool:
+		if a.Type = AttributeInt; v {
+			a.I = 1
+		}
+	case float32:
+		a.Type, a.F = AttributeFloat, v
+	case float64:
+		a.Type = AttributeFloat
+		a.F, err = single(v)
+	case string:
+		a.Type, a.S = AttributeString, []byte(v)
+	case json.RawMessage:
+		a.Type, a.S = AttributeString, v
+	case tensor.View:
+		a.Type, a.T = AttributeTensor, &Tensor{}
+		err = a.T.set(v)
+	case *format.Graph:
+		a.Type = AttributeGraph
+		a.G, err = subgraph(v)
+	default:
+		return a.setList(value)
+	}
+	return err
+}
+
+// setList is set for lists.
+func (a *Attribute) setList(value any) (err error) {
+	switch v := value.(type) {
+	case []int64:
+		a.Type, a.Ints = AttributeInts, v
+	case []int32:
+		a.Type = AttributeInts
+		for _, x := range v {
+			a.Ints = append(a.Ints, int64(x))
+		}
+	case []float32:
+		a.Type, a.Floats = AttributeFloats, v
+	case []float64:
+		a.Type, a.Floats = AttributeFloats, make([]float32, len(v))
+		for i := 0; i < len(v) && err == nil; i++ {
+			a.Floats[i], err = single(v[i])
+		}
+	case []string:
+		a.Type = AttributeStrings
+		for _, s := range v {
+			a.Strings = append(a.Strings, []byte(s))
+		}
+	case []tensor.View:
+		a.Type, a.Tensors = AttributeTensors, make([]Tensor, len(v))
+		for i := 0; i < len(v) && err == nil; i++ {
+			err = a.Tensors[i].set(v[i])
+		}
+	case []*format.Graph:
+		a.Type, a.Graphs = AttributeGraphs, make([]Graph, len(v))
+		for i := 0; i < len(v) && err == nil; i++ {
+			var g *Graph
+			if g, err = subgraph(v[i]); err == nil {
+				a.Graphs[i] = *g
+			}
+		}
+	default:
+		return fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, value)
+	}
+	return err
+}
+
+// single rounds to float32 and refuses what becomes infinite by that.
+func single(v float64) (float32, error) {
+	f := float32(v)
+	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%w: %g is too large for a float32", format.ErrUnsupported, v)
+	}
+	return f, nil
+}
+
+// subgraph translates the graph of an attribute. Its initializers can only name
+// tensors of the file, which are declared at the top.
+func subgraph(g *format.Graph) (*Graph, error) {
+	if g == nil {
+		return &Graph{}, nil
+	}
+	if len(g.Initializers) > 0 {
+		return nil, fmt.Errorf("%w: initializers of a subgraph (use WriteOptions.Graph)", format.ErrUnsupported)
+	}
+	return graphMessage(g)
+}
+
+// set copies a tensor into the message.
+func (t *Tensor) set(v tensor.View) error {
+	info := v.Info()
+	code := codeOf(info.DType)
+	if code == 0 {
+		return fmt.Errorf("%w: the format has no %v", format.ErrUnsupported, info.DType)
+	}
+	if info.Size > maxAttributeTensor {
+		return fmt.Errorf("%w: a tensor of %d bytes inside a graph", format.ErrLimit, info.Size)
+	}
+	c, err := v.Clone()
+	if err != nil {
+		return err
+	}
+	*t = Tensor{Name: info.Name, Dims: info.Shape, DType: code, HasData: true}
+	if t.RawData, err = c.Bytes(); err != nil {
+		return err
+	}
+	quant, err := quantMessage(&info)
+	if quant != nil {
+		t.Metadata = &TensorMetadata{Quantization: quant}
+	}
+	return err
+}
+
+// quantMessage returns the message of a plan's quantisation, nil for none. What
+// is unsound for the shape is refused.
+func quantMessage(info *tensor.Info) (*QuantizationParams, error) {
+	q := info.Quant
+	if q == nil {
+		return nil, nil
+	}
+	bad := func(text string, args ...any) (*QuantizationParams, error) {
+		return nil, fmt.Errorf("%w: %s", tensor.ErrQuantization, fmt.Sprintf(text, args...))
+	}
+	m := &QuantizationParams{Type: quantLinear, QuantizedType: codeOf(info.DType)}
+	switch q.Scheme {
+	case tensor.Linear:
+	case tensor.Logarithmic:
+		m.Type = quantLogarithmic
+	default:
+		return bad("scheme %d", q.Scheme)
+	}
+	channels := int64(1)
+	if q.Axis != tensor.PerTensor {
+		if q.Axis < 0 || q.Axis >= len(info.Shape) {
+			return bad("axis %d of %v", q.Axis, info.Shape)
+		}
+		channels = info.Shape[q.Axis]
+	}
+	zeros := q.ZeroPoints
+	if int64(len(q.Scales)) != channels || len(zeros) > 1 && len(zeros) != len(q.Scales) {
+		return bad("%d scales and %d zero points for %d channels", len(q.Scales), len(zeros), channels)
+	}
+	if q.Axis == tensor.PerTensor {
+		if m.Scale = q.Scales[0]; len(zeros) > 0 {
+			m.ZeroPoint = zeros[0]
+		}
+		return m, nil
+	}
+	if len(zeros) == 1 {
+		zeros = slices.Repeat(zeros, len(q.Scales))
+	}
+	m.PerChannel = &PerChannelQuantization{Scales: q.Scales, ZeroPoints: zeros, ChannelDim: int32(q.Axis)}
+	return m, nil
+}

@@ -1,0 +1,210 @@
+package wia
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const formatName = "wia"
+
+// The header.
+const (
+	headerSize = 256
+	magic      = 0x57494131 // "1AIW" on disk
+	magicASCII = 0x31414957 // "WIA1" on disk, read as well
+	major      = 1
+	minor      = 0
+	alignment  = 64 // of raw_data in the file
+)
+
+// Compression says how a block or a tensor is stored. The numbers are those of
+// the header and of the schema's CompressionType.
+type Compression uint8
+
+// The compressions of section 6.1.
+const (
+	None Compression = 0
+	Gzip Compression = 1
+	Zstd Compression = 2
+)
+
+// String returns "none", "gzip" or "zstd".
+func (c Compression) String() string {
+	switch c {
+	case None:
+		return "none"
+	case Gzip:
+		return "gzip"
+	case Zstd:
+		return "zstd"
+	}
+	return "compression(" + strconv.Itoa(int(c)) + ")"
+}
+
+// codec returns the name of the codec, "" for none.
+func (c Compression) codec() string {
+	if c == None {
+		return ""
+	}
+	return c.String()
+}
+
+// dtypes maps the codes of section 3.1 to ours; 0 is DATA_TYPE_UNSPECIFIED.
+var dtypes = [...]tensor.DType{
+	1: tensor.Float32, 2: tensor.Float16, 3: tensor.BFloat16, 4: tensor.Int64, 5: tensor.Int32,
+	6: tensor.Int16, 7: tensor.Int8, 8: tensor.Uint8, 9: tensor.Bool, 10: tensor.Complex64,
+}
+
+// dtypeOf returns Invalid for codes that are not in the table.
+func dtypeOf(code int32) tensor.DType {
+	if code <= 0 || int(code) >= len(dtypes) {
+		return tensor.Invalid
+	}
+	return dtypes[code]
+}
+
+// codeOf returns 0 for dtypes the format does not have.
+func codeOf(d tensor.DType) int32 {
+	for code, t := range dtypes {
+		if t == d && code > 0 {
+			return int32(code)
+		}
+	}
+	return 0
+}
+
+// block is the number of one of the four blocks, in the order of the header.
+type block int
+
+const (
+	metadataBlock block = iota
+	graphBlock
+	tensorBlock
+	signatureBlock
+	numBlocks
+)
+
+var blockNames = [numBlocks]string{"metadata", "graph", "tensor", "signature"}
+
+func (b block) String() string { return blockNames[b] }
+
+// span is where a block lies in the file.
+type span struct{ off, size int64 }
+
+func (s span) end() int64 { return s.off + s.size }
+
+// header is what the first 256 bytes say.
+type header struct {
+	magic       uint32
+	minor       uint16
+	blocks      [numBlocks]span
+	compression Compression
+	encrypted   bool
+}
+
+// append writes the header; reserved bytes are zero.
+func (h *header) append(w *wire.Buffer) {
+	w.U32(h.magic)
+	w.U16(major)
+	w.U16(h.minor)
+	for _, b := range h.blocks {
+		w.I64(b.off)
+		w.I64(b.size)
+	}
+	w.U8(uint8(h.compression))
+	if h.encrypted {
+		w.U8(1)
+	} else {
+		w.U8(0)
+	}
+	w.Fill(headerSize-w.Len(), 0)
+}
+
+// detect goes by the magic number.
+func detect(head []byte, _ int64) bool {
+	if len(head) < 4 {
+		return false
+	}
+	m := binary.LittleEndian.Uint32(head)
+	return m == magic || m == magicASCII
+}
+
+// parseHeader reads and checks the header of section 2.2: magic, version,
+// codes, and that the blocks lie within the file and apart.
+func parseHeader(r *mapped.Region) (*header, error) {
+	b, err := r.Prefix(headerSize)
+	if err != nil {
+		return nil, err
+	}
+	c := wire.NewCursor(formatName, b, 0)
+	h := &header{magic: c.U32("magic")}
+	if c.Err() == nil && !detect(b, 0) {
+		return nil, c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
+	}
+	if v := c.U16("version_major"); c.Err() == nil && v != major {
+		return nil, c.Failf("version_major", 4, format.ErrVersion, "%d", v)
+	}
+	h.minor = c.U16("version_minor")
+	for i := range h.blocks {
+		h.blocks[i], err = parseSpan(&c, block(i), r.Size())
+		if err != nil {
+			return nil, err
+		}
+	}
+	h.compression = Compression(c.U8("compression"))
+	encryption := c.U8("encryption")
+	c.Bytes("reserved", headerSize-74)
+	switch {
+	case c.Err() != nil:
+		return nil, c.Err()
+	case h.compression > Zstd:
+		return nil, c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
+	case encryption > 1:
+		return nil, c.Failf("encryption", 73, format.ErrUnsupported, "code %d", encryption)
+	}
+	h.encrypted = encryption == 1
+	return h, h.checkLayout(&c, r.Size())
+}
+
+// parseSpan reads one pair of offset and size.
+func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
+	at := c.Offset()
+	off, size := c.U64(b.String()+"_offset"), c.U64(b.String()+"_size")
+	switch {
+	case c.Err() != nil:
+	case off > uint64(fileSize):
+		c.Failf(b.String()+"_offset", at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
+	case size > uint64(fileSize)-off:
+		c.Failf(b.String()+"_size", at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
+	}
+	return span{int64(off), int64(size)}, c.Err()
+}
+
+// checkLayout refuses blocks that overlap, and bytes after the last.
+func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
+	last := int64(headerSize)
+	for i, b := range h.blocks {
+		last = max(last, b.end())
+		if b.size == 0 {
+			continue
+		}
+		at := int64(8 + 16*i)
+		if b.off < headerSize {
+			return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d lies within the header", b.off)
+		}
+		for j, o := range h.blocks[:i] {
+			if o.size > 0 && b.off < o.end() && o.off < b.end() {
+				return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
+			}
+		}
+	}
+	if fileSize > last {
+		return c.Failf("end of file", last, tensor.ErrCorrupt, "%d bytes follow the last block", fileSize-last)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package wia
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// small has a bit of everything that needs no second file.
+func small() container {
+	return container{
+		meta: []byte(`{"model_info": {"name":"m"}, "x": 7}`),
+		graph: cat(
+			st(1, "main"),
+			by(2, st(1, "n0"), st(2, "Conv"), st(3, "in"), st(3, "w"), st(3, ""), st(4, "y"),
+				by(5, st(1, "strides"), vi(8, 2), vi(8, -1), vi(20, 7)),
+				by(5, st(1, "alpha"), fl(2, 0.5), vi(20, 1)),
+				by(5, st(1, "k"), by(5, inline("", 1, floats(3), 1)), vi(20, 4))),
+			by(3, st(1, "in"), by(2, by(1, vi(1, 1), by(2, by(1, st(2, "batch")), by(1, vi(1, 3)), by(1))))),
+			by(4, st(1, "y")),
+			by(5, decl("w", 1, 2, 2)),
+		),
+		tensor: cat(
+			by(15, make([]byte, 3)),
+			by(1, inline("w", 1, floats(1, 2, 3, 4), 2, 2)),
+			by(2, by(1, decl("z", 7, 4)), vi(2, 1), by(3, gz([]byte{1, 2, 3, 255})), vi(4, 4)),
+			by(1, inline("q", 7, []byte{1, 2, 253}, 3), by(6, st(1, "doc"), by(2, st(1, "k"), st(2, "v")), by(3, vi(1, 1), fl(2, 0.5), vi(3, 1)))),
+		),
+	}
+}
+
+func TestReadSmall(t *testing.T) {
+	f := mustOpen(t, small().bytes(), nil)
+	if err := f.Verify(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(7)}}
+	if diff := cmp.Diff(want, f.Metadata()); diff != "" {
+		t.Error(diff)
+	}
+	var names []string
+	for name := range f.Tensors() {
+		names = append(names, name)
+	}
+	if diff := cmp.Diff([]string{"w", "z", "q"}, names); diff != "" {
+		t.Error(diff)
+	}
+	w, _ := f.Tensor("w")
+	got, err := tensor.Decode[float32](nil, w)
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	z, _ := f.Tensor("z")
+	zs, err := tensor.Decode[int8](nil, z)
+	if diff := cmp.Diff([]int8{1, 2, 3, -1}, zs); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	q, _ := f.Tensor("q")
+	got, err = tensor.Decode[float32](nil, q)
+	if diff := cmp.Diff([]float32{0, 0.5, -2}, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := g.Nodes[0].Attributes[2].Value.(tensor.View)
+	got, err = tensor.Decode[float32](nil, k)
+	if diff := cmp.Diff([]float32{3}, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	g.Nodes[0].Attributes = g.Nodes[0].Attributes[:2]
+	wantGraph := &format.Graph{
+		Name:    "main",
+		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 3}, {Size: -1}}}},
+		Outputs: []format.ValueInfo{{Name: "y"}},
+		Nodes: []format.Node{{Name: "n0", Op: "Conv", Inputs: []string{"in", "w", ""}, Outputs: []string{"y"},
+			Attributes: []format.Attribute{{Name: "strides", Value: []int64{2, -1}}, {Name: "alpha", Value: float32(0.5)}}}},
+		Initializers: []string{"w"},
+	}
+	if diff := cmp.Diff(wantGraph, g); diff != "" {
+		t.Error(diff)
+	}
+}

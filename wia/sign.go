@@ -1,0 +1,146 @@
+package wia
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"io"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+// PrivateKey reads a PKCS #8 private key in PEM form, as "openssl genpkey" makes
+// them, for WriteOptions.Signer.
+func PrivateKey(pem []byte) (crypto.Signer, error) { return keys.ParsePrivate(pem) }
+
+// PublicKey reads a PKIX public key in PEM form, for format.WithTrustedKey.
+func PublicKey(pem []byte) (crypto.PublicKey, error) { return keys.ParsePublic(pem) }
+
+// signing makes the signature block of a file being written. Its size is
+// stated in the header, which is signed: so it must be known before.
+type signing struct {
+	signer    crypto.Signer // nil for checksums alone
+	algorithm string
+	public    []byte
+	longest   int   // signature
+	timestamp int64 // Unix seconds
+	size      int64 // of the block
+	unknown   []byte
+}
+
+// newSigning checks the key.
+func newSigning(o *WriteOptions) (*signing, error) {
+	s := &signing{signer: o.Signer, timestamp: o.Time.Unix()}
+	if o.like != nil {
+		s.unknown = o.like.signature
+	}
+	slack := 0
+	switch key := publicOf(o.Signer).(type) {
+	case nil:
+	case *rsa.PublicKey:
+		s.algorithm, s.longest = algorithmRSA, key.Size()
+	case *ecdsa.PublicKey:
+		if key.Curve != elliptic.P256() {
+			return nil, fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
+		}
+		// The length of an ECDSA signature varies. A padding field fills up what
+		// it leaves, and takes two bytes at least.
+		s.algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
+	default:
+		return nil, fmt.Errorf("%w: %T does not sign this format", format.ErrKey, key)
+	}
+	if s.signer != nil {
+		var err error
+		if s.public, err = x509.MarshalPKIXPublicKey(s.signer.Public()); err != nil {
+			return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
+		}
+	}
+	s.size = int64(len(s.encode(&sums{}, make([]byte, s.longest))) + slack)
+	return s, nil
+}
+
+// longestECDSA is the size of two 33-byte integers in ASN.1.
+const longestECDSA = 2 + 2*(2+33)
+
+func publicOf(s crypto.Signer) crypto.PublicKey {
+	if s == nil {
+		return nil
+	}
+	return s.Public()
+}
+
+// encode returns the SignatureBlock without padding.
+func (s *signing) encode(sums *sums, signature []byte) []byte {
+	var b []byte
+	for i, name := range sumNames {
+		b = putMessage(b, 1, &checksumMessage{name, sums[i][:]})
+	}
+	if s.signer != nil {
+		b = putMessage(b, 2, &signatureMessage{s.algorithm, s.public, signature, s.timestamp})
+	}
+	return append(b, s.unknown...)
+}
+
+type checksumMessage struct {
+	blockType string
+	sha256    []byte
+}
+
+func (m *checksumMessage) append(b []byte) []byte {
+	return putBytes(putString(b, 1, m.blockType), 2, m.sha256)
+}
+
+type signatureMessage struct {
+	algorithm            string
+	publicKey, signature []byte
+	timestamp            int64
+}
+
+func (m *signatureMessage) append(b []byte) []byte {
+	b = putString(b, 1, m.algorithm)
+	b = putBytes(b, 2, m.publicKey)
+	b = putBytes(b, 3, m.signature)
+	return putInt(b, 4, m.timestamp)
+}
+
+// block returns the signature block, exactly size bytes.
+func (s *signing) block(sums *sums) ([]byte, error) {
+	var signature []byte
+	if s.signer != nil {
+		digest := sha256.Sum256((&signatures{sums: *sums, timestamp: s.timestamp}).message())
+		var err error
+		if signature, err = s.sign(digest[:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", format.ErrSignature, err)
+		}
+	}
+	b := s.encode(sums, signature)
+	switch gap := s.size - int64(len(b)); {
+	case gap == 0:
+		return b, nil
+	case gap < 2 || gap > 129:
+		return nil, fmt.Errorf("%w: a signature of %d bytes where %d were announced", format.ErrSignature, len(signature), s.longest)
+	default:
+		return putBytes(b, 15, make([]byte, gap-2)), nil
+	}
+}
+
+// sign signs a digest. With an ECDSA key in memory it is deterministic (RFC
+// 6979), so that the same input gives the same file.
+func (s *signing) sign(digest []byte) ([]byte, error) {
+	random := io.Reader(rand.Reader)
+	if _, ok := s.signer.(*ecdsa.PrivateKey); ok {
+		random = nil
+	}
+	return s.signer.Sign(random, digest, crypto.SHA256)
+}
+
+// sumsOf returns the four digests.
+func sumsOf(header, meta, graph []byte, tensors [sha256.Size]byte) *sums {
+	return &sums{sha256.Sum256(header), sha256.Sum256(meta), sha256.Sum256(graph), tensors}
+}

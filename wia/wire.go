@@ -1,0 +1,272 @@
+package wia
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// maxLevels is how deep messages may nest, the outermost counted as 1.
+const maxLevels = 100
+
+// defect is what is wrong in a message: path and place are completed on the
+// way out, so that good input pays nothing for them.
+type defect struct {
+	path string
+	at   int64 // within the payload of the block
+	err  error
+}
+
+func (d *defect) Error() string { return d.path + ": " + d.err.Error() }
+func (d *defect) Unwrap() error { return d.err }
+
+// flawed makes a defect of a sentinel and a text.
+func flawed(at int64, sentinel error, text string, args ...any) error {
+	return &defect{at: at, err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
+}
+
+// under puts a field name before the path of a defect.
+func under(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var d *defect
+	if errors.As(err, &d) {
+		if d.path != "" {
+			name += "." + d.path
+		}
+		d.path = name
+	}
+	return err
+}
+
+// source is the payload of a block: all in memory, or, behind an io.ReaderAt, a
+// window of it that moves on.
+type source struct {
+	win  []byte
+	lo   int64 // payload offset of win[0]
+	size int64
+	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
+}
+
+func inMemory(payload []byte) *source { return &source{win: payload, size: int64(len(payload))} }
+
+// bytes returns the payload bytes from..to, which the caller has checked.
+func (s *source) bytes(from, to int64) ([]byte, error) {
+	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.win)) {
+		return s.win[i:j:j], nil
+	}
+	win, err := s.fill(from, to-from)
+	if err != nil {
+		return nil, err
+	}
+	s.win, s.lo = win, from
+	return win[: to-from : to-from], nil
+}
+
+// varint reads a varint at p, which must end by end.
+func (s *source) varint(p, end int64) (v uint64, next int64, err error) {
+	if i := p - s.lo; p < end && i >= 0 && i < int64(len(s.win)) && s.win[i] < 0x80 {
+		return uint64(s.win[i]), p + 1, nil
+	}
+	b, err := s.bytes(p, min(end, p+10))
+	if err != nil {
+		return 0, p, err
+	}
+	v, n := protowire.ConsumeVarint(b)
+	if n < 0 {
+		return 0, p, flawed(p, tensor.ErrCorrupt, "bad varint: %v", protowire.ParseError(n))
+	}
+	return v, p + int64(n), nil
+}
+
+// field is one field of a message as it lies on the wire.
+type field struct {
+	num   protowire.Number
+	typ   protowire.Type
+	at    int64  // of the tag
+	start int64  // of the value, for bytes behind the length
+	end   int64  // of the value
+	val   uint64 // of varint, fixed32 and fixed64
+}
+
+// next reads the field at p of a message that ends at end. It refuses what no
+// field may be: groups, reserved wire types, field numbers out of range, lengths
+// beyond the message.
+func (s *source) next(p, end int64) (f field, err error) {
+	f.at = p
+	tag, p, err := s.varint(p, end)
+	if err != nil {
+		return f, err
+	}
+	if n := tag >> 3; n < uint64(protowire.MinValidNumber) || n > uint64(protowire.MaxValidNumber) {
+		return f, flawed(f.at, tensor.ErrCorrupt, "field number %d", n)
+	}
+	f.num, f.typ, f.start = protowire.Number(tag>>3), protowire.Type(tag&7), p
+	switch f.typ {
+	case protowire.VarintType:
+		f.val, f.end, err = s.varint(p, end)
+	case protowire.BytesType:
+		var n uint64
+		if n, f.start, err = s.varint(p, end); err == nil && n > uint64(end-f.start) {
+			err = flawed(f.at, tensor.ErrCorrupt, "field %d: length %d, %d bytes are left in the message", f.num, n, end-f.start)
+		}
+		f.end = f.start + int64(n)
+	case protowire.Fixed32Type:
+		err = s.fixed(&f, 4, end)
+	case protowire.Fixed64Type:
+		err = s.fixed(&f, 8, end)
+	case protowire.StartGroupType, protowire.EndGroupType:
+		err = flawed(f.at, tensor.ErrCorrupt, "field %d: groups are not allowed", f.num)
+	default:
+		err = flawed(f.at, tensor.ErrCorrupt, "field %d: reserved wire type %d", f.num, f.typ)
+	}
+	return f, err
+}
+
+// fixed reads the value of a fixed32 or fixed64 field.
+func (s *source) fixed(f *field, n, end int64) error {
+	if n > end-f.start {
+		return flawed(f.at, tensor.ErrCorrupt, "field %d: %d bytes of value, %d are left in the message", f.num, n, end-f.start)
+	}
+	f.end = f.start + n
+	b, err := s.bytes(f.start, f.end)
+	if err != nil {
+		return err
+	}
+	if n == 4 {
+		f.val = uint64(binary.LittleEndian.Uint32(b))
+	} else {
+		f.val = binary.LittleEndian.Uint64(b)
+	}
+	return nil
+}
+
+// admit checks a field that the message knows: its wire type, and everything
+// about its value that does not depend on other fields. Messages within are not
+// looked into. It returns the definition, nil for an unknown field.
+func (s *source) admit(m *message, f *field) (*fieldDef, error) {
+	if int(f.num) >= len(m.fields) {
+		return nil, nil
+	}
+	d := &m.fields[f.num]
+	if d.kind == kindUnknown {
+		return nil, nil
+	}
+	want := d.kind.wireType()
+	if f.typ != want && (!d.repeated || f.typ != protowire.BytesType) {
+		return d, flawed(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, want)
+	}
+	switch d.kind {
+	case kindString, kindName:
+		return d, s.checkString(d, f)
+	case kindInt, kindFloat, kindEnum:
+		return d, s.checkScalar(d, f)
+	}
+	return d, nil
+}
+
+// checkString checks UTF-8, and of names that they have no NUL.
+func (s *source) checkString(d *fieldDef, f *field) error {
+	b, err := s.bytes(f.start, f.end)
+	switch {
+	case err != nil:
+		return err
+	case !utf8.Valid(b):
+		return flawed(f.at, tensor.ErrCorrupt, "invalid UTF-8")
+	case d.kind == kindName && bytes.IndexByte(b, 0) >= 0:
+		return flawed(f.at, tensor.ErrCorrupt, "name contains a NUL byte")
+	}
+	return nil
+}
+
+// checkScalar checks numbers, also packed ones.
+func (s *source) checkScalar(d *fieldDef, f *field) error {
+	if f.typ != protowire.BytesType {
+		if d.kind == kindEnum && int64(f.val) != int64(int32(f.val)) {
+			return flawed(f.at, tensor.ErrCorrupt, "enum value %d beyond int32", f.val)
+		}
+		return nil
+	}
+	if d.kind == kindFloat {
+		if (f.end-f.start)%4 != 0 {
+			return flawed(f.at, tensor.ErrCorrupt, "%d bytes are no whole number of floats", f.end-f.start)
+		}
+		return nil
+	}
+	for p := f.start; p < f.end; {
+		var err error
+		if _, p, err = s.varint(p, f.end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check walks a message and all in it, to the given level, and refuses what
+// the wire rules of the format forbid.
+func (s *source) check(m *message, p, end int64, level int) error {
+	if level > maxLevels {
+		return tooDeep(p)
+	}
+	start := p
+	var seen uint64
+	for p < end {
+		f, err := s.next(p, end)
+		if err != nil {
+			return s.place(m, start, &f, err)
+		}
+		d, err := s.admit(m, &f)
+		if d != nil && err == nil {
+			if d.message != nil {
+				err = s.check(d.message, f.start, f.end, level+1)
+			}
+			if seen |= 1 << f.num; err == nil && m.arms != 0 && seen&m.arms == m.arms {
+				err = bothArms(f.at)
+			}
+		}
+		if err != nil {
+			return s.place(m, start, &f, err)
+		}
+		p = f.end
+	}
+	return nil
+}
+
+func tooDeep(at int64) error {
+	return flawed(at, tensor.ErrCorrupt, "messages nest deeper than %d levels", maxLevels)
+}
+
+func bothArms(at int64) error {
+	return flawed(at, tensor.ErrCorrupt, "both arms of the oneof are set")
+}
+
+// place puts the name of a field that failed before the path of the error, and
+// its index if it is one of several messages or strings: "nodes[3].name". The
+// message begins at start.
+func (s *source) place(m *message, start int64, f *field, err error) error {
+	if f.num <= 0 || int(f.num) >= len(m.fields) || m.fields[f.num].kind == kindUnknown {
+		return err
+	}
+	d := &m.fields[f.num]
+	if !d.repeated || d.kind == kindInt || d.kind == kindFloat {
+		return under(d.name, err)
+	}
+	n := 0
+	for p := start; p < f.at; {
+		g, broken := s.next(p, f.at)
+		if broken != nil {
+			break
+		}
+		if g.num == f.num {
+			n++
+		}
+		p = g.end
+	}
+	return under(fmt.Sprintf("%s[%d]", d.name, n), err)
+}
