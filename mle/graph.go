@@ -205,11 +205,12 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 // dynamicDim is how we write a dim of a placeholder that is not fixed.
 const dynamicDim = math.MaxUint32
 
-// Graph returns the neutral form of the graph. A node's inputs are its
-// input_ids followed by its param_ids.
+// Graph returns the neutral form of the graph, nil when it has neither nodes
+// nor inputs nor outputs. A node's inputs are its input_ids followed by its
+// param_ids.
 func (f *File) Graph() (*format.Graph, error) {
 	ir, err := f.IR()
-	if err != nil {
+	if err != nil || len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, err
 	}
 	n := newNamer(ir)

@@ -107,9 +107,9 @@ func (g *graphSection) node(i int) (n node) {
 	return n
 }
 
-// checkDescriptor checks what open must know of descriptor i and returns the
-// size in bytes that its shape gives.
-func (g *graphSection) checkDescriptor(i int, d *descriptor) error {
+// checkDescriptor checks what open must know of descriptor i. scratch holds
+// its shape meanwhile.
+func (g *graphSection) checkDescriptor(i int, d *descriptor, scratch tensor.Shape) error {
 	at := g.base + int64(g.descriptorAt(i))
 	if d.rank > maxRank {
 		return fail(tensorField(i)+" ndim", at+16, format.ErrCorrupt, "%d, there is room for %d dims", d.rank, maxRank)
@@ -121,16 +121,16 @@ func (g *graphSection) checkDescriptor(i int, d *descriptor) error {
 	if !dt.Valid() {
 		return fail(tensorField(i)+" dtype", at+52, format.ErrUnsupported, "unknown code %d", d.dtype)
 	}
-	var dims [maxRank]int64
-	for k := range d.rank {
-		dims[k] = int64(d.shape[k])
+	shape := scratch[:d.rank]
+	for k := range shape {
+		shape[k] = int64(d.shape[k])
 	}
-	size, err := tensor.Shape(dims[:d.rank]).ByteSize(dt)
+	size, err := shape.ByteSize(dt)
 	if err != nil {
 		return wire.Error(formatName, tensorField(i)+" shape", at+20, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
 	if uint64(size) != d.size {
-		return fail(tensorField(i)+" size", at+8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size, tensor.Shape(dims[:d.rank]), dt, size)
+		return fail(tensorField(i)+" size", at+8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size, shape, dt, size)
 	}
 	return nil
 }

@@ -187,9 +187,10 @@ func (f *File) readTensors(r *mapped.Region, o *format.Options) error {
 
 // count checks all descriptors.
 func (f *File) count() (sum totals, err error) {
+	scratch := make(tensor.Shape, maxRank)
 	for i := range f.graph.tensors {
 		d := f.graph.descriptor(i)
-		if err := f.graph.checkDescriptor(i, &d); err != nil {
+		if err := f.graph.checkDescriptor(i, &d, scratch); err != nil {
 			return sum, err
 		}
 		if !d.constant() {

@@ -26,6 +26,9 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 }
 
 func (f *File) verify(ctx context.Context, o *format.VerifyOptions) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	trusted, err := trustedKey(o)
 	if err != nil {
 		return err
@@ -101,35 +104,51 @@ func (f *File) verifyWeights(ctx context.Context, o *format.VerifyOptions, p *wo
 			return err
 		}
 	}
+	return f.verifyInner(ctx, o, p)
+}
+
+// verifyInner checks what comes out of the stored weights.
+func (f *File) verifyInner(ctx context.Context, o *format.VerifyOptions, p *work.Progress) error {
 	if f.Locked() {
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
 	}
 	switch {
+	case f.comp == nil && !f.h.Features.Has(Encryption):
+		return nil
 	case f.comp == nil:
 		// Decryption vouches for what comes out of it.
 		_, err := f.stored(0, f.h.plainSize())
 		return err
 	case f.comp.chunked:
 		return f.verifyChunks(ctx, o, p)
+	case f.comp.method == MethodNone && !f.h.Features.Has(Encryption):
+		sum, err := f.storedSum(ctx, p, o.Workers)
+		if err != nil {
+			return err
+		}
+		return f.checkUncompressed(sum)
 	}
 	return f.verifyWhole(ctx, p)
 }
 
-// verifyStored checks the checksum of the weights section.
+// verifyStored checks the checksum of the weights section. Without one the
+// bytes are read all the same: they must be there.
 func (f *File) verifyStored(ctx context.Context, p *work.Progress, workers int) error {
-	if f.h.WeightsChecksum == 0 {
-		return ctx.Err()
+	sum, err := f.storedSum(ctx, p, workers)
+	if err == nil && f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
+		err = sumError("weights_checksum", atChecksums+8, f.h.WeightsChecksum, sum)
 	}
-	sum := uint32(0)
-	err := f.eachPart(f.h.Weights.Offset, f.h.Weights.End(), func(b []byte) error {
+	return err
+}
+
+// storedSum returns the CRC-32 of the weights section.
+func (f *File) storedSum(ctx context.Context, p *work.Progress, workers int) (sum uint32, err error) {
+	err = f.eachPart(f.h.Weights.Offset, f.h.Weights.End(), func(b []byte) error {
 		part, err := f.sum(ctx, b, "weights", p, workers)
 		sum = tensor.CombineCRC32(sum, part, int64(len(b)))
 		return err
 	})
-	if err == nil && sum != f.h.WeightsChecksum {
-		err = sumError("weights_checksum", atChecksums+8, f.h.WeightsChecksum, sum)
-	}
-	return err
+	return sum, err
 }
 
 // sum returns the CRC-32 of b, computed by several goroutines.

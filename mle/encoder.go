@@ -1,0 +1,313 @@
+package mle
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// encoder assembles one file.
+type encoder struct {
+	t    sink.Target
+	o    *WriteOptions
+	plan *format.Plan
+
+	h       Header
+	meta    []byte
+	graph   []byte
+	offsets []int64 // of the tensors in the uncompressed weights
+	size    int64   // of the uncompressed weights
+
+	aead cipher.AEAD // nil without encryption
+	body body
+}
+
+// body is the way the weights take into the file.
+type body interface {
+	tensor(i int, in *sink.Input) error
+	// finish completes the stored weights and describes them.
+	finish() (stored, error)
+	// drop frees temporary files.
+	drop()
+}
+
+// stored describes the weights section before encryption.
+type stored struct {
+	size     int64
+	sum      uint32 // CRC-32 of the stored bytes
+	original uint32 // CRC-32 of the uncompressed bytes
+	chunks   []chunk
+}
+
+// layOut decides where everything goes, as far as that does not depend on data.
+func (e *encoder) layOut() error {
+	for i := range e.plan.Tensors {
+		at, ok := wire.AlignUp(e.size, alignment)
+		t := &e.plan.Tensors[i]
+		if !ok || at > math.MaxInt64/4-t.Size {
+			return refuseTensor(t, format.ErrLimit, "the weights reach beyond any file")
+		}
+		e.offsets = append(e.offsets, at)
+		e.size = at + t.Size
+	}
+	if err := e.checkSize(); err != nil {
+		return err
+	}
+	ir, err := e.ir()
+	if err != nil {
+		return err
+	}
+	if e.graph, err = encodeGraph(ir, e.offsets); err != nil {
+		return err
+	}
+	if e.meta, err = encodeMetadata(e.plan.Metadata, ir.Tensors); err != nil {
+		return err
+	}
+	h := &e.h
+	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
+	if h.Version == 1 {
+		h.HeaderSize = writtenV1
+	}
+	h.Metadata = Section{int64(h.HeaderSize), int64(len(e.meta))}
+	at, _ := wire.AlignUp(h.Metadata.End(), 8)
+	h.Graph = Section{at, int64(len(e.graph))}
+	h.Weights.Offset = h.Graph.End()
+	if e.size > 0 {
+		h.Weights.Offset, _ = wire.AlignUp(h.Graph.End(), alignment)
+	}
+	return nil
+}
+
+// checkSize refuses what a method cannot hold, before anything is written.
+func (e *encoder) checkSize() error {
+	const gcmMost = 1<<36 - 32
+	switch {
+	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > codecs.MaxLZ4:
+		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
+	case e.o.Key != nil && e.size > gcmMost:
+		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
+	case (e.o.Key != nil || e.o.Compression == MethodLZ4 && !e.o.Chunked) && e.size > math.MaxInt/4:
+		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
+	}
+	return nil
+}
+
+// features returns the flags of the file.
+func (e *encoder) features() (f Features) {
+	o := e.o
+	if o.Version == 1 {
+		return 0
+	}
+	if o.Compression != MethodNone {
+		f |= Compression
+	}
+	if o.Compression.lossy() {
+		f |= Quantized
+	}
+	if o.Chunked {
+		f |= ChunkedWeights
+	}
+	if o.Key != nil {
+		f |= Encryption
+	}
+	if o.Signer != nil {
+		f |= Signing
+	}
+	if f&(Compression|Encryption) == 0 {
+		f |= MemoryMapping // every tensor lies plainly at a multiple of 64
+	}
+	return f
+}
+
+// begin writes what precedes the weights, but for version 2's header.
+func (e *encoder) begin() (err error) {
+	e.h.Features = e.features()
+	if e.o.Key != nil {
+		if e.aead, err = newAEAD(e.o.Key); err != nil {
+			return fmt.Errorf("%w: %w", format.ErrPlan, err)
+		}
+	}
+	if e.h.Version == 1 {
+		e.h.Weights.Size = e.size
+		if err := e.write(0, e.headerBytes()); err != nil {
+			return err
+		}
+	}
+	if err := e.write(e.h.Metadata.Offset, e.meta); err != nil {
+		return err
+	}
+	if err := e.write(e.h.Graph.Offset, e.graph); err != nil {
+		return err
+	}
+	e.body = e.newBody()
+	return nil
+}
+
+// write puts b at off; nothing is nothing, also for a sequential target.
+func (e *encoder) write(off int64, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := e.t.WriteAt(b, off)
+	return err
+}
+
+// Tensor implements format.Encoder.
+func (e *encoder) Tensor(i int, in *sink.Input) error { return e.body.tensor(i, in) }
+
+// Close implements io.Closer: it frees temporary files.
+func (e *encoder) Close() error {
+	if e.body != nil {
+		e.body.drop()
+		e.body = nil
+	}
+	return nil
+}
+
+// Finish implements format.Encoder.
+func (e *encoder) Finish() error {
+	s, err := e.body.finish()
+	if err != nil {
+		return err
+	}
+	h := &e.h
+	h.Weights.Size, h.WeightsChecksum = s.size, s.sum
+	if e.aead != nil {
+		if err := e.encrypt(); err != nil {
+			return err
+		}
+	}
+	end := h.Weights.End()
+	var comp []byte
+	if h.Features.Has(Compression) {
+		comp = e.compressionBytes(&s)
+		at, _ := wire.AlignUp(end, 8)
+		h.Compression = Section{at, int64(len(comp))}
+		end = h.Compression.End()
+	}
+	if h.Features.Has(Signing) {
+		at, _ := wire.AlignUp(end, 8)
+		h.Signature = Section{at, signatureSize}
+		end = h.Signature.End()
+	}
+	if err := e.t.Truncate(end); err != nil {
+		return err
+	}
+	if h.Version == 1 {
+		return nil
+	}
+	if err := e.write(h.Compression.Offset, comp); err != nil {
+		return err
+	}
+	h.MetadataChecksum, h.GraphChecksum = tensor.CRC32(e.meta), tensor.CRC32(e.graph)
+	if err := e.write(0, e.headerBytes()); err != nil {
+		return err
+	}
+	if e.o.Signer != nil {
+		return sign(e.o.Context, e.t, h.Signature, end, e.o.Signer, e.o.Time.Unix())
+	}
+	return nil
+}
+
+// encrypt seals what the body left in memory and writes it.
+func (e *encoder) encrypt() error {
+	plain := e.body.(*memoryBody).m.Bytes()
+	out := make([]byte, nonceSize, nonceSize+len(plain)+tagSize)
+	rand.Read(out)
+	out = e.aead.Seal(out, out[:nonceSize], plain, e.headerBytes()[:aadSize])
+	e.h.Weights.Size, e.h.WeightsChecksum = int64(len(out)), tensor.CRC32(out)
+	return e.write(e.h.Weights.Offset, out)
+}
+
+// headerBytes returns the header with its checksum.
+func (e *encoder) headerBytes() []byte {
+	var w wire.Buffer
+	h := &e.h
+	w.U32(magic)
+	w.U32(h.Version)
+	if h.Version == 2 {
+		w.U32(uint32(h.Features))
+		w.U32(h.HeaderSize)
+	}
+	sections := []Section{h.Metadata, h.Graph, h.Weights}
+	if h.Version == 2 {
+		sections = append(sections, h.Signature, h.Compression)
+	}
+	for _, s := range sections {
+		w.U64(uint64(s.Offset))
+		w.U64(uint64(s.Size))
+	}
+	if h.Version == 2 {
+		for _, sum := range []uint32{h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum, 0} {
+			w.U32(sum)
+		}
+		w.U32(maxVersion) // min_reader_version: version 1 had another header
+		w.U32(maxVersion) // writer_version
+	}
+	w.Fill(int(h.HeaderSize)-w.Len(), 0)
+	if h.Version == 2 {
+		w.Put32(atHeaderSum, headerSum(w.Bytes()))
+	}
+	return w.Bytes()
+}
+
+// compressionBytes returns the compression section.
+func (e *encoder) compressionBytes(s *stored) []byte {
+	var w wire.Buffer
+	bits := map[Method]uint8{MethodInt8: 8, MethodFloat16: 16}
+	w.U8(uint8(e.o.Compression))
+	w.U8(uint8(e.o.Level))
+	w.U16(0)
+	w.U64(uint64(e.size))
+	w.U32(s.original)
+	w.U8(bits[e.o.Compression])
+	w.Fill(3, 0)
+	if !e.o.Chunked {
+		return w.Bytes()
+	}
+	w.U32(uint32(len(s.chunks)))
+	for _, c := range s.chunks {
+		w.U64(uint64(c.offset))
+		w.U64(uint64(c.stored))
+		w.U64(uint64(c.storedSz))
+		w.U32(c.checksum)
+		w.U32(0)
+	}
+	return w.Bytes()
+}
+
+// sign hashes a file that is complete but for its signature section, and
+// writes that.
+func sign(ctx context.Context, t interface {
+	io.ReaderAt
+	io.WriterAt
+}, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
+	h := sha256.New()
+	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
+		in := sink.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
+		if _, err := io.Copy(h, in); err != nil {
+			return err
+		}
+	}
+	digest := h.Sum(nil)
+	b := make([]byte, 0, signatureSize)
+	b = append(b, 1, 1, 0, 0) // Ed25519, SHA-256, reserved
+	b = binary.LittleEndian.AppendUint64(b, uint64(unix))
+	b = append(b, key.Public().(ed25519.PublicKey)...)
+	b = append(b, ed25519.Sign(key, digest)...)
+	b = append(b, digest...)
+	_, err := t.WriteAt(b, s.Offset)
+	return err
+}

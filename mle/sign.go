@@ -1,0 +1,164 @@
+package mle
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// GenerateKey makes a key pair for signing, from the system's randomness.
+func GenerateKey() (ed25519.PublicKey, ed25519.PrivateKey, error) {
+	return ed25519.GenerateKey(rand.Reader)
+}
+
+// SignOptions changes how Sign works. Nil and the zero value work.
+type SignOptions struct {
+	Context context.Context // nil means never cancelled
+	Time    time.Time       // of signing; zero means now
+	NoSync  bool            // as in format.WriteOptions
+}
+
+// Sign signs the version 2 file at path, or signs it anew. The stored sections
+// stay as they are, byte by byte: nothing is decompressed, and where the file
+// system shares blocks nothing is even copied. The signed file takes the place
+// of the old one in one step, so that readers see the old file or the new one
+// and open mappings are not disturbed.
+//
+// Encryption authenticates the feature flags. An encrypted file that was not
+// signed when it was written can therefore not be signed later: ErrUnsupported.
+func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
+	var opts SignOptions
+	if o != nil {
+		opts = *o
+	}
+	if opts.Context == nil {
+		opts.Context = context.Background()
+	}
+	if opts.Time.IsZero() {
+		opts.Time = time.Now()
+	}
+	err := signFile(path, key, &opts)
+	var e *format.Error
+	if err != nil && !errors.As(err, &e) {
+		e = &format.Error{Format: formatName, Offset: -1, Err: err}
+		err = e
+	}
+	if e != nil && e.Path == "" {
+		e.Path = path
+	}
+	return err
+}
+
+func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
+	if len(key) != ed25519.PrivateKeySize {
+		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
+	}
+	h, head, err := headerOf(path)
+	if err != nil {
+		return err
+	}
+	if h.Version == 1 {
+		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
+	}
+	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
+		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file is signed when it is written")
+	}
+	f, err := sink.CreateFile(path)
+	if err != nil {
+		return err
+	}
+	if err := signCopy(f, path, &h, head, key, o); err != nil {
+		f.Abort()
+		return err
+	}
+	return f.Commit(!o.NoSync)
+}
+
+// headerOf reads and checks the structure of a file, and returns its header
+// with its bytes.
+func headerOf(path string) (h Header, head []byte, err error) {
+	m, err := Open(path, nil)
+	if err != nil {
+		return h, nil, err
+	}
+	defer m.Close()
+	err = m.use(func() error {
+		h, head = m.h, append([]byte(nil), m.head...)
+		return nil
+	})
+	return h, head, err
+}
+
+// signCopy makes f a signed copy of the file at path.
+func signCopy(f *sink.File, path string, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
+	src, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	size, err := copyFile(o.Context, f.File, src)
+	if err != nil {
+		return err
+	}
+	end := size
+	if h.Signature.Size == 0 {
+		at, ok := wire.AlignUp(size, 8)
+		if !ok {
+			return fail("file size", -1, format.ErrLimit, "%d bytes", size)
+		}
+		h.Signature = Section{at, signatureSize}
+		end = h.Signature.End()
+	}
+	if err := f.Truncate(end); err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	le.PutUint32(head[atFeatures:], uint32(h.Features|Signing))
+	le.PutUint64(head[signaturePos:], uint64(h.Signature.Offset))
+	le.PutUint64(head[signaturePos+8:], uint64(h.Signature.Size))
+	le.PutUint32(head[atHeaderSum:], headerSum(head))
+	if _, err := f.WriteAt(head, 0); err != nil {
+		return err
+	}
+	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
+}
+
+// copyFile copies all of src, in steps that can be cancelled and that the
+// system can do by sharing blocks.
+func copyFile(ctx context.Context, dst, src *os.File) (int64, error) {
+	const step = 64 << 20
+	total := int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		n, err := io.CopyN(dst, src, step)
+		total += n
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Verify checks everything the file at path carries, and that it was signed
+// by the trusted key. It is the short form of Open and File.Verify.
+func Verify(path string, trusted ed25519.PublicKey) error {
+	f, err := Open(path, nil)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Verify(context.Background(), format.WithTrustedKey(trusted))
+}
