@@ -156,10 +156,10 @@ func (c *Codec) start(t sink.Target, path string, p *Plan, o *WriteOptions, end 
 	w := &writer{codec: c, path: path, opts: o, end: end}
 	var err error
 	if w.plan, w.index, err = p.completed(c.Name); err == nil {
-		w.enc, err = c.Encode(t, w.plan, o)
-	}
-	if err == nil {
-		err = o.Context.Err()
+		var enc Encoder
+		if enc, err = c.Encode(t, w.plan, o); err == nil {
+			w.enc, err = enc, o.Context.Err()
+		}
 	}
 	if err != nil {
 		w.giveUp(err)

@@ -1,0 +1,313 @@
+package format
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.fake")
+	for _, format := range []string{"fake", ""} {
+		w, err := Create(format, path, fakePlan(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := feedFake(w); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); string(b) != fakeFile || err != nil {
+			t.Errorf("format %q: %q, %v", format, b, err)
+		}
+	}
+	for _, spool := range []Spool{SpoolFile, SpoolMemory, SpoolNever} {
+		var out bytes.Buffer
+		w, err := NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: spool})
+		if err == nil {
+			err = feedFake(w)
+		}
+		if out.String() != fakeFile || err != nil {
+			t.Errorf("spool %d: %q, %v", spool, out.String(), err)
+		}
+	}
+}
+
+func TestWriterUnknownFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.none")
+	_, err := Create("none", path, nil, nil)
+	errIs(t, "Create", err, ErrUnknownFormat)
+	_, err = Create("", path, nil, nil)
+	errIs(t, "Create by extension", err, ErrUnknownFormat)
+	_, err = NewWriter("none", io.Discard, nil, nil)
+	errIs(t, "NewWriter", err, ErrUnknownFormat)
+	_, err = Create("fake", filepath.Join(path, "deep", "m.fake"), nil, nil)
+	errIs(t, "Create below nothing", err, os.ErrNotExist)
+}
+
+func TestWriterNilPlan(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter("fake", &out, nil, nil)
+	if err == nil {
+		err = w.Close()
+	}
+	if out.String() != "FAKE\x00" || err != nil {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// TestWriterFailures: whatever part fails, the old file stays, nothing else is
+// left, the encoder is released once, and the writer says so ever after.
+func TestWriterFailures(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, tt := range []struct {
+		name   string
+		fake   fake
+		ctx    context.Context
+		run    func(w Writer) error
+		want   error
+		closes int
+	}{
+		{name: "Encode", fake: fake{encodeErr: errMine}, want: errMine, closes: 0},
+		{name: "cancelled before", ctx: ctx, want: context.Canceled, closes: 1},
+		{name: "Tensor", fake: fake{tensorErr: errMine}, run: feedFake, want: errMine, closes: 1},
+		{name: "data left", fake: fake{leaveData: true}, run: feedFake, want: ErrTruncated, closes: 1},
+		{name: "Finish", fake: fake{finishErr: errMine}, run: feedFake, want: errMine, closes: 1},
+		{name: "Close of the encoder", fake: fake{closeErr: errMine}, run: feedFake, want: errMine, closes: 1},
+		{name: "missing tensor", run: func(w Writer) error { return w.Close() }, want: ErrPlan, closes: 1},
+		{name: "short", run: func(w Writer) error { return w.WriteTensor("a", strings.NewReader("AA")) }, want: ErrTruncated, closes: 1},
+		{name: "long", run: func(w Writer) error { return w.WriteTensor("a", strings.NewReader("AAAA")) }, want: ErrShape, closes: 1},
+		{name: "abort", run: func(w Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: ErrAborted, closes: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tt.fake
+			f.name, f.magic = "failing", "FAKE"
+			path := stored(t, "m.fake", "old")
+			w, err := f.codec().CreateFile(path, fakePlan(), &WriteOptions{Context: tt.ctx})
+			if err == nil && tt.run != nil {
+				err = tt.run(w)
+				errIs(t, "WriteTensor after the failure", w.WriteTensor("a", strings.NewReader("AAA")), ErrAborted)
+				errIs(t, "Close after the failure", w.Close(), ErrAborted)
+				if err := w.Abort(); err != nil {
+					t.Errorf("Abort after the failure: %v", err)
+				}
+			}
+			errIs(t, tt.name, err, tt.want)
+			if f.closes != tt.closes {
+				t.Errorf("the encoder was closed %d times, want %d", f.closes, tt.closes)
+			}
+			untouched(t, path)
+		})
+	}
+}
+
+// untouched demands that path hold "old" and lie alone in its directory.
+func untouched(t *testing.T, path string) {
+	t.Helper()
+	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
+		t.Errorf("the old file is %q, %v", b, err)
+	}
+	list, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}
+
+// TestWriterCommitFails: the last step fails because the place was taken.
+func TestWriterCommitFails(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.fake")
+	w, err := Create("fake", path, fakePlan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(path, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := feedFake(w); err == nil {
+		t.Error("a file took the place of a directory")
+	}
+	errIs(t, "Close again", w.Close(), ErrAborted)
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}
+
+// TestWriterPanic: a reader that panics leaves nothing behind, and a writer
+// that knows it is over.
+func TestWriterPanic(t *testing.T) {
+	path := stored(t, "m.fake", "old")
+	w, err := Create("fake", path, fakePlan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() != errMine {
+				t.Error("the panic changed")
+			}
+		}()
+		w.WriteTensor("a", panicking{})
+	}()
+	errIs(t, "Close after a panic", w.Close(), ErrAborted)
+	untouched(t, path)
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic(errMine) }
+
+// TestWriterRefusals: a wrong name is the caller's slip and changes nothing.
+func TestWriterRefusals(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter("fake", &out, fakePlan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrPlan)
+	if err := w.WriteTensor("a", strings.NewReader("AAA")); err != nil {
+		t.Fatal(err)
+	}
+	errIs(t, "a name again", w.WriteTensor("a", strings.NewReader("AAA")), ErrPlan)
+	if err := w.WriteTensor("bb", strings.NewReader("BB")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	errIs(t, "WriteTensor after Close", w.WriteTensor("a", strings.NewReader("AAA")), ErrAborted)
+	if out.String() != fakeFile {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// TestWriterStreams: what can be written from front to back reaches the
+// io.Writer at once, and out of order not at all.
+func TestWriterStreams(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: SpoolNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTensor("a", strings.NewReader("AAA")); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); got != fakeFile[:len(fakeFile)-2] {
+		t.Errorf("after the first tensor: %q", got)
+	}
+	w.Abort()
+	w, err = NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: SpoolNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("bb", strings.NewReader("BB")); err != nil {
+		t.Fatal(err)
+	}
+	errIs(t, "going back", w.WriteTensor("a", strings.NewReader("AAA")), sink.ErrSequential)
+}
+
+func TestWriterProgress(t *testing.T) {
+	type report struct {
+		Done, Total int64
+		Name        string
+	}
+	var got []report
+	w, err := NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Progress: func(d, n int64, s string) { got = append(got, report{d, n, s}) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := feedFake(w); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]report{{3, 5, "a"}, {5, 5, "bb"}}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestPlanErrors: what no format can write is refused before Encode sees it.
+func TestPlanErrors(t *testing.T) {
+	u8 := func(name string, dims ...int64) tensor.Info {
+		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: dims}
+	}
+	for _, tt := range []struct {
+		name    string
+		tensors []tensor.Info
+		want    error
+	}{
+		{"empty name", []tensor.Info{u8("", 1)}, ErrCorrupt},
+		{"NUL", []tensor.Info{u8("a\x00", 1)}, ErrCorrupt},
+		{"UTF-8", []tensor.Info{u8("\xff", 1)}, ErrCorrupt},
+		{"twice", []tensor.Info{u8("a", 1), u8("b", 1), u8("a", 1)}, ErrCorrupt},
+		{"dtype", []tensor.Info{{Name: "a"}}, ErrDType},
+		{"negative", []tensor.Info{u8("a", -1)}, ErrShape},
+		{"overflow", []tensor.Info{u8("a", 1<<62, 2)}, ErrShape},
+		{"sum of sizes", []tensor.Info{u8("a", 1<<62), u8("b", 1<<62)}, ErrLimit},
+	} {
+		f := &fake{name: "planned", magic: "FAKE"}
+		path := stored(t, "m.fake", "old")
+		_, err := f.codec().CreateFile(path, &Plan{Tensors: tt.tensors}, nil)
+		errIs(t, tt.name, err, ErrPlan)
+		errIs(t, tt.name, err, tt.want)
+		var e *Error
+		if errors.As(err, &e) && (e.Format != "planned" || !strings.HasPrefix(e.Field, "tensor ")) {
+			t.Errorf("%s: the error does not say which tensor: %v", tt.name, err)
+		}
+		if f.encoders != 0 {
+			t.Errorf("%s: Encode was called", tt.name)
+		}
+		untouched(t, path)
+	}
+}
+
+// TestPlanIsCopied: the caller may change its plan once a writer has it.
+func TestPlanIsCopied(t *testing.T) {
+	p := fakePlan()
+	var out bytes.Buffer
+	w, err := NewWriter("fake", &out, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Tensors[0].Name, p.Tensors[0].Shape[0] = "x", 99
+	if err := feedFake(w); err != nil || out.String() != fakeFile {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// TestCopy writes an open model again.
+func TestCopy(t *testing.T) {
+	m, err := OpenBytes([]byte(fakeFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := PlanOf(m)
+	if err != nil || !cmp.Equal(p.Metadata, m.Metadata()) || p.Graph != nil {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	var out bytes.Buffer
+	w, err := NewWriter("fake", &out, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(w, m); err != nil || out.String() != fakeFile {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	m.Close()
+	w, err = NewWriter("fake", &out, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errIs(t, "Copy of a closed model", Copy(w, m), ErrClosed)
+	errIs(t, "the writer afterwards", w.Close(), ErrAborted)
+}
