@@ -28,8 +28,9 @@ func (f *File) checkGraph() error {
 
 // each calls f for the fields of one message.
 func (s *source) each(m *message, msg field, f func(field) error) error {
+	var fl field
 	for p := msg.start; p < msg.end; {
-		fl, err := s.next(p, msg.end)
+		err := s.next(&fl, p, msg.end)
 		if err == nil {
 			err = f(fl)
 		}

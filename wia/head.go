@@ -66,8 +66,9 @@ func (s *source) tensor(h *head, p, end int64, level int) error {
 		return tooDeep(p)
 	}
 	start := p
+	var f field
 	for p < end {
-		f, err := s.next(p, end)
+		err := s.next(&f, p, end)
 		if err == nil {
 			var d *fieldDef
 			if d, err = s.admit(tensorMsg, &f); d != nil && err == nil {
@@ -127,8 +128,9 @@ func (s *source) external(e *externalHead, f *field, level int) error {
 	if err := s.check(externalMsg, f.start, f.end, level); err != nil {
 		return err
 	}
+	var g field
 	for p := f.start; p < f.end; {
-		g, err := s.next(p, f.end)
+		err := s.next(&g, p, f.end)
 		if err != nil {
 			return err
 		}
@@ -155,8 +157,9 @@ func (s *source) tensorMeta(q *quantHead, f *field, level int) error {
 	if err := s.check(tensorMetaMsg, f.start, f.end, level); err != nil {
 		return err
 	}
+	var g field
 	for p := f.start; p < f.end; {
-		g, err := s.next(p, f.end)
+		err := s.next(&g, p, f.end)
 		if err == nil && g.num == 3 {
 			err = s.quantization(q, &g)
 		}
@@ -171,8 +174,9 @@ func (s *source) tensorMeta(q *quantHead, f *field, level int) error {
 // quantization merges a QuantizationParams message that was checked.
 func (s *source) quantization(q *quantHead, f *field) error {
 	q.present = true
+	var g field
 	for p := f.start; p < f.end; {
-		g, err := s.next(p, f.end)
+		err := s.next(&g, p, f.end)
 		if err != nil {
 			return err
 		}
@@ -197,8 +201,9 @@ func (s *source) quantization(q *quantHead, f *field) error {
 // perChannel merges a PerChannelQuantization message that was checked.
 func (s *source) perChannel(q *quantHead, f *field) error {
 	q.perChannel = true
+	var g field
 	for p := f.start; p < f.end; {
-		g, err := s.next(p, f.end)
+		err := s.next(&g, p, f.end)
 		if err != nil {
 			return err
 		}
@@ -251,8 +256,9 @@ func appendInt32s(s *source, out []int32, f *field) ([]int32, error) {
 func (s *source) compressedTensor(h *head, p, end int64, level int) error {
 	h.compressed = true
 	start := p
+	var f field
 	for p < end {
-		f, err := s.next(p, end)
+		err := s.next(&f, p, end)
 		if err == nil {
 			var d *fieldDef
 			if d, err = s.admit(compressedMsg, &f); d != nil && err == nil {

@@ -103,6 +103,9 @@ func (x *index) tensors() error {
 // graph's wire rules have been checked.
 func (x *index) initializers() error {
 	p := x.f.graph
+	if !p.carriers {
+		return nil
+	}
 	err := x.walk(&p.source, graphMsg, func(fl field) error {
 		if fl.num != 5 {
 			return nil
@@ -120,8 +123,9 @@ func (x *index) initializers() error {
 
 // walk calls f for the known fields of an outermost message.
 func (x *index) walk(s *source, m *message, f func(field) error) error {
+	var fl field
 	for p := int64(0); p < s.size; {
-		fl, err := s.next(p, s.size)
+		err := s.next(&fl, p, s.size)
 		if err == nil {
 			var d *fieldDef
 			if d, err = s.admit(m, &fl); d != nil && err == nil {

@@ -52,6 +52,8 @@ type source struct {
 	lo   int64 // payload offset of win[0]
 	size int64
 	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
+
+	carriers bool // check met tensors with data directly under the outermost message
 }
 
 func inMemory(payload []byte) *source { return &source{win: payload, size: int64(len(payload))} }
@@ -60,6 +62,9 @@ func inMemory(payload []byte) *source { return &source{win: payload, size: int64
 func (s *source) bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.win)) {
 		return s.win[i:j:j], nil
+	}
+	if s.fill == nil {
+		return nil, flawed(from, tensor.ErrCorrupt, "the block ends before its message")
 	}
 	win, err := s.fill(from, to-from)
 	if err != nil {
@@ -97,15 +102,37 @@ type field struct {
 
 // next reads the field at p of a message that ends at end. It refuses what no
 // field may be: groups, reserved wire types, field numbers out of range, lengths
-// beyond the message.
-func (s *source) next(p, end int64) (f field, err error) {
-	f.at = p
+// beyond the message. Nearly all fields of a model have one byte of tag and one
+// of value or length: these are read here.
+func (s *source) next(f *field, p, end int64) error {
+	if i := p - s.lo; i >= 0 && i+1 < int64(len(s.win)) && p+1 < end {
+		tag, v := s.win[i], s.win[i+1]
+		if tag >= 1<<3 && tag < 0x80 && v < 0x80 {
+			f.num, f.typ, f.at = protowire.Number(tag>>3), protowire.Type(tag&7), p
+			switch f.typ {
+			case protowire.BytesType:
+				f.start, f.end = p+2, p+2+int64(v)
+				if f.end <= end {
+					return nil
+				}
+			case protowire.VarintType:
+				f.start, f.end, f.val = p+1, p+2, uint64(v)
+				return nil
+			}
+		}
+	}
+	*f = field{at: p}
+	return s.nextAny(f, p, end)
+}
+
+// nextAny is next for all other fields.
+func (s *source) nextAny(f *field, p, end int64) error {
 	tag, p, err := s.varint(p, end)
 	if err != nil {
-		return f, err
+		return err
 	}
 	if n := tag >> 3; n < uint64(protowire.MinValidNumber) || n > uint64(protowire.MaxValidNumber) {
-		return f, flawed(f.at, tensor.ErrCorrupt, "field number %d", n)
+		return flawed(f.at, tensor.ErrCorrupt, "field number %d", n)
 	}
 	f.num, f.typ, f.start = protowire.Number(tag>>3), protowire.Type(tag&7), p
 	switch f.typ {
@@ -118,15 +145,15 @@ func (s *source) next(p, end int64) (f field, err error) {
 		}
 		f.end = f.start + int64(n)
 	case protowire.Fixed32Type:
-		err = s.fixed(&f, 4, end)
+		err = s.fixed(f, 4, end)
 	case protowire.Fixed64Type:
-		err = s.fixed(&f, 8, end)
+		err = s.fixed(f, 8, end)
 	case protowire.StartGroupType, protowire.EndGroupType:
 		err = flawed(f.at, tensor.ErrCorrupt, "field %d: groups are not allowed", f.num)
 	default:
 		err = flawed(f.at, tensor.ErrCorrupt, "field %d: reserved wire type %d", f.num, f.typ)
 	}
-	return f, err
+	return err
 }
 
 // fixed reads the value of a fixed32 or fixed64 field.
@@ -216,9 +243,9 @@ func (s *source) check(m *message, p, end int64, level int) error {
 	}
 	start := p
 	var seen uint64
+	var f field
 	for p < end {
-		f, err := s.next(p, end)
-		if err != nil {
+		if err := s.next(&f, p, end); err != nil {
 			return s.place(m, start, &f, err)
 		}
 		d, err := s.admit(m, &f)
@@ -234,6 +261,9 @@ func (s *source) check(m *message, p, end int64, level int) error {
 			return s.place(m, start, &f, err)
 		}
 		p = f.end
+	}
+	if level == 2 && seen&m.arms != 0 {
+		s.carriers = true
 	}
 	return nil
 }
@@ -257,10 +287,10 @@ func (s *source) place(m *message, start int64, f *field, err error) error {
 	if !d.repeated || d.kind == kindInt || d.kind == kindFloat {
 		return under(d.name, err)
 	}
+	var g field
 	n := 0
 	for p := start; p < f.at; {
-		g, broken := s.next(p, f.at)
-		if broken != nil {
+		if s.next(&g, p, f.at) != nil {
 			break
 		}
 		if g.num == f.num {
