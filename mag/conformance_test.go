@@ -3,7 +3,6 @@ package mag
 import (
 	"bytes"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -40,7 +39,6 @@ func TestConformance(t *testing.T) {
 	small.Metadata = format.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
 	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[16:], MinRank: 1})
 	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
-	long := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("k", maxKey), DType: tensor.Float32, Shape: tensor.Shape{3}}}}
 	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:]})
 	formattest.Run(t, formattest.Config{
 		Codec:    &codec,
@@ -54,7 +52,6 @@ func TestConformance(t *testing.T) {
 			{Name: "tied", Plan: tied, Structural: everything, Data: func(t tensor.Info) []byte {
 				return bytes.Repeat([]byte{byte(len(t.Name) % 2)}, int(t.Size))
 			}},
-			{Name: "long", Plan: long},
 		},
 	})
 	formattest.Run(t, formattest.Config{

@@ -3,7 +3,6 @@ package mag
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -159,9 +158,6 @@ func (f *File) Digest(name string) (sum uint64, ok bool) {
 func digestKey(name string) (key string, ok bool) {
 	return digestPrefix + name, len(digestPrefix)+len(name) <= maxKey
 }
-
-// namesTensor returns the tensor key that a metadata key would be the digest of.
-func namesTensor(key string) (name string, ok bool) { return strings.CutPrefix(key, digestPrefix) }
 
 func plural(n int64, one, more string) string {
 	if n == 1 {

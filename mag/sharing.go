@@ -107,37 +107,34 @@ func (e *encoder) compact() error {
 			if err := e.move(at, e.places[i], size); err != nil {
 				return err
 			}
-			if _, err := e.out.pad(at + size); err != nil {
+			if err := e.pad(at + size); err != nil {
 				return err
 			}
 			e.places[i] = at
 		}
 		at, _ = wire.AlignUp(at+size, dataAlign)
 	}
-	if e.out.high > at {
-		if err := e.out.flush(); err != nil {
-			return err
-		}
-		return e.out.t.Truncate(at)
+	if e.end > at {
+		return e.t.Truncate(at)
 	}
 	return nil
 }
 
-var pieces = sync.Pool{New: func() any { b := make([]byte, 2*penSize); return &b }}
+// piece is how much is read at a time when data are compared.
+const piece = 256 << 10
+
+var pieces = sync.Pool{New: func() any { b := make([]byte, 2*piece); return &b }}
 
 // equal compares size bytes at two places of the file.
 func (e *encoder) equal(a, b, size int64) (bool, error) {
-	if err := e.out.flush(); err != nil {
-		return false, err
-	}
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
 	for done := int64(0); done < size; {
 		if err := e.opts.Context.Err(); err != nil {
 			return false, err
 		}
-		n := min(size-done, penSize)
-		x, y := (*buf)[:n], (*buf)[penSize:penSize+n]
+		n := min(size-done, piece)
+		x, y := (*buf)[:n], (*buf)[piece:piece+n]
 		if err := e.read(x, a+done); err != nil {
 			return false, err
 		}
@@ -155,9 +152,6 @@ func (e *encoder) equal(a, b, size int64) (bool, error) {
 // move copies size bytes down from one place of the file to another; the two
 // may overlap.
 func (e *encoder) move(to, from, size int64) error {
-	if err := e.out.flush(); err != nil {
-		return err
-	}
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
 	for done := int64(0); done < size; {
@@ -168,7 +162,7 @@ func (e *encoder) move(to, from, size int64) error {
 		if err := e.read((*buf)[:n], from+done); err != nil {
 			return err
 		}
-		if _, err := e.out.t.WriteAt((*buf)[:n], to+done); err != nil {
+		if _, err := e.t.WriteAt((*buf)[:n], to+done); err != nil {
 			return err
 		}
 		done += n
@@ -178,7 +172,7 @@ func (e *encoder) move(to, from, size int64) error {
 
 // read fills p from the target.
 func (e *encoder) read(p []byte, off int64) error {
-	n, err := e.out.t.ReadAt(p, off)
+	n, err := e.t.ReadAt(p, off)
 	if n == len(p) {
 		return nil
 	}

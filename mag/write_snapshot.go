@@ -15,7 +15,7 @@ import (
 // snapshotEncoder writes a snapshot container. All that precedes the data is
 // known from the plan, so it is written first.
 type snapshotEncoder struct {
-	out    pen
+	t      sink.Target
 	places []int64 // of each tensor of the plan
 }
 
@@ -37,7 +37,7 @@ func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapsh
 	if err != nil {
 		return nil, err
 	}
-	e := &snapshotEncoder{out: pen{t: t}, places: make([]int64, len(order))}
+	e := &snapshotEncoder{t: t, places: make([]int64, len(order))}
 	at := size
 	for _, i := range order {
 		e.places[i] = at
@@ -46,7 +46,7 @@ func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapsh
 		}
 	}
 	head := appendSnapshot(p, order, pool, e.places, size, uint64(o.Time.Unix()))
-	_, err = e.out.WriteAt(head, 0)
+	_, err = t.WriteAt(head, 0)
 	return e, err
 }
 
@@ -146,12 +146,11 @@ func appendSnapshot(p *format.Plan, order []int, pool []string, places []int64, 
 
 // Tensor implements format.Encoder.
 func (e *snapshotEncoder) Tensor(i int, in *sink.Input) error {
-	err := in.CopyTo(&e.out, e.places[i])
-	return explain(err)
+	return explain(in.CopyTo(e.t, e.places[i]))
 }
 
-// Finish implements format.Encoder.
-func (e *snapshotEncoder) Finish() error { return explain(e.out.flush()) }
+// Finish implements format.Encoder: everything is written by then.
+func (e *snapshotEncoder) Finish() error { return nil }
 
 // explain says what to do about a target that cannot go back.
 func explain(err error) error {

@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -15,10 +16,11 @@ import (
 // digests and the places of the data; on a sequential target, where neither may
 // depend on the data, they come first.
 type encoder struct {
-	out     pen
+	t       sink.Target
 	plan    *format.Plan
 	opts    *WriteOptions
 	head    int64   // bytes of header and records
+	end     int64   // of all that was written
 	planned []int64 // where each tensor lies if no data are shared
 	places  []int64 // where each lies
 	sums    []uint64
@@ -32,7 +34,7 @@ func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error
 		return nil, err
 	}
 	n := len(p.Tensors)
-	e := &encoder{out: pen{t: t}, plan: p, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
+	e := &encoder{t: t, plan: p, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
 	at, ok := wire.AlignUp(head, dataAlign)
 	for i := range p.Tensors {
 		e.planned[i] = at
@@ -64,8 +66,7 @@ func (e *encoder) begin() error {
 	if err := e.writeHead(); err != nil {
 		return err
 	}
-	_, err := e.out.pad(e.head)
-	return err
+	return e.pad(e.head)
 }
 
 // Tensor implements format.Encoder.
@@ -76,17 +77,17 @@ func (e *encoder) Tensor(i int, in *sink.Input) error {
 	}
 	var err error
 	if e.hash == nil {
-		err = in.CopyTo(&e.out, at)
+		err = in.CopyTo(e.t, at)
 	} else {
 		e.hash.Reset()
-		err = in.CopyTo(&e.out, at, e.hash)
+		err = in.CopyTo(e.t, at, e.hash)
 		e.sums[i] = e.hash.Sum64()
 	}
 	if err != nil {
 		return explain(err)
 	}
 	e.places[i] = at
-	if _, err := e.out.pad(at + in.Size()); err != nil || e.shares == nil {
+	if err := e.pad(at + in.Size()); err != nil || e.shares == nil {
 		return explain(err)
 	}
 	return e.share(i)
@@ -94,8 +95,8 @@ func (e *encoder) Tensor(i int, in *sink.Input) error {
 
 // Finish implements format.Encoder.
 func (e *encoder) Finish() error {
-	if e.out.t.Sequential() && len(e.places) > 0 {
-		return e.out.flush()
+	if e.t.Sequential() && len(e.places) > 0 {
+		return nil
 	}
 	if e.shares != nil {
 		if err := e.compact(); err != nil {
@@ -105,13 +106,24 @@ func (e *encoder) Finish() error {
 	if err := e.writeHead(); err != nil {
 		return err
 	}
-	if len(e.places) > 0 {
-		if _, err := e.out.pad(e.head); err != nil {
-			return err
-		}
+	if len(e.places) == 0 {
+		return nil
 	}
-	return e.out.flush()
+	return e.pad(e.head)
 }
+
+// pad fills the gap from off to the next multiple of 64.
+func (e *encoder) pad(off int64) error {
+	n := int(-off & (dataAlign - 1))
+	e.end = max(e.end, off+int64(n))
+	if n == 0 {
+		return nil
+	}
+	_, err := e.t.WriteAt(gap[:n], off)
+	return err
+}
+
+var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // sizeV1 checks the plan and returns the number of bytes of header and records.
 func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
@@ -218,7 +230,7 @@ func (e *encoder) writeHead() error {
 		form = sumIEEEWhole
 	}
 	w.Put32(checksumOffset, form.compute(w.Bytes()))
-	_, err := e.out.WriteAt(w.Bytes(), 0)
+	_, err := e.t.WriteAt(w.Bytes(), 0)
 	return err
 }
 
