@@ -1,0 +1,249 @@
+//go:build !race
+
+// The race detector would see nothing of the processes started here.
+
+package mobile
+
+import (
+	"debug/buildinfo"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestGobind binds the package for both systems: nothing may be left out, and
+// the Java classes must compile.
+func TestGobind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gobind takes seconds")
+	}
+	out := t.TempDir()
+	b := findGobind(t)
+	cmd := exec.Command(b.path, "-lang=java,go,objc", "-outdir="+out, ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, text)
+	}
+	files := generated(t, out)
+	for name, text := range files {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "skipped ") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	checkBound(t, files)
+	t.Run("javac", func(t *testing.T) {
+		classes := compileJava(t, out)
+		t.Run("java", func(t *testing.T) { runJava(t, b, out, classes) })
+	})
+}
+
+// binder is an installed gobind.
+type binder struct {
+	path   string
+	module string // that it comes from, "golang.org/x/mobile@v..."
+	mod    string // a copy of go.mod that requires that module
+}
+
+// findGobind finds the gobind program, and makes a go.mod that requires the
+// module it comes from: gobind looks for its support files there. (In go.mod
+// itself it would burden everybody who imports weightmap.)
+func findGobind(t *testing.T) (b binder) {
+	t.Helper()
+	paths := append(filepath.SplitList(os.Getenv("PATH")), goEnv(t, "GOBIN"))
+	for _, dir := range filepath.SplitList(goEnv(t, "GOPATH")) {
+		paths = append(paths, filepath.Join(dir, "bin"))
+	}
+	for _, dir := range paths {
+		if path, err := exec.LookPath(filepath.Join(dir, "gobind")); err == nil && filepath.IsAbs(path) {
+			b.path = path
+			break
+		}
+	}
+	if b.path == "" {
+		t.Skip("gobind is not installed: go install golang.org/x/mobile/cmd/gobind@latest")
+	}
+	info, err := buildinfo.ReadFile(b.path)
+	if err != nil {
+		t.Skipf("%s does not say which version it is: %v", b.path, err)
+	}
+	b.module = info.Main.Path + "@" + info.Main.Version
+	dir := t.TempDir()
+	copyFiles(t, dir, filepath.Join("..", "..", "go.mod"), filepath.Join("..", "..", "go.sum"))
+	b.mod = filepath.Join(dir, "go.mod")
+	if text, err := exec.Command("go", "mod", "edit", "-require="+b.module, b.mod).CombinedOutput(); err != nil {
+		t.Skipf("%s is of no published version (%s): %s", b.path, b.module, text)
+	}
+	list := exec.Command("go", "list", "-mod=mod", "-modfile="+b.mod, "golang.org/x/mobile/bind", "golang.org/x/mobile/bind/java")
+	if text, err := list.CombinedOutput(); err != nil {
+		t.Skipf("%s is not to be had: %v\n%s", b.module, err, text)
+	}
+	return b
+}
+
+// copyFiles copies files to a directory.
+func copyFiles(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// goEnv asks the go command for a setting.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Skipf("no go command: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// generated returns the texts of all files below dir.
+func generated(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(dir, path))
+		files[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// checkBound looks for everything this package exports in the Java classes and
+// in the Objective-C header: gobind drops some declarations without a word.
+func checkBound(t *testing.T, files map[string]string) {
+	t.Helper()
+	header := files["src/gobind/Mobile.objc.h"]
+	for _, x := range exported(t) {
+		class := files["java/mobile/"+x.class+".java"]
+		if !regexp.MustCompile(`(?i)\b(get)?` + x.name + `\b *[(={]`).MatchString(class) {
+			t.Errorf("%s of %s is not in its Java class", x.name, x.class)
+		}
+		if !regexp.MustCompile(`(?i)\b(Mobile)?` + x.name + `\b`).MatchString(header) {
+			t.Errorf("%s of %s is not in the Objective-C header", x.name, x.class)
+		}
+	}
+}
+
+type exportedName struct{ class, name string }
+
+// exported lists the exported functions, constants, methods and fields.
+func exported(t *testing.T) (names []exportedName) {
+	t.Helper()
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(class string, idents ...*ast.Ident) {
+		for _, id := range idents {
+			if id.IsExported() {
+				names = append(names, exportedName{class, id.Name})
+			}
+		}
+	}
+	for _, name := range sources {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				add(className(d), d.Name)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					addSpec(spec, add)
+				}
+			}
+		}
+	}
+	if len(names) < 60 {
+		t.Fatalf("%d exported names found, there are more", len(names))
+	}
+	return names
+}
+
+// className returns the class that a function or method goes to, and nothing
+// that is exported for methods of what is not.
+func className(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return "Mobile"
+	}
+	star, ok := d.Recv.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return ""
+	}
+	return star.X.(*ast.Ident).Name
+}
+
+func addSpec(spec ast.Spec, add func(string, ...*ast.Ident)) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		add("Mobile", s.Names...)
+	case *ast.TypeSpec:
+		if !s.Name.IsExported() {
+			return
+		}
+		switch x := s.Type.(type) {
+		case *ast.StructType:
+			for _, f := range x.Fields.List {
+				add(s.Name.Name, f.Names...)
+			}
+		case *ast.InterfaceType:
+			for _, f := range x.Methods.List {
+				add(s.Name.Name, f.Names...)
+			}
+		default:
+			add("Mobile", s.Name) // gobind leaves it out
+		}
+	}
+}
+
+// compileJava compiles the generated classes, gobind's support classes beside
+// them, and an app that uses them all. It returns where the classes are.
+func compileJava(t *testing.T, dir string) (classes string) {
+	javac, err := exec.LookPath("javac")
+	if err != nil {
+		javac, err = exec.LookPath(filepath.Join(os.Getenv("JAVA_HOME"), "bin", "javac"))
+	}
+	if err != nil {
+		t.Skip("no javac: install a JDK")
+	}
+	var sources []string
+	for _, root := range []string{filepath.Join(dir, "java"), "testdata/java"} {
+		for name := range generated(t, root) {
+			sources = append(sources, filepath.Join(root, name))
+		}
+	}
+	classes = t.TempDir()
+	args := append([]string{"-encoding", "UTF-8", "-d", classes}, sources...)
+	if text, err := exec.Command(javac, args...).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, text)
+	}
+	return classes
+}

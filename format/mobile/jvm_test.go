@@ -1,0 +1,140 @@
+//go:build !race
+
+// The race detector would see nothing of the processes started here.
+
+package mobile
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// runJava runs the app of testdata/java against the library, on the JVM of this
+// machine: gobind's own C code does not need Android, only its log.h.
+func runJava(t *testing.T, b binder, out, classes string) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("no java: install a JDK")
+	}
+	library := buildJNI(t, b, out)
+	file, want := sample(t)
+	path := save(t, "m.mag", file)
+	cmd := exec.Command(java, "-Djava.library.path="+library, "-cp", classes, "app.App", path)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, text, errs.String())
+	}
+	fc, ids := want.Tensors[0], want.Tensors[1]
+	lines := fmt.Sprintf(`mag 1  {"epoch":3} 
+fc.weight float32 2 3 6 24 %d true
+ids int32 5 5 20 %d true
+from bytes true
+sum -3.0, progress true, locked false
+key other
+closed: mag: %s: closed
+true
+`, fc.Place, ids.Place, path)
+	if diff := cmp.Diff(lines, string(text)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// buildJNI builds the shared library that gobind's Java classes load, and
+// returns its directory.
+func buildJNI(t *testing.T, b binder, out string) (dir string) {
+	t.Helper()
+	if runtime.GOOS != "linux" || goEnv(t, "GOHOSTARCH") != runtime.GOARCH || goEnv(t, "CGO_ENABLED") != "1" {
+		t.Skip("needs Linux and cgo")
+	}
+	if _, err := exec.LookPath(goEnv(t, "CC")); err != nil {
+		t.Skip("no C compiler")
+	}
+	include := jdkInclude(t)
+	dir = t.TempDir()
+	sources, err := filepath.Glob(filepath.Join(out, "src", "gobind", "*.[cgh]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyFiles(t, dir, append(sources, "testdata/jni/wrap.c", "../../go.sum")...)
+	for _, name := range sources {
+		renameForJVM(t, dir, filepath.Base(name))
+	}
+	write(t, filepath.Join(dir, "liblog.a"), "!<arch>\n") // an empty archive for -llog
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.mod"), "module gobind\n\ngo 1.25.0\n")
+	const weightmap = "github.com/weightmap/weightmap"
+	run(t, dir, nil, "go", "mod", "edit", "-require="+b.module, "-require="+weightmap+"@v0.0.0", "-replace="+weightmap+"="+root)
+	log, err := filepath.Abs("testdata/jni")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// -w: the JDK declares AttachCurrentThread otherwise than Android does.
+	run(t, dir, []string{
+		"CGO_CFLAGS=-w -D__GOBIND_ANDROID__ -I" + include + " -I" + filepath.Join(include, "linux") + " -I" + log,
+		"CGO_LDFLAGS=-L" + dir,
+	}, "go", "build", "-mod=mod", "-buildmode=c-shared", "-o", "libgojni.so", ".")
+	return dir
+}
+
+// renameForJVM drops a file for Apple's systems, and makes one for Android a
+// file for all.
+func renameForJVM(t *testing.T, dir, name string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	var err error
+	switch base := strings.TrimSuffix(name, filepath.Ext(name)); {
+	case strings.HasSuffix(base, "_darwin"):
+		err = os.Remove(path)
+	case strings.HasSuffix(base, "_android") && filepath.Ext(name) != ".h":
+		err = os.Rename(path, filepath.Join(dir, strings.TrimSuffix(base, "_android")+"_jvm"+filepath.Ext(name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// jdkInclude returns the directory of jni.h.
+func jdkInclude(t *testing.T) string {
+	t.Helper()
+	javac, err := exec.LookPath("javac")
+	if err == nil {
+		javac, err = filepath.EvalSymlinks(javac)
+	}
+	dir := filepath.Join(filepath.Dir(javac), "..", "include")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "jni.h"))
+	}
+	if err != nil {
+		t.Skipf("no jni.h beside javac: %v", err)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a command in a directory, in the environment and env.
+func run(t *testing.T, dir string, env []string, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, text)
+	}
+}

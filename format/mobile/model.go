@@ -1,0 +1,223 @@
+package mobile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// Model is an open model file. All methods may be called from any thread,
+// Close included. What describes the model (Format, TensorCount, TensorName and
+// so on) stays readable after Close; data, metadata and graph do not. Models are
+// made by Open, OpenBytes and OpenDescriptor; one made otherwise is empty and
+// closed.
+//
+// Do not compare models or put them into sets: the generated Java classes hold
+// any two for equal.
+type Model struct {
+	m      format.Model // nil in an empty model
+	closed atomic.Bool
+
+	index sync.Once
+	names []string // of the tensors, in file order; made when first asked for
+
+	mu        sync.Mutex
+	addresses map[string]int64 // of the tensors whose memory was given out
+	pins      runtime.Pinner   // holds those of them that the garbage collector owns
+}
+
+// lent holds the models whose memory was given out by address, so that only
+// Close frees it, not the garbage collector.
+var lent sync.Map
+
+// Why something cannot be had.
+var (
+	errClosed   = &format.Error{Field: "model", Offset: -1, Err: format.ErrClosed}
+	errNotFound = errors.New("not found")
+	errIndex    = errors.New("index out of range")
+)
+
+// open returns the model, or why it cannot be used.
+func (m *Model) open() (format.Model, error) {
+	if m.m == nil || m.closed.Load() {
+		return nil, m.fail("model", format.ErrClosed)
+	}
+	return m.m, nil
+}
+
+// fail names the format in an error of this package.
+func (m *Model) fail(field string, err error) error {
+	return &format.Error{Format: m.Format(), Field: field, Offset: -1, Err: err}
+}
+
+// Format returns the name of the file's format, "mobi".
+func (m *Model) Format() string {
+	if m.m == nil {
+		return ""
+	}
+	return m.m.Format()
+}
+
+// Version returns the version of the format that the file has, "1".
+func (m *Model) Version() string {
+	if m.m == nil {
+		return ""
+	}
+	return m.m.Version()
+}
+
+// Name returns the model's name as the metadata have it, empty when they do
+// not, or the model is closed.
+func (m *Model) Name() string {
+	open, err := m.open()
+	if err != nil {
+		return ""
+	}
+	return modelName(open.Metadata())
+}
+
+// modelName finds the name under the keys that writers use: "name" in mobi,
+// "model_name" in mle, "name" within "model_info" in wia.
+func modelName(meta format.Metadata) string {
+	for _, key := range []string{"name", "model_name"} {
+		if v, ok := meta.Get(key); ok {
+			if name, ok := v.(string); ok {
+				return name
+			}
+		}
+	}
+	var info struct{ Name string }
+	if v, ok := meta.Get("model_info"); ok {
+		if raw, ok := v.(json.RawMessage); ok && json.Unmarshal(raw, &info) == nil {
+			return info.Name
+		}
+	}
+	return ""
+}
+
+// MetadataJSON returns the metadata as one JSON object with the keys in file
+// order.
+func (m *Model) MetadataJSON() (string, error) {
+	open, err := m.open()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(open.Metadata())
+	if err != nil {
+		return "", m.fail("metadata", err)
+	}
+	// Metadata are read when asked for: a Close in between leaves none.
+	_, err = m.open()
+	return string(text), err
+}
+
+// NoteCount returns how many oddities of the file were noticed and tolerated.
+func (m *Model) NoteCount() int64 { return int64(len(m.notes())) }
+
+// Note returns one of them, such as "header checksum not recorded", and an
+// empty text for an index that does not exist.
+func (m *Model) Note(index int64) string {
+	notes := m.notes()
+	if index < 0 || index >= int64(len(notes)) {
+		return ""
+	}
+	return notes[index]
+}
+
+func (m *Model) notes() []string {
+	if n, ok := m.m.(format.Noter); ok {
+		return n.Notes()
+	}
+	return nil
+}
+
+// Locked reports whether tensor data cannot be read for want of the key in
+// Options.
+func (m *Model) Locked() bool {
+	e, ok := m.m.(format.Encrypted)
+	return ok && e.Locked()
+}
+
+// TensorCount returns the number of tensors that have data.
+func (m *Model) TensorCount() int64 {
+	if m.m == nil {
+		return 0
+	}
+	return int64(m.m.Len())
+}
+
+// TensorName returns the name of a tensor by its place in the file, from 0, and
+// an empty text for an index that does not exist.
+func (m *Model) TensorName(index int64) string {
+	if index < 0 || index >= m.TensorCount() {
+		return ""
+	}
+	m.index.Do(func() {
+		m.names = make([]string, 0, m.m.Len())
+		for name := range m.m.Tensors() {
+			m.names = append(m.names, name)
+		}
+	})
+	return m.names[index]
+}
+
+// Tensor returns a tensor by its place in the file, from 0.
+func (m *Model) Tensor(index int64) (*Tensor, error) {
+	if _, err := m.open(); err != nil {
+		return nil, err
+	}
+	name := m.TensorName(index)
+	if name == "" {
+		return nil, m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount()))
+	}
+	return m.TensorNamed(name)
+}
+
+// TensorNamed returns a tensor by its name.
+func (m *Model) TensorNamed(name string) (*Tensor, error) {
+	open, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	v, ok := open.Tensor(name)
+	if !ok {
+		return nil, m.fail(fmt.Sprintf("tensor %q", name), errNotFound)
+	}
+	return &Tensor{model: m, view: v}, nil
+}
+
+// Prefetch asks the system to read the file ahead. It returns at once.
+func (m *Model) Prefetch() error {
+	open, err := m.open()
+	if err != nil {
+		return err
+	}
+	if p, ok := open.(format.Prefetcher); ok {
+		return p.Prefetch()
+	}
+	return nil
+}
+
+// Close waits for calls that are reading, and gives the file's memory back:
+// addresses that tensors gave out are dead from here on. It must not be called
+// from Progress, where it would wait for itself. A second Close does nothing.
+func (m *Model) Close() error {
+	if m.m == nil {
+		return nil
+	}
+	m.closed.Store(true)
+	err := m.m.Close()
+	// Whoever is giving out an address right now has the lock; after him there
+	// is only ErrClosed.
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pins.Unpin()
+	m.addresses = nil
+	lent.Delete(m)
+	return err
+}

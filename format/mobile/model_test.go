@@ -1,0 +1,304 @@
+package mobile
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// description is what a model says of itself, for comparisons.
+type description struct {
+	Format, Version, Metadata string
+	Tensors                   []tensorDescription
+}
+
+type tensorDescription struct {
+	Name, DType          string
+	Shape                []int64
+	Len, ByteSize, Place int64
+	ZeroCopy             bool
+	Data                 []byte
+}
+
+// describe asks for everything, by index and by name.
+func describe(t *testing.T, m *Model) description {
+	t.Helper()
+	meta, err := m.MetadataJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := description{Format: m.Format(), Version: m.Version(), Metadata: meta}
+	for i := range m.TensorCount() {
+		byIndex, err := m.Tensor(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := m.TensorNamed(m.TensorName(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if byIndex.Name() != x.Name() {
+			t.Errorf("tensor %d is %q by index and %q by name", i, byIndex.Name(), x.Name())
+		}
+		td := tensorDescription{
+			Name: x.Name(), DType: x.DType(), Len: x.Len(), ByteSize: x.ByteSize(),
+			Place: x.FileOffset(), ZeroCopy: x.ZeroCopy(),
+		}
+		for axis := range x.ShapeRank() {
+			td.Shape = append(td.Shape, x.ShapeAt(axis))
+		}
+		if td.Data, err = x.Bytes(); err != nil {
+			t.Fatal(err)
+		}
+		d.Tensors = append(d.Tensors, td)
+	}
+	return d
+}
+
+// sample is a mag file with two tensors and metadata, and what it holds.
+func sample(t *testing.T) (file []byte, want description) {
+	t.Helper()
+	want = description{
+		Format: "mag", Version: "1", Metadata: `{"epoch":3}`,
+		Tensors: []tensorDescription{
+			{Name: "fc.weight", DType: "float32", Shape: []int64{2, 3}, Len: 6, ByteSize: 24, ZeroCopy: true, Data: floats(1, -2, 3, -4, 5, -6)},
+			{Name: "ids", DType: "int32", Shape: []int64{5}, Len: 5, ByteSize: 20, ZeroCopy: true, Data: ramp(20)},
+		},
+	}
+	plan := &format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(3)}}}
+	for _, x := range want.Tensors {
+		dtype, _ := tensor.ParseDType(x.DType)
+		plan.Tensors = append(plan.Tensors, tensor.Info{Name: x.Name, DType: dtype, Shape: x.Shape})
+	}
+	var out bytes.Buffer
+	w, err := format.NewWriter("mag", &out, plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range want.Tensors {
+		if err := w.WriteTensor(x.Name, bytes.NewReader(x.Data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range want.Tensors {
+		want.Tensors[i].Place = int64(bytes.Index(out.Bytes(), x.Data))
+	}
+	return out.Bytes(), want
+}
+
+// save writes b to a file of its own.
+func save(t *testing.T, name string, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOpen(t *testing.T) {
+	file, want := sample(t)
+	path := save(t, "m.mag", file)
+	tests := []struct {
+		name string
+		open func() (*Model, error)
+	}{
+		{"path", func() (*Model, error) { return Open(path, nil) }},
+		{"path and options", func() (*Model, error) { return Open(path, NewOptions()) }},
+		{"bytes", func() (*Model, error) { return OpenBytes(file, nil) }},
+		{"bytes that change afterwards", func() (*Model, error) {
+			lent := bytes.Clone(file)
+			defer clear(lent)
+			return OpenBytes(lent, nil)
+		}},
+		{"check all", func() (*Model, error) { return Open(path, &Options{Check: CheckAll, Format: "mag"}) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := test.open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if diff := cmp.Diff(want, describe(t, m)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if err := m.Prefetch(); err != nil {
+				t.Errorf("Prefetch: %v", err)
+			}
+		})
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	file, _ := sample(t)
+	path := save(t, "m.mag", file)
+	flipped := bytes.Clone(file)
+	flipped[30] ^= 0x10
+	tests := []struct {
+		name string
+		open func() (*Model, error)
+		code string
+		text string // in the message
+	}{
+		{"no file", func() (*Model, error) { return Open(path+"x", nil) }, CodeFile, path + "x"},
+		{"not a model", func() (*Model, error) { return OpenBytes([]byte("hello, world"), nil) }, CodeUnknownFormat, "magic"},
+		{"nothing", func() (*Model, error) { return OpenBytes(nil, nil) }, CodeUnknownFormat, ""},
+		{"another format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "tsr"}) }, "", "tsr"},
+		{"no such format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "onnx"}) }, CodeUnknownFormat, "onnx"},
+		{"flipped bit", func() (*Model, error) { return OpenBytes(flipped, nil) }, "", "mag: at 0x"},
+		{"cut short", func() (*Model, error) { return OpenBytes(file[:20], nil) }, CodeTruncated, "mag"},
+		{"too many tensors", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: 1}) }, CodeLimit, "mag"},
+		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeUnsupported, "check"},
+		{"unknown check, bytes", func() (*Model, error) { return OpenBytes(file, &Options{Check: "some"}) }, CodeUnsupported, "check"},
+		{"unknown check, descriptor", func() (*Model, error) { return OpenDescriptor(0, 0, -1, &Options{Check: "some"}) }, CodeUnsupported, "check"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := test.open()
+			if err == nil {
+				m.Close()
+				t.Fatal("no error")
+			}
+			if m != nil {
+				t.Error("a model beside the error")
+			}
+			if got := ErrorCode(err); test.code != "" && got != test.code {
+				t.Errorf("code %q, want %q (%v)", got, test.code, err)
+			}
+			if !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%q is not in %q", test.text, err)
+			}
+		})
+	}
+}
+
+func TestTSR(t *testing.T) {
+	data := floats(1, 2, 3, 4)
+	path := filepath.Join(t.TempDir(), "bias.tsr")
+	w, err := format.Create("tsr", path, &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Float32, Shape: tensor.Shape{4}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTensor("bias", bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := description{Format: "tsr", Version: "1", Metadata: "{}", Tensors: []tensorDescription{
+		{Name: "bias", DType: "float32", Shape: []int64{4}, Len: 4, ByteSize: 16, Place: 64, ZeroCopy: true, Data: data},
+	}}
+	for _, path := range []string{path, filepath.Dir(path)} { // a directory is a model too
+		m, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if diff := cmp.Diff(want, describe(t, m)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", filepath.Base(path), diff)
+		}
+	}
+}
+
+func TestName(t *testing.T) {
+	tests := []struct {
+		name string
+		meta format.Metadata
+		want string
+	}{
+		{"none", nil, ""},
+		{"mobi", format.Metadata{{Key: "name", Value: "mnist"}}, "mnist"},
+		{"mle", format.Metadata{{Key: "epoch", Value: int64(1)}, {Key: "model_name", Value: "iris"}}, "iris"},
+		{"wia", format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": "resnet", "version": "1.0.0"}`)}}, "resnet"},
+		{"not a text", format.Metadata{{Key: "name", Value: int64(1)}}, ""},
+		{"not an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`[1]`)}}, ""},
+		{"not a text in an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": 1}`)}}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, f := newFake(t)
+			f.meta = test.meta
+			if got := m.Name(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNotes(t *testing.T) {
+	m, f := newFake(t)
+	f.notes = []string{"header checksum not recorded", "trailing bytes"}
+	var got []string
+	for i := range m.NoteCount() + 2 {
+		got = append(got, m.Note(i-1))
+	}
+	if diff := cmp.Diff([]string{"", "header checksum not recorded", "trailing bytes", ""}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestMetadataThatIsNoJSON(t *testing.T) {
+	m, f := newFake(t)
+	f.meta = format.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
+	if _, err := m.MetadataJSON(); err == nil || !strings.Contains(err.Error(), "fake: metadata") {
+		t.Errorf("got %v, want an error that names format and field", err)
+	}
+}
+
+func TestGraphJSON(t *testing.T) {
+	m, f := newFake(t)
+	if text, err := m.GraphJSON(); text != "" || err != nil {
+		t.Errorf("a file without a graph: %q, %v", text, err)
+	}
+	v, err := tensor.FromBytes("pads", tensor.Int8, tensor.Shape{2}, []byte{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.graph = &format.Graph{
+		Name:    "g",
+		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: -1, Symbol: "batch"}, {Size: -1}}}},
+		Outputs: []format.ValueInfo{{Name: "y"}},
+		Nodes: []format.Node{
+			{Op: "Conv2D", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+				{Name: "stride", Value: []int32{2, 1}},
+				{Name: "act", Value: "relu"},
+				{Name: "pads", Value: []tensor.View{v}},
+				{Name: "then", Value: &format.Graph{Name: "inner"}},
+				{Name: "more", Value: []*format.Graph{}},
+				{Name: "one", Value: v},
+			}},
+			{Name: "n", Op: "18", Domain: "ai.test"},
+		},
+	}
+	got, err := m.GraphJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"name":"g","inputs":[{"name":"x","dtype":"float32","shape":[1,"batch",-1]}],"outputs":[{"name":"y","dtype":"","shape":[]}],` +
+		`"nodes":[{"name":"","op":"Conv2D","inputs":["x","w"],"outputs":["y"],"attributes":{"stride":[2,1],"act":"relu",` +
+		`"pads":[{"dtype":"int8","shape":[2]}],"then":{"name":"inner","inputs":[],"outputs":[],"nodes":[]},"more":[],"one":{"dtype":"int8","shape":[2]}}},` +
+		`{"name":"n","op":"18","domain":"ai.test","inputs":[],"outputs":[],"attributes":{}}]}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	file, _ := sample(t)
+	plain, err := OpenBytes(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if text, err := plain.GraphJSON(); text != "" || err != nil {
+		t.Errorf("a format without graphs: %q, %v", text, err)
+	}
+}

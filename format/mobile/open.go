@@ -1,0 +1,125 @@
+package mobile
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all" // an app may meet any of them
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// What Options.Check may say.
+const (
+	CheckDefault   = ""          // what the format demands of readers
+	CheckStructure = "structure" // the layout only, no checksums
+	CheckAll       = "all"       // everything, as Verify does
+)
+
+// Options changes how a model is opened. A fresh one changes nothing, and
+// where one is asked for, null will do. It is read when a model is opened;
+// changing it later has no effect on that model.
+type Options struct {
+	// Format forces a format by name ("mobi", "mag", "tsr", "mle", "wia")
+	// instead of detecting it by content.
+	Format string
+	// Check is CheckDefault, CheckStructure or CheckAll.
+	Check string
+	// Key decrypts an encrypted file: 32 bytes.
+	Key []byte
+	// Dir is where external data files are looked for when the model was not
+	// opened by path.
+	Dir string
+	// MaxTensors refuses files with more tensors; 0 means 4,194,304.
+	MaxTensors int64
+	// MaxHeaderBytes bounds what must be held in memory beside tensor data; 0
+	// means 1 GiB.
+	MaxHeaderBytes int64
+	// MaxMetadataBytes bounds compressed metadata once inflated; 0 means 64 MiB.
+	MaxMetadataBytes int64
+	// MaxGraphBytes bounds a compressed graph once inflated; 0 means 1 GiB.
+	MaxGraphBytes int64
+	// Debug makes Close withdraw access to the memory instead of giving it
+	// back, so that a use after Close stops the app at once. For tests only.
+	Debug bool
+}
+
+// NewOptions returns options that change nothing.
+func NewOptions() *Options { return &Options{} }
+
+// options translates, and works on nil.
+func (o *Options) options() (*format.Options, error) {
+	if o == nil {
+		return nil, nil
+	}
+	out := &format.Options{
+		Format:           o.Format,
+		MaxTensors:       int(min(o.MaxTensors, math.MaxInt)),
+		MaxHeaderBytes:   o.MaxHeaderBytes,
+		MaxMetadataBytes: o.MaxMetadataBytes,
+		MaxGraphBytes:    o.MaxGraphBytes,
+		Key:              o.Key,
+		Dir:              o.Dir,
+		Debug:            o.Debug,
+	}
+	switch o.Check {
+	case CheckDefault:
+		out.Check = format.CheckDefault
+	case CheckStructure:
+		out.Check = format.CheckStructure
+	case CheckAll:
+		out.Check = format.CheckAll
+	default:
+		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrUnsupported, o.Check)}
+	}
+	return out, nil
+}
+
+// Open maps the model file at path and reads its structure; the format is
+// detected by content. options may be null.
+func Open(path string, options *Options) (*Model, error) {
+	o, err := options.options()
+	if err != nil {
+		return nil, err
+	}
+	return newModel(format.Open(path, o))
+}
+
+// OpenBytes reads a model from memory. The bytes are copied, once, since those
+// of the app are only lent for the call: for a large model a file is better.
+// options may be null.
+func OpenBytes(data []byte, options *Options) (*Model, error) {
+	o, err := options.options()
+	if err != nil {
+		return nil, err
+	}
+	b := tensor.AlignedBytes(len(data))
+	copy(b, data)
+	return newModel(format.OpenBytes(b, o))
+}
+
+// OpenDescriptor maps length bytes from offset of an open file descriptor, such
+// as an uncompressed Android asset; a negative length means to the end of the
+// file. The descriptor stays the caller's: its position does not move, and it may
+// be closed as soon as this returns. FileOffset of the tensors counts from
+// offset. options may be null.
+func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, error) {
+	o, err := options.options()
+	if err != nil {
+		return nil, err
+	}
+	f, err := duplicate(fd)
+	if err != nil {
+		return nil, &format.Error{Field: "descriptor", Offset: -1, Err: err}
+	}
+	defer f.Close()
+	return newModel(format.OpenFile(f, offset, length, o))
+}
+
+// newModel wraps what format opened.
+func newModel(m format.Model, err error) (*Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Model{m: m}, nil
+}

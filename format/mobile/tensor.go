@@ -1,0 +1,176 @@
+package mobile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Tensor is one tensor of a model. All methods may be called from any thread.
+// What describes the tensor stays readable after the model was closed; its data
+// do not: asking for them is an error then. Tensors are made by Model; one
+// made otherwise is empty.
+//
+// Do not compare tensors or put them into sets: the generated Java classes
+// hold any two for equal.
+type Tensor struct {
+	model *Model // nil in an empty tensor
+	view  tensor.View
+}
+
+// Name returns the tensor's name.
+func (t *Tensor) Name() string { return t.view.Name() }
+
+// DType returns the element type: "float64", "float32", "float16",
+// "bfloat16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+// "uint8", "bool" or "complex64".
+func (t *Tensor) DType() string { return t.view.DType().String() }
+
+// ShapeRank returns the number of dims, 0 for a scalar.
+func (t *Tensor) ShapeRank() int64 { return int64(len(t.view.Shape())) }
+
+// ShapeAt returns a dim, outermost first, and -1 for an axis that does not
+// exist.
+func (t *Tensor) ShapeAt(axis int64) int64 {
+	shape := t.view.Shape()
+	if axis < 0 || axis >= int64(len(shape)) {
+		return -1
+	}
+	return shape[axis]
+}
+
+// Len returns the number of elements: the product of the dims.
+func (t *Tensor) Len() int64 { return t.view.Len() }
+
+// ByteSize returns the number of bytes of all elements.
+func (t *Tensor) ByteSize() int64 { return t.view.Info().Size }
+
+// FileOffset returns where the data begin in the file (external data: in the
+// external file), counted from the offset that OpenDescriptor was given, or -1
+// when they do not lie there as such (compressed, encrypted).
+func (t *Tensor) FileOffset() int64 { return t.view.Info().Offset }
+
+// ZeroCopy reports whether Address points into the file's own memory. When it
+// does not (compressed or misaligned data), Address makes a copy first.
+func (t *Tensor) ZeroCopy() bool { return t.view.ZeroCopy() }
+
+// Compression returns how the bytes are stored, "gzip" for example, and an
+// empty text when they are stored as they are.
+func (t *Tensor) Compression() string { return t.view.Info().Compression }
+
+// CopyTo copies the elements, row-major and little-endian, to dst, which must
+// have room for ByteSize bytes, and returns their number.
+//
+// In Java the array is filled. In Objective-C dst must be an NSMutableData, and
+// from Swift use Bytes: what is written to an immutable NSData is lost.
+func (t *Tensor) CopyTo(dst []byte) (int64, error) {
+	if t.model == nil {
+		return 0, errClosed
+	}
+	n, err := t.view.ReadInto(dst)
+	return int64(n), err
+}
+
+// CopyRangeTo fills dst with the bytes from offset on, fewer where the tensor
+// ends, and returns their number: a tensor in parts. What CopyTo says of dst
+// goes for it too.
+func (t *Tensor) CopyRangeTo(dst []byte, offset int64) (int64, error) {
+	if t.model == nil {
+		return 0, errClosed
+	}
+	if offset < 0 || offset > t.ByteSize() {
+		return 0, t.fail(fmt.Errorf("%w: byte %d of %d", errIndex, offset, t.ByteSize()))
+	}
+	n := 0
+	err := t.view.Use(func(b []byte) error {
+		n = copy(dst, b[offset:])
+		return nil
+	})
+	return int64(n), err
+}
+
+// Bytes returns a copy of the elements, row-major and little-endian.
+func (t *Tensor) Bytes() ([]byte, error) {
+	if t.model == nil {
+		return nil, errClosed
+	}
+	v, err := t.view.Clone()
+	if err != nil {
+		return nil, err
+	}
+	return v.Bytes()
+}
+
+// Float32At returns one element, in row-major order from 0, as a real number:
+// converted from any dtype but complex64, and dequantised when the tensor is
+// quantised. For many elements CopyFloat32To is far quicker.
+func (t *Tensor) Float32At(index int64) (float32, error) {
+	if t.model == nil {
+		return 0, errClosed
+	}
+	if index < 0 || index >= t.Len() {
+		return 0, t.fail(fmt.Errorf("%w: element %d of %d", errIndex, index, t.Len()))
+	}
+	shape := t.view.Shape()
+	ranges := make([]tensor.Range, len(shape))
+	for i := len(shape) - 1; i >= 0; i-- {
+		ranges[i] = tensor.At(index % shape[i])
+		index /= shape[i]
+	}
+	element, err := t.view.Slice(ranges...)
+	if err != nil {
+		return 0, err
+	}
+	values, err := tensor.Decode[float32](nil, element)
+	if err != nil {
+		return 0, err
+	}
+	return values[0], nil
+}
+
+// CopyFloat32To copies all elements as real numbers, as Float32At gives them:
+// row-major, four bytes each, little-endian. dst must have room for 4*Len bytes;
+// their number is returned. What CopyTo says of dst goes for it too.
+func (t *Tensor) CopyFloat32To(dst []byte) (int64, error) {
+	if t.model == nil {
+		return 0, errClosed
+	}
+	if room := int64(len(dst) / 4); room < t.Len() {
+		return 0, t.fail(fmt.Errorf("%w: room for %d float32 values of %d", format.ErrShape, room, t.Len()))
+	}
+	if info := t.view.Info(); info.DType == tensor.Float32 && info.Quant == nil {
+		return t.CopyTo(dst) // they are these bytes already
+	}
+	values, err := tensor.Decode[float32](nil, t.view)
+	if err != nil {
+		return 0, err
+	}
+	for i, x := range values {
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
+	}
+	return 4 * int64(len(values)), nil
+}
+
+// Float32Bytes returns what CopyFloat32To copies.
+func (t *Tensor) Float32Bytes() ([]byte, error) {
+	if t.model == nil {
+		return nil, errClosed
+	}
+	values, err := tensor.Decode[float32](nil, t.view)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, 4*len(values))
+	for _, x := range values {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out, nil
+}
+
+// fail names the tensor in an error of this package.
+func (t *Tensor) fail(err error) error {
+	return t.model.fail(fmt.Sprintf("tensor %q", t.Name()), err)
+}

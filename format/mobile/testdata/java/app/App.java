@@ -1,0 +1,124 @@
+package app;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.Arrays;
+import mobile.Mobile;
+import mobile.Model;
+import mobile.Options;
+import mobile.Progress;
+import mobile.Tensor;
+
+/** App uses every part of the bindings, as an Android app would. */
+public final class App implements Progress {
+	private int calls;
+
+	/** wrap is the app's own JNI function: NewDirectByteBuffer of an address. */
+	static native ByteBuffer wrap(long address, long size);
+
+	@Override
+	public boolean onProgress(long done, long total, String tensor) {
+		calls++;
+		return done <= total && tensor != null;
+	}
+
+	static Model open(String path, byte[] data, int fd, long offset, long length) throws Exception {
+		Options options = new Options();
+		options.setCheck(Mobile.CheckStructure);
+		options.setKey(new byte[32]);
+		options.setMaxTensors(1000);
+		if (path != null) {
+			return Mobile.open(path, options);
+		}
+		if (data != null) {
+			return Mobile.openBytes(data, null);
+		}
+		return Mobile.openDescriptor(fd, offset, length, null);
+	}
+
+	/** describe reads everything a model says of itself. */
+	static String describe(Model model) throws Exception {
+		StringBuilder out = new StringBuilder();
+		out.append(model.format()).append(' ').append(model.version()).append(' ').append(model.name());
+		out.append(' ').append(model.metadataJSON()).append(' ').append(model.graphJSON());
+		for (long i = 0; i < model.noteCount(); i++) {
+			out.append('\n').append(model.note(i));
+		}
+		for (long i = 0; i < model.tensorCount(); i++) {
+			Tensor t = model.tensorNamed(model.tensorName(i));
+			out.append('\n').append(t.name()).append(' ').append(t.dType());
+			for (long axis = 0; axis < t.shapeRank(); axis++) {
+				out.append(' ').append(t.shapeAt(axis));
+			}
+			out.append(' ').append(t.len()).append(' ').append(t.byteSize()).append(' ').append(t.fileOffset());
+			out.append(' ').append(t.zeroCopy()).append(t.compression());
+			if (t.quantized()) {
+				out.append(' ').append(t.quantScheme()).append(t.quantAxis());
+				for (long c = 0; c < t.quantCount(); c++) {
+					out.append(' ').append(t.quantScale(c)).append(' ').append(t.quantZeroPoint(c));
+				}
+			}
+		}
+		return out.toString();
+	}
+
+	/** sum adds up a tensor's values in four ways, which must agree. */
+	static double sum(Tensor t) throws Exception {
+		byte[] copy = new byte[(int) t.byteSize()];
+		byte[] real = new byte[(int) (4 * t.len())];
+		byte[] part = new byte[4];
+		if (t.copyTo(copy) != copy.length || t.copyFloat32To(real) != real.length || t.copyRangeTo(part, 0) > 4) {
+			throw new AssertionError("lengths");
+		}
+		if (!Arrays.equals(copy, t.bytes()) || !Arrays.equals(real, t.float32Bytes())) {
+			throw new AssertionError("bytes");
+		}
+		FloatBuffer values = ByteBuffer.wrap(real).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
+		FloatBuffer direct = wrap(t.address(), t.byteSize()).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
+		double sum = 0;
+		for (int i = 0; i < t.len(); i++) {
+			float x = t.float32At(i);
+			if (x != values.get(i) || x != direct.get(i)) {
+				throw new AssertionError("element " + i);
+			}
+			sum += x;
+		}
+		return sum;
+	}
+
+	public static void main(String[] args) throws Exception {
+		App app = new App();
+		Model model = open(args[0], null, 0, 0, 0);
+		model.prefetch();
+		model.verify(app);
+		model.verify(null);
+		System.out.println(describe(model));
+		byte[] bytes = Files.readAllBytes(Paths.get(args[0]));
+		Model copy = open(null, bytes, 0, 0, 0);
+		Arrays.fill(bytes, (byte) 0);
+		System.out.println("from bytes " + (describe(copy).equals(describe(model)) && sum(copy.tensor(0)) == sum(model.tensor(0))));
+		copy.close();
+		System.out.println("sum " + sum(model.tensor(0)) + ", progress " + (app.calls > 0) + ", locked " + model.locked());
+		Tensor kept = model.tensor(0);
+		try {
+			model.verifySigned(new byte[3], null);
+		} catch (Exception e) {
+			System.out.println(Mobile.errorCode(e) + " " + Mobile.errorCode(new Exception("the app's own")));
+		}
+		model.close();
+		try {
+			kept.address();
+		} catch (Exception e) {
+			System.out.println(Mobile.errorCode(e) + ": " + e.getMessage());
+		}
+		try {
+			new Model().tensor(0);
+		} catch (Exception e) {
+			System.out.println(Mobile.errorCode(e).equals(Mobile.CodeClosed));
+		}
+		System.exit(0); // a thread of the library that called onProgress would keep the JVM waiting
+	}
+}

@@ -1,0 +1,73 @@
+package mobile
+
+import (
+	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// Progress is implemented by the app to watch a verification, and to end it.
+type Progress interface {
+	// OnProgress is told now and then how many bytes are done, of how many, and
+	// which tensor or section is at work. Returning false cancels. It is called on
+	// a thread of the library, never twice at once; it must not throw, and must
+	// not close the model.
+	OnProgress(done, total int64, tensor string) bool
+}
+
+var errCancelled = errors.New("cancelled")
+
+// Verify checks every checksum the file carries and all its data. It reads the
+// whole file: call it off the main thread. progress may be null.
+func (m *Model) Verify(progress Progress) error {
+	return m.verify(progress)
+}
+
+// VerifySigned is Verify, and demands a valid signature by the given key, which
+// is a PKIX public key (Ed25519, RSA, ECDSA), DER or PEM. Unsigned files fail,
+// those of formats without signatures too.
+func (m *Model) VerifySigned(publicKey []byte, progress Progress) error {
+	key, err := parseKey(publicKey)
+	if err != nil {
+		return m.fail("trusted key", err)
+	}
+	return m.verify(progress, format.WithTrustedKey(key))
+}
+
+func (m *Model) verify(progress Progress, opts ...format.VerifyOption) error {
+	open, err := m.open()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if progress != nil {
+		opts = append(opts, format.WithProgress(func(done, total int64, tensor string) {
+			if ctx.Err() == nil && !progress.OnProgress(done, total, tensor) {
+				cancel()
+			}
+		}))
+	}
+	err = open.Verify(ctx, opts...)
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return m.fail("verification", errCancelled)
+	}
+	return err
+}
+
+// parseKey reads a PKIX public key, DER or PEM.
+func parseKey(b []byte) (crypto.PublicKey, error) {
+	if block, _ := pem.Decode(b); block != nil {
+		b = block.Bytes
+	}
+	key, err := x509.ParsePKIXPublicKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
+	}
+	return key, nil
+}
