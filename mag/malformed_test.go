@@ -270,6 +270,7 @@ func TestTolerated(t *testing.T) {
 			f.tensors[0].offset, f.tensors[1].offset = 256, 192
 			f.tensors[0], f.tensors[1] = f.tensors[1], f.tensors[0]
 		}), nil},
+		{"SRP! at byte 32 by coincidence", v1With(func(f *v1File) { f.metadata[0].payload = 0x2150525300000000 }), nil},
 		{"a tensor and an entry of one key", v1With(func(f *v1File) { f.metadata[0].key = "x" }), nil},
 		{"digest-like entries", v1With(func(f *v1File) {
 			f.metadata = []v1Entry{{1, 1, "xxh64/"}, {1, 2, "xxh64/none"}, {2, 3, "xxh64/x"}, {2, 4, "xxh64/z"}, {1, 5, "XXH64/x"}}

@@ -3,6 +3,7 @@ package mag
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
@@ -23,7 +24,8 @@ var touched atomic.Uint32
 // tensor that has one; data without a digest are touched, so that a file that
 // was cut short does not pass. Tensors are hashed in parallel. Errors: ErrChecksum,
 // ErrTruncated, ErrSignature when a trusted key is given (the format has no
-// signatures), ErrClosed, and that of the context.
+// signatures), ErrCorrupt when a name in WithTensors is no tensor, ErrClosed, and
+// that of the context.
 func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	return f.located(f.verify(ctx, format.NewVerifyOptions(opts)))
 }
@@ -54,23 +56,22 @@ func (f *File) verify(ctx context.Context, o *format.VerifyOptions) error {
 }
 
 // selected returns the indices of the tensors of those names, of all when
-// there are no names.
+// there are no names, in file order.
 func (f *File) selected(names []string) ([]int, error) {
 	which := make([]int, 0, f.Len())
 	for _, name := range names {
 		i, ok := f.Index(name)
 		if !ok {
-			return nil, &format.Error{Format: formatName, Field: "tensor " + name, Offset: -1, Err: errNoTensor}
+			return nil, wire.Errorf(formatName, "tensors", -1, format.ErrCorrupt, "no tensor is named %q", name)
 		}
 		which = append(which, i)
 	}
 	for i := 0; len(names) == 0 && i < f.Len(); i++ {
 		which = append(which, i)
 	}
-	return which, nil
+	slices.Sort(which)
+	return slices.Compact(which), nil
 }
-
-var errNoTensor = errors.New("there is no such tensor")
 
 // verifyStructure checks the checksum in the header.
 func (f *File) verifyStructure() error {
