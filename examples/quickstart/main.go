@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -45,11 +47,11 @@ func run(out io.Writer, dir string) error {
 		dir = temp
 	}
 	net := build()
-	fmt.Fprintf(out, "An MNIST network: %d tensors, %.1f MB of float32.\n\n", len(net), float64(totalBytes(net))/1e6)
+	fmt.Fprintf(out, "An MNIST network: %d tensors, %.2f MB of float32.\n\n", len(net), float64(totalBytes(net))/1e6)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "file\twritten in\topened in\tverified in\tfirst weights of conv1, straight from the mapping\t")
-	for _, name := range []string{"mnist.mag", "mnist.tsr/"} {
-		row, err := roundTrip(filepath.Join(dir, name), name, net)
+	fmt.Fprintln(w, "file\tsize\twritten in\topened in\tverified in\tconv1.weight as []float32, not copied\t")
+	for _, t := range targets {
+		row, err := roundTrip(filepath.Join(dir, t.file), t, net)
 		if err != nil {
 			return err
 		}
@@ -62,10 +64,36 @@ func run(out io.Writer, dir string) error {
 	return nil
 }
 
+// target is a file to write. A name that ends in a slash is a directory with a
+// file for each tensor.
+type target struct {
+	file   string
+	first  string // what the first tensor is called there
+	create func(path string, plan *format.Plan) (format.Writer, error)
+}
+
+var targets = []target{
+	{"mnist.mag", "conv1.weight", plainly("mag")},
+	{"mnist.mle", "conv1.weight", plainly("mle")},
+	{"mnist.mobi", "0", func(path string, plan *format.Plan) (format.Writer, error) {
+		// MOBI numbers its tensors and has no room for their names.
+		return mobi.Create(path, plan, &mobi.WriteOptions{AssignIDs: true})
+	}},
+	{"mnist.tsr/", "conv1.weight", plainly("tsr")},
+	{"mnist.wia", "conv1.weight", plainly("wia")},
+}
+
+// plainly creates files of a format with its defaults.
+func plainly(kind string) func(string, *format.Plan) (format.Writer, error) {
+	return func(path string, plan *format.Plan) (format.Writer, error) {
+		return format.Create(kind, path, plan, nil)
+	}
+}
+
 // roundTrip writes the network to path, opens it again and describes both.
-func roundTrip(path, name string, net []layer) (row string, err error) {
+func roundTrip(path string, t target, net []layer) (row string, err error) {
 	start := time.Now()
-	if err := write(path, name, net); err != nil {
+	if err := write(path, t, net); err != nil {
 		return "", err
 	}
 	written := time.Since(start)
@@ -84,24 +112,24 @@ func roundTrip(path, name string, net []layer) (row string, err error) {
 	}
 	verified := time.Since(start)
 
-	v, ok := m.Tensor(net[0].name)
+	v, ok := m.Tensor(t.first)
 	if !ok {
-		return "", fmt.Errorf("%s: no tensor %q", path, net[0].name)
+		return "", fmt.Errorf("%s: no tensor %q", path, t.first)
 	}
 	weights, err := tensor.As[float32](v) // a slice of the file itself
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s\t%v\t%v\t%v\t%.4f\t", name, round(written), round(opened), round(verified), weights[:4]), nil
+	return fmt.Sprintf("%s\t%s\t%v\t%v\t%v\t%.4f\t", t.file, size(path), round(written), round(opened), round(verified), weights[:4]), nil
 }
 
 // write streams the network into one file, which appears when it is complete.
-func write(path, name string, net []layer) error {
+func write(path string, t target, net []layer) error {
 	plan := &format.Plan{}
 	for _, l := range net {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: l.name, DType: tensor.Float32, Shape: l.shape})
 	}
-	w, err := format.Create(filepath.Ext(filepath.Clean(name))[1:], path, plan, nil)
+	w, err := t.create(path, plan)
 	if err != nil {
 		return err
 	}
@@ -112,6 +140,20 @@ func write(path, name string, net []layer) error {
 		}
 	}
 	return w.Close()
+}
+
+// size returns the size of a file, or of the files in a directory.
+func size(path string) string {
+	total := int64(0)
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return fmt.Sprintf("%.2f MB", float64(total)/1e6)
 }
 
 // layer is one tensor of the network: little-endian float32.
