@@ -19,7 +19,7 @@ import (
 type File struct {
 	*catalog.Catalog
 	h     Header
-	head  []byte // the bytes of the header
+	head  []byte // the first 144 bytes: the header, and with a short one what follows
 	meta  []byte // JSON text, nil when there is none
 	graph graphSection
 	names [][]byte     // by descriptor; nil when the file gives none
@@ -66,7 +66,7 @@ func parse(r *mapped.Region, o *format.Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{h: h, head: head[:min(int(h.HeaderSize), len(head))]}
+	f := &File{h: h, head: head}
 	if err := f.readSections(r, o); err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func headerOf(path string) (h Header, head []byte, err error) {
 	}
 	defer m.Close()
 	err = m.use(func() error {
-		h, head = m.h, append([]byte(nil), m.head...)
+		h, head = m.h, append([]byte(nil), m.head[:m.h.HeaderSize]...)
 		return nil
 	})
 	return h, head, err

@@ -1,0 +1,253 @@
+package mle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// This file builds files field by field from the specification, without the
+// writer that is under test.
+
+var le = binary.LittleEndian
+
+// gTensor is a tensor descriptor of 56 bytes.
+type gTensor struct {
+	offset, size uint64
+	shape        []uint32
+	dtype        uint8
+}
+
+// gNode is a graph node of 208 bytes.
+type gNode struct {
+	op                      uint16
+	inputs, outputs, params []uint32
+	attrOffset, attrSize    uint32
+}
+
+// gFile is a file to build.
+type gFile struct {
+	version    uint32
+	flags      uint32
+	headerSize int
+	metadata   string
+	inputs     []uint32
+	outputs    []uint32
+	tensors    []gTensor
+	nodes      []gNode
+	attributes string
+	weights    []byte // as stored
+	comp       []byte // compression section
+	sig        []byte // signature section
+	noSums     bool
+}
+
+func u16(b []byte, v uint16) []byte { return le.AppendUint16(b, v) }
+func u32(b []byte, v uint32) []byte { return le.AppendUint32(b, v) }
+func u64(b []byte, v uint64) []byte { return le.AppendUint64(b, v) }
+
+func ids16(b []byte, ids []uint32) []byte {
+	for i := range 16 {
+		if i < len(ids) {
+			b = u32(b, ids[i])
+		} else {
+			b = u32(b, 0)
+		}
+	}
+	return b
+}
+
+func (g *gFile) graph() []byte {
+	b := u32(nil, uint32(len(g.nodes)))
+	b = u32(b, uint32(len(g.tensors)))
+	b = u32(b, uint32(len(g.inputs)))
+	b = u32(b, uint32(len(g.outputs)))
+	b = ids16(ids16(b, g.inputs), g.outputs)
+	for _, t := range g.tensors {
+		b = u64(u64(b, t.offset), t.size)
+		b = u32(b, uint32(len(t.shape)))
+		for i := range 8 {
+			if i < len(t.shape) {
+				b = u32(b, t.shape[i])
+			} else {
+				b = u32(b, 0)
+			}
+		}
+		b = append(b, t.dtype, 0, 0, 0)
+	}
+	for _, n := range g.nodes {
+		b = u16(u16(u16(u16(b, n.op), uint16(len(n.inputs))), uint16(len(n.outputs))), uint16(len(n.params)))
+		b = ids16(ids16(ids16(b, n.inputs), n.outputs), n.params)
+		b = u32(u32(b, n.attrOffset), n.attrSize)
+	}
+	return append(b, g.attributes...)
+}
+
+// build returns the file: sections in the order of the specification, without
+// gaps.
+func (g *gFile) build() []byte {
+	size := g.headerSize
+	if g.version == 1 && size == 0 {
+		size = 72
+	}
+	head := make([]byte, size)
+	le.PutUint32(head, 0x00454C4D)
+	le.PutUint32(head[4:], g.version)
+	body := []byte{}
+	at := func(section []byte, pos int) {
+		if len(section) > 0 || pos < 64 {
+			le.PutUint64(head[pos:], uint64(size+len(body)))
+			le.PutUint64(head[pos+8:], uint64(len(section)))
+		}
+		body = append(body, section...)
+	}
+	if g.version == 1 {
+		at([]byte(g.metadata), 8)
+		at(g.graph(), 24)
+		at(g.weights, 40)
+		return append(head, body...)
+	}
+	le.PutUint32(head[8:], g.flags)
+	le.PutUint32(head[12:], uint32(size))
+	at([]byte(g.metadata), 16)
+	at(g.graph(), 32)
+	at(g.weights, 48)
+	at(g.comp, 80)
+	at(g.sig, 64)
+	le.PutUint32(head[112:], 2)
+	le.PutUint32(head[116:], 2)
+	b := append(head, body...)
+	if !g.noSums {
+		fixSums(b)
+	}
+	return b
+}
+
+// fixSums records the right checksums of a version 2 file whose sections lie
+// in it.
+func fixSums(b []byte) {
+	for i, pos := range []int{16, 32, 48} {
+		off, size := le.Uint64(b[pos:]), le.Uint64(b[pos+8:])
+		if off <= uint64(len(b)) && size <= uint64(len(b))-off {
+			le.PutUint32(b[96+4*i:], crc32.ChecksumIEEE(b[off:off+size]))
+		}
+	}
+	fixHeader(b)
+}
+
+// fixHeader records the right header checksum.
+func fixHeader(b []byte) {
+	n := min(int(le.Uint32(b[12:])), len(b))
+	le.PutUint32(b[108:], 0)
+	le.PutUint32(b[108:], crc32.ChecksumIEEE(b[:n]))
+}
+
+// compHeader is a compression header of 20 bytes.
+func compHeader(method, level uint8, size uint64, sum uint32, bits uint8) []byte {
+	b := u16([]byte{method, level}, 0)
+	b = u32(u64(b, size), sum)
+	return append(b, bits, 0, 0, 0)
+}
+
+// gChunk is a row of a chunk table.
+type gChunk struct {
+	offset uint64
+	stored []byte
+}
+
+// chunkTable appends a table to a compression header, and returns the weights.
+func chunkTable(head []byte, chunks ...gChunk) (comp, weights []byte) {
+	comp = u32(slices.Clone(head), uint32(len(chunks)))
+	for _, c := range chunks {
+		comp = u64(u64(u64(comp, c.offset), uint64(len(weights))), uint64(len(c.stored)))
+		comp = u32(u32(comp, crc32.ChecksumIEEE(c.stored)), 0)
+		weights = append(weights, c.stored...)
+	}
+	return comp, weights
+}
+
+func floats(values ...float32) []byte {
+	var b []byte
+	for _, v := range values {
+		b = u32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// plainGolden is a small file with all of the usual: a placeholder between two
+// constants, a node with attributes, names.
+func plainGolden() *gFile {
+	g := &gFile{
+		version: 2, headerSize: 128, metadata: `{"model_name":"m","tensor_names":["w","x","b","y"]}`,
+		inputs: []uint32{1}, outputs: []uint32{3},
+		tensors: []gTensor{
+			{0, 24, []uint32{2, 3}, 0}, {0, 0, []uint32{1, 3}, 0}, {64, 8, []uint32{2}, 0}, {0, 0, []uint32{1, 2}, 0},
+		},
+		nodes:      []gNode{{1, []uint32{1}, []uint32{3}, []uint32{0, 2}, 0, 0}},
+		attributes: `{"alpha":0.5,"axes":[1,2]}`,
+	}
+	g.nodes[0].attrOffset = 144 + 4*56 + 208
+	g.nodes[0].attrSize = uint32(len(g.attributes))
+	g.weights = slices.Concat(floats(1, 2, 3, 4, 5, 6), make([]byte, 40), floats(-1, 0.5))
+	return g
+}
+
+// compressedGolden is plainGolden with the weights packed as one.
+func compressedGolden(m Method, packed []byte) *gFile {
+	g := plainGolden()
+	sum := tensor.CRC32(g.weights)
+	g.flags = 1
+	g.comp = compHeader(uint8(m), 6, uint64(len(g.weights)), sum, 0)
+	g.weights = packed
+	return g
+}
+
+// lz4Literals is an LZ4 block without matches, for up to 269 bytes.
+func lz4Literals(b []byte) []byte {
+	return slices.Concat([]byte{0xF0, byte(len(b) - 15)}, b)
+}
+
+// zstdRaw is a Zstandard frame with one raw block.
+func zstdRaw(b []byte) []byte {
+	head := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x20, byte(len(b))}
+	n := len(b)<<3 | 1
+	return slices.Concat(head, []byte{byte(n), byte(n >> 8), byte(n >> 16)}, b)
+}
+
+// brotliRaw is a brotli stream with one uncompressed meta-block and the empty
+// last one, window size 16 bits (RFC 7932, section 9.2).
+func brotliRaw(b []byte) []byte {
+	// Bit by bit: WBITS 0; ISLAST 0, MNIBBLES 00 (four), MLEN-1 in 16 bits,
+	// ISUNCOMPRESSED 1, padding.
+	bits := uint32(0)<<0 | 0<<1 | 0<<2 | uint32(len(b)-1)<<4 | 1<<20
+	return slices.Concat([]byte{byte(bits), byte(bits >> 8), byte(bits >> 16)}, b, []byte{3})
+}
+
+// methodsOf packs plain weights by hand in every lossless way.
+func methodsOf(plain []byte) map[Method][]byte {
+	return map[Method][]byte{
+		MethodNone: plain, MethodLZ4: lz4Literals(plain), MethodZstd: zstdRaw(plain), MethodBrotli: brotliRaw(plain),
+	}
+}
+
+// chunkedGolden has two chunks, the first with the padding behind its tensor.
+func chunkedGolden(pack func([]byte) []byte, m Method) *gFile {
+	g := plainGolden()
+	plain := g.weights
+	g.flags = 1 | 0x40
+	head := compHeader(uint8(m), 3, uint64(len(plain)), tensor.CRC32(plain), 0)
+	g.comp, g.weights = chunkTable(head, gChunk{0, pack(plain[:64])}, gChunk{64, pack(plain[64:])})
+	return g
+}
+
+// nestedJSON is an object in which arrays nest to the given depth.
+func nestedJSON(depth int) string {
+	return `{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+}
+
+func clone(b []byte) []byte { return bytes.Clone(b) }
