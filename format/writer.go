@@ -258,15 +258,15 @@ func (w *writer) Close() error {
 }
 
 func (w *writer) complete() error {
+	if err := w.opts.Context.Err(); err != nil {
+		return err
+	}
 	for i, ok := range w.written {
 		if !ok {
 			return planError(w.codec.Name, w.plan.Tensors[i].Name, fmt.Errorf("not written before Close"))
 		}
 	}
-	err := w.opts.Context.Err()
-	if err == nil {
-		err = w.enc.Finish()
-	}
+	err := w.enc.Finish()
 	if err == nil {
 		err = w.release()
 	}

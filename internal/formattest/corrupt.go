@@ -187,7 +187,7 @@ func (x *subject) bounded(t *testing.T) {
 		for _, i := range x.positions(len(b)) {
 			for _, w := range words {
 				n := copy(b[i:], w)
-				got := x.openCost(b, o)
+				got := x.openCost(budget, b, o)
 				copy(b[i:i+n], x.file[i:])
 				if got > budget {
 					t.Fatalf("% x at %#x of %d bytes: opening allocates %d bytes", w, i, len(b), got)
@@ -199,8 +199,8 @@ func (x *subject) bounded(t *testing.T) {
 		}
 	}
 	for _, size := range []int64{int64(len(b)) + 1, 1 << 30, 1 << 50, 1<<63 - 1} {
-		got := cost(func() {
-			if m, err := x.codec.OpenReaderAt(&failing{b}, size, x.s.Options); err == nil {
+		got := cost(budget, func() {
+			if m, err := x.codec.OpenReaderAt(&failing{b, 1 << 30}, size, x.s.Options); err == nil {
 				m.Close()
 			}
 		})
@@ -211,19 +211,52 @@ func (x *subject) bounded(t *testing.T) {
 }
 
 // openCost returns how many bytes opening b allocates.
-func (x *subject) openCost(b []byte, o *format.Options) uint64 {
-	return cost(func() {
+func (x *subject) openCost(budget uint64, b []byte, o *format.Options) uint64 {
+	return cost(budget, func() {
 		if m, err := x.codec.OpenBytes(b, o); err == nil {
 			m.Close()
 		}
 	})
 }
 
-// failing is a reader that has fewer bytes than is claimed.
-type failing struct{ b []byte }
+// brokenDisk: the error of a reader reaches the caller, whichever read fails.
+func (x *subject) brokenDisk(t *testing.T) {
+	for n := 0; ; n++ {
+		src := &failing{b: x.file, left: n}
+		m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), x.s.Options)
+		if err == nil {
+			_, err = x.take(m, false)
+			if err == nil {
+				err = x.verified(m)
+			}
+			m.Close()
+		}
+		if src.left >= 0 { // every read worked
+			if err != nil {
+				t.Errorf("without a failure: %v", err)
+			}
+			return
+		}
+		if !errors.Is(err, errDisk) {
+			t.Fatalf("read %d fails: %v", n, err)
+		}
+		if n > 100 {
+			n += n / 4
+		}
+	}
+}
+
+// failing is a reader that has fewer bytes than is claimed, or fails after some reads.
+type failing struct {
+	b    []byte
+	left int // reads that work
+}
 
 func (f *failing) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off >= int64(len(f.b)) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if f.left--; f.left < 0 || off < 0 || off >= int64(len(f.b)) {
 		return 0, errDisk
 	}
 	if n := copy(p, f.b[off:]); n < len(p) {

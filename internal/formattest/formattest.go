@@ -132,6 +132,8 @@ func (x *subject) run(t *testing.T) {
 		{"BitFlips", (*subject).bitFlips},
 		{"Hostile", (*subject).hostile},
 		{"Bounded", (*subject).bounded},
+		{"BrokenDisk", (*subject).brokenDisk},
+		{"Emptied", (*subject).emptied},
 		{"AfterClose", (*subject).afterClose},
 		{"CloseWaits", (*subject).closeWaits},
 		{"Concurrent", (*subject).concurrent},

@@ -138,12 +138,12 @@ func (x *subject) closeAndUse(t *testing.T, what string, m format.Model) {
 	if p, ok := m.(format.Prefetcher); ok {
 		closed("Prefetch", p.Prefetch)
 	}
-	survives(t, what+": after Close", func() { x.quietly(t, what, m) })
+	survives(t, what+": after Close", func() { x.quietly(t, what+", closed", m, format.ErrClosed) })
 }
 
 // quietly calls what has no error to return, and Graph, which may know its
-// answer already.
-func (x *subject) quietly(t *testing.T, what string, m format.Model) {
+// answer already and otherwise gives the one error that is expected.
+func (x *subject) quietly(t *testing.T, what string, m format.Model, expected error) {
 	_, _, _, _ = m.Format(), m.Version(), m.Len(), m.Metadata()
 	if n, ok := m.(format.Noter); ok {
 		n.Notes()
@@ -155,8 +155,8 @@ func (x *subject) quietly(t *testing.T, what string, m format.Model) {
 		e.Locked()
 	}
 	if g, ok := m.(format.Grapher); ok {
-		if _, err := g.Graph(); err != nil && !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: Graph after Close: %v", what, err)
+		if _, err := g.Graph(); err != nil && !errors.Is(err, expected) {
+			t.Errorf("%s: Graph = %v, want %v", what, err, expected)
 		}
 	}
 }

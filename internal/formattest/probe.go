@@ -69,14 +69,14 @@ func Fuzz(f *testing.F, c Config) {
 }
 
 // cost returns how many bytes f allocates on the heap. Others may allocate
-// meanwhile, so a large figure is measured again.
-func cost(f func()) uint64 {
+// meanwhile, so a figure beyond the budget is measured again.
+func cost(budget uint64, f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {
 		before := allocated()
 		f()
 		least = min(least, allocated()-before)
-		if least < 128<<10 {
+		if least <= budget {
 			break
 		}
 	}

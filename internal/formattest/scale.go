@@ -45,6 +45,18 @@ func checkAllocations(t *testing.T, c *Config) {
 			t.Errorf("opening allocates %v times for %d tensors, %v times for 10", counts[n], n, counts[10])
 		}
 	}
+	// The data of tensors are not copied.
+	_, path := scaled(t, c, 4, 1<<18)
+	const budget = 64 << 10
+	if got := cost(budget, func() {
+		m, err := c.Codec.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
+	}); got > budget {
+		t.Errorf("opening four tensors of %d bytes allocates %d", 1<<20, got)
+	}
 }
 
 // checkLazyReader: behind an io.ReaderAt only the structural part is read on
@@ -78,12 +90,8 @@ func checkLazyReader(t *testing.T, c *Config) {
 
 // checkCut: a file that is truncated while it is mapped gives errors.
 func checkCut(t *testing.T, c *Config) {
-	switch runtime.GOOS {
-	case "linux", "android", "darwin", "ios":
-	default:
-		t.Skip("files are not mapped here, or cannot be truncated while they are")
-	}
-	x, path := scaled(t, c, 4, 1<<16)
+	skipUnlessCuttable(t)
+	_, path := scaled(t, c, 4, 1<<16)
 	m, err := c.Codec.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -105,16 +113,13 @@ func checkCut(t *testing.T, c *Config) {
 		t.Fatal(err)
 	}
 	for _, a := range accessors {
-		if a.name == "Bytes" || a.name == "As" || a.name == "Slice" {
-			continue // raw, and documented as unguarded
+		if raw(a.name) {
+			continue
 		}
 		checkCutErr(t, a.name, a.call(last), keep, info)
 	}
 	checkCutErr(t, "Verify", m.Verify(context.Background()), -1, info)
 	checkCutErr(t, "Verify by one goroutine", m.Verify(context.Background(), format.WithWorkers(1)), -1, info)
-	for _, way := range []string{"first", "later"} {
-		checkEmptied(t, x, way)
-	}
 }
 
 // checkCutErr looks at the error of an access to missing bytes.
@@ -132,36 +137,68 @@ func checkCutErr(t *testing.T, what string, err error, keep int64, info tensor.I
 	}
 }
 
-// checkEmptied: a file of which nothing is left answers whatever it likes, but
-// does not end the process.
-func checkEmptied(t *testing.T, x *subject, way string) {
-	path := x.stored(t, x.file)
-	m, err := x.codec.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
+// emptied: of a mapped file that lost all its bytes only what was read before
+// can be had. The rest is ErrTruncated, and the process lives.
+func (x *subject) emptied(t *testing.T) {
+	skipUnlessCuttable(t)
+	for _, warm := range []bool{false, true} {
+		path := x.stored(t, x.file)
+		m, err := x.codec.Open(path, x.s.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warm {
+			x.quietly(t, "before", m, nil)
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		survives(t, "reading an emptied file", func() {
+			x.quietly(t, "emptied", m, format.ErrTruncated)
+			x.useEmptied(t, m)
+		})
+		m.Close()
 	}
-	defer m.Close()
-	if way == "later" {
-		x.quietly(t, way, m)
+}
+
+// useEmptied tries the guarded accessors.
+func (x *subject) useEmptied(t *testing.T, m format.Model) {
+	for name, v := range m.Tensors() {
+		for _, a := range accessors {
+			if raw(a.name) {
+				continue
+			}
+			if err := a.call(v); err == nil && v.Len() > 0 {
+				if b, err := v.Bytes(); err != nil || v.ZeroCopy() || !bytes.Equal(b, x.base.Data[x.nameOf(name, true)]) {
+					t.Errorf("%s of tensor %q of an emptied file works, and shows other bytes", a.name, name)
+				}
+			} else if err != nil && !errors.Is(err, format.ErrTruncated) {
+				t.Errorf("%s of tensor %q of an emptied file = %v, want ErrTruncated", a.name, name, err)
+			}
+		}
 	}
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
+	err := m.Verify(context.Background())
+	if x.s.VerifyErr != nil && errors.Is(err, x.s.VerifyErr) {
+		return
 	}
-	survives(t, "an emptied file, "+way, func() {
-		_, _ = m.Metadata(), m.Len()
-		if g, ok := m.(format.Grapher); ok {
-			_, _ = g.Graph()
-		}
-		if n, ok := m.(format.Noter); ok {
-			n.Notes()
-		}
-		if s, ok := m.(format.Signer); ok {
-			s.Signature()
-		}
-		for name := range m.Tensors() {
-			m.Tensor(name)
-		}
-	})
+	if big, ok := x.largest(); ok && !errors.Is(err, format.ErrTruncated) {
+		t.Errorf("Verify of an emptied file, which had %d bytes in tensor %q, = %v, want ErrTruncated", big.Size, big.Name, err)
+	}
+}
+
+// raw tells which accessors hand out slices that nothing guards.
+func raw(accessor string) bool {
+	return accessor == "Bytes" || accessor == "As" || accessor == "Slice"
+}
+
+// skipUnlessCuttable skips where files are not mapped, or cannot be truncated
+// while they are.
+func skipUnlessCuttable(t *testing.T) {
+	switch runtime.GOOS {
+	case "linux", "android", "darwin", "ios":
+	default:
+		t.Skip("files are not mapped here, or cannot be truncated while they are")
+	}
 }
 
 // checkCancelVerify: a verification stops when its context is cancelled half way.

@@ -74,6 +74,10 @@ func (y toy) parse(r *mapped.Region, o *format.Options) (format.Model, error) {
 			return nil, err
 		}
 	}
+	if y.has("copies data") {
+		all, _ := r.Slice(0, r.Size())
+		f.rec = bytes.Clone(all)
+	}
 	head, err := r.Prefix(toyHeader)
 	if err != nil {
 		return nil, err
@@ -92,6 +96,9 @@ func (y toy) parse(r *mapped.Region, o *format.Options) (format.Model, error) {
 		return nil, c.Err()
 	}
 	rec, err := r.Slice(toyHeader, int64(size))
+	if err != nil && y.has("swallows read errors") {
+		return nil, wire.Errorf("toy", "size", 4, format.ErrTruncated, "no records")
+	}
 	if err != nil {
 		return nil, wire.Error("toy", "size", 4, err)
 	}
