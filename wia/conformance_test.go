@@ -114,11 +114,27 @@ func feed(t testing.TB, w format.Writer, p *format.Plan) {
 	}
 }
 
+// tinyPlan has what changes the layout and little more: the kit looks at every
+// bit of a file.
+func tinyPlan() *format.Plan {
+	return &format.Plan{
+		Metadata: format.Metadata{{Key: "a", Value: "b"}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{30}},
+			{Name: "empty", DType: tensor.Int64, Shape: tensor.Shape{0, 2}},
+			{Name: "bb", DType: tensor.BFloat16, Shape: tensor.Shape{}},
+			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scales: []float32{1, 2}, Axis: 0}},
+		},
+		Graph: &format.Graph{Nodes: []format.Node{{Op: "Relu", Inputs: []string{"w"}, Outputs: []string{"y"}}}, Initializers: []string{"w"}},
+	}
+}
+
 func TestConformance(t *testing.T) {
-	plan := samplePlan(t)
+	full, plan := samplePlan(t), tinyPlan()
 	formattest.Run(t, formattest.Config{
 		Codec: &wiaCodec, ZeroCopy: true, Align: alignment,
 		Samples: []formattest.Sample{
+			{Name: "full", Plan: full},
 			{Name: "plain", Plan: plan, Structural: covered},
 			{Name: "empty", Plan: &format.Plan{}, Structural: covered},
 			{Name: "gzip", Plan: plan, Structural: covered, Codec: (&WriteOptions{Compression: Gzip}).codec(), Slack: 1 << 20},
@@ -128,6 +144,7 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: &wiaCodec,
 		Samples: []formattest.Sample{
+			{Name: "full compressed", Plan: full, Codec: (&WriteOptions{Compression: Zstd, CompressTensor: alternate}).codec(), Slack: 4 << 20},
 			{Name: "tensors", Plan: plan, Structural: covered, Codec: (&WriteOptions{CompressTensor: alternate}).codec(), Slack: 4 << 20},
 			{Name: "both", Plan: plan, Structural: covered, Codec: (&WriteOptions{Compression: Zstd, CompressTensor: alternate}).codec(), Slack: 4 << 20},
 			{Name: "encrypted", Plan: plan, Structural: covered, Codec: (&WriteOptions{Key: testKey}).codec(), Options: &format.Options{Key: testKey}, Random: true},

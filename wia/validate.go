@@ -1,0 +1,257 @@
+package wia
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Problem is a mistake in a graph that does not keep the file from being read.
+type Problem struct {
+	Path    string // "graph.nodes[3].inputs[1]"
+	Message string
+}
+
+// String joins both with a colon.
+func (p Problem) String() string { return p.Path + ": " + p.Message }
+
+// Validate checks the structure of the file's graph; see the function of the
+// same name. A file without a graph has no problems.
+func (f *File) Validate() ([]Problem, error) {
+	g, err := f.Graph()
+	if g == nil || err != nil {
+		return nil, err
+	}
+	return Validate(g, func(name string) bool {
+		_, ok := f.Index(name)
+		return ok
+	}), nil
+}
+
+// Validate checks a graph as ONNX would have it, and lists what is wrong: names
+// that nothing defines, or only a later node; cycles; names that are defined
+// twice; nodes without operator, of unknown operator sets, and nodes that lack
+// inputs, outputs or attributes of the operators the specification lists.
+// isTensor tells the tensors of the model, which are defined without being
+// declared; nil means there are none. The problems are in the order of the
+// graph, cycles last.
+func Validate(g *format.Graph, isTensor func(name string) bool) []Problem {
+	if isTensor == nil {
+		isTensor = func(string) bool { return false }
+	}
+	v := &validator{isTensor: isTensor}
+	v.graph("graph", g, nil)
+	return v.problems
+}
+
+type validator struct {
+	isTensor func(string) bool
+	problems []Problem
+}
+
+func (v *validator) report(path, text string, args ...any) {
+	v.problems = append(v.problems, Problem{path, fmt.Sprintf(text, args...)})
+}
+
+// scope is what names mean inside a graph. Subgraphs see the names around them.
+type scope struct {
+	outer   *scope
+	defined map[string]bool // so far
+	makers  map[string]int  // the node that defines a name, wherever it is
+}
+
+// knows reports whether a name is defined here or around here.
+func (s *scope) knows(name string) bool {
+	for ; s != nil; s = s.outer {
+		if s.defined[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// graph checks one graph.
+func (v *validator) graph(path string, g *format.Graph, outer *scope) {
+	s := &scope{outer: outer, defined: map[string]bool{}, makers: map[string]int{}}
+	for i, in := range g.Inputs {
+		if s.defined[in.Name] {
+			v.report(fmt.Sprintf("%s.inputs[%d]", path, i), "input %q is listed twice", in.Name)
+		}
+		s.defined[in.Name] = true
+	}
+	// An initializer may give an input its default, so it may repeat a name.
+	for _, name := range g.Initializers {
+		s.defined[name] = true
+	}
+	for i := range g.Nodes {
+		for _, out := range g.Nodes[i].Outputs {
+			if _, twice := s.makers[out]; !twice && out != "" {
+				s.makers[out] = i
+			}
+		}
+	}
+	for i := range g.Nodes {
+		v.node(fmt.Sprintf("%s.nodes[%d]", path, i), i, &g.Nodes[i], s)
+	}
+	for i, out := range g.Outputs {
+		if !s.knows(out.Name) && !v.isTensor(out.Name) {
+			v.report(fmt.Sprintf("%s.outputs[%d]", path, i), "nothing defines output %q", out.Name)
+		}
+	}
+	v.cycles(path, g, s)
+}
+
+// node checks one node and adds its outputs to the scope.
+func (v *validator) node(path string, i int, n *format.Node, s *scope) {
+	if n.Op == "" {
+		v.report(path+".op_type", "a node without operator")
+	}
+	if !slices.Contains(knownDomains, n.Domain) {
+		v.report(path+".domain", "unknown operator set %q", n.Domain)
+	}
+	for j, in := range n.Inputs {
+		at := fmt.Sprintf("%s.inputs[%d]", path, j)
+		maker, made := s.makers[in]
+		switch {
+		case in == "" || s.knows(in) || v.isTensor(in):
+		case !made:
+			v.report(at, "nothing defines %q", in)
+		case maker == i:
+			v.report(at, "the node consumes its own output %q", in)
+		default:
+			v.report(at, "%q is used before node %d defines it", in, maker)
+		}
+	}
+	v.operator(path, n)
+	for j := range n.Attributes {
+		v.attribute(fmt.Sprintf("%s.attributes[%d]", path, j), &n.Attributes[j], s)
+	}
+	for j, out := range n.Outputs {
+		if out == "" {
+			continue
+		}
+		if s.defined[out] {
+			v.report(fmt.Sprintf("%s.outputs[%d]", path, j), "%q is defined twice", out)
+		}
+		s.defined[out] = true
+	}
+}
+
+// knownDomains are the operator sets of ONNX.
+var knownDomains = []string{"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"}
+
+// operator compares a node with what the specification says of its operator.
+func (v *validator) operator(path string, n *format.Node) {
+	op, ok := LookupOperator(n.Domain, n.Op)
+	if !ok {
+		return
+	}
+	v.parameters(path+".inputs", "input", n.Inputs, op.Inputs)
+	v.parameters(path+".outputs", "output", n.Outputs, op.Outputs)
+	for _, spec := range op.Attributes {
+		value, have := AttributeOf(n, spec.Name)
+		switch {
+		case !have && spec.Required:
+			v.report(path+".attributes", "%s needs the attribute %q", op.Name, spec.Name)
+		case have && value != nil && typeOf(value) != spec.Type:
+			v.report(path+".attributes", "the attribute %q of %s is a %T", spec.Name, op.Name, value)
+		}
+	}
+}
+
+// parameters checks that required ones are there and no others.
+func (v *validator) parameters(path, kind string, have []string, want []Parameter) {
+	for i, p := range want {
+		if !p.Optional && (i >= len(have) || have[i] == "") {
+			v.report(path, "the %s %q is missing", kind, p.Name)
+		}
+	}
+	if len(have) > len(want) {
+		v.report(fmt.Sprintf("%s[%d]", path, len(want)), "the operator has %d %ss", len(want), kind)
+	}
+}
+
+// typeOf returns the type an attribute value is written as.
+func typeOf(value any) AttributeType {
+	switch value.(type) {
+	case float32, float64:
+		return AttributeFloat
+	case int64, bool:
+		return AttributeInt
+	case string:
+		return AttributeString
+	case tensor.View:
+		return AttributeTensor
+	case *format.Graph:
+		return AttributeGraph
+	case []float32, []float64:
+		return AttributeFloats
+	case []int64, []int32:
+		return AttributeInts
+	case []string:
+		return AttributeStrings
+	case []tensor.View:
+		return AttributeTensors
+	case []*format.Graph:
+		return AttributeGraphs
+	}
+	return AttributeUndefined
+}
+
+// attribute checks the subgraphs of an attribute.
+func (v *validator) attribute(path string, a *format.Attribute, s *scope) {
+	switch value := a.Value.(type) {
+	case *format.Graph:
+		if value != nil {
+			v.graph(path+".g", value, s)
+		}
+	case []*format.Graph:
+		for i, g := range value {
+			if g != nil {
+				v.graph(fmt.Sprintf("%s.graphs[%d]", path, i), g, s)
+			}
+		}
+	}
+}
+
+// cycles reports the nodes of each cycle once. The search keeps its own stack:
+// chains of nodes can be longer than recursion should be deep.
+func (v *validator) cycles(path string, g *format.Graph, s *scope) {
+	const unseen, open, done = 0, 1, 2
+	state := make([]uint8, len(g.Nodes))
+	type frame struct{ node, input int }
+	for root := range g.Nodes {
+		if state[root] != unseen {
+			continue
+		}
+		stack := []frame{{node: root}}
+		state[root] = open
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			inputs := g.Nodes[top.node].Inputs
+			if top.input == len(inputs) {
+				state[top.node] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			maker, made := s.makers[inputs[top.input]]
+			top.input++
+			if !made || maker == top.node || state[maker] == done {
+				continue
+			}
+			if state[maker] == unseen {
+				state[maker] = open
+				stack = append(stack, frame{node: maker})
+				continue
+			}
+			var names []string
+			for i := len(stack) - 1; i >= 0 && (len(names) == 0 || stack[i+1].node != maker); i-- {
+				names = append(names, fmt.Sprint(stack[i].node))
+			}
+			v.report(fmt.Sprintf("%s.nodes[%d]", path, maker), "a cycle of nodes %s", strings.Join(names, ", "))
+		}
+	}
+}
