@@ -1,0 +1,445 @@
+package mle
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+var testTime = time.Unix(1700000000, 0)
+
+// written returns the file of a plan with data from formattest.Fill.
+func written(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
+	t.Helper()
+	own := *o
+	if own.Time.IsZero() {
+		own.Time = testTime
+	}
+	own.Spool = format.SpoolMemory
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, &own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func saved(t testing.TB, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.mle")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func trusted(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
+
+// TestSignatureByHand checks every byte of the section against the
+// specification.
+func TestSignatureByHand(t *testing.T) {
+	b := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	at := int(le.Uint64(b[64:]))
+	sig := b[at:]
+	digest := sha256.Sum256(b[:at])
+	want := u64([]byte{1, 1, 0, 0}, 1700000000)
+	want = append(want, trusted(testSigner)...)
+	want = append(want, ed25519.Sign(testSigner, digest[:])...)
+	want = append(want, digest[:]...)
+	if diff := cmp.Diff(want, sig); diff != "" {
+		t.Error(diff)
+	}
+	f := mustOpen(t, b, nil)
+	wantSig := &format.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
+	if diff := cmp.Diff(wantSig, f.Signature()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSignatureStatus(t *testing.T) {
+	other, _, err := GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := trusted(testSigner)
+	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner, Compression: MethodZstd})
+	at := int(le.Uint64(good[64:]))
+	flip := func(i int) []byte { b := clone(good); b[i] ^= 4; return b }
+	// Another signer may replace the whole section.
+	foreign := clone(good)
+	_, forger, _ := GenerateKey()
+	digest := sha256.Sum256(good[:at])
+	copy(foreign[at+sigKey:], trusted(forger))
+	copy(foreign[at+sigBytes:], ed25519.Sign(forger, digest[:]))
+	// Or claim to be somebody else.
+	claimed := clone(foreign)
+	copy(claimed[at+sigKey:], ours)
+	tests := []struct {
+		name   string
+		file   []byte
+		key    ed25519.PublicKey
+		status SignatureStatus
+		verify error
+	}{
+		{"valid", good, ours, Valid, nil},
+		{"no key given", good, nil, Untrusted, nil},
+		{"another key trusted", good, other, Untrusted, format.ErrSignature},
+		{"signed by another", foreign, ours, Untrusted, format.ErrSignature},
+		{"signed by another, no key given", foreign, nil, Untrusted, nil},
+		{"claims to be the trusted one", claimed, ours, Tampered, format.ErrSignature},
+		{"unsigned", written(t, mixedPlan(), &WriteOptions{}), ours, Unsigned, format.ErrSignature},
+		{"unsigned, no key given", written(t, mixedPlan(), &WriteOptions{}), nil, Unsigned, nil},
+		{"signature flipped", flip(at + sigBytes + 3), ours, Tampered, format.ErrSignature},
+		{"signature flipped, no key given", flip(at + sigBytes + 3), nil, Tampered, format.ErrSignature},
+		{"hash flipped", flip(at + sigHash), nil, Tampered, format.ErrSignature},
+		{"padding flipped", flip(int(le.Uint64(good[80:])) + 21), nil, Tampered, format.ErrSignature},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mustOpen(t, tt.file, nil)
+			got, err := f.CheckSignature(context.Background(), tt.key)
+			if err != nil || got != tt.status {
+				t.Errorf("%v, %v, want %v", got, err, tt.status)
+			}
+			var opts []format.VerifyOption
+			if tt.key != nil {
+				opts = append(opts, format.WithTrustedKey(tt.key))
+			}
+			if err := f.Verify(context.Background(), opts...); !errors.Is(err, tt.verify) {
+				t.Errorf("Verify: %v, want %v", err, tt.verify)
+			}
+		})
+	}
+	// Every byte that is signed.
+	for i := 0; i < at; i += 5 {
+		f, err := OpenBytes(flip(i), &format.Options{Check: format.CheckStructure})
+		if err != nil {
+			continue
+		}
+		if got, err := f.CheckSignature(context.Background(), ours); err == nil && got != Tampered {
+			t.Errorf("byte %d: %v", i, got)
+		}
+		f.Close()
+	}
+	f := mustOpen(t, good, nil)
+	rsa := struct{ crypto.PublicKey }{}
+	if err := f.Verify(context.Background(), format.WithTrustedKey(rsa)); !errors.Is(err, format.ErrSignature) {
+		t.Errorf("a key of another kind: %v", err)
+	}
+}
+
+// TestSignExisting: signing later gives the bytes that signing while writing
+// gives, and touches nothing else.
+func TestSignExisting(t *testing.T) {
+	for name, o := range map[string]WriteOptions{
+		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 144, Compression: MethodBrotli},
+	} {
+		path := saved(t, written(t, mixedPlan(), &o))
+		before, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer before.Close()
+		o.Signer = testSigner
+		want := written(t, mixedPlan(), &o)
+		for range 2 { // signing anew replaces the signature
+			if err := Sign(path, testSigner, &SignOptions{Time: testTime}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, got) {
+				t.Errorf("%s: other bytes than signing while writing", name)
+			}
+		}
+		if err := before.Verify(context.Background()); err != nil || before.Signature() != nil {
+			t.Errorf("%s: the old mapping is disturbed: %v", name, err)
+		}
+		if err := Verify(path, trusted(testSigner)); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob(filepath.Dir(path) + "/.*"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestSignFieldFile signs a file whose sections lie as others wrote them.
+func TestSignForeignLayout(t *testing.T) {
+	g := chunkedGolden(zstdRaw, MethodZstd)
+	g.headerSize, g.noSums = 144, true
+	path := saved(t, g.build())
+	if err := Sign(path, testSigner, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	checkGolden(t, f)
+	if err := Verify(path, trusted(testSigner)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSignRefuses(t *testing.T) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	bad := written(t, mixedPlan(), &WriteOptions{})
+	bad[20] ^= 1
+	tests := []struct {
+		name string
+		file []byte
+		key  ed25519.PrivateKey
+		opts *SignOptions
+		want error
+	}{
+		{"version 1", written(t, mixedPlan(), &WriteOptions{Version: 1}), testSigner, nil, format.ErrUnsupported},
+		{"encrypted", written(t, mixedPlan(), &WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
+		{"short key", written(t, mixedPlan(), &WriteOptions{}), testSigner[:31], nil, format.ErrKey},
+		{"broken file", bad, testSigner, nil, format.ErrChecksum},
+		{"cancelled", written(t, mixedPlan(), &WriteOptions{}), testSigner, &SignOptions{Context: cancelled}, context.Canceled},
+	}
+	for _, tt := range tests {
+		path := saved(t, tt.file)
+		if err := Sign(path, tt.key, tt.opts); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		got, _ := os.ReadFile(path)
+		if left, _ := filepath.Glob(filepath.Dir(path) + "/.*"); len(left) > 0 || !bytes.Equal(got, tt.file) {
+			t.Errorf("%s: the file changed, or something is left behind: %v", tt.name, left)
+		}
+	}
+	if err := Sign(filepath.Join(t.TempDir(), "absent.mle"), testSigner, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+	// An encrypted file that was signed when it was written can be signed anew.
+	_, key, _ := GenerateKey()
+	path := saved(t, written(t, mixedPlan(), &WriteOptions{Key: testKey, Signer: testSigner}))
+	if err := Sign(path, key, nil); err != nil {
+		t.Error(err)
+	}
+	f, err := Open(path, &format.Options{Key: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Verify(context.Background(), format.WithTrustedKey(trusted(key))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenSSL: a key made by openssl signs, and openssl verifies.
+func TestOpenSSL(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	dir := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(openssl, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("openssl %v: %v\n%s", args, err, out)
+		}
+	}
+	run("genpkey", "-algorithm", "ed25519", "-out", "key.pem")
+	run("pkey", "-in", "key.pem", "-pubout", "-out", "pub.pem")
+	private, err := keys.ReadPrivate(filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := keys.ReadPublic(filepath.Join(dir, "pub.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := saved(t, written(t, mixedPlan(), &WriteOptions{Compression: MethodZstd}))
+	if err := Sign(path, private.(ed25519.PrivateKey), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(path, public.(ed25519.PublicKey)); err != nil {
+		t.Error(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int(le.Uint64(b[64:]))
+	digest := sha256.Sum256(append(clone(b[:at]), b[at+140:]...))
+	for name, data := range map[string][]byte{"digest": digest[:], "sig": b[at+sigBytes : at+sigHash]} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("pkeyutl", "-verify", "-pubin", "-inkey", "pub.pem", "-rawin", "-in", "digest", "-sigfile", "sig")
+}
+
+func TestEncryption(t *testing.T) {
+	for name, o := range map[string]WriteOptions{
+		"plain": {}, "zstd": {Compression: MethodZstd}, "chunked": {Compression: MethodBrotli, Chunked: true, Level: 2},
+		"signed": {Signer: testSigner, HeaderSize: 144},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Key = testKey
+			b := written(t, mixedPlan(), &o)
+			if other := written(t, mixedPlan(), &o); bytes.Equal(b, other) {
+				t.Error("the same nonce twice")
+			}
+			checkLocked(t, b)
+			wrong := bytes.Repeat([]byte{7}, 32)
+			f := mustOpen(t, b, &format.Options{Key: wrong})
+			v, _ := f.Tensor("bytes")
+			if _, err := v.Bytes(); !errors.Is(err, format.ErrKey) {
+				t.Errorf("wrong key: %v, want ErrKey", err)
+			}
+			if err := f.Verify(context.Background()); !errors.Is(err, format.ErrKey) {
+				t.Errorf("wrong key: Verify: %v, want ErrKey", err)
+			}
+			f = mustOpen(t, b, &format.Options{Key: testKey})
+			v, _ = f.Tensor("bytes")
+			got, err := v.Bytes()
+			if err != nil || !bytes.Equal(got, formattest.Fill(v.Info())) {
+				t.Errorf("right key: %v", err)
+			}
+			if info := v.Info(); info.Offset != -1 {
+				t.Errorf("%+v", info)
+			}
+			if err := f.Verify(context.Background()); err != nil {
+				t.Errorf("right key: Verify: %v", err)
+			}
+			if _, err := OpenBytes(b, &format.Options{Key: testKey[:16]}); !errors.Is(err, format.ErrKey) {
+				t.Errorf("short key: %v, want ErrKey", err)
+			}
+			checkTamperedCipher(t, b)
+		})
+	}
+	// A key for a file without encryption is not used.
+	mustOpen(t, written(t, mixedPlan(), &WriteOptions{}), &format.Options{Key: []byte("short")})
+}
+
+// checkLocked looks at an encrypted file without its key.
+func checkLocked(t *testing.T, b []byte) {
+	t.Helper()
+	f := mustOpen(t, b, nil)
+	if !f.Locked() || f.Len() != len(mixedPlan().Tensors) {
+		t.Error("not locked, or no tensors")
+	}
+	if g, err := f.Graph(); err != nil || len(g.Nodes) == 0 {
+		t.Errorf("Graph: %v", err)
+	}
+	for _, v := range f.Tensors() {
+		if _, err := v.Bytes(); !errors.Is(err, format.ErrKey) {
+			t.Errorf("%v, want ErrKey", err)
+		}
+	}
+	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrKey) {
+		t.Errorf("Verify: %v, want ErrKey", err)
+	}
+	// What can be checked without the key is.
+	b = clone(b)
+	b[int(le.Uint64(b[48:]))+20] ^= 1
+	if err := mustOpen(t, b, nil).Verify(context.Background()); errors.Is(err, format.ErrKey) || err == nil {
+		t.Errorf("Verify of changed weights: %v", err)
+	}
+}
+
+// checkTamperedCipher changes a byte of the weights, and a flag that the cipher
+// authenticates.
+func checkTamperedCipher(t *testing.T, b []byte) {
+	t.Helper()
+	changed := clone(b)
+	changed[int(le.Uint64(b[48:]))+30] ^= 1
+	f := mustOpen(t, changed, &format.Options{Key: testKey})
+	v, _ := f.Tensor("bytes")
+	if _, err := v.Bytes(); !errors.Is(err, format.ErrChecksum) {
+		t.Errorf("weights changed: %v, want ErrChecksum", err)
+	}
+	changed = clone(b)
+	changed[8] ^= 0x80
+	fixHeader(changed)
+	f = mustOpen(t, changed, &format.Options{Key: testKey})
+	v, _ = f.Tensor("bytes")
+	if _, err := v.Bytes(); !errors.Is(err, format.ErrKey) {
+		t.Errorf("flags changed: %v, want ErrKey", err)
+	}
+}
+
+func TestVerifyIntegrity(t *testing.T) {
+	status := func(t *testing.T, b []byte, o *format.Options) map[string]SectionStatus {
+		t.Helper()
+		r, err := VerifyIntegrity(saved(t, b), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]SectionStatus{}
+		for _, s := range r.Sections {
+			got[s.Name] = s.Status
+			if (s.Status == Broken || s.Status == Unreadable) != (s.Err != nil) {
+				t.Errorf("%s: %v, %v", s.Name, s.Status, s.Err)
+			}
+		}
+		return got
+	}
+	all := func(h, m, g, w, c, s SectionStatus) map[string]SectionStatus {
+		return map[string]SectionStatus{"header": h, "metadata": m, "graph": g, "weights": w, "compression": c, "signature": s}
+	}
+	signed := written(t, mixedPlan(), &WriteOptions{Compression: MethodZstd, Signer: testSigner})
+	flip := func(at int) []byte { b := clone(signed); b[at] ^= 1; return b }
+	section := func(pos int) int { return int(le.Uint64(signed[pos:])) }
+	tests := []struct {
+		name string
+		file []byte
+		o    *format.Options
+		want map[string]SectionStatus
+	}{
+		{"whole", signed, nil, all(Intact, Intact, Intact, Intact, Intact, Intact)},
+		{"header", flip(125), nil, all(Broken, Intact, Intact, Intact, Intact, Broken)},
+		{"metadata", flip(section(16) + 3), nil, all(Intact, Broken, Intact, Intact, Intact, Broken)},
+		{"graph", flip(section(32) + 141), nil, all(Intact, Intact, Broken, Intact, Intact, Broken)},
+		{"weights", flip(section(48) + 30), nil, all(Intact, Intact, Intact, Broken, Broken, Broken)},
+		{"compression", flip(section(80) + 12), nil, all(Intact, Intact, Intact, Intact, Broken, Broken)},
+		{"signature", flip(section(64) + 50), nil, all(Intact, Intact, Intact, Intact, Intact, Broken)},
+		{"version 1", written(t, &format.Plan{}, &WriteOptions{Version: 1}), nil, all(Unrecorded, Absent, Unrecorded, Unrecorded, Absent, Absent)},
+		{"locked", written(t, mixedPlan(), &WriteOptions{Key: testKey}), nil, all(Intact, Intact, Intact, Intact, Unreadable, Absent)},
+		{"unlocked", written(t, mixedPlan(), &WriteOptions{Key: testKey}), &format.Options{Key: testKey}, all(Intact, Intact, Intact, Intact, Intact, Absent)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, status(t, tt.file, tt.o)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	f := mustOpen(t, signed, nil)
+	if r, err := f.VerifyIntegrity(context.Background()); err != nil || !r.OK() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := VerifyIntegrity(saved(t, []byte("no model")), nil); !errors.Is(err, format.ErrMagic) {
+		t.Errorf("%v, want ErrMagic", err)
+	}
+}
