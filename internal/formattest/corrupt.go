@@ -18,29 +18,26 @@ const (
 )
 
 // positions returns the indices below n that are tried: all of a small file,
-// and of a larger one those of the structural ranges, the ends, and a sample.
+// and of a larger one those of the structural ranges, the end, and a sample.
 func (x *subject) positions(n int) []int {
 	var at []int
-	step := max(1, n/sampled)
-	if n <= smallFile {
-		step = 1
+	step := thin
+	if n > smallFile {
+		step = max(thin, n/sampled)
+		for _, r := range x.structural() {
+			for i := r.From; i < min(r.To, r.From+sampled); i += thin {
+				at = append(at, i)
+			}
+		}
 	}
 	for i := 0; i < n; i += step {
 		at = append(at, i)
 	}
-	if step > 1 {
-		for _, r := range x.structural() {
-			for i := r.From; i < min(r.To, r.From+sampled); i++ {
-				at = append(at, i)
-			}
-		}
-		for i := n - 64; i < n; i++ {
-			at = append(at, i)
-		}
-		slices.Sort(at)
-		at = slices.Compact(at)
+	for i := max(0, n-64); i < n; i++ {
+		at = append(at, i)
 	}
-	return at
+	slices.Sort(at)
+	return slices.Compact(at)
 }
 
 func (x *subject) structural() []Range {
@@ -76,7 +73,7 @@ func (x *subject) bitFlips(t *testing.T) {
 	b := slices.Clone(x.file)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for _, r := range ranges {
-		for i := r.From; i < r.To; i++ {
+		for i := r.From; i < r.To; i += thin {
 			for bit := range 8 {
 				// Of a large part one bit of each byte stands for all.
 				if total > 4096 && bit != i%8 || total > 1<<16 && rnd.IntN(total>>14) != 0 {

@@ -2,4 +2,7 @@
 
 package formattest
 
-const raceEnabled = false
+const (
+	raceEnabled = false
+	thin        = 1
+)
