@@ -1,0 +1,453 @@
+package mle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestLayout looks at the bytes the writer makes, without the reader.
+func TestLayout(t *testing.T) {
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "h", DType: tensor.Float16, Shape: tensor.Shape{3}},
+		},
+		Graph: &format.Graph{
+			Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Int32, Dims: []format.Dim{{Symbol: "batch"}, {Size: 3}}}},
+			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "k", Value: int64(2)}}}},
+		},
+	}
+	b := written(t, p, &WriteOptions{})
+	meta := `{"a":1,"tensor_names":["w","h","x","y"]}`
+	want := &gFile{
+		version: 2, flags: 0x80, headerSize: 128, metadata: meta,
+		inputs:  []uint32{2},
+		tensors: []gTensor{{0, 24, []uint32{2, 3}, 0}, {64, 6, []uint32{3}, 1}, {0, 0, []uint32{math.MaxUint32, 3}, 3}, {0, 0, nil, 255}},
+		nodes:   []gNode{{1, []uint32{2}, []uint32{3}, []uint32{0, 1}, 144 + 4*56 + 208, 7}}, attributes: `{"k":2}`,
+	}
+	graph := want.graph()
+	if diff := cmp.Diff(meta, string(b[128:128+len(meta)])); diff != "" {
+		t.Error(diff)
+	}
+	at := (128 + len(meta) + 7) &^ 7
+	if diff := cmp.Diff(graph, b[at:at+len(graph)]); diff != "" {
+		t.Error(diff)
+	}
+	data := (at + len(graph) + 63) &^ 63
+	head := u32(u32(u32(u32(nil, 0x00454C4D), 2), 0x80), 128)
+	for _, v := range []int{128, len(meta), at, len(graph), data, 70, 0, 0, 0, 0} {
+		head = u64(head, uint64(v))
+	}
+	for _, s := range [][]byte{b[128 : 128+len(meta)], graph, b[data:]} {
+		head = u32(head, crc32.ChecksumIEEE(s))
+	}
+	head = u32(u32(u32(head, 0), 2), 2)
+	head = append(head, make([]byte, 8)...)
+	fixHeader(head)
+	if diff := cmp.Diff(head, b[:128]); diff != "" {
+		t.Error(diff)
+	}
+	weights := append(formattest.Fill(p.Tensors[0]), make([]byte, 40)...)
+	weights = append(weights, formattest.Fill(p.Tensors[1])...)
+	if diff := cmp.Diff(weights, b[data:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLayoutCompression(t *testing.T) {
+	p := floatPlan()
+	for m, bits := range map[Method]uint8{MethodLZ4: 0, MethodZstd: 0, MethodBrotli: 0, MethodInt8: 8, MethodFloat16: 16} {
+		for _, chunked := range []bool{false, true} {
+			b := written(t, p, &WriteOptions{Compression: m, Level: 7, Chunked: chunked, ChunkSize: 100})
+			flags := map[bool]uint32{false: 1, true: 0x41}[chunked]
+			if m.lossy() {
+				flags |= 0x10
+			}
+			if got := le.Uint32(b[8:]); got != flags {
+				t.Errorf("%v: flags %#x, want %#x", m, got, flags)
+			}
+			f := mustOpen(t, b, nil)
+			info, _ := f.Compression()
+			// 140 bytes of 192 padded; then 20, 4 and 60 bytes, the first two in 64.
+			at := int(le.Uint64(b[80:]))
+			if diff := cmp.Diff(compHeader(uint8(m), 7, 192+64+64+60, info.Checksum, bits), b[at:at+20]); diff != "" {
+				t.Errorf("%v: %s", m, diff)
+			}
+			if !chunked {
+				continue
+			}
+			// Chunks of 128 bytes, what is asked for rounded up to 64.
+			var got []uint64
+			for row := at + 24; row < at+int(le.Uint64(b[88:])); row += 32 {
+				got = append(got, le.Uint64(b[row:]))
+			}
+			if diff := cmp.Diff([]uint64{0, 128, 192, 256, 320}, got); diff != "" || le.Uint32(b[at+20:]) != 5 {
+				t.Errorf("%v: chunks at %v", m, got)
+			}
+		}
+	}
+}
+
+// TestVersion1 writes for old readers: no flags, a header of 72 bytes.
+func TestVersion1(t *testing.T) {
+	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
+	if got := le.Uint64(b[8:]); le.Uint32(b[4:]) != 1 || got != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
+		t.Errorf("% x", b[:72])
+	}
+	f := mustOpen(t, b, nil)
+	if f.Version() != "1" || f.Header().Shift != 0 {
+		t.Errorf("%+v", f.Header())
+	}
+	// It streams from front to back, in the plan's order alone.
+	var out bytes.Buffer
+	p := mixedPlan()
+	o := &WriteOptions{Version: 1}
+	o.Spool = format.SpoolNever
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || !bytes.Equal(out.Bytes(), b) {
+		t.Errorf("streamed: %v", err)
+	}
+	w, err = NewWriter(io.Discard, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Tensors[2]
+	w.WriteTensor(last.Name, bytes.NewReader(formattest.Fill(last)))
+	if err := w.WriteTensor(p.Tensors[0].Name, bytes.NewReader(formattest.Fill(p.Tensors[0]))); !errors.Is(err, sink.ErrSequential) {
+		t.Errorf("out of order: %v, want ErrSequential", err)
+	}
+}
+
+// one is a plan of one tensor.
+func one(d tensor.DType, shape ...int64) *format.Plan {
+	return &format.Plan{Tensors: []tensor.Info{{Name: "t", DType: d, Shape: shape}}}
+}
+
+func graphOf(n format.Node) *format.Plan {
+	p := one(tensor.Float32, 1)
+	p.Graph = &format.Graph{Nodes: []format.Node{n}}
+	return p
+}
+
+func metaOf(v any) *format.Plan {
+	return &format.Plan{Metadata: format.Metadata{{Key: "a", Value: v}}}
+}
+
+func seventeen() []string {
+	var names []string
+	for i := range 17 {
+		names = append(names, fmt.Sprint("v", i))
+	}
+	return names
+}
+
+func TestWriterRefuses(t *testing.T) {
+	attr := func(v any) *format.Plan {
+		return graphOf(format.Node{Op: "Add", Attributes: []format.Attribute{{Name: "a", Value: v}}})
+	}
+	tests := []struct {
+		name string
+		plan *format.Plan
+		o    WriteOptions
+		want error
+	}{
+		{"float64", one(tensor.Float64, 2), WriteOptions{}, format.ErrUnsupported},
+		{"no elements", one(tensor.Float32, 0), WriteOptions{}, format.ErrUnsupported},
+		{"rank 9", one(tensor.Float32, 1, 1, 1, 1, 1, 1, 1, 1, 1), WriteOptions{}, format.ErrUnsupported},
+		{"dim above 32 bits", one(tensor.Int8, 1<<32), WriteOptions{}, format.ErrUnsupported},
+		{"version 3", one(tensor.Float32, 1), WriteOptions{Version: 3}, format.ErrVersion},
+		{"header of 100", one(tensor.Float32, 1), WriteOptions{HeaderSize: 100}, format.ErrUnsupported},
+		{"version 1 compressed", one(tensor.Float32, 1), WriteOptions{Version: 1, Compression: MethodLZ4}, format.ErrUnsupported},
+		{"version 1 encrypted", one(tensor.Float32, 1), WriteOptions{Version: 1, Key: testKey}, format.ErrUnsupported},
+		{"version 1 signed", one(tensor.Float32, 1), WriteOptions{Version: 1, Signer: testSigner}, format.ErrUnsupported},
+		{"method 6", one(tensor.Float32, 1), WriteOptions{Compression: 6}, format.ErrUnsupported},
+		{"level 10", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Level: 10}, format.ErrUnsupported},
+		{"level -1", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Level: -1}, format.ErrUnsupported},
+		{"chunks of nothing", one(tensor.Float32, 1), WriteOptions{Chunked: true}, format.ErrUnsupported},
+		{"chunk size", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: -1}, format.ErrLimit},
+		{"short key", one(tensor.Float32, 1), WriteOptions{Key: testKey[:16]}, format.ErrKey},
+		{"short signer", one(tensor.Float32, 1), WriteOptions{Signer: testSigner[:32]}, format.ErrKey},
+		{"int8 of integers", one(tensor.Int32, 1), WriteOptions{Compression: MethodInt8}, format.ErrUnsupported},
+		{"float16 of halves", one(tensor.Float16, 1), WriteOptions{Compression: MethodFloat16}, format.ErrUnsupported},
+		{"lz4 beyond one block", one(tensor.Float32, 1<<29), WriteOptions{Compression: MethodLZ4}, format.ErrLimit},
+		{"encrypted beyond the cipher", one(tensor.Float32, 1<<31, 1<<5), WriteOptions{Key: testKey}, format.ErrLimit},
+		{"beyond any file", one(tensor.Float32, 1<<31, 1<<29), WriteOptions{}, format.ErrLimit},
+		{"unknown operator", graphOf(format.Node{Op: "Gemm"}), WriteOptions{}, format.ErrUnsupported},
+		{"17 inputs", graphOf(format.Node{Op: "Add", Inputs: seventeen()}), WriteOptions{}, format.ErrLimit},
+		{"17 outputs", graphOf(format.Node{Op: "Add", Outputs: seventeen()}), WriteOptions{}, format.ErrLimit},
+		{"empty value name", graphOf(format.Node{Op: "Add", Inputs: []string{""}}), WriteOptions{}, format.ErrPlan},
+		{"17 graph inputs", &format.Plan{Graph: &format.Graph{Inputs: make([]format.ValueInfo, 17)}}, WriteOptions{}, format.ErrLimit},
+		{"value of rank 9", &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", Dims: make([]format.Dim, 9)}}}}, WriteOptions{}, format.ErrUnsupported},
+		{"negative dim", &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", Dims: []format.Dim{{Size: -2}}}}}}, WriteOptions{}, format.ErrUnsupported},
+		{"attribute NaN", attr(math.NaN()), WriteOptions{}, format.ErrUnsupported},
+		{"attribute of another type", attr(struct{}{}), WriteOptions{}, format.ErrUnsupported},
+		{"attribute twice", graphOf(format.Node{Op: "Add", Attributes: []format.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}}), WriteOptions{}, format.ErrCorrupt},
+		{"attribute in invalid UTF-8", attr("\xff"), WriteOptions{}, format.ErrUnsupported},
+		{"attribute of broken JSON", attr(json.RawMessage(`1,"b":2`)), WriteOptions{}, format.ErrUnsupported},
+		{"metadata twice", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
+		{"metadata key with NUL", &format.Plan{Metadata: format.Metadata{{Key: "a\x00", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
+		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), WriteOptions{}, format.ErrCorrupt},
+		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), WriteOptions{}, format.ErrUnsupported},
+		{"metadata of a broken number", metaOf(json.Number(`true`)), WriteOptions{}, format.ErrUnsupported},
+		{"metadata infinite", metaOf(math.Inf(1)), WriteOptions{}, format.ErrUnsupported},
+		{"IR without the tensor", one(tensor.Float32, 1), WriteOptions{IR: &IR{}}, format.ErrCorrupt},
+		{"IR of another tensor", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
+		{"IR with a name twice", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}, format.ErrCorrupt},
+		{"IR without a name", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{}}}}, format.ErrCorrupt},
+		{"IR of rank 9", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: make(tensor.Shape, 9)}}}}, format.ErrUnsupported},
+		{"IR with a large dim", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: tensor.Shape{1 << 32}}}}}, format.ErrUnsupported},
+		{"IR with 17 ids", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.o.Spool = format.SpoolMemory
+			_, err := NewWriter(io.Discard, tt.plan, &tt.o)
+			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrPlan) {
+				t.Errorf("%v, want ErrPlan and %v", err, tt.want)
+			}
+		})
+	}
+	o := &WriteOptions{}
+	o.Spool = format.SpoolNever
+	if _, err := NewWriter(io.Discard, one(tensor.Float32, 1), o); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("streaming version 2: %v, want ErrUnsupported", err)
+	}
+}
+
+// TestLossyRefusesValues: what no integer or half stands for is an error, and
+// leaves nothing.
+func TestLossyRefusesValues(t *testing.T) {
+	for _, tt := range []struct {
+		o     WriteOptions
+		value float32
+	}{
+		{WriteOptions{Compression: MethodInt8}, float32(math.NaN())}, {WriteOptions{Compression: MethodInt8, Chunked: true}, float32(math.Inf(1))},
+		{WriteOptions{Compression: MethodFloat16}, 1e5}, {WriteOptions{Compression: MethodFloat16, Chunked: true}, -70000},
+	} {
+		path := t.TempDir() + "/m.mle"
+		w, err := Create(path, one(tensor.Float32, 2), &tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.WriteTensor("t", bytes.NewReader(floats(1, tt.value)))
+		if err == nil {
+			err = w.Close()
+		}
+		if !errors.Is(err, format.ErrQuantization) {
+			t.Errorf("%v %v: %v, want ErrQuantization", tt.o.Compression, tt.value, err)
+		}
+	}
+}
+
+// TestQuantiserBounds: values stay within half a step, zero is exact, the whole
+// range is used.
+func TestQuantiserBounds(t *testing.T) {
+	for _, values := range [][]float32{{0}, {0, 0}, {-1, 1}, {3, 7}, {-5, -2}, {1e-30, 0}, {-0.001, 100}, {math.MaxFloat32, -math.MaxFloat32}} {
+		packed, sum, err := compress(MethodInt8, floats(values...), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decompress(MethodInt8, packed, int64(4*len(values)))
+		if err != nil || crc32.ChecksumIEEE(back) != sum {
+			t.Errorf("%v: %v, or another checksum", values, err)
+		}
+		scale := float64(math.Float32frombits(le.Uint32(packed)))
+		for i, x := range floatsOf(nil, back) {
+			if d := math.Abs(float64(x) - float64(values[i])); d > scale*0.5000001 && d/math.MaxFloat32 < 1 || values[i] == 0 && x != 0 {
+				t.Errorf("%v: %v came back as %v, scale %v", values, values[i], x, scale)
+			}
+		}
+	}
+}
+
+// TestRandomPlans: whatever the plan and the options, what was written is what
+// is read, in any order of arrival.
+func TestRandomPlans(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for n := range 150 {
+		m := Method(r.IntN(6))
+		o := WriteOptions{Compression: m, Level: 1 + r.IntN(4), HeaderSize: []int{0, 128, 144}[r.IntN(3)]}
+		if m != MethodNone && r.IntN(2) == 0 {
+			o.Chunked, o.ChunkSize = true, int64(64*(1+r.IntN(20)))
+		}
+		if r.IntN(3) == 0 {
+			o.Key = testKey
+		}
+		if r.IntN(3) == 0 {
+			o.Signer = testSigner
+		}
+		po := formattest.PlanOptions{DTypes: dtypes[:], MaxRank: 8, MaxDim: 5}
+		if m.lossy() {
+			po.DTypes = dtypes[:1]
+		}
+		p := formattest.RandomPlan(r, po)
+		b := shuffled(t, r, p, &o)
+		f, err := OpenBytes(b, &format.Options{Key: o.Key, Check: format.CheckAll})
+		if err != nil {
+			t.Fatalf("plan %d, %+v: %v", n, o, err)
+		}
+		if f.Len() != len(p.Tensors) {
+			t.Errorf("%d tensors, want %d", f.Len(), len(p.Tensors))
+		}
+		for _, info := range p.Tensors {
+			v, ok := f.Tensor(info.Name)
+			if !ok || !v.Shape().Equal(info.Shape) || v.DType() != info.DType {
+				t.Fatalf("plan %d: tensor %q: %+v", n, info.Name, v.Info())
+			}
+			got, err := v.Bytes()
+			want := formattest.Fill(info)
+			if err == nil && m.lossy() {
+				err = near(0.005)(info, want, got)
+			} else if err == nil && !bytes.Equal(got, want) {
+				err = errors.New("other bytes")
+			}
+			if err != nil {
+				t.Errorf("plan %d, %v: tensor %q: %v", n, m, info.Name, err)
+			}
+		}
+		f.Close()
+	}
+}
+
+// shuffled is written with the tensors arriving in random order.
+func shuffled(t *testing.T, r *rand.Rand, p *format.Plan, o *WriteOptions) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range r.Perm(len(p.Tensors)) {
+		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(formattest.Fill(p.Tensors[i]))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestIRIsKept: a file written with its own IR has the same graph, ids,
+// placeholders and attributes.
+func TestIRIsKept(t *testing.T) {
+	g := plainGolden()
+	g.nodes = append(g.nodes, gNode{op: 999, inputs: []uint32{3, 77}, outputs: []uint32{88}, params: []uint32{1, 1}})
+	g.nodes[0].attrOffset += 208
+	g.tensors[3].dtype = 9
+	f := mustOpen(t, g.build(), nil)
+	ir, err := f.IR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := format.PlanOf(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, &WriteOptions{IR: ir, Compression: MethodZstd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Copy(w, f); err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, out.Bytes(), nil)
+	got, err := again.IR()
+	if diff := cmp.Diff(ir, got, equateEmpty); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if diff := cmp.Diff(f.Metadata(), again.Metadata()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestParamsKeepOrder: constants before other inputs stay where they are.
+func TestParamsKeepOrder(t *testing.T) {
+	p := one(tensor.Float32, 1)
+	p.Graph = &format.Graph{Nodes: []format.Node{
+		{Op: "Concat", Inputs: []string{"t", "x", "t"}, Outputs: []string{"y"}}, {Op: "Add", Inputs: []string{"t", "t"}, Outputs: []string{"z"}},
+	}}
+	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p.Graph.Nodes, g.Nodes, equateEmpty); diff != "" {
+		t.Error(diff)
+	}
+	ir, _ := f.IR()
+	if diff := cmp.Diff([][]uint32{{0, 1}, {0}, nil, {0, 0}}, [][]uint32{ir.Nodes[0].Inputs, ir.Nodes[0].Params, ir.Nodes[1].Inputs, ir.Nodes[1].Params}, equateEmpty); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAttributeTypes: what Go types become, and come back as.
+func TestAttributeTypes(t *testing.T) {
+	tests := []struct{ write, read any }{
+		{int64(-5), nil}, {1.5, nil}, {1.0, nil}, {1e300, nil}, {-0.0001, nil}, {true, nil}, {"t\"<\n", nil}, {[]int64{1, -2}, nil},
+		{[]float64{1, 2.5}, nil}, {[]string{"", "b"}, nil}, {json.RawMessage(`{"x": [1]}`), nil},
+		{json.RawMessage(`[1,2.5]`), nil}, {json.RawMessage(`[]`), nil}, {json.RawMessage("null"), nil}, {nil, json.RawMessage("null")},
+		{float32(0.1), 0.1}, {[]int32{3}, []int64{3}}, {[]float32{0.1, 2}, []float64{0.1, 2}}, {[]int64{}, json.RawMessage(`[]`)},
+		{json.RawMessage("1.50"), nil}, {json.RawMessage("12345678901234567890"), nil},
+	}
+	for _, tt := range tests {
+		want := tt.read
+		if want == nil {
+			want = tt.write
+		}
+		raw, err := encodeAttributes([]format.Attribute{{Name: "a", Value: tt.write}})
+		if err != nil {
+			t.Errorf("%v: %v", tt.write, err)
+			continue
+		}
+		got, err := attributes(raw)
+		if diff := cmp.Diff([]format.Attribute{{Name: "a", Value: want}}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", raw, err, diff)
+		}
+		again, err := encodeAttributes(got)
+		if diff := cmp.Diff(string(raw), string(again)); err != nil || diff != "" {
+			t.Errorf("written again: %v %s", err, diff)
+		}
+	}
+}
+
+func TestWriterCancels(t *testing.T) {
+	for _, m := range []Method{MethodNone, MethodLZ4, MethodZstd, MethodInt8} {
+		ctx, cancel := context.WithCancel(context.Background())
+		o := &WriteOptions{Compression: m}
+		o.Context, o.Spool = ctx, format.SpoolMemory
+		p := one(tensor.Float32, 1<<18)
+		w, err := NewWriter(io.Discard, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := w.WriteTensor("t", bytes.NewReader(make([]byte, 1<<20))); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: %v", m, err)
+		}
+	}
+}
