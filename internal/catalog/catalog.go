@@ -96,7 +96,8 @@ func (c *Catalog) Dims(rank int) tensor.Shape {
 // taken. A tensor that is not Lazy must lie within the region.
 func (c *Catalog) Add(t *Tensor) bool {
 	i := len(c.infos)
-	if 3*i >= 2*len(c.slots) {
+	// A search ends at a free slot, so one must stay free, whatever New was told.
+	if 3*(i+1) > 2*len(c.slots) {
 		c.grow()
 	}
 	h := maphash.Bytes(seed, t.Name)

@@ -96,6 +96,20 @@ func TestEmptyCatalog(t *testing.T) {
 }
 
 // TestDuplicates: a name that is taken adds nothing, wherever it comes.
+// TestMoreThanToldOf looks up what is not there after more tensors came than
+// New had room for: the search must meet a free slot.
+func TestMoreThanToldOf(t *testing.T) {
+	for told := range 3 {
+		c := New(mapped.FromBytes(ramp(64)), "test", "1", told, 0, 0)
+		for i := range 20 {
+			if _, ok := c.Index("none"); ok {
+				t.Fatal("found what is not there")
+			}
+			add(t, c, fmt.Sprint("t", i), 0, 4)
+		}
+	}
+}
+
 func TestDuplicates(t *testing.T) {
 	c := New(mapped.FromBytes(ramp(10)), "test", "1", 2, 10, 2)
 	add(t, c, "a", 0, 1)
