@@ -13,17 +13,51 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asset is a file in the middle of a larger one, as assets lie in a package.
+// asset is a file in the middle of a larger one, as assets lie in a package: at
+// a multiple of 4.
 func asset(t *testing.T, file []byte) (f *os.File, off int64) {
 	t.Helper()
-	off = 4096 + 64 // zipalign gives 4 bytes, a page for libraries; 64 suits the tensors
+	off = 4096 + 4
+	return window(t, file, off), off
+}
+
+// window is a file with another one at offset off.
+func window(t *testing.T, file []byte, off int64) *os.File {
+	t.Helper()
 	body := append(append(bytes.Repeat([]byte{0xaa}, int(off)), file...), bytes.Repeat([]byte{0xbb}, 100)...)
 	f, err := os.Open(save(t, "base.apk", body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return f, off
+	return f
+}
+
+// TestDescriptorAlignment: where a window begins decides what can be lent as it
+// lies; the data are the same in any case.
+func TestDescriptorAlignment(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("where windows are read instead of mapped, they are aligned")
+	}
+	file, want := sample(t)
+	for off := range int64(9) {
+		for i := range want.Tensors {
+			want.Tensors[i].ZeroCopy = off%4 == 0 // both have elements of 4 bytes
+		}
+		f := window(t, file, off)
+		m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if diff := cmp.Diff(want, describe(t, m)); diff != "" {
+			t.Errorf("offset %d (-want +got)\n%s", off, diff)
+		}
+		at, err := get(t, m, "fc.weight").Address()
+		if err != nil || at == 0 || at%4 != 0 {
+			t.Errorf("offset %d: address %#x, %v", off, at, err)
+		}
+	}
 }
 
 func TestDescriptor(t *testing.T) {

@@ -24,7 +24,8 @@
 //
 // An asset is opened where it lies in the package, by descriptor, and mapped. It
 // must be stored uncompressed (androidResources { noCompress += "mobi" }), or
-// there is no descriptor.
+// there is no descriptor. Packagers align assets to 4 bytes: tensors with elements
+// of 8 bytes may turn out not to be ZeroCopy there.
 //
 //	val model = assets.openFd("model.mobi").use { asset ->
 //	    Mobile.openDescriptor(asset.parcelFileDescriptor.fd, asset.startOffset, asset.length, null)
