@@ -1,0 +1,96 @@
+// Command mle-convert writes an MLE file anew: it brings version 1 to version
+// 2, compresses, quantises, signs and encrypts.
+//
+//	mle-convert --input model_v1.mle --output model_v2.mle --compress zstd --sign key.pem
+//
+// Options:
+//
+//	--input FILE       file to read, either version
+//	--output FILE      file to write; the input may be replaced
+//	--compress METHOD  none, lz4, zstd or brotli
+//	--level N          1 (fast) to 9 (small), 6 by default
+//	--quantize BITS    int8 or fp16, for models of float32 tensors; takes the place of --compress
+//	--chunked          compress each tensor by itself
+//	--sign KEY.pem     Ed25519 private key, as "openssl genpkey -algorithm ed25519" makes it
+//	--encrypt KEY      AES-256 key: 64 hexadecimal digits, or a file with them or with 32 bytes
+//	--key KEY          key of an encrypted input
+//	--version N        1 for old readers; 2 by default
+//
+// The input is verified first. Without --compress or --quantize the weights are
+// written plainly, ready to be mapped. Graph and metadata are kept as they are,
+// and the names of tensors added. Exit status: 0 for success, 1 for failure, 2 for
+// wrong usage.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	job, err := parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "mle-convert: %v\n", err)
+		return 2
+	}
+	if err := job.run(stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "mle-convert: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// job is one conversion.
+type job struct {
+	input, output string
+	read          format.Options
+	write         mle.WriteOptions
+}
+
+func (j *job) run(stdout, stderr io.Writer) error {
+	f, err := mle.Open(j.input, &j.read)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// A new file has new checksums: what is wrong now would look right then.
+	if err := f.Verify(context.Background()); err != nil {
+		return err
+	}
+	plan, err := format.PlanOf(f)
+	if err != nil {
+		return err
+	}
+	if j.write.IR, err = f.IR(); err != nil {
+		return err
+	}
+	progress := newProgress(stderr)
+	j.write.Progress = progress.report
+	w, err := mle.Create(j.output, plan, &j.write)
+	if err == nil {
+		err = format.Copy(w, f)
+	}
+	progress.finish()
+	if err != nil {
+		return err
+	}
+	return j.summary(stdout, f)
+}
+
+// summary prints what became of the file.
+func (j *job) summary(out io.Writer, f *mle.File) error {
+	st, err := os.Stat(j.output)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s: version %d.0, %d tensors, %d bytes (were %d)\n",
+		j.output, max(j.write.Version, 1), f.Len(), st.Size(), f.Region().Size())
+	return err
+}

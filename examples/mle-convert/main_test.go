@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var (
+	key    = []byte("0123456789abcdef0123456789ABCDEF")
+	signer = ed25519.NewKeyFromSeed(key)
+)
+
+func plan(elems int64) *format.Plan {
+	return &format.Plan{
+		Metadata: format.Metadata{{Key: "model_name", Value: "test"}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{elems}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{3}},
+		},
+		Graph: &format.Graph{
+			Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 5)}},
+			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}}},
+		},
+	}
+}
+
+func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
+	t.Helper()
+	o.NoSync = true
+	w, err := mle.Create(path, p, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// convert runs the command, which must succeed, and opens its output.
+func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append(args, "--output", "out.mle")
+	if status := run(args, &stdout, &stderr); status != 0 || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "out.mle: version ") {
+		t.Fatalf("%v: status %d, %q, %q", args, status, stdout.String(), stderr.String())
+	}
+	f, err := mle.Open("out.mle", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestConvert(t *testing.T) {
+	t.Chdir(t.TempDir())
+	private, err := keys.EncodePrivate(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile("key.pem", private, 0o600)
+	os.WriteFile("key.bin", key, 0o600)
+	os.WriteFile("key.hex", []byte(hex.EncodeToString(key)+"\n"), 0o600)
+	file(t, "v1.mle", plan(5000), mle.WriteOptions{Version: 1})
+	file(t, "locked.mle", plan(5000), mle.WriteOptions{Key: key})
+
+	for _, c := range []struct {
+		args  string
+		flags mle.Features
+		lossy bool
+	}{
+		{"--input v1.mle", mle.MemoryMapping, false},
+		{"--input v1.mle --compress zstd", mle.Compression, false},
+		{"--input v1.mle --compress lz4 --level 9 --chunked", mle.Compression | mle.ChunkedWeights, false},
+		{"--input v1.mle --compress brotli --level 1 --sign key.pem", mle.Compression | mle.Signing, false},
+		{"--input v1.mle --quantize int8", mle.Compression | mle.Quantized, true},
+		{"--input v1.mle --quantize fp16 --chunked --encrypt key.bin --sign key.pem", mle.Compression | mle.Quantized | mle.ChunkedWeights | mle.Encryption | mle.Signing, true},
+		{"--input v1.mle --encrypt key.hex", mle.Encryption, false},
+		{"--input v1.mle --version 1", 0, false},
+		{"--input locked.mle --key " + hex.EncodeToString(key), mle.MemoryMapping, false},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			src := "v1.mle"
+			args := strings.Fields(c.args)
+			f := convert(t, &format.Options{Key: key}, args...)
+			if got := f.Header().Features; got != c.flags {
+				t.Errorf("features %v, want %v", got, c.flags)
+			}
+			if err := f.Verify(context.Background()); err != nil {
+				t.Error(err)
+			}
+			checkSame(t, src, f, c.lossy)
+			if c.flags.Has(mle.Signing) {
+				if err := f.Verify(context.Background(), format.WithTrustedKey(signer.Public())); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// checkSame compares graph, metadata and data with those of the file at path.
+func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
+	t.Helper()
+	want, err := mle.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	a, errA := want.IR()
+	b, errB := got.IR()
+	if diff := cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); errA != nil || errB != nil || diff != "" {
+		t.Error(errA, errB, diff)
+	}
+	var first format.Metadata
+	for _, e := range got.Metadata() {
+		if e.Key != "tensor_names" {
+			first = append(first, e)
+		}
+	}
+	for i, e := range first {
+		if diff := cmp.Diff(want.Metadata()[i], e); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for name, v := range want.Tensors() {
+		w, ok := got.Tensor(name)
+		x, errX := tensor.Decode[float32](nil, v)
+		y, errY := tensor.Decode[float32](nil, w)
+		tolerance := 0.0
+		if lossy {
+			tolerance = 0.01
+		}
+		if diff := cmp.Diff(x, y, cmpopts.EquateApprox(0, tolerance)); !ok || errX != nil || errY != nil || diff != "" {
+			t.Errorf("tensor %s: %v %v %v", name, ok, errX, errY)
+		}
+	}
+}
+
+// TestInPlace: the output may be the input.
+func TestInPlace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file(t, "m.mle", plan(5000), mle.WriteOptions{Version: 1})
+	file(t, "copy.mle", plan(5000), mle.WriteOptions{Version: 1})
+	var stdout, stderr bytes.Buffer
+	if status := run(strings.Fields("--input m.mle --output m.mle --compress zstd"), &stdout, &stderr); status != 0 {
+		t.Fatal(stderr.String())
+	}
+	f, err := mle.Open("m.mle", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Version() != "2" {
+		t.Errorf("version %s", f.Version())
+	}
+	checkSame(t, "copy.mle", f, false)
+}
+
+// TestMigrateFieldFiles brings old files from the field to version 2.
+func TestMigrateFieldFiles(t *testing.T) {
+	dir, err := filepath.Abs("../../../shared/interop/mle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"example_model", "iris_model", "iris_mlp_model"} {
+		path := filepath.Join(dir, name+".mle")
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("the files from the field are not here")
+		}
+		f := convert(t, nil, "--input", path, "--compress", "zstd", "--chunked")
+		if f.Version() != "2" {
+			t.Errorf("version %s", f.Version())
+		}
+		checkSame(t, path, f, false)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file(t, "good.mle", plan(5), mle.WriteOptions{})
+	file(t, "locked.mle", plan(5), mle.WriteOptions{Key: key})
+	file(t, "ints.mle", &format.Plan{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, mle.WriteOptions{})
+	b, _ := os.ReadFile("good.mle")
+	b[len(b)-1] ^= 1
+	os.WriteFile("bad.mle", b, 0o644)
+	os.WriteFile("short.key", []byte("short"), 0o600)
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string
+	}{
+		{"", 2, "usage"},
+		{"--input good.mle", 2, "usage"},
+		{"--input good.mle --output o.mle more", 2, "usage"},
+		{"--input good.mle --output o.mle --what", 2, "what"},
+		{"--input good.mle --output o.mle --compress zip", 2, "--compress zip"},
+		{"--input good.mle --output o.mle --quantize int4", 2, "--quantize int4"},
+		{"--input good.mle --output o.mle --compress zstd --quantize int8", 2, "exclude each other"},
+		{"--input good.mle --output o.mle --level 10", 2, "--level 10"},
+		{"--input good.mle --output o.mle --version 3", 2, "--version 3"},
+		{"--input good.mle --output o.mle --chunked", 2, "--chunked needs"},
+		{"--input good.mle --output o.mle --sign absent.pem", 2, "absent.pem"},
+		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
+		{"--input good.mle --output o.mle --encrypt short.key", 2, "32 bytes"},
+		{"--input good.mle --output o.mle --version 1 --compress zstd", 1, "version 1"},
+		{"--input bad.mle --output o.mle", 1, "checksum mismatch"},
+		{"--input locked.mle --output o.mle", 1, "missing key"},
+		{"--input ints.mle --output o.mle --quantize int8", 1, "float32"},
+		{"--input absent.mle --output o.mle", 1, "absent.mle"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if status := run(strings.Fields(c.args), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != 1 {
+				t.Errorf("status %d, want %d: %q, want %q", status, c.status, stderr.String(), c.stderr)
+			}
+			if _, err := os.Stat("o.mle"); err == nil {
+				t.Error("there is an output")
+			}
+		})
+	}
+}
+
+// TestPlainProgress: without a terminal long work reports every tenth.
+func TestPlainProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out)
+	for done := int64(0); done <= 2*long; done += long / 8 {
+		p.report(done, 2*long, "w")
+	}
+	p.report(5, long-1, "small")
+	p.finish()
+	if got := strings.Count(out.String(), "\n"); got != 10 || !strings.HasSuffix(out.String(), "100% (w)\n") {
+		t.Errorf("%q", out.String())
+	}
+	bar := &progress{out: &out, terminal: true}
+	out.Reset()
+	bar.report(long, 2*long, "w")
+	bar.report(2*long, 2*long, "w")
+	bar.finish()
+	if out.Len() == 0 {
+		t.Error("no bar")
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var key = []byte("0123456789abcdef0123456789ABCDEF")
+
+// file writes a model of 4,096 zeros.
+func file(t *testing.T, path string, o mle.WriteOptions) {
+	t.Helper()
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
+	w, err := mle.Create(path, p, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pem writes the public key of a signer.
+func pem(t *testing.T, path string, key ed25519.PrivateKey) {
+	t.Helper()
+	text, err := keys.EncodePublic(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	t.Chdir(t.TempDir())
+	signer := ed25519.NewKeyFromSeed(key)
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))
+	pem(t, "pub.pem", signer)
+	pem(t, "other.pem", other)
+	file(t, "model.mle", mle.WriteOptions{Compression: mle.MethodFloat16, Signer: signer})
+	file(t, "old.mle", mle.WriteOptions{Version: 1})
+	file(t, "plain.mle", mle.WriteOptions{})
+	file(t, "locked.mle", mle.WriteOptions{Key: key})
+	b, _ := os.ReadFile("model.mle")
+	b[len(b)-200] ^= 1
+	os.WriteFile("changed.mle", b, 0o644)
+	os.WriteFile("no.mle", []byte("nothing of the kind"), 0o644)
+
+	const model = "Version: 2.0\nFeatures: COMPRESSION | SIGNING | QUANTIZATION\nCompression: FP16 (level 6, ratio: 2.0x)\nSignature: Valid (ED25519)\nIntegrity: OK\n"
+	const plain = "Version: 2.0\nFeatures: MEMORY_MAPPING\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
+	const old = "Version: 1.0\nFeatures: NONE\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		stdout string
+		stderr string // contained in it
+	}{
+		{"as the specification shows", []string{"model.mle"}, 0, model, "not checked against a trusted key"},
+		{"trusted", []string{"--trust", "pub.pem", "model.mle"}, 0, model, ""},
+		{"another trusted", []string{"--trust", "other.pem", "model.mle"}, 1, strings.Replace(model, "Valid", "Untrusted", 1), "untrusted key"},
+		{"unsigned", []string{"--trust", "pub.pem", "plain.mle"}, 1, plain, "unsigned"},
+		{"several", []string{"old.mle", "plain.mle"}, 0, old + "\n" + plain, ""},
+		{"changed", []string{"changed.mle"}, 1, strings.Replace(strings.Replace(model, "Valid", "Invalid", 1), "OK", "FAILED (weights)", 1), "checksum mismatch"},
+		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
+		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},
+		{"no model", []string{"no.mle"}, 1, "", "wrong magic"},
+		{"absent", []string{"absent.mle"}, 1, "", "absent.mle"},
+		{"no arguments", nil, 2, "", "usage"},
+		{"unknown option", []string{"--what"}, 2, "", "what"},
+		{"bad key", []string{"--key", "xyz", "plain.mle"}, 2, "", "mle-inspect"},
+		{"bad key file", []string{"--trust", "no.mle", "plain.mle"}, 2, "", "no.mle"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if status := run(c.args, &stdout, &stderr); status != c.status {
+				t.Errorf("status %d, want %d (%s)", status, c.status, stderr.String())
+			}
+			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
+				t.Error(diff)
+			}
+			if !strings.Contains(stderr.String(), c.stderr) || (c.stderr == "") != (stderr.Len() == 0) {
+				t.Errorf("stderr %q, want %q", stderr.String(), c.stderr)
+			}
+		})
+	}
+}
+
+func TestInterop(t *testing.T) {
+	for name, want := range map[string]string{
+		"v2_comp_zstd":  "Version: 2.0\nFeatures: COMPRESSION\nCompression: ZSTD (level 6, ratio: 46.3x)\nSignature: None\nIntegrity: OK\n",
+		"v2_signed":     "Version: 2.0\nFeatures: SIGNING\nCompression: NONE\nSignature: Valid (ED25519)\nIntegrity: OK\n",
+		"example_model": "Version: 1.0\nFeatures: NONE\nCompression: NONE\nSignature: None\nIntegrity: OK\n",
+	} {
+		path := filepath.Join("../../../shared/interop/mle", name+".mle")
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("the files from the field are not here")
+		}
+		var stdout, stderr bytes.Buffer
+		if status := run([]string{path}, &stdout, &stderr); status != 0 {
+			t.Errorf("%s: status %d: %s", name, status, stderr.String())
+		}
+		if diff := cmp.Diff(want, stdout.String()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
