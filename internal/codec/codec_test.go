@@ -503,3 +503,16 @@ func BenchmarkDecompress(b *testing.B) {
 		}
 	}
 }
+
+// TestGzipFindsUnevenBytes: the default level makes use of bytes that do not
+// repeat but are unevenly distributed, as those of quantised weights are.
+func TestGzipFindsUnevenBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	src := make([]byte, 100_000)
+	for i := range src {
+		src[i] = byte(int8(max(-127, min(127, r.NormFloat64()*30))))
+	}
+	if out := mustCompress(t, mustLookup(t, "gzip"), src, 0); len(out) > 93_000 {
+		t.Errorf("%d bytes of normal int8 take %d", len(src), len(out))
+	}
+}

@@ -44,10 +44,21 @@ func (gzipCodec) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 	z, ok := pool.Get().(*gzip.Writer)
 	if ok {
 		z.Reset(w)
-	} else if z, err = gzip.NewWriterLevel(w, level); err != nil {
+	} else if z, err = gzip.NewWriterLevel(w, deflateLevel(level)); err != nil {
 		return nil, err
 	}
 	return &counted{w: z, name: "gzip", left: size, done: func() { pool.Put(z) }}, nil
+}
+
+// deflateLevel returns the level of the deflate library that stands for ours. Its
+// fast levels, up to 6, store a block in which they find no repetitions as it
+// is. Weights rarely repeat, but their bytes are unevenly distributed, which
+// only levels from 7 on make use of: so do ours from the default on.
+func deflateLevel(level int) int {
+	if level == DefaultLevel {
+		return 7
+	}
+	return level
 }
 
 func (c gzipCodec) Decompress(src []byte, size int64) ([]byte, error) {
