@@ -27,10 +27,11 @@ const (
 	metadataCountAt = 16
 	headerAuxOffset = 20
 
-	metadataHead = 16                     // aux, payload, key_length
-	tensorHead   = 20                     // aux, numel, offset
-	minMetadata  = metadataHead + 1       // with the shortest key
-	minTensor    = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
+	metadataHead      = 16 // aux, payload, key_length
+	metadataKeyLength = 12
+	tensorHead        = 20                     // aux, numel, offset
+	minMetadata       = metadataHead + 1       // with the shortest key
+	minTensor         = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
 
 	maxKey  = 1<<16 - 1
 	maxRank = 255

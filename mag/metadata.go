@@ -28,9 +28,9 @@ func (f *File) readMetadata(b []byte, x *extent) error {
 	next := 0
 	f.meta = make([]byte, 0, x.plainLen)
 	for at := headerSize; at < x.metaEnd; {
-		n, err := metadataSize(b, at)
-		if err != nil {
-			return err
+		n := metadataSize(b, at)
+		if n == 0 {
+			return badMetadata(b, at)
 		}
 		rec := b[at : at+n : at+n]
 		kind, reserved := rec[0], u32(rec, 0)>>8
@@ -108,8 +108,8 @@ func (f *File) checkUnique(b []byte, x *extent) error {
 func lastKey(b, key []byte) int64 {
 	last := int64(-1)
 	for at := headerSize; at < len(b); {
-		n, err := metadataSize(b, at)
-		if err != nil {
+		n := metadataSize(b, at)
+		if n == 0 {
 			break
 		}
 		if string(b[at+metadataHead:at+n]) == string(key) {

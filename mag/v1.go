@@ -74,9 +74,9 @@ func readHeader(r *mapped.Region, head []byte, o *format.Options) (*extent, erro
 func (x *extent) measure(b []byte) error {
 	*x = extent{tensors: x.tensors, metadata: x.metadata, end: headerSize}
 	for range x.metadata {
-		n, err := metadataSize(b, x.end)
-		if err != nil {
-			return err
+		n := metadataSize(b, x.end)
+		if n == 0 {
+			return badMetadata(b, x.end)
 		}
 		if !isDigest(b[x.end : x.end+n]) {
 			x.plainLen += n
@@ -85,10 +85,11 @@ func (x *extent) measure(b []byte) error {
 	}
 	x.metaEnd = x.end
 	for range x.tensors {
-		n, rank, err := tensorSize(b, x.end)
-		if err != nil {
-			return err
+		n := tensorSize(b, x.end)
+		if n == 0 {
+			return badTensor(b, x.end)
 		}
+		rank := int(b[x.end+1])
 		x.dims += rank
 		x.names += n - tensorHead - 8*rank - 4
 		x.end += n
@@ -96,44 +97,66 @@ func (x *extent) measure(b []byte) error {
 	return nil
 }
 
-// metadataSize returns the size of the metadata record at b[at:].
-func metadataSize(b []byte, at int) (int, error) {
-	left := len(b) - at
-	if left < metadataHead {
-		return 0, cut("metadata record", at, left)
+// metadataSize returns the size of the metadata record at b[at:], 0 when it is
+// not whole or its key has no legal length. It is small enough to be inlined:
+// opening a file calls it twice for each record.
+func metadataSize(b []byte, at int) int {
+	if len(b)-at < metadataHead {
+		return 0
 	}
-	key := u32(b, at+12)
-	if key == 0 || key > maxKey {
-		return 0, keyLength("metadata key_length", at+12, key)
+	key := u32(b, at+metadataKeyLength)
+	if key-1 >= maxKey || int(key) > len(b)-at-metadataHead {
+		return 0
 	}
-	if left-metadataHead < int(key) {
-		return 0, cut("metadata key", at+metadataHead, left-metadataHead)
-	}
-	return metadataHead + int(key), nil
+	return metadataHead + int(key)
 }
 
-// tensorSize returns the size and the rank of the tensor record at b[at:].
-func tensorSize(b []byte, at int) (size, rank int, err error) {
+// badMetadata says why metadataSize returned 0.
+func badMetadata(b []byte, at int) error {
+	left := len(b) - at
+	if left < metadataHead {
+		return cut("metadata record", at, left)
+	}
+	if key := u32(b, at+metadataKeyLength); key == 0 || key > maxKey {
+		return keyLength("metadata key_length", at+metadataKeyLength, key)
+	}
+	return cut("metadata key", at+metadataHead, left-metadataHead)
+}
+
+// tensorSize returns the size of the tensor record at b[at:], 0 when it is not
+// whole, its rank is 0, or its key has no legal length.
+func tensorSize(b []byte, at int) int {
+	if len(b)-at < minTensor {
+		return 0
+	}
+	head := tensorHead + 8*int(b[at+1]) + 4
+	if len(b)-at < head {
+		return 0
+	}
+	key := u32(b, at+head-4)
+	if head == tensorHead+4 || key-1 >= maxKey || int(key) > len(b)-at-head {
+		return 0
+	}
+	return head + int(key)
+}
+
+// badTensor says why tensorSize returned 0.
+func badTensor(b []byte, at int) error {
 	left := len(b) - at
 	if left < tensorHead {
-		return 0, 0, cut("tensor record", at, left)
+		return cut("tensor record", at, left)
 	}
-	rank = int(b[at+1])
-	if rank == 0 {
-		return 0, 0, wire.Errorf(formatName, "tensor rank", int64(at)+1, format.ErrCorrupt, "0; the least is 1")
+	if b[at+1] == 0 {
+		return wire.Errorf(formatName, "tensor rank", int64(at)+1, format.ErrCorrupt, "0; the least is 1")
 	}
-	head := tensorHead + 8*rank
+	head := tensorHead + 8*int(b[at+1])
 	if left < head+4 {
-		return 0, 0, cut("tensor shape", at+tensorHead, left-tensorHead)
+		return cut("tensor shape", at+tensorHead, left-tensorHead)
 	}
-	key := u32(b, at+head)
-	if key == 0 || key > maxKey {
-		return 0, 0, keyLength("tensor key_length", at+head, key)
+	if key := u32(b, at+head); key == 0 || key > maxKey {
+		return keyLength("tensor key_length", at+head, key)
 	}
-	if left-head-4 < int(key) {
-		return 0, 0, cut("tensor key", at+head+4, left-head-4)
-	}
-	return head + 4 + int(key), rank, nil
+	return cut("tensor key", at+head+4, left-head-4)
 }
 
 func cut(field string, at, left int) error {
@@ -148,11 +171,11 @@ func keyLength(field string, at int, n uint32) error {
 func (f *File) readTensors(b []byte, x *extent) error {
 	var t catalog.Tensor
 	for at := x.metaEnd; at < x.end; {
-		n, _, err := tensorSize(b, at)
-		if err == nil {
-			err = f.readTensor(b[at:at+n:at+n], int64(at), &t)
+		n := tensorSize(b, at)
+		if n == 0 {
+			return badTensor(b, at)
 		}
-		if err != nil {
+		if err := f.readTensor(b[at:at+n:at+n], int64(at), &t); err != nil {
 			return err
 		}
 		at += n
