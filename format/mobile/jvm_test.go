@@ -66,39 +66,40 @@ func buildJNI(t *testing.T, b binder, out string) (dir string) {
 	}
 	copyFiles(t, dir, append(sources, "testdata/jni/wrap.c", "../../go.sum")...)
 	for _, name := range sources {
-		renameForJVM(t, dir, filepath.Base(name))
+		adapt(t, dir, filepath.Base(name))
 	}
-	write(t, filepath.Join(dir, "liblog.a"), "!<arch>\n") // an empty archive for -llog
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Flags in a source file, unlike CGO_CFLAGS, leave the build cache alone. -w:
+	// the JDK declares AttachCurrentThread otherwise than Android does.
+	write(t, filepath.Join(dir, "flags.go"), fmt.Sprintf("package main\n\n// #cgo CFLAGS: -w -D__GOBIND_ANDROID__ -I%q -I%q -I%q\nimport \"C\"\n",
+		include, filepath.Join(include, "linux"), filepath.Join(root, "format", "mobile", "testdata", "jni")))
 	write(t, filepath.Join(dir, "go.mod"), "module gobind\n\ngo 1.25.0\n")
 	const weightmap = "github.com/weightmap/weightmap"
-	run(t, dir, nil, "go", "mod", "edit", "-require="+b.module, "-require="+weightmap+"@v0.0.0", "-replace="+weightmap+"="+root)
-	log, err := filepath.Abs("testdata/jni")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// -w: the JDK declares AttachCurrentThread otherwise than Android does.
-	run(t, dir, []string{
-		"CGO_CFLAGS=-w -D__GOBIND_ANDROID__ -I" + include + " -I" + filepath.Join(include, "linux") + " -I" + log,
-		"CGO_LDFLAGS=-L" + dir,
-	}, "go", "build", "-mod=mod", "-buildmode=c-shared", "-o", "libgojni.so", ".")
+	run(t, dir, "go", "mod", "edit", "-require="+b.module, "-require="+weightmap+"@v0.0.0", "-replace="+weightmap+"="+root)
+	run(t, dir, "go", "build", "-mod=mod", "-buildmode=c-shared", "-o", "libgojni.so", ".")
 	return dir
 }
 
-// renameForJVM drops a file for Apple's systems, and makes one for Android a
-// file for all.
-func renameForJVM(t *testing.T, dir, name string) {
+// adapt drops a file for Apple's systems, and makes one for Android a file for
+// all.
+func adapt(t *testing.T, dir, name string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	var err error
-	switch base := strings.TrimSuffix(name, filepath.Ext(name)); {
+	ext := filepath.Ext(name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch base := strings.TrimSuffix(name, ext); {
 	case strings.HasSuffix(base, "_darwin"):
 		err = os.Remove(path)
-	case strings.HasSuffix(base, "_android") && filepath.Ext(name) != ".h":
-		err = os.Rename(path, filepath.Join(dir, strings.TrimSuffix(base, "_android")+"_jvm"+filepath.Ext(name)))
+	case strings.HasSuffix(base, "_android") && ext != ".h":
+		err = os.Remove(path)
+		path = filepath.Join(dir, strings.TrimSuffix(base, "_android")+"_jvm"+ext)
+		write(t, path, strings.ReplaceAll(string(text), "//#cgo LDFLAGS: -llog\n", ""))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -129,11 +130,11 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// run runs a command in a directory, in the environment and env.
-func run(t *testing.T, dir string, env []string, name string, args ...string) {
+// run runs a command in a directory.
+func run(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Dir = dir
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, text)
 	}

@@ -153,7 +153,9 @@ func TestConcurrentClose(t *testing.T) {
 		x := get(t, m, "fc.weight")
 		var all sync.WaitGroup
 		for _, u := range uses {
-			all.Go(func() {
+			all.Add(1)
+			go func() {
+				defer all.Done()
 				for range 50 {
 					if err := u.use(m, x); err != nil {
 						if ErrorCode(err) != CodeClosed {
@@ -162,13 +164,15 @@ func TestConcurrentClose(t *testing.T) {
 						return
 					}
 				}
-			})
+			}()
 		}
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
-		})
+		}()
 		all.Wait()
 	}
 }
