@@ -232,14 +232,16 @@ func TestLazy(t *testing.T) {
 	}
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for range 10 {
 				if b, err := a.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 1, 1}) {
 					t.Errorf("%v, %v", b, err)
 				}
 				a.Use(func([]byte) error { return nil })
 			}
-		})
+		}()
 	}
 	group.Wait()
 	b, _ := c.Tensor("b")

@@ -175,7 +175,12 @@ func (x *subject) closeWaits(t *testing.T) {
 	var done atomic.Bool
 	var closing sync.WaitGroup
 	err := v.Use(func(b []byte) error {
-		closing.Go(func() { m.Close(); done.Store(true) })
+		closing.Add(1)
+		go func() {
+			defer closing.Done()
+			m.Close()
+			done.Store(true)
+		}()
 		for { // until Close began
 			unpin, err := m.Pin()
 			if err != nil {
@@ -212,7 +217,9 @@ func (x *subject) concurrent(t *testing.T) {
 	warm := make(chan struct{}, readers)
 	var group sync.WaitGroup
 	for g := range readers {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for i := 0; ; i++ {
 				if i == rounds {
 					warm <- struct{}{}
@@ -232,13 +239,17 @@ func (x *subject) concurrent(t *testing.T) {
 					return
 				}
 			}
-		})
+		}()
 	}
 	for range readers {
 		<-warm
 	}
 	for range 2 {
-		group.Go(func() { m.Close() })
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			m.Close()
+		}()
 	}
 	group.Wait()
 }

@@ -68,11 +68,13 @@ func closing(t *testing.T, r *Region, n int) <-chan struct{} {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	for range n {
-		wg.Go(func() {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
 			if err := r.Close(); err != nil {
 				t.Error(err)
 			}
-		})
+		}()
 	}
 	go func() { wg.Wait(); close(done) }()
 	for !r.Closed() {
@@ -180,18 +182,24 @@ func TestCloseUnderLoad(t *testing.T) {
 		started := make(chan struct{}, 8)
 		var wg sync.WaitGroup
 		for g := range 8 {
-			wg.Go(func() { hammer(t, r, g, data, closed, started) })
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				hammer(t, r, g, data, closed, started)
+			}()
 		}
 		for range 8 {
 			<-started
 		}
 		for range 2 {
-			wg.Go(func() {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
 				closed.Store(true)
-			})
+			}()
 		}
 		wg.Wait()
 		if s := r.state.Load(); !isQuiet(s) || !isUnpinned(s) || s&gone == 0 {

@@ -120,11 +120,13 @@ func TestProgressSerial(t *testing.T) {
 	}, 800)
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for range 100 {
 				p.Add(1, "")
 			}
-		})
+		}()
 	}
 	group.Wait()
 	if last != 800 {
