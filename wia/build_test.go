@@ -59,16 +59,16 @@ func inline(name string, dtype int64, data []byte, shape ...int64) []byte {
 
 // container is a file to be.
 type container struct {
-	magic, major, minor          int
-	meta, graph, tensor          []byte // as stored
-	sig                          []byte
-	compression, encryption      byte
-	noSums                       bool
-	order                        []int // of the blocks in the file
-	gap                          int   // bytes before each block
-	reserved                     byte
-	patch                        func(header []byte)
-	signatureField, extraPadding []byte
+	magic, major, minor     int
+	meta, graph, tensor     []byte // as stored
+	sig                     []byte
+	compression, encryption byte
+	noSums                  bool
+	order                   []int // of the blocks in the file
+	gap                     int   // bytes before each block
+	reserved                byte
+	patch                   func(header []byte)
+	tail                    []byte // after the checksums in the signature block
 }
 
 func gz(b []byte) []byte {
@@ -96,7 +96,7 @@ func (c container) bytes() []byte {
 			sum := sha256.Sum256(h[i])
 			b = append(b, by(1, st(1, name), by(2, sum[:]))...)
 		}
-		return cat(b, c.signatureField, c.extraPadding)
+		return cat(b, c.tail)
 	}
 	if c.sig == nil && !c.noSums {
 		c.sig = sums([4][]byte{})

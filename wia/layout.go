@@ -20,6 +20,8 @@ const (
 	major      = 1
 	minor      = 0
 	alignment  = 64 // of raw_data in the file
+
+	signatureField = 64 // where signature_size stands
 )
 
 // Compression says how a block or a tensor is stored. The numbers are those of

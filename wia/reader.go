@@ -189,6 +189,9 @@ func (f *File) fetch(i int) ([]byte, error) {
 	if h.compressed {
 		where, c = h.packed, h.codec(f.hdr.compression)
 	}
+	if where.start == where.end {
+		return []byte{}, nil // an empty tensor may omit its data
+	}
 	data, err := h.source.bytes(where.start, where.end)
 	if err != nil {
 		return nil, err

@@ -75,9 +75,9 @@ func (v *verification) plan() error {
 	f := v.f
 	if f.signature == nil {
 		if v.o.Trusted != nil {
-			return wire.Error(formatName, "signature", -1, fmt.Errorf("%w: the file is not signed", format.ErrSignature))
+			return wire.Error(formatName, "signature_size", signatureField, fmt.Errorf("%w: the file is not signed", format.ErrSignature))
 		}
-		return wire.Error(formatName, "signature", -1, errNoChecksums)
+		return wire.Error(formatName, "signature_size", signatureField, errNoChecksums)
 	}
 	wanted, err := v.wanted()
 	if err != nil {
