@@ -30,9 +30,10 @@ func overlong(num protowire.Number, v byte) []byte {
 	return rawVarint(num, v|0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
 }
 
-// nestedGraphs is a graph with n graphs inside one another.
-func nestedGraphs(n int) []byte {
-	var g []byte
+// nestedGraphs is a graph with n graphs inside one another, the innermost
+// holding the given fields: it lies at level 3n+1.
+func nestedGraphs(n int, innermost ...[]byte) []byte {
+	g := cat(innermost...)
 	for range n {
 		g = by(2, by(5, by(6, g)))
 	}
@@ -150,7 +151,8 @@ func TestMalformed(t *testing.T) {
 		{"NUL in an attribute's name", attr(st(1, "a\x00")), tensor.ErrCorrupt, "graph.nodes[1].attributes[1].name"},
 		{"both arms of a dimension", onlyGraph(by(3, by(2, by(1, by(2, by(1, vi(1, 1), st(2, "n"))))))), tensor.ErrCorrupt, "graph.inputs[0].type.tensor_type.shape.dim[0].dim_param"},
 		{"nested 1000 deep", onlyGraph(nestedGraphs(1000)), tensor.ErrCorrupt, "graph.nodes[0].attributes[0].g.nodes[0]"},
-		{"101 levels", onlyGraph(nestedGraphs(33), by(2, by(5, by(6, nestedGraphs(32), by(2))))), nil, ""},
+		{"100 levels", onlyGraph(nestedGraphs(33)), nil, ""},
+		{"101 levels", onlyGraph(nestedGraphs(33, by(2))), tensor.ErrCorrupt, "graph.nodes[0].attributes[0].g.nodes[0]"},
 		{"102 levels", onlyGraph(nestedGraphs(34)), tensor.ErrCorrupt, "graph.nodes[0].attributes[0].g.nodes[0]"},
 
 		{"empty tensor name", onlyTensor(dims(1), vi(3, 1), by(4, four)), tensor.ErrCorrupt, "tensor.tensors[0].name"},

@@ -1,0 +1,347 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// outside is a Tensor record of n bytes whose data lie in another file.
+func outside(name, location string, off, n int64, sum string) []byte {
+	return by(1, decl(name, 8, n), by(5, st(1, location), vi(2, off), vi(3, n), st(4, sum)))
+}
+
+func checksumText(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// modelIn writes a model into dir and opens it.
+func modelIn(t *testing.T, dir string, tensors ...[]byte) *File {
+	t.Helper()
+	path := filepath.Join(dir, "model.wia")
+	if err := os.WriteFile(path, container{tensor: cat(tensors...)}.bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestExternalData(t *testing.T) {
+	dir := t.TempDir()
+	data := []byte("0123456789abcdef")
+	if err := os.Mkdir(filepath.Join(dir, "weights"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "weights", "w.bin"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	upper := "sha256:" + string(bytes.ToUpper([]byte(checksumText(data[4:8])[7:])))
+	f := modelIn(t, dir,
+		outside("all", "weights/w.bin", 0, 16, checksumText(data)),
+		outside("part", "./weights//w.bin", 4, 4, upper),
+		outside("tail", "weights/./w.bin", 15, 1, ""),
+		outside("none", "weights/w.bin", 16, 0, ""))
+	if err := f.Verify(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"all": string(data), "part": "4567", "tail": "f", "none": ""} {
+		v, _ := f.Tensor(name)
+		b, err := v.Bytes()
+		if err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+		if !v.ZeroCopy() {
+			t.Errorf("%s is a copy", name)
+		}
+	}
+	if n := len(f.ext.files); n != 1 {
+		t.Errorf("%d mappings of one file", n)
+	}
+	v, _ := f.Tensor("part")
+	if info := v.Info(); info.Offset != 4 || info.Size != 4 || info.Stored != 4 {
+		t.Errorf("%+v", info)
+	}
+	unpin, err := f.Pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := v.Bytes()
+	f.Close()
+	if string(b) != "4567" {
+		t.Error("pinned bytes are gone")
+	}
+	unpin()
+	unpin()
+	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	v, _ = f.Tensor("all")
+	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("a view made after Close: %v", err)
+	}
+	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("verifying after Close: %v", err)
+	}
+}
+
+// TestExternalPinnedLater maps a file while the model is pinned already.
+func TestExternalPinnedLater(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
+	f := modelIn(t, dir, outside("w", "w.bin", 0, 4, ""))
+	unpin, err := f.Pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := f.Tensor("w")
+	b, err := v.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if string(b) != "data" {
+		t.Error("pinned bytes are gone")
+	}
+	unpin()
+}
+
+func TestExternalRefused(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "model")
+	must := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Skip("the file system lacks what this test needs: ", err)
+		}
+	}
+	must(os.Mkdir(dir, 0o755))
+	must(os.WriteFile(filepath.Join(root, "secret"), []byte("secret"), 0o644))
+	must(os.WriteFile(filepath.Join(dir, "short"), []byte("abc"), 0o644))
+	must(os.WriteFile(filepath.Join(dir, "good"), []byte("abcd"), 0o644))
+	must(os.Mkdir(filepath.Join(dir, "directory"), 0o755))
+	must(os.Symlink("../secret", filepath.Join(dir, "up")))
+	must(os.Symlink(filepath.Join(root, "secret"), filepath.Join(dir, "absolute")))
+	must(os.Symlink("..", filepath.Join(dir, "parent")))
+	must(os.Symlink("good", filepath.Join(dir, "link")))
+	must(os.Symlink("loop", filepath.Join(dir, "loop")))
+	tests := []struct {
+		name string
+		at   []byte
+		want error // nil: works
+	}{
+		{"link within", outside("w", "link", 0, 4, ""), nil},
+		{"link up", outside("w", "up", 0, 4, ""), tensor.ErrCorrupt},
+		{"absolute link", outside("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
+		{"directory link up", outside("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
+		{"link to itself", outside("w", "loop", 0, 4, ""), anyError},
+		{"missing", outside("w", "nope", 0, 4, ""), fs.ErrNotExist},
+		{"missing directory", outside("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
+		{"directory", outside("w", "directory", 0, 4, ""), mapped.ErrNotRegular},
+		{"the model's directory", outside("w", ".", 0, 4, ""), mapped.ErrNotRegular},
+		{"file as directory", outside("w", "good/", 0, 4, ""), mapped.ErrNotRegular},
+		{"too short", outside("w", "short", 0, 4, ""), tensor.ErrTruncated},
+		{"offset beyond the end", outside("w", "short", 9, 0, ""), tensor.ErrTruncated},
+		{"range beyond the end", outside("w", "good", 1, 4, ""), tensor.ErrTruncated},
+		{"wrong checksum", outside("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := modelIn(t, dir, tt.at)
+			err := f.Verify(context.Background())
+			if tt.want == nil && err == nil {
+				return
+			}
+			if err == nil || tt.want != anyError && !errors.Is(err, tt.want) {
+				t.Fatalf("Verify: %v, want %v", err, tt.want)
+			}
+			v, ok := f.Tensor("w")
+			if !ok {
+				t.Fatal("no such tensor")
+			}
+			if _, err := v.Bytes(); !errors.Is(tt.want, format.ErrChecksum) && v.Info().Size > 0 && err == nil {
+				t.Error("has bytes")
+			}
+		})
+	}
+}
+
+// anyError stands for any error.
+var anyError = errors.New("any")
+
+func TestExternalDevice(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the test knows Linux's /dev only")
+	}
+	f, err := OpenBytes(container{tensor: outside("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, _ := f.Tensor("w")
+	if _, err := v.Bytes(); !errors.Is(err, mapped.ErrNotRegular) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestExternalWithoutDirectory(t *testing.T) {
+	f := mustOpen(t, container{tensor: outside("w", "f", 0, 4, "")}.bytes(), nil)
+	v, _ := f.Tensor("w")
+	if _, err := v.Bytes(); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	if v.ZeroCopy() {
+		t.Error("zero-copy without a file")
+	}
+}
+
+// TestLocations lists which paths are syntactically fine.
+func TestLocations(t *testing.T) {
+	for location, ok := range map[string]bool{
+		"a": true, "./a": true, "a//b": true, "a/./b": true, "a b": true, "..a": true, "a..": true, "...": true, "conv:0": true, "größe": true, ".hidden": true,
+		"a/..b/c": true, "layer:0/w": true,
+		"": false, "/a": false, "//a": false, "..": false, "../a": false, "a/../b": false, "a/..": false, `a\b`: false, `\a`: false, `..\a`: false,
+		"C:": false, "C:a": false, "c:/a": false, "http://a": false, "https://a/b": false, "file:a": false, "FILE:///a": false, "s3://b/k": false, "a\x00b": false,
+	} {
+		if err := checkLocation([]byte(location)); (err == nil) != ok {
+			t.Errorf("%q: %v", location, err)
+		}
+	}
+}
+
+func TestExternalWriter(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.wia")
+	p := samplePlan(t)
+	for _, o := range []*WriteOptions{
+		{ExternalFrom: 1},
+		{ExternalFrom: 16, External: "weights/all.bin", CompressTensor: alternate},
+		{ExternalFrom: 16, Key: testKey, Compression: Gzip},
+	} {
+		w, err := Create(path, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed(t, w, p)
+		f, err := Open(path, &format.Options{Key: testKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Verify(context.Background()); err != nil {
+			t.Error(err)
+		}
+		for i, info := range p.Tensors {
+			size, _ := info.Shape.ByteSize(info.DType)
+			if got, want := f.records[i].external, size >= o.ExternalFrom; got != want {
+				t.Errorf("%s of %d bytes: external %v", info.Name, size, got)
+			}
+			v, _ := f.Tensor(info.Name)
+			b, err := v.Bytes()
+			if err != nil || !bytes.Equal(b, formattest.Fill(info)) {
+				t.Errorf("%s: %v", info.Name, err)
+			}
+			if f.records[i].external && (!v.ZeroCopy() || tensor.Address(b)%alignment != 0) {
+				t.Errorf("%s is not aligned to %d", info.Name, alignment)
+			}
+		}
+		f.Close()
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"m.wia", "m.wia.data", "weights"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExternalWriterRefuses(t *testing.T) {
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
+	dir := t.TempDir()
+	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "m.wia", "./m.wia"} {
+		if _, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}); !errors.Is(err, format.ErrPlan) {
+			t.Errorf("%q: %v", location, err)
+		}
+	}
+	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) {
+		t.Errorf("a stream: %v", err)
+	}
+	// A writer that is given up leaves nothing behind.
+	w, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteTensor("w", bytes.NewReader([]byte("abcd"))); err != nil {
+		t.Fatal(err)
+	}
+	w.Abort()
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestAttributeExternalData: tensors of attributes and subgraphs may lie
+// outside too.
+func TestAttributeExternalData(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("abcd"), 0o644)
+	ext := func(sum string) []byte {
+		return cat(decl("", 8, 4), by(5, st(1, "w.bin"), vi(3, 4), st(4, sum)))
+	}
+	for name, c := range map[string]container{
+		"attribute": attr(by(5, ext(checksumText([]byte("abcd"))))),
+		"list":      attr(by(10, ext(checksumText([]byte("abcd"))))),
+		"subgraph":  attr(by(6, by(5, ext(""), st(1, "x")))),
+		"wrong":     attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x")))),
+	} {
+		f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
+		err := f.Verify(context.Background())
+		if (name == "wrong") != errors.Is(err, format.ErrChecksum) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "attribute" {
+			continue
+		}
+		g, err := f.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes()
+		if string(b) != "abcd" || err != nil {
+			t.Errorf("%q %v", b, err)
+		}
+		var out bytes.Buffer
+		if err := RewriteTo(&out, f, nil); err != nil {
+			t.Fatal(err)
+		}
+		inside := mustOpen(t, out.Bytes(), nil)
+		if g, err = inside.Graph(); err != nil {
+			t.Fatal(err)
+		}
+		b, err = g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes()
+		if string(b) != "abcd" || err != nil {
+			t.Errorf("rewritten: %q %v", b, err)
+		}
+	}
+}
