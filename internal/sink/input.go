@@ -141,18 +141,54 @@ func (w pieces) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// CopyTo writes the data at off, feeding each piece to the sums first.
+// CopyTo writes the data at off and feeds them to the sums. Large data that are
+// in memory are summed on another processor meanwhile.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
-	return in.Each(func(p []byte) error {
-		for _, s := range sums {
-			if _, err := s.Write(p); err != nil {
-				return err
-			}
-		}
+	write := func(p []byte) error {
 		n, err := t.WriteAt(p, off)
 		off += int64(n)
 		return err
+	}
+	if len(sums) == 0 {
+		return in.Each(write)
+	}
+	sum := io.MultiWriter(sums...)
+	if b := in.large(); b != nil {
+		s := beside(sum, b)
+		defer s.stop()
+		if _, err := (pieces{in, write}).Write(b); err != nil {
+			return err
+		}
+		return s.wait()
+	}
+	return in.Each(func(p []byte) error {
+		if _, err := sum.Write(p); err != nil {
+			return err
+		}
+		return write(p)
 	})
+}
+
+// large takes the data out of a reader of memory when they are many, and
+// exactly as many as they should be; else it returns nil and leaves the reader alone.
+func (in *Input) large() []byte {
+	m := inMemory(in.r)
+	if m == nil || in.size < besideFrom || in.left != in.size || int64(m.Len()) != in.size {
+		return nil
+	}
+	var w whole
+	if _, err := m.WriteTo(&w); err != nil {
+		return nil
+	}
+	return w
+}
+
+// whole keeps what an in-memory reader writes, which comes in one piece.
+type whole []byte
+
+func (w *whole) Write(p []byte) (int, error) {
+	*w = p
+	return len(p), nil
 }
 
 // ReadAll returns the data in fresh memory, which grows with what arrives.

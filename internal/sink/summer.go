@@ -1,0 +1,63 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// besideFrom is the size from which summing on another processor gains more
+// than it takes to wake that.
+const besideFrom = 512 << 10
+
+// summer sums memory on a goroutine of its own.
+type summer struct {
+	over   atomic.Bool // nobody waits for the result any more
+	joined bool
+	done   chan error
+}
+
+// beside starts to sum b, which must not change or go before wait or stop.
+func beside(sum io.Writer, b []byte) *summer {
+	s := &summer{done: make(chan error, 1)}
+	go func() { s.done <- s.run(sum, b) }()
+	return s
+}
+
+// run is on a goroutine that no guard of the caller covers: b may lie in a file
+// that is being cut short.
+func (s *summer) run(sum io.Writer, b []byte) error {
+	err := fault.Guard(func() error {
+		for len(b) > 0 && !s.over.Load() {
+			n := min(len(b), piece)
+			if _, err := sum.Write(b[:n]); err != nil {
+				return err
+			}
+			b = b[n:]
+		}
+		return nil
+	})
+	var gone *fault.Error
+	if errors.As(err, &gone) {
+		return fmt.Errorf("%w: the data went away while they were read: %w", tensor.ErrTruncated, err)
+	}
+	return err
+}
+
+// wait returns when all is summed.
+func (s *summer) wait() error {
+	s.joined = true
+	return <-s.done
+}
+
+// stop gives up, but returns only when the memory is not read any more.
+func (s *summer) stop() {
+	if !s.joined {
+		s.over.Store(true)
+		s.wait()
+	}
+}
