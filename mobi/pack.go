@@ -60,7 +60,16 @@ func (p *packer) Tensor(i int, in *sink.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := in.CopyTo(p.spool, plain, z); err != nil {
+	off := plain
+	err = in.Each(func(b []byte) error {
+		if _, err := z.Write(b); err != nil {
+			return err
+		}
+		n, err := p.spool.WriteAt(b, off)
+		off += int64(n)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := z.Close(); err != nil {
