@@ -1,0 +1,318 @@
+package mle
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/testmodel"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// benchModel is a model to measure with.
+type benchModel struct {
+	name  string
+	specs []testmodel.Tensor
+}
+
+func benchModels() []benchModel {
+	return []benchModel{{"mnist", testmodel.MNIST()}, {"cifar", testmodel.CIFAR()}}
+}
+
+func largeModel() benchModel {
+	return benchModel{"100MB", testmodel.All(testmodel.Large())}
+}
+
+// file writes the model with the given options.
+func (m benchModel) file(b *testing.B, o WriteOptions) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "m.mle")
+	p := &format.Plan{Metadata: format.Metadata{{Key: "model_name", Value: m.name}}}
+	for _, t := range m.specs {
+		p.Tensors = append(p.Tensors, t.Info())
+	}
+	o.NoSync = true
+	w, err := Create(path, p, &o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, t := range m.specs {
+		if err := w.WriteTensor(t.Name, bytes.NewReader(t.Bytes())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+func mustOpenPath(b *testing.B, path string) *File {
+	b.Helper()
+	f, err := Open(path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
+}
+
+// floor times f, the base of a ratio that a benchmark reports. (A benchmark
+// cannot run another by testing.Benchmark.)
+func floor(f func()) float64 {
+	const enough = 200 * time.Millisecond
+	f()
+	n, begin := 0, time.Now()
+	for time.Since(begin) < enough {
+		f()
+		n++
+	}
+	return float64(time.Since(begin)) / float64(n)
+}
+
+// against runs the loop and reports its time over the floor's.
+func against(b *testing.B, unit string, floor float64, f func()) {
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		f()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/floor, unit)
+}
+
+// BenchmarkOpen compares opening and closing with the bare mapping.
+func BenchmarkOpen(b *testing.B) {
+	models := append(benchModels(), benchModel{"small", testmodel.Small()}, benchModel{"10000 tensors", testmodel.All(testmodel.Many())})
+	for _, m := range models {
+		path := m.file(b, WriteOptions{})
+		bare := floor(func() {
+			r, err := mapped.Open(path, mapped.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			r.Close()
+		})
+		b.Run(m.name, func(b *testing.B) {
+			against(b, "x-mapping", bare, func() { mustOpenPath(b, path).Close() })
+		})
+		b.Run(m.name+"/no checksums", func(b *testing.B) {
+			against(b, "x-mapping", bare, func() {
+				f, err := Open(path, &format.Options{Check: format.CheckStructure})
+				if err != nil {
+					b.Fatal(err)
+				}
+				f.Close()
+			})
+		})
+	}
+}
+
+// BenchmarkHeader parses the header alone.
+func BenchmarkHeader(b *testing.B) {
+	file, err := os.ReadFile(benchModels()[0].file(b, WriteOptions{}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := mapped.FromBytes(file)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := parseHeader(r, true); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// methodsToMeasure are the methods and level classes of the table.
+var methodsToMeasure = []struct {
+	m     Method
+	level int
+}{
+	{MethodNone, 1}, {MethodLZ4, 1}, {MethodLZ4, 9}, {MethodZstd, 1}, {MethodZstd, 6}, {MethodZstd, 9},
+	{MethodBrotli, 1}, {MethodBrotli, 6}, {MethodInt8, 6}, {MethodFloat16, 6},
+}
+
+// BenchmarkLoad opens and touches all weights: plain ones are read where they
+// lie, compressed ones decompressed. The base is the read bound, summing all
+// bytes of a mapping, and for codecs the library alone on the same weights.
+func BenchmarkLoad(b *testing.B) {
+	for _, model := range benchModels() {
+		for _, how := range methodsToMeasure {
+			if how.m == MethodBrotli && how.level > 5 && model.name != "mnist" {
+				continue
+			}
+			path := model.file(b, WriteOptions{Compression: how.m, Level: how.level})
+			f := mustOpenPath(b, path)
+			size, base := f.weightsSize(), loadFloor(b, f)
+			f.Close()
+			b.Run(fmt.Sprintf("%s/%v/%d", model.name, how.m, how.level), func(b *testing.B) {
+				b.SetBytes(size)
+				st, err := os.Stat(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				against(b, "x-floor", base, func() { loadAll(b, path) })
+				b.ReportMetric(float64(st.Size()), "file-bytes")
+				b.ReportMetric(float64(size)/float64(st.Size()), "ratio")
+			})
+		}
+	}
+}
+
+func (f *File) weightsSize() int64 {
+	if f.comp != nil {
+		return f.comp.size
+	}
+	return f.h.Weights.Size
+}
+
+var checksum byte
+
+// touch reads a byte of every cache line.
+func touch(p []byte) {
+	sum := byte(0)
+	for i := 0; i < len(p); i += 64 {
+		sum += p[i]
+	}
+	checksum += sum
+}
+
+func loadAll(b *testing.B, path string) {
+	f := mustOpenPath(b, path)
+	for _, v := range f.Tensors() {
+		p, err := v.Bytes()
+		if err != nil {
+			b.Fatal(err)
+		}
+		touch(p)
+	}
+	f.Close()
+}
+
+// loadFloor times what cannot be avoided: mapping, and touching or
+// decompressing all weights with the library.
+func loadFloor(b *testing.B, f *File) float64 {
+	_, path := f.Region().Origin()
+	s := f.h.Weights
+	return floor(func() {
+		r, err := mapped.Open(path, mapped.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		in := r.Bytes()[s.Offset:s.End()]
+		switch {
+		case f.comp == nil:
+			touch(in)
+		case f.comp.method.lossy():
+			out := tensor.AlignedBytes(int(f.comp.size))
+			if err := expand(f.comp.method, out, in); err != nil {
+				b.Fatal(err)
+			}
+		default:
+			c, _ := codecs.Lookup(f.comp.method.Name())
+			if out, err := c.Decompress(in, f.comp.size); err != nil {
+				b.Fatal(err)
+			} else {
+				touch(out)
+			}
+		}
+		r.Close()
+	})
+}
+
+// BenchmarkVerify checks everything of an open file.
+func BenchmarkVerify(b *testing.B) {
+	m := largeModel()
+	for name, o := range map[string]WriteOptions{
+		"plain": {}, "signed": {Signer: testSigner}, "zstd": {Compression: MethodZstd, Level: 1}, "zstd chunked": {Compression: MethodZstd, Level: 1, Chunked: true},
+	} {
+		path := m.file(b, o)
+		f := mustOpenPath(b, path)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(f.weightsSize())
+			for b.Loop() {
+				if err := f.Verify(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		f.Close()
+	}
+}
+
+// BenchmarkChunks measures chunked weights of the large model: one tensor
+// against its bare decompression, and all of them by one and two goroutines.
+func BenchmarkChunks(b *testing.B) {
+	m := largeModel()
+	for _, method := range []Method{MethodLZ4, MethodZstd} {
+		path := m.file(b, WriteOptions{Compression: method, Level: 1, Chunked: true})
+		f := mustOpenPath(b, path)
+		defer f.Close()
+		i, _ := f.Index("blocks.3.mlp.up.weight")
+		off, n := f.lazy[i], f.Info(i).Size
+		bare := floor(func() { bareChunks(b, f, off, n) })
+		b.Run(fmt.Sprintf("%v/one tensor", method), func(b *testing.B) {
+			b.SetBytes(n)
+			against(b, "x-library", bare, func() {
+				if _, err := f.loadChunks(context.Background(), off, n, 1); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+		single := 0.0
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%v/all/%d", method, workers), func(b *testing.B) {
+				b.SetBytes(f.comp.size)
+				for b.Loop() {
+					if _, err := f.loadChunks(context.Background(), 0, f.comp.size, workers); err != nil {
+						b.Fatal(err)
+					}
+				}
+				each := float64(b.Elapsed()) / float64(b.N)
+				if workers == 1 {
+					single = each
+				} else if single > 0 {
+					b.ReportMetric(single/each, "speedup")
+				}
+			})
+		}
+	}
+}
+
+// bareChunks decompresses the chunks of a tensor with the library.
+func bareChunks(b *testing.B, f *File, off, n int64) {
+	c, _ := codecs.Lookup(f.comp.method.Name())
+	first, last := f.comp.covering(off, n)
+	for i := first; i < last; i++ {
+		row := f.comp.chunk(i)
+		in, err := f.stored(row.stored, row.storedSz)
+		if err == nil {
+			_, err = c.Decompress(in, row.size)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWrite writes the CIFAR model.
+func BenchmarkWrite(b *testing.B) {
+	m := benchModels()[1]
+	for _, o := range []WriteOptions{{}, {Compression: MethodLZ4, Level: 1}, {Compression: MethodZstd}, {Compression: MethodZstd, Chunked: true}, {Compression: MethodInt8}, {Compression: MethodFloat16}, {Key: testKey}, {Signer: testSigner}} {
+		b.Run(fmt.Sprintf("%v chunked %v encrypted %v signed %v", o.Compression, o.Chunked, o.Key != nil, o.Signer != nil), func(b *testing.B) {
+			for b.Loop() {
+				m.file(b, o)
+			}
+			size := int64(0)
+			for _, t := range m.specs {
+				size += 4 * int64(len(t.Data))
+			}
+			b.SetBytes(size)
+		})
+	}
+}
