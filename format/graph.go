@@ -1,12 +1,6 @@
 package format
 
-import (
-	"encoding/json"
-	"math"
-	"strconv"
-
-	"github.com/weightmap/weightmap/tensor"
-)
+import "github.com/weightmap/weightmap/tensor"
 
 // Graph is the neutral form of an operator graph. Edges are names: a node's
 // inputs are graph inputs, tensors of the model, or outputs of other nodes.
@@ -61,39 +55,4 @@ func FixedDims(shape ...int64) []Dim {
 		dims[i].Size = d
 	}
 	return dims
-}
-
-// MarshalJSON writes the symbol if there is one, else the number.
-func (d Dim) MarshalJSON() ([]byte, error) {
-	if d.Symbol != "" {
-		return json.Marshal(d.Symbol)
-	}
-	return strconv.AppendInt(nil, d.Size, 10), nil
-}
-
-// jsonValue replaces what encoding/json refuses: NaN and infinities.
-func jsonValue(v any) any {
-	switch f := v.(type) {
-	case float64:
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return strconv.FormatFloat(f, 'g', -1, 64)
-		}
-	case float32:
-		if f64 := float64(f); math.IsNaN(f64) || math.IsInf(f64, 0) {
-			return jsonValue(f64)
-		}
-	case []float64:
-		return jsonValues(f)
-	case []float32:
-		return jsonValues(f)
-	}
-	return v
-}
-
-func jsonValues[F any](list []F) []any {
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = jsonValue(v)
-	}
-	return out
 }

@@ -58,7 +58,7 @@ type report struct {
 	FileSize int64           `json:"file_size"`
 	Metadata format.Metadata `json:"metadata"`
 	Tensors  []tensorReport  `json:"tensors"`
-	Graph    *graphReport    `json:"graph"`
+	Graph    *format.Graph   `json:"graph"`
 	Notes    []string        `json:"notes"`
 }
 
@@ -99,7 +99,7 @@ func describe(path string, m format.Model, sums bool) (*report, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Graph = describeGraph(graph)
+		r.Graph = graph
 	}
 	return r, nil
 }
