@@ -1,7 +1,7 @@
 package mag
 
 import (
-	"strings"
+	"bytes"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/mapped"
@@ -11,7 +11,7 @@ import (
 var codec = format.Codec{
 	Name:       formatName,
 	Extensions: []string{".mag"},
-	Detect:     func(head []byte, _ int64) bool { return strings.HasPrefix(string(head), magic) },
+	Detect:     func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) },
 	Parse: func(r *mapped.Region, o *format.Options) (format.Model, error) {
 		f, err := parse(r, o)
 		if err != nil {

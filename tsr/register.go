@@ -1,7 +1,7 @@
 package tsr
 
 import (
-	"strings"
+	"bytes"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/mapped"
@@ -17,7 +17,7 @@ func newCodec(o *WriteOptions) format.Codec {
 	return format.Codec{
 		Name:       name,
 		Extensions: []string{extension},
-		Detect:     func(head []byte, _ int64) bool { return strings.HasPrefix(string(head), magic) },
+		Detect:     func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) },
 		Parse: func(r *mapped.Region, _ *format.Options) (format.Model, error) {
 			f, err := read(r)
 			if err != nil {
