@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"hash/maphash"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -51,37 +50,42 @@ func (f *File) readNames() error {
 	case len(names) < f.graph.tensors:
 		return bad("%d names for %d tensors", len(names), f.graph.tensors)
 	}
-	if i, twice := repeated(names); twice {
-		return bad("%q occurs twice", names[i])
-	}
 	f.names = names
 	return nil
 }
 
-var nameSeed = maphash.MakeSeed()
-
-// repeated finds a name that occurs twice.
-func repeated(names [][]byte) (i int, twice bool) {
-	type hashed struct {
-		sum uint64
-		i   int
+// checkPlaceholderNames refuses a placeholder with the name of another
+// descriptor. The catalog has seen to those of constants.
+func (f *File) checkPlaceholderNames() error {
+	if f.names == nil || f.Len() == f.graph.tensors {
+		return nil
 	}
-	all := make([]hashed, len(names))
-	for i, name := range names {
-		all[i] = hashed{maphash.Bytes(nameSeed, name), i}
-	}
-	slices.SortFunc(all, func(a, b hashed) int {
-		if a.sum != b.sum {
-			if a.sum < b.sum {
-				return -1
-			}
-			return 1
+	names := make([][]byte, 0, f.graph.tensors-f.Len())
+	for i, name := range f.names {
+		if d := f.graph.descriptor(i); d.constant() {
+			continue
 		}
-		return bytes.Compare(names[a.i], names[b.i])
-	})
-	for k := 1; k < len(all); k++ {
-		if bytes.Equal(names[all[k-1].i], names[all[k].i]) {
-			return all[k].i, true
+		if _, taken := f.IndexBytes(name); taken {
+			return f.nameTwice(name)
+		}
+		names = append(names, name)
+	}
+	if i, twice := repeated(names); twice {
+		return f.nameTwice(names[i])
+	}
+	return nil
+}
+
+func (f *File) nameTwice(name []byte) error {
+	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
+}
+
+// repeated finds a name that occurs twice. It sorts the names.
+func repeated(names [][]byte) (i int, twice bool) {
+	slices.SortFunc(names, bytes.Compare)
+	for k := 1; k < len(names); k++ {
+		if bytes.Equal(names[k-1], names[k]) {
+			return k, true
 		}
 	}
 	return 0, false

@@ -296,10 +296,10 @@ func (f *File) fill() error {
 			t.Stored = f.storedSize(&d)
 		}
 		if !f.Add(&t) {
-			return fail("tensor_names", f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", t.Name)
+			return f.nameTwice(t.Name)
 		}
 	}
-	return nil
+	return f.checkPlaceholderNames()
 }
 
 // storedSize returns what tensor.Info.Stored says of a tensor that does not

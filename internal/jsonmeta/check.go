@@ -216,7 +216,15 @@ func (s *scanner) text() (raw []byte, err error) {
 	s.i++
 	start := s.i
 	for s.i < len(s.b) {
-		switch c := s.b[s.i]; {
+		// Most text is plain, and long lists of names are what takes time.
+		b, i := s.b, s.i
+		for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
+			i++
+		}
+		if s.i = i; i == len(b) {
+			break
+		}
+		switch c := b[i]; {
 		case c == '"':
 			s.i++
 			return s.b[start : s.i-1], nil
@@ -226,8 +234,6 @@ func (s *scanner) text() (raw []byte, err error) {
 			}
 		case c < ' ':
 			return nil, s.fail("control character in a string")
-		case c < utf8.RuneSelf:
-			s.i++
 		default:
 			r, n := utf8.DecodeRune(s.b[s.i:])
 			if r == utf8.RuneError && n < 2 {
