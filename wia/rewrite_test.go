@@ -1,0 +1,180 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// unknown are fields no schema has, of each wire type.
+func unknown() []byte { return cat(vi(77, -1), by(78, []byte("x")), fl(79, 2)) }
+
+// odd has unknown fields in every message, and all that a plan has no place for.
+func odd() container {
+	u := unknown()
+	quant := by(3, vi(1, 77), fl(2, 2), vi(4, 3), by(5, by(1, floats(1)), u), u)
+	meta := by(6, st(1, "doc"), by(2, st(1, "k"), st(2, "v"), u), quant, u)
+	value := func(name string) []byte {
+		return cat(st(1, name), by(2, by(1, vi(1, 99), by(2, by(1, vi(1, -4), st(3, "BATCH"), u), by(1, st(2, "n")), u), u), st(6, "IMAGE"), u), st(3, "doc"), u)
+	}
+	sub := cat(st(1, "sub"), by(5, inline("own", 8, []byte{1}, 1), u), by(5, decl("w", 1, 1)), u)
+	tensorAttr := cat(inline("t", 8, []byte{1, 2}, 2), meta, u)
+	return container{
+		meta: []byte("{ \"model_info\":{\"name\" : \"m\"},\n\"n\":1.50 }"),
+		graph: cat(st(1, "g"), u,
+			by(2, st(1, "n"), st(2, "Op"), st(3, ""), st(4, "y"), st(6, "doc"), st(7, "com.example"), u,
+				by(5, st(1, "a"), vi(3, 0), st(13, "doc"), u),
+				by(5, st(1, "b"), by(5, tensorAttr), vi(20, 4)),
+				by(5, st(1, "c"), by(6, sub), vi(20, 5)),
+				by(5, st(1, "d"), by(11, sub), by(11), vi(20, 10)),
+				by(5, st(1, "e"), st(21, "outer"), vi(20, 1)),
+				by(5, st(1, "f"), vi(20, 13)),
+				by(5, st(1, "h"), by(9, []byte{0xff}), by(9), vi(20, 8))),
+			by(2, vi(7, 5)),
+			by(3, value("x")), by(4, value("y")),
+			by(5, decl("w", 1, 1), meta, u), by(5, inline("carried", 8, []byte{9}, 1), meta, u),
+			by(6, by(1, st(1, "k"), st(2, "v"), u), u)),
+		tensor: cat(by(1, inline("w", 1, []byte{1, 2, 3, 4}, 1), meta, u), u,
+			by(2, by(1, decl("z", 8, 4), meta, u), vi(2, 1), by(3, gz([]byte{1, 2, 3, 4})), vi(4, 4), u)),
+		tail: u,
+	}
+}
+
+// TestRewriteKeepsAll: what the reader does not know, and what a plan cannot
+// say, survives a read-write cycle.
+func TestRewriteKeepsAll(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	for name, o := range map[string]*WriteOptions{
+		"plain": nil, "compressed": {Compression: Zstd, CompressTensor: alternate}, "encrypted": {Key: testKey}, "signed": {Signer: ecdsaKey(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := RewriteTo(&out, f, o); err != nil {
+				t.Fatal(err)
+			}
+			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
+			if err := g.Verify(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(f.meta.win, g.meta.win); diff != "" {
+				t.Error("metadata:", diff)
+			}
+			a, errA := f.GraphMessage()
+			b, errB := g.GraphMessage()
+			if errA != nil || errB != nil {
+				t.Fatal(errA, errB)
+			}
+			// The initializer's data moved to the tensor block.
+			want := a.shallow()
+			want.Nodes = slices.Clone(want.Nodes)
+			want.Nodes[0].Attributes = slices.Clone(want.Nodes[0].Attributes)
+			want.Nodes[0].Attributes[0].Type = AttributeInt // added: the value alone, 0, would be lost
+			if diff := gocmp.Diff(want, b, cmpopts.IgnoreUnexported(Attribute{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Error("graph:", diff)
+			}
+			compareRecords(t, f, g)
+			if !bytes.Contains(g.tensors.win, unknown()) {
+				t.Error("tensor block: unknown fields are lost")
+			}
+			s := g.hdr.blocks[signatureBlock]
+			if !bytes.Contains(out.Bytes()[s.off:s.end()], unknown()) {
+				t.Error("signature block: unknown fields are lost")
+			}
+		})
+	}
+}
+
+// compareRecords compares what the records of two files say beside the data,
+// and the data.
+func compareRecords(t *testing.T, a, b *File) {
+	t.Helper()
+	l := &likeness{f: a}
+	m := &likeness{f: b}
+	for name, v := range a.Tensors() {
+		w, ok := b.Tensor(name)
+		x, errA := v.Bytes()
+		y, errB := w.Bytes()
+		if !ok || errA != nil || errB != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s: %v %v %v", name, ok, errA, errB)
+			continue
+		}
+		var want, got item
+		if !l.fill(name, &want) || !m.fill(name, &got) {
+			t.Errorf("%s: no message", name)
+		}
+		if diff := gocmp.Diff(want.message, got.message); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if i, _ := b.Index(name); b.records[i].compressed && !bytes.Equal(want.unknown, got.unknown) {
+			t.Errorf("%s: unknown fields of the compressed tensor: % x", name, got.unknown)
+		}
+	}
+}
+
+// TestDecodeEncode: messages that are decoded and encoded again are the same
+// to the protobuf runtime.
+func TestDecodeEncode(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	g, err := f.GraphMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := schema(t)
+	want, got := decode(t, d, "Graph", f.graph.win), decode(t, d, "Graph", g.append(nil))
+	c := odd()
+	c.graph = g.append(nil)
+	h, err := mustOpen(t, c.bytes(), nil).GraphMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(g, h, cmpopts.IgnoreUnexported(Attribute{}), cmpopts.IgnoreFields(Attribute{}, "Type")); diff != "" {
+		t.Error(diff)
+	}
+	// The encoder adds types where a value alone does not say its own.
+	attribute := d.Messages().ByName("Graph").Fields().ByName("nodes")
+	node := want.Get(attribute).List().Get(0).Message()
+	first := node.Get(node.Descriptor().Fields().ByName("attributes")).List().Get(0).Message()
+	first.Set(first.Descriptor().Fields().ByName("type"), protoreflect.ValueOfEnum(protoreflect.EnumNumber(AttributeInt)))
+	if !proto.Equal(want, got) {
+		t.Errorf("want %v\ngot  %v", want, got)
+	}
+}
+
+func TestRewritePath(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	path := filepath.Join(t.TempDir(), "m.wia")
+	if err := Rewrite(path, f, &WriteOptions{ExternalFrom: 4}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	compareRecords(t, f, g)
+	if err := g.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	// Into itself: the mapping is not disturbed.
+	if err := Rewrite(path, g, nil); err != nil {
+		t.Fatal(err)
+	}
+	compareRecords(t, f, g)
+	f.Close()
+	if err := Rewrite(path, f, nil); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("a closed file: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,288 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+func pkix(t testing.TB, key crypto.PublicKey) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func TestSignatures(t *testing.T) {
+	other := map[string]crypto.Signer{"RSA-SHA256": rsaKey(t), "ECDSA": ecdsaKey(t)}
+	for algorithm, key := range map[string]crypto.Signer{"RSA-SHA256": rsaKey(t), "ECDSA": ecdsaKey(t)} {
+		t.Run(algorithm, func(t *testing.T) {
+			b := writeSample(t, samplePlan(t), &WriteOptions{Signer: key})
+			f := mustOpen(t, b, nil)
+			ctx := context.Background()
+			if err := f.Verify(ctx, format.WithTrustedKey(key.Public())); err != nil {
+				t.Error(err)
+			}
+			if err := f.Verify(ctx); err != nil {
+				t.Errorf("without a trusted key: %v", err)
+			}
+			for name, wrong := range other {
+				if err := f.Verify(ctx, format.WithTrustedKey(wrong.Public())); !errors.Is(err, format.ErrSignature) {
+					t.Errorf("another %s key: %v", name, err)
+				}
+			}
+			s := f.Signature()
+			if s == nil || s.Algorithm != algorithm || s.Timestamp != 1700000000 || !keys.Equal(s.PublicKey, key.Public()) {
+				t.Errorf("%+v", s)
+			}
+			if again := writeSample(t, samplePlan(t), &WriteOptions{Signer: key}); !bytes.Equal(b, again) {
+				t.Error("signing again gives another file")
+			}
+		})
+	}
+}
+
+// TestForgedSignatures: tampering that leaves the checksums right is found by
+// the trusted key.
+func TestForgedSignatures(t *testing.T) {
+	key := ecdsaKey(t)
+	good := writeSample(t, samplePlan(t), &WriteOptions{Signer: key})
+	f := mustOpen(t, good, nil)
+	sig := *f.signature
+	with := func(edit func(*signatures)) []byte {
+		s := sig
+		edit(&s)
+		b := bytes.Clone(good)
+		at := f.hdr.blocks[signatureBlock]
+		var body []byte
+		for i, name := range sumNames {
+			body = append(body, by(1, st(1, name), by(2, s.sums[i][:]))...)
+		}
+		if s.signed {
+			body = append(body, by(2, st(1, s.algorithm), by(2, s.publicKey), by(3, s.signature), vi(4, s.timestamp))...)
+		}
+		gap := int(at.size) - len(body) - 2
+		for gap > 127 { // a padding field takes two bytes as long as it is short
+			body = append(body, by(15, make([]byte, 100))...)
+			gap = int(at.size) - len(body) - 2
+		}
+		body = append(body, by(15, make([]byte, gap))...)
+		copy(b[at.off:], body)
+		return b
+	}
+	tests := []struct {
+		name string
+		edit func(*signatures)
+		ok   bool
+	}{
+		{"nothing", func(*signatures) {}, true},
+		{"no public key", func(s *signatures) { s.publicKey = nil }, true},
+		{"unsigned", func(s *signatures) { s.signed = false }, false},
+		{"timestamp", func(s *signatures) { s.timestamp++ }, false},
+		{"algorithm", func(s *signatures) { s.algorithm, s.publicKey = "RSA-SHA256", nil }, false},
+		{"unknown algorithm", func(s *signatures) { s.algorithm = "x" }, false},
+		{"another key", func(s *signatures) { s.publicKey = pkix(t, ecdsaKey(t).Public()) }, false},
+		{"no key at all", func(s *signatures) { s.publicKey = []byte("junk") }, false},
+		{"signature", func(s *signatures) { s.signature = bytes.Clone(s.signature); s.signature[10] ^= 1 }, false},
+		{"empty signature", func(s *signatures) { s.signature = nil }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mustOpen(t, with(tt.edit), nil)
+			if err := f.Verify(context.Background()); err != nil {
+				t.Errorf("without a trusted key: %v", err)
+			}
+			err := f.Verify(context.Background(), format.WithTrustedKey(key.Public()))
+			if tt.ok != (err == nil) || !tt.ok && !errors.Is(err, format.ErrSignature) {
+				t.Errorf("Verify: %v", err)
+			}
+		})
+	}
+}
+
+func TestSignerRefused(t *testing.T) {
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []crypto.Signer{ed, p384} {
+		if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Signer: key}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrPlan) {
+			t.Errorf("%T: %v", key, err)
+		}
+	}
+	f := mustOpen(t, writeSample(t, tinyPlan(), nil), nil)
+	if err := f.Verify(context.Background(), format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
+		t.Errorf("an unsigned file with a trusted key: %v", err)
+	}
+	g := mustOpen(t, container{noSums: true}.bytes(), nil)
+	if err := g.Verify(context.Background(), format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
+		t.Errorf("a file without signature block with a trusted key: %v", err)
+	}
+	if f.Signature() != nil || g.Signature() != nil {
+		t.Error("unsigned files have signatures")
+	}
+}
+
+func TestPEM(t *testing.T) {
+	key := ecdsaKey(t)
+	private, err := keys.EncodePrivate(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := keys.EncodePublic(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := PublicKey(public)
+	if err != nil || !keys.Equal(k, s.Public()) {
+		t.Errorf("%v", err)
+	}
+	if _, err := PrivateKey([]byte("junk")); err == nil {
+		t.Error("junk is a key")
+	}
+}
+
+// TestOpenSSL lets openssl make the keys and check our signatures.
+func TestOpenSSL(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	run := func(args ...string) []byte {
+		t.Helper()
+		out, err := exec.Command(openssl, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("openssl %v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	for name, genpkey := range map[string][]string{
+		"rsa":   {"genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"},
+		"ecdsa": {"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := func(name string) string { return filepath.Join(dir, name) }
+			run(append(genpkey, "-out", file("key.pem"))...)
+			run("pkey", "-in", file("key.pem"), "-pubout", "-out", file("pub.pem"))
+			text, err := os.ReadFile(file("key.pem"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := PrivateKey(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := mustOpen(t, writeSample(t, samplePlan(t), &WriteOptions{Signer: key}), nil)
+			if err := os.WriteFile(file("message"), f.signature.message(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file("signature"), f.signature.signature, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
+			if diff := cmp.Diff("Verified OK\n", string(out)); diff != "" {
+				t.Error(diff)
+			}
+			pub, err := os.ReadFile(file("pub.pem"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			trusted, err := PublicKey(pub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Verify(context.Background(), format.WithTrustedKey(trusted)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSignatureTimes: the length of the timestamp varies, the block's does not.
+func TestSignatureTimes(t *testing.T) {
+	key := ecdsaKey(t)
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(-1, 0), time.Unix(1<<40, 0)} {
+		var out bytes.Buffer
+		o := &WriteOptions{Signer: key}
+		o.Time = at
+		w, err := NewWriter(&out, tinyPlan(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed(t, w, tinyPlan())
+		f := mustOpen(t, out.Bytes(), nil)
+		if got := f.Signature().Timestamp; got != at.Unix() {
+			t.Errorf("%d, want %d", got, at.Unix())
+		}
+		if err := f.Verify(context.Background(), format.WithTrustedKey(key.Public())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEncryption(t *testing.T) {
+	wrong := bytes.Repeat([]byte{8}, 32)
+	b := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
+	for _, key := range [][]byte{nil, wrong, testKey[:31], testKey[:16]} {
+		if _, err := OpenBytes(b, &format.Options{Key: key}); !errors.Is(err, format.ErrKey) {
+			t.Errorf("key of %d bytes: %v", len(key), err)
+		}
+	}
+	f := mustOpen(t, b, &format.Options{Key: testKey})
+	if !f.Encrypted() || f.Locked() || f.Compression() != Zstd {
+		t.Error("header")
+	}
+	for name, v := range f.Tensors() {
+		if info := v.Info(); info.Offset != -1 || v.ZeroCopy() && info.Size > 0 {
+			t.Errorf("%s: offset %d, zero-copy %v", name, info.Offset, v.ZeroCopy())
+		}
+	}
+	// A block does not open in the place of another one.
+	sealed, err := encrypt(testKey, metadataBlock, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := container{encryption: 1, meta: sealed, graph: sealed, tensor: sealed}
+	if _, err := OpenBytes(swapped.bytes(), &format.Options{Key: testKey}); !errors.Is(err, format.ErrKey) {
+		t.Errorf("exchanged blocks: %v", err)
+	}
+	for _, n := range []int{0, 1, 27} {
+		short := container{encryption: 1, meta: make([]byte, n)}
+		if _, err := OpenBytes(short.bytes(), &format.Options{Key: testKey}); err == nil {
+			t.Errorf("an encrypted block of %d bytes opens", n)
+		}
+	}
+	again := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
+	if at := f.hdr.blocks[tensorBlock].off; bytes.Equal(b[at:at+nonceSize], again[at:at+nonceSize]) {
+		t.Error("a nonce was used twice")
+	}
+	if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Key: []byte("short")}); !errors.Is(err, format.ErrKey) {
+		t.Errorf("a short key: %v", err)
+	}
+}
