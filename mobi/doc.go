@@ -120,6 +120,16 @@
 // do not keep a file from opening: asking for real values (tensor.Decode to
 // floats) is ErrQuantization. So is a zero point or axis without a scale.
 //
+// # From the specification's classes
+//
+//	MobileModelFormat(path, bytes, stream), ModelSerializer.Load   Open, OpenBytes, OpenReaderAt, OpenFile
+//	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
+//	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone; Constant.ToTensor
+//	Operators                                                      File.Operators, File.Graph
+//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, WriteTo, Save; as a stream Create, NewWriter
+//	ModelSerializer.Validate                                       Validate, ValidateBytes
+//	CreateSpec, CreateTensor                                       NewSpec, NewTensor, NewTensorBytes
+//
 // # Errors
 //
 // Every error about a file is a *format.Error with field and offset. Wrong magic

@@ -100,7 +100,7 @@ func parse(r *mapped.Region, o *format.Options) (*File, error) {
 	}
 	f := &File{header: h, opts: *o}
 	if sums {
-		if f.footer, err = checkFooter(context.Background(), r, 1, nil); err != nil {
+		if f.footer, err = checkFooter(context.Background(), r, 0, nil); err != nil {
 			return nil, err
 		}
 		f.summed = true
