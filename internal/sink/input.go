@@ -152,7 +152,10 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
 	if len(sums) == 0 {
 		return in.Each(write)
 	}
-	sum := io.MultiWriter(sums...)
+	sum := sums[0]
+	if len(sums) > 1 {
+		sum = io.MultiWriter(sums...)
+	}
 	if b := in.large(); b != nil {
 		s := beside(sum, b)
 		defer s.stop()
