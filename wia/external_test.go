@@ -151,7 +151,7 @@ func TestExternalRefused(t *testing.T) {
 		{"link up", outside("w", "up", 0, 4, ""), tensor.ErrCorrupt},
 		{"absolute link", outside("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
 		{"directory link up", outside("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
-		{"link to itself", outside("w", "loop", 0, 4, ""), anyError},
+		{"link to itself", outside("w", "loop", 0, 4, ""), errAny},
 		{"missing", outside("w", "nope", 0, 4, ""), fs.ErrNotExist},
 		{"missing directory", outside("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
 		{"directory", outside("w", "directory", 0, 4, ""), mapped.ErrNotRegular},
@@ -169,7 +169,7 @@ func TestExternalRefused(t *testing.T) {
 			if tt.want == nil && err == nil {
 				return
 			}
-			if err == nil || tt.want != anyError && !errors.Is(err, tt.want) {
+			if err == nil || tt.want != errAny && !errors.Is(err, tt.want) {
 				t.Fatalf("Verify: %v, want %v", err, tt.want)
 			}
 			v, ok := f.Tensor("w")
@@ -183,8 +183,8 @@ func TestExternalRefused(t *testing.T) {
 	}
 }
 
-// anyError stands for any error.
-var anyError = errors.New("any")
+// errAny stands for any error.
+var errAny = errors.New("any")
 
 func TestExternalDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -146,26 +147,44 @@ func (l *likeness) fill(name string, it *item) bool {
 	if !ok {
 		return false
 	}
-	err := l.f.within(func() error {
-		r := &l.f.records[i]
-		p := l.f.tensors
-		if r.graph {
-			p = l.f.graph
-		}
-		s, msg := p.reader(), field{start: r.at, end: r.end}
-		if !r.compressed {
-			return it.message.merge(s, msg)
-		}
-		return s.each(compressedMsg, msg, func(f field) error {
-			switch f.num {
-			case 1:
-				return it.message.merge(s, f)
-			case 2, 3, 4:
-				return nil
-			}
-			return s.keep(&it.unknown, &f)
-		})
-	})
-	it.message.HasData, it.message.RawData, it.message.External = false, nil, nil
+	err := l.f.within(func() error { return l.f.record(i, it) })
+	it.message.External = nil
 	return err == nil
+}
+
+// record reads the message of tensor i, without data, and the unknown fields of
+// the CompressedTensor around it.
+func (f *File) record(i int, it *item) error {
+	r := &f.records[i]
+	p := f.tensors
+	if r.graph {
+		p = f.graph
+	}
+	s, msg := p.reader(), field{start: r.at, end: r.end}
+	defer func() { it.message.HasData, it.message.RawData = false, nil }()
+	if !r.compressed {
+		return it.message.merge(s, msg)
+	}
+	return s.each(compressedMsg, msg, func(f field) error {
+		switch f.num {
+		case 1:
+			return it.message.merge(s, f)
+		case 2, 3, 4:
+			return nil
+		}
+		return s.keep(&it.unknown, &f)
+	})
+}
+
+// TensorMessage returns what the record of a tensor says beside its data: doc
+// string, properties, quantisation as it is written, unknown fields, and where
+// external data are. RawData is left out.
+func (f *File) TensorMessage(name string) (*Tensor, error) {
+	i, ok := f.Index(name)
+	if !ok {
+		return nil, wire.Errorf(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrUnsupported, "the file has no such tensor")
+	}
+	var it item
+	err := f.within(func() error { return f.record(i, &it) })
+	return &it.message, err
 }

@@ -1,0 +1,147 @@
+// Package wia reads and writes WIA-AI-014 files, version 1: metadata, an
+// operator graph after ONNX, and tensors, in protobuf messages between fixed
+// offsets. All integers of the header are little-endian.
+//
+// # The file
+//
+//	offset  size
+//	0       4     magic 0x57494131: on disk 31 41 49 57 ("1AIW"); "WIA1" is read too
+//	4       2     major version, 1; others are refused
+//	6       2     minor version, any; written 0
+//	8       16    metadata block: offset, size (uint64 each)
+//	24      16    graph block
+//	40      16    tensor block
+//	56      16    signature block
+//	72      1     compression of the metadata and graph blocks: 0 none, 1 gzip, 2 zstd
+//	73      1     encryption: 0 none, 1 AES-256-GCM
+//	74      182   reserved: written 0, ignored
+//	256           the blocks
+//
+// The header is 256 bytes, so that reserved has 182 bytes (the specification
+// says 214, which would not add up). Blocks lie in any order, after the header,
+// and do not overlap; gaps between them mean nothing, bytes after the last are
+// refused. A block of size 0 is empty, if it is neither compressed nor encrypted.
+// The writer puts them in the order above, without gaps but one before the
+// tensor block, which begins at a multiple of 64.
+//
+//	metadata    one JSON object, section 5.1 of the specification
+//	graph       one Graph message
+//	tensor      one TensorData message
+//	signature   one SignatureBlock message
+//
+// The messages are those of wia.proto, in this directory, with every field
+// explained. Any protobuf library reads and writes the blocks, up to its own
+// limit of 2 GiB a message; this package has none.
+//
+// # Compression and encryption
+//
+// The header's compression applies to the metadata and the graph block, each one
+// gzip member or one zstd frame and no byte more. It also names the codec of those
+// CompressedTensor messages that do not name their own. The tensor block is never
+// compressed as a whole: single tensors are, in CompressedTensor messages whose
+// inner tensor carries no data.
+//
+// With encryption, each of the three blocks is nonce(12) || AES-256-GCM
+// ciphertext || tag(16), made from the block as it would be stored otherwise
+// (after compression). The name of the block ("metadata", "graph", "tensor") is
+// the additional data. Without the key such a file does not open. An encrypted
+// tensor block is decrypted as a whole on open, since GCM has one tag for all of
+// it: it takes as much memory as it has bytes, and no tensor is a view into the
+// mapping.
+//
+// # Tensors
+//
+// A TensorData message holds the tensors one after the other. Before each, the
+// writer puts a padding field (number 15) of such a length that the tensor's
+// raw_data begin at a multiple of 64 in the file. raw_data is the last field of
+// its message. So every tensor that is stored plainly is handed out where it lies
+// in the mapping. In files of other writers a misaligned tensor is a copy, and
+// says so.
+//
+// A tensor's data lie in exactly one place: in the tensor block, plain or
+// compressed, in an external file that the tensor block names, or in an
+// initializer of the graph that carries data itself. Initializers without data
+// declare a tensor of the same name, dims and dtype, which must exist. Tensors
+// need not be declared. File order is that of the records: those of the graph
+// block come first if that block lies first. A tensor without elements may omit
+// its data in the tensor block.
+//
+// Tensors inside attributes carry their own data and may be nameless. The
+// initializers of subgraphs have a scope of their own: with data they are no
+// tensors of the file; without, they name tensors of it.
+//
+// # External data
+//
+// location is a relative path with slashes below the directory of the model (or
+// Options.Dir). Absolute paths, elements "..", backslashes, drives and URLs are
+// refused on open; symbolic links that lead out, and what is no regular file,
+// when the file is used (os.Root sees to that). length must be the tensor's size.
+// Files are mapped when a tensor in them is first asked for, one mapping for all
+// their tensors. Model.Verify checks that ranges exist and, where a checksum is
+// recorded, their SHA-256.
+//
+// # Checksums and signatures
+//
+// The signature block holds the SHA-256 of four things: "header" (the 256 bytes)
+// and the "metadata", "graph" and "tensor" blocks, as stored. All four are
+// required, once each; sums of anything else are ignored. They are compared by
+// Model.Verify, not on open. A file without signature block opens, but does not
+// verify: it carries no checksums.
+//
+// What is signed is the four digests in that order, then the timestamp as a
+// little-endian int64, 136 bytes in all: "RSA-SHA256" is PKCS #1 v1.5, "ECDSA" is
+// P-256 with SHA-256 in ASN.1. The public key in the file (PKIX DER, optional)
+// only says who claims to have signed; trust comes from the key the caller gives
+// to Verify, which the file's must equal. The length of an ECDSA signature varies
+// while the header, which is signed, states the size of the block: a padding
+// field fills up the rest.
+//
+// # What is refused
+//
+// Metadata must be UTF-8 without byte order mark and lone surrogates, with unique
+// top-level keys without NUL and at most 1,000 levels; value types are not
+// enforced, unknown keys are kept. Inflated, it has at most 64 MiB, the graph
+// 1 GiB (Options).
+//
+// Messages may have unknown fields, which are skipped, and kept by Rewrite. Known
+// fields of another wire type, groups, varints that overflow 64 bits, lengths
+// beyond the message, enums beyond int32, invalid UTF-8 in strings, NUL in names
+// and keys, both arms of a oneof, and more than 100 levels of messages are
+// refused. Overlong varints, fields in any order, packed and unpacked lists are
+// fine; of a singular field that repeats the last counts, messages merge.
+//
+// Graph inputs, graph outputs, initializers of one graph and attributes of one
+// node have unique names; nodes and properties need not. Edges and the structure
+// of the graph are not checked on open: that is what Validate is for.
+//
+// # Choices
+//
+//   - Node.domain, field 7 as in ONNX, is ours. A field 7 that is no name is
+//     treated as unknown.
+//   - Attributes have ONNX's field numbers without sparse tensors and types,
+//     which are kept as unknown fields. An attribute without type has the type
+//     of the last value field it holds.
+//   - A dtype, compression or encryption code that is not known is refused where
+//     data depend on it; element types of value infos and attribute types are
+//     kept as numbers.
+//   - In a neutral graph, float64 attributes are rounded to float32 when written,
+//     booleans become 0 and 1, JSON values text: ONNX has nothing else.
+//   - Quantisation parameters that do not fit their tensor let the file open;
+//     tensor.Decode into float32 answers ErrQuantization. Type NONE means that
+//     there are none.
+//   - An external file is put in its place just before the model that names it.
+//     Whoever reads the old model between the two sees wrong checksums.
+//
+// # Rewriting
+//
+// [Rewrite] keeps everything a file says, unknown fields included. format.Copy
+// with format.PlanOf keeps what formats have in common: tensors, quantisation,
+// metadata, graph; not doc strings, properties and unknown fields.
+//
+// # Cost of opening
+//
+// Opening looks at every record, but neither copies nor touches tensor data, and
+// asks for memory a fixed number of times. Graph and metadata are checked on open
+// and built when they are asked for. Behind an io.ReaderAt the records are read
+// in small windows that jump over the data.
+package wia

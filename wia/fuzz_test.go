@@ -1,0 +1,127 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// exercise opens b and does everything that can be done with a file. Nothing
+// may panic; what verifies must be readable, and what opens must survive
+// being rewritten.
+func exercise(t *testing.T, b []byte) {
+	o := &format.Options{MaxMetadataBytes: 1 << 20, MaxGraphBytes: 1 << 20, Key: testKey}
+	f, err := OpenBytes(b, o)
+	remote, remoteErr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+	if (err == nil) != (remoteErr == nil) {
+		t.Fatalf("in memory: %v; behind a reader: %v", err, remoteErr)
+	}
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	defer remote.Close()
+	_ = f.Verify(context.Background())
+	f.Metadata()
+	if _, err := f.ModelMetadata(); err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatalf("a graph that was checked: %v", err)
+	}
+	if g != nil {
+		Validate(g, nil)
+	}
+	for name, v := range f.Tensors() {
+		w, ok := remote.Tensor(name)
+		if !ok {
+			t.Fatalf("%q: not behind a reader", name)
+		}
+		x, errX := v.Bytes()
+		y, errY := w.Bytes()
+		if (errX == nil) != (errY == nil) || !bytes.Equal(x, y) {
+			t.Fatalf("%q: in memory %v, behind a reader %v", name, errX, errY)
+		}
+		if errX == nil {
+			_, _ = tensor.Decode[float32](nil, v)
+		}
+	}
+	rewritten(t, f)
+}
+
+// rewritten writes f again: what can be read can be written, and says the same.
+func rewritten(t *testing.T, f *File) {
+	for _, v := range f.Tensors() {
+		if _, err := v.Bytes(); err != nil {
+			return // external data that are not there, or data that do not inflate
+		}
+	}
+	if f.hidden {
+		return
+	}
+	var out bytes.Buffer
+	o := &WriteOptions{}
+	o.Spool = format.SpoolMemory
+	if err := RewriteTo(&out, f, o); err != nil {
+		t.Fatalf("rewriting: %v", err)
+	}
+	g, err := OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		t.Fatalf("what was rewritten: %v", err)
+	}
+	defer g.Close()
+	if err := g.Verify(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range f.Tensors() {
+		w, _ := g.Tensor(name)
+		x, _ := v.Bytes()
+		y, err := w.Bytes()
+		if err != nil || !bytes.Equal(x, y) {
+			t.Fatalf("%q differs: %v", name, err)
+		}
+	}
+}
+
+// seeds are containers that reach far.
+func seeds(t testing.TB) []container {
+	s := []container{small(), odd(), {}, onlyGraph(nestedGraphs(3)), attr(by(5, inline("", 1, []byte{1, 2, 3, 4}, 1)))}
+	z := small()
+	z.compression, z.meta, z.graph = 1, gz(z.meta), gz(z.graph)
+	s = append(s, z, external(st(1, "f"), vi(3, 4)))
+	return s
+}
+
+func FuzzContainer(f *testing.F) {
+	for _, c := range seeds(f) {
+		f.Add(c.bytes())
+	}
+	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Key: testKey}))
+	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Compression: Zstd, CompressTensor: alternate, Signer: ecdsaKey(f)}))
+	f.Fuzz(exercise)
+}
+
+func FuzzGraph(f *testing.F) {
+	for _, c := range seeds(f) {
+		if c.compression == 0 {
+			f.Add(c.graph)
+		}
+	}
+	tensors := by(1, inline("w", 1, []byte{1, 2, 3, 4}, 1))
+	f.Fuzz(func(t *testing.T, graph []byte) {
+		exercise(t, container{graph: graph, tensor: tensors}.bytes())
+	})
+}
+
+func FuzzTensors(f *testing.F) {
+	for _, c := range seeds(f) {
+		f.Add(c.tensor)
+	}
+	f.Fuzz(func(t *testing.T, tensors []byte) {
+		exercise(t, container{tensor: tensors}.bytes())
+	})
+}

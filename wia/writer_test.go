@@ -1,0 +1,360 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestGoldenFile compares what the writer makes of a plan with bytes built
+// field by field.
+func TestGoldenFile(t *testing.T) {
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}, Quant: nil},
+			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-2}, Axis: tensor.PerTensor}},
+		},
+		Graph: &format.Graph{
+			Name: "g", Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 2}, {Size: -1, Symbol: "n"}}}}, Outputs: []format.ValueInfo{{Name: "y"}},
+			Nodes:        []format.Node{{Name: "n", Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "i", Value: int64(-1)}}}},
+			Initializers: []string{"w"},
+		},
+	}
+	graph := cat(
+		st(1, "g"),
+		by(2, st(1, "n"), st(2, "Add"), st(3, "x"), st(3, "w"), st(4, "y"), by(5, st(1, "i"), vi(3, -1), vi(20, 2))),
+		by(3, st(1, "x"), by(2, by(1, vi(1, 1), by(2, by(1, vi(1, 2)), by(1, st(2, "n")))))),
+		by(4, st(1, "y")),
+		by(5, decl("w", 1, 2)))
+	meta := []byte(`{"a":1}`)
+	w := inline("w", 1, formattest.Fill(p.Tensors[0]), 2)
+	q := cat(decl("q", 7, 3), by(6, by(3, vi(1, 1), fl(2, 0.5), vi(3, -2), vi(4, 7))), by(4, formattest.Fill(p.Tensors[1])))
+	// Each padding field makes raw_data begin at a multiple of 64.
+	pad := func(at int, record []byte, data int) []byte {
+		gap := (64 - (at+len(by(1, record))-data)%64) % 64
+		return cat(by(15, make([]byte, gap-2)), by(1, record))
+	}
+	first := pad(0, w, 8)
+	tensors := cat(first, pad(len(first), q, 3))
+	c := container{meta: meta, graph: graph, tensor: tensors}
+	c.patch = func(h []byte) { // the tensor block begins at a multiple of 64
+		at := uint64(256+len(meta)+len(graph)+63) / 64 * 64
+		binary.LittleEndian.PutUint64(h[40:], at)
+		binary.LittleEndian.PutUint64(h[56:], at+uint64(len(tensors)))
+	}
+	want := c.bytes()
+	end := 256 + len(meta) + len(graph)
+	gap := (64 - end%64) % 64
+	want = cat(want[:end], make([]byte, gap), want[end:])
+	if diff := cmp.Diff(want, writeSample(t, p, nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestZeroCopy: every tensor that is stored plainly is a view into the mapping,
+// at an address that is a multiple of 64.
+func TestZeroCopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.wia")
+	p := samplePlan(t)
+	w, err := Create(path, p, &WriteOptions{Compression: Zstd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(t, w, p)
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mem := f.Region().Bytes()
+	if !f.Region().Mapped() {
+		t.Skip("files are not mapped here")
+	}
+	for name, v := range f.Tensors() {
+		b, err := v.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) == 0 {
+			continue
+		}
+		at := tensor.Address(b) - tensor.Address(mem)
+		if at >= uintptr(len(mem)) || tensor.Address(b)%64 != 0 || int64(at) != v.Info().Offset || !v.ZeroCopy() {
+			t.Errorf("%s: %d bytes at 0x%x of the mapping", name, len(b), at)
+		}
+	}
+}
+
+func TestWriterRefuses(t *testing.T) {
+	one := func(d tensor.DType) []tensor.Info {
+		return []tensor.Info{{Name: "w", DType: d, Shape: tensor.Shape{2}}}
+	}
+	graph := func(g format.Graph) *format.Plan { return &format.Plan{Tensors: one(tensor.Float32), Graph: &g} }
+	value := func(v any) *format.Plan {
+		return graph(format.Graph{Nodes: []format.Node{{Attributes: []format.Attribute{{Name: "a", Value: v}}}}})
+	}
+	wide, err := tensor.FromBytes("", tensor.Float64, tensor.Shape{1}, make([]byte, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		p    *format.Plan
+		o    *WriteOptions
+		want error
+	}{
+		{"float64", &format.Plan{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
+		{"uint32", &format.Plan{Tensors: one(tensor.Uint32)}, nil, format.ErrUnsupported},
+		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
+		{"lone surrogate", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
+		{"compression", nil, &WriteOptions{Compression: 3}, format.ErrUnsupported},
+		{"tensor compression", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{CompressTensor: func(tensor.Info) Compression { return 7 }}, format.ErrUnsupported},
+		{"level", nil, &WriteOptions{Compression: Gzip, Level: 99}, nil},
+		{"value of float64", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
+		{"inputs repeat", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
+		{"outputs repeat", graph(format.Graph{Outputs: []format.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
+		{"attributes repeat", graph(format.Graph{Nodes: []format.Node{{Attributes: make([]format.Attribute, 2)}}}), nil, tensor.ErrCorrupt},
+		{"initializer of nothing", graph(format.Graph{Initializers: []string{"v"}}), nil, tensor.ErrCorrupt},
+		{"initializer twice", graph(format.Graph{Initializers: []string{"w", "w"}}), nil, tensor.ErrCorrupt},
+		{"invalid UTF-8", graph(format.Graph{Name: "\xff"}), nil, tensor.ErrCorrupt},
+		{"NUL in a name", graph(format.Graph{Nodes: []format.Node{{Name: "a\x00"}}}), nil, tensor.ErrCorrupt},
+		{"attribute of another type", value(struct{}{}), nil, format.ErrUnsupported},
+		{"attribute beyond float32", value(1e300), nil, format.ErrUnsupported},
+		{"attributes beyond float32", value([]float64{1, -1e300}), nil, format.ErrUnsupported},
+		{"attribute tensor of float64", value(wide), nil, format.ErrUnsupported},
+		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
+		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
+		{"too many levels", value(deep(34)), nil, tensor.ErrCorrupt},
+		{"message with data", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{2}, DType: 1, HasData: true}}}}, tensor.ErrCorrupt},
+		{"message of another shape", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{3}, DType: 1}}}}, tensor.ErrCorrupt},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := NewWriter(&bytes.Buffer{}, tt.p, tt.o)
+			if !errors.Is(err, format.ErrPlan) || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Errorf("NewWriter: %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// deep nests n subgraphs.
+func deep(n int) *format.Graph {
+	g := &format.Graph{}
+	for range n {
+		g = &format.Graph{Nodes: []format.Node{{Attributes: []format.Attribute{{Name: "a", Value: g}}}}}
+	}
+	return g
+}
+
+// TestConvertedAttributes: values that other formats have become what ONNX has.
+func TestConvertedAttributes(t *testing.T) {
+	values := []struct{ in, want any }{
+		{true, int64(1)}, {false, int64(0)}, {0.1, float32(0.1)}, {math.Inf(1), float32(math.Inf(1))}, {[]int32{1, -2}, []int64{1, -2}},
+		{[]float64{0.5}, []float32{0.5}}, {json.RawMessage(`{"a":1}`), `{"a":1}`}, {nil, nil}, {[]string{}, []string{}}, {"", ""}, {float32(0), float32(0)},
+	}
+	p := &format.Plan{Graph: &format.Graph{Nodes: []format.Node{{}}, Initializers: []string{}}}
+	for i, v := range values {
+		p.Graph.Nodes[0].Attributes = append(p.Graph.Nodes[0].Attributes, format.Attribute{Name: fmt.Sprint(i), Value: v.in})
+	}
+	f := mustOpen(t, writeSample(t, p, nil), nil)
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range values {
+		if diff := cmp.Diff(v.want, g.Nodes[0].Attributes[i].Value, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%T %v: %s", v.in, v.in, diff)
+		}
+	}
+}
+
+// TestDeclaresAll: a graph without a list of initializers declares all tensors.
+func TestDeclaresAll(t *testing.T) {
+	p := tinyPlan()
+	p.Graph.Initializers = nil
+	f := mustOpen(t, writeSample(t, p, nil), nil)
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"w", "empty", "bb", "q"}, g.Initializers); diff != "" {
+		t.Error(diff)
+	}
+	p.Graph = nil
+	f = mustOpen(t, writeSample(t, p, nil), nil)
+	if g, err = f.Graph(); g != nil || err != nil {
+		t.Errorf("a graph from nothing: %v %v", g, err)
+	}
+}
+
+func TestStreaming(t *testing.T) {
+	p := tinyPlan()
+	stream := func(o WriteOptions, reverse bool) ([]byte, error) {
+		var out bytes.Buffer
+		o.Spool = format.SpoolNever
+		w, err := NewWriter(&out, p, &o)
+		if err != nil {
+			return nil, err
+		}
+		tensors := slices.Clone(p.Tensors)
+		if reverse {
+			slices.Reverse(tensors)
+		}
+		for _, info := range tensors {
+			if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+				return nil, err
+			}
+		}
+		err = w.Close()
+		return out.Bytes(), err
+	}
+	b, err := stream(WriteOptions{Compression: Zstd}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(writeSample(t, p, &WriteOptions{Compression: Zstd}), b); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := stream(WriteOptions{}, true); !errors.Is(err, sink.ErrSequential) {
+		t.Errorf("backwards: %v", err)
+	}
+	if _, err := stream(WriteOptions{CompressTensor: alternate}, false); !errors.Is(err, sink.ErrSequential) {
+		t.Errorf("compressed tensors: %v", err)
+	}
+	// An encrypted block is assembled in memory, whatever the order.
+	b, err = stream(WriteOptions{Key: testKey, CompressTensor: alternate}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustOpen(t, b, &format.Options{Key: testKey})
+	if err := f.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargeBlobs: compressed tensors that wait for their turn may be large.
+func TestLargeBlobs(t *testing.T) {
+	n := int64(blobMemory) + 12345
+	p := &format.Plan{Tensors: []tensor.Info{
+		{Name: "first", DType: tensor.Uint8, Shape: tensor.Shape{n}}, {Name: "second", DType: tensor.Uint8, Shape: tensor.Shape{n}}, {Name: "third", DType: tensor.Uint8, Shape: tensor.Shape{7}}}}
+	o := &WriteOptions{CompressTensor: func(i tensor.Info) Compression {
+		if i.Name == "first" {
+			return Zstd
+		}
+		return None
+	}, Level: 1}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{2, 1, 0} {
+		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(formattest.FillBits(p.Tensors[i]))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := mustOpen(t, out.Bytes(), nil)
+	if err := f.Verify(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range p.Tensors {
+		v, _ := f.Tensor(info.Name)
+		if b, err := v.Bytes(); err != nil || !bytes.Equal(b, formattest.FillBits(info)) {
+			t.Errorf("%s: %v", info.Name, err)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	p := tinyPlan()
+	o := &WriteOptions{
+		Describe: map[string]*TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantised"}},
+		Graph:    &Graph{Name: "own", Initializers: []Tensor{{Name: "q", Dims: []int64{2}, DType: 7}}, Metadata: &GraphMetadata{Properties: []KeyValue{{Key: "a", Value: "b"}}}},
+	}
+	f := mustOpen(t, writeSample(t, p, o), nil)
+	g, err := f.GraphMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(o.Graph, g); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range o.Describe {
+		m, err := f.TensorMessage(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Metadata.DocString != want.DocString || !cmp.Equal(m.Metadata.Properties, want.Properties) {
+			t.Errorf("%s: %+v", name, m.Metadata)
+		}
+	}
+	v, _ := f.Tensor("q")
+	if v.Info().Quant == nil {
+		t.Error("the quantisation is lost")
+	}
+	if _, err := f.TensorMessage("nope"); err == nil {
+		t.Error("a message of no tensor")
+	}
+}
+
+// TestRandomPlans: what is written is read back, under random options.
+func TestRandomPlans(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: allDTypes(), Zero: true, Tensors: 6})
+		p.Graph = &format.Graph{Name: strings.Repeat("g", r.IntN(3)), Initializers: []string{}}
+		for _, info := range p.Tensors {
+			if r.IntN(2) == 0 {
+				p.Graph.Initializers = append(p.Graph.Initializers, info.Name)
+			}
+			p.Graph.Nodes = append(p.Graph.Nodes, format.Node{Op: "Op", Inputs: []string{info.Name}, Attributes: []format.Attribute{{Name: "x", Value: r.Int64() - r.Int64()}}})
+		}
+		o := &WriteOptions{Compression: Compression(r.IntN(3)), Level: r.IntN(10)}
+		if r.IntN(2) == 0 {
+			o.CompressTensor = func(i tensor.Info) Compression { return Compression((len(i.Name) + int(seed)) % 3) }
+		}
+		if r.IntN(4) == 0 {
+			o.Key = testKey
+		}
+		b := writeSample(t, p, o)
+		f := mustOpen(t, b, &format.Options{Key: o.Key})
+		if err := f.Verify(context.Background()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, err := format.PlanOf(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(tensor.Info{}, "Offset", "Size", "Stored", "Compression")}
+		if diff := cmp.Diff(p, got, opts); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+		for _, info := range p.Tensors {
+			v, _ := f.Tensor(info.Name)
+			if data, err := v.Bytes(); err != nil || !bytes.Equal(data, formattest.Fill(info)) {
+				t.Fatalf("seed %d: %s: %v", seed, info.Name, err)
+			}
+		}
+	}
+}
