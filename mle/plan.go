@@ -210,7 +210,7 @@ func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(ir.Tensors) > math.MaxUint32 || len(ir.Nodes) > math.MaxUint32 {
+	if int64(len(ir.Tensors)) > math.MaxUint32 || int64(len(ir.Nodes)) > math.MaxUint32 {
 		return nil, refuse("graph", format.ErrLimit, "%d tensors and %d nodes are more than can be counted", len(ir.Tensors), len(ir.Nodes))
 	}
 	w.Grow(graphHead + len(ir.Tensors)*descriptorSize + len(ir.Nodes)*nodeSize + len(attrs))
