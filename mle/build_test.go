@@ -142,7 +142,7 @@ func fixSums(b []byte) {
 
 // fixHeader records the right header checksum.
 func fixHeader(b []byte) {
-	n := min(int(le.Uint32(b[12:])), len(b))
+	n := int(min(int64(le.Uint32(b[12:])), int64(len(b))))
 	le.PutUint32(b[108:], 0)
 	le.PutUint32(b[108:], crc32.ChecksumIEEE(b[:n]))
 }

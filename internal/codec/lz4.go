@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pierrec/lz4/v4"
 	"github.com/weightmap/weightmap/tensor"
@@ -113,6 +114,7 @@ func (lz4Codec) DecompressInto(dst, src []byte) error {
 	}
 	n, err := lz4.UncompressBlock(src, dst)
 	if err != nil {
+		touch(src)
 		return corrupt("lz4", err)
 	}
 	if n != len(dst) {
@@ -120,6 +122,23 @@ func (lz4Codec) DecompressInto(dst, src []byte) error {
 	}
 	return nil
 }
+
+// touch reads a byte of every page. Where the library has no assembly it
+// recovers from all panics, memory faults of a truncated file too, and takes
+// them for corrupt data: touching raises the fault again for the caller's guard.
+func touch(src []byte) {
+	const page = 4096
+	sum := byte(0)
+	for i := 0; i < len(src); i += page {
+		sum += src[i]
+	}
+	if len(src) > 0 {
+		sum += src[len(src)-1]
+	}
+	touched.Store(uint32(sum)) // so that the loop is not optimised away
+}
+
+var touched atomic.Uint32
 
 func (c lz4Codec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := checkSize(limit); err != nil {
