@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -197,7 +198,7 @@ func (x *subject) bounded(t *testing.T) {
 	}
 	for _, size := range []int64{int64(len(b)) + 1, 1 << 30, 1 << 50, 1<<63 - 1} {
 		got := cost(budget, func() {
-			if m, err := x.codec.OpenReaderAt(&failing{b, 1 << 30}, size, x.s.Options); err == nil {
+			if m, err := x.codec.OpenReaderAt(&failing{b: b, left: 1 << 30}, size, x.s.Options); err == nil {
 				m.Close()
 			}
 		})
@@ -244,8 +245,10 @@ func (x *subject) brokenDisk(t *testing.T) {
 }
 
 // failing is a reader that has fewer bytes than is claimed, or fails after some reads.
+// Verification may read from several goroutines.
 type failing struct {
 	b    []byte
+	mu   sync.Mutex
 	left int // reads that work
 }
 
@@ -253,6 +256,8 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.left--; f.left < 0 || off < 0 || off >= int64(len(f.b)) {
 		return 0, errDisk
 	}
