@@ -21,6 +21,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (i *inspector) parse(args []string) ([]string, error) {
 		return nil, err
 	}
 	if f.NArg() == 0 {
-		return nil, fmt.Errorf("usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE.mle...")
+		return nil, errors.New("usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE [FILE ...]")
 	}
 	if *trust != "" {
 		public, err := keys.ReadPublic(*trust)
