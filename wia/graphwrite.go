@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/catalog"
+	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -29,9 +31,6 @@ func graphOf(g *format.Graph, tensors []tensor.Info) (*Graph, error) {
 		}
 	}
 	m.Initializers, err = declare(names, tensors)
-	if err == nil {
-		err = checkMessage(m, &format.Plan{Tensors: tensors})
-	}
 	return m, err
 }
 
@@ -52,81 +51,23 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 	return out, nil
 }
 
-// checkMessage refuses what the reader would refuse beyond the wire rules: names
-// that repeat, initializers that do not match the plan's tensors.
-func checkMessage(m *Graph, p *format.Plan) error {
-	byName := make(map[string]*tensor.Info, len(p.Tensors))
-	for i := range p.Tensors {
-		byName[p.Tensors[i].Name] = &p.Tensors[i]
+// checkMessage refuses an encoded graph that the reader would refuse, by its own
+// rules: wire format, names that repeat, initializers that do not match the
+// plan's tensors, data of the wrong size.
+func checkMessage(b []byte, tensors []tensor.Info) error {
+	f := &File{graph: &payload{source: *inMemory(b), block: graphBlock}}
+	if err := f.graph.check(graphMsg, 0, f.graph.size, 1); err != nil {
+		return under("graph", err)
 	}
-	return m.validate(true, byName)
-}
-
-// validate is checkMessage for a graph and its subgraphs.
-func (g *Graph) validate(main bool, tensors map[string]*tensor.Info) error {
-	if err := unique("input", g.Inputs, func(v *ValueInfo) string { return v.Name }); err != nil {
-		return err
+	f.Catalog = catalog.New(mapped.FromBytes(nil), formatName, "", len(tensors), 0, 0)
+	for i := range tensors {
+		t := &tensors[i]
+		f.Add(&catalog.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Lazy: true})
 	}
-	if err := unique("output", g.Outputs, func(v *ValueInfo) string { return v.Name }); err != nil {
-		return err
+	if f.graph.carriers {
+		return fmt.Errorf("%w: initializers of the graph carry data: they belong into the plan", tensor.ErrCorrupt)
 	}
-	if err := unique("initializer", g.Initializers, func(t *Tensor) string { return t.Name }); err != nil {
-		return err
-	}
-	for i := range g.Initializers {
-		t := &g.Initializers[i]
-		if !main && (t.HasData || t.External != nil) {
-			continue
-		}
-		if main && (t.HasData || t.External != nil) {
-			return fmt.Errorf("%w: initializer %q carries data", tensor.ErrCorrupt, t.Name)
-		}
-		info := tensors[t.Name]
-		if info == nil || dtypeOf(t.DType) != info.DType || !slices.Equal(t.Dims, []int64(info.Shape)) {
-			return fmt.Errorf("%w: initializer %q does not match a tensor of the plan", tensor.ErrCorrupt, t.Name)
-		}
-	}
-	for i := range g.Nodes {
-		if err := g.Nodes[i].validate(tensors); err != nil {
-			return fmt.Errorf("nodes[%d]: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (n *Node) validate(tensors map[string]*tensor.Info) error {
-	if err := unique("attribute", n.Attributes, func(a *Attribute) string { return a.Name }); err != nil {
-		return err
-	}
-	for i := range n.Attributes {
-		a := &n.Attributes[i]
-		subgraphs := make([]*Graph, 0, len(a.Graphs)+1)
-		if a.G != nil {
-			subgraphs = append(subgraphs, a.G)
-		}
-		for j := range a.Graphs {
-			subgraphs = append(subgraphs, &a.Graphs[j])
-		}
-		for _, g := range subgraphs {
-			if err := g.validate(false, tensors); err != nil {
-				return fmt.Errorf("attribute %q: %w", a.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// unique refuses names that occur twice.
-func unique[T any](kind string, list []T, name func(*T) string) error {
-	seen := make(map[string]bool, len(list))
-	for i := range list {
-		n := name(&list[i])
-		if seen[n] {
-			return fmt.Errorf("%w: %s %q occurs twice", tensor.ErrCorrupt, kind, n)
-		}
-		seen[n] = true
-	}
-	return nil
+	return f.checkGraph()
 }
 
 // graphMessage translates all but the initializers.

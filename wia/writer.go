@@ -123,6 +123,9 @@ func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, err
 	if o.Compression > Zstd {
 		return nil, w.refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
 	}
+	if o.Level < 0 || o.Level > 9 {
+		return nil, w.refuse("level", fmt.Errorf("%w: %d", codec.ErrLevel, o.Level))
+	}
 	if w.hdr.encrypted {
 		if _, err := newGCM(o.Key); err != nil {
 			return nil, w.refuse("key", err)
@@ -217,17 +220,14 @@ func (w *modelWriter) planStructure(p *format.Plan) error {
 	if err != nil {
 		return w.refuse("metadata", err)
 	}
+	var graph []byte
 	g, err := w.graphMessage(p)
+	if err == nil && g != nil {
+		graph = g.append(nil)
+		err = checkMessage(graph, p.Tensors)
+	}
 	if err != nil {
 		return w.refuse("graph", err)
-	}
-	var graph []byte
-	if g != nil {
-		graph = g.append(nil)
-		// Nothing is written that the reader refuses.
-		if err := inMemory(graph).check(graphMsg, 0, int64(len(graph)), 1); err != nil {
-			return w.refuse("graph", under("graph", err))
-		}
 	}
 	if w.meta, err = w.store(metadataBlock, text); err == nil {
 		w.graph, err = w.store(graphBlock, graph)
@@ -241,7 +241,7 @@ func (w *modelWriter) graphMessage(p *format.Plan) (*Graph, error) {
 	case w.o.like != nil:
 		return w.o.like.graph, nil
 	case w.o.Graph != nil:
-		return w.o.Graph, checkMessage(w.o.Graph, p)
+		return w.o.Graph, nil
 	case p.Graph != nil:
 		return graphOf(p.Graph, p.Tensors)
 	}
