@@ -19,7 +19,7 @@ type Descriptor struct {
 	DType  tensor.DType // Invalid when the code is unknown, which only a placeholder's may be
 	Code   uint8        // dtype code of the file
 	Shape  tensor.Shape // dims as they stand in the file: 0 to 2^32-1
-	Offset int64        // of the data in the uncompressed weights; 0 for placeholders
+	Offset uint64       // of the data in the uncompressed weights; a placeholder's is kept, and means nothing
 	Size   int64        // in bytes; 0 for placeholders
 }
 
@@ -75,12 +75,10 @@ func (f *File) decodeIR() *IR {
 	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs()}
 	for i := range g.tensors {
 		d := g.descriptor(i)
-		out := Descriptor{Name: string(f.appendName(nil, i)), DType: dtypeOf(d.dtype), Code: d.dtype, Shape: make(tensor.Shape, d.rank)}
+		out := Descriptor{Name: string(f.appendName(nil, i)), DType: dtypeOf(d.dtype), Code: d.dtype,
+			Shape: make(tensor.Shape, d.rank), Offset: d.offset, Size: int64(d.size)}
 		for k := range out.Shape {
 			out.Shape[k] = int64(d.shape[k])
-		}
-		if d.constant() {
-			out.Offset, out.Size = int64(d.offset), int64(d.size)
 		}
 		ir.Tensors = append(ir.Tensors, out)
 	}

@@ -220,9 +220,9 @@ func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
 	putIDs(&w, ir.Inputs, ir.Outputs)
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
-		offset, code := int64(0), d.Code
+		offset, code := d.Offset, d.Code
 		if d.Constant() {
-			offset, offsets = offsets[0], offsets[1:]
+			offset, offsets = uint64(offsets[0]), offsets[1:]
 			code, _ = dtypeCode(d.DType)
 		}
 		putDescriptor(&w, d, offset, code)
@@ -241,8 +241,8 @@ func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-func putDescriptor(w *wire.Buffer, d *Descriptor, offset int64, code uint8) {
-	w.U64(uint64(offset))
+func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
+	w.U64(offset)
 	w.U64(uint64(d.Size))
 	w.U32(uint32(len(d.Shape)))
 	for _, size := range d.Shape {

@@ -3,6 +3,8 @@ package mle
 import (
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
 	"encoding/json"
 	"errors"
 	"hash/crc32"
@@ -228,6 +230,45 @@ func TestGoldenQuantised(t *testing.T) {
 		if err := f.Verify(context.Background()); err != nil {
 			t.Errorf("%s: Verify: %v", tt.name, err)
 		}
+	}
+}
+
+// TestQuantisedLooksAtConstants: placeholders may have any dtype.
+func TestQuantisedLooksAtConstants(t *testing.T) {
+	for _, g := range []*gFile{int8Golden(), halfGolden()} {
+		g.tensors[1].dtype, g.tensors[3].dtype = 3, 200
+		if err := mustOpen(t, g.build(), nil).Verify(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGoldenEncrypted seals the weights by hand.
+func TestGoldenEncrypted(t *testing.T) {
+	block, err := aes.NewCipher(testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := []byte("twelve bytes")
+	for name, g := range map[string]*gFile{
+		"plain": plainGolden(), "zstd": compressedGolden(MethodZstd, zstdRaw(plainGolden().weights)), "chunked": chunkedGolden(brotliRaw, MethodBrotli),
+		"none": compressedGolden(MethodNone, plainGolden().weights),
+	} {
+		g.flags |= 2
+		aad := u32(u32(u32(u32(nil, 0x00454C4D), 2), g.flags), 128)
+		g.weights = gcm.Seal(clone(nonce), nonce, g.weights, aad)
+		t.Run(name, func(t *testing.T) {
+			f := mustOpen(t, g.build(), &format.Options{Key: testKey})
+			checkGolden(t, f)
+			v, _ := f.Tensor("b")
+			if info := v.Info(); info.Offset != -1 || v.ZeroCopy() {
+				t.Errorf("%+v", info)
+			}
+		})
 	}
 }
 

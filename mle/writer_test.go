@@ -357,7 +357,7 @@ func TestIRIsKept(t *testing.T) {
 	g := plainGolden()
 	g.nodes = append(g.nodes, gNode{op: 999, inputs: []uint32{3, 77}, outputs: []uint32{88}, params: []uint32{1, 1}})
 	g.nodes[0].attrOffset += 208
-	g.tensors[3].dtype = 9
+	g.tensors[3].dtype, g.tensors[3].offset = 9, 1<<63+5
 	f := mustOpen(t, g.build(), nil)
 	ir, err := f.IR()
 	if err != nil {
