@@ -18,6 +18,7 @@ type Graph struct {
 type ValueInfo struct {
 	Name  string
 	DType tensor.DType // Invalid when the file does not say, or says what we do not know
+	Code  string       // what the file says where DType is Invalid: its code as a decimal number, "" for nothing
 	Dims  []Dim        // nil also when the shape is not known
 }
 

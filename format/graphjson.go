@@ -13,8 +13,8 @@ import (
 //	{"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1, "batch"]}], "outputs": [...],
 //	 "nodes": [{"name": "", "op": "Conv2D", "inputs": ["x", "1"], "outputs": ["2"], "attributes": {"stride": 2}}]}
 //
-// A dim of -1 is decided at run time, a dtype that the file does not say is
-// empty. Tensors among the attributes are shown by dtype and shape.
+// A dim of -1 is decided at run time. An unknown dtype is the code the file has
+// for it, one that the file does not say is empty. Tensors among the attributes are shown by dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) {
 	type node struct {
 		Name       string   `json:"name"`
@@ -51,15 +51,19 @@ func (v ValueInfo) MarshalJSON() ([]byte, error) {
 		Name  string `json:"name"`
 		DType string `json:"dtype"`
 		Shape []Dim  `json:"shape"`
-	}{Name: v.Name, Shape: list(v.Dims)}
+	}{Name: v.Name, DType: v.Code, Shape: list(v.Dims)}
 	if v.DType.Valid() {
 		out.DType = v.DType.String()
 	}
 	return json.Marshal(out)
 }
 
-// MarshalJSON writes the symbol if there is one, else the number.
+// MarshalJSON writes the symbol if there is one, else the number. A symbol that
+// is a number too large for Size is written as a number.
 func (d Dim) MarshalJSON() ([]byte, error) {
+	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {
+		return strconv.AppendUint(nil, n, 10), nil
+	}
 	if d.Symbol != "" {
 		return json.Marshal(d.Symbol)
 	}

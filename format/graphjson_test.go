@@ -36,6 +36,8 @@ func TestGraphJSON(t *testing.T) {
 			Nodes:   []format.Node{{Name: "n", Op: "Add", Domain: "d", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		}, `{"name":"g","inputs":[{"name":"x","dtype":"float32","shape":["batch",3,-1]}],"outputs":[{"name":"y","dtype":"","shape":[]}],` +
 			`"nodes":[{"name":"n","op":"Add","domain":"d","inputs":["x","w"],"outputs":["y"],"attributes":{}}]}`},
+		{"odd values", &format.Graph{Inputs: []format.ValueInfo{{Name: "x", Code: "100", Dims: []format.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1, Symbol: "7"}}}}},
+			`{"name":"","inputs":[{"name":"x","dtype":"100","shape":[9223372036854775808,"7"]}],"outputs":[],"nodes":[]}`},
 		{"int64", attr(int64(math.MaxInt64)), withAttr("9223372036854775807")},
 		{"NaN", attr(math.NaN()), withAttr(`"NaN"`)},
 		{"float32", attr(float32(0.1)), withAttr("0.1")},

@@ -54,7 +54,7 @@ var malformedV1 = []badV1{
 	{"more tensors than records", func(f *v1File) { f.numTensors = ptr(3) }, format.ErrTruncated, "tensor shape", recEnd + 20},
 	{"more tensors than fit", func(f *v1File) { f.numTensors = ptr(1 << 20) }, format.ErrTruncated, "num_tensors", 12},
 	{"more tensors than allowed", func(f *v1File) { f.numTensors = ptr(math.MaxUint32) }, format.ErrLimit, "num_tensors", 12},
-	{"more metadata than fit", func(f *v1File) { f.numMeta = ptr(math.MaxUint32) }, format.ErrTruncated, "num_tensors", 12},
+	{"more metadata than fit", func(f *v1File) { f.numMeta = ptr(math.MaxUint32) }, format.ErrTruncated, "num_meta_kv", 16},
 	{"header aux", func(f *v1File) { f.aux = 1 << 31 }, format.ErrCorrupt, "aux", 20},
 
 	{"metadata type 0", func(f *v1File) { f.metadata[1].aux = 0 }, format.ErrUnsupported, "metadata type", metaB},

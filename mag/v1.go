@@ -62,7 +62,11 @@ func readHeader(r *mapped.Region, head []byte, o *format.Options) (*extent, erro
 	if aux != 0 {
 		return nil, wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
 	}
-	least := headerSize + minMetadata*uint64(metadata) + minTensor*uint64(tensors)
+	least := headerSize + minMetadata*uint64(metadata)
+	if least > uint64(r.Size()) {
+		return nil, wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, r.Size())
+	}
+	least += minTensor * uint64(tensors)
 	if err := checkCount("num_tensors", checksummedFrom, tensors, least, r, o); err != nil {
 		return nil, err
 	}

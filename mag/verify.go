@@ -3,6 +3,7 @@ package mag
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -101,7 +102,7 @@ func (f *File) verifyTensor(ctx context.Context, i int, p *work.Progress) error 
 		return err
 	}
 	if sum != f.digests[i] {
-		return wire.Errorf(formatName, `tensor "`+t.Name+`"`, t.Offset, format.ErrChecksum,
+		return wire.Errorf(formatName, fmt.Sprintf("tensor %q", t.Name), t.Offset, format.ErrChecksum,
 			"data have XXH64 %016x, the file records %016x", sum, f.digests[i])
 	}
 	return nil

@@ -31,7 +31,7 @@ func newDocument(p *format.Plan, common *format.WriteOptions, o *WriteOptions) (
 			err = fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape))
 		}
 		if err != nil {
-			return nil, planError("tensor \""+t.Name+"\"", err)
+			return nil, planError(fmt.Sprintf("tensor %q", t.Name), err)
 		}
 	}
 	m, err := d.metadata(p.Metadata, common, o)

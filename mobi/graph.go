@@ -78,6 +78,9 @@ func valueInfos(specs []Spec) []format.ValueInfo {
 	values := make([]format.ValueInfo, len(specs))
 	for i, s := range specs {
 		values[i] = format.ValueInfo{Name: s.Name, DType: s.Type.DType(), Dims: make([]format.Dim, len(s.Dims))}
+		if !values[i].DType.Valid() && s.Type != unknownType {
+			values[i].Code = s.Type.String()
+		}
 		for j, d := range s.Dims {
 			values[i].Dims[j] = neutralDim(d)
 		}
@@ -131,6 +134,8 @@ func neutralSpec(v format.ValueInfo) (Spec, error) {
 			return s, fmt.Errorf("%w: MOBI has no code for %v", format.ErrUnsupported, v.DType)
 		}
 		s.Type = code
+	} else if code, ok := parseDecimal(v.Code, 16); ok {
+		s.Type = DataType(code)
 	}
 	if v.Dims == nil {
 		return s, fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)

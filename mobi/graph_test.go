@@ -18,7 +18,7 @@ func TestGraph(t *testing.T) {
 	}
 	want := &format.Graph{
 		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: -1}, {Size: 2}}}},
-		Outputs: []format.ValueInfo{{Name: "y", Dims: []format.Dim{}}},
+		Outputs: []format.ValueInfo{{Name: "y", Code: "77", Dims: []format.Dim{}}},
 		Nodes: []format.Node{
 			{Op: "FullyConnected", Inputs: []string{"x", "7"}, Outputs: []string{"41"}, Attributes: []format.Attribute{
 				{Name: "input1_scale", Value: []float32{0.5, 1, 2}}, {Name: "input1_zero_point", Value: int64(-1)}, {Name: "input1_axis", Value: int64(0)}}},

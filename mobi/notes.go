@@ -40,11 +40,11 @@ func (f *File) Notes() []string {
 	if s.padding >= alignment || s.padding > 0 && !f.firstAligned() {
 		add("%d bytes of zero padding before the constants", s.padding)
 	}
-	count(s.unflagged, "%d constants are compressed without the flag")
-	count(s.misaligned, "%d constants are misaligned and handed out by copy")
-	count(s.operators.unknown, "%d operators of unknown types")
-	count(s.operators.extended, "%d parameters of types beyond the specification (string, int64 array)")
-	count(f.unsound(), "%d constants have unsound quantisation parameters")
+	count(s.unflagged, "constants compressed without the flag: %d")
+	count(s.misaligned, "misaligned constants, handed out by copy: %d")
+	count(s.operators.unknown, "operators of unknown types: %d")
+	count(s.operators.extended, "parameters of types beyond the specification (string, int64 array): %d")
+	count(f.unsound(), "constants with unsound quantisation parameters: %d")
 	return notes
 }
 

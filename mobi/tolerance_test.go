@@ -33,20 +33,20 @@ func TestTolerances(t *testing.T) {
 		{"unflagged gzip", with(func(m *image) {
 			m.flags = 0
 			m.records = append(m.records, recordOf(1, 4, []uint64{50}, zipped(make([]byte, 200))))
-		}), []string{"1 constants are compressed without the flag"}},
+		}), []string{"constants compressed without the flag: 1"}},
 		{"misaligned", with(func(m *image) {
 			m.flags = 0
 			m.records[0], m.records[1] = m.records[1], m.records[0]
-		}), []string{"1 constants are misaligned and handed out by copy"}},
-		{"unknown operator", with(func(m *image) { m.flags = 0; m.ops = append(m.ops, op(1000, nil, nil)) }), []string{"1 operators of unknown types"}},
+		}), []string{"misaligned constants, handed out by copy: 1"}},
+		{"unknown operator", with(func(m *image) { m.flags = 0; m.ops = append(m.ops, op(1000, nil, nil)) }), []string{"operators of unknown types: 1"}},
 		{"our parameter types", with(func(m *image) {
 			m.flags = 0
 			m.ops = append(m.ops, op(1, nil, nil, param("s", 7, u32s(0)...), param("i", 8, i32s(0)...)))
-		}), []string{"2 parameters of types beyond the specification (string, int64 array)"}},
+		}), []string{"parameters of types beyond the specification (string, int64 array): 2"}},
 		{"unsound quantisation", with(func(m *image) {
 			m.flags = 0
 			m.ops = append(m.ops, op(1, []uint32{7}, nil, param("input0_scale", 2, f32s(3)...)))
-		}), []string{"1 constants have unsound quantisation parameters"}},
+		}), []string{"constants with unsound quantisation parameters: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := openImage(t, c.file)

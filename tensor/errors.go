@@ -56,12 +56,23 @@ func (e *Error) Error() string {
 		parts = append(parts, "at 0x"+strconv.FormatInt(e.Offset, 16))
 	}
 	if e.Field != "" {
-		parts = append(parts, e.Field)
+		parts = append(parts, clip(e.Field))
 	}
 	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
+		parts = append(parts, clip(e.Err.Error()))
 	}
 	return strings.Join(parts, ": ")
+}
+
+// clip shortens what a file made long, such as a name of 64 KiB: messages go to
+// logs and terminals.
+func clip(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + "..." + strings.ToValidUTF8(tail, "")
 }
 
 // Unwrap returns the cause.

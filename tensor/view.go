@@ -26,6 +26,11 @@ type View struct {
 // memory, info.Size long. With nil data the owner must be a Loader. info must
 // not change afterwards.
 func NewView(info *Info, owner Owner, data []byte) View {
+	if data == nil {
+		if _, ok := owner.(Loader); !ok {
+			data = []byte{} // of a tensor without bytes: there is nothing to load
+		}
+	}
 	return View{info: info, owner: owner, data: data}
 }
 
@@ -79,13 +84,13 @@ func (v View) Len() int64 {
 
 // ZeroCopy reports whether Bytes and As hand out the model's own memory:
 // the data lie there uncompressed, aligned for the dtype, and in the byte
-// order of the host (a tensor of no bytes needs no memory).
+// order of the host.
 func (v View) ZeroCopy() bool {
 	return v.info != nil && v.present() && v.aligned() && (littleEndian || v.info.DType.Size() == 1)
 }
 
 // present tells whether data is all of the tensor: it need not be loaded.
-func (v *View) present() bool { return v.data != nil || v.info.Size == 0 }
+func (v *View) present() bool { return v.data != nil }
 
 // aligned tells whether data may be viewed as the dtype's elements.
 func (v *View) aligned() bool {
@@ -213,10 +218,16 @@ func (v View) Digest() (uint64, error) {
 // errorf names the tensor in an error that does not yet say where it is from.
 func (v View) errorf(err error) error {
 	var known *Error
-	if err == nil || errors.As(err, &known) {
-		return err
+	if err == nil {
+		return nil
 	}
-	return v.wrap(err)
+	if !errors.As(err, &known) {
+		return v.wrap(err)
+	}
+	if format, path := v.owner.Origin(); known.Path == "" {
+		known.Format, known.Path = format, path
+	}
+	return err
 }
 
 func (v View) wrap(err error) *Error {

@@ -3,6 +3,7 @@ package tsr
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -90,7 +91,7 @@ func check(ctx context.Context, r *mapped.Region, info *tensor.Info, p *work.Pro
 		return nil
 	})
 	_, path := r.Origin()
-	return inFile(err, path, "tensor \""+info.Name+"\"")
+	return inFile(err, path, fmt.Sprintf("tensor %q", info.Name))
 }
 
 // touch reads all bytes of b. What it makes of them has nothing to be compared

@@ -32,7 +32,7 @@ func tableGraph(out io.Writer, g *format.Graph) {
 
 // value shows a graph input or output: "x float32[1,batch]".
 func value(v format.ValueInfo) string {
-	dtype := "?"
+	dtype := v.Code
 	if v.DType.Valid() {
 		dtype = v.DType.String()
 	}

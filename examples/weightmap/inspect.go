@@ -83,8 +83,12 @@ func describe(path string, m format.Model, sums bool) (*report, error) {
 	if n, ok := m.(format.Noter); ok {
 		r.Notes = append(r.Notes, n.Notes()...)
 	}
+	var hashes hashes
+	if sums {
+		hashes = newHashes()
+	}
 	for _, v := range m.Tensors() {
-		t, err := describeTensor(v, sums)
+		t, err := describeTensor(v, hashes)
 		if errors.Is(err, format.ErrKey) {
 			// The rest of an encrypted file is worth showing without its key.
 			err = nil
@@ -104,21 +108,47 @@ func describe(path string, m format.Model, sums bool) (*report, error) {
 	return r, nil
 }
 
-func describeTensor(v tensor.View, sum bool) (tensorReport, error) {
+func describeTensor(v tensor.View, h hashes) (tensorReport, error) {
 	info := v.Info()
 	t := tensorReport{
 		Name: info.Name, DType: info.DType.String(), Shape: append([]int64{}, info.Shape...),
 		Offset: info.Offset, Bytes: info.Size, StoredBytes: info.Stored,
 		Compression: info.Compression, ZeroCopy: v.ZeroCopy(),
 	}
-	if !sum {
-		return t, nil
+	var err error
+	if h != nil {
+		t.SHA256, err = h.sum(v)
 	}
-	return t, v.Use(func(b []byte) error {
-		h := sha256.Sum256(b)
-		t.SHA256 = hex.EncodeToString(h[:])
+	return t, err
+}
+
+// hashes remembers the SHA-256 of memory that several tensors may share.
+type hashes map[memory]string
+
+type memory struct {
+	address uintptr
+	size    int
+}
+
+func newHashes() hashes { return hashes{} }
+
+// sum returns the SHA-256 of a tensor's bytes. Only what lies in the mapping
+// has an address of its own for as long as the file is open.
+func (h hashes) sum(v tensor.View) (text string, err error) {
+	err = v.Use(func(b []byte) error {
+		at := memory{tensor.Address(b), len(b)}
+		if known, ok := h[at]; ok {
+			text = known
+			return nil
+		}
+		sum := sha256.Sum256(b)
+		text = hex.EncodeToString(sum[:])
+		if v.ZeroCopy() {
+			h[at] = text
+		}
 		return nil
 	})
+	return text, err
 }
 
 // totalSize is the size of a file, or of the files in a directory.

@@ -85,13 +85,20 @@ func (c gzipCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 // decompress gives the decompressor back only when nothing went wrong: src may
 // be a mapping whose fault unwinds through here.
 func (gzipCodec) decompress(src []byte, size int64, how reading) ([]byte, error) {
-	in := bytes.NewReader(src)
+	body, err := skipTexts(src)
+	if err != nil {
+		return nil, corrupt("gzip", err)
+	}
+	in := bytes.NewReader(body)
+	var r io.Reader = in
+	if len(body) < len(src) {
+		r = &headed{plainHeader, in}
+	}
 	z, ok := gunzippers.Get().(*gzip.Reader)
-	var err error
 	if ok {
-		err = z.Reset(in)
+		err = z.Reset(r)
 	} else {
-		z, err = gzip.NewReader(in)
+		z, err = gzip.NewReader(r)
 	}
 	if err != nil {
 		return nil, corrupt("gzip", noEOF(err))
