@@ -14,9 +14,10 @@ import (
 // point, three zero bytes.
 const int8Head = 8
 
-// decompress returns the size bytes that in holds, aligned to 64 bytes.
+// decompress returns the size bytes that in holds, aligned to 64 bytes. The
+// method is not MethodNone.
 func decompress(m Method, in []byte, size int64) ([]byte, error) {
-	if m == MethodInt8 || m == MethodFloat16 || m == MethodNone {
+	if m.lossy() {
 		// Their stored size was checked, so this is at most four times that.
 		out := tensor.AlignedBytes(int(size))
 		return out, expand(m, out, in)
@@ -30,7 +31,7 @@ func decompress(m Method, in []byte, size int64) ([]byte, error) {
 
 // decompressInto is decompress into memory of the right size.
 func decompressInto(m Method, out, in []byte) error {
-	if m == MethodInt8 || m == MethodFloat16 || m == MethodNone {
+	if m.lossy() {
 		return expand(m, out, in)
 	}
 	c, err := codecs.Lookup(m.Name())
@@ -40,20 +41,11 @@ func decompressInto(m Method, out, in []byte) error {
 	return c.DecompressInto(out, in)
 }
 
-// expand undoes the methods that are not general codecs; in has the length
-// that out asks for.
+// expand undoes the lossy methods; in has the length that out asks for.
 func expand(m Method, out, in []byte) error {
-	switch m {
-	case MethodInt8:
-		return expandInt8(out, in)
-	case MethodFloat16:
+	if m == MethodFloat16 {
 		return widen(out, in, tensor.Float16, nil)
 	}
-	copy(out, in)
-	return nil
-}
-
-func expandInt8(out, in []byte) error {
 	if in[5]|in[6]|in[7] != 0 {
 		return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, in[5:8])
 	}

@@ -141,16 +141,6 @@ func (m Method) String() string {
 // lossy reports whether the method keeps approximations of float32 values.
 func (m Method) lossy() bool { return m == MethodInt8 || m == MethodFloat16 }
 
-// methodOf is the inverse of Name.
-func methodOf(name string) (Method, bool) {
-	for m, names := range methods {
-		if name == names.name {
-			return Method(m), true
-		}
-	}
-	return 0, false
-}
-
 // dtypes lists the dtypes by code.
 var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}
 

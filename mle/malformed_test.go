@@ -322,8 +322,8 @@ func TestPickleIsRefused(t *testing.T) {
 // method, jointly and in chunks: the file opens, its tensors are errors.
 func TestLyingStreams(t *testing.T) {
 	plain := plainGolden().weights
-	for _, name := range []string{"lz4", "zstd", "brotli"} {
-		m, _ := methodOf(name)
+	for m := MethodLZ4; m <= MethodBrotli; m++ {
+		name := m.Name()
 		c, err := codecs.Lookup(name)
 		if err != nil {
 			t.Fatal(err)

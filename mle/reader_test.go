@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"os"
 	"slices"
 	"testing"
 
@@ -482,6 +483,50 @@ func TestChunksAlone(t *testing.T) {
 			t.Errorf("Verify of %v: %v, want ErrChecksum", names, err)
 		}
 	}
+}
+
+// TestManyChunksOfLittle: a tensor whose chunks compress beyond what is
+// plausible is put together from them, and its size is not taken on trust.
+func TestManyChunksOfLittle(t *testing.T) {
+	const size = 4 << 20
+	for m := MethodLZ4; m <= MethodBrotli; m++ {
+		o := &WriteOptions{Compression: m, Chunked: true, ChunkSize: size / 8}
+		var out bytes.Buffer
+		w, err := NewWriter(&out, one(tensor.Int32, size/4), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := bytes.Repeat([]byte{1, 2, 3, 4}, size/4)
+		if err := w.WriteTensor("t", bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f := mustOpen(t, out.Bytes(), nil)
+		v, _ := f.Tensor("t")
+		if got, err := v.Bytes(); err != nil || !bytes.Equal(got, data) || tensor.Address(got)%64 != 0 {
+			t.Errorf("%v: %v", m, err)
+		}
+		if err := f.Verify(context.Background()); err != nil {
+			t.Errorf("%v: %v", m, err)
+		}
+	}
+}
+
+// TestOpenFile opens a window of a file that is closed then.
+func TestOpenFile(t *testing.T) {
+	file, err := os.Open(saved(t, append([]byte("before "), plainGolden().build()...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(file, 7, -1, nil)
+	file.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	checkGolden(t, f)
 }
 
 func TestVerifyUnknownTensor(t *testing.T) {

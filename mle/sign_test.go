@@ -436,8 +436,14 @@ func TestVerifyIntegrity(t *testing.T) {
 		})
 	}
 	f := mustOpen(t, signed, nil)
-	if r, err := f.VerifyIntegrity(context.Background()); err != nil || !r.OK() {
+	r, err := f.VerifyIntegrity(context.Background())
+	if err != nil || !r.OK() || r.Sections[0].Status.String() != "ok" {
 		t.Errorf("%+v, %v", r, err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := f.VerifyIntegrity(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 	if _, err := VerifyIntegrity(saved(t, []byte("no model")), nil); !errors.Is(err, format.ErrMagic) {
 		t.Errorf("%v, want ErrMagic", err)
