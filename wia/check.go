@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // checker looks at what the wire rules do not cover: names that must be unique,
@@ -45,17 +46,17 @@ func (s *source) each(m *message, msg field, f func(field) error) error {
 // graph checks a graph, which lies in several pieces when the field that holds
 // it occurs more than once: messages merge.
 func (c *checker) graph(main bool, pieces ...field) error {
-	for _, num := range []int32{3, 4} {
-		if err := c.values(int(num), pieces); err != nil {
-			return err
-		}
-	}
 	base := len(c.name)
+	inputs, outputs := 0, 0
 	for _, piece := range pieces {
 		err := c.s.each(graphMsg, piece, func(f field) error {
 			switch f.num {
 			case 2:
 				return c.node(f)
+			case 3:
+				inputs++
+			case 4:
+				outputs++
 			case 5:
 				return c.initializer(main, &f)
 			}
@@ -65,15 +66,24 @@ func (c *checker) graph(main bool, pieces ...field) error {
 			return err
 		}
 	}
-	return under("initializers", c.unique(base, pieces[0].at))
+	if err := under("initializers", c.unique(base, pieces[0].at)); err != nil {
+		return err
+	}
+	if err := c.values(3, inputs, pieces); err != nil {
+		return err
+	}
+	return c.values(4, outputs, pieces)
 }
 
 // values checks that the names of inputs (field 3) or outputs (4) are unique.
-func (c *checker) values(num int, pieces []field) error {
+func (c *checker) values(num protowire.Number, count int, pieces []field) error {
+	if count < 2 {
+		return nil
+	}
 	base := len(c.name)
 	for _, piece := range pieces {
 		err := c.s.each(graphMsg, piece, func(f field) error {
-			if int(f.num) == num {
+			if f.num == num {
 				c.name = append(c.name, c.nameOf(f))
 			}
 			return nil

@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -343,5 +345,72 @@ func TestAttributeExternalData(t *testing.T) {
 		if string(b) != "abcd" || err != nil {
 			t.Errorf("rewritten: %q %v", b, err)
 		}
+	}
+}
+
+// TestExternalConcurrent maps, reads and closes at the same time.
+func TestExternalConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	var tensors [][]byte
+	for i := range 8 {
+		name := fmt.Sprintf("w%d", i)
+		os.WriteFile(filepath.Join(dir, name), []byte("data"), 0o644)
+		tensors = append(tensors, outside(name, name, 0, 4, checksumText([]byte("data"))))
+	}
+	for range 20 {
+		f := modelIn(t, dir, tensors...)
+		var group sync.WaitGroup
+		for i := range 4 {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				if i == 0 {
+					if err := f.Verify(context.Background()); err != nil && !errors.Is(err, format.ErrClosed) {
+						t.Error(err)
+					}
+				}
+				for _, v := range f.Tensors() {
+					err := v.Use(func(b []byte) error {
+						if string(b) != "data" {
+							t.Errorf("%q", b)
+						}
+						return nil
+					})
+					if err != nil && !errors.Is(err, format.ErrClosed) {
+						t.Error(err)
+					}
+				}
+			}()
+		}
+		f.Close()
+		group.Wait()
+	}
+}
+
+// TestExternalCut: a file that is cut short while it is mapped is an error, not
+// a crash.
+func TestExternalCut(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("mapped files cannot be cut on Windows")
+	}
+	dir := t.TempDir()
+	n := int64(1 << 20)
+	path := filepath.Join(dir, "w")
+	if err := os.WriteFile(path, make([]byte, n), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f := modelIn(t, dir, outside("w", "w", 0, n, checksumText(make([]byte, n))))
+	if err := f.Verify(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Verify(context.Background()); !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("Verify: %v", err)
+	}
+	v, _ := f.Tensor("w")
+	if _, err := v.Clone(); !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("Clone: %v", err)
 	}
 }

@@ -10,11 +10,16 @@ import (
 // the first call, shared by all, and must not be changed; nil when the block is
 // empty. Byte fields may alias the mapping and are valid until Close.
 func (f *File) GraphMessage() (*Graph, error) {
-	if f.graph.size == 0 {
-		return nil, f.within(func() error { return nil })
-	}
 	if err := f.Lend(); err != nil {
 		return nil, err
+	}
+	return f.decoded()
+}
+
+// decoded is GraphMessage for what keeps no bytes of the mapping.
+func (f *File) decoded() (*Graph, error) {
+	if f.graph.size == 0 {
+		return nil, f.within(func() error { return nil })
 	}
 	f.graphOnce.Do(func() {
 		f.graphErr = f.within(func() error {
@@ -34,7 +39,7 @@ func (f *File) GraphMessage() (*Graph, error) {
 // without a value (a reference to one of an enclosing function) has nil.
 // Initializers is never nil: it lists what the graph declares.
 func (f *File) Graph() (*format.Graph, error) {
-	m, err := f.GraphMessage()
+	m, err := f.decoded()
 	if m == nil || err != nil {
 		return nil, err
 	}

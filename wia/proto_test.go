@@ -111,7 +111,7 @@ func TestTablesMatchSchema(t *testing.T) {
 			if f.kind == kindName {
 				f.kind = kindString
 			}
-			f.message = nil
+			f.message, f.wire = nil, 0
 			c.fields = append(c.fields, f)
 		}
 		got[name] = c

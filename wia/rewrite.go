@@ -60,7 +60,7 @@ func (f *File) rewrite(o *WriteOptions, start func(*format.Plan) (format.Writer,
 // likeness collects what is carried over.
 func (f *File) likeness() (*likeness, error) {
 	l := &likeness{f: f, metadata: []byte("{}")}
-	message, err := f.GraphMessage()
+	message, err := f.decoded()
 	if err != nil {
 		return nil, err
 	}

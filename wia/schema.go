@@ -32,6 +32,7 @@ func (k kind) wireType() protowire.Type {
 type fieldDef struct {
 	name     string
 	kind     kind
+	wire     protowire.Type
 	repeated bool // numbers may then be packed
 	message  *message
 }
@@ -42,15 +43,24 @@ type message struct {
 	arms   uint64     // bits of the field numbers of a oneof
 }
 
-func one(name string, k kind) fieldDef  { return fieldDef{name: name, kind: k} }
-func many(name string, k kind) fieldDef { return fieldDef{name: name, kind: k, repeated: true} }
+func one(name string, k kind) fieldDef { return fieldDef{name: name, kind: k, wire: k.wireType()} }
+
+func many(name string, k kind) fieldDef {
+	d := one(name, k)
+	d.repeated = true
+	return d
+}
 
 func sub(name string, m *message) fieldDef {
-	return fieldDef{name: name, kind: kindMessage, message: m}
+	d := one(name, kindMessage)
+	d.message = m
+	return d
 }
 
 func subs(name string, m *message) fieldDef {
-	return fieldDef{name: name, kind: kindMessage, repeated: true, message: m}
+	d := sub(name, m)
+	d.repeated = true
+	return d
 }
 
 var (

@@ -172,7 +172,7 @@ func (v *verification) attributes() error {
 	if !v.f.hidden {
 		return nil
 	}
-	g, err := v.f.GraphMessage()
+	g, err := v.f.decoded()
 	if err != nil {
 		return err
 	}

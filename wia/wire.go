@@ -185,9 +185,8 @@ func (s *source) admit(m *message, f *field) (*fieldDef, error) {
 	if d.kind == kindUnknown {
 		return nil, nil
 	}
-	want := d.kind.wireType()
-	if f.typ != want && (!d.repeated || f.typ != protowire.BytesType) {
-		return d, flawed(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, want)
+	if f.typ != d.wire && (!d.repeated || f.typ != protowire.BytesType) {
+		return d, flawed(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, d.wire)
 	}
 	switch d.kind {
 	case kindString, kindName:
