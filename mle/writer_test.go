@@ -451,3 +451,19 @@ func TestWriterCancels(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTensors: every method and feature also holds a model without weights.
+func TestNoTensors(t *testing.T) {
+	for m := MethodNone; m <= MethodFloat16; m++ {
+		for _, o := range []WriteOptions{{}, {Chunked: true}, {Key: testKey, Signer: testSigner}} {
+			o.Compression = m
+			if m == MethodNone {
+				o.Chunked = false
+			}
+			f := mustOpen(t, written(t, &format.Plan{}, &o), &format.Options{Key: testKey})
+			if err := f.Verify(context.Background()); err != nil || f.Len() != 0 {
+				t.Errorf("%v %+v: %v", m, o, err)
+			}
+		}
+	}
+}
