@@ -108,10 +108,12 @@ func samples() []formattest.Sample {
 		all = append(all, s)
 	}
 	add("plain", mixedPlan(), &WriteOptions{}, nil)
-	add("header144", mixedPlan(), &WriteOptions{HeaderSize: 144}, nil)
+	small := one(tensor.Int8, 3)
+	small.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
+	add("header144", small, &WriteOptions{HeaderSize: 144}, nil)
 	add("version1", mixedPlan(), &WriteOptions{Version: 1}, nil)
 	add("empty", &format.Plan{}, &WriteOptions{}, nil)
-	add("signed", mixedPlan(), &WriteOptions{Signer: testSigner}, nil)
+	add("signed", small, &WriteOptions{Signer: testSigner}, nil)
 	for m := MethodLZ4; m <= MethodFloat16; m++ {
 		p := mixedPlan()
 		if m.lossy() {
@@ -122,7 +124,7 @@ func samples() []formattest.Sample {
 	add("lz4 chunked", floatPlan(), &WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: 64}, nil)
 	add("int8 chunked", floatPlan(), &WriteOptions{Compression: MethodInt8, Chunked: true, ChunkSize: 128}, nil)
 	add("zstd chunked signed encrypted", mixedPlan(), &WriteOptions{Compression: MethodZstd, Chunked: true, Key: testKey, Signer: testSigner, Level: 1}, nil)
-	add("encrypted", mixedPlan(), &WriteOptions{Key: testKey}, nil)
+	add("encrypted", small, &WriteOptions{Key: testKey}, nil)
 	return all
 }
 

@@ -19,14 +19,26 @@ const int8Head = 8
 func decompress(m Method, in []byte, size int64) ([]byte, error) {
 	if m.lossy() {
 		// Their stored size was checked, so this is at most four times that.
-		out := tensor.AlignedBytes(int(size))
-		return out, expand(m, out, in)
+		out, err := buffer(size)
+		if err == nil {
+			err = expand(m, out, in)
+		}
+		return out, err
 	}
 	c, err := codecs.Lookup(m.Name())
 	if err != nil {
 		return nil, err
 	}
 	return c.Decompress(in, size)
+}
+
+// buffer returns size bytes, aligned to 64. That they are justified is the
+// caller's to know.
+func buffer(size int64) ([]byte, error) {
+	if size > math.MaxInt-4096 {
+		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", format.ErrLimit, size)
+	}
+	return tensor.AlignedBytes(int(size)), nil
 }
 
 // decompressInto is decompress into memory of the right size.
@@ -95,20 +107,17 @@ type parts struct {
 	size   int64
 }
 
-// plausible is the ratio up to which a size is believed.
-const plausible = 16
+// isPlausible tells whether a size is believed before anything was decompressed.
+func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
 
-func newParts(m Method, size, stored int64, n int) (*parts, error) {
-	if size > math.MaxInt-4096 {
-		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", format.ErrLimit, size)
-	}
-	p := &parts{method: m, size: size}
-	if n > 1 && size <= plausible*stored+64<<10 {
-		p.whole = tensor.AlignedBytes(int(size))
+func newParts(m Method, size, stored int64, n int) (p *parts, err error) {
+	p = &parts{method: m, size: size}
+	if n > 1 && isPlausible(size, stored) {
+		p.whole, err = buffer(size)
 	} else {
 		p.single = make([][]byte, n)
 	}
-	return p, nil
+	return p, err
 }
 
 // decompress handles chunk i, whose size bytes belong at off.
@@ -121,16 +130,17 @@ func (p *parts) decompress(i int, in []byte, off, size int64) (err error) {
 }
 
 // join returns all bytes in one piece, aligned.
-func (p *parts) join() []byte {
+func (p *parts) join() ([]byte, error) {
 	switch {
 	case p.whole != nil:
-		return p.whole
+		return p.whole, nil
 	case len(p.single) == 1:
-		return p.single[0]
+		return p.single[0], nil
 	}
-	out := tensor.AlignedBytes(int(p.size))[:0]
+	out, err := buffer(p.size)
+	at := out
 	for _, b := range p.single {
-		out = append(out, b...)
+		at = at[copy(at, b):]
 	}
-	return out
+	return out, err
 }

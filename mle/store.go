@@ -95,7 +95,10 @@ func (f *File) decrypt() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := tensor.AlignedBytes(int(f.h.plainSize()))
+	out, err := buffer(f.h.plainSize())
+	if err != nil {
+		return nil, f.weightsError(err, 0)
+	}
 	plain, err := f.store.aead.Open(out[:0], b[:nonceSize], b[nonceSize:], f.head[:aadSize])
 	if err != nil {
 		if sum := tensor.CRC32(b); f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
@@ -183,5 +186,9 @@ func (f *File) loadChunks(ctx context.Context, off, n int64, workers int) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return parts.join()[off-begin:][:n:n], nil
+	whole, err := parts.join()
+	if err != nil {
+		return nil, f.weightsError(err, from.stored)
+	}
+	return whole[off-begin:][:n:n], nil
 }

@@ -241,7 +241,7 @@ func (f *File) verifyChunk(ctx context.Context, i int, p *work.Progress) (uint32
 	if f.comp.method == MethodNone {
 		return f.sumChunk(ctx, in, p)
 	}
-	if c.size > plausible*c.storedSz+64<<10 {
+	if !isPlausible(c.size, c.storedSz) {
 		out, err := decompress(f.comp.method, in, c.size)
 		if err != nil {
 			return 0, f.weightsError(err, c.stored)
@@ -251,7 +251,10 @@ func (f *File) verifyChunk(ctx context.Context, i int, p *work.Progress) (uint32
 	// Fresh memory costs as much as fast decompression.
 	buf, _ := chunkBuffers.Get().(*[]byte)
 	if buf == nil || int64(cap(*buf)) < c.size {
-		fresh := tensor.AlignedBytes(int(c.size))
+		fresh, err := buffer(c.size)
+		if err != nil {
+			return 0, f.weightsError(err, c.stored)
+		}
 		buf = &fresh
 	}
 	defer chunkBuffers.Put(buf)
