@@ -66,7 +66,7 @@ func (f *File) digestOf(key []byte, next int) (i int, ok bool) {
 		return 0, false
 	}
 	name := key[len(digestPrefix):]
-	if next < f.Len() && string(name) == f.Info(next).Name {
+	if next < f.Len() && string(name) == f.Name(next) {
 		return next, true
 	}
 	return f.IndexBytes(name)

@@ -145,7 +145,6 @@ func (p *parser) constant(h *constantHead) error {
 	if !p.Add(&t) {
 		return h.errorf("id", 0, format.ErrCorrupt, "occurs twice")
 	}
-	p.Info(p.Len() - 1).Stored = int64(h.size) // Add takes 0 for "as large as the tensor"
 	p.records = append(p.records, rec)
 	return nil
 }

@@ -106,12 +106,12 @@ func (q *quantParser) operator(c *wire.Cursor, op *rawOp) {
 // assign gives constant i its parameters, or the mark of unsound ones when
 // another consumer said something else.
 func (q *quantParser) assign(i int, params *tensor.Quantization) {
-	info := q.Info(i)
+	known := q.Quant(i)
 	switch {
-	case info.Quant == nil:
-		info.Quant = params
-	case !sameQuant(info.Quant, params):
-		*info.Quant = unsound
+	case known == nil:
+		q.SetQuant(i, params)
+	case !sameQuant(known, params):
+		*known = unsound
 	}
 }
 

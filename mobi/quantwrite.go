@@ -110,7 +110,7 @@ func (d *document) checkQuant(p *parser, s *survey) error {
 	}
 	p.quantise(d.graph, s)
 	for i := range d.tensors {
-		want, got := d.tensors[i].Quant, p.Info(i).Quant
+		want, got := d.tensors[i].Quant, p.Quant(i)
 		if want != nil && (got == nil || !sameQuant(want, got)) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
 			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)

@@ -147,12 +147,11 @@ func (c *checker) initializer(main bool, f *field) error {
 	} else {
 		c.seen[i] = true
 	}
-	info := c.f.Info(i)
-	if dtypeOf(h.dtype) != info.DType {
-		return under("dtype", flawed(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data are %v", h.name, h.dtype, info.DType))
+	if d := c.f.DType(i); dtypeOf(h.dtype) != d {
+		return under("dtype", flawed(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data are %v", h.name, h.dtype, d))
 	}
-	if !slices.Equal(h.dims, []int64(info.Shape)) {
-		return under("dims", flawed(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data are %v", h.name, tensor.Shape(h.dims), info.Shape))
+	if s := c.f.Shape(i); !s.Equal(h.dims) {
+		return under("dims", flawed(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data are %v", h.name, tensor.Shape(h.dims), s))
 	}
 	return nil
 }

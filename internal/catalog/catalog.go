@@ -4,9 +4,11 @@
 // methods of format.Model.
 //
 // Memory is asked for a handful of times whatever the number of tensors: names
-// lie in one string, dims in one slice, descriptions in one slice, and the lookup
-// is one table with open addressing. The table hashes with a seed of its own
-// process, so that a file cannot be made whose names all collide.
+// lie in one string, dims in one slice, records in one slice without pointers, which the garbage
+// collector passes over, and the lookup is one table with open addressing. The
+// tensor.Info that a view points to is made when it is first asked for. The
+// table hashes with a seed of its own process, so that a file cannot be made
+// whose names all collide.
 package catalog
 
 import (
@@ -28,11 +30,12 @@ type Catalog struct {
 	format  string
 	version string
 
-	infos []tensor.Info
-	names strings.Builder
-	dims  []int64
-	slots []uint64 // hash tag << 32 | index + 1; 0 is free
-	lazy  []bool   // by index; shorter than infos when no lazy one follows
+	records []record
+	extras  []extra // by index; shorter than records when no tensor with one follows
+	names   strings.Builder
+	dims    []int64
+	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
+	infos   infoTable
 
 	// Fetch returns the bytes of a tensor that was added with Lazy, in heap
 	// memory that nobody else changes. It is called at most once at a time for
@@ -44,6 +47,22 @@ type Catalog struct {
 
 	once  sync.Once
 	cells []cell // kept copies, by index; made when the first is needed
+}
+
+// record is what most tensors have.
+type record struct {
+	offset, size int64
+	nameEnd      int // in names, where the next name begins
+	dimsAt, rank int // in dims
+	dtype        tensor.DType
+	lazy         bool
+}
+
+// extra is what few tensors have.
+type extra struct {
+	stored      int64
+	compression string
+	quant       *tensor.Quantization
 }
 
 // cell keeps the copy of one tensor.
@@ -59,7 +78,7 @@ var seed = maphash.MakeSeed()
 // these; more may be added, at the price of further allocations.
 func New(region *mapped.Region, format, version string, n, nameBytes, dims int) *Catalog {
 	c := &Catalog{region: region, format: format, version: version}
-	c.infos = make([]tensor.Info, 0, n)
+	c.records = make([]record, 0, n)
 	c.dims = make([]int64, 0, dims)
 	c.names.Grow(nameBytes)
 	c.slots = make([]uint64, tableSize(n))
@@ -73,10 +92,10 @@ func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 type Tensor struct {
 	Name        []byte
 	DType       tensor.DType
-	Shape       tensor.Shape // from Dims
+	Shape       tensor.Shape // usually from Dims; others are copied
 	Offset      int64        // in the file, -1 when the data do not lie there as such
 	Size        int64
-	Stored      int64 // as in tensor.Info; 0 means Size
+	Stored      int64 // as in tensor.Info; counts only with a Compression, else it is Size
 	Compression string
 	Quant       *tensor.Quantization
 	Lazy        bool // the bytes come from Fetch or Resolve, not from Offset
@@ -95,7 +114,7 @@ func (c *Catalog) Dims(rank int) tensor.Shape {
 // Add appends a tensor. It reports false, and adds nothing, when the name is
 // taken. A tensor that is not Lazy must lie within the region.
 func (c *Catalog) Add(t *Tensor) bool {
-	i := len(c.infos)
+	i := len(c.records)
 	// A search ends at a free slot, so one must stay free, whatever New was told.
 	if 3*(i+1) > 2*len(c.slots) {
 		c.grow()
@@ -105,52 +124,73 @@ func (c *Catalog) Add(t *Tensor) bool {
 	if taken {
 		return false
 	}
-	if i == cap(c.infos) {
-		c.infos = slices.Grow(c.infos, 1)
-	}
-	// A tensor.Info is large, so it is filled in where it lies, in memory that is
-	// zero already. Pointers are only stored where there are any: while the
-	// garbage collector runs each store costs as much as all the rest.
-	c.infos = c.infos[:i+1]
-	info := &c.infos[i]
-	start := c.names.Len()
 	c.names.Write(t.Name)
-	info.Name = c.names.String()[start:]
-	info.DType, info.Offset, info.Size, info.Stored = t.DType, t.Offset, t.Size, t.Stored
-	if t.Stored == 0 {
-		info.Stored = t.Size
-	}
-	if len(t.Shape) > 0 {
-		info.Shape = t.Shape
-	} else {
-		info.Shape = tensor.Shape{}
-	}
-	if t.Compression != "" {
-		info.Compression = t.Compression
-	}
-	if t.Quant != nil {
-		info.Quant = t.Quant
-	}
-	if t.Lazy {
-		c.setLazy(i)
+	c.records = append(c.records, record{
+		offset: t.Offset, size: t.Size, nameEnd: c.names.Len(),
+		dimsAt: c.place(t.Shape), rank: len(t.Shape), dtype: t.DType, lazy: t.Lazy,
+	})
+	if t.Compression != "" || t.Quant != nil {
+		e := c.extra(i)
+		e.compression, e.quant = t.Compression, t.Quant
+		if t.Compression != "" {
+			e.stored = t.Stored
+		}
 	}
 	c.slots[slot] = h>>32<<32 | uint64(i+1)
 	return true
 }
 
-// setLazy marks tensor i. Most files have no lazy tensors, or no others.
-func (c *Catalog) setLazy(i int) {
-	if cap(c.lazy) <= i {
-		c.lazy = append(make([]bool, 0, cap(c.infos)), c.lazy...)
+// place returns where in dims a shape lies, which is its end if it is from Dims.
+func (c *Catalog) place(s tensor.Shape) int {
+	at := len(c.dims) - len(s)
+	if len(s) == 0 || at >= 0 && &s[0] == &c.dims[at] {
+		return at
 	}
-	for len(c.lazy) < i {
-		c.lazy = append(c.lazy, false)
-	}
-	c.lazy = append(c.lazy, true)
+	c.dims = append(c.dims, s...)
+	return len(c.dims) - len(s)
 }
 
-// isLazy tells whether the bytes of tensor i come from Fetch or Resolve.
-func (c *Catalog) isLazy(i int) bool { return i < len(c.lazy) && c.lazy[i] }
+// extra returns room for what the record of tensor i has no room for. Most files
+// have no such tensors, or no others.
+func (c *Catalog) extra(i int) *extra {
+	if cap(c.extras) <= i {
+		c.extras = append(make([]extra, 0, max(cap(c.records), i+1)), c.extras...)
+	}
+	for len(c.extras) <= i {
+		c.extras = append(c.extras, extra{stored: c.records[len(c.extras)].size})
+	}
+	return &c.extras[i]
+}
+
+// SetQuant gives tensor i its quantisation parameters, for formats that learn of
+// them after the tensor itself. It belongs before the first Info.
+func (c *Catalog) SetQuant(i int, q *tensor.Quantization) { c.extra(i).quant = q }
+
+// Quant returns the quantisation parameters of tensor i, nil for none.
+func (c *Catalog) Quant(i int) *tensor.Quantization {
+	if i < len(c.extras) {
+		return c.extras[i].quant
+	}
+	return nil
+}
+
+// Name returns the name of tensor i.
+func (c *Catalog) Name(i int) string {
+	start := 0
+	if i > 0 {
+		start = c.records[i-1].nameEnd
+	}
+	return c.names.String()[start:c.records[i].nameEnd]
+}
+
+// DType returns the dtype of tensor i.
+func (c *Catalog) DType(i int) tensor.DType { return c.records[i].dtype }
+
+// Shape returns the dims of tensor i, which must not be changed.
+func (c *Catalog) Shape(i int) tensor.Shape {
+	r := &c.records[i]
+	return c.dims[r.dimsAt : r.dimsAt+r.rank : r.dimsAt+r.rank]
+}
 
 // find returns the slot where the name is, or would go.
 func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool) {
@@ -160,7 +200,7 @@ func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool
 		if s == 0 {
 			return slot, false
 		}
-		if s>>32 == h>>32 && c.infos[uint32(s)-1].Name == string(name) {
+		if s>>32 == h>>32 && c.Name(int(uint32(s)-1)) == string(name) {
 			return slot, true
 		}
 	}
@@ -170,8 +210,8 @@ func find[N string | []byte](c *Catalog, h uint64, name N) (slot int, found bool
 func (c *Catalog) grow() {
 	c.slots = make([]uint64, max(8, 2*len(c.slots)))
 	mask := len(c.slots) - 1
-	for i := range c.infos {
-		h := maphash.String(seed, c.infos[i].Name)
+	for i := range c.records {
+		h := maphash.String(seed, c.Name(i))
 		slot := int(h) & mask
 		for c.slots[slot] != 0 {
 			slot = (slot + 1) & mask
@@ -198,10 +238,6 @@ func (c *Catalog) IndexBytes(name []byte) (i int, ok bool) {
 	return int(uint32(c.slots[slot])) - 1, true
 }
 
-// Info returns the description of tensor i, which must not be changed once
-// the model is open.
-func (c *Catalog) Info(i int) *tensor.Info { return &c.infos[i] }
-
 // Region returns what the tensors lie in.
 func (c *Catalog) Region() *mapped.Region { return c.region }
 
@@ -212,7 +248,7 @@ func (c *Catalog) Format() string { return c.format }
 func (c *Catalog) Version() string { return c.version }
 
 // Len returns the number of tensors that have data.
-func (c *Catalog) Len() int { return len(c.infos) }
+func (c *Catalog) Len() int { return len(c.records) }
 
 // Tensor returns the tensor of that name. It takes some tens of nanoseconds
 // and no memory.
@@ -226,22 +262,21 @@ func (c *Catalog) Tensor(name string) (tensor.View, bool) {
 
 // At returns tensor i in file order.
 func (c *Catalog) At(i int) tensor.View {
-	if c.isLazy(i) {
+	if c.records[i].lazy {
 		if c.Resolve != nil {
 			return c.Resolve(i)
 		}
-		return tensor.NewView(&c.infos[i], c, nil)
+		return tensor.NewView(c.Info(i), c, nil)
 	}
-	return tensor.NewView(&c.infos[i], c, c.stored(i))
+	return tensor.NewView(c.Info(i), c, c.stored(i))
 }
 
 // stored returns the bytes of a tensor that is not lazy, nil when they are not
 // in memory.
 func (c *Catalog) stored(i int) []byte {
 	if mem := c.region.Bytes(); mem != nil {
-		info := &c.infos[i]
-		end := info.Offset + info.Size
-		return mem[info.Offset:end:end]
+		r := &c.records[i]
+		return mem[r.offset : r.offset+r.size : r.offset+r.size]
 	}
 	return nil
 }
@@ -249,8 +284,9 @@ func (c *Catalog) stored(i int) []byte {
 // Tensors walks the tensors in file order.
 func (c *Catalog) Tensors() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {
-		for i := range c.infos {
-			if !yield(c.infos[i].Name, c.At(i)) {
+		for i := range c.records {
+			v := c.At(i)
+			if !yield(c.Info(i).Name, v) {
 				return
 			}
 		}

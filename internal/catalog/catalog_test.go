@@ -287,21 +287,88 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestSetLazyInAnyOrder marks tensors among others, beyond the hint too.
-func TestSetLazyInAnyOrder(t *testing.T) {
+// TestExtrasInAnyOrder adds tensors with and without what records have no room
+// for, beyond the hint too, and asks for descriptions while adding and after.
+func TestExtrasInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
-	for _, hint := range []int{0, 3, 100} {
+	for _, hint := range []int{0, 3, 300} {
 		c := New(mapped.FromBytes(nil), "test", "1", hint, 0, 0)
-		var want []bool
-		for i := range 100 {
-			lazy := r.IntN(5) == 0
-			want = append(want, lazy)
-			c.Add(&Tensor{Name: fmt.Append(nil, i), DType: tensor.Uint8, Lazy: lazy})
+		var want []tensor.Info
+		for i := range 300 {
+			info := tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: -1, Size: int64(i), Stored: int64(i)}
+			if r.IntN(5) == 0 {
+				info.Compression, info.Stored = "gzip", 7
+			}
+			if r.IntN(5) == 0 {
+				info.Quant = &tensor.Quantization{Axis: i}
+			}
+			want = append(want, info)
+			shape := info.Shape // not from Dims: to be copied
+			if r.IntN(2) == 0 {
+				shape = c.Dims(1)
+				shape[0] = int64(i)
+			}
+			if !c.Add(&Tensor{Name: []byte(info.Name), DType: info.DType, Shape: shape, Offset: -1, Size: info.Size, Stored: 7, Compression: info.Compression, Quant: info.Quant, Lazy: true}) {
+				t.Fatalf("tensor %d was refused", i)
+			}
+			if k := r.IntN(i + 1); r.IntN(10) == 0 {
+				if diff := cmp.Diff(want[k], *c.Info(k)); diff != "" {
+					t.Fatalf("tensor %d while adding (-want +got):\n%s", k, diff)
+				}
+			}
 		}
 		for i, w := range want {
-			if c.isLazy(i) != w {
-				t.Errorf("hint %d: tensor %d: lazy %v, want %v", hint, i, c.isLazy(i), w)
+			if diff := cmp.Diff(w, *c.Info(i)); diff != "" {
+				t.Fatalf("hint %d: tensor %d (-want +got):\n%s", hint, i, diff)
 			}
+			if c.Info(i) != c.Info(i) {
+				t.Fatal("a description moved")
+			}
+			if c.Name(i) != w.Name || c.DType(i) != w.DType || !c.Shape(i).Equal(w.Shape) || c.Quant(i) != w.Quant {
+				t.Errorf("tensor %d: %q %v %v %v", i, c.Name(i), c.DType(i), c.Shape(i), c.Quant(i))
+			}
+		}
+	}
+}
+
+// TestSetQuant gives parameters to tensors that are in the catalog already.
+func TestSetQuant(t *testing.T) {
+	c := New(mapped.FromBytes(nil), "test", "1", 3, 0, 0)
+	for i := range 3 {
+		c.Add(&Tensor{Name: fmt.Append(nil, i), DType: tensor.Uint8, Size: 5, Lazy: true})
+	}
+	q := &tensor.Quantization{}
+	c.SetQuant(1, q)
+	for i, want := range []*tensor.Quantization{nil, q, nil} {
+		if info := c.Info(i); c.Quant(i) != want || info.Quant != want || info.Stored != 5 {
+			t.Errorf("tensor %d: %v, %+v", i, c.Quant(i), info)
+		}
+	}
+}
+
+// TestInfoConcurrently makes the same descriptions from several goroutines.
+func TestInfoConcurrently(t *testing.T) {
+	const n = 1000
+	c := New(mapped.FromBytes(nil), "test", "1", n, 0, 0)
+	for i := range n {
+		c.Add(&Tensor{Name: fmt.Append(nil, i), DType: tensor.Uint8, Lazy: true})
+	}
+	infos := make([][n]*tensor.Info, 4)
+	var group sync.WaitGroup
+	for g := range infos {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for i := range n {
+				i = (i*7 + g*100) % n
+				infos[g][i] = c.Info(i)
+			}
+		}()
+	}
+	group.Wait()
+	for i := range n {
+		if infos[0][i].Name != fmt.Sprint(i) || infos[0][i] != infos[1][i] || infos[0][i] != infos[2][i] || infos[0][i] != infos[3][i] {
+			t.Fatalf("tensor %d: %v", i, infos[0][i])
 		}
 	}
 }

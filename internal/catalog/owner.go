@@ -49,7 +49,7 @@ func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
 	if !ok {
 		return nil, tensor.ErrCorrupt
 	}
-	lazy := c.isLazy(i)
+	lazy := c.records[i].lazy
 	if !lazy && !c.region.InMemory() {
 		return c.region.Slice(info.Offset, info.Size)
 	}
@@ -78,6 +78,6 @@ func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
 
 // cell returns where the copy of tensor i is kept.
 func (c *Catalog) cell(i int) *cell {
-	c.once.Do(func() { c.cells = make([]cell, len(c.infos)) })
+	c.once.Do(func() { c.cells = make([]cell, len(c.records)) })
 	return &c.cells[i]
 }
