@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 func node(op string, in, out []string, attrs ...format.Attribute) format.Node {
@@ -73,6 +74,20 @@ func TestOperatorDefaults(t *testing.T) {
 	}
 	if _, ok := LookupOperator("", "Relu"); ok {
 		t.Error("the specification does not list Relu")
+	}
+}
+
+// TestAttributeTypes gives Conv a kernel_shape of every type.
+func TestAttributeTypes(t *testing.T) {
+	for _, v := range []any{float32(1), 1.0, int64(1), true, "x", tensor.View{}, (*format.Graph)(nil), []float32{}, []float64{}, []string{}, []tensor.View{}, []*format.Graph{}, struct{}{}} {
+		g := &format.Graph{Inputs: []format.ValueInfo{{Name: "x"}}, Nodes: []format.Node{node("Conv", []string{"x", "x"}, []string{"y"}, format.Attribute{Name: "kernel_shape", Value: v})}}
+		if got := Validate(g, nil); len(got) != 1 || got[0].Path != "graph.nodes[0].attributes" {
+			t.Errorf("%T: %v", v, got)
+		}
+	}
+	g := &format.Graph{Inputs: []format.ValueInfo{{Name: "x"}}, Nodes: []format.Node{node("Conv", []string{"x", "x"}, []string{"y"}, format.Attribute{Name: "kernel_shape", Value: []int32{1}})}}
+	if got := Validate(g, nil); got != nil {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -356,5 +357,88 @@ func TestRandomPlans(t *testing.T) {
 				t.Fatalf("seed %d: %s: %v", seed, info.Name, err)
 			}
 		}
+	}
+}
+
+// TestArrival: the order in which tensors come changes nothing, external ones
+// and compressed ones among them.
+func TestArrival(t *testing.T) {
+	p := samplePlan(t)
+	write := func(order []int) (model, data []byte) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "m.wia")
+		w, err := Create(path, p, &WriteOptions{ExternalFrom: 16, CompressTensor: alternate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range order {
+			if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(formattest.Fill(p.Tensors[i]))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if model, err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+		if data, err = os.ReadFile(path + ".data"); err != nil {
+			t.Fatal(err)
+		}
+		return model, data
+	}
+	order := make([]int, len(p.Tensors))
+	for i := range order {
+		order[i] = i
+	}
+	model, data := write(order)
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		m, d := write(order)
+		if !bytes.Equal(m, model) || !bytes.Equal(d, data) {
+			t.Errorf("order %v gives other files", order)
+		}
+	}
+}
+
+// TestOpenFile opens a model in the middle of a file, such as an asset in a
+// package.
+func TestOpenFile(t *testing.T) {
+	b := writeSample(t, samplePlan(t), nil)
+	path := filepath.Join(t.TempDir(), "package")
+	if err := os.WriteFile(path, cat(make([]byte, 100), b, make([]byte, 50)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(file, 100, int64(len(b)), nil)
+	file.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	compareFiles(t, mustOpen(t, b, nil), f)
+}
+
+func TestNotes(t *testing.T) {
+	for want, c := range map[string]container{
+		"": {}, `magic number spelled "WIA1"`: {magic: magicASCII}, "no checksums: the file has no signature block": {noSums: true},
+	} {
+		if got := strings.Join(mustOpen(t, c.bytes(), nil).Notes(), ", "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := Compression(7).String(); got != "compression(7)" {
+		t.Error(got)
+	}
+	f := mustOpen(t, container{minor: 7}.bytes(), nil)
+	if f.Version() != "1.7" || f.Format() != "wia" {
+		t.Errorf("%s %s", f.Format(), f.Version())
 	}
 }
