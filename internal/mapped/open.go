@@ -22,17 +22,12 @@ var ErrNotRegular = errors.New("not a regular file")
 // of package os, or tensor.ErrLimit for a file larger than the address space.
 func Open(path string, o Options) (*Region, error) {
 	r := &Region{path: path, debug: o.Debug || debugBuild}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, r.fail(-1, err)
+	if !surelyRegular(path) {
+		if err := r.mappable(path); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.regular(info); err != nil {
-		return nil, err
-	}
-	if size := info.Size(); size > math.MaxInt {
-		return nil, r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
-	}
-	err = r.mapName(path, 0, toEnd)
+	err := r.mapName(path, 0, toEnd)
 	if noMapping(err) {
 		err = r.readName(path)
 	}
@@ -40,6 +35,21 @@ func Open(path string, o Options) (*Region, error) {
 		return nil, r.fail(-1, err)
 	}
 	return r, nil
+}
+
+// mappable refuses what is not a regular file, or too large for this platform.
+func (r *Region) mappable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return r.fail(-1, err)
+	}
+	if err := r.regular(info); err != nil {
+		return err
+	}
+	if size := info.Size(); size > math.MaxInt {
+		return r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
+	}
+	return nil
 }
 
 // OpenFile maps size bytes from offset off of an open regular file, or all from

@@ -10,3 +10,5 @@ func willNeed([]byte, int, int) error { return nil }
 func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }
+
+func surelyRegular(string) bool { return false }
