@@ -133,7 +133,7 @@ func (c *checker) initializer(main bool, f *field) error {
 	}
 	if h.arm != 0 && !main {
 		c.name = append(c.name, h.name)
-		c.f.hidden = c.f.hidden || h.arm == externalArm
+		c.hides(h)
 		return h.settle(f.at)
 	}
 	i, ok := c.f.IndexBytes(h.name)
@@ -219,9 +219,16 @@ func (c *checker) attribute(msg field) error {
 // carries its own data.
 func (c *checker) settleAttribute(h *head, at int64) error {
 	err := h.settle(at)
-	c.f.hidden = c.f.hidden || h.arm == externalArm
+	c.hides(h)
 	if err == nil && h.arm == 0 && h.size > 0 {
 		err = under("raw_data", flawed(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 	}
 	return err
+}
+
+// hides notes external data that no tensor of the file has.
+func (c *checker) hides(h *head) {
+	if h.arm == externalArm {
+		c.f.hidden, c.f.outside = true, true
+	}
 }

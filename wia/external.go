@@ -38,6 +38,13 @@ type pins struct{ unpin []func() }
 func (x *externals) init(f *File, o *format.Options) {
 	_, path := f.region.Origin()
 	x.f, x.dir, x.debug = f, dirOf(path, o), o.Debug
+	// The directory is opened when it is first needed. A program may have moved
+	// to another one by then.
+	if x.dir != "" && f.outside {
+		if abs, err := filepath.Abs(x.dir); err == nil {
+			x.dir = abs
+		}
+	}
 }
 
 // dirOf returns where external data are looked for, "" for nowhere.

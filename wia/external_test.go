@@ -414,3 +414,15 @@ func TestExternalCut(t *testing.T) {
 		t.Errorf("Clone: %v", err)
 	}
 }
+
+// TestExternalAfterChdir: where a model lies is settled when it is opened.
+func TestExternalAfterChdir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	os.WriteFile("w.bin", []byte("data"), 0o644)
+	f := modelIn(t, ".", outside("w", "w.bin", 0, 4, ""))
+	t.Chdir(t.TempDir())
+	v, _ := f.Tensor("w")
+	if b, err := v.Bytes(); string(b) != "data" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

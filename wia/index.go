@@ -167,6 +167,7 @@ func (x *index) take(p *payload, h *head, fl *field, graph bool) error {
 	if !x.f.Add(&t) {
 		return under("name", flawed(fl.at, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
+	x.f.outside = x.f.outside || h.arm == externalArm
 	x.f.records = append(x.f.records, record{fl.start, fl.end, graph, h.compressed, h.arm == externalArm})
 	return nil
 }

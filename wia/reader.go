@@ -28,7 +28,8 @@ type File struct {
 	signature *signatures // nil without a signature block
 	records   []record    // by tensor
 	ext       externals
-	hidden    bool // tensors within attributes or subgraphs have external data
+	outside   bool // some tensors have external data
+	hidden    bool // so have tensors within attributes or subgraphs
 
 	graphOnce sync.Once
 	message   *Graph

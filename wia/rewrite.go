@@ -24,7 +24,8 @@ type likeness struct {
 // included, where format.Copy keeps what the formats have in common; only
 // checksums and signature are made anew. Tensors that initializers of the graph
 // carry move to the tensor block. o.Graph and o.Describe are not looked at.
-// External data become part of the file unless o.ExternalFrom says otherwise.
+// External data become part of the file unless o.ExternalFrom says otherwise. A
+// nil o writes everything plainly, unsigned and not encrypted.
 func Rewrite(path string, f *File, o *WriteOptions) error {
 	c := o.withDefaults()
 	c.dir, c.base = filepath.Dir(path), filepath.Base(path)
