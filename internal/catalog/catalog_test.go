@@ -321,7 +321,7 @@ func TestExtrasInAnyOrder(t *testing.T) {
 			if diff := cmp.Diff(w, *c.Info(i)); diff != "" {
 				t.Fatalf("hint %d: tensor %d (-want +got):\n%s", hint, i, diff)
 			}
-			if c.Info(i) != c.Info(i) {
+			if first, again := c.Info(i), c.Info(i); first != again {
 				t.Fatal("a description moved")
 			}
 			if c.Name(i) != w.Name || c.DType(i) != w.DType || !c.Shape(i).Equal(w.Shape) || c.Quant(i) != w.Quant {
