@@ -366,6 +366,7 @@ func TestLZ4Blocks(t *testing.T) {
 		{"literals", []byte{0x30, 'a', 'b', 'c'}, 3, "abc", true},
 		{"empty", []byte{0}, 0, "", true},
 		{"match", []byte{0x11, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "aaaaaabcdef", true},
+		{"ends with a match", []byte{0x14, 'a', 1, 0}, 9, "aaaaaaaaa", true},
 		{"offset 0", []byte{0x11, 'a', 0, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
 		{"offset before the start", []byte{0x11, 'a', 2, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
 		{"length without end", []byte{0xF0, 255, 255}, 600, "", false},

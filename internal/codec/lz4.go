@@ -156,11 +156,15 @@ func (c lz4Codec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 
 var errLZ4End = fmt.Errorf("the block ends within a sequence")
 
-// lz4Size adds up the lengths of all sequences of a block.
+// lz4Size adds up the lengths of all sequences of a block. Like the library it
+// takes a block that ends with a match, where the format wants literals.
 func lz4Size(src []byte) (int64, error) {
 	total := int64(0)
 	for {
 		if len(src) == 0 {
+			if total > 0 {
+				return total, nil
+			}
 			return 0, errLZ4End
 		}
 		token := src[0]
