@@ -59,6 +59,7 @@ func checkMessage(b []byte, tensors []tensor.Info) error {
 	if err := f.graph.check(graphMsg, 0, f.graph.size, 1); err != nil {
 		return under("graph", err)
 	}
+	f.graph.checked = true
 	f.Catalog = catalog.New(mapped.FromBytes(nil), formatName, "", len(tensors), 0, 0)
 	for i := range tensors {
 		t := &tensors[i]

@@ -60,6 +60,7 @@ func (x *index) build() error {
 			}
 		}
 		x.counting = false
+		f.tensors.checked = true
 	}
 	n := x.n
 	f.Catalog = catalog.New(f.region, formatName, f.version(), n.tensors, n.names, n.dims)
@@ -72,6 +73,7 @@ func (x *index) build() error {
 			return err
 		}
 	}
+	f.tensors.checked = true
 	return nil
 }
 

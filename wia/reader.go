@@ -100,6 +100,7 @@ func (f *File) open(l *loader) (err error) {
 	if err := f.graph.locate("graph", f.graph.check(graphMsg, 0, f.graph.size, 1)); err != nil {
 		return err
 	}
+	f.graph.checked = true
 	if f.tensors, err = l.loadTensors(); err != nil {
 		return err
 	}

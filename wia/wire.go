@@ -54,6 +54,7 @@ type source struct {
 	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
 
 	carriers bool // check met tensors with data directly under the outermost message
+	checked  bool // the wire rules of all of it hold: nothing needs to be admitted again
 }
 
 func inMemory(payload []byte) *source { return &source{win: payload, size: int64(len(payload))} }
@@ -185,6 +186,9 @@ func (s *source) admit(m *message, f *field) (*fieldDef, error) {
 	if d.kind == kindUnknown {
 		return nil, nil
 	}
+	if s.checked {
+		return d, nil
+	}
 	if f.typ != d.wire && (!d.repeated || f.typ != protowire.BytesType) {
 		return d, flawed(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, d.wire)
 	}
@@ -237,6 +241,9 @@ func (s *source) checkScalar(d *fieldDef, f *field) error {
 // check walks a message and all in it, to the given level, and refuses what
 // the wire rules of the format forbid.
 func (s *source) check(m *message, p, end int64, level int) error {
+	if s.checked {
+		return nil
+	}
 	if level > maxLevels {
 		return tooDeep(p)
 	}
