@@ -2,9 +2,7 @@ package mag
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
@@ -28,14 +26,14 @@ var touched atomic.Uint32
 // signatures), ErrCorrupt when a name in WithTensors is no tensor, ErrClosed, and
 // that of the context.
 func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
-	return f.located(f.verify(ctx, format.NewVerifyOptions(opts)))
+	return f.Region().Locate(f.verify(ctx, format.NewVerifyOptions(opts)))
 }
 
 func (f *File) verify(ctx context.Context, o *format.VerifyOptions) error {
 	if o.Trusted != nil {
 		return wire.Errorf(formatName, "signature", -1, format.ErrSignature, "the format has none")
 	}
-	which, err := f.selected(o.Tensors)
+	which, err := f.Select(o.Tensors)
 	if err != nil {
 		return err
 	}
@@ -54,24 +52,6 @@ func (f *File) verify(ctx context.Context, o *format.VerifyOptions) error {
 	return work.Each(ctx, len(which), o.Workers, func(k int) error {
 		return f.Region().Guard(func() error { return f.verifyTensor(ctx, which[k], p) })
 	})
-}
-
-// selected returns the indices of the tensors of those names, of all when
-// there are no names, in file order.
-func (f *File) selected(names []string) ([]int, error) {
-	which := make([]int, 0, f.Len())
-	for _, name := range names {
-		i, ok := f.Index(name)
-		if !ok {
-			return nil, wire.Errorf(formatName, "tensors", -1, format.ErrCorrupt, "no tensor is named %q", name)
-		}
-		which = append(which, i)
-	}
-	for i := 0; len(names) == 0 && i < f.Len(); i++ {
-		which = append(which, i)
-	}
-	slices.Sort(which)
-	return slices.Compact(which), nil
 }
 
 // verifyStructure checks the checksum in the header.
@@ -154,14 +134,5 @@ func (f *File) touch(t *tensor.Info, p *work.Progress) error {
 		_, err = f.Region().Slice(t.Offset+t.Size-1, 1)
 	}
 	p.Add(t.Size, t.Name)
-	return err
-}
-
-// located names the file in an error that does not yet say which one it is.
-func (f *File) located(err error) error {
-	var e *format.Error
-	if errors.As(err, &e) && e.Path == "" {
-		_, e.Path = f.Region().Origin()
-	}
 	return err
 }

@@ -21,11 +21,11 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	}
 	defer f.Leave()
 	if o.Trusted != nil {
-		return f.named(wire.Errorf(name, "signature", -1, format.ErrSignature, "the format has no signatures"))
+		return f.Region().Locate(wire.Errorf(name, "signature", -1, format.ErrSignature, "the format has no signatures"))
 	}
 	chosen, err := f.choose(o.Tensors)
 	if err != nil {
-		return f.named(err)
+		return f.Region().Locate(err)
 	}
 	r := f.Region()
 	total := r.Size() - footerSize
@@ -48,28 +48,14 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	if err == nil {
 		err = f.inflateAll(ctx, chosen, o.Workers, progress)
 	}
-	return f.named(err)
+	return f.Region().Locate(err)
 }
 
 // choose returns the compressed constants among names, or of the whole file,
 // in file order.
 func (f *File) choose(names []string) ([]int, error) {
-	var chosen []int
-	for _, n := range names {
-		i, ok := f.Index(n)
-		if !ok {
-			return nil, wire.Errorf(name, "tensors", -1, format.ErrCorrupt, "no constant is named %q", n)
-		}
-		chosen = append(chosen, i)
-	}
-	if len(names) == 0 {
-		for i := range f.records {
-			chosen = append(chosen, i)
-		}
-	}
-	chosen = slices.DeleteFunc(chosen, func(i int) bool { return !f.records[i].gzip })
-	slices.Sort(chosen)
-	return slices.Compact(chosen), nil
+	chosen, err := f.Select(names)
+	return slices.DeleteFunc(chosen, func(i int) bool { return !f.records[i].gzip }), err
 }
 
 // inflateAll decompresses constants and keeps none of them.
@@ -82,12 +68,4 @@ func (f *File) inflateAll(ctx context.Context, chosen []int, workers int, p *wor
 			return err
 		})
 	})
-}
-
-// named puts the path of the file into an error.
-func (f *File) named(err error) error {
-	if e, ok := err.(*format.Error); ok && e.Path == "" {
-		_, e.Path = f.Region().Origin()
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/mapped"
@@ -44,24 +43,11 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 
 // choose returns the tensors to verify, in file order, and their bytes.
 func (f *File) choose(names []string) (chosen []int, total int64, err error) {
-	for i := range f.Len() {
-		if len(names) == 0 {
-			chosen = append(chosen, i)
-		}
-	}
-	for _, n := range names {
-		i, ok := f.Index(n)
-		if !ok {
-			return nil, 0, f.fail("tensors", format.ErrCorrupt, "no tensor is named "+n)
-		}
-		chosen = append(chosen, i)
-	}
-	slices.Sort(chosen)
-	chosen = slices.Compact(chosen)
+	chosen, err = f.Select(names)
 	for _, i := range chosen {
 		total += f.Info(i).Size
 	}
-	return chosen, total, nil
+	return chosen, total, f.Region().Locate(err)
 }
 
 func (f *File) fail(field string, sentinel error, text string) error {

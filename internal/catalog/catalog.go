@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -236,6 +237,24 @@ func (c *Catalog) IndexBytes(name []byte) (i int, ok bool) {
 		return 0, false
 	}
 	return int(uint32(c.slots[slot])) - 1, true
+}
+
+// Select returns the positions of the tensors of those names, of all when there
+// are no names, ascending and each once. A name that is no tensor's is ErrCorrupt.
+func (c *Catalog) Select(names []string) ([]int, error) {
+	which := make([]int, 0, c.Len())
+	for _, name := range names {
+		i, ok := c.Index(name)
+		if !ok {
+			return nil, wire.Errorf(c.format, "tensors", -1, tensor.ErrCorrupt, "no tensor is named %q", name)
+		}
+		which = append(which, i)
+	}
+	for i := 0; len(names) == 0 && i < c.Len(); i++ {
+		which = append(which, i)
+	}
+	slices.Sort(which)
+	return slices.Compact(which), nil
 }
 
 // Region returns what the tensors lie in.

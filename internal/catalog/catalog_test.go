@@ -373,6 +373,28 @@ func TestInfoConcurrently(t *testing.T) {
 	}
 }
 
+func TestSelect(t *testing.T) {
+	c := New(mapped.FromBytes(nil), "test", "1", 3, 0, 0)
+	for _, name := range []string{"a", "b", "c"} {
+		c.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Lazy: true})
+	}
+	for _, tt := range []struct {
+		names []string
+		want  []int
+	}{{nil, []int{0, 1, 2}}, {[]string{"c", "a", "c"}, []int{0, 2}}} {
+		got, err := c.Select(tt.names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.names, diff)
+		}
+	}
+	if _, err := c.Select([]string{"a", "x"}); !errors.Is(err, tensor.ErrCorrupt) {
+		t.Errorf("a name that is none: %v", err)
+	}
+}
+
 // TestMisaligned: a tensor at an odd address is copied once and kept; it dies
 // with the catalog as a view does.
 func TestMisaligned(t *testing.T) {

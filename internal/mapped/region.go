@@ -1,6 +1,7 @@
 package mapped
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,18 @@ func (r *Region) InMemory() bool { return r.src == nil }
 // Mapped reports whether the bytes are a mapping of a file, as opposed to
 // heap memory or a reader.
 func (r *Region) Mapped() bool { return r.ra != nil }
+
+// Locate names the file in an error that does not yet say which one it is about.
+func (r *Region) Locate(err error) error {
+	var e *tensor.Error
+	if errors.As(err, &e) && e.Path == "" {
+		e.Path = r.path
+		if e.Format == "" {
+			e.Format = r.format
+		}
+	}
+	return err
+}
 
 // fail wraps err with the origin of the region.
 func (r *Region) fail(off int64, err error) error {

@@ -3,6 +3,7 @@ package mapped
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -413,5 +414,29 @@ func TestLargerThanTheAddressSpace(t *testing.T) {
 	r := mustOpen(t, path, Options{})
 	if b, err := r.Slice(5<<30-4, 4); err != nil || len(b) != 4 {
 		t.Errorf("the end: %v, %v", b, err)
+	}
+}
+
+// TestLocate: errors learn of the file they are about, once.
+func TestLocate(t *testing.T) {
+	r := FromBytes(nil)
+	r.SetOrigin("mag", "m.mag")
+	plain := errors.New("plain")
+	tests := []struct {
+		name      string
+		err, want error
+	}{
+		{"nil", nil, nil},
+		{"another kind", plain, plain},
+		{"no path", &tensor.Error{Offset: 8, Err: plain}, &tensor.Error{Format: "mag", Path: "m.mag", Offset: 8, Err: plain}},
+		{"format only", &tensor.Error{Format: "tsr", Err: plain}, &tensor.Error{Format: "tsr", Path: "m.mag", Err: plain}},
+		{"path", &tensor.Error{Path: "other", Err: plain}, &tensor.Error{Path: "other", Err: plain}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(fmt.Sprint(tt.want), fmt.Sprint(r.Locate(tt.err))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
