@@ -86,7 +86,7 @@ func against(b *testing.B, unit string, base, f func()) {
 
 // BenchmarkOpen compares opening and closing with the bare mapping.
 func BenchmarkOpen(b *testing.B) {
-	models := append(benchModels(), benchModel{"small", testmodel.Small()}, benchModel{"10000 tensors", testmodel.All(testmodel.Many())})
+	models := append(benchModels(), largeModel(), benchModel{"small", testmodel.Small()}, benchModel{"10000 tensors", testmodel.All(testmodel.Many())})
 	for _, m := range models {
 		path := m.file(b, WriteOptions{})
 		bare := func() {
@@ -139,10 +139,10 @@ var methodsToMeasure = []struct {
 // lie, compressed ones decompressed. The base is the read bound, summing all
 // bytes of a mapping, and for codecs the library alone on the same weights.
 func BenchmarkLoad(b *testing.B) {
-	for _, model := range benchModels() {
+	for _, model := range append(benchModels(), largeModel()) {
 		for _, how := range methodsToMeasure {
-			if how.m == MethodBrotli && how.level > 5 && model.name != "mnist" {
-				continue
+			if how.m == MethodBrotli && how.level > 5 && model.name != "mnist" || how.level > 6 && model.name == "100MB" {
+				continue // minutes to compress
 			}
 			path := model.file(b, WriteOptions{Compression: how.m, Level: how.level})
 			f := mustOpenPath(b, path)
