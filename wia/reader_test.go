@@ -2,12 +2,17 @@ package wia
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // small has a bit of everything that needs no second file.
@@ -84,5 +89,59 @@ func TestReadSmall(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantGraph, g); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestBeyond4GiB reads a tensor of 5 GiB in a file with a hole, and one behind
+// it: no length or offset is cut to 32 bits.
+func TestBeyond4GiB(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("such a file does not fit the address space")
+	}
+	const big = 5 << 30
+	head := cat(decl("big", 8, big), []byte{4<<3 | 2}, protowire.AppendVarint(nil, big))
+	front := cat([]byte{1<<3 | 2}, protowire.AppendVarint(nil, uint64(len(head))+big), head)
+	tail := by(1, inline("last", 8, []byte{42}, 1))
+	size := int64(len(front)) + big + int64(len(tail))
+	b := container{noSums: true, tensor: front, patch: func(h []byte) {
+		binary.LittleEndian.PutUint64(h[48:], uint64(size))
+	}}.bytes()
+	path := filepath.Join(t.TempDir(), "big.wia")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt(append([]byte{7}, tail...), 256+size-int64(len(tail))-1); err != nil {
+		t.Skip("the file system has no room for a hole: ", err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, _ := f.Tensor("big")
+	last, err := v.Slice(tensor.Range{From: big - 1, To: big})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := last.Bytes(); err != nil || b[0] != 7 {
+		t.Errorf("%v %v", b, err)
+	}
+	v, _ = f.Tensor("last")
+	if b, err := v.Bytes(); err != nil || b[0] != 42 {
+		t.Errorf("%v %v", b, err)
+	}
+	g, err := OpenReaderAt(file, 256+size, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	v, _ = g.Tensor("last")
+	if b, err := v.Bytes(); err != nil || b[0] != 42 {
+		t.Errorf("behind a reader: %v %v", b, err)
 	}
 }
