@@ -127,8 +127,9 @@
 //   - In a neutral graph, float64 attributes are rounded to float32 when written,
 //     booleans become 0 and 1, JSON values text: ONNX has nothing else.
 //   - Quantisation parameters that do not fit their tensor let the file open;
-//     tensor.Decode into float32 answers ErrQuantization. Type NONE means that
-//     there are none.
+//     tensor.Decode into float32 answers ErrQuantization. A plan with such
+//     parameters is refused; Rewrite keeps them. Type NONE means that there are
+//     none.
 //   - An external file is put in its place just before the model that names it.
 //     Whoever reads the old model between the two sees wrong checksums.
 //

@@ -281,7 +281,7 @@ func TestExternalWriter(t *testing.T) {
 func TestExternalWriterRefuses(t *testing.T) {
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
 	dir := t.TempDir()
-	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "m.wia", "./m.wia"} {
+	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "m.wia", "./m.wia", "\xff"} {
 		if _, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}); !errors.Is(err, format.ErrPlan) {
 			t.Errorf("%q: %v", location, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -175,6 +176,9 @@ func newExternalFile(o *WriteOptions) (*externalFile, error) {
 	}
 	if err := checkLocation([]byte(x.location)); err != nil {
 		return nil, err
+	}
+	if !utf8.ValidString(x.location) {
+		return nil, fmt.Errorf("%w: location %q is not UTF-8", tensor.ErrCorrupt, x.location)
 	}
 	if strings.HasSuffix(x.location, "/") {
 		return nil, fmt.Errorf("%w: location %q names a directory", tensor.ErrCorrupt, x.location)

@@ -182,6 +182,23 @@ func (w *modelWriter) planTensors(p *format.Plan) error {
 			it.message.External = w.ext.reserve(info.Size)
 		}
 	}
+	return w.checkDescribed(p)
+}
+
+// checkDescribed refuses descriptions of tensors that are not written.
+func (w *modelWriter) checkDescribed(p *format.Plan) error {
+	if len(w.o.Describe) == 0 {
+		return nil
+	}
+	known := make(map[string]bool, len(p.Tensors))
+	for i := range p.Tensors {
+		known[p.Tensors[i].Name] = true
+	}
+	for name := range w.o.Describe {
+		if !known[name] {
+			return w.refuse(fmt.Sprintf("tensor %q", name), fmt.Errorf("%w: described, but not in the plan", tensor.ErrCorrupt))
+		}
+	}
 	return nil
 }
 
@@ -205,6 +222,9 @@ func (w *modelWriter) describe(info *tensor.Info, it *item) error {
 			meta.Quantization = quant
 		}
 		it.message.Metadata = &meta
+		// What the reader would refuse is not written: text that is not UTF-8.
+		b := it.message.append(nil)
+		return inMemory(b).check(tensorMsg, 0, int64(len(b)), 2)
 	} else if quant != nil {
 		it.message.Metadata = &TensorMetadata{Quantization: quant}
 	}

@@ -143,6 +143,9 @@ func TestWriterRefuses(t *testing.T) {
 		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
 		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
 		{"too many levels", value(deep(34)), nil, tensor.ErrCorrupt},
+		{"description of no tensor", nil, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {}}}, tensor.ErrCorrupt},
+		{"description that is not UTF-8", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {DocString: "\xff"}}}, tensor.ErrCorrupt},
+		{"property with NUL", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {Properties: []KeyValue{{Key: "\x00"}}}}}, tensor.ErrCorrupt},
 		{"message with data", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{2}, DType: 1, HasData: true}}}}, tensor.ErrCorrupt},
 		{"message of another shape", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{3}, DType: 1}}}}, tensor.ErrCorrupt},
 	}
