@@ -20,6 +20,21 @@ var (
 	quantisers  = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
 )
 
+// help is what --help prints.
+const help = `usage: mle-convert --input FILE --output FILE [options]
+
+  --input FILE       file to read, either version
+  --output FILE      file to write; the input may be replaced
+  --compress METHOD  none, lz4, zstd or brotli
+  --level N          1 (fast) to 9 (small), 6 by default
+  --quantize BITS    int8 or fp16, for models of float32 tensors; instead of --compress
+  --chunked          compress each tensor by itself
+  --sign KEY.pem     Ed25519 private key, as "openssl genpkey -algorithm ed25519" makes it
+  --encrypt KEY      AES-256 key: 64 hexadecimal digits, or a file with them or with 32 bytes
+  --key KEY          key of an encrypted input
+  --version N        1 for old readers; 2 by default
+`
+
 // parse reads the command line and the key files it names.
 func parse(args []string) (*job, error) {
 	f := flag.NewFlagSet("mle-convert", flag.ContinueOnError)
@@ -39,7 +54,7 @@ func parse(args []string) (*job, error) {
 		return nil, err
 	}
 	if j.input == "" || j.output == "" || f.NArg() > 0 {
-		return nil, errors.New("usage: mle-convert --input FILE --output FILE [--compress none|lz4|zstd|brotli] [--level 1-9] [--quantize int8|fp16] [--chunked] [--sign KEY.pem] [--encrypt KEY] [--key KEY] [--version 1|2]")
+		return nil, errors.New("usage: mle-convert --input FILE --output FILE [options]; --help lists the options")
 	}
 	if err := j.method(*compress, *quantize); err != nil {
 		return nil, err
