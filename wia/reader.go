@@ -160,13 +160,17 @@ type tensorHead struct {
 	source  *source
 }
 
+// payloadOf returns the block that tensor i lies in.
+func (f *File) payloadOf(i int) *payload {
+	if f.records[i].graph {
+		return f.graph
+	}
+	return f.tensors
+}
+
 // tensorHead reads the message of tensor i again.
 func (f *File) tensorHead(i int) (*tensorHead, error) {
-	r := &f.records[i]
-	p := f.tensors
-	if r.graph {
-		p = f.graph
-	}
+	r, p := &f.records[i], f.payloadOf(i)
 	h := &tensorHead{payload: p, source: p.reader()}
 	var err error
 	if r.compressed {

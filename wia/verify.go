@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 var errNoChecksums = fmt.Errorf("%w: no checksums", format.ErrChecksum)
@@ -32,7 +33,7 @@ var errNoChecksums = fmt.Errorf("%w: no checksums", format.ErrChecksum)
 // one. Blocks and files are hashed in parallel.
 func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	o := format.NewVerifyOptions(opts)
-	return f.withinNoGuard(func() error {
+	return f.region.Locate(f.withinNoGuard(func() error {
 		v := &verification{f: f, ctx: ctx, o: o}
 		if err := v.plan(); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 			return err
 		}
 		return f.checkSignature(o.Trusted)
-	})
+	}))
 }
 
 // withinNoGuard is within for work that other goroutines do, each with a guard
@@ -163,8 +164,21 @@ func (v *verification) tensorJob(i int, external bool) job {
 		if err != nil {
 			return err
 		}
-		return v.external(&e, fmt.Sprintf("tensor %q", info.Name), j.name)
+		return v.f.externalError(i, v.external(&e, j.name))
 	}}
+}
+
+// externalError says which tensor an error about external data is about, and
+// where its message lies.
+func (f *File) externalError(i int, err error) error {
+	var inner *tensor.Error
+	if errors.As(err, &inner) && inner.Path == "" && inner.Field != "" {
+		err = fmt.Errorf("%s: %w", inner.Field, inner.Err)
+	}
+	if err != nil {
+		err = under("external_data", &defect{at: f.records[i].at, err: err})
+	}
+	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.Name(i)), err)
 }
 
 // attributes adds the external data of tensors within attributes and subgraphs.
@@ -179,14 +193,14 @@ func (v *verification) attributes() error {
 	g.eachHidden(func(t *Tensor) {
 		if t.External != nil {
 			e := t.External.head()
-			v.jobs = append(v.jobs, job{"graph", e.length, func(j *job) error { return v.external(e, "graph", j.name) }})
+			v.jobs = append(v.jobs, job{"graph", e.length, func(j *job) error { return v.external(e, j.name) }})
 		}
 	})
 	return nil
 }
 
 // external checks that a range exists and has the sum it should have.
-func (v *verification) external(e *externalHead, field, name string) error {
+func (v *verification) external(e *externalHead, name string) error {
 	r, _, err := v.f.ext.data(e)
 	if err != nil {
 		return err
@@ -201,7 +215,7 @@ func (v *verification) external(e *externalHead, field, name string) error {
 	}
 	want, _ := hex.DecodeString(string(e.checksum[len(checksumPrefix):]))
 	if !bytes.Equal(want, got[:]) {
-		err = wire.Errorf(formatName, field, -1, format.ErrChecksum, "SHA-256 of %d bytes at %d of %q is %x, recorded %x", e.length, e.offset, e.location, got[:8], want[:8])
+		err = v.f.ext.fail(e, fmt.Errorf("%w: SHA-256 of %d bytes at %d is %x, recorded %x", format.ErrChecksum, e.length, e.offset, got[:8], want[:8]))
 	}
 	return err
 }
