@@ -75,7 +75,8 @@
 // location is a relative path with slashes below the directory of the model (or
 // Options.Dir). Absolute paths, elements "..", backslashes, drives and URLs are
 // refused on open; symbolic links that lead out, and what is no regular file,
-// when the file is used (os.Root sees to that). length must be the tensor's size.
+// when the file is used (os.Root sees to that: any absolute link, and any that
+// passes through a directory outside, leads out even if it comes back). length must be the tensor's size.
 // Files are mapped when a tensor in them is first asked for, one mapping for all
 // their tensors. Model.Verify checks that ranges exist and, where a checksum is
 // recorded, their SHA-256.
