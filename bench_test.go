@@ -25,10 +25,10 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/tensor"
-	"golang.org/x/exp/mmap"
 )
 
 // model is what is written in each format.
@@ -208,22 +208,6 @@ func byTurns(b *testing.B, op, floor func() error) {
 	b.ReportMetric(ops.Seconds()/floors.Seconds(), "x-floor")
 }
 
-// mapOnly maps and unmaps a file, as far as possible with nothing beside the
-// system calls.
-func mapOnly(path string) error {
-	if bareMap != nil {
-		return bareMap(path)
-	}
-	r, err := mmap.Open(path)
-	if err != nil {
-		return err
-	}
-	return r.Close()
-}
-
-// bareMap is set where the system calls can be made directly.
-var bareMap func(path string) error
-
 // readSum adds up a file's bytes as 64-bit words.
 func readSum(data []byte) (sum uint64) {
 	for ; len(data) >= 32; data = data[32:] {
@@ -259,7 +243,7 @@ func BenchmarkFloor(b *testing.B) {
 		b.Run("mmap/"+m.name, func(b *testing.B) {
 			path := plain(b, m)
 			for b.Loop() {
-				if err := mapOnly(path); err != nil {
+				if err := floor.Map(path); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -321,14 +305,14 @@ func sumOf(v tensor.View) func() error {
 // unmapping a file of that size.
 func BenchmarkOpen(b *testing.B) {
 	each(b, func(b *testing.B, name string, m model) {
-		f, floor := file(b, name, m), plain(b, m)
+		f, bare := file(b, name, m), plain(b, m)
 		byTurns(b, func() error {
 			opened, err := format.Open(f.path, nil)
 			if err != nil {
 				return err
 			}
 			return opened.Close()
-		}, func() error { return mapOnly(floor) })
+		}, func() error { return floor.Map(bare) })
 	})
 }
 
