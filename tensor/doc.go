@@ -1,0 +1,33 @@
+// Package tensor is what all model formats have in common below the file: element
+// types, shapes, views of data that lie in somebody else's memory, half-precision
+// numbers, quantisation and checksums. It knows nothing of files.
+//
+// # Views
+//
+// A View describes a tensor of an open model and leads to its little-endian,
+// row-major bytes. There are two ways to them:
+//
+//   - View.Bytes and As return raw slices of the model's memory without copying
+//     (where View.ZeroCopy says so) and without any protection: they die with the
+//     model, and with the file if another program cuts it short.
+//   - View.Use, View.ReadInto, View.Clone and Decode hold the memory while they
+//     work, so that closing the model waits for them, and turn a fault in it into
+//     ErrTruncated.
+//
+// As gives elements as they lie there and fails where that is impossible; Decode
+// always works: it copies, swaps bytes on big-endian hosts, and converts half
+// precision, integers and quantised values to float32 or float64.
+//
+// # Quantisation
+//
+// Quantize maps float32 to fewer bits, per tensor or per channel, and reports what
+// was lost; Dequantize is the way back, for every integer type a file may hold.
+// Parameters from files may be unsound: they fail when real values are asked for,
+// not before.
+//
+// # Checksums
+//
+// CRC32, CRC32C and Adler32 have an Update form for data that come in pieces and a
+// Combine form for pieces that were summed apart, such as on several processors.
+// XXH64 is the digest of tensor data.
+package tensor
