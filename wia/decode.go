@@ -2,6 +2,7 @@ package wia
 
 import (
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -40,6 +41,19 @@ func extend[T any](list *[]T) *T {
 }
 
 func (g *Graph) merge(s *source, msg field) error {
+	// Nodes are large and may be many in few bytes: room for just as many spares
+	// the copies that growing would leave behind.
+	nodes := 0
+	err := s.each(graphMsg, msg, func(f field) error {
+		if f.num == 2 {
+			nodes++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g.Nodes = slices.Grow(g.Nodes, nodes)
 	return s.each(graphMsg, msg, func(f field) error {
 		switch f.num {
 		case 1:
