@@ -217,8 +217,8 @@
 // Trust comes from the caller's key; the one in the file only says who claims to
 // have signed. CheckSignature tells apart files that are unsigned, signed by a key
 // that is not trusted, valid, and tampered with: when the hash or the signature by
-// the key in the file does not fit. Verify checks the same, demanding a valid
-// signature if a trusted key is given. Sign signs an existing file: it copies it
+// the key in the file does not fit. Verify demands a valid signature if a trusted key is given, and
+// compares the hash alone if none is. Sign signs an existing file: it copies it
 // as it is, appends or replaces the section, changes the header, and puts the copy in
 // place of the file in one step, so a failure leaves the old one whole.
 package mle

@@ -232,7 +232,7 @@ func TestInteropTampered(t *testing.T) {
 				t.Errorf("%s: byte %d changed, not noticed", name, i)
 			}
 			if err == nil && strings.HasSuffix(name, "signed") {
-				if at := int64(i) - readSample(t, path).Header.SignatureOffset; at < 2 || at >= sigKey {
+				if at := int64(i) - readSample(t, path).Header.SignatureOffset; at < 2 || at >= sigHash {
 					t.Errorf("%s: byte %d changed, not noticed", name, i)
 				}
 			}

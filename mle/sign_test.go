@@ -111,7 +111,8 @@ func TestSignatureStatus(t *testing.T) {
 		{"unsigned", written(t, mixedPlan(), &WriteOptions{}), ours, Unsigned, format.ErrSignature},
 		{"unsigned, no key given", written(t, mixedPlan(), &WriteOptions{}), nil, Unsigned, nil},
 		{"signature flipped", flip(at + sigBytes + 3), ours, Tampered, format.ErrSignature},
-		{"signature flipped, no key given", flip(at + sigBytes + 3), nil, Tampered, format.ErrSignature},
+		{"signature flipped, no key given", flip(at + sigBytes + 3), nil, Tampered, nil},
+		{"key flipped, no key given", flip(at + sigKey), nil, Tampered, nil},
 		{"hash flipped", flip(at + sigHash), nil, Tampered, format.ErrSignature},
 		{"padding flipped", flip(int(le.Uint64(good[80:])) + 21), nil, Tampered, format.ErrSignature},
 	}

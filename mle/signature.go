@@ -103,6 +103,18 @@ func (f *File) checkSignature(ctx context.Context, trusted ed25519.PublicKey, p 
 	return Valid, nil
 }
 
+// checkModelHash compares the recorded hash of a signed file with its own.
+func (f *File) checkModelHash(ctx context.Context, p *work.Progress) error {
+	if f.sig == nil {
+		return nil
+	}
+	digest, err := f.modelHash(ctx, p)
+	if err == nil && !bytes.Equal(digest, f.sig[sigHash:]) {
+		err = fail("model_hash", f.h.Signature.Offset+sigHash, format.ErrSignature, "the file was changed after it was signed")
+	}
+	return err
+}
+
 // modelHash is the SHA-256 of all bytes of the file but the signature section.
 func (f *File) modelHash(ctx context.Context, p *work.Progress) ([]byte, error) {
 	h := sha256.New()
@@ -155,7 +167,7 @@ func signatureError(h *Header, status SignatureStatus, key crypto.PublicKey) err
 			return fail("signature", h.Signature.Offset+sigKey, format.ErrSignature, "the file was signed by another key than the trusted one")
 		}
 	case Tampered:
-		return fail("signature", h.Signature.Offset, format.ErrSignature, "the file was changed after it was signed")
+		return fail("signature", h.Signature.Offset, format.ErrSignature, "the file or its signature was changed after it was signed")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"fmt"
 	"sync"
@@ -53,14 +54,23 @@ func (f *File) verify(ctx context.Context, o *format.VerifyOptions) error {
 	if weights != nil && !f.Locked() {
 		return weights
 	}
+	if err := f.verifySignature(ctx, trusted, o.Trusted, p); err != nil {
+		return err
+	}
+	return weights
+}
+
+// verifySignature demands a valid signature by the trusted key. Without one only
+// the recorded hash is compared: a signature proves nothing by the key beside it.
+func (f *File) verifySignature(ctx context.Context, trusted ed25519.PublicKey, key crypto.PublicKey, p *work.Progress) error {
+	if key == nil {
+		return f.checkModelHash(ctx, p)
+	}
 	status, err := f.checkSignature(ctx, trusted, p)
-	if err == nil {
-		err = signatureError(&f.h, status, o.Trusted)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = weights
-	}
-	return err
+	return signatureError(&f.h, status, key)
 }
 
 func (f *File) checkHeaderSum() error { return f.h.checkHeaderSum(f.head) }
