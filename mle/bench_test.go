@@ -13,6 +13,7 @@ import (
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/testmodel"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -272,17 +273,27 @@ func BenchmarkChunks(b *testing.B) {
 			b.SetBytes(f.comp.size)
 			against(b, "x-one", all(1), all(2))
 		})
-		b.Run(fmt.Sprintf("%v/all into memory by two over one", method), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%v/all tensors by two over one", method), func(b *testing.B) {
 			b.SetBytes(f.comp.size)
 			load := func(workers int) func() {
-				return func() {
-					if _, err := f.loadChunks(context.Background(), 0, f.comp.size, workers); err != nil {
-						b.Fatal(err)
-					}
-				}
+				return func() { loadTensors(b, path, workers) }
 			}
 			against(b, "x-one", load(1), load(2))
 		})
+	}
+}
+
+// loadTensors opens a file and asks for every tensor, as a program does that
+// loads a model: each goroutine gets memory for its own tensors.
+func loadTensors(b *testing.B, path string, workers int) {
+	f := mustOpenPath(b, path)
+	defer f.Close()
+	err := work.Each(context.Background(), f.Len(), workers, func(i int) error {
+		_, err := f.At(i).Bytes()
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 
