@@ -22,6 +22,8 @@
 // # Errors
 //
 // Errors are *Error values with format, path, field and byte offset, around a
-// sentinel for errors.Is. Input of any kind never panics, and never makes a
-// reader ask for more memory than a small multiple of the file's size.
+// sentinel for errors.Is. Input of any kind never panics. Opening and verifying
+// ask for memory in proportion to the file; what is compressed may expand to what
+// its stream has proved, within the limits of Options. A Graph is built in full
+// when it is asked for, and takes more: see SECURITY.
 package format
