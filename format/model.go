@@ -2,114 +2,147 @@ package format
 
 import (
 	"context"
-	"crypto"
-	"io"
 	"iter"
 
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Model is an open model file of any format. Its methods are safe for
-// concurrent use, Close included.
-type Model interface {
-	// Format returns the registered name, "mag".
-	Format() string
-	// Version returns the version of the format the file has, "1".
-	Version() string
-	// Metadata returns the file's key-value pairs in file order.
-	Metadata() Metadata
-	// Len returns the number of tensors that have data.
-	Len() int
-	// Tensor returns the tensor of that name.
-	Tensor(name string) (tensor.View, bool)
-	// Tensors walks the tensors in file order, which is that of their records.
-	Tensors() iter.Seq2[string, tensor.View]
-	// Verify checks every checksum the file carries and all its data.
-	Verify(context.Context, ...VerifyOption) error
-	// Pin holds the memory across Close: Close returns, but slices stay valid
-	// until the last unpin. unpin may be called more than once.
-	Pin() (unpin func(), err error)
-	// Close forbids further access, waits for running View.Use calls, and
-	// unmaps the file. A second Close does nothing.
-	io.Closer
-}
+// concurrent use, Close included. The zero Model is closed.
+type Model struct{ m *engine.Model }
 
-// Grapher is a Model with an operator graph: mobi, mle and wia.
-type Grapher interface {
-	// Graph returns the neutral form of the graph, nil when the file has none.
-	Graph() (*Graph, error)
-}
+// dead is what the zero Model is.
+var dead = engine.Dead()
 
-// Noter is a Model that noticed something tolerable about its file, such as
-// "header checksum not recorded".
-type Noter interface {
-	Notes() []string
-}
-
-// Signer is a Model whose file may be signed.
-type Signer interface {
-	// Signature returns nil for an unsigned file. It says who claims to have
-	// signed, not that the signature is valid: Verify does that.
-	Signature() *Signature
-}
-
-// Encrypted is a Model whose file may be encrypted.
-type Encrypted interface {
-	// Locked reports whether data cannot be read for want of the key.
-	Locked() bool
-}
-
-// Prefetcher is a Model that can ask the system to read its file ahead.
-type Prefetcher interface {
-	Prefetch() error
-}
-
-// Signature is what a signed file says of its signer.
-type Signature struct {
-	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
-	PublicKey crypto.PublicKey // the key the file names, nil when it names none
-	Timestamp int64            // Unix seconds
-}
-
-// VerifyOptions is what VerifyOption functions set; formats read it.
-type VerifyOptions struct {
-	Progress Progress
-	Trusted  crypto.PublicKey
-	Tensors  []string
-	Workers  int
-}
-
-// VerifyOption changes how Model.Verify works.
-type VerifyOption func(*VerifyOptions)
-
-// Progress is called now and then with the bytes done, the bytes there are,
-// and the tensor (or section) at work. Calls do not overlap.
-type Progress func(done, total int64, tensor string)
-
-// WithProgress reports the progress of a verification.
-func WithProgress(p Progress) VerifyOption { return func(o *VerifyOptions) { o.Progress = p } }
-
-// WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
-// *rsa.PublicKey or *ecdsa.PublicKey. Unsigned files then fail with ErrSignature,
-// those of formats without signatures too.
-func WithTrustedKey(key crypto.PublicKey) VerifyOption {
-	return func(o *VerifyOptions) { o.Trusted = key }
-}
-
-// WithTensors limits the verification of data to these tensors, as far as the
-// format's checksums allow; the structural part is checked all the same.
-func WithTensors(names ...string) VerifyOption {
-	return func(o *VerifyOptions) { o.Tensors = append(o.Tensors, names...) }
-}
-
-// WithWorkers sets how many goroutines hash; 0 means one a CPU.
-func WithWorkers(n int) VerifyOption { return func(o *VerifyOptions) { o.Workers = n } }
-
-// NewVerifyOptions applies opts to the defaults.
-func NewVerifyOptions(opts []VerifyOption) *VerifyOptions {
-	o := &VerifyOptions{}
-	for _, f := range opts {
-		f(o)
+func (m *Model) engine() *engine.Model {
+	if m == nil || m.m == nil {
+		return dead
 	}
-	return o
+	return m.m
+}
+
+// Format returns the registered name, "mag".
+func (m *Model) Format() string { return m.engine().Format() }
+
+// Version returns the version of the format that the file has, "1".
+func (m *Model) Version() string { return m.engine().Index().Version }
+
+// Path returns the name the model was opened by, "" for bytes and readers.
+func (m *Model) Path() string { return m.engine().Path() }
+
+// Metadata returns the file's key-value pairs in file order, in memory of the
+// caller's. It is empty after Close, and for formats without metadata.
+func (m *Model) Metadata() Metadata {
+	meta, _ := m.engine().Metadata()
+	return meta
+}
+
+// Len returns the number of tensors that have data.
+func (m *Model) Len() int { return m.engine().Index().Len() }
+
+// Tensor returns the tensor of that name, ErrNotFound when there is none.
+// It takes some tens of nanoseconds and does not allocate. A view that comes
+// with an error repeats that error from all its accessors.
+func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Tensor(name) }
+
+// Tensors walks the tensors in file order, which is that of their records. A
+// tensor that cannot be reached, in a file that is missing, has a view that says why.
+func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
+
+// At returns tensor i in file order, 0 <= i < Len.
+func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
+
+// Graph returns the neutral form of the operator graph, nil when the file has
+// none. It builds the graph anew each time.
+func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
+
+// Notes lists what is tolerable but worth knowing about the file, such as
+// "header checksum not recorded".
+func (m *Model) Notes() []string { return m.engine().Notes() }
+
+// Signature returns nil for an unsigned file. It says who claims to have
+// signed, not that the signature is valid: Verify does that.
+func (m *Model) Signature() *Signature { return m.engine().Signature() }
+
+// Locked reports whether data is encrypted and cannot be read for want of the key.
+func (m *Model) Locked() bool { return m.engine().Locked() }
+
+// Verify checks every checksum the file carries and that all its data is there,
+// and says what was covered by which sum and what by none. With a trusted key
+// the file must be signed by it. Errors wrap ErrChecksum, ErrTruncated,
+// ErrCorrupt, ErrSignature, ErrKey (encrypted data without its key),
+// ErrNotFound (a name in WithTensors), ErrClosed, or the context's error.
+func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {
+	o, err := verifyOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.engine().Verify(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Coverage{c: c, index: m.engine().Index()}, nil
+}
+
+// Do runs f while Close waits. When f touches bytes of any tensor of the model
+// that are no longer there, because a file was cut short, f ends there and Do
+// returns ErrTruncated naming the tensor. So f may use raw slices of several
+// tensors (View.Bytes, tensor.As) without the risk that they carry elsewhere. Calls
+// nest, with each other and with View.Use; f must not call Close.
+//
+// The guard is that of the calling goroutine: one that f starts is not covered, and
+// a fault in it ends the process unless it calls Do itself. A system call that is
+// handed missing bytes returns EFAULT, which f sees as an error of that call.
+func (m *Model) Do(f func() error) error { return m.engine().Do(f) }
+
+// Pin holds the memory across Close: Close returns, but slices stay valid
+// until the last unpin. unpin may be called more than once.
+func (m *Model) Pin() (unpin func(), err error) { return m.engine().Pin() }
+
+// Prefetch asks the system to read the files ahead.
+func (m *Model) Prefetch() error { return m.engine().Prefetch() }
+
+// Close forbids further access, waits for running View.Use and Do calls, and
+// unmaps the file. A second Close does nothing.
+func (m *Model) Close() error { return m.engine().Close() }
+
+// DriverFile returns what the format's driver keeps of the file. It is how a format
+// package finds its own again in a Model (mag.From); programs have no use for it.
+func (m *Model) DriverFile() driver.File { return m.engine().File() }
+
+// Stats says what the model takes and how it hands out its tensors.
+func (m *Model) Stats() Stats {
+	s := m.engine().Stats()
+	return Stats{
+		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, Resident: s.Resident, Kept: s.Kept,
+		ZeroCopy: s.ZeroCopy, Copies: s.Copies, Lent: s.Lent, Verified: s.Verified,
+	}
+}
+
+// Stats is a report on an open model. Sizes are in bytes. After Close all is zero
+// but Resident, which is -1.
+type Stats struct {
+	Path string
+	// FileSize is that of all files of the model that are open.
+	FileSize int64
+	// Mapped is how much of it is mapped, Heap how much had to be read into memory:
+	// bytes of the caller, systems and file systems that cannot map.
+	Mapped, Heap int64
+	// Resident is how much of Mapped and Heap is in physical memory now, -1 when
+	// the system does not say.
+	Resident int64
+	// Kept is the size of the copies that are held: decompressed, decrypted and
+	// misaligned tensors that were used, and the cache of a reader.
+	Kept int64
+	// ZeroCopy counts the tensors that are handed out without a copy, Copies the
+	// others, by reason: "compressed", "encrypted", "misaligned", "byte order",
+	// "behind a reader", "decoded".
+	ZeroCopy int
+	Copies   map[string]int
+	// Lent says that a raw slice left the library: only Close unmaps from then on.
+	Lent bool
+	// Verified counts the sums of tensors that were compared, on first touch too.
+	Verified int64
 }

@@ -1,12 +1,23 @@
 package format
 
-import "github.com/weightmap/weightmap/internal/mapped"
+import (
+	"context"
+	"fmt"
 
-// Options changes how a model is opened. Nil and the zero value work.
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// Options changes how a model is opened. Nil and the zero value work. Negative
+// limits and unknown values are ErrOption.
 type Options struct {
+	// Context ends opening, between two reads of an io.ReaderAt and in long work;
+	// nil means never.
+	Context context.Context
 	// Format forces a format by name instead of detecting it.
 	Format string
-	// Check says which checksums opening verifies.
+	// Check says which checksums are verified when.
 	Check Check
 	// MaxTensors refuses files with more tensors; 0 means 4,194,304.
 	MaxTensors int
@@ -17,6 +28,9 @@ type Options struct {
 	// are inflated; 0 means 64 MiB and 1 GiB.
 	MaxMetadataBytes int64
 	MaxGraphBytes    int64
+	// CacheBytes bounds the tensors that are kept once they were read through an
+	// io.ReaderAt; with 0 they are read anew each time.
+	CacheBytes int64
 	// Key decrypts an encrypted file: 32 bytes for AES-256. It is not kept
 	// longer than the model.
 	Key []byte
@@ -29,20 +43,6 @@ type Options struct {
 	Debug bool
 }
 
-// Check says which checksums are verified when a model is opened. The layout
-// itself is always checked.
-type Check uint8
-
-const (
-	// CheckDefault verifies what the format demands of readers: header and
-	// records for most, the whole file for mobi.
-	CheckDefault Check = iota
-	// CheckStructure verifies no checksums.
-	CheckStructure
-	// CheckAll verifies everything, as Model.Verify does.
-	CheckAll
-)
-
 // Defaults of the limits.
 const (
 	DefaultMaxTensors       = 1 << 22
@@ -51,26 +51,60 @@ const (
 	DefaultMaxGraphBytes    = 1 << 30
 )
 
-// WithDefaults returns a copy with every unset limit at its default. It works
-// on nil.
-func (o *Options) WithDefaults() *Options {
+// checked returns a copy with every unset option at its default, or what makes
+// no sense. It works on nil.
+func (o *Options) checked() (*Options, error) {
 	var c Options
 	if o != nil {
 		c = *o
 	}
-	if c.MaxTensors <= 0 {
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxTensors", int64(c.MaxTensors)}, {"MaxHeaderBytes", c.MaxHeaderBytes}, {"MaxMetadataBytes", c.MaxMetadataBytes},
+		{"MaxGraphBytes", c.MaxGraphBytes}, {"CacheBytes", c.CacheBytes},
+	} {
+		if limit.value < 0 {
+			return nil, optionError(limit.name, limit.value)
+		}
+	}
+	if !c.Check.Valid() {
+		return nil, optionError("Check", int64(c.Check))
+	}
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	if c.MaxTensors == 0 {
 		c.MaxTensors = DefaultMaxTensors
 	}
-	if c.MaxHeaderBytes <= 0 {
-		c.MaxHeaderBytes = DefaultMaxHeaderBytes
+	for _, limit := range []struct {
+		value *int64
+		unset int64
+	}{
+		{&c.MaxHeaderBytes, DefaultMaxHeaderBytes}, {&c.MaxMetadataBytes, DefaultMaxMetadataBytes}, {&c.MaxGraphBytes, DefaultMaxGraphBytes},
+	} {
+		if *limit.value == 0 {
+			*limit.value = limit.unset
+		}
 	}
-	if c.MaxMetadataBytes <= 0 {
-		c.MaxMetadataBytes = DefaultMaxMetadataBytes
-	}
-	if c.MaxGraphBytes <= 0 {
-		c.MaxGraphBytes = DefaultMaxGraphBytes
-	}
-	return &c
+	return &c, c.Context.Err()
 }
 
-func (o *Options) mapping() mapped.Options { return mapped.Options{Debug: o.Debug} }
+// optionError says which option makes no sense.
+func optionError(name string, value int64) error {
+	return &Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, value)}
+}
+
+func (o *Options) mapping() source.Options { return source.Options{Debug: o.Debug} }
+
+// engine returns what the engine takes of the options.
+func (o *Options) engine(d driver.Driver, path string) *engine.Config {
+	return &engine.Config{
+		Driver: d, Path: path, Dir: o.Dir, Debug: o.Debug, Cache: o.CacheBytes,
+		Options: driver.Options{
+			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
+			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,
+		},
+	}
+}

@@ -7,126 +7,93 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 )
-
-// Codec is what a format package registers. It lives within this module: the
-// types of its functions are internal.
-type Codec struct {
-	// Name is the format's name in Open, Create and errors: "mag".
-	Name string
-	// Extensions lists the usual file name endings, ".mag".
-	Extensions []string
-	// Detect reports whether a file that begins with head (up to SniffLen
-	// bytes) and has size bytes is of this format, whole or broken.
-	Detect func(head []byte, size int64) bool
-	// Parse reads the structure of the file in r. The model owns r if it succeeds.
-	// Options have their defaults filled in.
-	Parse func(r *mapped.Region, o *Options) (Model, error)
-	// Encode starts writing a file to t. The plan is checked and completed
-	// (CheckPlan), and not the caller's.
-	Encode func(t sink.Target, p *Plan, o *WriteOptions) (Encoder, error)
-	// OpenDir opens a directory as one model; nil where there is no such thing.
-	OpenDir func(dir string, o *Options) (Model, error)
-	// Create replaces the usual way to a path, one file made by Encode, for
-	// formats whose models may take several; nil for the others.
-	Create func(path string, p *Plan, o *WriteOptions) (Writer, error)
-}
-
-// Encoder is a format's part in writing a file: the Writer that Create returns
-// checks names and sizes and calls it once for each tensor.
-type Encoder interface {
-	// Tensor stores the data of tensor i of the plan, all that in delivers.
-	Tensor(i int, in *sink.Input) error
-	// Finish completes the file after the last tensor. (A target is abandoned
-	// without Finish; an Encoder that holds other resources implements io.Closer,
-	// which is called in the end in either case.)
-	Finish() error
-}
-
-// SniffLen is how many bytes Detect looks at.
-const SniffLen = 256
 
 var registry struct {
 	sync.RWMutex
-	codecs []*Codec // sorted by name
+	drivers []driver.Driver // sorted by name
 }
 
-// Register makes a format known. Format packages call it from init; a name
-// that is taken or a missing function is a mistake of the program and panics.
-func Register(c *Codec) {
+// Register makes a format known to Open and Create. Format packages call it from
+// init; a name that is missing or taken is a mistake of the program and panics.
+func Register(d driver.Driver) {
 	registry.Lock()
 	defer registry.Unlock()
-	if c.Name == "" || c.Detect == nil || c.Parse == nil || c.Encode == nil {
-		panic("format: Register of an incomplete codec " + c.Name)
+	if d == nil || d.Describe().Name == "" {
+		panic("format: Register of a driver without a name")
 	}
-	at, taken := slices.BinarySearchFunc(registry.codecs, c.Name, func(c *Codec, name string) int {
-		return strings.Compare(c.Name, name)
+	name := d.Describe().Name
+	at, taken := slices.BinarySearchFunc(registry.drivers, name, func(d driver.Driver, name string) int {
+		return strings.Compare(d.Describe().Name, name)
 	})
 	if taken {
-		panic("format: Register called twice for " + c.Name)
+		panic("format: Register called twice for " + name)
 	}
-	registry.codecs = slices.Insert(registry.codecs, at, c)
+	registry.drivers = slices.Insert(slices.Clone(registry.drivers), at, d)
 }
 
-// codecs returns the registered formats, sorted by name.
-func codecs() []*Codec {
+// drivers returns the registered formats, sorted by name.
+func drivers() []driver.Driver {
 	registry.RLock()
 	defer registry.RUnlock()
-	return registry.codecs[:len(registry.codecs):len(registry.codecs)]
+	return registry.drivers
 }
 
 // Formats returns the names of the registered formats, sorted.
 func Formats() []string {
 	var names []string
-	for _, c := range codecs() {
-		names = append(names, c.Name)
+	for _, d := range drivers() {
+		names = append(names, d.Describe().Name)
 	}
 	return names
 }
 
-// Lookup returns the registered codec of that name.
-func Lookup(name string) (*Codec, error) {
-	for _, c := range codecs() {
-		if c.Name == name {
-			return c, nil
+// Lookup returns the registered format of that name.
+func Lookup(name string) (Codec, error) {
+	for _, d := range drivers() {
+		if d.Describe().Name == name {
+			return Codec{d}, nil
 		}
 	}
-	return nil, &Error{Field: "format", Offset: -1, Err: fmt.Errorf("%w: %q (registered: %s)", ErrUnknownFormat, name, strings.Join(Formats(), ", "))}
+	return Codec{}, unregistered(name)
 }
 
-// ByExtension returns the codec whose files usually end like path.
-func ByExtension(path string) (*Codec, bool) {
-	ext := strings.ToLower(filepath.Ext(path))
-	for _, c := range codecs() {
-		if slices.Contains(c.Extensions, ext) {
-			return c, true
+func unregistered(name string) error {
+	return &Error{Field: "format", Offset: -1, Err: fmt.Errorf("%w: %q (registered: %s)", ErrUnknownFormat, name, strings.Join(Formats(), ", "))}
+}
+
+// ByExtension returns the format whose files usually end like path.
+func ByExtension(path string) (Codec, bool) {
+	for _, d := range drivers() {
+		if endsLike(d, path) {
+			return Codec{d}, true
 		}
 	}
-	return nil, false
+	return Codec{}, false
 }
 
-// Detect names the format of a file that begins with head (SniffLen bytes are
-// plenty) and has size bytes. It goes by content alone. ErrUnknownFormat when no
+func endsLike(d driver.Driver, path string) bool {
+	return slices.Contains(d.Describe().Extensions, strings.ToLower(filepath.Ext(path)))
+}
+
+// Detect names the format of a file that begins with head (driver.SniffLen bytes
+// are plenty) and has size bytes. It goes by content alone. ErrUnknownFormat when no
 // registered format claims it; the first in order of names when several do.
 func Detect(head []byte, size int64) (string, error) {
-	c, err := detect(head, size, "")
+	d, err := detect(head, size, "")
 	if err != nil {
 		return "", err
 	}
-	return c.Name, nil
+	return d.Describe().Name, nil
 }
 
 // detect goes by content; the extension of path only breaks ties.
-func detect(head []byte, size int64, path string) (*Codec, error) {
-	var found *Codec
-	for _, c := range codecs() {
-		if !c.Detect(head, size) {
-			continue
-		}
-		if found == nil || slices.Contains(c.Extensions, strings.ToLower(filepath.Ext(path))) {
-			found = c
+func detect(head []byte, size int64, path string) (driver.Driver, error) {
+	var found driver.Driver
+	for _, d := range drivers() {
+		if d.Detect(head, size) && (found == nil || endsLike(d, path)) {
+			found = d
 		}
 	}
 	if found == nil {
@@ -144,7 +111,7 @@ func unknown(head []byte, path string) error {
 		begins = fmt.Sprintf("the file begins with % x", head[:min(len(head), 8)])
 	}
 	if c, ok := ByExtension(path); ok {
-		e.Format = c.Name
+		e.Format = c.Name()
 		e.Err = fmt.Errorf("%w: %w: %s", ErrUnknownFormat, ErrMagic, begins)
 	} else {
 		e.Err = fmt.Errorf("%w: %s", ErrUnknownFormat, begins)

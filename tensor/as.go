@@ -1,6 +1,10 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
 
 // Elem are the Go types an element can be viewed or decoded as. There is no
 // bool: files may hold any byte where a Go bool must be 0 or 1, so a tensor of
@@ -22,8 +26,9 @@ type Elem interface {
 func As[T Elem](v View) ([]T, error) {
 	// The usual case first, in a few nanoseconds: the data lie in memory, of
 	// the right type and aligned.
-	if v.data != nil && littleEndian && viewable[T](v.info.DType) && v.owner.Lend() == nil {
-		if s, err := cast[T](v.data); err == nil {
+	r := v.ref()
+	if r.Data() != nil && memory.LittleEndian && viewable[T](r.Info().DType) && r.Owner().Lend(r.Info()) == nil {
+		if s, fit := memory.Cast[T](r.Data()); fit == memory.Fits {
 			return s, nil
 		}
 	}
@@ -32,11 +37,12 @@ func As[T Elem](v View) ([]T, error) {
 
 // asSlow is As for all other cases, and finds out which.
 func asSlow[T Elem](v View) ([]T, error) {
-	if v.info == nil {
+	info := v.ref().Info()
+	if info == nil {
 		return nil, ErrClosed
 	}
-	if err := unviewable[T](v.info.DType); err != nil {
-		return nil, v.errorf(err)
+	if err := unviewable[T](info.DType); err != nil {
+		return nil, v.explain(err)
 	}
 	b, err := v.Bytes()
 	if err != nil {
@@ -44,7 +50,19 @@ func asSlow[T Elem](v View) ([]T, error) {
 	}
 	s, err := cast[T](b)
 	if err != nil {
-		return nil, v.errorf(err)
+		return nil, v.explain(err)
+	}
+	return s, nil
+}
+
+// cast is memory.Cast with an error.
+func cast[T Elem](b []byte) ([]T, error) {
+	s, fit := memory.Cast[T](b)
+	switch fit {
+	case memory.Misaligned:
+		return nil, ErrMisaligned
+	case memory.Uneven:
+		return nil, ErrShape
 	}
 	return s, nil
 }
@@ -56,7 +74,7 @@ func unviewable[T Elem](d DType) error {
 		var zero T
 		return fmt.Errorf("%w: %v, not %T", ErrDType, d, zero)
 	}
-	if !littleEndian && d.Size() > 1 {
+	if !memory.LittleEndian && d.Size() > 1 {
 		return ErrByteOrder
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // Decode returns the tensor's elements as T in fresh memory, or in dst's when
@@ -17,11 +19,11 @@ import (
 // Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
 func Decode[T Elem](dst []T, v View) ([]T, error) {
 	err := v.Use(func(b []byte) error {
-		// The memory is asked for only now: a compressed tensor has proved by
+		// The memory is allocated only now: a compressed tensor has proved by
 		// then that its declared size is real.
 		n := int(v.Len())
 		dst = slices.Grow(dst[:0], n)[:n]
-		return v.errorf(decode(dst, b, v.info))
+		return v.explain(decode(dst, b, v.ref().Info()))
 	})
 	if err != nil {
 		return nil, err
@@ -64,9 +66,9 @@ func decode[T Elem](dst []T, b []byte, info *Info) error {
 // decodeCopy is the copying twin of cast: it fills dst from little-endian
 // bytes made of words of the given size.
 func decodeCopy[T Elem](dst []T, b []byte, word int) {
-	out := bytesOf(dst)
+	out := memory.BytesOf(dst)
 	copy(out, b)
-	if !littleEndian {
+	if !memory.LittleEndian {
 		swapWords(out, word)
 	}
 }

@@ -12,6 +12,8 @@ import (
 var (
 	// ErrClosed is returned by every accessor once the model was closed.
 	ErrClosed = errors.New("closed")
+	// ErrNotFound means that a model or a plan has no tensor of that name.
+	ErrNotFound = errors.New("not found")
 	// ErrTruncated means that bytes the file promised are not there, be it
 	// that the file ends too early or that it was cut while it was mapped.
 	ErrTruncated = errors.New("truncated")

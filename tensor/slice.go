@@ -1,6 +1,10 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
 
 // Range selects the elements From <= i < To along one axis. To may be negative:
 // -1 is the end of the axis, -2 one element before it, and so on.
@@ -14,16 +18,20 @@ func At(i int64) Range { return Range{i, i + 1} }
 
 // Slice returns the sub-tensor that ranges select, outermost axis first; axes
 // without a range are taken whole. The view is zero-copy when the selected
-// elements lie contiguously in a tensor that is; otherwise they are copied to
+// elements are contiguous in a tensor that is; otherwise they are copied to
 // the heap, and ZeroCopy tells by Info().Offset == -1 that it is a copy: such a
-// view outlives the model. Ranges outside the shape are ErrShape.
+// view outlives the model. Behind an io.ReaderAt contiguous elements are read
+// when they are asked for, others at once, and no bytes but theirs.
+// Ranges outside the shape are ErrShape.
 func (v View) Slice(ranges ...Range) (View, error) {
-	if v.info == nil {
+	r := v.ref()
+	whole := r.Info()
+	if whole == nil {
 		return View{}, ErrClosed
 	}
-	sel, err := resolve(v.info.Shape, ranges)
+	sel, err := resolve(whole.Shape, ranges)
 	if err != nil {
-		return View{}, v.errorf(err)
+		return View{}, v.explain(err)
 	}
 	info := v.Info()
 	info.Shape = make(Shape, len(sel))
@@ -31,17 +39,21 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		info.Shape[i] = r.To - r.From
 	}
 	if info.Size, err = info.Shape.ByteSize(info.DType); err != nil {
-		return View{}, v.errorf(err)
+		return View{}, v.explain(err)
 	}
 	info.Stored = info.Size
-	info.Quant = sliceQuant(info.Quant, v.info.Shape, sel)
-	first, contiguous := extent(v.info.Shape, sel)
+	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
+	first, contiguous := extent(whole.Shape, sel)
 	first *= info.DType.Size()
-	if contiguous && v.present() && v.aligned() {
+	if contiguous && viewed(r) {
 		if info.Offset >= 0 {
 			info.Offset += first
 		}
-		return NewView(&info, v.owner, v.data[first:first+info.Size:first+info.Size]), nil
+		return View(memory.New(&info, r.Owner(), r.Data()[first:first+info.Size:first+info.Size])), nil
+	}
+	if contiguous && r.Data() == nil && r.Owner().Ranged(whole) {
+		info.Offset += first
+		return View(memory.New(&info, r.Owner(), nil)), nil
 	}
 	return v.gather(&info, sel)
 }
@@ -91,42 +103,47 @@ func extent(shape Shape, sel []Range) (first int64, contiguous bool) {
 // gather copies the selected rows to the heap.
 func (v View) gather(info *Info, sel []Range) (View, error) {
 	var out []byte
-	err := v.Use(func(src []byte) error {
-		out = AlignedBytes(int(info.Size))
-		gatherAxis(out, src, v.info.Shape, sel, v.info.DType.Size())
-		return nil
+	err := v.access(func(read func(p []byte, off int64) error) error {
+		out = memory.Aligned(int(info.Size))
+		g := gatherer{read: read, elem: info.DType.Size()}
+		_, err := g.axis(out, 0, v.Shape(), sel)
+		return err
 	})
 	if err != nil {
 		return View{}, err
 	}
 	info.Offset, info.Compression = -1, ""
-	return NewView(info, heap{}, out), nil
+	return onHeap(info, out), nil
 }
 
-// gatherAxis copies the selection of src to dst and returns what is left of
-// dst. Both describe the same remaining axes.
-func gatherAxis(dst, src []byte, shape Shape, sel []Range, elem int64) []byte {
+// gatherer copies selections with read, run by run.
+type gatherer struct {
+	read func(p []byte, off int64) error
+	elem int64
+}
+
+// axis copies the selection from the tensor's bytes at off on to dst and returns
+// what is left of dst. All arguments describe the same remaining axes.
+func (g *gatherer) axis(dst []byte, off int64, shape Shape, sel []Range) ([]byte, error) {
 	if len(dst) == 0 {
-		return dst
-	}
-	if len(sel) == 0 {
-		return dst[copy(dst, src[:elem]):]
-	}
-	row := elem
-	for _, d := range shape[1:] {
-		row *= d
+		return dst, nil
 	}
 	if first, ok := extent(shape, sel); ok {
-		n := elem
+		n := g.elem
 		for _, r := range sel {
 			n *= r.To - r.From
 		}
-		return dst[copy(dst, src[first*elem:first*elem+n]):]
+		return dst[n:], g.read(dst[:n], off+first*g.elem)
 	}
-	for i := sel[0].From; i < sel[0].To; i++ {
-		dst = gatherAxis(dst, src[i*row:(i+1)*row], shape[1:], sel[1:], elem)
+	row := g.elem
+	for _, d := range shape[1:] {
+		row *= d
 	}
-	return dst
+	var err error
+	for i := sel[0].From; i < sel[0].To && err == nil; i++ {
+		dst, err = g.axis(dst, off+i*row, shape[1:], sel[1:])
+	}
+	return dst, err
 }
 
 // sliceQuant keeps the channels that are selected along the quantised axis.

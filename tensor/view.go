@@ -1,11 +1,14 @@
 package tensor
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"syscall"
 
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // View is a tensor of an open model: its description and the way to its
@@ -15,26 +18,14 @@ import (
 // Bytes and As hand out raw slices of the mapping. They are valid until the
 // model is closed, and no check can reach them: reading them after Close, or
 // after another program cut the file short, can kill the process. Use,
-// ReadInto, Clone and Decode are guarded against both.
-type View struct {
-	info  *Info
-	owner Owner
-	data  []byte // the tensor in the owner's memory; nil when it must be loaded
-}
+// ReadInto, ReadAt, Clone and Decode are guarded against both.
+//
+// A view that came with an error repeats that error from all its accessors.
+type View memory.Ref[Info]
 
-// NewView makes the view of a tensor whose bytes are data: a part of owner's
-// memory, info.Size long. With nil data the owner must be a Loader. info must
-// not change afterwards.
-func NewView(info *Info, owner Owner, data []byte) View {
-	if data == nil {
-		if _, ok := owner.(Loader); !ok {
-			data = []byte{} // of a tensor without bytes: there is nothing to load
-		}
-	}
-	return View{info: info, owner: owner, data: data}
-}
+func (v View) ref() memory.Ref[Info] { return memory.Ref[Info](v) }
 
-// FromBytes makes a view of caller's memory: little-endian data of the given
+// FromBytes makes a view of the caller's memory: little-endian data of the given
 // dtype and shape, not copied. It fails with ErrShape when the sizes differ.
 func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 	size, err := shape.ByteSize(d)
@@ -45,24 +36,16 @@ func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, d, shape, size, len(data))
 	}
 	info := &Info{Name: name, DType: d, Shape: shape.Clone(), Offset: -1, Size: size, Stored: size}
-	return NewView(info, heap{}, data), nil
+	return onHeap(info, data), nil
 }
-
-// heap owns memory that the garbage collector frees.
-type heap struct{}
-
-func (heap) Enter() error             { return nil }
-func (heap) Leave()                   {}
-func (heap) Lend() error              { return nil }
-func (heap) Origin() (string, string) { return "", "" }
 
 // Info returns the description. Its Shape and Quant belong to the model and
 // must not be changed.
 func (v View) Info() Info {
-	if v.info == nil {
-		return Info{Offset: -1}
+	if info := v.ref().Info(); info != nil {
+		return *info
 	}
-	return *v.info
+	return Info{Offset: -1}
 }
 
 // Name returns the tensor's name.
@@ -76,123 +59,182 @@ func (v View) Shape() Shape { return v.Info().Shape }
 
 // Len returns the number of elements.
 func (v View) Len() int64 {
-	if v.info == nil || v.info.DType.Size() == 0 {
+	info := v.ref().Info()
+	if info == nil || info.DType.Size() == 0 {
 		return 0
 	}
-	return v.info.Size / v.info.DType.Size()
+	return info.Size / info.DType.Size()
 }
 
 // ZeroCopy reports whether Bytes and As hand out the model's own memory:
-// the data lie there uncompressed, aligned for the dtype, and in the byte
+// the data is there uncompressed, aligned for the dtype, and in the byte
 // order of the host.
 func (v View) ZeroCopy() bool {
-	return v.info != nil && v.present() && v.aligned() && (littleEndian || v.info.DType.Size() == 1)
+	r := v.ref()
+	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() == 1)
 }
 
-// present tells whether data is all of the tensor: it need not be loaded.
-func (v *View) present() bool { return v.data != nil }
+// viewed tells whether the bytes are in memory, aligned for the dtype.
+func viewed(r memory.Ref[Info]) bool {
+	return r.Data() != nil && isAligned(r.Data(), r.Info().DType)
+}
 
-// aligned tells whether data may be viewed as the dtype's elements.
-func (v *View) aligned() bool {
-	return len(v.data) == 0 || Address(v.data)&v.info.DType.alignMask() == 0
+// isAligned tells whether b may be viewed as elements of d.
+func isAligned(b []byte, d DType) bool {
+	return len(b) == 0 || memory.Address(b)&d.alignMask() == 0
 }
 
 // Bytes returns the tensor's little-endian bytes, not to be written to. When
 // ZeroCopy is true they alias the model's memory and are valid until it is
 // closed; otherwise they are an aligned copy. ErrClosed after Close.
 func (v View) Bytes() ([]byte, error) {
-	if v.info == nil {
+	r := v.ref()
+	if r.Info() == nil {
 		return nil, ErrClosed
 	}
-	if v.present() && v.aligned() {
-		if err := v.owner.Lend(); err != nil {
-			return nil, v.errorf(err)
+	if viewed(r) {
+		if err := r.Owner().Lend(r.Info()); err != nil {
+			return nil, v.explain(err)
 		}
-		return v.data, nil
+		return r.Data(), nil
 	}
-	return v.load()
+	if err := r.Owner().Enter(r.Info()); err != nil {
+		return nil, v.explain(err)
+	}
+	defer r.Owner().Leave()
+	b, err := r.Owner().Load(r.Info())
+	return b, v.explain(err)
 }
 
-// load returns bytes that are not in memory as such, or not aligned.
-func (v *View) load() ([]byte, error) {
-	if l, ok := v.owner.(Loader); ok {
-		if err := v.owner.Enter(); err != nil {
-			return nil, v.errorf(err)
-		}
-		defer v.owner.Leave()
-		b, err := l.Load(v.info)
-		return b, v.errorf(err)
-	}
-	b := AlignedBytes(len(v.data))
-	_, err := v.ReadInto(b)
-	return b, err
-}
-
-// Use calls f with the tensor's little-endian bytes. Close waits until f
-// returned, so f must not close the model itself. When the file was cut short
-// meanwhile, touching the missing bytes ends f and Use returns ErrTruncated.
-// The slice must not be kept.
+// Use calls f with the tensor's little-endian bytes, which must not be kept or
+// written to. Close waits until f returned, so f must not close the model
+// itself. When the file was cut short meanwhile, touching missing bytes of this
+// tensor or of any other of the same model ends f, and Use returns
+// ErrTruncated, which names the tensor. Calls of Use nest.
+//
+// The guard is that of the calling goroutine: one that f starts is not covered,
+// and a fault in it ends the process unless it guards itself with a Use of its own.
 func (v View) Use(f func([]byte) error) error {
-	if v.info == nil {
+	r := v.ref()
+	if r.Info() == nil {
 		return ErrClosed
 	}
-	if err := v.owner.Enter(); err != nil {
-		return v.errorf(err)
+	if err := r.Owner().Enter(r.Info()); err != nil {
+		return v.explain(err)
 	}
-	defer v.owner.Leave()
-	b := v.data
-	if !v.present() {
+	defer r.Owner().Leave()
+	b := r.Data()
+	if b == nil {
 		var err error
-		if b, err = v.owner.(Loader).Load(v.info); err != nil {
-			return v.errorf(err)
+		if b, err = r.Owner().Load(r.Info()); err != nil {
+			return v.explain(err)
 		}
 	}
 	return v.guard(b, func() error { return f(b) })
 }
 
-// guard runs f and turns faults inside b into ErrTruncated.
+// guard runs f and turns faults in the owner's memory into its error. A system
+// call that is handed missing bytes returns EFAULT instead of faulting.
 func (v View) guard(b []byte, f func() error) error {
-	off, err := fault.GuardRange(Address(b), len(b), f)
-	if off < 0 && errors.Is(err, syscall.EFAULT) {
-		off = 0 // a system call was handed bytes that are gone
+	o := v.ref().Owner()
+	addr, err := fault.GuardOwner(o, f)
+	if addr == 0 && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
+		addr = memory.Address(b)
 	}
-	if off >= 0 {
-		return v.truncated(off)
+	if addr != 0 {
+		return o.Fault(addr)
 	}
 	return err
 }
 
-// truncated is the error for missing bytes from rel on.
-func (v View) truncated(rel int) error {
-	e := v.wrap(fmt.Errorf("%w: the file was cut short while it was in use", ErrTruncated))
-	if e.Offset >= 0 {
-		e.Offset += int64(rel)
-	}
-	return e
+// ReadInto copies the tensor's little-endian bytes to dst, which must have
+// room for Info().Size, and returns their number. Guarded like Use. Behind an
+// io.ReaderAt it reads straight into dst.
+func (v View) ReadInto(dst []byte) (int, error) {
+	return v.ReadIntoContext(context.Background(), dst)
 }
 
-// ReadInto copies the tensor's little-endian bytes to dst, which must have
-// room for Info().Size, and returns their number. Guarded like Use.
-func (v View) ReadInto(dst []byte) (int, error) {
-	if v.info == nil {
+// readStep is how much ReadIntoContext copies between two looks at its context.
+const readStep = 4 << 20
+
+// ReadIntoContext is ReadInto that stops with the context's error once that is
+// done. A read of an io.ReaderAt that is under way is not interrupted.
+func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
+	info := v.ref().Info()
+	if info == nil {
 		return 0, ErrClosed
 	}
-	if int64(len(dst)) < v.info.Size {
-		return 0, v.errorf(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), v.info.Size))
+	if int64(len(dst)) < info.Size {
+		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), info.Size))
 	}
 	n := 0
-	err := v.Use(func(b []byte) error {
-		n = copy(dst, b)
-		return nil
+	err := v.access(func(read func(p []byte, off int64) error) error {
+		for n < int(info.Size) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			step := min(int(info.Size)-n, readStep)
+			if err := read(dst[n:n+step], int64(n)); err != nil {
+				return err
+			}
+			n += step
+		}
+		return ctx.Err()
 	})
 	return n, err
+}
+
+// ReadAt implements io.ReaderAt on the tensor's little-endian bytes. Guarded like
+// Use. Behind an io.ReaderAt it reads no more than it is asked for.
+func (v View) ReadAt(p []byte, off int64) (int, error) {
+	info := v.ref().Info()
+	if info == nil {
+		return 0, ErrClosed
+	}
+	if off < 0 {
+		return 0, v.explain(fmt.Errorf("%w: read at offset %d", ErrShape, off))
+	}
+	if off >= info.Size && len(p) > 0 {
+		return 0, io.EOF
+	}
+	var eof error
+	if rest := max(0, info.Size-off); int64(len(p)) > rest {
+		p, eof = p[:rest], io.EOF
+	}
+	if len(p) == 0 {
+		return 0, eof
+	}
+	err := v.access(func(read func(p []byte, off int64) error) error { return read(p, off) })
+	if err != nil {
+		return 0, err
+	}
+	return len(p), eof
+}
+
+// access calls f with a way to read parts of the tensor: from its bytes, or
+// from where they are when parts are to be had for less than the whole.
+func (v View) access(f func(read func(p []byte, off int64) error) error) error {
+	r := v.ref()
+	if r.Data() != nil || !r.Owner().Ranged(r.Info()) {
+		return v.Use(func(b []byte) error {
+			return f(func(p []byte, off int64) error {
+				copy(p, b[off:])
+				return nil
+			})
+		})
+	}
+	if err := r.Owner().Enter(r.Info()); err != nil {
+		return v.explain(err)
+	}
+	defer r.Owner().Leave()
+	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(r.Info(), p, off) }))
 }
 
 // Clone returns a copy on the heap that outlives the model.
 func (v View) Clone() (View, error) {
 	var data []byte
 	err := v.Use(func(b []byte) error {
-		data = AlignedBytes(len(b))
+		data = memory.Aligned(len(b))
 		copy(data, b)
 		return nil
 	})
@@ -202,7 +244,7 @@ func (v View) Clone() (View, error) {
 	info := v.Info()
 	info.Shape = info.Shape.Clone()
 	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
-	return NewView(&info, heap{}, data), nil
+	return onHeap(&info, data), nil
 }
 
 // Digest returns the XXH64 (seed 0) of the tensor's little-endian bytes.
@@ -215,22 +257,10 @@ func (v View) Digest() (uint64, error) {
 	return sum, err
 }
 
-// errorf names the tensor in an error that does not yet say where it is from.
-func (v View) errorf(err error) error {
-	var known *Error
+// explain names the tensor in an error that does not yet say where it is from.
+func (v View) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, &known) {
-		return v.wrap(err)
-	}
-	if format, path := v.owner.Origin(); known.Path == "" {
-		known.Format, known.Path = format, path
-	}
-	return err
-}
-
-func (v View) wrap(err error) *Error {
-	format, path := v.owner.Origin()
-	return &Error{Format: format, Path: path, Field: fmt.Sprintf("tensor %q", v.info.Name), Offset: v.info.Offset, Err: err}
+	return v.ref().Owner().Explain(v.ref().Info(), err)
 }

@@ -65,9 +65,9 @@ type header struct {
 // shape returns the dims that count.
 func (h *header) shape() tensor.Shape { return h.dims[maxRank-h.rank:] }
 
-// parse decodes and checks the header b, up to 64 bytes, of a file of fileSize
+// decodeHeader decodes and checks the header b, up to 64 bytes, of a file of fileSize
 // bytes. Its errors name field and offset.
-func parse(b []byte, fileSize int64) (header, error) {
+func decodeHeader(b []byte, fileSize int64) (header, error) {
 	var h header
 	c := wire.NewCursor(name, b, 0)
 	if m := c.Bytes("magic", uint64(len(magic))); m != nil && string(m) != magic {

@@ -4,33 +4,51 @@ import (
 	"bytes"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-var codec = newCodec(&WriteOptions{})
+// fileFormat is the driver, with the options that only this format has.
+type fileFormat struct{ opts WriteOptions }
 
-func init() { format.Register(&codec) }
+var (
+	_ driver.DirParser    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
+	_ driver.PathEncoding = fileFormat{}
+)
 
-// newCodec returns the codec that writes with the given options.
-func newCodec(o *WriteOptions) format.Codec {
-	return format.Codec{
-		Name:       name,
-		Extensions: []string{extension},
-		Detect:     func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) },
-		Parse: func(r *mapped.Region, _ *format.Options) (format.Model, error) {
-			f, err := read(r)
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
-		},
-		OpenDir: openDir,
-		Encode: func(t sink.Target, p *format.Plan, _ *format.WriteOptions) (format.Encoder, error) {
-			return newEncoder(t, p, o)
-		},
-		Create: func(path string, p *format.Plan, common *format.WriteOptions) (format.Writer, error) {
-			return create(path, p, &WriteOptions{WriteOptions: *common, DropMetadata: o.DropMetadata})
-		},
+var codec = format.With(fileFormat{})
+
+func init() { format.Register(fileFormat{}) }
+
+// Describe implements driver.Driver.
+func (fileFormat) Describe() driver.Description {
+	return driver.Description{Name: name, Extensions: extensions}
+}
+
+var extensions = []string{extension}
+
+// Detect implements driver.Driver.
+func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
+
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+	return parseFile(src, x)
+}
+
+// ParseDir implements driver.DirParser.
+func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (driver.File, error) {
+	return parseDir(dir, x, o)
+}
+
+// Layout implements driver.Layouter.
+func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return layout(p, &d.opts)
+}
+
+// EncodePath implements driver.PathEncoding: several tensors make a directory.
+func (d fileFormat) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	if !d.opts.directory && !wantsDir(p, o.Path) {
+		return nil, nil
 	}
+	return newDirEncoder(p, o, &d.opts)
 }

@@ -74,6 +74,37 @@ func GuardRange(base uintptr, size int, fn func() error) (off int, err error) {
 	return -1, fn()
 }
 
+// Owner is memory whose faults GuardOwner catches.
+type Owner interface {
+	// Holds reports whether an address lies in the memory. Since some processors
+	// report no more than the page, so does any address of the first page.
+	Holds(addr uintptr) bool
+}
+
+// GuardOwner runs fn and returns 0 and its error. When fn touched missing memory
+// that o holds, it returns the address and an *Error; faults elsewhere go on as panics.
+func GuardOwner(o Owner, fn func() error) (addr uintptr, err error) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if v := recover(); v != nil {
+			at, ok := address(v)
+			if !ok || !o.Holds(at) {
+				panic(v)
+			}
+			addr, err = at, &Error{Addr: at}
+		}
+	}()
+	return 0, fn()
+}
+
+// Within reports whether a fault at addr may be one of the size bytes from
+// base: on processors that report the page only, an address before base in its
+// page may be.
+func Within(addr, base uintptr, size int) bool {
+	return size > 0 && addr >= base-base%page && addr <= base+uintptr(size-1)
+}
+
 // Copy copies like the built-in function from src, whose first byte lies at
 // address base, and reports whether all of src was there. If not, n is the
 // exact number of bytes before the first missing page, and these were copied;
@@ -131,7 +162,7 @@ func address(v any) (uintptr, bool) {
 // as base itself.
 func within(v any, base uintptr, size int) (uintptr, bool) {
 	addr, ok := address(v)
-	if !ok || size <= 0 || addr < base-base%page || addr > base+uintptr(size-1) {
+	if !ok || !Within(addr, base, size) {
 		return 0, false
 	}
 	return max(addr, base), true

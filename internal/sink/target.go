@@ -4,25 +4,18 @@
 package sink
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // Target is a file being written. Gaps that nothing wrote read as zeros.
-type Target interface {
-	io.WriterAt
-	io.ReaderAt
-	// Truncate cuts the file to size, or fills it up with zeros.
-	Truncate(size int64) error
-	// Sequential reports that writes must come in ascending order and nothing
-	// can be read back or changed: what goes into the header must be known first.
-	Sequential() bool
-}
+type Target = driver.Target
 
 // ErrSequential is returned by a sequential target for what it cannot do.
-var ErrSequential = errors.New("the target can only be written from front to back")
+var ErrSequential = driver.ErrSequential
 
 // Memory is a Target in a byte slice.
 type Memory struct{ b []byte }

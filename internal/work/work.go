@@ -23,6 +23,16 @@ func NewProgress(f func(done, total int64, name string), total int64) *Progress 
 	return &Progress{report: f, total: total}
 }
 
+// Expect adds n bytes to what there is to do.
+func (p *Progress) Expect(n int64) {
+	if p == nil || p.report == nil {
+		return
+	}
+	p.mu.Lock()
+	p.total += n
+	p.mu.Unlock()
+}
+
 // Add counts n more bytes of the named part. Reports do not overlap.
 func (p *Progress) Add(n int64, name string) {
 	if p == nil || p.report == nil {

@@ -1,0 +1,190 @@
+package format
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// Codec is one format: what it is called, and opening and writing with it
+// alone. The zero Codec is of no format, and its methods answer ErrUnknownFormat.
+type Codec struct{ d driver.Driver }
+
+// With returns the Codec of a driver, registered or not. Formats use it for
+// their own Open and Create.
+func With(d driver.Driver) Codec { return Codec{d} }
+
+// Name returns the format's name in Open, Create and errors: "mag".
+func (c Codec) Name() string {
+	if c.d == nil {
+		return ""
+	}
+	return c.d.Describe().Name
+}
+
+// Extensions returns the usual file name endings, ".mag".
+func (c Codec) Extensions() []string {
+	if c.d == nil {
+		return nil
+	}
+	return slices.Clone(c.d.Describe().Extensions)
+}
+
+// Detect reports whether a file that begins with head (driver.SniffLen bytes are
+// plenty) and has size bytes is of this format, whole or broken.
+func (c Codec) Detect(head []byte, size int64) bool { return c.d != nil && c.d.Detect(head, size) }
+
+// Driver returns the driver.
+func (c Codec) Driver() driver.Driver { return c.d }
+
+// Open is the package's Open for this format alone; the content must be its.
+func (c Codec) Open(path string, opts *Options) (*Model, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	return openPath(c.d, path, opts)
+}
+
+// OpenBytes is the package's OpenBytes for this format alone.
+func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	return openBytes(c.d, b, opts)
+}
+
+// OpenReaderAt is the package's OpenReaderAt for this format alone.
+func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	return openReaderAt(c.d, r, size, opts)
+}
+
+// OpenFile is the package's OpenFile for this format alone.
+func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	return openFile(c.d, f, off, size, opts)
+}
+
+// Create is the package's Create for this format.
+func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (Writer, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	w, err := engine.Create(p, o.engine(c.d, path))
+	return writer(w, err)
+}
+
+// NewWriter is the package's NewWriter for this format.
+func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, error) {
+	if c.d == nil {
+		return nil, unregistered("")
+	}
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	out, err := engine.NewWriter(w, p, o.engine(c.d, ""))
+	return writer(out, err)
+}
+
+// writer makes a nil interface of a nil pointer.
+func writer(w *engine.Writer, err error) (Writer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// openPath opens with d, or, when that is nil, with the driver that the content
+// asks for.
+func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	r, err := source.Open(path, o.mapping())
+	if isDir(path, err) {
+		return openDir(d, path, o)
+	}
+	return finish(d, r, err, path, o)
+}
+
+func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	return finish(d, source.FromBytes(b), nil, "", o)
+}
+
+func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	return finish(d, source.FromReaderAt(r, size), nil, "", o)
+}
+
+func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	r, err := source.OpenFile(f, off, size, o.mapping())
+	return finish(d, r, err, f.Name(), o)
+}
+
+// finish detects the format unless it is given, and parses.
+func finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {
+	if err == nil && d == nil {
+		err = r.Guard(func() (err error) {
+			d, err = choose(r, path, o)
+			return err
+		})
+		if err != nil {
+			r.Close()
+		}
+	}
+	if err != nil {
+		return nil, engine.Explain(err, With(d).Name(), path)
+	}
+	m, err := engine.Open(r, o.engine(d, path))
+	return model(m, err)
+}
+
+// model makes the public face of an open model.
+func model(m *engine.Model, err error) (*Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Model{m}, nil
+}
+
+// openDir opens a directory with d, or with the first format that knows directories.
+func openDir(d driver.Driver, path string, o *Options) (*Model, error) {
+	if d == nil {
+		for _, c := range drivers() {
+			if _, ok := c.(driver.DirParser); ok && (o.Format == "" || o.Format == c.Describe().Name) {
+				d = c
+				break
+			}
+		}
+	}
+	if d == nil {
+		return nil, &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
+	}
+	m, err := engine.OpenDir(o.engine(d, path))
+	return model(m, err)
+}

@@ -1,0 +1,48 @@
+// Package driver says what a file format is, for those who add one, in this
+// module or in another. Programs that read and write models use package format.
+//
+// A format is a parser, and it returns data: where tensors lie, what sums
+// vouch for them, what else the file says. Everything else is done once for all
+// formats: mapping, views, first use, verification, guards against files that are
+// cut short, reading through an io.ReaderAt, atomic writing.
+//
+//	type safetensors struct{}
+//
+//	func (safetensors) Describe() driver.Description { ... }             // name, file endings
+//	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
+//	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) { ... }
+//	func (safetensors) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) { ... }
+//
+//	func init() { format.Register(safetensors{}) }
+//
+// # Reading
+//
+// Parse reads the structure of a file, fills the Index with its tensors, and
+// returns a File: whatever the format keeps of an open file. Optional
+// interfaces say what a File can do: Metadata, Graph, Notes, Signature, Load
+// (tensors that are compressed or encrypted), TensorSum and Verify (checksums),
+// Touch (sums that must vouch for bytes before their first use).
+//
+// Input is hostile. Compare every count with the bytes that are left before
+// memory is allocated for it, and check every offset and product. Errors wrap a
+// sentinel of this package and are *Error values with field and offset; the path is
+// added for you. After Parse the engine checks every tensor once more:
+// it lies inside its file, and its size is that of its shape and dtype. A driver
+// that says otherwise makes the open fail, not the program.
+//
+// Every tensor lies in a Space: the file itself, or another file of its directory
+// (Source.Dir). Tensors that do not lie anywhere as they are come from Loader.
+//
+// # Writing
+//
+// A format whose places follow from the plan implements Layouter: it returns
+// where everything goes, and the engine streams, spools, orders and patches.
+// One whose places depend on data (compression, signatures) implements
+// Encoding and writes to a Target itself.
+//
+// # Trust
+//
+// Drivers run in the program that imports them and are trusted not to be
+// malicious. The engine still checks what they return, because a parser that
+// was fooled by a file looks the same as one that is right.
+package driver

@@ -1,0 +1,188 @@
+package driver
+
+import (
+	"crypto"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Driver is a format. It holds no state of open files; its methods are called
+// concurrently.
+type Driver interface {
+	// Describe returns the same Description every time.
+	Describe() Description
+	// Detect reports whether a file that begins with head (up to SniffLen
+	// bytes) and has size bytes is of this format, whole or broken.
+	Detect(head []byte, size int64) bool
+	// Parse reads the structure of the file src into x and returns what the
+	// format keeps of it, which may be nil. It runs under a guard: a file that
+	// is cut short meanwhile fails the open. src stays valid for the methods of
+	// the File until the model is closed; bytes that Slice returned may alias
+	// the file, whose content another process may change at any moment:
+	// what was checked must not be read again.
+	Parse(src Source, x *Index, o *Options) (File, error)
+}
+
+// SniffLen is how many bytes Detect looks at.
+const SniffLen = 256
+
+// Description is what is known of a format before a file is opened.
+type Description struct {
+	// Name is the format's name in Open, Create and errors: "mag".
+	Name string
+	// Extensions lists the usual file name endings, ".mag".
+	Extensions []string
+	// CheckOnTouch says that sums are checked before the first use of the data
+	// they cover when the caller has not said when (CheckDefault).
+	CheckOnTouch bool
+}
+
+// DirParser is a Driver whose models may be directories.
+type DirParser interface {
+	// ParseDir is Parse for a directory.
+	ParseDir(dir Dir, x *Index, o *Options) (File, error)
+}
+
+// File is what Parse returns: any value, or nil. The engine looks for the
+// interfaces below, calls them between Enter and Leave of the model's memory and
+// under its guard, and calls none after Close. All of them must be safe for
+// concurrent use.
+type File any
+
+// MetadataFile has key-value pairs.
+type MetadataFile interface {
+	// Metadata returns the pairs in file order, in memory of their own.
+	Metadata() (Metadata, error)
+}
+
+// GraphFile may have an operator graph.
+type GraphFile interface {
+	// Graph returns the neutral form of the graph, nil when the file has none.
+	Graph() (*Graph, error)
+}
+
+// NotesFile noticed tolerable things about the file.
+type NotesFile interface {
+	// Notes lists them, such as "header checksum not recorded". Misaligned
+	// tensors need no note: the engine counts them.
+	Notes() []string
+}
+
+// SignedFile may be signed.
+type SignedFile interface {
+	// Signature returns nil for an unsigned file.
+	Signature() *Signature
+}
+
+// LockedFile may be encrypted, and readable but for its data without the key.
+type LockedFile interface {
+	// Locked reports whether data cannot be read for want of the key.
+	Locked() bool
+}
+
+// Loader has tensors that do not lie in the file as such (Tensor.Loaded).
+type Loader interface {
+	// Load returns the little-endian bytes of tensor i, exactly its size, in heap
+	// memory that nobody changes any more, aligned for its dtype. It is called at
+	// most once at a time for each tensor, and the result is kept until Close.
+	Load(i int) ([]byte, error)
+}
+
+// Summer has sums of single tensors.
+type Summer interface {
+	// TensorSum describes the sum that covers the data of tensor i alone, and
+	// reports whether there is one.
+	TensorSum(i int, s *Sum) bool
+}
+
+// Verifier checks more than the sums of tensors.
+type Verifier interface {
+	// Verify checks the structure again and all sums that cover more than one
+	// tensor, and tells v what vouched for what. Tensors for which it called
+	// v.Vouch are not looked at any further; of the others the engine checks the
+	// TensorSum or, where there is none, that the bytes exist.
+	Verify(v Verification) error
+}
+
+// Toucher checks sums that cover more than one tensor before first use.
+type Toucher interface {
+	// Touch checks whatever must vouch for tensor i before its bytes are
+	// handed out. all says that it vouches for all other tensors too. It is not
+	// called again for tensors that passed; calls do not overlap.
+	Touch(v Verification, i int) (all bool, err error)
+}
+
+// Source is a file being read. Its methods are safe for concurrent use. Ranges
+// that leave the file are ErrTruncated, negative ones ErrCorrupt.
+type Source interface {
+	// Size returns the number of bytes of the file.
+	Size() int64
+	// Path returns the name the file was opened by, "" for bytes and readers.
+	Path() string
+	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes.
+	InMemory() bool
+	// Slice returns n bytes from off. In memory they alias the file and are valid
+	// until the model is closed; else they are in fresh memory that is not
+	// allocated before the bytes are known to exist.
+	Slice(off, n int64) ([]byte, error)
+	// ReadAt implements io.ReaderAt, guarded against files that are cut short.
+	ReadAt(p []byte, off int64) (int, error)
+	// Guard runs fn, which reads bytes of Slice, and turns a fault into
+	// ErrTruncated. Methods called by the engine are guarded already;
+	// goroutines they start are not.
+	Guard(fn func() error) error
+	// Dir returns the directory that other files of the model are in: that of
+	// the file, or Options.Dir. It fails with ErrUnsupported when there is none.
+	Dir() (Dir, error)
+}
+
+// Prefix returns the first n bytes of src, or all when it has fewer.
+func Prefix(src Source, n int64) ([]byte, error) { return src.Slice(0, min(n, src.Size())) }
+
+// Space numbers the files of a model. The zero Space is the file itself.
+type Space uint32
+
+// DirEntry is a file of a directory.
+type DirEntry struct {
+	Name string
+	// Regular says that it is a regular file, or a link to one.
+	Regular bool
+}
+
+// Dir is a directory with files of a model. Names are slash-separated paths
+// below it; nothing outside of it can be reached, through links neither.
+type Dir interface {
+	// Path returns the directory's name.
+	Path() string
+	// Entries lists what is in it, sorted by name.
+	Entries() ([]DirEntry, error)
+	// Open opens a file now. Tensors may be placed in its space.
+	Open(name string) (Source, Space, error)
+	// Declare announces a file that is opened when a tensor in its space is first
+	// used. The file that is there now is remembered: another one that took
+	// its place by then is an error. A file that is missing now fails the use.
+	Declare(name string) (Space, error)
+	// OpenSpace returns the file of a space.
+	OpenSpace(s Space) (Source, error)
+}
+
+// Signature is what a signed file says of its signer.
+type Signature struct {
+	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
+	PublicKey crypto.PublicKey // the key the file names, nil when it names none
+	Timestamp int64            // Unix seconds
+}
+
+// Tensor is what Index.Add takes: a tensor.Info whose name may alias the file.
+type Tensor struct {
+	Name        []byte
+	DType       tensor.DType
+	Shape       tensor.Shape // usually from Index.Dims; others are copied
+	Space       Space        // the file that the data is in
+	Offset      int64        // in that file, -1 when the data is not there as such
+	Size        int64        // of the tensor itself, shape times dtype
+	Stored      int64        // as in tensor.Info; counts only with a Compression, else it is Size
+	Compression string       // as in tensor.Info
+	Quant       *tensor.Quantization
+	Loaded      bool // the bytes come from Loader, not from Offset
+}

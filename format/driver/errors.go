@@ -1,0 +1,37 @@
+package driver
+
+import (
+	"errors"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Error says where in which file something is wrong: format, path, field and
+// byte offset, around one of the sentinels below. Nothing changes an Error after it
+// was made.
+type Error = tensor.Error
+
+// The sentinels, for errors.Is. Those that package tensor needs too are its.
+var (
+	ErrMagic         = errors.New("wrong magic")                   // the file is not of this format
+	ErrVersion       = errors.New("unsupported version")           // of a known format
+	ErrUnknownFormat = errors.New("unknown format")                // no registered format, or none of that name
+	ErrChecksum      = errors.New("checksum mismatch")             // stored and computed sums differ
+	ErrUnsupported   = errors.New("unsupported")                   // legal, but not here: a dtype, an option, a feature
+	ErrSignature     = errors.New("signature verification failed") // missing, by another key, or tampered with
+	ErrKey           = errors.New("wrong or missing key")          // of an encrypted file
+	ErrPlan          = errors.New("invalid plan")                  // a writer was asked for what it cannot write
+	ErrAborted       = errors.New("writer aborted")                // the writer failed or was aborted before
+	ErrOption        = errors.New("invalid option")                // an option that makes no sense
+
+	ErrClosed       = tensor.ErrClosed
+	ErrNotFound     = tensor.ErrNotFound
+	ErrTruncated    = tensor.ErrTruncated
+	ErrCorrupt      = tensor.ErrCorrupt
+	ErrLimit        = tensor.ErrLimit
+	ErrDType        = tensor.ErrDType
+	ErrMisaligned   = tensor.ErrMisaligned
+	ErrByteOrder    = tensor.ErrByteOrder
+	ErrShape        = tensor.ErrShape
+	ErrQuantization = tensor.ErrQuantization
+)

@@ -1,0 +1,245 @@
+package driver
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Index is the list of tensors of one open file, in file order. A parser fills
+// it with Add; after Parse it does not change any more and is safe for concurrent use.
+//
+// It allocates a handful of times whatever the number of tensors: names are in
+// one string, dims in one slice, records in one slice without pointers, which the
+// garbage collector passes over, and the lookup is one table with open
+// addressing. The table hashes with a seed of its own process, so that a file
+// cannot be made whose names all collide.
+type Index struct {
+	// Version is the version of the format that the file has: "1". The parser sets it.
+	Version string
+
+	records []record
+	extras  []extra // by index; shorter than records when no tensor with one follows
+	names   strings.Builder
+	dims    []int64
+	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
+}
+
+// record is what most tensors have.
+type record struct {
+	offset, size int64
+	nameEnd      int // in names, where the next name begins
+	dimsAt       int // in dims
+	rank         int32
+	space        Space
+	dtype        tensor.DType
+	loaded       bool
+}
+
+// extra is what few tensors have.
+type extra struct {
+	stored      int64
+	compression string
+	quant       *tensor.Quantization
+}
+
+var seed = maphash.MakeSeed()
+
+// Grow makes room for n tensors more, with nameBytes bytes of names and dims
+// dims together. The caller has checked that the file justifies these; more may be
+// added, at the price of further allocations.
+func (x *Index) Grow(n, nameBytes, dims int) {
+	x.records = slices.Grow(x.records, n)
+	x.dims = slices.Grow(x.dims, dims)
+	x.names.Grow(nameBytes)
+	if size := tableSize(len(x.records) + n); size > len(x.slots) {
+		x.rehash(size)
+	}
+}
+
+// tableSize returns a power of two that n entries fill at most two thirds.
+func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
+
+// Dims returns room for the dims of a tensor, to be filled in before Add.
+func (x *Index) Dims(rank int) tensor.Shape {
+	n := len(x.dims)
+	if cap(x.dims)-n < rank {
+		x.dims = slices.Grow(x.dims, rank)
+	}
+	x.dims = x.dims[:n+rank]
+	return x.dims[n : n+rank : n+rank]
+}
+
+// Add appends a tensor. It reports false, and adds nothing, when the name is
+// taken.
+func (x *Index) Add(t *Tensor) bool {
+	i := len(x.records)
+	// A search ends at a free slot, so one must stay free, whatever Grow was told.
+	if 3*(i+1) > 2*len(x.slots) {
+		x.rehash(max(8, 2*len(x.slots)))
+	}
+	h := maphash.Bytes(seed, t.Name)
+	slot, taken := find(x, h, t.Name)
+	if taken {
+		return false
+	}
+	x.names.Write(t.Name)
+	x.records = append(x.records, record{
+		offset: t.Offset, size: t.Size, nameEnd: x.names.Len(),
+		dimsAt: x.keep(t.Shape), rank: int32(len(t.Shape)), space: t.Space, dtype: t.DType, loaded: t.Loaded,
+	})
+	if t.Compression != "" || t.Quant != nil {
+		e := x.extra(i)
+		e.compression, e.quant = t.Compression, t.Quant
+		if t.Compression != "" {
+			e.stored = t.Stored
+		}
+	}
+	x.slots[slot] = h>>32<<32 | uint64(i+1)
+	return true
+}
+
+// keep returns where in dims a shape is, which is their end if it is from Dims.
+func (x *Index) keep(s tensor.Shape) int {
+	at := len(x.dims) - len(s)
+	if len(s) == 0 || at >= 0 && &s[0] == &x.dims[at] {
+		return at
+	}
+	x.dims = append(x.dims, s...)
+	return len(x.dims) - len(s)
+}
+
+// extra returns room for what the record of tensor i has no room for. Most files
+// have no such tensors, or no others.
+func (x *Index) extra(i int) *extra {
+	if cap(x.extras) <= i {
+		x.extras = append(make([]extra, 0, max(cap(x.records), i+1)), x.extras...)
+	}
+	for len(x.extras) <= i {
+		x.extras = append(x.extras, extra{stored: x.records[len(x.extras)].size})
+	}
+	return &x.extras[i]
+}
+
+// SetQuant gives tensor i its quantisation parameters, for formats that learn of
+// them after the tensor itself.
+func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
+
+// Quant returns the quantisation parameters of tensor i, nil for none.
+func (x *Index) Quant(i int) *tensor.Quantization {
+	if i < len(x.extras) {
+		return x.extras[i].quant
+	}
+	return nil
+}
+
+// Len returns the number of tensors.
+func (x *Index) Len() int { return len(x.records) }
+
+// Name returns the name of tensor i.
+func (x *Index) Name(i int) string {
+	start := 0
+	if i > 0 {
+		start = x.records[i-1].nameEnd
+	}
+	return x.names.String()[start:x.records[i].nameEnd]
+}
+
+// DType returns the dtype of tensor i.
+func (x *Index) DType(i int) tensor.DType { return x.records[i].dtype }
+
+// Shape returns the dims of tensor i, which must not be changed.
+func (x *Index) Shape(i int) tensor.Shape {
+	r := &x.records[i]
+	n := r.dimsAt + int(r.rank)
+	return x.dims[r.dimsAt:n:n]
+}
+
+// Place returns where the data of tensor i is: so many bytes at an offset of
+// a space. The offset is -1 for data that is nowhere as such.
+func (x *Index) Place(i int) (s Space, offset, size int64) {
+	r := &x.records[i]
+	return r.space, r.offset, r.size
+}
+
+// Size returns the number of bytes of tensor i.
+func (x *Index) Size(i int) int64 { return x.records[i].size }
+
+// Loaded reports whether the bytes of tensor i come from Loader.
+func (x *Index) Loaded(i int) bool { return x.records[i].loaded }
+
+// Compression returns how tensor i is compressed, "" for plain data.
+func (x *Index) Compression(i int) string {
+	if i < len(x.extras) {
+		return x.extras[i].compression
+	}
+	return ""
+}
+
+// Describe fills in the description of tensor i.
+func (x *Index) Describe(i int, info *tensor.Info) {
+	r := &x.records[i]
+	*info = tensor.Info{
+		Name: x.Name(i), DType: r.dtype, Shape: x.Shape(i),
+		Offset: r.offset, Size: r.size, Stored: r.size,
+	}
+	if i < len(x.extras) {
+		e := &x.extras[i]
+		info.Stored, info.Compression, info.Quant = e.stored, e.compression, e.quant
+	}
+}
+
+// Lookup returns the position of the tensor of that name.
+func (x *Index) Lookup(name string) (i int, ok bool) {
+	if len(x.slots) == 0 {
+		return 0, false
+	}
+	slot, ok := find(x, maphash.String(seed, name), name)
+	if !ok {
+		return 0, false
+	}
+	return int(uint32(x.slots[slot])) - 1, true
+}
+
+// LookupBytes is Lookup for a name that is in a file.
+func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
+	if len(x.slots) == 0 {
+		return 0, false
+	}
+	slot, ok := find(x, maphash.Bytes(seed, name), name)
+	if !ok {
+		return 0, false
+	}
+	return int(uint32(x.slots[slot])) - 1, true
+}
+
+// find returns the slot where the name is, or would go.
+func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) {
+	mask := len(x.slots) - 1
+	for slot = int(h) & mask; ; slot = (slot + 1) & mask {
+		s := x.slots[slot]
+		if s == 0 {
+			return slot, false
+		}
+		if s>>32 == h>>32 && x.Name(int(uint32(s)-1)) == string(name) {
+			return slot, true
+		}
+	}
+}
+
+// rehash makes a table of that size.
+func (x *Index) rehash(size int) {
+	x.slots = make([]uint64, size)
+	mask := size - 1
+	for i := range x.records {
+		h := maphash.String(seed, x.Name(i))
+		slot := int(h) & mask
+		for x.slots[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		x.slots[slot] = h>>32<<32 | uint64(i+1)
+	}
+}

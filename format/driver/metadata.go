@@ -1,0 +1,45 @@
+package driver
+
+import "encoding/json"
+
+// Metadata is a file's key-value pairs in file order.
+type Metadata []Entry
+
+// Entry is one pair. Value is a string, bool, int64, float64, json.Number (a
+// number that is to keep its text), json.RawMessage (any other JSON: objects,
+// arrays), or nil (JSON null).
+type Entry struct {
+	Key   string
+	Value any
+}
+
+// Get returns the value of the first entry with that key.
+func (m Metadata) Get(key string) (any, bool) {
+	for _, e := range m {
+		if e.Key == key {
+			return e.Value, true
+		}
+	}
+	return nil, false
+}
+
+// MarshalJSON writes one object with the keys in file order. Float64 values
+// that JSON lacks (NaN, infinities) become strings.
+func (m Metadata) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, e := range m {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(jsonValue(e.Value))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}

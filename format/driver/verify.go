@@ -1,0 +1,95 @@
+package driver
+
+import (
+	"context"
+	"crypto"
+	"io"
+)
+
+// Kind is an algorithm for sums of at most 64 bits.
+type Kind uint8
+
+// The sums that formats use.
+const (
+	NoSum  Kind = iota // nothing is computed: the bytes are read, no more
+	XXH64              // seed 0
+	CRC32              // IEEE
+	CRC32C             // Castagnoli
+	Adler32
+)
+
+// String returns "xxh64", "crc32", "crc32c", "adler32" or "".
+func (k Kind) String() string {
+	names := [...]string{"", "xxh64", "crc32", "crc32c", "adler32"}
+	if int(k) >= len(names) {
+		return ""
+	}
+	return names[k]
+}
+
+// Sum is what a file says a sum of some bytes should be.
+type Sum struct {
+	Kind Kind
+	Want uint64
+	// Field and Offset say where the file keeps the value; with no Field the error
+	// names the tensor that does not fit, and its offset.
+	Field  string
+	Offset int64
+}
+
+// Verification is a verification at work. The engine makes it; a Verifier
+// uses it so that hashing, workers, progress, cancellation and guards are the same
+// for all formats. Its methods are safe for concurrent use.
+type Verification interface {
+	// Context is done when the caller gave up.
+	Context() context.Context
+	// Trusted returns the caller's key, nil for none. An engine whose File has no
+	// Signature refuses a key itself.
+	Trusted() crypto.PublicKey
+	// All reports whether every tensor is to be verified, Wanted whether tensor i is.
+	All() bool
+	Wanted(i int) bool
+	// Expect announces n more bytes of work, for progress reports.
+	Expect(n int64)
+	// Done counts n bytes of the named part.
+	Done(n int64, part string)
+	// Each calls f for 0 <= i < n on the workers, each call under a guard. It
+	// returns the error of the lowest index that failed.
+	Each(n int, f func(i int) error) error
+	// Hash returns the sum of size bytes at off of a space, reads no more at a
+	// time than a few megabytes, and counts the bytes as done. Kinds that
+	// combine are computed on all workers.
+	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
+	// Feed writes size bytes at off of a space to h, in order, and counts them as
+	// done. It is for sums that are not a Kind, such as SHA-256.
+	Feed(h io.Writer, s Space, off, size int64, part string) error
+	// Section records that a sum vouched for a section of the file that is not
+	// a tensor's: by is "crc32", "" when the file carries no sum for it.
+	Section(name, by string)
+	// Vouch records that the data of tensor i was read and checked by a sum; by
+	// says which, "adler32 of the file". With an empty by nothing covers it, but it
+	// exists. The engine does not look at the tensor any more.
+	Vouch(i int, by string)
+	// Signed records what is known of the signature.
+	Signed(s SignatureState)
+}
+
+// SignatureState is what a verification found out about the signature.
+type SignatureState uint8
+
+const (
+	Unsigned         SignatureState = iota // the file carries no signature
+	SignatureUnknown                       // there is one, and no trusted key to check it with
+	SignatureTrusted                       // valid, by the trusted key
+)
+
+// String returns "unsigned", "not checked" or "trusted".
+func (s SignatureState) String() string {
+	switch s {
+	case SignatureUnknown:
+		return "not checked"
+	case SignatureTrusted:
+		return "trusted"
+	}
+	return "unsigned"
+}

@@ -1,0 +1,91 @@
+package driver
+
+import (
+	"errors"
+	"io"
+)
+
+// Layouter is a Driver whose files have a layout that follows from the plan.
+type Layouter interface {
+	// Layout says where everything of the file goes. The plan is checked and
+	// complete; what the format cannot hold is ErrPlan.
+	Layout(p *Plan, o *WriteOptions) (*Layout, error)
+}
+
+// Layout is a file before its data is known.
+type Layout struct {
+	// Size is the number of bytes of the whole file.
+	Size int64
+	// Offsets has the place of each tensor's data, by its index in the plan.
+	Offsets []int64
+	// Parts are the bytes that are known now, at ascending offsets. They and the
+	// tensors must not overlap; what neither covers is zero.
+	Parts []Part
+}
+
+// Part is a piece of a file.
+type Part struct {
+	Offset int64
+	Bytes  []byte
+}
+
+// Encoding is a Driver that writes files itself, because their layout depends
+// on data.
+type Encoding interface {
+	// Encode starts a file on t. The plan is checked, complete, and not the caller's.
+	Encode(t Target, p *Plan, o *WriteOptions) (Encoder, error)
+}
+
+// PathEncoding is an Encoding that makes several files for one path, or a
+// directory.
+type PathEncoding interface {
+	// EncodePath starts what is to appear at o.Path when the Encoder finishes. A
+	// nil Encoder without an error leaves it to Encode or Layout.
+	EncodePath(p *Plan, o *WriteOptions) (Encoder, error)
+}
+
+// Streaming is an Encoding that can write some plans from front to back.
+type Streaming interface {
+	// Streams reports whether Encode works on a sequential target for this plan,
+	// with tensors that arrive in the plan's order.
+	Streams(p *Plan, o *WriteOptions) bool
+}
+
+// Encoder is a format's part in writing one file. It is not called concurrently.
+type Encoder interface {
+	// Tensor stores the data of tensor i of the plan, all that in delivers.
+	Tensor(i int, in Input) error
+	// Finish completes the file after the last tensor. (A target is abandoned
+	// without Finish; an Encoder that holds other resources implements io.Closer,
+	// which is called in the end in either case.)
+	Finish() error
+}
+
+// Input is the data of one tensor on its way into a file: exactly Size bytes, or
+// an error. It stops when the context of the writer is done.
+type Input interface {
+	// Read implements io.Reader.
+	Read(p []byte) (int, error)
+	// Size returns the number of bytes of the tensor.
+	Size() int64
+	// Each calls f with one piece after the other, valid during the call.
+	Each(f func(p []byte) error) error
+	// CopyTo writes the data at off and feeds it to the sums.
+	CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error
+	// ReadAll returns the data in fresh memory, which grows with what arrives.
+	ReadAll() ([]byte, error)
+}
+
+// Target is a file being written. Gaps that nothing wrote read as zeros.
+type Target interface {
+	io.WriterAt
+	io.ReaderAt
+	// Truncate cuts the file to size, or fills it up with zeros.
+	Truncate(size int64) error
+	// Sequential reports that writes must come in ascending order and nothing
+	// can be read back or changed: what goes into the header must be known first.
+	Sequential() bool
+}
+
+// ErrSequential is returned by a sequential target for what it cannot do.
+var ErrSequential = errors.New("the target can only be written from front to back")

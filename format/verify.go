@@ -1,0 +1,139 @@
+package format
+
+import (
+	"crypto"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
+)
+
+// VerifyOption changes how Model.Verify works.
+type VerifyOption func(*engine.VerifyOptions)
+
+// WithProgress reports the progress of a verification.
+func WithProgress(p Progress) VerifyOption {
+	return func(o *engine.VerifyOptions) { o.Progress = p }
+}
+
+// WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
+// *rsa.PublicKey or *ecdsa.PublicKey. Unsigned files then fail with ErrSignature,
+// those of formats without signatures too.
+func WithTrustedKey(key crypto.PublicKey) VerifyOption {
+	return func(o *engine.VerifyOptions) { o.Trusted = key }
+}
+
+// WithTensors limits the verification of data to these tensors, as far as the
+// format's checksums allow; the structural part is checked all the same.
+// A name that is no tensor's is ErrNotFound.
+func WithTensors(names ...string) VerifyOption {
+	return func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }
+}
+
+// WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption.
+func WithWorkers(n int) VerifyOption { return func(o *engine.VerifyOptions) { o.Workers = n } }
+
+func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
+	o := &engine.VerifyOptions{}
+	for _, f := range opts {
+		if f != nil {
+			f(o)
+		}
+	}
+	if o.Workers < 0 {
+		return nil, optionError("WithWorkers", int64(o.Workers))
+	}
+	return o, nil
+}
+
+// Coverage says what a verification checked, and by which sum. "Verified" does not
+// mean the same for every file: a format may carry no sums, or only for a part.
+// The zero Coverage covers nothing.
+type Coverage struct {
+	c     *engine.Coverage
+	index *driver.Index
+}
+
+// Covered is what vouched for a part of a file.
+type Covered struct {
+	Name string // of the section or tensor
+	// By names the sum: "xxh64", "crc32 of the weights", "adler32 of the file".
+	// It is empty when the bytes are there and the file carries no sum for them.
+	By string
+}
+
+// Sections returns the parts of the file that are not tensors, such as "header".
+func (c *Coverage) Sections() []Covered {
+	if c == nil || c.c == nil {
+		return nil
+	}
+	out := make([]Covered, len(c.c.Sections))
+	for i, s := range c.c.Sections {
+		out[i] = Covered(s)
+	}
+	return out
+}
+
+// Tensors walks the tensors that were verified, in file order; those that
+// WithTensors left out are not among them.
+func (c *Coverage) Tensors() iter.Seq[Covered] {
+	return func(yield func(Covered) bool) {
+		if c == nil || c.c == nil {
+			return
+		}
+		for i, by := range c.c.Tensors {
+			if by != engine.NotLooked && !yield(Covered{c.index.Name(i), c.c.By[by]}) {
+				return
+			}
+		}
+	}
+}
+
+// Uncovered returns the names of the verified tensors whose data no sum covers.
+// Tensors without bytes are not among them.
+func (c *Coverage) Uncovered() []string {
+	var names []string
+	if c == nil || c.c == nil {
+		return nil
+	}
+	for i, by := range c.c.Tensors {
+		if by != engine.NotLooked && c.c.By[by] == "" && c.index.Size(i) > 0 {
+			names = append(names, c.index.Name(i))
+		}
+	}
+	return names
+}
+
+// Signature says what is known of the signature.
+func (c *Coverage) Signature() SignatureState {
+	if c == nil || c.c == nil {
+		return Unsigned
+	}
+	return c.c.Signature
+}
+
+// String says in a few words what is left in doubt: "ok", or
+// "ok, but nothing covers the data of 15 tensors".
+func (c *Coverage) String() string {
+	n := len(c.Uncovered())
+	var bare []string
+	for _, s := range c.Sections() {
+		if s.By == "" {
+			bare = append(bare, s.Name)
+		}
+	}
+	slices.Sort(bare)
+	switch {
+	case n == 1:
+		bare = append(bare, "the data of 1 tensor")
+	case n > 1:
+		bare = append(bare, fmt.Sprintf("the data of %d tensors", n))
+	}
+	if len(bare) == 0 {
+		return "ok"
+	}
+	return "ok, but nothing covers " + strings.Join(bare, ", ")
+}

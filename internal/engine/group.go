@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// group is a run of tensors that one worker checks in one go. Behind a reader
+// a group of small neighbors is fetched with one request.
+type group struct {
+	which     []int
+	off, size int64 // of the request; size 0 for none
+}
+
+// maxGap is how many unused bytes between two tensors are fetched rather than
+// making two requests of them.
+const maxGap = 4 << 10
+
+// mostInGroup bounds a group in memory, so that both workers have something to do.
+const mostInGroup = 64
+
+// group cuts the list of tensors into groups.
+func (v *verification) group(which []int) []group {
+	remote := !v.m.main.InMemory()
+	if remote {
+		slices.SortFunc(which, func(a, b int) int {
+			_, x, _ := v.m.index.Place(a)
+			_, y, _ := v.m.index.Place(b)
+			return cmp.Compare(x, y)
+		})
+	}
+	groups := make([]group, 0, len(which)/mostInGroup+min(len(which), 16))
+	for from := 0; from < len(which); {
+		to, end := from+1, int64(0)
+		first := v.offset(which[from])
+		if first >= 0 {
+			end = first + v.m.index.Size(which[from])
+		}
+		bytes := v.m.index.Size(which[from])
+		for ; to < len(which); to++ {
+			size, off := v.m.index.Size(which[to]), v.offset(which[to])
+			if remote {
+				if first < 0 || off < 0 || off > end+maxGap || max(end, off+size)-first > work.Step {
+					break
+				}
+				end = max(end, off+size)
+			} else if to-from >= mostInGroup || bytes+size > work.Step {
+				break
+			}
+			bytes += size
+		}
+		g := group{which: which[from:to]}
+		if remote && to-from > 1 {
+			g.off, g.size = first, end-first
+		}
+		groups = append(groups, g)
+		from = to
+	}
+	return groups
+}
+
+// offset returns where tensor i is in the model's own file, -1 when it is not
+// there as such.
+func (v *verification) offset(i int) int64 {
+	s, off, _ := v.m.index.Place(i)
+	if s != 0 || v.m.index.Loaded(i) {
+		return -1
+	}
+	return off
+}
+
+// verifyGroup checks the tensors of a group.
+func (v *verification) verifyGroup(g *group, wide bool) error {
+	var fetched []byte
+	if g.size > 0 {
+		var err error
+		if fetched, err = v.m.main.Slice(g.off, g.size); err != nil {
+			return err
+		}
+	}
+	last, number := "", v.number("")
+	for _, i := range g.which {
+		by, err := "", error(nil)
+		if fetched != nil {
+			by, err = v.fetched(i, fetched, g.off)
+		} else {
+			by, err = v.tensor(i, wide)
+		}
+		if err != nil {
+			return err
+		}
+		if by != last {
+			last, number = by, v.number(by)
+		}
+		v.vouched[i] = number
+	}
+	return nil
+}
+
+// fetched checks tensor i in bytes that begin at base of the file.
+func (v *verification) fetched(i int, b []byte, base int64) (by string, err error) {
+	if err := v.ctx.Err(); err != nil {
+		return "", err
+	}
+	s := v.sum(i)
+	_, off, size := v.m.index.Place(i)
+	got := sumOf(s.Kind, b[off-base:][:size])
+	v.Done(size, v.m.index.Name(i))
+	return s.Kind.String(), v.compare(i, &s, got, off)
+}
+
+// sumOf returns a sum of bytes that are there.
+func sumOf(k driver.Kind, b []byte) uint64 {
+	if k == driver.XXH64 {
+		return tensor.XXH64(b)
+	}
+	return update(k, empty(k), b, false)
+}

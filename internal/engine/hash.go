@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// partSize is the part of a file that is worth a goroutine of its own.
+const partSize = 4 << 20
+
+// page is the distance at which bytes are touched to learn that they are there:
+// no system has smaller pages.
+const page = 4096
+
+// witness keeps the compiler from dropping reads whose values nobody wants.
+var witness atomic.Uint32
+
+func (v *verification) workers() int {
+	if v.o.Workers > 0 {
+		return v.o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Hash implements driver.Verification.
+func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part string) (uint64, error) {
+	r, err := v.m.spaces.region(s)
+	if err != nil {
+		return 0, err
+	}
+	return v.hash(k, r, off, size, part, true)
+}
+
+// hash returns a sum of a range. With wide, all workers take a part where sums
+// of parts combine.
+func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
+	parts := int(size / partSize)
+	if !wide || k == driver.XXH64 || parts < 2 {
+		return v.hashPart(k, r, off, size, part)
+	}
+	sums := make([]uint64, parts)
+	bound := func(i int) int64 { return size * int64(i) / int64(parts) }
+	err := v.Each(parts, func(i int) (err error) {
+		sums[i], err = v.hashPart(k, r, off+bound(i), bound(i+1)-bound(i), part)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	sum := empty(k)
+	for i, s := range sums {
+		sum = combine(k, sum, s, bound(i+1)-bound(i))
+	}
+	return sum, nil
+}
+
+// hashPart returns a sum of a range.
+func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
+	if k == driver.XXH64 {
+		if b := r.Bytes(); b != nil && size <= work.Step {
+			sum := tensor.XXH64(b[off : off+size])
+			v.Done(size, part)
+			return sum, v.ctx.Err()
+		}
+		var d xxhash.Digest
+		d.Reset()
+		err := v.feed(r, off, size, part, func(b []byte) { d.Write(b) })
+		return d.Sum64(), err
+	}
+	sum := empty(k)
+	err := v.feed(r, off, size, part, func(b []byte) { sum = update(k, sum, b, r.InMemory()) })
+	return sum, err
+}
+
+// Feed implements driver.Verification.
+func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part string) error {
+	r, err := v.m.spaces.region(s)
+	if err != nil {
+		return err
+	}
+	return v.feed(r, off, size, part, func(b []byte) {
+		if err == nil {
+			_, err = h.Write(b)
+		}
+	})
+}
+
+var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
+
+// feed calls f with the steps of a range.
+func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
+	if r.InMemory() {
+		b, err := r.Slice(off, size)
+		if err != nil {
+			return err
+		}
+		return work.Chunks(v.ctx, b, v.progress, part, f)
+	}
+	buf := steps.Get().(*[]byte)
+	defer steps.Put(buf)
+	for end := off + size; off < end; {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		n := min(end-off, work.Step)
+		if _, err := r.ReadAt((*buf)[:n], off); err != nil {
+			return err
+		}
+		f((*buf)[:n])
+		v.Done(n, part)
+		off += n
+	}
+	return nil
+}
+
+// empty is the sum of no bytes.
+func empty(k driver.Kind) uint64 {
+	if k == driver.Adler32 {
+		return 1
+	}
+	return 0
+}
+
+// update adds bytes to a sum. Without one they are touched, unless they have
+// just been copied.
+func update(k driver.Kind, sum uint64, b []byte, mapped bool) uint64 {
+	switch k {
+	case driver.CRC32:
+		return uint64(tensor.UpdateCRC32(uint32(sum), b))
+	case driver.CRC32C:
+		return uint64(tensor.UpdateCRC32C(uint32(sum), b))
+	case driver.Adler32:
+		return uint64(tensor.UpdateAdler32(uint32(sum), b))
+	}
+	if mapped && len(b) > 0 {
+		x := b[len(b)-1]
+		for at := 0; at < len(b); at += page {
+			x |= b[at]
+		}
+		witness.Store(uint32(x))
+	}
+	return 0
+}
+
+// combine returns the sum of two parts, the second of n bytes.
+func combine(k driver.Kind, a, b uint64, n int64) uint64 {
+	switch k {
+	case driver.CRC32:
+		return uint64(tensor.CombineCRC32(uint32(a), uint32(b), n))
+	case driver.CRC32C:
+		return uint64(tensor.CombineCRC32C(uint32(a), uint32(b), n))
+	case driver.Adler32:
+		return uint64(tensor.CombineAdler32(uint32(a), uint32(b), n))
+	}
+	return 0
+}

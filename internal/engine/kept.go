@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"container/list"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// kept holds the copies of tensors that cannot be viewed where they are, until
+// Close: decompressed, decrypted, misaligned ones.
+type kept struct {
+	once  sync.Once
+	cells []cell // by tensor; made when the first is needed
+	bytes atomic.Int64
+}
+
+type cell struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+// get returns the copy of tensor i, which decode makes the first time, under the
+// model's guard.
+func (k *kept) get(m *Model, i int, decode func() ([]byte, error)) ([]byte, error) {
+	k.once.Do(func() { k.cells = make([]cell, m.index.Len()) })
+	c := &k.cells[i]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.data != nil {
+		return c.data, nil
+	}
+	var data []byte
+	err := m.guard(func() (err error) {
+		data, err = decode()
+		return err
+	})
+	if err != nil {
+		return nil, explain(err, m.desc.Name, m.path)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	c.data = data
+	k.bytes.Add(int64(len(data)))
+	return data, nil
+}
+
+// drop forgets all copies. Close has made sure that nobody is at work.
+func (k *kept) drop() {
+	k.once.Do(func() {})
+	for i := range k.cells {
+		c := &k.cells[i]
+		c.mu.Lock()
+		c.data = nil
+		c.mu.Unlock()
+	}
+	k.bytes.Store(0)
+}
+
+// cache keeps what was read from an io.ReaderAt, the latest first, up to most
+// bytes.
+type cache struct {
+	most int64
+
+	mu    sync.Mutex
+	bytes int64
+	order list.List // of *cached, latest in front
+	known map[span]*list.Element
+}
+
+// span is a range of the file.
+type span struct{ off, size int64 }
+
+type cached struct {
+	at   span
+	data []byte
+}
+
+// get returns size bytes at off of r.
+func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
+	at := span{off, size}
+	c.mu.Lock()
+	if e, ok := c.known[at]; ok {
+		c.order.MoveToFront(e)
+		c.mu.Unlock()
+		return e.Value.(*cached).data, nil
+	}
+	c.mu.Unlock()
+	b, err := r.Slice(off, size)
+	if err == nil && 0 < size && size <= c.most {
+		c.put(at, b)
+	}
+	return b, err
+}
+
+// put keeps b and lets go of what was not used for longest.
+func (c *cache) put(at span, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.known[at]; ok {
+		return
+	}
+	if c.known == nil {
+		c.known = make(map[span]*list.Element)
+	}
+	c.known[at] = c.order.PushFront(&cached{at, b})
+	for c.bytes += at.size; c.bytes > c.most; {
+		last := c.order.Back()
+		old := c.order.Remove(last).(*cached)
+		delete(c.known, old.at)
+		c.bytes -= old.at.size
+	}
+}
+
+// drop empties the cache.
+func (c *cache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.bytes, c.most = nil, 0, -1
+	c.order.Init()
+}
+
+// held returns the bytes in the cache.
+func (c *cache) held() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// layoutEncoder writes a file whose layout is known from the start.
+type layoutEncoder struct {
+	t      driver.Target
+	layout *driver.Layout
+	parts  []driver.Part // not yet written
+	order  []int         // tensors by offset
+}
+
+// newLayoutEncoder checks the layout, for the driver may be wrong.
+func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
+	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
+	if len(l.Offsets) != len(p.Tensors) {
+		return nil, fmt.Errorf("%w: the layout has places for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
+	}
+	type extent struct{ from, to int64 }
+	extents := make([]extent, 0, len(p.Tensors)+len(l.Parts))
+	for i, off := range l.Offsets {
+		e.order[i] = i
+		extents = append(extents, extent{off, off + p.Tensors[i].Size})
+	}
+	for i, part := range l.Parts {
+		if i > 0 && part.Offset < l.Parts[i-1].Offset {
+			return nil, fmt.Errorf("%w: the parts of the layout are not in order", driver.ErrPlan)
+		}
+		extents = append(extents, extent{part.Offset, part.Offset + int64(len(part.Bytes))})
+	}
+	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	end := int64(0)
+	for _, x := range extents {
+		if x.from < end || x.to < x.from || x.to > l.Size {
+			return nil, fmt.Errorf("%w: in the layout, %d to %d overlaps what comes before or leaves the %d bytes of the file", driver.ErrPlan, x.from, x.to, l.Size)
+		}
+		end = x.to
+	}
+	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
+	if t.Sequential() {
+		return e, nil
+	}
+	return e, e.before(l.Size + 1)
+}
+
+// before writes the parts that lie before an offset.
+func (e *layoutEncoder) before(off int64) error {
+	for len(e.parts) > 0 && e.parts[0].Offset < off {
+		if _, err := e.t.WriteAt(e.parts[0].Bytes, e.parts[0].Offset); err != nil {
+			return err
+		}
+		e.parts = e.parts[1:]
+	}
+	return nil
+}
+
+// Tensor implements driver.Encoder.
+func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
+	if err := e.before(e.layout.Offsets[i]); err != nil {
+		return err
+	}
+	return in.CopyTo(e.t, e.layout.Offsets[i])
+}
+
+// Finish implements driver.Encoder.
+func (e *layoutEncoder) Finish() error {
+	if err := e.before(e.layout.Size + 1); err != nil {
+		return err
+	}
+	return e.t.Truncate(e.layout.Size)
+}

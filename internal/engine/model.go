@@ -1,0 +1,317 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Config says how a model is opened.
+type Config struct {
+	Driver  driver.Driver
+	Options driver.Options
+	Path    string // of the file or directory, "" for bytes and readers
+	Dir     string // of the files beside a model without path; "" for that of Path
+	Debug   bool   // see source.Options
+	Cache   int64  // bytes of tensors behind a reader that are kept
+}
+
+// Model is an open model of any format.
+type Model struct {
+	desc  driver.Description
+	main  *source.Region // the file, and the gate of all others; heap of no bytes for a directory
+	path  string
+	index driver.Index
+	file  driver.File
+	debug bool
+
+	spaces spaces
+	infos  infoTable
+	kept   kept
+	cache  cache
+	touch  touch
+	sums   atomic.Int64 // that were verified
+}
+
+// Open parses the file in r, which belongs to the model from here on, also
+// when opening fails.
+func Open(r *source.Region, c *Config) (*Model, error) {
+	m := newModel(r, c)
+	m.main.SetOrigin(m.desc.Name, c.Path)
+	err := m.guard(func() (err error) {
+		m.file, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
+		return err
+	})
+	return m.opened(err, c)
+}
+
+// OpenDir parses the directory c.Path.
+func OpenDir(c *Config) (*Model, error) {
+	p, ok := c.Driver.(driver.DirParser)
+	if !ok {
+		return nil, &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
+	}
+	m := newModel(source.FromBytes(nil), c)
+	m.main.SetOrigin(m.desc.Name, c.Path)
+	m.spaces.dir = c.Path
+	err := m.guard(func() (err error) {
+		m.file, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
+		return err
+	})
+	return m.opened(err, c)
+}
+
+func newModel(r *source.Region, c *Config) *Model {
+	m := &Model{desc: c.Driver.Describe(), main: r, path: c.Path, debug: c.Debug}
+	m.spaces.init(m, c)
+	m.cache.most = c.Cache
+	return m
+}
+
+// opened completes or undoes an open.
+func (m *Model) opened(err error, c *Config) (*Model, error) {
+	m.spaces.parsed()
+	if err == nil {
+		err = m.checkIndex()
+	}
+	if err != nil {
+		m.Close()
+		return nil, explain(err, m.desc.Name, m.path)
+	}
+	m.main.OnFree(m.spaces.close)
+	check := c.Options.Check
+	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
+	if check == driver.CheckAll {
+		if _, err := m.Verify(c.Options.Context, &VerifyOptions{}); err != nil {
+			m.Close()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// checkIndex does not trust the driver: a view must lie within its file and be
+// as long as its description says.
+func (m *Model) checkIndex() error {
+	_, loads := m.file.(driver.Loader)
+	for i := range m.index.Len() {
+		size, err := m.index.Shape(i).ByteSize(m.index.DType(i))
+		space, off, n := m.index.Place(i)
+		switch {
+		case err != nil:
+		case n != size:
+			err = fmt.Errorf("%w: the driver gives %d bytes to %v %v, which takes %d", tensor.ErrCorrupt, n, m.index.DType(i), m.index.Shape(i), size)
+		case m.index.Loaded(i) && !loads:
+			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
+		case !m.index.Loaded(i):
+			err = m.spaces.check(space, off, n)
+		}
+		if err != nil {
+			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: off, Err: err}
+		}
+	}
+	return nil
+}
+
+// File returns what the driver keeps of the file.
+func (m *Model) File() driver.File { return m.file }
+
+// Format returns the name of the format.
+func (m *Model) Format() string { return m.desc.Name }
+
+// Path returns the name the model was opened by.
+func (m *Model) Path() string { return m.path }
+
+// Index returns the list of tensors, which must not be changed.
+func (m *Model) Index() *driver.Index { return &m.index }
+
+// Tensor returns the tensor of that name.
+func (m *Model) Tensor(name string) (tensor.View, error) {
+	i, ok := m.index.Lookup(name)
+	if !ok && m.main.Closed() {
+		return failed(name, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: -1, Err: tensor.ErrClosed})
+	}
+	if !ok {
+		return failed(name, NotFound(m.desc.Name, m.path, name))
+	}
+	return m.at(i)
+}
+
+// failed returns an error, and a view that repeats it.
+func failed(name string, err error) (tensor.View, error) {
+	info := &tensor.Info{Name: name, Offset: -1}
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
+}
+
+// At returns tensor i in file order. The error of one that cannot be reached
+// comes from the view's accessors.
+func (m *Model) At(i int) tensor.View {
+	v, _ := m.at(i)
+	return v
+}
+
+func (m *Model) at(i int) (tensor.View, error) {
+	space, off, size := m.index.Place(i)
+	if space != 0 {
+		return m.spaces.view(i, space, off, size)
+	}
+	var data []byte
+	if !m.index.Loaded(i) {
+		if mem := m.main.Bytes(); mem != nil {
+			data = mem[off : off+size : off+size]
+		}
+	}
+	return tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data)), nil
+}
+
+// Tensors walks the tensors in file order.
+func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
+	return func(yield func(string, tensor.View) bool) {
+		for i := range m.index.Len() {
+			if !yield(m.index.Name(i), m.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Select returns the positions of the tensors of those names, of all when there
+// are no names, ascending and each once.
+func (m *Model) Select(names []string) ([]int, error) {
+	which := make([]int, 0, max(len(names), m.index.Len()))
+	for _, name := range names {
+		i, ok := m.index.Lookup(name)
+		if !ok {
+			return nil, NotFound(m.desc.Name, m.path, name)
+		}
+		which = append(which, i)
+	}
+	for i := 0; len(names) == 0 && i < m.index.Len(); i++ {
+		which = append(which, i)
+	}
+	slices.Sort(which)
+	return slices.Compact(which), nil
+}
+
+// within runs f, which may look at the file, between Enter and Leave.
+func (m *Model) within(f func() error) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	return explain(m.guard(f), m.desc.Name, m.path)
+}
+
+// guard turns faults in any memory of the model into errors.
+func (m *Model) guard(f func() error) error {
+	addr, err := fault.GuardOwner(m, f)
+	if addr != 0 {
+		return m.Fault(addr)
+	}
+	return err
+}
+
+// Do runs f between Enter and Leave. A fault in any memory of the model becomes an
+// error that names the tensor.
+func (m *Model) Do(f func() error) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	return m.guard(f)
+}
+
+// Metadata returns the file's key-value pairs, nil when there are none.
+func (m *Model) Metadata() (meta driver.Metadata, err error) {
+	f, ok := m.file.(driver.MetadataFile)
+	if !ok {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		meta, err = f.Metadata()
+		return err
+	})
+	return meta, err
+}
+
+// Graph returns the graph, nil when there is none.
+func (m *Model) Graph() (g *driver.Graph, err error) {
+	f, ok := m.file.(driver.GraphFile)
+	if !ok {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		g, err = f.Graph()
+		return err
+	})
+	return g, err
+}
+
+// Notes lists what was tolerated.
+func (m *Model) Notes() []string {
+	var notes []string
+	if f, ok := m.file.(driver.NotesFile); ok {
+		_ = m.within(func() error {
+			notes = f.Notes()
+			return nil
+		})
+	}
+	return append(notes, m.engineNotes()...)
+}
+
+// Signature returns nil for an unsigned file.
+func (m *Model) Signature() (s *driver.Signature) {
+	if f, ok := m.file.(driver.SignedFile); ok {
+		_ = m.within(func() error {
+			s = f.Signature()
+			return nil
+		})
+	}
+	return s
+}
+
+// Locked reports whether data cannot be read for want of the key.
+func (m *Model) Locked() bool {
+	f, ok := m.file.(driver.LockedFile)
+	return ok && f.Locked()
+}
+
+// Prefetch asks the system to read all files ahead.
+func (m *Model) Prefetch() error {
+	if err := m.main.Prefetch(0, m.main.Size()); err != nil {
+		return err
+	}
+	return m.spaces.prefetch()
+}
+
+// Pin holds the memory of all files across Close.
+func (m *Model) Pin() (unpin func(), err error) { return m.main.Pin() }
+
+// Close forbids further access, waits for running uses, and gives the memory back.
+func (m *Model) Close() error {
+	err := m.main.Close()
+	m.kept.drop()
+	m.cache.drop()
+	if c, ok := m.file.(io.Closer); ok {
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// Dead returns a model that was closed and had no tensors.
+func Dead() *Model {
+	m := &Model{main: source.FromBytes(nil)}
+	m.spaces.m, m.spaces.frozen = m, true
+	m.main.Close()
+	return m
+}

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// A Model is the owner of the views of its own file; a space is that of the
+// views of another file.
+var (
+	_ memory.Owner[tensor.Info] = (*Model)(nil)
+	_ memory.Owner[tensor.Info] = (*space)(nil)
+	_ memory.Owner[tensor.Info] = failure{}
+)
+
+// Enter implements memory.Owner.
+func (m *Model) Enter(info *tensor.Info) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	if m.touch.pending.Load() {
+		if err := m.touch.check(info.Name); err != nil {
+			m.main.Leave()
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave implements memory.Owner.
+func (m *Model) Leave() { m.main.Leave() }
+
+// Lend implements memory.Owner.
+func (m *Model) Lend(info *tensor.Info) error {
+	if m.touch.pending.Load() {
+		if err := m.Enter(info); err != nil {
+			return err
+		}
+		m.main.Leave()
+	}
+	return m.main.Lend()
+}
+
+// Load implements memory.Owner.
+func (m *Model) Load(info *tensor.Info) ([]byte, error) { return m.load(m.main, info) }
+
+// load returns the bytes of a tensor, or of a part of one behind a reader. What
+// the driver loads and what is misaligned is kept; what a reader delivers is
+// kept as far as the cache goes.
+func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
+	i, ok := m.index.Lookup(info.Name)
+	if !ok {
+		return nil, tensor.ErrClosed // a view of a failed model
+	}
+	if m.index.Loaded(i) {
+		return m.kept.get(m, i, func() ([]byte, error) { return m.decode(i) })
+	}
+	if !r.InMemory() {
+		return m.cache.get(r, info.Offset, info.Size)
+	}
+	return m.kept.get(m, i, func() ([]byte, error) {
+		b, err := r.Slice(info.Offset, info.Size)
+		if err != nil {
+			return nil, err
+		}
+		c := memory.Aligned(len(b))
+		copy(c, b)
+		return c, nil
+	})
+}
+
+// decode has the driver load tensor i, and does not trust its answer.
+func (m *Model) decode(i int) ([]byte, error) {
+	b, err := m.file.(driver.Loader).Load(i)
+	if err == nil && int64(len(b)) != m.index.Size(i) {
+		err = m.errorf(tensorField(m.index.Name(i)), -1, tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
+	}
+	return b, err
+}
+
+// Ranged implements memory.Owner: parts can be had of what lies behind a reader.
+func (m *Model) Ranged(info *tensor.Info) bool {
+	return !m.main.InMemory() && info.Offset >= 0 && info.Compression == "" && !m.isLoaded(info)
+}
+
+func (m *Model) isLoaded(info *tensor.Info) bool {
+	i, ok := m.index.Lookup(info.Name)
+	return !ok || m.index.Loaded(i)
+}
+
+// ReadAt implements memory.Owner.
+func (m *Model) ReadAt(info *tensor.Info, p []byte, off int64) error {
+	_, err := m.main.ReadAt(p, info.Offset+off)
+	return err
+}
+
+// Holds implements memory.Owner for the memory of all files.
+func (m *Model) Holds(addr uintptr) bool { return m.main.Holds(addr) || m.spaces.holding(addr) != nil }
+
+// Fault implements memory.Owner: it names the tensor that the address belongs to.
+func (m *Model) Fault(addr uintptr) error {
+	r, number := m.main, driver.Space(0)
+	if !r.Holds(addr) {
+		s := m.spaces.holding(addr)
+		if s == nil {
+			return m.errorf("", -1, tensor.ErrTruncated, "memory fault at %#x", addr)
+		}
+		r, number = s.region.Load(), s.number
+	}
+	off := r.FaultOffset(addr)
+	_, path := r.Origin()
+	e := &tensor.Error{Format: m.desc.Name, Path: path, Offset: off, Err: source.ErrCut}
+	for i := range m.index.Len() {
+		if s, at, size := m.index.Place(i); s == number && at >= 0 && at <= off && off < at+size {
+			e.Field = tensorField(m.index.Name(i))
+			break
+		}
+	}
+	return e
+}
+
+// Explain implements memory.Owner.
+func (m *Model) Explain(info *tensor.Info, err error) error {
+	return explainTensor(info, err, m.desc.Name, m.path)
+}
+
+// explainTensor is explain for an error that happened with a tensor.
+func explainTensor(info *tensor.Info, err error, format, path string) error {
+	if e, ok := explain(err, format, path).(*tensor.Error); ok && e.Err == err && e.Field == "" {
+		return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
+	}
+	return explain(err, format, path)
+}
+
+// failure owns views that came with an error, and repeats it.
+type failure struct{ err error }
+
+func (f failure) Enter(*tensor.Info) error                 { return f.err }
+func (f failure) Leave()                                   {}
+func (f failure) Lend(*tensor.Info) error                  { return f.err }
+func (f failure) Load(*tensor.Info) ([]byte, error)        { return nil, f.err }
+func (f failure) Ranged(*tensor.Info) bool                 { return false }
+func (f failure) ReadAt(*tensor.Info, []byte, int64) error { return f.err }
+func (f failure) Holds(uintptr) bool                       { return false }
+func (f failure) Fault(addr uintptr) error                 { return fmt.Errorf("memory fault at %#x", addr) }
+func (f failure) Explain(_ *tensor.Info, err error) error  { return err }

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// completed returns a copy of the plan with all sizes filled in and an index of
+// its names, or what is wrong with it: a bad or repeated name, an unknown
+// dtype, an overflowing shape.
+func completed(p *driver.Plan, format string) (*driver.Plan, map[string]int, error) {
+	if p == nil {
+		p = &driver.Plan{}
+	}
+	out := &driver.Plan{Metadata: p.Metadata, Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
+	index := make(map[string]int, len(p.Tensors))
+	total := int64(0)
+	for i, t := range p.Tensors {
+		size, err := t.Shape.ByteSize(t.DType)
+		if err == nil {
+			err = tensor.CheckName(t.Name)
+		}
+		if _, twice := index[t.Name]; err == nil && twice {
+			err = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
+		}
+		if total += size; err == nil && total < 0 {
+			err = fmt.Errorf("%w: the sizes of all tensors overflow", tensor.ErrLimit)
+		}
+		if err != nil {
+			return nil, nil, planError(format, t.Name, err)
+		}
+		index[t.Name] = i
+		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: t.Quant}
+	}
+	return out, index, nil
+}
+
+// planError says which tensor of a plan cannot be written.
+func planError(format, name string, err error) error {
+	return &tensor.Error{Format: format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
+}

@@ -1,0 +1,395 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// spaces are the files of a model beside its own: shards that were opened while
+// parsing, and files that are opened when a tensor in them is first used. It is the
+// driver.Dir of the model.
+type spaces struct {
+	m      *Model
+	own    file                    // the driver's way to the model's own file
+	dir    string                  // "" for none
+	root   *os.Root                // while parsing
+	files  []*space                // number - 1; fixed after parsing
+	byName map[string]driver.Space // while parsing
+	frozen bool
+}
+
+// file is a Source with a directory.
+type file struct {
+	*source.Region
+	s *spaces
+}
+
+func (f *file) Path() string { return f.s.m.path }
+
+// Dir implements driver.Source.
+func (f *file) Dir() (driver.Dir, error) {
+	if f.s.dir == "" {
+		return nil, fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
+	}
+	return f.s, nil
+}
+
+func (s *spaces) init(m *Model, c *Config) {
+	s.m, s.own = m, file{m.main, s}
+	s.dir = c.Dir
+	if s.dir == "" && c.Path != "" {
+		s.dir = filepath.Dir(c.Path)
+	}
+}
+
+// parsed ends the time when spaces can be added.
+func (s *spaces) parsed() {
+	s.frozen = true
+	s.byName = nil
+	if s.root != nil {
+		s.root.Close()
+		s.root = nil
+	}
+}
+
+// space is one file, and the owner of the views of the tensors in it.
+type space struct {
+	*Model
+	number driver.Space
+	name   string      // below the directory
+	dir    string      // absolute where the file is opened later
+	was    os.FileInfo // of a declared file, when it was declared; nil when it was missing
+	why    error       // of a declared file that could not be looked at
+
+	mu     sync.Mutex
+	region atomic.Pointer[source.Region]
+	gone   bool
+}
+
+// Path implements driver.Dir.
+func (s *spaces) Path() string { return s.dir }
+
+// Entries implements driver.Dir.
+func (s *spaces) Entries() ([]driver.DirEntry, error) {
+	list, err := os.ReadDir(s.dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]driver.DirEntry, len(list))
+	for i, e := range list {
+		mode := e.Type()
+		if mode&os.ModeSymlink != 0 {
+			if info, err := s.stat(e.Name()); err == nil {
+				mode = info.Mode()
+			}
+		}
+		entries[i] = driver.DirEntry{Name: e.Name(), Regular: mode.IsRegular()}
+	}
+	return entries, nil
+}
+
+// open returns the directory, which is kept open while parsing.
+func (s *spaces) open() (*os.Root, error) {
+	if s.root == nil {
+		root, err := os.OpenRoot(s.dir)
+		if err != nil {
+			return nil, err
+		}
+		s.root = root
+	}
+	return s.root, nil
+}
+
+// stat looks at a file below the directory.
+func (s *spaces) stat(name string) (os.FileInfo, error) {
+	root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(filepath.FromSlash(name))
+	return info, escapes(err)
+}
+
+// escapes marks what os.Root refuses, as opposed to what the system does.
+func escapes(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes") {
+		return fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
+	}
+	return err
+}
+
+// add numbers a file.
+func (s *spaces) add(f *space) driver.Space {
+	if s.byName == nil {
+		s.byName = make(map[string]driver.Space)
+	}
+	s.files = append(s.files, f)
+	f.Model, f.number = s.m, driver.Space(len(s.files))
+	s.byName[f.name] = f.number
+	return f.number
+}
+
+var errFrozen = errors.New("files can be added to a model only while it is parsed")
+
+// Open implements driver.Dir.
+func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
+	if s.frozen {
+		return nil, 0, errFrozen
+	}
+	r, err := s.mapNow(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	f := &space{name: name, dir: s.dir}
+	f.region.Store(r)
+	n := s.add(f)
+	return &shard{file{r, s}, filepath.Join(s.dir, filepath.FromSlash(name))}, n, nil
+}
+
+// shard is the Source of another file than the model's own.
+type shard struct {
+	file
+	path string
+}
+
+func (s *shard) Path() string { return s.path }
+
+// mapNow maps a file of the directory. A plain entry is mapped by its name, which
+// spares opening it twice; whatever links are on the way to another is resolved
+// below the directory.
+func (s *spaces) mapNow(name string) (*source.Region, error) {
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			r, err := source.Open(path, source.Options{Debug: s.m.debug})
+			if err == nil {
+				r.SetOrigin(s.m.desc.Name, path)
+			}
+			return r, err
+		}
+	}
+	root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return mapBelow(root, name, path, s.m, nil)
+}
+
+// mapBelow maps a regular file below root. It looks before it opens, since
+// opening a pipe would wait for its other end. was is what the file must be, if
+// not nil.
+func mapBelow(root *os.Root, name, path string, m *Model, was os.FileInfo) (*source.Region, error) {
+	local := filepath.FromSlash(name)
+	info, err := root.Stat(local)
+	if err != nil {
+		return nil, escapes(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	}
+	f, err := root.Open(local)
+	if err != nil {
+		return nil, escapes(err)
+	}
+	defer f.Close()
+	if was != nil {
+		now, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		if !sameFile(was, now) {
+			return nil, fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)
+		}
+	}
+	r, err := source.OpenFile(f, 0, -1, source.Options{Debug: m.debug})
+	if err != nil {
+		return nil, err
+	}
+	r.SetOrigin(m.desc.Name, path)
+	return r, nil
+}
+
+// sameFile compares device, inode, size and time of the last change.
+func sameFile(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// Declare implements driver.Dir.
+func (s *spaces) Declare(name string) (driver.Space, error) {
+	if s.frozen {
+		return 0, errFrozen
+	}
+	if n, ok := s.byName[name]; ok {
+		return n, nil
+	}
+	f := &space{name: name, dir: s.dir}
+	// The program may be in another directory when the file is opened.
+	if abs, err := filepath.Abs(s.dir); err == nil {
+		f.dir = abs
+	}
+	f.was, f.why = s.stat(name)
+	return s.add(f), nil
+}
+
+// OpenSpace implements driver.Dir.
+func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
+	if n == 0 {
+		return &s.own, nil
+	}
+	r, err := s.region(n)
+	if err != nil {
+		return nil, err
+	}
+	return &shard{file{r, s}, s.files[n-1].path()}, nil
+}
+
+// region returns the memory of a space.
+func (s *spaces) region(n driver.Space) (*source.Region, error) {
+	if n == 0 {
+		return s.m.main, nil
+	}
+	return s.files[n-1].open()
+}
+
+func (f *space) path() string { return filepath.Join(f.dir, filepath.FromSlash(f.name)) }
+
+// open maps the file unless it is mapped already.
+func (f *space) open() (*source.Region, error) {
+	if r := f.region.Load(); r != nil {
+		return r, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.region.Load(); r != nil {
+		return r, nil
+	}
+	if f.gone {
+		return nil, tensor.ErrClosed
+	}
+	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
+		return nil, f.why
+	}
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	r, err := mapBelow(root, f.name, f.path(), f.Model, f.was)
+	if err == nil {
+		f.region.Store(r)
+	}
+	return r, err
+}
+
+// view makes the view of tensor i, which is in another file.
+func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
+	f, info := s.files[n-1], s.m.Info(i)
+	// Close waits for files that are being mapped.
+	if err := s.m.main.Enter(); err != nil {
+		return failed(info.Name, err)
+	}
+	defer s.m.main.Leave()
+	r, err := f.open()
+	if err == nil && (off > r.Size() || size > r.Size()-off) {
+		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
+	}
+	if err != nil {
+		err = &tensor.Error{
+			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(info.Name), Offset: -1,
+			Err: fmt.Errorf("external data %.200q: %w", f.name, err),
+		}
+		return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
+	}
+	var data []byte
+	if mem := r.Bytes(); mem != nil {
+		data = mem[off : off+size : off+size]
+	}
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data)), nil
+}
+
+// check refuses places outside of the file that they are in.
+func (s *spaces) check(n driver.Space, off, size int64) error {
+	if int(n) > len(s.files) {
+		return fmt.Errorf("%w: the driver places it in a file that there is not", tensor.ErrCorrupt)
+	}
+	total := s.m.main.Size()
+	if n > 0 {
+		r := s.files[n-1].region.Load()
+		if r == nil {
+			return nil // looked at when it is opened
+		}
+		total = r.Size()
+	}
+	if off < 0 || off > total || size > total-off {
+		return fmt.Errorf("%w: the driver places it at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
+	}
+	return nil
+}
+
+// holding returns the file whose memory an address lies in.
+func (s *spaces) holding(addr uintptr) *space {
+	for _, f := range s.files {
+		if r := f.region.Load(); r != nil && r.Holds(addr) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (s *spaces) prefetch() error {
+	for _, f := range s.files {
+		if r := f.region.Load(); r != nil {
+			if err := r.Prefetch(0, r.Size()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close gives all files back. The gate has made sure that nobody uses them.
+func (s *spaces) close() error {
+	s.parsed()
+	var errs []error
+	for _, f := range s.files {
+		f.mu.Lock()
+		f.gone = true
+		r := f.region.Load()
+		f.mu.Unlock()
+		if r != nil {
+			errs = append(errs, r.Close())
+		}
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return e == nil })...)
+}
+
+// Lend implements memory.Owner: two files must outlive the slice.
+func (f *space) Lend(info *tensor.Info) error {
+	if err := f.Model.Lend(info); err != nil {
+		return err
+	}
+	return f.region.Load().Lend()
+}
+
+// Load implements memory.Owner.
+func (f *space) Load(info *tensor.Info) ([]byte, error) { return f.load(f.region.Load(), info) }
+
+// Ranged implements memory.Owner: other files are always in memory.
+func (f *space) Ranged(*tensor.Info) bool { return false }
+
+// Explain implements memory.Owner.
+func (f *space) Explain(info *tensor.Info, err error) error {
+	return explainTensor(info, err, f.desc.Name, f.path())
+}

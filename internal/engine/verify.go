@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"crypto"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// VerifyOptions says how a model is verified.
+type VerifyOptions struct {
+	Progress driver.Progress
+	Trusted  crypto.PublicKey
+	Tensors  []string
+	Workers  int
+}
+
+// Coverage is what a verification found to be covered by what.
+type Coverage struct {
+	Sections  []Section
+	Signature driver.SignatureState
+	By        []string // what vouches for tensors, "" first
+	Tensors   []uint16 // by tensor: an index into By, or NotLooked
+}
+
+// Section is a part of a file that is no tensor.
+type Section struct{ Name, By string }
+
+// NotLooked is the entry of a tensor that was not asked for.
+const NotLooked = 1<<16 - 1
+
+// Verify checks every sum the file carries and all data, or that of some tensors.
+func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
+	if err := m.main.Enter(); err != nil {
+		return nil, err
+	}
+	defer m.main.Leave()
+	v := newVerification(m, ctx, o)
+	if err := v.run(); err != nil {
+		return nil, explain(err, m.desc.Name, m.path)
+	}
+	if v.all {
+		m.touch.done()
+	}
+	return v.coverage()
+}
+
+// verification implements driver.Verification.
+type verification struct {
+	m        *Model
+	ctx      context.Context
+	o        *VerifyOptions
+	progress *work.Progress
+	which    []int  // the tensors asked for
+	wanted   []bool // by tensor; nil for all
+	all      bool
+	ledger
+}
+
+var _ driver.Verification = (*verification)(nil)
+
+func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
+	return &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0, progress: work.NewProgress(o.Progress, 0)}
+}
+
+func (v *verification) run() (err error) {
+	m := v.m
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	if _, signs := m.file.(driver.SignedFile); v.o.Trusted != nil && !signs {
+		return m.errorf("signature", -1, driver.ErrSignature, "the format has no signatures")
+	}
+	if v.which, err = m.Select(v.o.Tensors); err != nil {
+		return err
+	}
+	if !v.all {
+		v.wanted = make([]bool, m.index.Len())
+		for _, i := range v.which {
+			v.wanted[i] = true
+		}
+	}
+	v.vouched = make([]uint16, m.index.Len())
+	for i := range v.vouched {
+		v.vouched[i] = NotLooked
+	}
+	if f, ok := m.file.(driver.Verifier); ok {
+		if err := m.guard(func() error { return f.Verify(v) }); err != nil {
+			return err
+		}
+	}
+	return v.tensors()
+}
+
+// tensors checks those that nothing has vouched for yet.
+func (v *verification) tensors() error {
+	left := v.which[:0:len(v.which)]
+	for _, i := range v.which {
+		if v.vouched[i] == NotLooked {
+			left = append(left, i)
+			v.Expect(v.m.index.Size(i))
+		}
+	}
+	groups := v.group(left)
+	wide := len(groups) < v.workers()
+	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
+}
+
+// tensor checks one tensor and returns what vouches for it. With wide it may
+// take all workers.
+func (v *verification) tensor(i int, wide bool) (by string, err error) {
+	s := v.sum(i)
+	name := v.m.index.Name(i)
+	if v.m.index.Loaded(i) {
+		// Loading checks what there is to check of a tensor that is decoded.
+		_, err := v.m.kept.get(v.m, i, func() ([]byte, error) { return v.m.decode(i) })
+		v.Done(v.m.index.Size(i), name)
+		return "", err
+	}
+	space, off, size := v.m.index.Place(i)
+	r, err := v.m.spaces.region(space)
+	if err != nil {
+		return "", err
+	}
+	got, err := v.hash(s.Kind, r, off, size, name, wide)
+	if err != nil {
+		return "", err
+	}
+	return s.Kind.String(), v.compare(i, &s, got, off)
+}
+
+// sum returns the sum of tensor i, NoSum when the file has none.
+func (v *verification) sum(i int) (s driver.Sum) {
+	if f, ok := v.m.file.(driver.Summer); !ok || !f.TensorSum(i, &s) {
+		s.Kind = driver.NoSum
+	}
+	return s
+}
+
+// compare compares a sum of tensor i with what the file says.
+func (v *verification) compare(i int, s *driver.Sum, got uint64, off int64) error {
+	if s.Kind == driver.NoSum {
+		return nil
+	}
+	v.m.sums.Add(1)
+	if got == s.Want {
+		return nil
+	}
+	e := &tensor.Error{Format: v.m.desc.Name, Path: v.m.path, Field: tensorField(v.m.index.Name(i)), Offset: off}
+	if s.Field != "" {
+		e.Field, e.Offset = s.Field, s.Offset
+	}
+	e.Err = fmt.Errorf("%w: the data has %v %s, the file records %s", driver.ErrChecksum, s.Kind, text(s.Kind, got), text(s.Kind, s.Want))
+	return e
+}
+
+func text(k driver.Kind, sum uint64) string {
+	if k == driver.XXH64 {
+		return fmt.Sprintf("%016x", sum)
+	}
+	return fmt.Sprintf("%08x", sum)
+}
+
+// Context implements driver.Verification.
+func (v *verification) Context() context.Context { return v.ctx }
+
+// Trusted implements driver.Verification.
+func (v *verification) Trusted() crypto.PublicKey { return v.o.Trusted }
+
+// All implements driver.Verification.
+func (v *verification) All() bool { return v.all }
+
+// Wanted implements driver.Verification.
+func (v *verification) Wanted(i int) bool { return v.wanted == nil || v.wanted[i] }
+
+// Expect implements driver.Verification.
+func (v *verification) Expect(n int64) { v.progress.Expect(n) }
+
+// Done implements driver.Verification.
+func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
+
+// Each implements driver.Verification.
+func (v *verification) Each(n int, f func(i int) error) error {
+	return work.Each(v.ctx, n, v.o.Workers, func(i int) error {
+		return v.m.guard(func() error { return f(i) })
+	})
+}

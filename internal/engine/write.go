@@ -1,0 +1,332 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Spool says where what cannot be written from front to back is assembled.
+type Spool uint8
+
+// The values of Spool.
+const (
+	SpoolFile   Spool = iota // in a temporary file
+	SpoolMemory              // in memory
+	SpoolNever               // nowhere: it is refused
+)
+
+// WriteConfig says how a model is written.
+type WriteConfig struct {
+	Driver   driver.Driver
+	Options  driver.WriteOptions
+	Progress driver.Progress
+	Spool    Spool
+}
+
+// Writer drives an encoder: names, sizes, order, cancellation, progress and
+// the end are the same for all formats.
+type Writer struct {
+	format string
+	path   string
+	cfg    *WriteConfig
+	enc    driver.Encoder
+	end    ending
+
+	mu      sync.Mutex
+	plan    *driver.Plan
+	index   map[string]int
+	written []bool
+	done    int64
+	total   int64
+	over    error  // why no call works any more, io.EOF after a good Close
+	queue   *queue // puts tensors in order for a target that takes no other; else nil
+}
+
+// ending is what becomes of an assembled file. Either function may be nil.
+type ending struct {
+	commit func() error
+	abort  func()
+}
+
+// Create starts writing what is to appear at c.Options.Path.
+func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
+	w := newWriter(c)
+	if err := w.check(p); err != nil {
+		return nil, err
+	}
+	if d, ok := c.Driver.(driver.PathEncoding); ok {
+		enc, err := d.EncodePath(w.plan, &c.Options)
+		if err != nil || enc != nil {
+			w.enc = enc
+			return w.started(err)
+		}
+	}
+	f, err := sink.CreateFile(w.path)
+	if err != nil {
+		return nil, explain(err, w.format, w.path)
+	}
+	t := sink.NewBuffer(f)
+	w.end = ending{abort: f.Abort, commit: func() error {
+		if err := t.Flush(); err != nil {
+			f.Abort()
+			return err
+		}
+		return f.Commit(!c.Options.NoSync)
+	}}
+	return w.start(t)
+}
+
+// NewWriter starts writing to out: straight through where the format and the plan
+// allow it, else after the file was assembled elsewhere.
+func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
+	w := newWriter(c)
+	if err := w.check(p); err != nil {
+		return nil, err
+	}
+	if c.Spool == SpoolNever || w.streams() {
+		w.queue = &queue{spool: c.Spool}
+		return w.start(sink.NewStream(out))
+	}
+	if c.Spool == SpoolMemory {
+		m := &sink.Memory{}
+		w.end = ending{commit: func() error {
+			_, err := out.Write(m.Bytes())
+			return err
+		}}
+		return w.start(m)
+	}
+	s, err := sink.NewSpool()
+	if err != nil {
+		return nil, explain(err, w.format, "")
+	}
+	t := sink.NewBuffer(s)
+	w.end = ending{abort: s.Remove, commit: func() error {
+		defer s.Remove()
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		if _, err := s.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := io.Copy(out, s.File)
+		return err
+	}}
+	return w.start(t)
+}
+
+func newWriter(c *WriteConfig) *Writer {
+	return &Writer{format: c.Driver.Describe().Name, path: c.Options.Path, cfg: c}
+}
+
+// streams reports whether the file can be written from front to back.
+func (w *Writer) streams() bool {
+	if _, ok := w.cfg.Driver.(driver.Layouter); ok {
+		return true
+	}
+	s, ok := w.cfg.Driver.(driver.Streaming)
+	return ok && s.Streams(w.plan, &w.cfg.Options)
+}
+
+// check completes the plan.
+func (w *Writer) check(p *driver.Plan) (err error) {
+	w.plan, w.index, err = completed(p, w.format)
+	return explain(err, w.format, w.path)
+}
+
+// start hands the plan to the driver.
+func (w *Writer) start(t driver.Target) (*Writer, error) {
+	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
+	switch d := w.cfg.Driver.(type) {
+	case driver.Layouter:
+		var l *driver.Layout
+		if l, err = d.Layout(w.plan, &w.cfg.Options); err == nil {
+			var e *layoutEncoder
+			if e, err = newLayoutEncoder(t, w.plan, l); err == nil {
+				w.enc = e
+				w.queue.setOrder(e.order)
+			}
+		}
+	case driver.Encoding:
+		var enc driver.Encoder
+		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil {
+			w.enc = enc
+			w.queue.setOrder(nil)
+		}
+	}
+	return w.started(err)
+}
+
+// started completes or undoes the start.
+func (w *Writer) started(err error) (*Writer, error) {
+	if err == nil {
+		err = w.cfg.Options.Context.Err()
+	}
+	if err != nil {
+		w.giveUp(err)
+		return nil, explain(err, w.format, w.path)
+	}
+	w.written = make([]bool, len(w.plan.Tensors))
+	for _, t := range w.plan.Tensors {
+		w.total += t.Size
+	}
+	return w, nil
+}
+
+// WriteTensor takes the data of a tensor of the plan.
+func (w *Writer) WriteTensor(name string, r io.Reader) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over != nil {
+		return w.refusal()
+	}
+	i, ok := w.index[name]
+	if !ok {
+		return planError(w.format, name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
+	}
+	if w.written[i] {
+		return planError(w.format, name, fmt.Errorf("already written"))
+	}
+	// A panic of the reader, such as a memory fault that View.Use will catch,
+	// must not leave a writer that seems to work.
+	finished := false
+	defer func() {
+		if !finished {
+			w.giveUp(fmt.Errorf("the reader of tensor %q panicked", name))
+		}
+	}()
+	err := w.take(i, r)
+	finished = true
+	if err != nil {
+		err = &tensor.Error{Format: w.format, Path: w.path, Field: tensorField(name), Offset: -1, Err: err}
+		w.giveUp(err)
+		return err
+	}
+	w.written[i] = true
+	return nil
+}
+
+// take feeds the encoder with tensor i, and with those that waited for it.
+func (w *Writer) take(i int, r io.Reader) error {
+	if err := w.cfg.Options.Context.Err(); err != nil {
+		return err
+	}
+	t := &w.plan.Tensors[i]
+	in := sink.NewInput(w.cfg.Options.Context, r, t.Size, func(n int) {
+		w.done += int64(n)
+		if w.cfg.Progress != nil {
+			w.cfg.Progress(w.done, w.total, t.Name)
+		}
+	})
+	if !w.queue.isNext(i) {
+		if err := w.queue.keep(i, in); err != nil {
+			return err
+		}
+		return in.Finish()
+	}
+	if err := w.enc.Tensor(i, in); err != nil {
+		return err
+	}
+	if err := in.Finish(); err != nil {
+		return err
+	}
+	for {
+		k, r := w.queue.next()
+		if k < 0 {
+			return nil
+		}
+		in := sink.NewInput(w.cfg.Options.Context, r, w.plan.Tensors[k].Size, nil)
+		if err := w.enc.Tensor(k, in); err != nil {
+			return err
+		}
+		if err := in.Finish(); err != nil {
+			return err
+		}
+	}
+}
+
+// Close completes the file.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == io.EOF {
+		return nil
+	}
+	if w.over != nil {
+		return w.refusal()
+	}
+	if err := w.complete(); err != nil {
+		err = explain(err, w.format, w.path)
+		w.giveUp(err)
+		return err
+	}
+	w.over = io.EOF
+	return nil
+}
+
+func (w *Writer) complete() error {
+	if err := w.cfg.Options.Context.Err(); err != nil {
+		return err
+	}
+	for i, ok := range w.written {
+		if !ok {
+			return planError(w.format, w.plan.Tensors[i].Name, fmt.Errorf("not written before Close"))
+		}
+	}
+	err := w.enc.Finish()
+	if err == nil {
+		err = w.release()
+	}
+	if err == nil && w.end.commit != nil {
+		// A commit that fails cleans up after itself.
+		commit := w.end.commit
+		w.end.abort = nil
+		err = commit()
+	}
+	return err
+}
+
+// Abort gives up.
+func (w *Writer) Abort() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == nil {
+		w.giveUp(context.Canceled)
+	}
+	return nil
+}
+
+// giveUp removes what was written and remembers why.
+func (w *Writer) giveUp(err error) {
+	w.over = err
+	_ = w.release()
+	if w.end.abort != nil {
+		w.end.abort()
+		w.end.abort = nil
+	}
+}
+
+// release frees what the encoder holds beside the target.
+func (w *Writer) release() error {
+	w.queue.remove()
+	c, ok := w.enc.(io.Closer)
+	w.enc = nil
+	if ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// refusal is the answer of a writer that is over.
+func (w *Writer) refusal() error {
+	cause := fmt.Errorf("%w: closed", driver.ErrAborted)
+	if w.over != io.EOF {
+		cause = fmt.Errorf("%w: %w", driver.ErrAborted, w.over)
+	}
+	return &tensor.Error{Format: w.format, Path: w.path, Offset: -1, Err: cause}
+}

@@ -1,5 +1,0 @@
-//go:build !weightmap_debug
-
-package mapped
-
-const debugBuild = false

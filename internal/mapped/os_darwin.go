@@ -1,6 +1,0 @@
-package mapped
-
-// descriptors is the directory whose entries name the open descriptors.
-const descriptors = "/dev/fd/"
-
-func willNeed([]byte, int, int) error { return nil }

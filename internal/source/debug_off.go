@@ -1,0 +1,5 @@
+//go:build !weightmap_debug
+
+package source
+
+const debugBuild = false

@@ -1,0 +1,47 @@
+// Package mapped owns the bytes of a model: a memory-mapped file or a window
+// of one, the caller's memory, or a reader that is asked when bytes are wanted.
+//
+// # Lifetime
+//
+// A [Region] begins open and is closed once. In between its memory is held
+// in three ways, which differ in what Close does:
+//
+//   - Enter and Leave frame a short use. Close waits for those that run.
+//   - Pin is a long hold. Close returns, and the memory stays until the last unpin.
+//   - Lend announces that a raw slice leaves the library. Close does not wait:
+//     the slice dies with it.
+//
+// After Close began, Enter, Pin and Lend fail with tensor.ErrClosed, so nobody
+// begins to use memory that is about to go. One atomic word counts all of it.
+//
+// A Region that is dropped without Close is unmapped by the garbage collector,
+// unless a slice was lent: nothing tells how long that lives, and memory that
+// vanishes under it would end the process, or worse, show another file.
+//
+// # After Close
+//
+// The kernel gives unmapped addresses out again, so a slice kept beyond Close
+// may read another file's bytes without any fault. With [Options].Debug, or the
+// build tag weightmap_debug, Close makes the memory inaccessible instead of
+// unmapping it and keeps its addresses for the life of the process: use after
+// Close then ends the program at the spot. (Linux, Android, macOS and iOS;
+// elsewhere Debug changes nothing.)
+//
+// # Truncation
+//
+// Touching a page that lies wholly past the end of a file that was cut while
+// it was mapped raises SIGBUS, which ends the process. [Region.Guard] and
+// [Region.ReadAt] make that an error which wraps tensor.ErrTruncated. Raw
+// slices are not guarded. In the page that holds the new end the kernel shows
+// zeros instead, which only checksums can tell from data.
+//
+// Renaming another file over a mapped one does not disturb the mapping.
+//
+// # How bytes are mapped
+//
+// golang.org/x/exp/mmap maps by file name and keeps the bytes private; the file
+// reflect.go says how they are reached. Descriptors are mapped through the names
+// the system has for them (/proc/self/fd, /dev/fd). Where x/exp/mmap does not
+// map, or the file system cannot, the bytes are read into a heap buffer aligned
+// to 64 bytes, and everything else stays the same.
+package source

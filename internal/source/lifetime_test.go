@@ -1,0 +1,267 @@
+package source
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// uses are the ways to begin something that Close forbids.
+var uses = []struct {
+	name string
+	f    func(*Region) error
+}{
+	{"Enter", (*Region).Enter},
+	{"Lend", (*Region).Lend},
+	{"Pin", func(r *Region) error { _, err := r.Pin(); return err }},
+	{"ReadAt", func(r *Region) error { _, err := r.ReadAt(make([]byte, 1), 0); return err }},
+	{"Slice", func(r *Region) error { _, err := r.Slice(0, 1); return err }},
+	{"Prefetch", func(r *Region) error { return r.Prefetch(0, 1) }},
+}
+
+func TestAfterClose(t *testing.T) {
+	every(t, ramp(10000), func(t *testing.T, r *Region) {
+		r.SetOrigin("mag", "m.mag")
+		if r.Closed() {
+			t.Error("closed before Close")
+		}
+		for range 2 {
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, u := range uses {
+			err := u.f(r)
+			var e *tensor.Error
+			if !errors.Is(err, tensor.ErrClosed) || !errors.As(err, &e) || e.Offset != -1 {
+				t.Errorf("%s after Close: %v", u.name, err)
+			}
+		}
+		if !r.Closed() || r.Bytes() != nil {
+			t.Errorf("closed %v, %d bytes", r.Closed(), len(r.Bytes()))
+		}
+		if err := r.Close(); err != nil {
+			t.Errorf("Close after refused uses: %v", err)
+		}
+	})
+}
+
+// blocked reports whether done stays open although others ran a while.
+func blocked(done <-chan struct{}) bool {
+	for range 200 {
+		select {
+		case <-done:
+			return false
+		default:
+			runtime.Gosched()
+		}
+	}
+	return true
+}
+
+// closing starts n calls of Close and returns when they have begun.
+func closing(t *testing.T, r *Region, n int) <-chan struct{} {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	go func() { wg.Wait(); close(done) }()
+	for !r.Closed() {
+		runtime.Gosched()
+	}
+	return done
+}
+
+func TestCloseWaitsForLeave(t *testing.T) {
+	data := ramp(10000)
+	every(t, data, func(t *testing.T, r *Region) {
+		for range 2 {
+			if err := r.Enter(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := closing(t, r, 3)
+		if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
+			t.Errorf("Enter during Close: %v", err)
+		}
+		if r.InMemory() {
+			if b, err := r.Slice(0, 5); err != nil || b[4] != data[4] || r.Bytes() == nil {
+				t.Errorf("reading while inside: %v, %v", b, err)
+			}
+		}
+		r.Leave()
+		if !blocked(done) {
+			t.Fatal("Close did not wait for the second Leave")
+		}
+		r.Leave()
+		<-done
+		if r.Bytes() != nil {
+			t.Error("the memory is still there")
+		}
+	})
+}
+
+func TestPinOutlivesClose(t *testing.T) {
+	every(t, ramp(10000), func(t *testing.T, r *Region) {
+		un1, err1 := r.Pin()
+		un2, err2 := r.Pin()
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		b := r.Bytes()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		un1()
+		un1()
+		for _, u := range uses {
+			if err := u.f(r); !errors.Is(err, tensor.ErrClosed) && u.name != "Slice" {
+				t.Errorf("%s after Close: %v", u.name, err)
+			}
+		}
+		if b != nil && b[9999] != ramp(10000)[9999] {
+			t.Error("wrong byte")
+		}
+		if r.state.Load()&gone != 0 {
+			t.Error("the memory went with a pin left")
+		}
+		un2()
+		un2()
+		if r.state.Load()&gone == 0 {
+			t.Error("the memory stayed after the last unpin")
+		}
+	})
+}
+
+func TestUnpinWhileCloseWaits(t *testing.T) {
+	r := mustOpen(t, temp(t, ramp(10000)), Options{})
+	unpin, err := r.Pin()
+	if err := errors.Join(err, r.Enter()); err != nil {
+		t.Fatal(err)
+	}
+	done := closing(t, r, 1)
+	unpin()
+	if !blocked(done) || r.Bytes()[0] != 0 {
+		t.Error("the last unpin ended a running use")
+	}
+	r.Leave()
+	<-done
+}
+
+func TestLeaveWithoutEnter(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	FromBytes(nil).Leave()
+}
+
+// Many goroutines come and go while one closes. Whoever got in reads the
+// mapping, so memory that went too early ends the test with a fault.
+func TestCloseUnderLoad(t *testing.T) {
+	data := ramp(1 << 16)
+	path := temp(t, data)
+	for range 200 {
+		r, err := Open(path, Options{Debug: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := new(atomic.Bool)
+		started := make(chan struct{}, 8)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				hammer(t, r, g, data, closed, started)
+			}()
+		}
+		for range 8 {
+			<-started
+		}
+		for range 2 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+				closed.Store(true)
+			}()
+		}
+		wg.Wait()
+		if s := r.state.Load(); !isQuiet(s) || !isUnpinned(s) || s&gone == 0 {
+			t.Fatalf("state %#x in the end", s)
+		}
+	}
+}
+
+// hammer uses r until that is refused.
+func hammer(t *testing.T, r *Region, g int, data []byte, closed *atomic.Bool, started chan<- struct{}) {
+	b := r.Bytes()
+	for i := 0; ; i++ {
+		if i == 10 {
+			started <- struct{}{}
+		}
+		if i%50 == 0 {
+			runtime.Gosched() // let who closes have a processor
+		}
+		was := closed.Load()
+		if (g+i)%5 == 0 {
+			unpin, err := r.Pin()
+			if err == nil {
+				_ = b[(i*4096)%len(b)]
+				unpin()
+			}
+		}
+		if g%4 == 0 && r.Lend() != nil {
+			return
+		}
+		if err := r.Enter(); err != nil {
+			if !errors.Is(err, tensor.ErrClosed) {
+				t.Error(err)
+			}
+			return
+		}
+		if was {
+			t.Error("entered after Close returned")
+		}
+		if b[(i*4096+g)%len(b)] != data[(i*4096+g)%len(b)] {
+			t.Error("wrong byte")
+		}
+		r.Leave()
+	}
+}
+
+func TestHoldsDoNotAllocate(t *testing.T) {
+	r := mustOpen(t, temp(t, ramp(10000)), Options{})
+	p := make([]byte, 100)
+	tests := []struct {
+		name string
+		f    func()
+	}{
+		{"Enter", func() { _ = r.Enter(); r.Leave() }},
+		{"Lend", func() { _ = r.Lend() }},
+		{"ReadAt", func() { _, _ = r.ReadAt(p, 5) }},
+		{"Slice", func() { _, _ = r.Slice(5, 50) }},
+		{"Guard", func() { _ = r.Guard(func() error { return nil }) }},
+		{"Prefetch", func() { _ = r.Prefetch(0, 10000) }},
+	}
+	for _, tt := range tests {
+		if n := testing.AllocsPerRun(100, tt.f); n != 0 {
+			t.Errorf("%s: %v allocations", tt.name, n)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// mappings counts those of the file at path in this process.
+func mappings(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	return strings.Count(string(text), path)
+}
+
+func TestCloseUnmaps(t *testing.T) {
+	path := temp(t, ramp(10000))
+	for _, debug := range []bool{false, true} {
+		r := mustOpen(t, path, Options{Debug: debug})
+		if n := mappings(t, path); n != 1 {
+			t.Fatalf("%d mappings while open", n)
+		}
+		if err := errors.Join(r.Lend(), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if debug || debugBuild {
+			want = 1 // inaccessible, and reserved for ever
+		}
+		if n := mappings(t, path); n != want {
+			t.Errorf("debug %v: %d mappings after Close, want %d", debug, n, want)
+		}
+		if debugBuild {
+			return
+		}
+	}
+}
+
+// drop opens the file at path, lends a slice of it if asked, and forgets it.
+func drop(t *testing.T, path string, lend bool) {
+	r, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lend {
+		if err := r.Lend(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// collected waits until the mapping of path is gone, and reports whether it went.
+func collected(t *testing.T, path string) bool {
+	for range 500 {
+		if mappings(t, path) == 0 {
+			return true
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	return false
+}
+
+func TestDroppedRegions(t *testing.T) {
+	idle, lent := temp(t, ramp(10000)), temp(t, ramp(10000))
+	drop(t, lent, true)
+	drop(t, idle, false)
+	if mappings(t, idle)+mappings(t, lent) != 2 {
+		t.Fatal("not mapped")
+	}
+	if !collected(t, idle) {
+		t.Error("a region dropped without Close stays mapped")
+	}
+	// Once more, so that finalizers queued together have all run.
+	drop(t, idle, false)
+	if !collected(t, idle) {
+		t.Error("the second dropped region stays mapped")
+	}
+	if mappings(t, lent) != 1 {
+		t.Error("a lent slice lost its memory to the garbage collector")
+	}
+}
+
+// Parsing under Guard keeps a region alive that nothing else holds.
+func TestGuardKeepsTheRegionAlive(t *testing.T) {
+	data := ramp(10000)
+	path := temp(t, data)
+	r, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := r.Bytes()
+	err = r.Guard(func() error {
+		for range 5 {
+			runtime.GC()
+			runtime.Gosched()
+		}
+		if !bytes.Equal(b, data) {
+			t.Error("wrong bytes")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if !collected(t, path) {
+		t.Error("still mapped")
+	}
+}
+
+func TestOpenFileMaps(t *testing.T) {
+	path := temp(t, ramp(20000))
+	r := mustOpenFile(t, path, 4099, 10000)
+	if !r.Mapped() || mappings(t, path) != 1 {
+		t.Error("a window of a descriptor is not mapped")
+	}
+	if r.Bytes()[0] != ramp(20000)[4099] || len(r.Bytes()) != 10000 {
+		t.Error("wrong window")
+	}
+	if err := r.Close(); err != nil || mappings(t, path) != 0 && !debugBuild {
+		t.Errorf("still mapped after Close: %v", err)
+	}
+}
+
+// A file without a name, as Android and sandboxes pass them around.
+func TestOpenFileWithoutName(t *testing.T) {
+	path := temp(t, ramp(20000))
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenFile(f, 100, -1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !r.Mapped() || !bytes.Equal(r.Bytes(), ramp(20000)[100:]) {
+		t.Error("not mapped, or other bytes")
+	}
+}
+
+// Some file systems show regular files and cannot map them. They are read.
+func TestFileSystemThatCannotMap(t *testing.T) {
+	const path = "/sys/kernel/notes"
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Skip("no file here that cannot be mapped:", err)
+	}
+	if len(want) < 9 {
+		t.Skip(path, "is too short")
+	}
+	r, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Mapped() {
+		t.Skip("this system maps", path)
+	}
+	if !bytes.Equal(r.Bytes(), want) {
+		t.Errorf("%d bytes, want %d", len(r.Bytes()), len(want))
+	}
+	w := mustOpenFile(t, path, 1, 8)
+	if w.Mapped() || !bytes.Equal(w.Bytes(), want[1:9]) {
+		t.Errorf("window %x, want %x", w.Bytes(), want[1:9])
+	}
+}

@@ -1,0 +1,39 @@
+package source
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// descriptors is the directory whose entries name the open descriptors.
+const descriptors = "/proc/self/fd/"
+
+// willNeed asks for pages lo to hi of mem to be read ahead. mem is a whole
+// mapping, so its start is a page boundary, which the system call insists on.
+func willNeed(mem []byte, lo, hi int) error {
+	lo -= lo % os.Getpagesize()
+	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
+}
+
+// resident counts the pages between lo and hi of a mapping that are in memory.
+func resident(mem []byte, lo, hi int) int64 {
+	page := os.Getpagesize()
+	lo -= lo % page
+	if hi <= lo {
+		return 0
+	}
+	pages := make([]byte, (hi-lo+page-1)/page)
+	_, _, errno := syscall.Syscall(syscall.SYS_MINCORE, memory.Address(mem[lo:]), uintptr(hi-lo), memory.Address(pages))
+	runtime.KeepAlive(pages)
+	if errno != 0 {
+		return -1
+	}
+	n := int64(0)
+	for _, p := range pages {
+		n += int64(p & 1)
+	}
+	return min(n*int64(page), int64(hi-lo))
+}

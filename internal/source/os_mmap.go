@@ -1,0 +1,22 @@
+//go:build linux || darwin
+
+package source
+
+import (
+	"errors"
+	"math"
+	"syscall"
+)
+
+// protect makes a whole mapping inaccessible and reports whether it did.
+func protect(mem []byte) bool { return syscall.Mprotect(mem, syscall.PROT_NONE) == nil }
+
+// noMapping reports whether err says that the file system cannot map files.
+func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
+
+// surelyRegular reports that path is a regular file whose size an int holds. It
+// does without what os.Stat allocates; false only says to look again with that.
+func surelyRegular(path string) bool {
+	var st syscall.Stat_t
+	return syscall.Stat(path, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Size <= math.MaxInt
+}

@@ -1,0 +1,223 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// probeOver is the size above which a read first makes sure that the bytes
+// exist, before memory is allocated for them.
+const probeOver = 1 << 20
+
+// truncatedError is tensor.ErrTruncated with a reason.
+type truncatedError struct{ reason string }
+
+func (e truncatedError) Error() string { return tensor.ErrTruncated.Error() + ": " + e.reason }
+func (e truncatedError) Unwrap() error { return tensor.ErrTruncated }
+
+// Bytes returns the whole window, or nil for readers and after the memory was
+// given back. It is for use between Enter and Leave, or while parsing, under
+// Guard; it does not count as lent.
+func (r *Region) Bytes() []byte {
+	if r.state.Load()&gone != 0 {
+		return nil
+	}
+	return r.win
+}
+
+// Slice returns n bytes from offset off of the window. In memory they alias the
+// window, under the same conditions as Bytes. From a reader they are read
+// into a fresh buffer aligned to 64 bytes, which is not allocated before it is
+// known that the reader has so many bytes.
+//
+// A range beyond the window fails with tensor.ErrTruncated, a negative one with
+// tensor.ErrCorrupt.
+func (r *Region) Slice(off, n int64) ([]byte, error) {
+	if err := r.check(off, n); err != nil {
+		return nil, err
+	}
+	if r.src == nil {
+		if r.state.Load()&gone != 0 {
+			return nil, r.fail(-1, tensor.ErrClosed)
+		}
+		return r.win[off : off+n : off+n], nil
+	}
+	if err := r.Enter(); err != nil {
+		return nil, err
+	}
+	defer r.Leave()
+	if n > probeOver {
+		if err := r.prove(off + n); err != nil {
+			return nil, r.fail(off, err)
+		}
+	}
+	b, err := newHeap(n)
+	if err == nil {
+		err = readFull(r.src, b, off)
+	}
+	if err != nil {
+		return nil, r.fail(off, err)
+	}
+	return b, nil
+}
+
+// Prefix returns the first n bytes of the window, or all when it has fewer.
+func (r *Region) Prefix(n int64) ([]byte, error) { return r.Slice(0, min(n, r.size)) }
+
+// ReadAt implements io.ReaderAt on the window. It holds the memory meanwhile and
+// is guarded: missing pages of a mapping, and bytes that a reader promised and
+// does not have, give tensor.ErrTruncated.
+func (r *Region) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, r.fail(-1, &rangeError{off, int64(len(p)), r.size, tensor.ErrCorrupt})
+	}
+	if err := r.Enter(); err != nil {
+		return 0, err
+	}
+	defer r.Leave()
+	if off >= r.size {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, io.EOF
+	}
+	var eof error
+	if rest := r.size - off; int64(len(p)) > rest {
+		p, eof = p[:rest], io.EOF
+	}
+	if r.src != nil {
+		n, err := r.src.ReadAt(p, off)
+		if n == len(p) {
+			return n, eof
+		}
+		return n, r.fail(off+int64(n), short(err))
+	}
+	n, ok := fault.Copy(p, r.win[off:], r.base+uintptr(off))
+	if !ok {
+		return n, r.fail(off+int64(n), ErrCut)
+	}
+	return n, eof
+}
+
+// Guard runs fn, which reads the window, and returns its error. A fault inside
+// the window becomes a *tensor.Error with the offset of the fault that wraps
+// tensor.ErrTruncated; faults elsewhere and other panics go on. It neither
+// enters nor allocates.
+func (r *Region) Guard(fn func() error) error {
+	if r.src != nil {
+		return fn()
+	}
+	off, err := fault.GuardRange(r.base, len(r.win), fn)
+	runtime.KeepAlive(r)
+	if off >= 0 {
+		return r.fail(int64(off), ErrCut)
+	}
+	return err
+}
+
+// Prefetch tells the system that n bytes from off will be read soon. It is a
+// hint: it returns before they are there, and does nothing for heap memory,
+// readers, and systems other than Linux and Android.
+func (r *Region) Prefetch(off, n int64) error {
+	if err := r.check(off, n); err != nil {
+		return err
+	}
+	if err := r.Enter(); err != nil {
+		return err
+	}
+	defer r.Leave()
+	if r.ra == nil || n == 0 {
+		return nil
+	}
+	lo := r.skip + int(off)
+	if err := willNeed(r.mem, lo, lo+int(n)); err != nil {
+		return r.fail(off, err)
+	}
+	return nil
+}
+
+// check refuses ranges that leave the window.
+func (r *Region) check(off, n int64) error {
+	switch {
+	case off < 0 || n < 0:
+		return r.fail(-1, &rangeError{off, n, r.size, tensor.ErrCorrupt})
+	case off > r.size || n > r.size-off:
+		return r.fail(off, &rangeError{off, n, r.size, tensor.ErrTruncated})
+	}
+	return nil
+}
+
+// prove makes sure that the reader has bytes up to end. It asks for the last
+// byte of the whole, once, and only where that is missing for the last of the
+// range, so that a size that claims too much does not make us allocate.
+func (r *Region) prove(end int64) error {
+	if end <= r.proven.Load() {
+		return nil
+	}
+	if probe(r.src, r.size) == nil {
+		r.proven.Store(r.size)
+		return nil
+	}
+	return probe(r.src, end)
+}
+
+// probe reads the byte before offset end.
+func probe(src io.ReaderAt, end int64) error {
+	return readFull(src, make([]byte, 1), end-1)
+}
+
+// readHeap reads n bytes from off of src into an aligned buffer.
+func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
+	if n > probeOver {
+		if err := probe(src, off+n); err != nil {
+			return nil, err
+		}
+	}
+	b, err := newHeap(n)
+	if err != nil {
+		return nil, err
+	}
+	return b, readFull(src, b, off)
+}
+
+// maxHeap bounds a heap buffer, below the sizes that make panics at: 4 GiB of
+// address space where int has 32 bits and on wasm, where it has 64, and 1 TiB on
+// the smallest of the other systems.
+var maxHeap = func() int64 {
+	if math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm" {
+		return math.MaxInt32 - 1024
+	}
+	return 1<<40 - 1024
+}()
+
+// newHeap allocates n bytes aligned to 64.
+func newHeap(n int64) ([]byte, error) {
+	if n > maxHeap {
+		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
+	}
+	return memory.Aligned(int(n)), nil
+}
+
+// readFull fills b from offset off of src.
+func readFull(src io.ReaderAt, b []byte, off int64) error {
+	if n, err := src.ReadAt(b, off); n < len(b) {
+		return short(err)
+	}
+	return nil
+}
+
+// short turns the end of a reader before its promised size into
+// tensor.ErrTruncated, and keeps other errors.
+func short(err error) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return truncatedError{"the source ends before its size"}
+	}
+	return err
+}

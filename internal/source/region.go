@@ -1,0 +1,100 @@
+package source
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/exp/mmap"
+)
+
+// Options adjust how a file is opened. The zero value is right for production.
+type Options struct {
+	// Debug makes Close re-protect the memory instead of unmapping it, so that
+	// use after Close faults at once. Its addresses stay reserved for the life
+	// of the process. The build tag weightmap_debug sets it everywhere.
+	Debug bool
+}
+
+// Region is the memory or the reader behind a model. Its methods are safe for
+// concurrent use, but for SetOrigin, which belongs before the first view.
+type Region struct {
+	state atomic.Int64 // see lifetime.go
+
+	win  []byte  // the window; nil for readers
+	base uintptr // address of win[0]
+	size int64
+
+	src    io.ReaderAt  // for readers, and nil otherwise
+	proven atomic.Int64 // readers: so many bytes are known to exist
+
+	ra    *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
+	mem   []byte         // the whole mapping, from which win is cut
+	skip  int            // offset of win in mem
+	debug bool
+
+	format, path string
+	onFree       func() error
+
+	mu       sync.Mutex
+	left     chan struct{} // closed when the last Leave after Close came; made by who waits
+	quiet    bool          // closed, and nobody is inside any more
+	unpinned bool          // closed, and nobody holds a pin any more
+	freed    bool
+	err      error // of freeing, until a Close returns it
+}
+
+// SetOrigin names the format and the file for error messages. It is called by
+// who opened the region, before anybody else sees it.
+func (r *Region) SetOrigin(format, path string) { r.format, r.path = format, path }
+
+// Origin returns what SetOrigin or opening by name set.
+func (r *Region) Origin() (format, path string) { return r.format, r.path }
+
+// Size returns the number of bytes of the window.
+func (r *Region) Size() int64 { return r.size }
+
+// InMemory reports whether Bytes returns the window. It is false for readers.
+func (r *Region) InMemory() bool { return r.src == nil }
+
+// Mapped reports whether the bytes are a mapping of a file, as opposed to
+// heap memory or a reader.
+func (r *Region) Mapped() bool { return r.ra != nil }
+
+// Holds reports whether an address lies in the memory of the window, so that a
+// fault there is the region's.
+func (r *Region) Holds(addr uintptr) bool { return fault.Within(addr, r.base, len(r.win)) }
+
+// FaultOffset returns the offset in the window that a fault at an address that
+// Holds knows is about.
+func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base) - r.base) }
+
+// ErrCut is what a fault in a mapping means.
+var ErrCut error = truncatedError{"the file was cut short while it was in use"}
+
+// Resident returns how many bytes of the window are in physical memory now, -1
+// when the system does not say.
+func (r *Region) Resident() int64 {
+	if r.Enter() != nil {
+		return -1
+	}
+	defer r.Leave()
+	if r.ra == nil {
+		return int64(len(r.win))
+	}
+	return resident(r.mem, r.skip, r.skip+len(r.win))
+}
+
+// Lent reports whether a raw slice left the library.
+func (r *Region) Lent() bool { return r.state.Load()&lent != 0 }
+
+// OnFree has f called when the memory was given back. It belongs before the
+// region is shared.
+func (r *Region) OnFree(f func() error) { r.onFree = f }
+
+// fail wraps err with the origin of the region.
+func (r *Region) fail(off int64, err error) error {
+	return &tensor.Error{Format: r.format, Path: r.path, Offset: off, Err: err}
+}

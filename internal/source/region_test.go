@@ -1,0 +1,418 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// temp writes data to a new file and returns its path.
+func temp(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.bin")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// ramp returns n bytes that differ from page to page.
+func ramp(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8*13 + i>>16)
+	}
+	return b
+}
+
+func mustOpen(t testing.TB, path string, o Options) *Region {
+	t.Helper()
+	r, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func mustOpenFile(t testing.TB, path string, off, size int64) *Region {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenFile(f, off, size, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	// The descriptor is not needed any more.
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// every runs f on a region of each kind that shows data.
+func every(t *testing.T, data []byte, f func(t *testing.T, r *Region)) {
+	t.Run("mapping", func(t *testing.T) { f(t, mustOpen(t, temp(t, data), Options{})) })
+	t.Run("window", func(t *testing.T) {
+		around := append(append(ramp(5001), data...), 1, 2, 3)
+		f(t, mustOpenFile(t, temp(t, around), 5001, int64(len(data))))
+	})
+	t.Run("heap", func(t *testing.T) { f(t, FromBytes(data)) })
+	t.Run("reader", func(t *testing.T) { f(t, FromReaderAt(bytes.NewReader(data), int64(len(data)))) })
+}
+
+func TestReadAt(t *testing.T) {
+	data := ramp(3 << 20)
+	end := int64(len(data))
+	tests := []struct {
+		name    string
+		off     int64
+		n       int
+		wantN   int
+		wantErr error
+	}{
+		{"start", 0, 100, 100, nil},
+		{"across pages", 4000, 9000, 9000, nil},
+		{"to the end", end - 10, 10, 10, nil},
+		{"over the end", end - 10, 20, 10, io.EOF},
+		{"at the end", end, 1, 0, io.EOF},
+		{"nothing at the end", end, 0, 0, nil},
+		{"far", math.MaxInt64, 8, 0, io.EOF},
+		{"negative", -1, 8, 0, tensor.ErrCorrupt},
+	}
+	every(t, data, func(t *testing.T, r *Region) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				p := make([]byte, tt.n)
+				n, err := r.ReadAt(p, tt.off)
+				if n != tt.wantN || !errors.Is(err, tt.wantErr) {
+					t.Fatalf("got %d, %v; want %d, %v", n, err, tt.wantN, tt.wantErr)
+				}
+				if n > 0 && !bytes.Equal(p[:n], data[tt.off:tt.off+int64(n)]) {
+					t.Error("wrong bytes")
+				}
+			})
+		}
+	})
+}
+
+func TestSlice(t *testing.T) {
+	data := ramp(3 << 20)
+	end := int64(len(data))
+	tests := []struct {
+		name    string
+		off, n  int64
+		wantErr error
+	}{
+		{"all", 0, end, nil},
+		{"middle", 1001, 4096, nil},
+		{"large", 77, 2 << 20, nil},
+		{"empty", 5, 0, nil},
+		{"empty at the end", end, 0, nil},
+		{"over the end", end - 1, 2, tensor.ErrTruncated},
+		{"behind", end + 1, 0, tensor.ErrTruncated},
+		{"sum overflows", 8, math.MaxInt64, tensor.ErrTruncated},
+		{"offset far", math.MaxInt64, math.MaxInt64, tensor.ErrTruncated},
+		{"negative offset", -1, 2, tensor.ErrCorrupt},
+		{"negative size", 1, -2, tensor.ErrCorrupt},
+	}
+	every(t, data, func(t *testing.T, r *Region) {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				b, err := r.Slice(tt.off, tt.n)
+				if !errors.Is(err, tt.wantErr) {
+					t.Fatalf("error %v, want %v", err, tt.wantErr)
+				}
+				if err != nil {
+					return
+				}
+				if int64(len(b)) != tt.n || cap(b) != len(b) || !bytes.Equal(b, data[tt.off:tt.off+tt.n]) {
+					t.Error("wrong bytes")
+				}
+				if !r.InMemory() && memory.Address(b)%64 != 0 {
+					t.Error("the buffer is not aligned")
+				}
+			})
+		}
+		for _, n := range []int64{0, 10, end, math.MaxInt64} {
+			b, err := r.Prefix(n)
+			if err != nil || !bytes.Equal(b, data[:min(n, end)]) {
+				t.Errorf("Prefix(%d): %d bytes, %v", n, len(b), err)
+			}
+		}
+		if _, err := r.Prefix(-1); !errors.Is(err, tensor.ErrCorrupt) {
+			t.Errorf("Prefix(-1): %v", err)
+		}
+		if r.Size() != end {
+			t.Errorf("Size %d, want %d", r.Size(), end)
+		}
+		if got := r.Bytes(); r.InMemory() != (got != nil) || got != nil && !bytes.Equal(got, data) {
+			t.Error("Bytes is not the window")
+		}
+		if err := r.Prefetch(5000, end-5000); err != nil {
+			t.Errorf("Prefetch: %v", err)
+		}
+		if err := r.Prefetch(1, end); !errors.Is(err, tensor.ErrTruncated) {
+			t.Errorf("Prefetch beyond: %v", err)
+		}
+	})
+}
+
+func TestEmpty(t *testing.T) {
+	every(t, nil, func(t *testing.T, r *Region) {
+		if r.Size() != 0 || r.Mapped() || r.InMemory() != (r.Bytes() != nil) {
+			t.Errorf("size %d, mapped %v, bytes %v", r.Size(), r.Mapped(), r.Bytes())
+		}
+		if b, err := r.Prefix(16); len(b) != 0 || err != nil {
+			t.Errorf("Prefix: %v, %v", b, err)
+		}
+		if n, err := r.ReadAt(make([]byte, 1), 0); n != 0 || err != io.EOF {
+			t.Errorf("ReadAt: %d, %v", n, err)
+		}
+		if err := r.Guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
+			t.Errorf("Guard: %v", err)
+		}
+		if err := errors.Join(r.Prefetch(0, 0), r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct {
+		name string
+		path string
+		want error
+	}{
+		{"missing", filepath.Join(dir, "none"), fs.ErrNotExist},
+		{"directory", dir, ErrNotRegular},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Open(tt.path, Options{})
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("error %v, want %v", err, tt.want)
+			}
+			var e *tensor.Error
+			if !errors.As(err, &e) || e.Path != tt.path || e.Offset != -1 {
+				t.Errorf("error %#v", e)
+			}
+		})
+	}
+}
+
+func TestOpenFileWindow(t *testing.T) {
+	const size = 20000
+	path := temp(t, ramp(size))
+	tests := []struct {
+		name    string
+		off, n  int64
+		want    int64
+		wantErr error
+		text    string
+	}{
+		{"all", 0, -1, size, nil, ""},
+		{"rest", 5, -1, size - 5, nil, ""},
+		{"page", 4096, 4096, 4096, nil, ""},
+		{"odd", 4097, 11, 11, nil, ""},
+		{"empty", 4097, 0, 0, nil, ""},
+		{"empty rest", size, -1, 0, nil, ""},
+		{"over", 1, size, 0, tensor.ErrTruncated, "truncated: 20000 bytes from offset 1, of 20000"},
+		{"behind", size + 1, -1, 0, tensor.ErrTruncated, "truncated: offset 20001, of 20000 bytes"},
+		{"overflow", size, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 20000, of 20000"},
+		{"far", math.MaxInt64, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 9223372036854775807, of 20000"},
+		{"negative", -1, 5, 0, fs.ErrInvalid, "invalid argument: 5 bytes from offset -1, of 20000"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.Seek(123, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			r, err := OpenFile(f, tt.off, tt.n, Options{})
+			if !errors.Is(err, tt.wantErr) {
+				t.Fatalf("error %v, want %v", err, tt.wantErr)
+			}
+			if pos, err := f.Seek(0, io.SeekCurrent); pos != 123 || err != nil {
+				t.Errorf("the file's offset moved to %d, %v", pos, err)
+			}
+			if err != nil {
+				want := path + ": " + tt.text
+				if diff := cmp.Diff(want, err.Error()); diff != "" {
+					t.Error(diff)
+				}
+				return
+			}
+			defer r.Close()
+			if r.Size() != tt.want || !bytes.Equal(r.Bytes(), ramp(size)[tt.off:tt.off+tt.want]) {
+				t.Errorf("size %d, want %d, or other bytes", r.Size(), tt.want)
+			}
+			if _, p := r.Origin(); p != path {
+				t.Errorf("origin %q", p)
+			}
+		})
+	}
+}
+
+func TestOpenFileNotRegular(t *testing.T) {
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		t.Skip("no pipes here:", err)
+	}
+	defer pr.Close()
+	defer pw.Close()
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, f := range []*os.File{pr, dir, null} {
+		if _, err := OpenFile(f, 0, -1, Options{}); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v", f.Name(), err)
+		}
+	}
+	null.Close()
+	if _, err := OpenFile(null, 0, -1, Options{}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("closed file: %v", err)
+	}
+}
+
+// The heap way of OpenFile must not depend on the descriptor either.
+func TestReadHeap(t *testing.T) {
+	data := ramp(2 << 20)
+	b, err := readHeap(bytes.NewReader(data), 3, 2<<20-3)
+	if err != nil || !bytes.Equal(b, data[3:]) || memory.Address(b)%64 != 0 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	_, err = readHeap(bytes.NewReader(data), 3, 2<<20)
+	if !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("short file: %v", err)
+	}
+	if _, err := newHeap(math.MaxInt64); !errors.Is(err, tensor.ErrLimit) {
+		t.Errorf("huge buffer: %v", err)
+	}
+}
+
+// liar is a reader of few bytes that counts the requests it gets.
+type liar struct {
+	bytes.Reader
+	requests, largest int
+}
+
+func (l *liar) ReadAt(p []byte, off int64) (int, error) {
+	l.requests++
+	l.largest = max(l.largest, len(p))
+	return l.Reader.ReadAt(p, off)
+}
+
+func TestReaderWithLyingSize(t *testing.T) {
+	l := new(liar)
+	l.Reset(ramp(4 << 20))
+	r := FromReaderAt(l, 1<<40)
+	r.SetOrigin("mag", "s3://m")
+	var err error
+	n := testing.AllocsPerRun(10, func() { _, err = r.Slice(100, 1<<39) })
+	if !errors.Is(err, tensor.ErrTruncated) || l.largest > 1 || n > 10 {
+		t.Errorf("error %v, largest request %d, %v allocations", err, l.largest, n)
+	}
+	want := "mag: s3://m: at 0x64: truncated: the source ends before its size"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+	// What is there can be read all the same, in whole or in part.
+	b, err := r.Slice(1, 3<<20)
+	if err != nil || !bytes.Equal(b, ramp(4 << 20)[1:3<<20+1]) {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	p := make([]byte, 8)
+	if n, err := r.ReadAt(p, 4<<20-5); n != 5 || !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("ReadAt: %d, %v", n, err)
+	}
+}
+
+// Object storage charges a round trip for each request.
+func TestReaderIsProbedOnce(t *testing.T) {
+	l := new(liar)
+	l.Reset(ramp(4 << 20))
+	r := FromReaderAt(l, 4<<20)
+	for i := range 5 {
+		if _, err := r.Slice(int64(i), 2<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.requests != 6 {
+		t.Errorf("%d requests for 5 slices, want 6", l.requests)
+	}
+}
+
+var errDisk = errors.New("disk on fire")
+
+type broken struct{}
+
+func (broken) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
+
+func TestReaderErrorsPass(t *testing.T) {
+	r := FromReaderAt(broken{}, 4<<20)
+	for _, n := range []int64{10, 3 << 20} {
+		if _, err := r.Slice(0, n); !errors.Is(err, errDisk) {
+			t.Errorf("Slice of %d: %v", n, err)
+		}
+	}
+	if _, err := r.ReadAt(make([]byte, 4), 0); !errors.Is(err, errDisk) {
+		t.Errorf("ReadAt: %v", err)
+	}
+	if r := FromReaderAt(broken{}, -5); r.Size() != 0 {
+		t.Errorf("negative size became %d", r.Size())
+	}
+}
+
+// A sparse file of 5 GiB is more than 32 bits can address, and fine elsewhere.
+func TestLargerThanTheAddressSpace(t *testing.T) {
+	small := math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm"
+	if !small && !maps {
+		t.Skip("would read 5 GiB")
+	}
+	path := temp(t, []byte("head"))
+	if err := os.Truncate(path, 5<<30); err != nil {
+		t.Skip("no sparse files here:", err)
+	}
+	if small {
+		_, err := Open(path, Options{})
+		if !errors.Is(err, tensor.ErrLimit) {
+			t.Fatalf("error %v, want ErrLimit", err)
+		}
+		// A window of it is within reach: by reading, since all of it cannot be mapped.
+		w := mustOpenFile(t, path, 4<<30, 100)
+		if w.Size() != 100 || w.Mapped() {
+			t.Errorf("window of %d bytes, mapped %v", w.Size(), w.Mapped())
+		}
+		return
+	}
+	r := mustOpen(t, path, Options{})
+	if b, err := r.Slice(5<<30-4, 4); err != nil || len(b) != 4 {
+		t.Errorf("the end: %v, %v", b, err)
+	}
+}

@@ -1,0 +1,52 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// heap owns memory that the garbage collector frees: there is nothing to hold,
+// nothing to close, and no fault.
+type heap []byte
+
+var _ memory.Owner[Info] = heap(nil)
+
+// onHeap makes a view of data.
+func onHeap(info *Info, data []byte) View {
+	if data == nil {
+		data = []byte{} // of a tensor without bytes: there is nothing to load
+	}
+	return View(memory.New(info, memory.Owner[Info](heap(data)), data))
+}
+
+func (heap) Enter(*Info) error { return nil }
+func (heap) Leave()            {}
+func (heap) Lend(*Info) error  { return nil }
+
+// Load makes an aligned copy of memory that is not aligned.
+func (h heap) Load(*Info) ([]byte, error) {
+	b := memory.Aligned(len(h))
+	copy(b, h)
+	return b, nil
+}
+
+func (heap) Ranged(*Info) bool { return false }
+
+func (h heap) ReadAt(_ *Info, p []byte, off int64) error {
+	copy(p, h[off:])
+	return nil
+}
+
+func (heap) Holds(uintptr) bool { return false }
+
+func (heap) Fault(addr uintptr) error { return fmt.Errorf("memory fault at %#x", addr) }
+
+func (heap) Explain(info *Info, err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &Error{Field: fmt.Sprintf("tensor %q", info.Name), Offset: -1, Err: err}
+}

@@ -1,0 +1,209 @@
+package tsr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// maxFileName is the longest file name that common file systems take, in bytes.
+const maxFileName = 255
+
+// CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
+// of p. It appears at path, whose parent must exist, when the writer is closed.
+// A directory that is there already is replaced as a whole, provided that it
+// contains nothing but .tsr files; anything else at path is refused. See
+// [Create] for what p may contain; names must also work as file names (see the
+// package documentation).
+func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	c := *o.orDefault()
+	c.directory = true
+	return Create(path, p, &c)
+}
+
+// dirEncoder assembles a directory beside the one it will replace.
+type dirEncoder struct {
+	names   []string // file names
+	headers [][]byte
+	final   string
+	temp    string // "" once it has become final
+	sync    bool
+}
+
+func newDirEncoder(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
+	if err := checkPlan(p, o); err != nil {
+		return nil, err
+	}
+	d := &dirEncoder{names: make([]string, len(p.Tensors)), sync: !common.NoSync}
+	folded := make(map[string]string, len(p.Tensors))
+	for i, t := range p.Tensors {
+		why := unusable(t.Name)
+		if other, twice := folded[fold(t.Name)]; twice && why == "" {
+			why = fmt.Sprintf("differs from tensor %q only in letter case", other)
+		}
+		if why != "" {
+			return nil, planError(fmt.Sprintf("tensor %q", t.Name), "not usable as a file name: "+why)
+		}
+		folded[fold(t.Name)] = t.Name
+		d.names[i] = t.Name + extension
+	}
+	var err error
+	if d.headers, err = headers(p); err != nil {
+		return nil, err
+	}
+	if d.final, err = destination(common.Path); err != nil {
+		return nil, inFile(err, common.Path)
+	}
+	if d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) }); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// destination returns what is to be replaced or made: the absolute path, through
+// symbolic links, of a directory of .tsr files or of nothing.
+func destination(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	final, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A link that leads nowhere exists all the same.
+		if _, e := os.Lstat(abs); e != nil {
+			return abs, nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return final, replaceable(final)
+}
+
+// unusable says why a tensor's name cannot be a file name, "" if it can.
+func unusable(s string) string {
+	switch {
+	case strings.ContainsAny(s, `/\`):
+		return "contains a slash or backslash"
+	case s == "." || s == "..":
+		return "has a meaning of its own"
+	case len(s)+len(extension) > maxFileName:
+		return fmt.Sprintf("longer than %d bytes", maxFileName-len(extension))
+	case !filepath.IsLocal(s + extension):
+		return "reserved on this system"
+	}
+	return ""
+}
+
+// fold maps names that differ only in case to one string.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}
+
+// replaceable refuses to replace what is not a directory of .tsr files.
+func replaceable(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	list := make([]driver.DirEntry, len(entries))
+	for i, e := range entries {
+		list[i] = driver.DirEntry{Name: e.Name(), Regular: isRegular(path, e)}
+	}
+	names, others := members(list)
+	if len(others) > 0 {
+		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d beside %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
+	}
+	return err
+}
+
+// isRegular reports whether an entry is a regular file or a link to one.
+func isRegular(dir string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type().IsRegular()
+	}
+	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Tensor implements driver.Encoder.
+func (d *dirEncoder) Tensor(i int, in driver.Input) error {
+	// A file system that takes two names for one shows here.
+	f, err := os.OpenFile(filepath.Join(d.temp, d.names[i]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(d.headers[i], 0); err == nil {
+		err = in.CopyTo(f, headerSize)
+	}
+	if err == nil && d.sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Finish puts the directory in place of the old one.
+func (d *dirEncoder) Finish() error {
+	if d.sync {
+		sink.SyncDir(d.temp)
+	}
+	old, err := d.moveAside()
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(d.temp, d.final); err != nil {
+		if old != "" {
+			err = errors.Join(err, os.Rename(old, d.final))
+		}
+		return err
+	}
+	d.temp = ""
+	if d.sync {
+		sink.SyncDir(filepath.Dir(d.final))
+	}
+	if old != "" {
+		// The new directory is in place; what cannot be removed of the old one
+		// is no failure of writing.
+		_ = os.RemoveAll(old)
+	}
+	return nil
+}
+
+// moveAside gives an existing directory a hidden name. What it contains is
+// looked at under that name, where nobody adds to it any more.
+func (d *dirEncoder) moveAside() (old string, err error) {
+	if _, err := os.Lstat(d.final); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	old, err = sink.Beside(d.final, func(at string) error { return os.Rename(d.final, at) })
+	if err != nil {
+		return "", err
+	}
+	if err := replaceable(old); err != nil {
+		return "", errors.Join(inFile(err, d.final), os.Rename(old, d.final))
+	}
+	return old, nil
+}
+
+// Close removes what was not put in place.
+func (d *dirEncoder) Close() error {
+	if d.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(d.temp)
+}
