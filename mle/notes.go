@@ -33,7 +33,8 @@ func (f *File) MetadataJSON() ([]byte, error) {
 	return b, err
 }
 
-// Notes lists what is tolerated about the file.
+// Notes lists what is tolerated about the file. What only Verify can find out
+// is among them once it has.
 func (f *File) Notes() []string {
 	var notes []string
 	h := &f.h
@@ -60,6 +61,9 @@ func (f *File) Notes() []string {
 		if _, loose := ir.descriptorsByID(); loose {
 			notes = append(notes, "the graph uses ids that no tensor descriptor has")
 		}
+	}
+	if f.flushed.Load() {
+		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
 	}
 	if f.Locked() {
 		notes = append(notes, "weights are encrypted and no key was given")

@@ -20,27 +20,38 @@ func (e *encoder) ir() (*IR, error) {
 	if e.o.IR != nil {
 		return e.o.IR, checkIR(e.o.IR, e.plan)
 	}
-	b := irBuilder{ids: map[string]uint32{}, ir: &IR{}}
-	for i := range e.plan.Tensors {
-		t := &e.plan.Tensors[i]
-		code, _ := dtypeCode(t.DType)
-		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
-	}
+	b := newIRBuilder(e.plan.Tensors, uint32(e.o.Version))
 	if e.plan.Graph != nil {
-		b.constants = len(e.plan.Tensors)
 		if err := b.graph(e.plan.Graph); err != nil {
 			return nil, err
 		}
 	}
+	b.constants(len(e.plan.Tensors))
 	return b.ir, nil
 }
 
-// irBuilder numbers the values of a neutral graph: first the tensors with data
-// in file order, then placeholders as they are met.
+// irBuilder numbers the values of a neutral graph as it meets them: inputs of
+// the graph, then of each node inputs, params and outputs. Exporters do the
+// same, so their ids survive a copy. Tensors keep the plan's order: one that
+// is met brings along those before it.
 type irBuilder struct {
+	version   uint32
+	tensors   []tensor.Info
+	places    map[string]int // in tensors
+	next      int            // the first of tensors without a number
 	ids       map[string]uint32
+	inputs    map[string]bool // of the graph: never params, even with data
+	described map[uint32]bool // placeholders whose dtype and shape the graph gave
 	ir        *IR
-	constants int
+}
+
+func newIRBuilder(tensors []tensor.Info, version uint32) *irBuilder {
+	b := &irBuilder{version: version, tensors: tensors, places: make(map[string]int, len(tensors)),
+		ids: make(map[string]uint32, len(tensors)), inputs: map[string]bool{}, described: map[uint32]bool{}, ir: &IR{}}
+	for i := range tensors {
+		b.places[tensors[i].Name] = i
+	}
+	return b
 }
 
 func (b *irBuilder) add(d Descriptor) uint32 {
@@ -50,51 +61,65 @@ func (b *irBuilder) add(d Descriptor) uint32 {
 	return id
 }
 
+// constants numbers the first n tensors of the plan.
+func (b *irBuilder) constants(n int) {
+	for ; b.next < n; b.next++ {
+		t := &b.tensors[b.next]
+		code, _ := dtypeCode(t.DType)
+		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
+	}
+}
+
 // id returns the number of a value, which becomes a placeholder of unknown
-// dtype and shape when it is not known yet.
-func (b *irBuilder) id(name string) (uint32, error) {
+// dtype and shape when it is not known yet. field says in errors where it is
+// used.
+func (b *irBuilder) id(field, name string) (uint32, error) {
+	if i, ok := b.places[name]; ok {
+		b.constants(i + 1)
+	}
 	if id, ok := b.ids[name]; ok {
 		return id, nil
 	}
 	if err := tensor.CheckName(name); err != nil {
-		return 0, refuse("graph", err, "value %q", name)
+		return 0, refuse(field, err, "value %q", name)
 	}
 	return b.add(Descriptor{Name: name, Code: unknownDType}), nil
 }
 
 func (b *irBuilder) graph(g *format.Graph) (err error) {
-	if b.ir.Inputs, err = b.values("inputs", g.Inputs); err != nil {
+	if b.ir.Inputs, err = b.values("graph inputs", g.Inputs); err != nil {
 		return err
 	}
-	if b.ir.Outputs, err = b.values("outputs", g.Outputs); err != nil {
-		return err
+	for _, v := range g.Inputs {
+		b.inputs[v.Name] = true
 	}
 	for i := range g.Nodes {
-		n, err := b.node(&g.Nodes[i])
+		n, err := b.node(fmt.Sprintf("node %d", i), &g.Nodes[i])
 		if err != nil {
-			return fmt.Errorf("node %d (%s): %w", i, g.Nodes[i].Op, err)
+			return err
 		}
 		b.ir.Nodes = append(b.ir.Nodes, n)
 	}
-	return nil
+	b.ir.Outputs, err = b.values("graph outputs", g.Outputs)
+	return err
 }
 
 // values numbers the inputs or outputs of the graph.
-func (b *irBuilder) values(what string, list []format.ValueInfo) ([]uint32, error) {
+func (b *irBuilder) values(field string, list []format.ValueInfo) ([]uint32, error) {
 	if len(list) > maxIDs {
-		return nil, refuse("graph "+what, format.ErrLimit, "%d, there is room for %d", len(list), maxIDs)
+		return nil, refuse(field, format.ErrLimit, "%d, there is room for %d", len(list), maxIDs)
 	}
 	var ids []uint32
 	for _, v := range list {
-		_, known := b.ids[v.Name]
-		id, err := b.id(v.Name)
+		id, err := b.id(field, v.Name)
 		if err != nil {
 			return nil, err
 		}
-		if !known {
-			if err := describe(&b.ir.Tensors[id], v); err != nil {
+		if d := &b.ir.Tensors[id]; !d.Constant() && !b.described[id] {
+			if err := describe(field, d, v); err != nil {
 				return nil, err
 			}
+			b.described[id] = true
 		}
 		ids = append(ids, id)
 	}
@@ -103,11 +128,11 @@ func (b *irBuilder) values(what string, list []format.ValueInfo) ([]uint32, erro
 
 // describe gives a placeholder dtype and shape. A dtype without code is
 // written as unknown.
-func describe(d *Descriptor, v format.ValueInfo) error {
+func describe(field string, d *Descriptor, v format.ValueInfo) error {
 	d.DType = v.DType
 	d.Code, _ = dtypeCode(v.DType)
 	if len(v.Dims) > maxRank {
-		return refuse("graph", format.ErrUnsupported, "value %q has rank %d, the most is %d", v.Name, len(v.Dims), maxRank)
+		return refuse(field, format.ErrUnsupported, "value %q has rank %d, the most is %d", v.Name, len(v.Dims), maxRank)
 	}
 	for _, dim := range v.Dims {
 		size := dim.Size
@@ -115,45 +140,53 @@ func describe(d *Descriptor, v format.ValueInfo) error {
 			size = dynamicDim
 		}
 		if size < 0 || size > dynamicDim {
-			return refuse("graph", format.ErrUnsupported, "value %q: dim %d does not fit in 32 bits", v.Name, size)
+			return refuse(field, format.ErrUnsupported, "value %q: dim %d does not fit in 32 bits", v.Name, size)
 		}
 		d.Shape = append(d.Shape, size)
 	}
 	return nil
 }
 
-// node numbers the values of a node. What stands at the end of its inputs and
-// has data is a param; order is kept, for readers see params after inputs.
-func (b *irBuilder) node(n *format.Node) (out IRNode, err error) {
-	op, ok := opOf(n.Op)
+// node numbers the values of a node. field names it in errors.
+func (b *irBuilder) node(field string, n *format.Node) (out IRNode, err error) {
+	op, ok := opOf(n.Op, b.version)
 	if !ok {
-		return out, refuse("graph", format.ErrUnsupported, "operator %q has no code", n.Op)
+		return out, refuse(field, format.ErrUnsupported, "operator %q has no code in version %d", n.Op, b.version)
 	}
 	out.Op = op
-	params := len(n.Inputs)
-	for ; params > 0; params-- {
-		if id, ok := b.ids[n.Inputs[params-1]]; !ok || int(id) >= b.constants {
-			break
-		}
-	}
+	params := b.firstParam(op, n.Inputs)
 	for _, part := range []struct {
 		what  string
 		names []string
 		ids   *[]uint32
 	}{{"inputs", n.Inputs[:params], &out.Inputs}, {"params", n.Inputs[params:], &out.Params}, {"outputs", n.Outputs, &out.Outputs}} {
 		if len(part.names) > maxIDs {
-			return out, refuse("graph", format.ErrLimit, "%d %s, there is room for %d", len(part.names), part.what, maxIDs)
+			return out, refuse(field, format.ErrLimit, "%d %s of %s, there is room for %d", len(part.names), part.what, n.Op, maxIDs)
 		}
 		for _, name := range part.names {
-			id, err := b.id(name)
+			id, err := b.id(field, name)
 			if err != nil {
 				return out, err
 			}
 			*part.ids = append(*part.ids, id)
 		}
 	}
-	out.Attributes, err = encodeAttributes(n.Attributes)
+	out.Attributes, err = encodeAttributes(field, n.Attributes)
 	return out, err
+}
+
+// firstParam returns where the params begin among what a node takes in: they
+// are the constants at the end, as far as they are no graph inputs. Readers see
+// params after inputs, so the order stays. Some operators have none.
+func (b *irBuilder) firstParam(op Op, inputs []string) int {
+	first := len(inputs)
+	for ; first > 0 && !op.operandsOnly(); first-- {
+		name := inputs[first-1]
+		if _, constant := b.places[name]; !constant || b.inputs[name] {
+			break
+		}
+	}
+	return first
 }
 
 // checkIR holds the caller's graph against the plan and the layout.
@@ -204,7 +237,7 @@ func checkIR(ir *IR, p *format.Plan) error {
 }
 
 // encodeGraph writes the graph section. offsets are those of the constants.
-func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
+func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	var w wire.Buffer
 	attrs, at, err := layAttributes(ir)
 	if err != nil {
@@ -229,7 +262,11 @@ func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
-		w.U16(uint16(n.Op))
+		code, ok := n.Op.code(version)
+		if !ok {
+			return nil, refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
+		}
+		w.U16(code)
 		w.U16(uint16(len(n.Inputs)))
 		w.U16(uint16(len(n.Outputs)))
 		w.U16(uint16(len(n.Params)))
@@ -275,7 +312,7 @@ func layAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 			continue
 		}
 		if err := jsonmeta.Check(object, jsonmeta.Options{LoneSurrogates: true}); err != nil {
-			return nil, nil, refuse("graph", err, "attributes of node %d", i)
+			return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 		}
 		off, ok := seen[string(object)]
 		if !ok {
@@ -292,7 +329,7 @@ func layAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 }
 
 // encodeAttributes makes a JSON object of neutral attributes, nil of none.
-func encodeAttributes(list []format.Attribute) (json.RawMessage, error) {
+func encodeAttributes(field string, list []format.Attribute) (json.RawMessage, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -306,7 +343,7 @@ func encodeAttributes(list []format.Attribute) (json.RawMessage, error) {
 			out, err = appendJSON(append(out, ':'), a.Value)
 		}
 		if err != nil {
-			return nil, refuse("graph", format.ErrUnsupported, "attribute %q: %v", a.Name, err)
+			return nil, refuse(field, format.ErrUnsupported, "attribute %q: %v", a.Name, err)
 		}
 	}
 	return append(out, '}'), nil

@@ -154,7 +154,7 @@ func TestSignatureStatus(t *testing.T) {
 // gives, and touches nothing else.
 func TestSignExisting(t *testing.T) {
 	for name, o := range map[string]WriteOptions{
-		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 144, Compression: MethodBrotli},
+		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 128, Compression: MethodBrotli},
 	} {
 		path := saved(t, written(t, mixedPlan(), &o))
 		before, err := Open(path, nil)
@@ -303,7 +303,7 @@ func TestOpenSSL(t *testing.T) {
 func TestEncryption(t *testing.T) {
 	for name, o := range map[string]WriteOptions{
 		"plain": {}, "zstd": {Compression: MethodZstd}, "chunked": {Compression: MethodBrotli, Chunked: true, Level: 2},
-		"signed": {Signer: testSigner, HeaderSize: 144},
+		"signed": {Signer: testSigner, HeaderSize: 128},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Key = testKey
