@@ -82,7 +82,8 @@ type CompressionInfo struct {
 	Chunks           int // 0 when the weights are compressed in one piece
 }
 
-// Compression returns how the weights are compressed; false when they are not.
+// Compression returns what the compression section says, false without one. An
+// encrypted file has one of MethodNone when its weights are not compressed.
 func (f *File) Compression() (CompressionInfo, bool) {
 	if f.comp == nil {
 		return CompressionInfo{}, false

@@ -13,8 +13,9 @@
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
 // file, 64 hexadecimal digits.
 //
-// Several files are separated by empty lines. Exit status: 0 for success, 1 if
-// any file is bad, 2 for wrong usage.
+// What is tolerated about a file goes to standard error too. Several files are
+// separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
+// for wrong usage.
 package main
 
 import (
@@ -108,6 +109,9 @@ func (i *inspector) inspect(path string) error {
 	}
 	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
 		f.Version(), f.Header().Features, compression(f), i.signature(status), verdict(integrity))
+	for _, note := range f.Notes() {
+		fmt.Fprintf(i.errs, "%s: %s\n", path, note)
+	}
 	if err := integrity.Err(); err != nil {
 		return err
 	}
@@ -117,7 +121,7 @@ func (i *inspector) inspect(path string) error {
 // compression describes how the weights are stored.
 func compression(f *mle.File) string {
 	c, ok := f.Compression()
-	if !ok {
+	if !ok || c.Method == mle.MethodNone {
 		return "NONE"
 	}
 	ratio := 1.0
