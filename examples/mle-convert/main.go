@@ -18,8 +18,8 @@
 //
 // The input is verified first. Without --compress or --quantize the weights are
 // written plainly, ready to be mapped. Graph and metadata are kept as they are,
-// operators with the codes of the new version, and the names of tensors added. Exit status: 0 for success, 1 for failure, 2 for
-// wrong usage.
+// operators with the codes of the new version, and the names of tensors added.
+// Exit status: 0 for success, 1 for failure, 2 for wrong usage.
 package main
 
 import (
