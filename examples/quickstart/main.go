@@ -4,7 +4,8 @@
 //
 //	go run ./examples/quickstart [-dir DIR]
 //
-// With -dir the files are kept there, to look at with examples/weightmap.
+// With -dir the files are kept there, to look at with examples/weightmap; the
+// directory is made when it does not exist.
 package main
 
 import (
