@@ -398,3 +398,22 @@ func TestInterop(t *testing.T) {
 		}
 	}
 }
+
+// TestDigestWithoutTrust: the digest of a signed file is compared even where
+// nobody is trusted.
+func TestDigestWithoutTrust(t *testing.T) {
+	path := writeMLE(t, &mle.WriteOptions{Signer: ed25519.NewKeyFromSeed(secret)})
+	f, err := mle.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const modelHash = 108 // in the signature section
+	at := f.Header().Signature.Offset + modelHash
+	f.Close()
+	bad := damaged(t, path, int(at))
+	out, errs := tool(t, 1, "verify", bad)
+	contains(t, errs, "weightmap: mle: "+bad+": at ", "model_hash: signature verification failed")
+	if out != "" {
+		t.Errorf("a changed file is called fine: %s", out)
+	}
+}
