@@ -207,6 +207,7 @@ func TestRefusals(t *testing.T) {
 	b[len(b)-1] ^= 1
 	os.WriteFile("bad.mle", b, 0o644)
 	os.WriteFile("short.key", []byte("short"), 0o600)
+	os.WriteFile("empty.key", nil, 0o600)
 	for _, c := range []struct {
 		args   string
 		status int
@@ -225,6 +226,8 @@ func TestRefusals(t *testing.T) {
 		{"--input good.mle --output o.mle --sign absent.pem", 2, "absent.pem"},
 		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
 		{"--input good.mle --output o.mle --encrypt short.key", 2, "32 bytes"},
+		{"--input good.mle --output o.mle --key empty.key", 2, "--key: the file holds neither"},
+		{"--input good.mle --output o.mle --level many", 2, "parse error"},
 		{"--input good.mle --output o.mle --version 1 --compress zstd", 1, "version 1"},
 		{"--input conv1d.mle --output o.mle --version 1", 1, "node 0: invalid plan: unsupported: version 1 has no code for operator Conv1D"},
 		{"--input bad.mle --output o.mle", 1, "checksum mismatch"},
@@ -241,6 +244,21 @@ func TestRefusals(t *testing.T) {
 				t.Error("there is an output")
 			}
 		})
+	}
+}
+
+// TestHelp: help is an answer, not an error.
+func TestHelp(t *testing.T) {
+	for _, args := range []string{"-h", "--help", "--input x.mle -help"} {
+		var stdout, stderr bytes.Buffer
+		if status := run(strings.Fields(args), &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: status %d, %q", args, status, &stderr)
+		}
+		for _, part := range []string{"usage: mle-convert --input FILE --output FILE", "\n  --compress METHOD  compression METHOD: none, lz4", "example:\n  mle-convert --input "} {
+			if !strings.Contains(stdout.String(), part) {
+				t.Errorf("%s: no %q in\n%s", args, part, &stdout)
+			}
+		}
 	}
 }
 
