@@ -88,6 +88,7 @@ func (b *plainBody) finish() (stored, error) {
 		s.sum = tensor.CombineCRC32(s.sum, sum, b.e.plan.Tensors[i].Size)
 		pos = b.e.offsets[i] + b.e.plan.Tensors[i].Size
 	}
+	s.original = s.sum
 	return s, nil
 }
 

@@ -110,7 +110,7 @@ func samples() []formattest.Sample {
 	add("plain", mixedPlan(), &WriteOptions{}, nil)
 	small := one(tensor.Int8, 3)
 	small.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
-	add("header144", small, &WriteOptions{HeaderSize: 144}, nil)
+	add("header128", small, &WriteOptions{HeaderSize: 128}, nil)
 	add("version1", mixedPlan(), &WriteOptions{Version: 1}, nil)
 	add("empty", &format.Plan{}, &WriteOptions{}, nil)
 	add("signed", small, &WriteOptions{Signer: testSigner}, nil)

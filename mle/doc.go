@@ -35,7 +35,8 @@
 //
 // The specification says 128 bytes, and its struct adds up to 144; the two differ
 // in how many reserved bytes follow byte 120. Readers go by header_size. The writer
-// emits 128, or 144 if WriteOptions.HeaderSize says so.
+// emits 144, or 128 if WriteOptions.HeaderSize says so: the reference implementation
+// always sums 144 bytes, and refuses signed files with a shorter header.
 //
 // Sections may lie in any order, with gaps between them that mean nothing, but
 // neither in the header nor over each other, and the last one ends the file. The
@@ -44,11 +45,10 @@
 // follow the header), and fills gaps with zeros.
 //
 // Checksums are CRC-32 (IEEE): of the stored bytes of a section, and of header_size
-// bytes of the header with header_checksum zeroed. The reference implementation
-// sums 144 bytes whatever header_size says; readers take that too. A stored 0 in
-// one of these four fields means that the checksum was not recorded (File.Notes
-// tells); anywhere else 0 is a value. Those of header, metadata and graph are
-// checked on open, that of the weights by Verify.
+// bytes of the header with header_checksum zeroed; readers take the reference's sum
+// over 144 bytes too. A stored 0 in one of these four fields means that the checksum
+// was not recorded (File.Notes tells); anywhere else 0 is a value. Those of header,
+// metadata and graph are checked on open, that of the weights by Verify.
 //
 // feature_flags:
 //
@@ -122,13 +122,30 @@
 //
 // A node, 208 bytes:
 //
-//	  0     2   op                  1 Linear ... 38 CrossAttention, see Op; others are kept
+//	  0     2   op                  see below
 //	  2     6   num_inputs, num_outputs, num_params   2 bytes each, up to 16
 //	  8    64   input_ids
 //	 72    64   output_ids
 //	136    64   param_ids
 //	200     4   attr_offset         from the start of the graph section
 //	204     4   attr_size           0 for none
+//
+// Operators have these codes; others are kept as numbers:
+//
+//	 1 Linear      2 ReLU         3 GELU           4 Softmax       5 LayerNorm
+//	 6 MatMul      7 Add          8 Mul            9 Conv2D       10 MaxPool2D
+//	11 BatchNorm  12 Dropout     13 Embedding     14 Attention    15 AvgPool2D
+//	16 Conv1D     17 MaxPool1D   18 AvgPool1D     19 Flatten      20 Reshape
+//	21 Transpose  22 Concat      23 Split         24 Slice        25 Pad
+//	26 DecisionTree              27 TreeEnsemble                  28 GradientBoosting
+//	29 SVM        30 NaiveBayes  31 KNN           32 Clustering   33 DBSCAN
+//	34 Decomposition             35 TransformerBlock              36 MultiHeadAttention
+//	37 PositionalEncoding        38 CrossAttention
+//
+// Version 1 has the same up to 14, 26 and 27, and then 28 SVM, 29 NaiveBayes, 30
+// KNN, 31 Clustering, 32 Decomposition; nothing at 15 to 25 and from 33 on. An Op
+// means the same in either version, and the writer refuses, by the node's number,
+// an operator that the version it writes has no code for.
 //
 // Attributes lie behind the last node: JSON objects with the rules of the metadata.
 // Nodes may share them, and bytes that no node refers to are ignored. Ranges that
@@ -141,10 +158,15 @@
 // neutral Graph an id without descriptor is the value "value_<id>".
 //
 // The neutral graph's node inputs are input_ids and then param_ids. Written, the
-// inputs at the end that are constants become params. Names of nodes and graphs,
-// operator domains and symbols of dims have no place in the layout and are not
-// written; operators must be of the list, or decimal codes. WriteOptions.IR writes a
-// graph as File.IR read it.
+// inputs at the end that are constants become params, but for graph inputs, which
+// may have data too, and for MatMul, Add, Mul and Attention: they take all their
+// operands from input_ids. The reference implementation computes garbage from
+// anything else. Descriptors are numbered as exporters do: graph inputs, then node
+// by node inputs, params and outputs, while tensors keep their order.
+//
+// Names of nodes and graphs, operator domains and symbols of dims have no place in
+// the layout and are not written; operators must be of the list, or decimal codes.
+// WriteOptions.IR writes a graph as File.IR read it.
 //
 // # Weights and compression
 //
@@ -172,9 +194,12 @@
 //	5 FP16     an IEEE half for each float
 //
 // 4 and 5 are lossy: the uncompressed weights are float32, and the checksum is that
-// of the floats that come out. All constants must be float32. Tensors appear as
-// float32 with Info.Compression "int8" or "float16". The writer maps the range of all
-// values, 0 included, to 0 to 255, and refuses what no byte or half stands for.
+// of the floats that come out. The reference implementation decodes subnormal halves
+// and -0 as 0 and sums that; readers take its sum too (File.Notes tells, once Verify
+// has met it), and hand out the IEEE values. All constants must be float32. Tensors
+// appear as float32 with Info.Compression "int8" or "float16". The writer maps the
+// range of all values, 0 included, to 0 to 255, and refuses what no byte or half
+// stands for.
 //
 // With CHUNKED_WEIGHTS a table follows:
 //
@@ -196,13 +221,16 @@
 //
 // The weights section is a nonce of 12 bytes, the AES-256-GCM ciphertext of what
 // would stand there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
-// are authenticated with it. Compression comes first; chunk offsets and checksums
-// refer to the decrypted section, and weights_checksum to the encrypted one. The key
-// is the caller's (format.Options.Key, WriteOptions.Key) and never stored. Without it
-// a file opens and its tensors answer ErrKey, and so does Verify after checking
-// everything else; a wrong key is ErrKey. The cipher vouches for the section as a
-// whole, which is therefore held in memory when it is written and when it is read.
-// Nonces are random: only encrypted files differ when they are written twice.
+// are authenticated with it. The writer adds a compression section, of type 0 when
+// nothing is compressed: readers that do not know the flag then refuse the file for
+// the checksum, where they would else compute with ciphertext. Readers do without
+// it. Compression comes first; chunk offsets and checksums refer to the decrypted
+// section, and weights_checksum to the encrypted one. The key is the caller's
+// (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens
+// and its tensors answer ErrKey, and so does Verify after checking everything else;
+// a wrong key is ErrKey. The cipher vouches for the section as a whole, which is
+// therefore held in memory when it is written and when it is read. Nonces are random:
+// only encrypted files differ when they are written twice.
 //
 // # Signature
 //

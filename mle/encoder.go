@@ -69,7 +69,7 @@ func (e *encoder) layOut() error {
 	if err != nil {
 		return err
 	}
-	if e.graph, err = encodeGraph(ir, e.offsets); err != nil {
+	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
 		return err
 	}
 	if e.meta, err = encodeMetadata(e.plan.Metadata, ir.Tensors); err != nil {
@@ -110,7 +110,9 @@ func (e *encoder) features() (f Features) {
 	if o.Version == 1 {
 		return 0
 	}
-	if o.Compression != MethodNone {
+	// Readers that ignore the flag of encryption must not take ciphertext for
+	// weights: the checksum in a compression section refuses it for them.
+	if o.Compression != MethodNone || o.Key != nil {
 		f |= Compression
 	}
 	if o.Compression.lossy() {
@@ -125,7 +127,7 @@ func (e *encoder) features() (f Features) {
 	if o.Signer != nil {
 		f |= Signing
 	}
-	if f&(Compression|Encryption) == 0 {
+	if f&Compression == 0 {
 		f |= MemoryMapping // every tensor lies plainly at a multiple of 64
 	}
 	return f

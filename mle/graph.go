@@ -27,7 +27,8 @@ type Descriptor struct {
 func (d *Descriptor) Constant() bool { return d.Size != 0 }
 
 // IR is the graph as the file has it: ids are numbers, which usually count
-// descriptors but in files from the field need not.
+// descriptors but in files from the field need not. Operators mean the same
+// whatever the file's version, see Op.
 type IR struct {
 	Inputs, Outputs []uint32
 	Tensors         []Descriptor
@@ -91,7 +92,7 @@ func (f *File) decodeIR() *IR {
 			object = attrs[int(n.attrOffset)-g.attrsAt:][:n.attrSize:n.attrSize]
 		}
 		ir.Nodes = append(ir.Nodes, IRNode{
-			Op: n.op, Inputs: slices.Clone(n.inputIDs[:n.inputs]), Outputs: slices.Clone(n.outputIDs[:n.outputs]),
+			Op: opOfCode(n.code, f.h.Version), Inputs: slices.Clone(n.inputIDs[:n.inputs]), Outputs: slices.Clone(n.outputIDs[:n.outputs]),
 			Params: slices.Clone(n.pIDs[:n.params]), Attributes: object,
 		})
 	}

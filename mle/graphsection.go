@@ -36,7 +36,7 @@ func (d *descriptor) constant() bool { return d.size != 0 }
 
 // node is one operator as it stands in the file.
 type node struct {
-	op                        Op
+	code                      uint16 // of the operator, as the file's version numbers it
 	inputs, outputs, params   uint16
 	inputIDs, outputIDs, pIDs [maxIDs]uint32
 	attrOffset, attrSize      uint32
@@ -96,7 +96,7 @@ func (g *graphSection) descriptor(i int) (d descriptor) {
 // node reads node i, which exists.
 func (g *graphSection) node(i int) (n node) {
 	le, b := binary.LittleEndian, g.b[g.nodesAt+i*nodeSize:][:nodeSize]
-	n.op = Op(le.Uint16(b))
+	n.code = le.Uint16(b)
 	n.inputs, n.outputs, n.params = le.Uint16(b[2:]), le.Uint16(b[4:]), le.Uint16(b[6:])
 	for k := range maxIDs {
 		n.inputIDs[k] = le.Uint32(b[8+4*k:])

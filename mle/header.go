@@ -175,8 +175,8 @@ func (h *Header) readV2(c *wire.Cursor) error {
 	if h.MinReaderVersion > maxVersion {
 		return fail("min_reader_version", atMinReader, format.ErrVersion, "%d, this reader knows up to %d", h.MinReaderVersion, maxVersion)
 	}
-	if h.HeaderSize != headerV2 && h.HeaderSize != headerStruct {
-		return fail("header_size", atHeaderSize, format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerV2, headerStruct)
+	if h.HeaderSize != headerText && h.HeaderSize != headerStruct {
+		return fail("header_size", atHeaderSize, format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
 	}
 	return nil
 }

@@ -68,6 +68,7 @@ type sample struct {
 	}
 	Nodes []struct {
 		OpType                  uint16 `json:"op_type"`
+		OpName                  string `json:"op_name"`
 		Inputs, Outputs, Params []uint32
 		AttrSize                int `json:"attr_size"`
 	}
@@ -163,8 +164,14 @@ func checkInteropGraph(t *testing.T, f *File, s *sample) {
 	for i, n := range s.Nodes {
 		got := ir.Nodes[i]
 		if diff := cmp.Diff([][]uint32{n.Inputs, n.Outputs, n.Params},
-			[][]uint32{got.Inputs, got.Outputs, got.Params}, equateEmpty); diff != "" || uint16(got.Op) != n.OpType || len(got.Attributes) != n.AttrSize {
+			[][]uint32{got.Inputs, got.Outputs, got.Params}, equateEmpty); diff != "" || len(got.Attributes) != n.AttrSize {
 			t.Errorf("node %d: %v, %d bytes of attributes %s", i, got.Op, len(got.Attributes), diff)
+		}
+		if code, ok := got.Op.code(s.Header.Version); !ok || code != n.OpType {
+			t.Errorf("node %d: code %d, want %d", i, code, n.OpType)
+		}
+		if n.OpName != "" && !strings.EqualFold(n.OpName, got.Op.String()) {
+			t.Errorf("node %d: operator %v, want %s", i, got.Op, n.OpName)
 		}
 	}
 	g, err := f.Graph()

@@ -16,8 +16,8 @@ const magic = 0x00454C4D
 const (
 	headerV1     = 64  // fields of a version 1 header
 	writtenV1    = 72  // with the reserved bytes that exporters write
-	headerV2     = 128 // what the specification's text says
-	headerStruct = 144 // what its struct adds up to
+	headerText   = 128 // what the specification's text says
+	headerStruct = 144 // what its struct adds up to, and the reference implementation takes
 
 	graphHead       = 144 // counts and ids before the descriptors
 	descriptorSize  = 56
@@ -163,35 +163,4 @@ func dtypeCode(d tensor.DType) (code uint8, ok bool) {
 		}
 	}
 	return unknownDType, false
-}
-
-// Op is an operator code of the graph. Unknown ones are kept.
-type Op uint16
-
-var opNames = [...]string{
-	1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D",
-	10: "MaxPool2D", 11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 15: "AvgPool2D", 16: "Conv1D",
-	17: "MaxPool1D", 18: "AvgPool1D", 19: "Flatten", 20: "Reshape", 21: "Transpose", 22: "Concat", 23: "Split",
-	24: "Slice", 25: "Pad", 26: "DecisionTree", 27: "TreeEnsemble", 28: "GradientBoosting", 29: "SVM",
-	30: "NaiveBayes", 31: "KNN", 32: "Clustering", 33: "DBSCAN", 34: "Decomposition", 35: "TransformerBlock",
-	36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention",
-}
-
-// String returns the operator's name, or the code in decimal.
-func (o Op) String() string {
-	if int(o) < len(opNames) && opNames[o] != "" {
-		return opNames[o]
-	}
-	return strconv.Itoa(int(o))
-}
-
-// opOf is the inverse of String.
-func opOf(name string) (Op, bool) {
-	for o, known := range opNames {
-		if name == known && name != "" {
-			return Op(o), true
-		}
-	}
-	n, err := strconv.ParseUint(name, 10, 16)
-	return Op(n), err == nil && Op(n).String() == name
 }

@@ -33,7 +33,8 @@ func (f *File) MetadataJSON() ([]byte, error) {
 	return b, err
 }
 
-// Notes lists what is tolerated about the file.
+// Notes lists what is tolerated about the file. What only Verify can find out
+// is among them once it has.
 func (f *File) Notes() []string {
 	var notes []string
 	h := &f.h
@@ -61,6 +62,9 @@ func (f *File) Notes() []string {
 			notes = append(notes, "the graph uses ids that no tensor descriptor has")
 		}
 	}
+	if f.flushed.Load() {
+		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
+	}
 	if f.Locked() {
 		notes = append(notes, "weights are encrypted and no key was given")
 	}
@@ -78,7 +82,8 @@ type CompressionInfo struct {
 	Chunks           int // 0 when the weights are compressed in one piece
 }
 
-// Compression returns how the weights are compressed; false when they are not.
+// Compression returns what the compression section says, false without one. An
+// encrypted file has one of MethodNone when its weights are not compressed.
 func (f *File) Compression() (CompressionInfo, bool) {
 	if f.comp == nil {
 		return CompressionInfo{}, false

@@ -20,140 +20,14 @@ func (e *encoder) ir() (*IR, error) {
 	if e.o.IR != nil {
 		return e.o.IR, checkIR(e.o.IR, e.plan)
 	}
-	b := irBuilder{ids: map[string]uint32{}, ir: &IR{}}
-	for i := range e.plan.Tensors {
-		t := &e.plan.Tensors[i]
-		code, _ := dtypeCode(t.DType)
-		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
-	}
+	b := newIRBuilder(e.plan.Tensors, uint32(e.o.Version))
 	if e.plan.Graph != nil {
-		b.constants = len(e.plan.Tensors)
 		if err := b.graph(e.plan.Graph); err != nil {
 			return nil, err
 		}
 	}
+	b.constants(len(e.plan.Tensors))
 	return b.ir, nil
-}
-
-// irBuilder numbers the values of a neutral graph: first the tensors with data
-// in file order, then placeholders as they are met.
-type irBuilder struct {
-	ids       map[string]uint32
-	ir        *IR
-	constants int
-}
-
-func (b *irBuilder) add(d Descriptor) uint32 {
-	id := uint32(len(b.ir.Tensors))
-	b.ids[d.Name] = id
-	b.ir.Tensors = append(b.ir.Tensors, d)
-	return id
-}
-
-// id returns the number of a value, which becomes a placeholder of unknown
-// dtype and shape when it is not known yet.
-func (b *irBuilder) id(name string) (uint32, error) {
-	if id, ok := b.ids[name]; ok {
-		return id, nil
-	}
-	if err := tensor.CheckName(name); err != nil {
-		return 0, refuse("graph", err, "value %q", name)
-	}
-	return b.add(Descriptor{Name: name, Code: unknownDType}), nil
-}
-
-func (b *irBuilder) graph(g *format.Graph) (err error) {
-	if b.ir.Inputs, err = b.values("inputs", g.Inputs); err != nil {
-		return err
-	}
-	if b.ir.Outputs, err = b.values("outputs", g.Outputs); err != nil {
-		return err
-	}
-	for i := range g.Nodes {
-		n, err := b.node(&g.Nodes[i])
-		if err != nil {
-			return fmt.Errorf("node %d (%s): %w", i, g.Nodes[i].Op, err)
-		}
-		b.ir.Nodes = append(b.ir.Nodes, n)
-	}
-	return nil
-}
-
-// values numbers the inputs or outputs of the graph.
-func (b *irBuilder) values(what string, list []format.ValueInfo) ([]uint32, error) {
-	if len(list) > maxIDs {
-		return nil, refuse("graph "+what, format.ErrLimit, "%d, there is room for %d", len(list), maxIDs)
-	}
-	var ids []uint32
-	for _, v := range list {
-		_, known := b.ids[v.Name]
-		id, err := b.id(v.Name)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			if err := describe(&b.ir.Tensors[id], v); err != nil {
-				return nil, err
-			}
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-// describe gives a placeholder dtype and shape. A dtype without code is
-// written as unknown.
-func describe(d *Descriptor, v format.ValueInfo) error {
-	d.DType = v.DType
-	d.Code, _ = dtypeCode(v.DType)
-	if len(v.Dims) > maxRank {
-		return refuse("graph", format.ErrUnsupported, "value %q has rank %d, the most is %d", v.Name, len(v.Dims), maxRank)
-	}
-	for _, dim := range v.Dims {
-		size := dim.Size
-		if size == format.DynamicDim || dim.Symbol != "" {
-			size = dynamicDim
-		}
-		if size < 0 || size > dynamicDim {
-			return refuse("graph", format.ErrUnsupported, "value %q: dim %d does not fit in 32 bits", v.Name, size)
-		}
-		d.Shape = append(d.Shape, size)
-	}
-	return nil
-}
-
-// node numbers the values of a node. What stands at the end of its inputs and
-// has data is a param; order is kept, for readers see params after inputs.
-func (b *irBuilder) node(n *format.Node) (out IRNode, err error) {
-	op, ok := opOf(n.Op)
-	if !ok {
-		return out, refuse("graph", format.ErrUnsupported, "operator %q has no code", n.Op)
-	}
-	out.Op = op
-	params := len(n.Inputs)
-	for ; params > 0; params-- {
-		if id, ok := b.ids[n.Inputs[params-1]]; !ok || int(id) >= b.constants {
-			break
-		}
-	}
-	for _, part := range []struct {
-		what  string
-		names []string
-		ids   *[]uint32
-	}{{"inputs", n.Inputs[:params], &out.Inputs}, {"params", n.Inputs[params:], &out.Params}, {"outputs", n.Outputs, &out.Outputs}} {
-		if len(part.names) > maxIDs {
-			return out, refuse("graph", format.ErrLimit, "%d %s, there is room for %d", len(part.names), part.what, maxIDs)
-		}
-		for _, name := range part.names {
-			id, err := b.id(name)
-			if err != nil {
-				return out, err
-			}
-			*part.ids = append(*part.ids, id)
-		}
-	}
-	out.Attributes, err = encodeAttributes(n.Attributes)
-	return out, err
 }
 
 // checkIR holds the caller's graph against the plan and the layout.
@@ -204,7 +78,7 @@ func checkIR(ir *IR, p *format.Plan) error {
 }
 
 // encodeGraph writes the graph section. offsets are those of the constants.
-func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
+func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	var w wire.Buffer
 	attrs, at, err := layAttributes(ir)
 	if err != nil {
@@ -229,7 +103,11 @@ func encodeGraph(ir *IR, offsets []int64) ([]byte, error) {
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
-		w.U16(uint16(n.Op))
+		code, ok := n.Op.code(version)
+		if !ok {
+			return nil, refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
+		}
+		w.U16(code)
 		w.U16(uint16(len(n.Inputs)))
 		w.U16(uint16(len(n.Outputs)))
 		w.U16(uint16(len(n.Params)))
@@ -275,7 +153,7 @@ func layAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 			continue
 		}
 		if err := jsonmeta.Check(object, jsonmeta.Options{LoneSurrogates: true}); err != nil {
-			return nil, nil, refuse("graph", err, "attributes of node %d", i)
+			return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 		}
 		off, ok := seen[string(object)]
 		if !ok {
@@ -292,7 +170,7 @@ func layAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 }
 
 // encodeAttributes makes a JSON object of neutral attributes, nil of none.
-func encodeAttributes(list []format.Attribute) (json.RawMessage, error) {
+func encodeAttributes(field string, list []format.Attribute) (json.RawMessage, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -306,7 +184,7 @@ func encodeAttributes(list []format.Attribute) (json.RawMessage, error) {
 			out, err = appendJSON(append(out, ':'), a.Value)
 		}
 		if err != nil {
-			return nil, refuse("graph", format.ErrUnsupported, "attribute %q: %v", a.Name, err)
+			return nil, refuse(field, format.ErrUnsupported, "attribute %q: %v", a.Name, err)
 		}
 	}
 	return append(out, '}'), nil

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/catalog"
@@ -27,6 +28,8 @@ type File struct {
 	sig   []byte       // signature section, nil without
 	lazy  []int64      // by tensor: offset in the uncompressed weights; nil when they lie in the file as such
 	store store
+
+	flushed atomic.Bool // Verify met the reference's sum over float16 weights, see flushedSum
 }
 
 var (

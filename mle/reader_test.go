@@ -593,12 +593,12 @@ func TestCodes(t *testing.T) {
 		"Concat", "Split", "Slice", "Pad", "DecisionTree", "TreeEnsemble", "GradientBoosting", "SVM", "NaiveBayes", "KNN",
 		"Clustering", "DBSCAN", "Decomposition", "TransformerBlock", "MultiHeadAttention", "PositionalEncoding", "CrossAttention"}
 	for i, name := range want {
-		if op, ok := opOf(name); Op(i+1).String() != name || !ok || op != Op(i+1) {
+		if op, ok := opOf(name, 2); Op(i+1).String() != name || !ok || op != Op(i+1) {
 			t.Errorf("%d: %v, %v", i+1, Op(i+1), op)
 		}
 	}
 	for name, want := range map[string]bool{"0": true, "39": true, "65535": true, "65536": false, "1": false, "07": false, "": false, "linear": false} {
-		if op, ok := opOf(name); ok != want || ok && op.String() != name {
+		if op, ok := opOf(name, 2); ok != want || ok && op.String() != name {
 			t.Errorf("opOf(%q) = %v, %v", name, op, ok)
 		}
 	}

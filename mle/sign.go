@@ -62,7 +62,12 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
 	}
-	h, head, err := headerOf(path)
+	src, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	h, head, err := headerOf(src)
 	if err != nil {
 		return err
 	}
@@ -76,17 +81,18 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := signCopy(f, path, &h, head, key, o); err != nil {
+	if err := signCopy(f, src, &h, head, key, o); err != nil {
 		f.Abort()
 		return err
 	}
+	src.Close() // some systems replace no open file
 	return f.Commit(!o.NoSync)
 }
 
 // headerOf reads and checks the structure of a file, and returns its header
 // with its bytes.
-func headerOf(path string) (h Header, head []byte, err error) {
-	m, err := Open(path, nil)
+func headerOf(src *os.File) (h Header, head []byte, err error) {
+	m, err := OpenFile(src, 0, -1, nil)
 	if err != nil {
 		return h, nil, err
 	}
@@ -98,13 +104,8 @@ func headerOf(path string) (h Header, head []byte, err error) {
 	return h, head, err
 }
 
-// signCopy makes f a signed copy of the file at path.
-func signCopy(f *sink.File, path string, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
-	src, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
+// signCopy makes f a signed copy of src, whose header this is.
+func signCopy(f *sink.File, src *os.File, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
 	size, err := copyFile(o.Context, f.File, src)
 	if err != nil {
 		return err

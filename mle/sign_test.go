@@ -150,11 +150,26 @@ func TestSignatureStatus(t *testing.T) {
 	}
 }
 
+// TestTrustedKeyOfAnotherLength: whatever the caller trusts, nothing panics and
+// nothing is valid.
+func TestTrustedKeyOfAnotherLength(t *testing.T) {
+	f := mustOpen(t, written(t, mixedPlan(), &WriteOptions{Signer: testSigner}), nil)
+	for _, key := range []ed25519.PublicKey{nil, {}, make([]byte, 5), make([]byte, 32), make([]byte, 33), append(trusted(testSigner), 0), trusted(testSigner)[:31]} {
+		status, err := f.CheckSignature(context.Background(), key)
+		if err != nil || status != Untrusted {
+			t.Errorf("%d bytes: %v, %v", len(key), status, err)
+		}
+		if err := f.Verify(context.Background(), format.WithTrustedKey(key)); !errors.Is(err, format.ErrSignature) {
+			t.Errorf("%d bytes: Verify: %v, want ErrSignature", len(key), err)
+		}
+	}
+}
+
 // TestSignExisting: signing later gives the bytes that signing while writing
 // gives, and touches nothing else.
 func TestSignExisting(t *testing.T) {
 	for name, o := range map[string]WriteOptions{
-		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 144, Compression: MethodBrotli},
+		"compressed": {Compression: MethodLZ4, Chunked: true}, "144": {HeaderSize: 128, Compression: MethodBrotli},
 	} {
 		path := saved(t, written(t, mixedPlan(), &o))
 		before, err := Open(path, nil)
@@ -303,7 +318,7 @@ func TestOpenSSL(t *testing.T) {
 func TestEncryption(t *testing.T) {
 	for name, o := range map[string]WriteOptions{
 		"plain": {}, "zstd": {Compression: MethodZstd}, "chunked": {Compression: MethodBrotli, Chunked: true, Level: 2},
-		"signed": {Signer: testSigner, HeaderSize: 144},
+		"signed": {Signer: testSigner, HeaderSize: 128},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Key = testKey

@@ -24,7 +24,8 @@ type store struct {
 }
 
 // once is the outcome of something that is done once. Only lasting failures are
-// kept: what a reader could not fetch may be there the next time.
+// kept: what a reader could not fetch may be there the next time. Each caller
+// gets an error of his own, since callers add to it what they know.
 type once struct {
 	done bool
 	b    []byte
@@ -35,6 +36,15 @@ func (o *once) get(make func() ([]byte, error)) ([]byte, error) {
 	if !o.done {
 		o.b, o.err = make()
 		o.done = o.err == nil || errors.Is(o.err, format.ErrCorrupt) || errors.Is(o.err, format.ErrKey) || errors.Is(o.err, format.ErrChecksum)
+	}
+	return o.kept()
+}
+
+// kept returns what is there without making it.
+func (o *once) kept() ([]byte, error) {
+	if e, ok := o.err.(*format.Error); ok {
+		own := *e
+		return o.b, &own
 	}
 	return o.b, o.err
 }

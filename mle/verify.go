@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -137,7 +138,7 @@ func (f *File) verifyInner(ctx context.Context, o *format.VerifyOptions, p *work
 		if err != nil {
 			return err
 		}
-		return f.checkUncompressed(sum)
+		return f.checkUncompressed(ctx, sum)
 	}
 	return f.verifyWhole(ctx, p)
 }
@@ -191,7 +192,7 @@ func (f *File) verifyWhole(ctx context.Context, p *work.Progress) error {
 	out := in
 	if f.comp.method != MethodNone {
 		f.store.mu.Lock()
-		out, err = f.store.whole.b, f.store.whole.err
+		out, err = f.store.whole.kept()
 		f.store.mu.Unlock()
 		if out == nil && err == nil {
 			out, err = decompress(f.comp.method, in, f.comp.size)
@@ -206,14 +207,56 @@ func (f *File) verifyWhole(ctx context.Context, p *work.Progress) error {
 	if err != nil {
 		return err
 	}
-	return f.checkUncompressed(sum)
+	return f.checkUncompressed(ctx, sum)
 }
 
-func (f *File) checkUncompressed(sum uint32) error {
+// checkUncompressed compares the recorded sum of the uncompressed weights with
+// theirs. The reference implementation's own sum over float16 weights will do
+// as well; Notes tells about it from then on.
+func (f *File) checkUncompressed(ctx context.Context, sum uint32) error {
 	if sum == f.comp.checksum {
 		return nil
 	}
+	if f.comp.method == MethodFloat16 {
+		flushed, err := f.flushedSum(ctx)
+		if err != nil {
+			return err
+		}
+		if flushed == f.comp.checksum {
+			f.flushed.Store(true)
+			return nil
+		}
+	}
 	return sumError("compression checksum", f.h.Compression.Offset+12, f.comp.checksum, sum)
+}
+
+// flushedSum is the CRC-32 of the floats that the reference implementation makes
+// of float16 weights: it decodes subnormal halves and -0 as 0. Chunks or not,
+// the halves lie back to back.
+func (f *File) flushedSum(ctx context.Context) (sum uint32, err error) {
+	const exponent, step = 0x7C00, 64 << 10
+	in, err := f.stored(0, f.h.plainSize())
+	if err != nil {
+		return 0, err
+	}
+	halves, out := make([]byte, 0, step), tensor.AlignedBytes(2*step)
+	for ; len(in) > 0; in = in[len(halves):] {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		halves = append(halves[:0], in[:min(step, len(in))]...)
+		for i := 0; i < len(halves); i += 2 {
+			if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
+				halves[i], halves[i+1] = 0, 0
+			}
+		}
+		floats := out[:2*len(halves)]
+		if err := expand(MethodFloat16, floats, halves); err != nil {
+			return 0, f.weightsError(err, 0)
+		}
+		sum = tensor.UpdateCRC32(sum, floats)
+	}
+	return sum, nil
 }
 
 // verifyChunks checks the sums of the chunks and, when none is left out, of
@@ -234,7 +277,7 @@ func (f *File) verifyChunks(ctx context.Context, o *format.VerifyOptions, p *wor
 	for i, s := range sums {
 		sum = tensor.CombineCRC32(sum, s, f.comp.chunk(i).size)
 	}
-	return f.checkUncompressed(sum)
+	return f.checkUncompressed(ctx, sum)
 }
 
 // verifyChunk checks one chunk and returns the sum of its uncompressed bytes.

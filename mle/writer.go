@@ -18,8 +18,9 @@ type WriteOptions struct {
 	// Version is 1 or 2; 0 means 2. Version 1 has no checksums, and none of the
 	// options below but IR.
 	Version int
-	// HeaderSize is 128 or 144, what the specification's struct adds up to;
-	// 0 means 128. Readers take either.
+	// HeaderSize is 144, what the specification's struct adds up to and the
+	// reference implementation demands, or 128, what its text says; 0 means 144.
+	// This package reads either.
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
 	// and for models of float32 tensors alone.
@@ -112,7 +113,9 @@ func (o *WriteOptions) check(t sink.Target) error {
 		o.Version = maxVersion
 	}
 	if o.HeaderSize == 0 {
-		o.HeaderSize = headerV2
+		o.HeaderSize = headerStruct
+	} else if o.Version == 1 {
+		return refuse("header_size", format.ErrUnsupported, "version 1 has no header size")
 	}
 	if o.Level == 0 {
 		o.Level = codecs.DefaultLevel
@@ -123,10 +126,10 @@ func (o *WriteOptions) check(t sink.Target) error {
 	switch {
 	case o.Version != 1 && o.Version != 2:
 		return refuse("version", format.ErrVersion, "%d, not %d or %d", o.Version, minVersion, maxVersion)
-	case o.HeaderSize != headerV2 && o.HeaderSize != headerStruct:
-		return refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d", o.HeaderSize, headerV2, headerStruct)
-	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Key != nil || o.Signer != nil || o.HeaderSize != headerV2):
-		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption, signature or header size")
+	case o.HeaderSize != headerText && o.HeaderSize != headerStruct:
+		return refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d", o.HeaderSize, headerText, headerStruct)
+	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Key != nil || o.Signer != nil):
+		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
 	case int(o.Compression) >= len(methods):
 		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
 	case o.Level < 1 || o.Level > 9:

@@ -32,34 +32,40 @@ func TestLayout(t *testing.T) {
 			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "k", Value: int64(2)}}}},
 		},
 	}
-	b := written(t, p, &WriteOptions{})
-	meta := `{"a":1,"tensor_names":["w","h","x","y"]}`
+	for headerSize, o := range map[int]*WriteOptions{144: {}, 128: {HeaderSize: 128}} {
+		checkLayout(t, p, headerSize, written(t, p, o))
+	}
+}
+
+func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
+	t.Helper()
+	meta := `{"a":1,"tensor_names":["x","w","h","y"]}`
 	want := &gFile{
-		version: 2, flags: 0x80, headerSize: 128, metadata: meta,
-		inputs:  []uint32{2},
-		tensors: []gTensor{{0, 24, []uint32{2, 3}, 0}, {64, 6, []uint32{3}, 1}, {0, 0, []uint32{math.MaxUint32, 3}, 3}, {0, 0, nil, 255}},
-		nodes:   []gNode{{1, []uint32{2}, []uint32{3}, []uint32{0, 1}, 144 + 4*56 + 208, 7}}, attributes: `{"k":2}`,
+		version: 2, flags: 0x80, headerSize: headerSize, metadata: meta,
+		inputs:  []uint32{0},
+		tensors: []gTensor{{0, 0, []uint32{math.MaxUint32, 3}, 3}, {0, 24, []uint32{2, 3}, 0}, {64, 6, []uint32{3}, 1}, {0, 0, nil, 255}},
+		nodes:   []gNode{{1, []uint32{0}, []uint32{3}, []uint32{1, 2}, 144 + 4*56 + 208, 7}}, attributes: `{"k":2}`,
 	}
 	graph := want.graph()
-	if diff := cmp.Diff(meta, string(b[128:128+len(meta)])); diff != "" {
+	if diff := cmp.Diff(meta, string(b[headerSize:headerSize+len(meta)])); diff != "" {
 		t.Error(diff)
 	}
-	at := (128 + len(meta) + 7) &^ 7
+	at := (headerSize + len(meta) + 7) &^ 7
 	if diff := cmp.Diff(graph, b[at:at+len(graph)]); diff != "" {
 		t.Error(diff)
 	}
 	data := (at + len(graph) + 63) &^ 63
-	head := u32(u32(u32(u32(nil, 0x00454C4D), 2), 0x80), 128)
-	for _, v := range []int{128, len(meta), at, len(graph), data, 70, 0, 0, 0, 0} {
+	head := u32(u32(u32(u32(nil, 0x00454C4D), 2), 0x80), uint32(headerSize))
+	for _, v := range []int{headerSize, len(meta), at, len(graph), data, 70, 0, 0, 0, 0} {
 		head = u64(head, uint64(v))
 	}
-	for _, s := range [][]byte{b[128 : 128+len(meta)], graph, b[data:]} {
+	for _, s := range [][]byte{b[headerSize : headerSize+len(meta)], graph, b[data:]} {
 		head = u32(head, crc32.ChecksumIEEE(s))
 	}
 	head = u32(u32(u32(head, 0), 2), 2)
-	head = append(head, make([]byte, 8)...)
+	head = append(head, make([]byte, headerSize-120)...)
 	fixHeader(head)
-	if diff := cmp.Diff(head, b[:128]); diff != "" {
+	if diff := cmp.Diff(head, b[:headerSize]); diff != "" {
 		t.Error(diff)
 	}
 	weights := append(formattest.Fill(p.Tensors[0]), make([]byte, 40)...)
@@ -180,6 +186,7 @@ func TestWriterRefuses(t *testing.T) {
 		{"dim above 32 bits", one(tensor.Int8, 1<<32), WriteOptions{}, format.ErrUnsupported},
 		{"version 3", one(tensor.Float32, 1), WriteOptions{Version: 3}, format.ErrVersion},
 		{"header of 100", one(tensor.Float32, 1), WriteOptions{HeaderSize: 100}, format.ErrUnsupported},
+		{"version 1 with a header size", one(tensor.Float32, 1), WriteOptions{Version: 1, HeaderSize: 144}, format.ErrUnsupported},
 		{"version 1 compressed", one(tensor.Float32, 1), WriteOptions{Version: 1, Compression: MethodLZ4}, format.ErrUnsupported},
 		{"version 1 encrypted", one(tensor.Float32, 1), WriteOptions{Version: 1, Key: testKey}, format.ErrUnsupported},
 		{"version 1 signed", one(tensor.Float32, 1), WriteOptions{Version: 1, Signer: testSigner}, format.ErrUnsupported},
@@ -385,26 +392,6 @@ func TestIRIsKept(t *testing.T) {
 	}
 }
 
-// TestParamsKeepOrder: constants before other inputs stay where they are.
-func TestParamsKeepOrder(t *testing.T) {
-	p := one(tensor.Float32, 1)
-	p.Graph = &format.Graph{Nodes: []format.Node{
-		{Op: "Concat", Inputs: []string{"t", "x", "t"}, Outputs: []string{"y"}}, {Op: "Add", Inputs: []string{"t", "t"}, Outputs: []string{"z"}},
-	}}
-	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
-	g, err := f.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(p.Graph.Nodes, g.Nodes, equateEmpty); diff != "" {
-		t.Error(diff)
-	}
-	ir, _ := f.IR()
-	if diff := cmp.Diff([][]uint32{{0, 1}, {0}, nil, {0, 0}}, [][]uint32{ir.Nodes[0].Inputs, ir.Nodes[0].Params, ir.Nodes[1].Inputs, ir.Nodes[1].Params}, equateEmpty); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestAttributeTypes: what Go types become, and come back as.
 func TestAttributeTypes(t *testing.T) {
 	tests := []struct{ write, read any }{
@@ -419,7 +406,7 @@ func TestAttributeTypes(t *testing.T) {
 		if want == nil {
 			want = tt.write
 		}
-		raw, err := encodeAttributes([]format.Attribute{{Name: "a", Value: tt.write}})
+		raw, err := encodeAttributes("node 0", []format.Attribute{{Name: "a", Value: tt.write}})
 		if err != nil {
 			t.Errorf("%v: %v", tt.write, err)
 			continue
@@ -428,7 +415,7 @@ func TestAttributeTypes(t *testing.T) {
 		if diff := cmp.Diff([]format.Attribute{{Name: "a", Value: want}}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", raw, err, diff)
 		}
-		again, err := encodeAttributes(got)
+		again, err := encodeAttributes("node 0", got)
 		if diff := cmp.Diff(string(raw), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
 		}

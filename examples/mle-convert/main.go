@@ -18,18 +18,17 @@
 //
 // The input is verified first. Without --compress or --quantize the weights are
 // written plainly, ready to be mapped. Graph and metadata are kept as they are,
-// and the names of tensors added. Exit status: 0 for success, 1 for failure, 2 for
-// wrong usage.
+// operators with the codes of the new version, and the names of tensors added.
+// Exit status: 0 for success, 1 for failure, 2 for wrong usage.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
 )
@@ -37,20 +36,11 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	job, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, help)
-		return 0
+	job, err := parse(args, stdout)
+	if err == nil {
+		err = job.run(stdout, stderr)
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "mle-convert: %v\n", err)
-		return 2
-	}
-	if err := job.run(stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "mle-convert: %v\n", err)
-		return 1
-	}
-	return 0
+	return tool.Status(err, stderr)
 }
 
 // job is one conversion.
@@ -96,7 +86,7 @@ func (j *job) summary(out io.Writer, f *mle.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s: version %d.0, %d tensors, %d bytes (were %d)\n",
-		j.output, max(j.write.Version, 1), f.Len(), st.Size(), f.Region().Size())
+	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)\n",
+		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Region().Size()))
 	return err
 }

@@ -93,7 +93,7 @@ func TestConvert(t *testing.T) {
 		{"--input v1.mle --compress brotli --level 1 --sign key.pem", mle.Compression | mle.Signing, false},
 		{"--input v1.mle --quantize int8", mle.Compression | mle.Quantized, true},
 		{"--input v1.mle --quantize fp16 --chunked --encrypt key.bin --sign key.pem", mle.Compression | mle.Quantized | mle.ChunkedWeights | mle.Encryption | mle.Signing, true},
-		{"--input v1.mle --encrypt key.hex", mle.Encryption, false},
+		{"--input v1.mle --encrypt key.hex", mle.Compression | mle.Encryption, false},
 		{"--input v1.mle --version 1", 0, false},
 		{"--input locked.mle --key " + hex.EncodeToString(key), mle.MemoryMapping, false},
 	} {
@@ -182,7 +182,7 @@ func TestMigrateFieldFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"example_model", "iris_model", "iris_mlp_model"} {
+	for _, name := range []string{"example_model", "iris_model", "iris_mlp_model", "v1_sdk_gnb", "v1_sdk_knn", "v1_sdk_kmeans"} {
 		path := filepath.Join(dir, name+".mle")
 		if _, err := os.Stat(path); err != nil {
 			t.Skip("the files from the field are not here")
@@ -200,10 +200,14 @@ func TestRefusals(t *testing.T) {
 	file(t, "good.mle", plan(5), mle.WriteOptions{})
 	file(t, "locked.mle", plan(5), mle.WriteOptions{Key: key})
 	file(t, "ints.mle", &format.Plan{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, mle.WriteOptions{})
+	newer := plan(5)
+	newer.Graph.Nodes[0].Op = "Conv1D"
+	file(t, "conv1d.mle", newer, mle.WriteOptions{})
 	b, _ := os.ReadFile("good.mle")
 	b[len(b)-1] ^= 1
 	os.WriteFile("bad.mle", b, 0o644)
 	os.WriteFile("short.key", []byte("short"), 0o600)
+	os.WriteFile("empty.key", nil, 0o600)
 	for _, c := range []struct {
 		args   string
 		status int
@@ -222,7 +226,10 @@ func TestRefusals(t *testing.T) {
 		{"--input good.mle --output o.mle --sign absent.pem", 2, "absent.pem"},
 		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
 		{"--input good.mle --output o.mle --encrypt short.key", 2, "32 bytes"},
+		{"--input good.mle --output o.mle --key empty.key", 2, "--key: the file holds neither"},
+		{"--input good.mle --output o.mle --level many", 2, "parse error"},
 		{"--input good.mle --output o.mle --version 1 --compress zstd", 1, "version 1"},
+		{"--input conv1d.mle --output o.mle --version 1", 1, "node 0: invalid plan: unsupported: version 1 has no code for operator Conv1D"},
 		{"--input bad.mle --output o.mle", 1, "checksum mismatch"},
 		{"--input locked.mle --output o.mle", 1, "missing key"},
 		{"--input ints.mle --output o.mle --quantize int8", 1, "float32"},
@@ -237,6 +244,21 @@ func TestRefusals(t *testing.T) {
 				t.Error("there is an output")
 			}
 		})
+	}
+}
+
+// TestHelp: help is an answer, not an error.
+func TestHelp(t *testing.T) {
+	for _, args := range []string{"-h", "--help", "--input x.mle -help"} {
+		var stdout, stderr bytes.Buffer
+		if status := run(strings.Fields(args), &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: status %d, %q", args, status, &stderr)
+		}
+		for _, part := range []string{"usage: mle-convert --input FILE --output FILE", "\n  --compress METHOD  compression METHOD: none, lz4", "example:\n  mle-convert --input "} {
+			if !strings.Contains(stdout.String(), part) {
+				t.Errorf("%s: no %q in\n%s", args, part, &stdout)
+			}
+		}
 	}
 }
 

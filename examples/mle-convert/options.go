@@ -3,13 +3,12 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
-	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 )
@@ -20,46 +19,41 @@ var (
 	quantisers  = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
 )
 
-// help is what --help prints.
-const help = `usage: mle-convert --input FILE --output FILE [options]
-
-  --input FILE       file to read, either version
-  --output FILE      file to write; the input may be replaced
-  --compress METHOD  none, lz4, zstd or brotli
-  --level N          1 (fast) to 9 (small), 6 by default
-  --quantize BITS    int8 or fp16, for models of float32 tensors; instead of --compress
-  --chunked          compress each tensor by itself
-  --sign KEY.pem     Ed25519 private key, as "openssl genpkey -algorithm ed25519" makes it
-  --encrypt KEY      AES-256 key: 64 hexadecimal digits, or a file with them or with 32 bytes
-  --key KEY          key of an encrypted input
-  --version N        1 for old readers; 2 by default
-`
+var tool = cli.Tool{
+	Name: "mle-convert", Args: "--input FILE --output FILE [options]", Dash: "--",
+	About:   "Write an MLE file anew: as another version, compressed, quantized, signed or encrypted.",
+	Details: "The input is verified first. Without --compress and --quantize the weights are written\nplainly, ready to be mapped.\n",
+	Example: "mle-convert --input model_v1.mle --output model_v2.mle --compress zstd --sign key.pem",
+}
 
 // parse reads the command line and the key files it names.
-func parse(args []string) (*job, error) {
-	f := flag.NewFlagSet("mle-convert", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+func parse(args []string, stdout io.Writer) (*job, error) {
+	f := tool.Flags()
 	j := &job{}
-	f.StringVar(&j.input, "input", "", "file to read")
-	f.StringVar(&j.output, "output", "", "file to write")
-	compress := f.String("compress", "none", "none, lz4, zstd or brotli")
-	quantize := f.String("quantize", "", "int8 or fp16")
-	sign := f.String("sign", "", "private key")
-	encrypt := f.String("encrypt", "", "AES-256 key")
-	key := f.String("key", "", "key of the input")
-	f.IntVar(&j.write.Level, "level", 6, "1 to 9")
+	f.StringVar(&j.input, "input", "", "`FILE` to read, either version")
+	f.StringVar(&j.output, "output", "", "`FILE` to write; the input may be replaced")
+	compress := f.String("compress", "none", "compression `METHOD`: none, lz4, zstd or brotli")
+	quantize := f.String("quantize", "", "store float32 weights in fewer `BITS`: int8 or fp16; excludes --compress")
+	sign := f.String("sign", "", "Ed25519 private key in `KEY.pem`, as \"openssl genpkey -algorithm ed25519\" makes it")
+	encrypt := f.String("encrypt", "", "AES-256 `KEY`: 64 hexadecimal digits, or a file with them or with 32 bytes")
+	key := f.String("key", "", "`KEY` of an encrypted input, as for --encrypt")
+	f.IntVar(&j.write.Level, "level", 6, "compression level `N`, 1 (fast) to 9 (small), 6 by default")
 	f.BoolVar(&j.write.Chunked, "chunked", false, "compress each tensor by itself")
-	f.IntVar(&j.write.Version, "version", 2, "1 or 2")
-	if err := f.Parse(args); err != nil {
+	f.IntVar(&j.write.Version, "version", 2, "format version `N` to write, 2 by default, 1 for old readers")
+	if err := tool.Parse(f, args, stdout); err != nil {
 		return nil, err
 	}
 	if j.input == "" || j.output == "" || f.NArg() > 0 {
-		return nil, errors.New("usage: mle-convert --input FILE --output FILE [options]; --help lists the options")
+		return nil, tool.Usagef("--input and --output are needed, and no further arguments")
 	}
-	if err := j.method(*compress, *quantize); err != nil {
-		return nil, err
+	err := j.method(*compress, *quantize)
+	if err == nil {
+		err = j.keys(*sign, *encrypt, *key)
 	}
-	return j, j.keys(*sign, *encrypt, *key)
+	if err != nil {
+		return nil, cli.BadArgument(err)
+	}
+	return j, nil
 }
 
 // method chooses how the weights are stored; a file has one way.
@@ -115,7 +109,7 @@ func secret(value string) ([]byte, error) {
 	if value == "" {
 		return nil, nil
 	}
-	if key, err := hex.DecodeString(value); err == nil && len(key) == 32 {
+	if key, err := cli.ParseKey(value); err == nil {
 		return key, nil
 	}
 	b, err := os.ReadFile(value)
@@ -125,8 +119,8 @@ func secret(value string) ([]byte, error) {
 	if len(b) == 32 {
 		return b, nil
 	}
-	key, err := hex.DecodeString(string(bytes.TrimSpace(b)))
-	if err != nil || len(key) != 32 {
+	key, err := cli.ParseKey(string(bytes.TrimSpace(b)))
+	if err != nil || key == nil {
 		return nil, errors.New("the file holds neither 32 bytes nor 64 hexadecimal digits")
 	}
 	return key, nil

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/weightmap/weightmap/examples/internal/cli"
 )
 
 // long is from how many bytes on work is worth a report.
@@ -20,17 +20,7 @@ type progress struct {
 	tenths   int64
 }
 
-func newProgress(out io.Writer) *progress { return &progress{out: out, terminal: isTerminal(out)} }
-
-// isTerminal tells whether somebody is watching.
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
-}
+func newProgress(out io.Writer) *progress { return &progress{out: out, terminal: cli.Terminal(out)} }
 
 func (p *progress) report(done, total int64, tensor string) {
 	if total < long {
@@ -39,7 +29,7 @@ func (p *progress) report(done, total int64, tensor string) {
 	if !p.terminal {
 		if tenths := done * 10 / total; tenths > p.tenths {
 			p.tenths = tenths
-			fmt.Fprintf(p.out, "%d%% (%s)\n", tenths*10, tensor)
+			fmt.Fprintf(p.out, "%d%% (%s)\n", tenths*10, cli.Printable(tensor))
 		}
 		return
 	}

@@ -13,45 +13,36 @@
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
 // file, 64 hexadecimal digits.
 //
-// Several files are separated by empty lines. Exit status: 0 for success, 1 if
-// any file is bad, 2 for wrong usage.
+// What is tolerated about a file goes to standard error too. Several files are
+// separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
+// for wrong usage.
 package main
 
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/hex"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
+var tool = cli.Tool{
+	Name: "mle-inspect", Args: "[--trust PUB.pem] [--key HEX] FILE...", Dash: "--",
+	About: "Show what MLE files are and whether they are whole.",
+	Details: "Without --trust a signature is \"Valid\" when the file is what was signed, by whomever.\n" +
+		"With --trust a file that is not signed by that key fails.\n",
+	Example: "mle-inspect --trust pub.pem model.mle",
+}
+
 func run(args []string, stdout, stderr io.Writer) int {
 	i := inspector{out: stdout, errs: stderr}
-	paths, err := i.parse(args)
-	if err != nil {
-		fmt.Fprintf(stderr, "mle-inspect: %v\n", err)
-		return 2
-	}
-	status := 0
-	for n, path := range paths {
-		if n > 0 {
-			fmt.Fprintln(stdout)
-		}
-		if err := i.inspect(path); err != nil {
-			fmt.Fprintf(stderr, "mle-inspect: %v\n", err)
-			status = 1
-		}
-	}
-	return status
+	return tool.Status(i.run(args), stderr)
 }
 
 // inspector is the command at work.
@@ -61,30 +52,45 @@ type inspector struct {
 	opts      format.Options
 }
 
+// run shows the files that the command line names and goes on after a bad one.
+func (i *inspector) run(args []string) error {
+	paths, err := i.parse(args)
+	if err != nil {
+		return err
+	}
+	var bad error
+	for n, path := range paths {
+		if n > 0 {
+			fmt.Fprintln(i.out)
+		}
+		if err := i.inspect(path); err != nil {
+			tool.Complain(err, i.errs)
+			bad = cli.ErrReported
+		}
+	}
+	return bad
+}
+
 func (i *inspector) parse(args []string) ([]string, error) {
-	f := flag.NewFlagSet("mle-inspect", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	trust := f.String("trust", "", "PEM file of the public key that must have signed")
-	key := f.String("key", "", "key of an encrypted file, in hexadecimal")
-	if err := f.Parse(args); err != nil {
+	f := tool.Flags()
+	trust := f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
+	key := f.String("key", "", "key of an encrypted file, `HEX` of 64 digits")
+	if err := tool.Parse(f, args, i.out); err != nil {
 		return nil, err
 	}
 	if f.NArg() == 0 {
-		return nil, errors.New("usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE [FILE ...]")
+		return nil, tool.Usagef("no FILE")
 	}
-	if *trust != "" {
-		public, err := keys.ReadPublic(*trust)
-		if err != nil {
-			return nil, err
-		}
-		ed, ok := public.(ed25519.PublicKey)
-		if !ok {
-			return nil, fmt.Errorf("%s: MLE files are signed with Ed25519, not with a %T", *trust, public)
-		}
+	public, err := cli.ReadPublic(*trust)
+	if err != nil {
+		return nil, err
+	}
+	if ed, ok := public.(ed25519.PublicKey); ok {
 		i.trusted = ed
+	} else if public != nil {
+		return nil, cli.BadArgument(fmt.Errorf("%s: MLE files are signed with Ed25519, not with a %T", *trust, public))
 	}
-	var err error
-	i.opts.Key, err = hex.DecodeString(*key)
+	i.opts.Key, err = cli.ParseKey(*key)
 	return f.Args(), err
 }
 
@@ -108,6 +114,9 @@ func (i *inspector) inspect(path string) error {
 	}
 	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
 		f.Version(), f.Header().Features, compression(f), i.signature(status), verdict(integrity))
+	for _, note := range f.Notes() {
+		fmt.Fprintf(i.errs, "%s: %s\n", path, note)
+	}
 	if err := integrity.Err(); err != nil {
 		return err
 	}
@@ -117,7 +126,7 @@ func (i *inspector) inspect(path string) error {
 // compression describes how the weights are stored.
 func compression(f *mle.File) string {
 	c, ok := f.Compression()
-	if !ok {
+	if !ok || c.Method == mle.MethodNone {
 		return "NONE"
 	}
 	ratio := 1.0
@@ -158,11 +167,7 @@ func (i *inspector) judge(path string, f *mle.File, s mle.SignatureStatus) error
 	case i.trusted != nil && s != mle.Valid:
 		return fmt.Errorf("%s: %w: %v", path, format.ErrSignature, s)
 	case i.trusted == nil && s == mle.Untrusted:
-		who, err := keys.Fingerprint(f.Signature().PublicKey)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(i.errs, "%s: signed by %s, not checked against a trusted key\n", path, who)
+		fmt.Fprintln(i.errs, cli.Printable(path+": "+cli.SignedBy(f.Signature().PublicKey, nil)))
 	}
 	return nil
 }

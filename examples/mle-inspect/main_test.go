@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/hex"
 	"os"
 	"path/filepath"
@@ -35,7 +38,7 @@ func file(t *testing.T, path string, o mle.WriteOptions) {
 }
 
 // pem writes the public key of a signer.
-func pem(t *testing.T, path string, key ed25519.PrivateKey) {
+func pem(t *testing.T, path string, key crypto.Signer) {
 	t.Helper()
 	text, err := keys.EncodePublic(key.Public())
 	if err != nil {
@@ -46,12 +49,22 @@ func pem(t *testing.T, path string, key ed25519.PrivateKey) {
 	}
 }
 
+func rsaKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 func TestInspect(t *testing.T) {
 	t.Chdir(t.TempDir())
 	signer := ed25519.NewKeyFromSeed(key)
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))
 	pem(t, "pub.pem", signer)
 	pem(t, "other.pem", other)
+	pem(t, "rsa.pem", rsaKey(t))
 	file(t, "model.mle", mle.WriteOptions{Compression: mle.MethodFloat16, Signer: signer})
 	file(t, "old.mle", mle.WriteOptions{Version: 1})
 	file(t, "plain.mle", mle.WriteOptions{})
@@ -64,6 +77,12 @@ func TestInspect(t *testing.T) {
 	const model = "Version: 2.0\nFeatures: COMPRESSION | SIGNING | QUANTIZATION\nCompression: FP16 (level 6, ratio: 2.0x)\nSignature: Valid (ED25519)\nIntegrity: OK\n"
 	const plain = "Version: 2.0\nFeatures: MEMORY_MAPPING\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
 	const old = "Version: 1.0\nFeatures: NONE\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
+	const help = "usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE...\n\nShow what MLE files are and whether they are whole.\n\n" +
+		"Without --trust a signature is \"Valid\" when the file is what was signed, by whomever.\n" +
+		"With --trust a file that is not signed by that key fails.\n\noptions:\n" +
+		"  --key HEX        key of an encrypted file, HEX of 64 digits\n" +
+		"  --trust PUB.pem  public key that must have signed the files, in a PUB.pem\n" +
+		"  --help           print this text\n\nexample:\n  mle-inspect --trust pub.pem model.mle\n"
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -77,13 +96,17 @@ func TestInspect(t *testing.T) {
 		{"unsigned", []string{"--trust", "pub.pem", "plain.mle"}, 1, plain, "unsigned"},
 		{"several", []string{"old.mle", "plain.mle"}, 0, old + "\n" + plain, ""},
 		{"changed", []string{"changed.mle"}, 1, strings.Replace(strings.Replace(model, "Valid", "Invalid", 1), "OK", "FAILED (weights)", 1), "checksum mismatch"},
-		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
-		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},
+		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
+		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},
 		{"no model", []string{"no.mle"}, 1, "", "wrong magic"},
 		{"absent", []string{"absent.mle"}, 1, "", "absent.mle"},
 		{"no arguments", nil, 2, "", "usage"},
 		{"unknown option", []string{"--what"}, 2, "", "what"},
-		{"bad key", []string{"--key", "xyz", "plain.mle"}, 2, "", "mle-inspect"},
+		{"help", []string{"--help"}, 0, help, ""},
+		{"short help", []string{"-h"}, 0, help, ""},
+		{"bad key", []string{"--key", "xyz", "plain.mle"}, 2, "", "mle-inspect: the key is not 64 hexadecimal digits\n"},
+		{"short key", []string{"--key", "abcd", "plain.mle"}, 2, "", "2 bytes, not 32"},
+		{"another kind of key", []string{"--trust", "rsa.pem", "plain.mle"}, 2, "", "not with a *rsa.PublicKey"},
 		{"bad key file", []string{"--trust", "no.mle", "plain.mle"}, 2, "", "no.mle"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

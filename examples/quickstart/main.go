@@ -4,65 +4,87 @@
 //
 //	go run ./examples/quickstart [-dir DIR]
 //
-// With -dir the files are kept there, to look at with examples/weightmap.
+// With -dir the files are kept there, to look at with examples/weightmap; the
+// directory is made when it does not exist.
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func main() {
-	dir := flag.String("dir", "", "keep the files in this directory")
-	flag.Parse()
-	if err := run(os.Stdout, *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(1)
-	}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+var tool = cli.Tool{
+	Name: "quickstart", Args: "[-dir DIR]",
+	About:   "Write a small network in every format, open each file by mapping, verify it, and read a tensor.",
+	Example: "quickstart -dir models",
 }
 
-func run(out io.Writer, dir string) error {
+func run(args []string, out, errs io.Writer) int {
+	f := tool.Flags()
+	dir := f.String("dir", "", "keep the files in `DIR`, which is made when it does not exist")
+	err := tool.Parse(f, args, out)
+	switch {
+	case err != nil:
+	case f.NArg() > 0:
+		err = tool.Usagef("no arguments are known beside -dir")
+	default:
+		err = show(out, *dir)
+	}
+	return tool.Status(err, errs)
+}
+
+// show prints a line for each format. Without a directory the files go to a
+// temporary one.
+func show(out io.Writer, dir string) (err error) {
+	where := dir
 	if dir == "" {
-		temp, err := os.MkdirTemp("", "weightmap-quickstart-")
-		if err != nil {
-			return err
+		if where, err = os.MkdirTemp("", "weightmap-quickstart-"); err == nil {
+			defer os.RemoveAll(where)
 		}
-		defer os.RemoveAll(temp)
-		dir = temp
+	} else {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		return err
 	}
 	net := build()
-	fmt.Fprintf(out, "An MNIST network: %d tensors, %.2f MB of float32.\n\n", len(net), float64(totalBytes(net))/1e6)
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "file\tsize\twritten in\topened in\tverified in\tconv1.weight as []float32, not copied\t")
+	fmt.Fprintf(out, "An MNIST network: %s, %s of float32.\n\n", cli.Count(len(net), "tensor"), cli.Size(int64(totalBytes(net))))
+	table := cli.NewTable(cli.Column{Name: "FILE"}, right("SIZE"), right("WRITTEN IN"), right("OPENED IN"), right("VERIFIED IN"),
+		cli.Column{Name: "CONV1.WEIGHT AS []FLOAT32, NOT COPIED"})
 	for _, t := range targets {
-		row, err := roundTrip(filepath.Join(dir, t.file), t, net)
+		row, err := roundTrip(filepath.Join(where, t.file), t, net)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, row)
+		table.Row(row...)
 	}
-	if err := w.Flush(); err != nil {
+	if err := table.Write(out, 0); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "\nOpening reads names and shapes only; weights are paged in when they are touched.")
+	if dir != "" {
+		fmt.Fprintf(out, "To look at them: go run ./examples/weightmap inspect %s\n", cli.Printable(filepath.Join(dir, targets[0].file)))
+	}
 	return nil
 }
+
+func right(name string) cli.Column { return cli.Column{Name: name, Right: true} }
 
 // target is a file to write. A name that ends in a slash is a directory with a
 // file for each tensor.
@@ -91,36 +113,38 @@ func plainly(kind string) func(string, *format.Plan) (format.Writer, error) {
 }
 
 // roundTrip writes the network to path, opens it again and describes both.
-func roundTrip(path string, t target, net []layer) (row string, err error) {
+func roundTrip(path string, t target, net []layer) (row []string, err error) {
 	start := time.Now()
 	if err := write(path, t, net); err != nil {
-		return "", err
+		return nil, err
 	}
 	written := time.Since(start)
 
 	start = time.Now()
 	m, err := format.Open(path, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer m.Close()
 	opened := time.Since(start)
 
 	start = time.Now()
 	if err := m.Verify(context.Background()); err != nil {
-		return "", err
+		return nil, err
 	}
 	verified := time.Since(start)
 
 	v, ok := m.Tensor(t.first)
 	if !ok {
-		return "", fmt.Errorf("%s: no tensor %q", path, t.first)
+		return nil, fmt.Errorf("%s: no tensor %q", path, t.first)
 	}
 	weights, err := tensor.As[float32](v) // a slice of the file itself
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return fmt.Sprintf("%s\t%s\t%v\t%v\t%v\t%.4f\t", t.file, size(path), round(written), round(opened), round(verified), weights[:4]), nil
+	return []string{
+		t.file, cli.Size(cli.FileSize(path)), round(written), round(opened), round(verified), fmt.Sprintf("%.4f", weights[:4]),
+	}, nil
 }
 
 // write streams the network into one file, which appears when it is complete.
@@ -140,20 +164,6 @@ func write(path string, t target, net []layer) error {
 		}
 	}
 	return w.Close()
-}
-
-// size returns the size of a file, or of the files in a directory.
-func size(path string) string {
-	total := int64(0)
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return fmt.Sprintf("%.2f MB", float64(total)/1e6)
 }
 
 // layer is one tensor of the network: little-endian float32.
@@ -202,9 +212,11 @@ func totalBytes(net []layer) (n int) {
 	return n
 }
 
-func round(d time.Duration) time.Duration {
-	if d < 10*time.Millisecond {
-		return d.Round(time.Microsecond)
+// round shows a duration with three digits or fewer.
+func round(d time.Duration) string {
+	unit := time.Microsecond
+	for d >= 1000*unit {
+		unit *= 10
 	}
-	return d.Round(100 * time.Microsecond)
+	return d.Round(unit).String()
 }

@@ -21,26 +21,41 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
+var tool = cli.Tool{
+	Name: "tsr_info", Args: "FILE.tsr...",
+	About:   "Show type, shape and size of TSR files; a directory is shown file by file.",
+	Example: "tsr_info data.tsr",
+}
+
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		fmt.Fprintln(stderr, "usage: tsr_info FILE.tsr...")
-		return 2
+	return tool.Status(info(args, stdout, stderr), stderr)
+}
+
+// info goes on after a bad file.
+func info(args []string, stdout, stderr io.Writer) error {
+	f := tool.Flags()
+	if err := tool.Parse(f, args, stdout); err != nil {
+		return err
+	}
+	if f.NArg() == 0 {
+		return tool.Usagef("no FILE")
 	}
 	p := printer{out: stdout}
-	status := 0
-	for _, path := range args {
+	var bad error
+	for _, path := range f.Args() {
 		if err := p.show(path); err != nil {
-			fmt.Fprintf(stderr, "tsr_info: %v\n", err)
-			status = 1
+			tool.Complain(err, stderr)
+			bad = cli.ErrReported
 		}
 	}
-	return status
+	return bad
 }
 
 // printer separates what it prints by empty lines.
@@ -79,7 +94,7 @@ func (p *printer) print(path, version string, v tensor.View) error {
 	}
 	p.some = true
 	_, err := fmt.Fprintf(p.out, "%sFile: %s\nFormat: TSR v%s\nType: %s\nShape: %v (%s)\nElements: %d\nSize: %d bytes\n",
-		gap, path, version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Len(), v.Info().Size)
+		gap, cli.Printable(path), version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Len(), v.Info().Size)
 	return err
 }
 

@@ -29,9 +29,13 @@ func file(t *testing.T, path string, dtype, ndim int32, dims [4]int32, size int)
 
 func TestInfo(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("model", 0o777); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"model", "hostile"} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
+	file(t, "-h.tsr", 1, 4, [4]int32{2, 3, 4, 5}, 480)
+	file(t, filepath.Join("hostile", "\x1b[2J.tsr"), 1, 4, [4]int32{2, 3, 4, 5}, 480)
 	file(t, "data.tsr", 1, 4, [4]int32{2, 3, 4, 5}, 480)
 	file(t, "scalar.tsr", 3, 0, [4]int32{1, 1, 1, 1}, 4)
 	file(t, "cube.tsr", 2, 3, [4]int32{1, 2, 0, 4}, 0)
@@ -44,6 +48,8 @@ func TestInfo(t *testing.T) {
 	const cube = "File: cube.tsr\nFormat: TSR v1\nType: INT8\nShape: [2, 0, 4] (C=2, H=0, W=4)\nElements: 0\nSize: 0 bytes\n"
 	a := "File: " + filepath.Join("model", "a.tsr") + "\nFormat: TSR v1\nType: FP32\nShape: [3, 4] (H=3, W=4)\nElements: 12\nSize: 48 bytes\n"
 	b := "File: " + filepath.Join("model", "b.tsr") + "\nFormat: TSR v1\nType: INT8\nShape: [3] (W=3)\nElements: 3\nSize: 3 bytes\n"
+	const help = "usage: tsr_info FILE.tsr...\n\nShow type, shape and size of TSR files; a directory is shown file by file.\n\n" +
+		"options:\n  -help  print this text\n\nexample:\n  tsr_info data.tsr\n"
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -55,7 +61,11 @@ func TestInfo(t *testing.T) {
 		{"several", []string{"scalar.tsr", "cube.tsr"}, 0, scalar + "\n" + cube, ""},
 		{"directory", []string{"model"}, 0, a + "\n" + b, ""},
 		{"no arguments", nil, 2, "", "usage"},
-		{"option", []string{"-h"}, 2, "", "usage"},
+		{"unknown option", []string{"-what"}, 2, "", "usage: tsr_info FILE.tsr..."},
+		{"help", []string{"--help"}, 0, help, ""},
+		{"short help", []string{"-h"}, 0, help, ""},
+		{"hostile name", []string{"hostile"}, 0, strings.Replace(data, "data.tsr", filepath.Join("hostile", `\u001b[2J.tsr`), 1), ""},
+		{"file that looks like an option", []string{"--", "-h.tsr"}, 0, strings.Replace(data, "data", "-h", 1), ""},
 		{"missing", []string{"none.tsr"}, 1, "", "none.tsr"},
 		{"bad and good", []string{"short.tsr", "data.tsr"}, 1, data, "tsr_info: tsr: short.tsr: at 0x21f: data: truncated"},
 	} {

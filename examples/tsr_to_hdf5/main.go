@@ -15,11 +15,18 @@ import (
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/examples/internal/export"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(args []string, _, stderr io.Writer) int {
-	return export.Run("tsr_to_hdf5", args, stderr, hdf5Header)
+var tool = cli.Tool{
+	Name: "tsr_to_hdf5", Args: "IN.tsr OUT.h5",
+	About:   "Convert a TSR file to HDF5. An existing OUT.h5 is replaced when all is written.",
+	Example: "tsr_to_hdf5 data.tsr data.h5",
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	return export.Run(&tool, args, stdout, stderr, hdf5Header)
 }

@@ -12,11 +12,18 @@ import (
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/examples/internal/export"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(args []string, _, stderr io.Writer) int {
-	return export.Run("tsr_to_npy", args, stderr, npyHeader)
+var tool = cli.Tool{
+	Name: "tsr_to_npy", Args: "IN.tsr OUT.npy",
+	About:   "Convert a TSR file to NumPy's .npy. An existing OUT.npy is replaced when all is written.",
+	Example: "tsr_to_npy data.tsr data.npy",
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	return export.Run(&tool, args, stdout, stderr, npyHeader)
 }

@@ -2,47 +2,85 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// tableGraph prints a graph for people, one node a line.
-func tableGraph(out io.Writer, g *format.Graph) {
-	fmt.Fprintf(out, "\ngraph %s: %s\n", printable(fmt.Sprintf("%q", g.Name)), count(len(g.Nodes), "node"))
+// graph prints a graph for people, one node a line.
+func (p *lines) graph(g *format.Graph) {
+	fmt.Fprintln(p.out)
+	p.line("%s", graphName(g))
 	for _, v := range g.Inputs {
-		fmt.Fprintf(out, "  input  %s\n", value(v))
+		p.line("  input  %s", value(v))
 	}
 	for _, v := range g.Outputs {
-		fmt.Fprintf(out, "  output %s\n", value(v))
+		p.line("  output %s", value(v))
 	}
 	for _, n := range g.Nodes {
-		line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
-		if len(n.Attributes) > 0 {
-			var m format.Metadata
-			for _, a := range n.Attributes {
-				m = append(m, format.Entry{Key: a.Name, Value: a.Value})
-			}
-			line += " " + short(m)
+		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
+		for _, a := range n.Attributes {
+			line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value))
 		}
-		fmt.Fprintf(out, "  %s\n", printable(line))
+		p.line("%s", line)
 	}
 }
 
-// value shows a graph input or output: "x float32[1,batch]".
+// graphName shows a graph as "graph else, 3 nodes".
+func graphName(g *format.Graph) string {
+	name := "graph"
+	if g.Name != "" {
+		name += " " + g.Name
+	}
+	return name + ", " + cli.Count(len(g.Nodes), "node")
+}
+
+// attribute shows a value, of graphs and tensors only what they are.
+func attribute(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case *format.Graph:
+		return "(" + graphName(v) + ")"
+	case []*format.Graph:
+		for _, g := range v {
+			parts = append(parts, graphName(g))
+		}
+	case tensor.View:
+		return tensorType(v)
+	case []tensor.View:
+		for _, t := range v {
+			parts = append(parts, tensorType(t))
+		}
+	default:
+		return short(v)
+	}
+	return "(" + strings.Join(parts, "; ") + ")"
+}
+
+func tensorType(v tensor.View) string { return v.DType().String() + dims(v.Shape()) }
+
+// value shows a graph input or output: "x float32[1,batch]". What the file does
+// not say is left out, and a dim that is decided at run time is "?".
 func value(v format.ValueInfo) string {
 	dtype := v.Code
 	if v.DType.Valid() {
 		dtype = v.DType.String()
 	}
+	if dtype == "" && len(v.Dims) == 0 {
+		return v.Name
+	}
 	var dims []string
 	for _, d := range v.Dims {
-		text := d.Symbol
-		if text == "" {
-			text = fmt.Sprint(d.Size)
+		switch {
+		case d.Symbol != "":
+			dims = append(dims, d.Symbol)
+		case d.Size == format.DynamicDim:
+			dims = append(dims, "?")
+		default:
+			dims = append(dims, fmt.Sprint(d.Size))
 		}
-		dims = append(dims, text)
 	}
-	return printable(fmt.Sprintf("%s %s[%s]", v.Name, dtype, strings.Join(dims, ",")))
+	return fmt.Sprintf("%s %s[%s]", v.Name, dtype, strings.Join(dims, ","))
 }

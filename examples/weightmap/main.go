@@ -5,11 +5,10 @@
 //	weightmap verify [-trust PUB.pem] [-key HEX] FILE...
 //
 // Exit status: 0 fine, 1 a file is bad, 2 usage. Errors go to standard error,
-// one line each, with format, field and offset.
+// one line each, with format, field and offset. -help explains a command.
 package main
 
 import (
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,114 +16,80 @@ import (
 	"os"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// errUsage marks what is wrong with the command line, not with a file.
-var errUsage = errors.New("usage")
-
 // A command parses its own arguments.
 type command struct {
-	name, args, about string
-	run               func(c *command, args []string, out, errs io.Writer) error
+	cli.Tool
+	run func(t *cli.Tool, args []string, out, errs io.Writer) error
 }
 
-// commands is filled in by init because the help of each names all.
-var commands []*command
+var commands = []*command{
+	{cli.Tool{
+		Name: "weightmap inspect", Args: "[-json [-sha256]] [-key HEX] FILE",
+		About: "Show what a file holds: metadata, tensors, quantization, graph and signature.",
+		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
+			"encrypted file is shown that is not encrypted.\n",
+		Example: "weightmap inspect -json -sha256 model.mag",
+	}, inspect},
+	{cli.Tool{
+		Name: "weightmap verify", Args: "[-trust PUB.pem] [-key HEX] FILE...",
+		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
+		Details: "Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
+			"a file that is not signed by that key fails.\n",
+		Example: "weightmap verify -trust pub.pem model.mle other.wia",
+	}, verify},
+}
 
-func init() {
-	commands = []*command{
-		{"inspect", "[-json [-sha256]] [-key HEX] FILE", "show what a file holds", inspect},
-		{"verify", "[-trust PUB.pem] [-key HEX] FILE...", "check everything the files carry", verify},
+// program is the help of the whole.
+func program() *cli.Tool {
+	var names []string
+	t := &cli.Tool{
+		About:   "Inspect and verify model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
+		Example: "weightmap inspect model.mag",
 	}
+	for _, c := range commands {
+		_, name, _ := strings.Cut(c.Name, " ")
+		names = append(names, name)
+		t.Details += fmt.Sprintf("  %-8s %s\n", name, c.About)
+	}
+	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
+	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad, 2 usage.\n"
+	return t
 }
 
 func run(args []string, out, errs io.Writer) int {
-	if len(args) > 0 {
-		for _, c := range commands {
-			if c.name == args[0] {
-				return status(c.run(c, args[1:], out, errs), errs)
-			}
-		}
-	}
-	fmt.Fprintln(errs, "usage: weightmap COMMAND [arguments]")
-	for _, c := range commands {
-		fmt.Fprintf(errs, "  %-8s %-40s %s\n", c.name, c.args, c.about)
-	}
-	return 2
-}
-
-// status prints an error that was not printed yet and turns it into the exit
-// status.
-func status(err error, errs io.Writer) int {
+	t := program()
+	f := t.Flags()
+	err := t.Parse(f, args, out)
 	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, flag.ErrHelp):
-		return 2
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(errs, "weightmap:", err)
-		return 2
-	case errors.Is(err, errReported):
-		return 1
+	case err != nil:
+		return t.Status(err, errs)
+	case f.NArg() == 0:
+		return t.Status(t.Usagef("no command"), errs)
 	}
-	complain(errs, err)
-	return 1
-}
-
-// errReported stands for errors that were printed as they came.
-var errReported = errors.New("reported")
-
-// complain prints an error on one line, whatever a file made it contain.
-func complain(errs io.Writer, err error) {
-	fmt.Fprintln(errs, "weightmap:", printable(err.Error()))
-}
-
-// printable escapes what would disturb a terminal or a line.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			fmt.Fprintf(&b, "\\u%04x", r)
-			continue
+	for _, c := range commands {
+		if c.Name == "weightmap "+f.Arg(0) {
+			return c.Status(c.run(&c.Tool, f.Args()[1:], out, errs), errs)
 		}
-		b.WriteRune(r)
 	}
-	return b.String()
+	return t.Status(t.Usagef("unknown command %q", f.Arg(0)), errs)
 }
 
-// flags returns a flag set that reports its errors as usage.
-func (c *command) flags(errs io.Writer) *flag.FlagSet {
-	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	f.SetOutput(errs)
-	f.Usage = func() {
-		fmt.Fprintf(errs, "usage: weightmap %s %s\n", c.name, c.args)
-		f.PrintDefaults()
-	}
-	return f
+// keyFlag adds -key.
+func keyFlag(f *flag.FlagSet) *string {
+	return f.String("key", "", "key of an encrypted file, `HEX` of 64 digits")
 }
 
-// parse reads the command line; flag has printed what is wrong with it.
-func parse(f *flag.FlagSet, args []string) error {
-	if err := f.Parse(args); err != nil {
-		return flag.ErrHelp
+// hint says how to help where a key is missing.
+func hint(err error, key []byte) error {
+	if errors.Is(err, format.ErrKey) && key == nil {
+		return fmt.Errorf("%w (-key gives it)", err)
 	}
-	return nil
-}
-
-// keyFlag adds -key and returns the options it sets.
-func keyFlag(f *flag.FlagSet) *format.Options {
-	o := &format.Options{}
-	f.Func("key", "`HEX` key of an encrypted file, 64 digits", func(s string) error {
-		key, err := hex.DecodeString(s)
-		if err == nil && len(key) != 32 {
-			err = fmt.Errorf("%d bytes, not 32", len(key))
-		}
-		o.Key = key
-		return err
-	})
-	return o
+	return err
 }

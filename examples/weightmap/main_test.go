@@ -94,17 +94,23 @@ func TestRun(t *testing.T) {
 		out    []string // parts of standard output
 		errs   []string // parts of standard error
 	}{
-		{"no command", nil, 2, nil, []string{"usage: weightmap COMMAND", "inspect", "verify"}},
-		{"unknown command", []string{"frobnicate"}, 2, nil, []string{"usage: weightmap COMMAND"}},
+		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify [arguments]\n"}},
+		{"unknown command", []string{"frob\x1bnicate"}, 2, nil, []string{`unknown command "frob\x1bnicate"; usage: weightmap inspect|verify`}},
+		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
+		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
+		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-key HEX] FILE\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect takes one FILE"}},
 		{"inspect two", []string{"inspect", mag, mag}, 2, nil, []string{"inspect takes one FILE"}},
 		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},
 		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"flag provided but not defined"}},
-		{"odd key", []string{"inspect", "-key", "abc", mag}, 2, nil, []string{"invalid value \"abc\" for flag -key"}},
+		{"odd key", []string{"inspect", "-key", "abc", mag}, 2, nil, []string{"weightmap: the key is not 64 hexadecimal digits\n"}},
 		{"short key", []string{"inspect", "-key", "abcd", mag}, 2, nil, []string{"2 bytes, not 32"}},
 		{"missing file", []string{"inspect", "absent.mag"}, 1, nil, []string{"absent.mag"}},
+		{"short key of verify", []string{"verify", "-key", "abcd", mag}, 2, nil, []string{"2 bytes, not 32"}},
 		{"verify nothing", []string{"verify"}, 2, nil, []string{"needs at least one FILE"}},
-		{"table", []string{"inspect", mag}, 0, []string{"mag 1, 2 tensors", "epoch = 7", "w       float32  [2,2]", "zero-copy"}, nil},
+		{"table", []string{"inspect", mag}, 0, []string{"mag 1, 2 tensors", "epoch = 7", "\n\nNAME    DTYPE    SHAPE  SIZE  OFFSET  STORED\nw       float32  [2,2]  16 B   0x100  zero-copy\nlabels  int32    [1]     4 B   0x140  zero-copy\n"}, nil},
 		{"verify", []string{"verify", mag, dir}, 0, []string{
 			fmt.Sprintf("%s: ok (mag 1, 2 tensors, %d bytes)\n", mag, fileSize(t, mag)),
 			fmt.Sprintf("%s: ok (tsr 1, 2 tensors, 148 bytes)\n", dir),
@@ -133,8 +139,11 @@ func TestRun(t *testing.T) {
 					t.Errorf("standard error lacks %q:\n%s", part, &errs)
 				}
 			}
-			if tt.status == 1 && strings.Count(errs.String(), "\n") != 1 {
-				t.Errorf("an error takes one line, got:\n%s", &errs)
+			if got := strings.Count(errs.String(), "\n"); got != min(tt.status, 1) {
+				t.Errorf("standard error has %d lines:\n%s", got, &errs)
+			}
+			if tt.status == 2 && out.Len() > 0 {
+				t.Errorf("standard output of a wrong command line:\n%s", &out)
 			}
 		})
 	}
@@ -172,28 +181,9 @@ func TestInspectJSON(t *testing.T) {
 			tensor("w", "float32", []any{2.0, 2.0}, 256, 16, "ad73b9acd6e4a74b2f5bb5386658ce3bb146cd040a1867646ab3b973fb6632b1"),
 			tensor("labels", "int32", []any{1.0}, 320, 4, "9f076b7eb7fdc0311cd3208cdbbebbf8014dd3a05e35191c96947b358a362b40"),
 		},
-		"graph": nil, "notes": []any{},
+		"graph": nil, "signature": nil, "notes": []any{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("inspect -json (-want +got):\n%s", diff)
-	}
-}
-
-// TestHostileNames: what a file contains must not reach a terminal raw.
-func TestHostileNames(t *testing.T) {
-	want := `a\u001b[2Jb\u000ac\u202ed`
-	if diff := cmp.Diff(want, printable("a\x1b[2Jb\nc\u202ed")); diff != "" {
-		t.Errorf("printable (-want +got):\n%s", diff)
-	}
-}
-
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 bytes", 999: "999 bytes", 1000: "1.0 kB", 2624: "2.6 kB", 99_949: "99.9 kB", 99_950: "100 kB",
-		999_499: "999 kB", 999_500: "1.0 MB", 123_456_789: "123 MB", 5_000_000_000_000_000: "5000 TB",
-	} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
 	}
 }

@@ -5,75 +5,83 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // verify checks every file and goes on after one that is bad.
-func verify(c *command, args []string, out, errs io.Writer) error {
-	f := c.flags(errs)
-	trust := f.String("trust", "", "`PUB.pem`, the public key that must have signed the files")
-	opts := keyFlag(f)
-	if err := parse(f, args); err != nil {
+func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
+	f := c.Flags()
+	trust := f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if f.NArg() == 0 {
-		return fmt.Errorf("%w: verify needs at least one FILE", errUsage)
+		return c.Usagef("verify needs at least one FILE")
 	}
-	var trusted crypto.PublicKey
-	if *trust != "" {
-		var err error
-		if trusted, err = keys.ReadPublic(*trust); err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
-		}
+	trusted, err := cli.ReadPublic(*trust)
+	if err != nil {
+		return err
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
 	}
 	var bad error
 	for _, path := range f.Args() {
-		line, err := verifyFile(path, opts, trusted)
+		line, err := verifyFile(path, secret, trusted)
 		if err != nil {
-			complain(errs, err)
-			bad = errReported
+			c.Complain(err, errs)
+			bad = cli.ErrReported
 			continue
 		}
-		fmt.Fprintf(out, "%s: %s\n", printable(path), line)
+		if _, err := fmt.Fprintln(out, cli.Printable(path+": "+line)); err != nil {
+			return err
+		}
 	}
 	return bad
 }
 
 // verifyFile returns the line to print behind the path of a good file.
-func verifyFile(path string, o *format.Options, trusted crypto.PublicKey) (string, error) {
-	m, err := format.Open(path, o)
+func verifyFile(path string, key []byte, trusted crypto.PublicKey) (string, error) {
+	m, err := format.Open(path, &format.Options{Key: key})
 	if err != nil {
-		return "", err
+		return "", hint(err, key)
 	}
 	defer m.Close()
+	line, err := verifyModel(m, cli.FileSize(path), trusted)
+	return line, hint(err, key)
+}
+
+func verifyModel(m format.Model, size int64, trusted crypto.PublicKey) (string, error) {
 	var opts []format.VerifyOption
 	if trusted != nil {
 		opts = append(opts, format.WithTrustedKey(trusted))
 	}
+	known := notes(m)
 	if err := m.Verify(context.Background(), opts...); err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("ok (%s %s, %s, %s)", m.Format(), m.Version(), count(m.Len(), "tensor"), size(totalSize(path)))
+	line := fmt.Sprintf("ok (%s %s, %s, %s)", m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(size))
 	if s, ok := m.(format.Signer); ok && s.Signature() != nil {
-		line += ", " + signer(s.Signature(), trusted)
+		line += ", " + cli.SignedBy(s.Signature().PublicKey, trusted)
+	}
+	// What only verification could notice; inspect shows the rest.
+	for _, n := range notes(m) {
+		if !slices.Contains(known, n) {
+			line += ", " + n
+		}
 	}
 	return line, nil
 }
 
-// signer says who signed and whether that means anything.
-func signer(s *format.Signature, trusted crypto.PublicKey) string {
-	key := s.PublicKey
-	if trusted != nil {
-		key = trusted
+// notes returns what was noticed about a file so far.
+func notes(m format.Model) []string {
+	if n, ok := m.(format.Noter); ok {
+		return n.Notes()
 	}
-	who, err := keys.Fingerprint(key)
-	if err != nil {
-		who = "a key the file does not name"
-	}
-	if trusted == nil {
-		return "signed by " + who + ", not checked against a trusted key"
-	}
-	return "signed by " + who
+	return nil
 }

@@ -129,15 +129,15 @@ func EncodePrivate(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: privateBlock, Bytes: der}), nil
 }
 
-// Fingerprint returns "SHA256:" and the hexadecimal SHA-256 of the key's PKIX
-// form, what "openssl pkey -pubin -outform DER | sha256sum" prints.
+// Fingerprint returns the hexadecimal SHA-256 of the key's PKIX form, what
+// "openssl pkey -pubin -outform DER | sha256sum" prints.
 func Fingerprint(key crypto.PublicKey) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	sum := sha256.Sum256(der)
-	return "SHA256:" + hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // Equal reports whether two public keys are the same.

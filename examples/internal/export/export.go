@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/tensor"
@@ -17,19 +18,22 @@ import (
 // Header returns what goes before the data of a tensor.
 type Header func(tensor.Info) ([]byte, error)
 
-// Run is the whole program: it converts args[0] to args[1] and returns the exit
-// status: 0 for success, 1 for a bad file, 2 for wrong usage. Errors are one
-// line on stderr.
-func Run(program string, args []string, stderr io.Writer, h Header) int {
-	if len(args) != 2 {
-		fmt.Fprintf(stderr, "usage: %s IN.tsr OUT\n", program)
-		return 2
+// Run is the whole program t: it converts args[0] to args[1] and returns the
+// exit status: 0 for success, 1 for a bad file, 2 for wrong usage. Errors are
+// one line on stderr.
+func Run(t *cli.Tool, args []string, stdout, stderr io.Writer, h Header) int {
+	return t.Status(convert(t, args, stdout, h), stderr)
+}
+
+func convert(t *cli.Tool, args []string, stdout io.Writer, h Header) error {
+	f := t.Flags()
+	if err := t.Parse(f, args, stdout); err != nil {
+		return err
 	}
-	if err := File(args[0], args[1], h); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", program, err)
-		return 1
+	if f.NArg() != 2 {
+		return t.Usagef("%s given, not 2", cli.Count(f.NArg(), "argument"))
 	}
-	return 0
+	return File(f.Arg(0), f.Arg(1), h)
 }
 
 // File converts the TSR file in. The data go straight from its mapping to a

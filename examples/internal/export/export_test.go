@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -44,28 +45,33 @@ func TestRun(t *testing.T) {
 		name   string
 		args   []string
 		status int
+		stdout string
 		stderr string // contained in it
 		out    string // "old" when it must stay
 	}{
-		{"good", []string{good, out}, 0, "", "good:\x01\x02\x03"},
-		{"no arguments", nil, 2, "usage: prog IN.tsr OUT", "old"},
-		{"one argument", []string{good}, 2, "usage", "old"},
-		{"three arguments", []string{good, out, out}, 2, "usage", "old"},
-		{"missing", []string{filepath.Join(dir, "none.tsr"), out}, 1, "none.tsr", "old"},
-		{"directory", []string{dir, out}, 1, "is a directory", "old"},
-		{"short", []string{in("short.tsr", vector(1, 2, 3)[:66]), out}, 1, "at 0x42: data: truncated", "old"},
-		{"refused by the header", []string{in("empty.tsr", vector()), out}, 1, "empty.tsr: empty", "old"},
-		{"no place for the result", []string{good, filepath.Join(dir, "none", "out")}, 1, "none", "old"},
-		{"result is a directory", []string{good, dir}, 1, "not a regular file", "old"},
+		{"good", []string{good, out}, 0, "", "", "good:\x01\x02\x03"},
+		{"no arguments", nil, 2, "", "usage: prog IN.tsr OUT", "old"},
+		{"help", []string{"-h"}, 0, "usage: prog IN.tsr OUT\n\nConvert.\n\noptions:\n  -help  print this text\n\nexample:\n  prog a b\n", "", "old"},
+		{"one argument", []string{good}, 2, "", "usage", "old"},
+		{"three arguments", []string{good, out, out}, 2, "", "usage", "old"},
+		{"missing", []string{filepath.Join(dir, "none.tsr"), out}, 1, "", "none.tsr", "old"},
+		{"directory", []string{dir, out}, 1, "", "is a directory", "old"},
+		{"short", []string{in("short.tsr", vector(1, 2, 3)[:66]), out}, 1, "", "at 0x42: data: truncated", "old"},
+		{"refused by the header", []string{in("empty.tsr", vector()), out}, 1, "", "empty.tsr: empty", "old"},
+		{"no place for the result", []string{good, filepath.Join(dir, "none", "out")}, 1, "", "none", "old"},
+		{"result is a directory", []string{good, dir}, 1, "", "not a regular file", "old"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in("out", []byte("old"))
-			var stderr bytes.Buffer
-			if got := Run("prog", c.args, &stderr, head); got != c.status {
+			var stdout, stderr bytes.Buffer
+			if got := Run(&cli.Tool{Name: "prog", Args: "IN.tsr OUT", About: "Convert.", Example: "prog a b"}, c.args, &stdout, &stderr, head); got != c.status {
 				t.Errorf("status %d, want %d", got, c.status)
 			}
 			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {
 				t.Errorf("stderr %q", stderr.String())
+			}
+			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
+				t.Error(diff)
 			}
 			got, err := os.ReadFile(out)
 			if diff := cmp.Diff(c.out, string(got)); diff != "" || err != nil {

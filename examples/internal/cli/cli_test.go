@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPrintable: what a file contains must not reach a terminal raw.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                     "plain",
+		"重み/🧲 äöü":                  "重み/🧲 äöü",
+		"a\x1b[2Jb\nc\u202ed":       `a\u001b[2Jb\u000ac\u202ed`,
+		"\x7f\u0085\u009b":          `\u007f\u0085\u009b`,
+		"zero\u200bwidth\ufeff":     `zero\u200bwidth\ufeff`,
+		"lines\u2028and\u2029parts": `lines\u2028and\u2029parts`,
+		"tag\U000e0041":             `tag\udb40\udc41`,
+		"not UTF-8 \xff":            "not UTF-8 \ufffd",
+		"\xff and \x1b":             "\ufffd and \\u001b",
+	} {
+		if diff := cmp.Diff(want, Printable(in)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", in, diff)
+		}
+	}
+}
+
+// TestPrintableJSON: the text is harmless and means what it meant.
+func TestPrintableJSON(t *testing.T) {
+	want := map[string]any{"a\x1b\x7f": "b\u009b\u202e\U000e0041é\n", "raw": []any{1.0}}
+	text, err := json.MarshalIndent(want, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	safe := PrintableJSON(text)
+	if i := strings.IndexFunc(string(safe), func(r rune) bool { return r != '\n' && unsafeRune(r) }); i >= 0 {
+		t.Errorf("unsafe at %d: %q", i, safe)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(safe, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	if got, err := JSON([]string{"<a & b>"}); err != nil || got != `["<a & b>"]` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, tt := range []struct {
+		in      string
+		width   int
+		shorten string
+		cut     string
+	}{
+		{"weight", 6, "weight", "weight"},
+		{"layers.0.attention.weight", 13, "layers…weight", "layers.0.att…"},
+		{"layers.0.attention.weight", 12, "layers…eight", "layers.0.at…"},
+		{"重み重み重み", 7, "重…重み", "重み重…"},
+		{"重み重み重み", 8, "重み…み", "重み重…"},
+		{"e" + strings.Repeat("\u0301", 100) + "xyz", 3, "e" + strings.Repeat("\u0301", 100) + "…z", "e" + strings.Repeat("\u0301", 100) + "x…"},
+	} {
+		if diff := cmp.Diff(tt.shorten, Shorten(tt.in, tt.width)); diff != "" {
+			t.Errorf("Shorten(%q, %d) (-want +got):\n%s", tt.in, tt.width, diff)
+		}
+		if diff := cmp.Diff(tt.cut, Cut(tt.in, tt.width)); diff != "" {
+			t.Errorf("Cut(%q, %d) (-want +got):\n%s", tt.in, tt.width, diff)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	table := NewTable(Column{Name: "NAME"}, Column{Name: "SIZE", Right: true}, Column{Name: "HOW"})
+	table.Row("layers.0.attention.weight", "1", "zero-copy")
+	table.Row("重み", "131 kB", "")
+	table.Row("a\tb", "2", "by copy")
+	for width, want := range map[int]string{
+		0: "NAME                         SIZE  HOW\n" +
+			"layers.0.attention.weight       1  zero-copy\n" +
+			"重み                       131 kB\n" +
+			"a\\u0009b                        2  by copy\n",
+		33: "NAME              SIZE  HOW\n" +
+			"layers.…weight       1  zero-copy\n" +
+			"重み            131 kB\n" +
+			"a\\u0009b             2  by copy\n",
+		1: "NAME            SIZE  HOW\n" +
+			"layers…eight       1  zero-copy\n" +
+			"重み          131 kB\n" +
+			"a\\u0009b           2  by copy\n",
+	} {
+		var out bytes.Buffer
+		if err := table.Write(&out, width); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+	if err := table.Write(broken{}, 0); !errors.Is(err, errBroken) {
+		t.Errorf("writing failed with %v", err)
+	}
+}
+
+var errBroken = errors.New("broken pipe")
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestWidth: nothing is known of what is no terminal.
+func TestWidth(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if Terminal(f) || Terminal(&bytes.Buffer{}) || Width(f) != plainWidth || Width(&bytes.Buffer{}) != plainWidth {
+		t.Error("a file or a buffer is taken for a terminal")
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 kB", 2624: "2.6 kB", 99_949: "99.9 kB", 99_950: "100 kB",
+		999_499: "999 kB", 999_500: "1.0 MB", 123_456_789: "123 MB", 5_000_000_000_000_000: "5000 TB",
+	} {
+		if got := Size(n); got != want {
+			t.Errorf("Size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestFileSize(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]int{"a": 3, "sub/b": 40} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, n), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]int64{dir: 43, filepath.Join(dir, "a"): 3, filepath.Join(dir, "none"): 0} {
+		if got := FileSize(path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+}
+
+// TestParseKey: a key that is wrong does not get into the message.
+func TestParseKey(t *testing.T) {
+	hex := strings.Repeat("0f", 32)
+	if key, err := ParseKey(hex); err != nil || !bytes.Equal(key, bytes.Repeat([]byte{15}, 32)) {
+		t.Errorf("%x, %v", key, err)
+	}
+	if key, err := ParseKey(""); key != nil || err != nil {
+		t.Errorf("no key: %x, %v", key, err)
+	}
+	for _, text := range []string{hex[:63], hex[:62], hex + "00", "secret"} {
+		_, err := ParseKey(text)
+		if !errors.Is(err, ErrKey) || !errors.Is(err, errUsage) || strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestSignedBy(t *testing.T) {
+	a := ed25519.NewKeyFromSeed(make([]byte, 32)).Public()
+	b := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public()
+	// What openssl pkey -pubin -outform DER | sha256sum prints for these keys.
+	const sumA = "339e2ff917630507b6a423b5ce084e285d1fa65d93b3e27a6195d3bbebc9ae23"
+	const sumB = "fd110d301d2f077de1414b8f99f441b1403fab207b2052fbd2c065e4ee8e7dc2"
+	for _, tt := range []struct{ got, want string }{
+		{SignedBy(a, nil), "signed by SHA256:" + sumA + ", not checked against a trusted key"},
+		{SignedBy(a, b), "signed by SHA256:" + sumB},
+		{SignedBy(nil, a), "signed by SHA256:" + sumA},
+		{SignedBy(nil, nil), "signed by a key the file does not name, not checked against a trusted key"},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+var tool = &Tool{
+	Name: "prog do", Args: "[-n N] FILE", About: "Do it.", Details: "At length.\n", Example: "prog do -n 3 x", Dash: "--",
+}
+
+const toolHelp = `usage: prog do [-n N] FILE
+
+Do it.
+
+At length.
+
+options:
+  --n N   how many, N
+  --help  print this text
+
+example:
+  prog do -n 3 x
+`
+
+// TestTool: help goes to standard output with status 0, what is wrong to
+// standard error, on one line.
+func TestTool(t *testing.T) {
+	bad := errors.New("mag: a\nb.mag: bad")
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		err    error // of the work
+		status int
+		stdout string
+		stderr string
+	}{
+		{"fine", []string{"-n", "3"}, nil, 0, "", ""},
+		{"help", []string{"-h"}, nil, 0, toolHelp, ""},
+		{"long help", []string{"--help"}, nil, 0, toolHelp, ""},
+		{"unknown option", []string{"-m"}, nil, 2, "", "prog: flag provided but not defined: -m; usage: prog do [-n N] FILE\n"},
+		{"bad value", []string{"-n", "x\ny"}, nil, 2, "", "prog: invalid value \"x\\ny\" for flag -n: parse error; usage: prog do [-n N] FILE\n"},
+		{"bad argument", nil, BadArgument(os.ErrNotExist), 2, "", "prog: file does not exist\n"},
+		{"bad file", nil, bad, 1, "", "prog: mag: a\\u000ab.mag: bad\n"},
+		{"reported", nil, fmt.Errorf("%w", ErrReported), 1, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			f := tool.Flags()
+			f.Int("n", 1, "how many, `N`")
+			err := tool.Parse(f, tt.args, &out)
+			if err == nil {
+				err = tt.err
+			}
+			if status := tool.Status(err, &errs); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+			if diff := cmp.Diff(tt.stdout, out.String()); diff != "" {
+				t.Errorf("standard output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.stderr, errs.String()); diff != "" {
+				t.Errorf("standard error (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if err := tool.Parse(tool.Flags(), []string{"-h"}, broken{}); !errors.Is(err, errBroken) || errors.Is(err, flag.ErrHelp) {
+		t.Errorf("help that could not be printed: %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+// Package cli is what the example programs share: help, exit statuses, errors
+// of one line, and text from files made safe and short enough for a terminal.
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit statuses of all programs.
+const (
+	OK     = 0
+	Failed = 1 // a file is bad
+	Misuse = 2 // the command line is wrong
+)
+
+// ErrReported stands for errors that were printed as they came.
+var ErrReported = errors.New("reported")
+
+// errUsage marks what is wrong with the command line, not with a file.
+var errUsage = errors.New("usage")
+
+// usageError hides its mark from the text of the error.
+type usageError struct{ error }
+
+func (usageError) Is(target error) bool { return target == errUsage }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// BadArgument marks err as a mistake in the command line.
+func BadArgument(err error) error { return usageError{err} }
+
+// Tool is a program, or a subcommand of one, as its help shows it.
+type Tool struct {
+	Name    string // "weightmap inspect"
+	Args    string // what follows the name
+	About   string // a sentence
+	Details string // more lines, each with its newline; may be empty
+	Example string // a whole command line
+	Dash    string // how options are spelled in the help: "--", or "-" when empty
+}
+
+// Program returns the first word of the name, which begins every error.
+func (t *Tool) Program() string {
+	program, _, _ := strings.Cut(t.Name, " ")
+	return program
+}
+
+// Usagef returns an error about the command line that ends in the usage.
+func (t *Tool) Usagef(text string, args ...any) error {
+	return usageError{fmt.Errorf("%s; usage: %s %s", fmt.Sprintf(text, args...), t.Name, t.Args)}
+}
+
+// Flags returns a set of options that prints nothing by itself.
+func (t *Tool) Flags() *flag.FlagSet {
+	f := flag.NewFlagSet(t.Name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	return f
+}
+
+// Parse reads the options. Asked for help, it prints that to out and returns
+// flag.ErrHelp.
+func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
+	err := f.Parse(args)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, flag.ErrHelp):
+		return t.Usagef("%v", err)
+	}
+	if err := t.help(f, out); err != nil {
+		return err
+	}
+	return flag.ErrHelp
+}
+
+// help prints the usage, the options that f knows, and an example.
+func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: %s\n\n%s\n", strings.TrimSpace(t.Name+" "+t.Args), t.About)
+	if t.Details != "" {
+		b.WriteString("\n" + t.Details)
+	}
+	dash := t.Dash
+	if dash == "" {
+		dash = "-"
+	}
+	options := NewTable(Column{}, Column{})
+	f.VisitAll(func(o *flag.Flag) {
+		value, about := flag.UnquoteUsage(o)
+		options.Row(strings.TrimSpace(dash+o.Name+" "+value), about)
+	})
+	options.Row(dash+"help", "print this text")
+	options.Indent = "  "
+	b.WriteString("\noptions:\n")
+	if err := options.Write(&b, 0); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\nexample:\n  %s\n", t.Example)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// Status prints an error that was not printed yet, on one line, and returns
+// the exit status for it.
+func (t *Tool) Status(err error, errs io.Writer) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return OK
+	case errors.Is(err, ErrReported):
+		return Failed
+	}
+	t.Complain(err, errs)
+	if errors.Is(err, errUsage) {
+		return Misuse
+	}
+	return Failed
+}
+
+// Complain prints an error on one line, whatever a file made it contain.
+func (t *Tool) Complain(err error, errs io.Writer) {
+	fmt.Fprintf(errs, "%s: %s\n", t.Program(), Printable(err.Error()))
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// report is the JSON object that inspect prints.
+type report struct {
+	Path      string           `json:"path"`
+	Format    string           `json:"format"`
+	Version   string           `json:"version"`
+	FileSize  int64            `json:"file_size"`
+	Metadata  format.Metadata  `json:"metadata"`
+	Tensors   []tensorReport   `json:"tensors"`
+	Graph     *format.Graph    `json:"graph"`
+	Signature *signatureReport `json:"signature"` // null for an unsigned file
+	Notes     []string         `json:"notes"`
+}
+
+type tensorReport struct {
+	Name         string              `json:"name"`
+	DType        string              `json:"dtype"`
+	Shape        []int64             `json:"shape"`
+	Offset       int64               `json:"offset"`
+	Bytes        int64               `json:"bytes"`
+	StoredBytes  int64               `json:"stored_bytes"`
+	Compression  string              `json:"compression"`
+	ZeroCopy     bool                `json:"zero_copy"`
+	Quantization *quantizationReport `json:"quantization,omitempty"` // absent for a plain tensor
+	SHA256       string              `json:"sha256,omitempty"`
+}
+
+// quantizationReport counts the parameters; there may be one for each channel.
+type quantizationReport struct {
+	Scheme     string `json:"scheme"` // "linear" or "logarithmic"
+	Axis       int    `json:"axis"`   // -1: one scale for the whole tensor
+	Scales     int    `json:"scales"`
+	ZeroPoints int    `json:"zero_points"` // 0: all are 0
+}
+
+// signatureReport is what a file says of its signer, which proves nothing.
+type signatureReport struct {
+	Algorithm   string  `json:"algorithm"`
+	Fingerprint *string `json:"fingerprint"` // SHA-256 of the PKIX key, null when the file names none
+	Time        *string `json:"time"`        // RFC 3339 in UTC, null beyond the year 9999
+}
+
+func describeTensor(v tensor.View) tensorReport {
+	info := v.Info()
+	t := tensorReport{
+		Name: info.Name, DType: info.DType.String(), Shape: append([]int64{}, info.Shape...),
+		Offset: info.Offset, Bytes: info.Size, StoredBytes: info.Stored,
+		Compression: info.Compression, ZeroCopy: v.ZeroCopy(),
+	}
+	if q := info.Quant; q != nil {
+		t.Quantization = &quantizationReport{q.Scheme.String(), q.Axis, len(q.Scales), len(q.ZeroPoints)}
+	}
+	return t
+}
+
+// describeSignature returns nil for nil.
+func describeSignature(s *format.Signature) *signatureReport {
+	if s == nil {
+		return nil
+	}
+	r := &signatureReport{Algorithm: s.Algorithm}
+	if text, err := keys.Fingerprint(s.PublicKey); err == nil {
+		r.Fingerprint = &text
+	}
+	if when := time.Unix(s.Timestamp, 0).UTC(); when.Year() >= 0 && when.Year() <= 9999 {
+		text := when.Format(time.RFC3339)
+		r.Time = &text
+	}
+	return r
+}
+
+// hashes remembers the SHA-256 of memory that several tensors may share.
+type hashes map[memory]string
+
+type memory struct {
+	address uintptr
+	size    int
+}
+
+// sum returns the SHA-256 of a tensor's bytes. Only what lies in the mapping
+// has an address of its own for as long as the file is open.
+func (h hashes) sum(v tensor.View) (text string, err error) {
+	err = v.Use(func(b []byte) error {
+		at := memory{tensor.Address(b), len(b)}
+		if known, ok := h[at]; ok {
+			text = known
+			return nil
+		}
+		sum := sha256.Sum256(b)
+		text = hex.EncodeToString(sum[:])
+		if v.ZeroCopy() {
+			h[at] = text
+		}
+		return nil
+	})
+	return text, err
+}

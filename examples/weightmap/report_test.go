@@ -1,0 +1,419 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
+)
+
+var (
+	secret    = []byte("0123456789abcdef0123456789ABCDEF")
+	secretHex = hex.EncodeToString(secret)
+	signedAt  = time.Date(2024, 2, 29, 23, 59, 58, 0, time.UTC)
+)
+
+// fill writes all tensors of a plan, zeros, and closes.
+func fill(t *testing.T, w format.Writer, err error, p *format.Plan) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, info := range p.Tensors {
+		size, _ := info.Shape.ByteSize(info.DType)
+		if err := w.WriteTensor(info.Name, bytes.NewReader(make([]byte, size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeMLE(t *testing.T, o *mle.WriteOptions) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.mle")
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+	w, err := mle.Create(path, p, o)
+	fill(t, w, err, p)
+	return path
+}
+
+func writeWIA(t *testing.T, p *format.Plan, o *wia.WriteOptions) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.wia")
+	w, err := wia.Create(path, p, o)
+	fill(t, w, err, p)
+	return path
+}
+
+// quantizedPlan has a tensor of each kind: plain, one scale, one a channel.
+func quantizedPlan() *format.Plan {
+	return &format.Plan{Tensors: []tensor.Info{
+		{Name: "plain", DType: tensor.Int8, Shape: tensor.Shape{4}},
+		{Name: "whole", DType: tensor.Int8, Shape: tensor.Shape{4}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{3}, Axis: tensor.PerTensor}},
+		{Name: "channels", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 1, 2}, Axis: 1}},
+	}}
+}
+
+// tool runs the command, which must end with the status, and returns what it
+// prints.
+func tool(t *testing.T, status int, args ...string) (out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	if got := run(args, &o, &e); got != status {
+		t.Fatalf("%q: status %d, want %d: %s", args, got, status, &e)
+	}
+	return o.String(), e.String()
+}
+
+func inspectJSON(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	out, _ := tool(t, 0, append([]string{"inspect", "-json"}, args...)...)
+	var r map[string]any
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// contains fails for each part that text lacks.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
+func TestQuantization(t *testing.T) {
+	path := writeWIA(t, quantizedPlan(), nil)
+	got := map[string]any{}
+	for _, v := range inspectJSON(t, path)["tensors"].([]any) {
+		v := v.(map[string]any)
+		got[v["name"].(string)] = v["quantization"]
+	}
+	want := map[string]any{
+		"plain":    nil,
+		"whole":    map[string]any{"scheme": "linear", "axis": -1.0, "scales": 1.0, "zero_points": 1.0},
+		"channels": map[string]any{"scheme": "linear", "axis": 1.0, "scales": 3.0, "zero_points": 3.0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("quantization (-want +got):\n%s", diff)
+	}
+	out, _ := tool(t, 0, "inspect", path)
+	contains(t, out, "  STORED     QUANTIZATION\n", "linear, 1 scale\n", "linear, 3 scales on axis 1\n")
+	logarithmic := &quantizationReport{Scheme: tensor.Logarithmic.String(), Axis: 0, Scales: 2}
+	if diff := cmp.Diff("logarithmic, 2 scales on axis 0", logarithmic.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// fingerprint is the SHA-256 of the key's PKIX form, made without our code.
+func fingerprint(t *testing.T, key crypto.PublicKey) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+func writePublic(t *testing.T, key crypto.PublicKey) string {
+	t.Helper()
+	text, err := keys.EncodePublic(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pub.pem")
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestSigned: inspect shows who claims to have signed, and verify -trust is the
+// only thing that believes it.
+func TestSigned(t *testing.T) {
+	ed := ed25519.NewKeyFromSeed(secret)
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := format.WriteOptions{Time: signedAt}
+	other := writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public())
+	unsigned := writeMLE(t, nil)
+	for _, tt := range []struct {
+		path, algorithm string
+		key             crypto.PublicKey
+	}{
+		{writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: ed}), "Ed25519", ed.Public()},
+		{writeWIA(t, quantizedPlan(), &wia.WriteOptions{WriteOptions: at, Signer: ec}), "ECDSA", ec.Public()},
+	} {
+		t.Run(tt.algorithm, func(t *testing.T) {
+			print := fingerprint(t, tt.key)
+			want := map[string]any{"algorithm": tt.algorithm, "fingerprint": print, "time": "2024-02-29T23:59:58Z"}
+			if diff := cmp.Diff(want, inspectJSON(t, tt.path)["signature"]); diff != "" {
+				t.Errorf("signature (-want +got):\n%s", diff)
+			}
+			out, _ := tool(t, 0, "inspect", tt.path)
+			contains(t, out, "\nsigned at 2024-02-29T23:59:58Z with "+tt.algorithm+" by SHA256:"+print+", not checked\n")
+
+			out, _ = tool(t, 0, "verify", tt.path)
+			contains(t, out, tt.path+": ok (", "), signed by SHA256:"+print+", not checked against a trusted key\n")
+			out, _ = tool(t, 0, "verify", "-trust", writePublic(t, tt.key), tt.path)
+			contains(t, out, tt.path+": ok (", "), signed by SHA256:"+print+"\n")
+			out, errs := tool(t, 1, "verify", "-trust", writePublic(t, tt.key), unsigned, tt.path)
+			contains(t, out, tt.path+": ok (")
+			contains(t, errs, unsigned, "signature verification failed")
+			out, errs = tool(t, 1, "verify", "-trust", other, tt.path)
+			contains(t, errs, tt.path, "signature verification failed")
+			if out != "" {
+				t.Errorf("another signer's file is called fine: %s", out)
+			}
+		})
+	}
+}
+
+// TestSignatureWithoutKey: what the file does not say is null.
+func TestSignatureWithoutKey(t *testing.T) {
+	for _, tt := range []struct {
+		in         *format.Signature
+		json, line string
+	}{
+		{nil, "null", ""},
+		{&format.Signature{Algorithm: "ECDSA", Timestamp: -1}, `{"algorithm":"ECDSA","fingerprint":null,"time":"1969-12-31T23:59:59Z"}`,
+			"signed at 1969-12-31T23:59:59Z with ECDSA by a key the file does not name, not checked"},
+		{&format.Signature{Algorithm: "ECDSA", Timestamp: 1 << 62}, `{"algorithm":"ECDSA","fingerprint":null,"time":null}`,
+			"signed with ECDSA by a key the file does not name, not checked"},
+	} {
+		r := describeSignature(tt.in)
+		text, err := json.Marshal(r)
+		if diff := cmp.Diff(tt.json, string(text)); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if r != nil {
+			if diff := cmp.Diff(tt.line, r.line()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+// TestEncrypted: inspect shows what it can without the key, verify does not
+// pretend to have checked.
+func TestEncrypted(t *testing.T) {
+	path := writeMLE(t, &mle.WriteOptions{Key: secret})
+	wrong := strings.Repeat("00", 32)
+	first := func(args ...string) map[string]any {
+		return inspectJSON(t, args...)["tensors"].([]any)[0].(map[string]any)
+	}
+	want := map[string]any{
+		"name": "w", "dtype": "float32", "shape": []any{4.0}, "offset": -1.0, "bytes": 16.0,
+		"stored_bytes": first(path)["stored_bytes"], "compression": "", "zero_copy": false,
+	}
+	if diff := cmp.Diff(want, first("-sha256", path)); diff != "" {
+		t.Errorf("without the key (-want +got):\n%s", diff)
+	}
+	sum := sha256.Sum256(make([]byte, 16))
+	if diff := cmp.Diff(hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"]); diff != "" {
+		t.Errorf("with the key (-want +got):\n%s", diff)
+	}
+	_, errs := tool(t, 1, "inspect", "-json", "-sha256", "-key", wrong, path)
+	contains(t, errs, "wrong or missing key")
+	out, errs := tool(t, 1, "verify", path)
+	contains(t, errs, "wrong or missing key", "not checked", "(-key gives it)\n")
+	if out != "" {
+		t.Errorf("a file that was not checked is called fine: %s", out)
+	}
+	_, errs = tool(t, 1, "verify", "-key", wrong, path)
+	contains(t, errs, "wrong or missing key")
+	out, _ = tool(t, 0, "verify", "-key", secretHex, path)
+	contains(t, out, path+": ok (mle 2, 1 tensor, ")
+}
+
+// TestEncryptedWIA: nothing but the header is readable, so it does not open.
+func TestEncryptedWIA(t *testing.T) {
+	path := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
+	for _, command := range []string{"inspect", "verify"} {
+		_, errs := tool(t, 1, command, path)
+		contains(t, errs, "weightmap: wia: "+path, "wrong or missing key", "(-key gives it)\n")
+		out, _ := tool(t, 0, command, "-key", secretHex, path)
+		contains(t, out, "3 tensors")
+	}
+}
+
+// hostile is a name that would clear a terminal, and end a line.
+const hostile = "a\x1b[2J\nb\u009b\u202ec"
+
+// TestHostileNames: nothing that a file contains reaches a terminal raw, in
+// either form, and the JSON still means it.
+func TestHostileNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.wia")
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "x" + hostile, Value: hostile}},
+		Tensors:  []tensor.Info{{Name: hostile, DType: tensor.Int8, Shape: tensor.Shape{1}}},
+		Graph: &format.Graph{
+			Name:    hostile,
+			Inputs:  []format.ValueInfo{{Name: "in" + hostile, DType: tensor.Int8, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: hostile}}}},
+			Outputs: []format.ValueInfo{{Name: "out", DType: tensor.Int8, Dims: format.FixedDims(1)}},
+			Nodes:   []format.Node{{Op: "Relu", Inputs: []string{"in" + hostile}, Outputs: []string{"out"}, Attributes: []format.Attribute{{Name: hostile, Value: hostile}}}},
+		},
+	}
+	w, err := format.Create("wia", path, p, nil)
+	fill(t, w, err, p)
+	if diff := cmp.Diff(hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"]); diff != "" {
+		t.Errorf("name (-want +got):\n%s", diff)
+	}
+	for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}} {
+		out, _ := tool(t, 0, args...)
+		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
+			t.Errorf("%q: raw %q in\n%q", args, out[i:i+4], out)
+		}
+	}
+	out, _ := tool(t, 0, "inspect", path)
+	const safe = `a\u001b[2J\u000ab\u009b\u202ec`
+	contains(t, out, "\n"+safe+"  int8", "graph "+safe+", 1 node\n", "input  in"+safe+" int8["+safe+"]\n")
+}
+
+// TestLongNames: a name gives way so that the line fits.
+func TestLongNames(t *testing.T) {
+	r := &report{Path: "m", Format: "mag", Version: "1", Metadata: format.Metadata{{Key: strings.Repeat("k", 500), Value: "v"}},
+		Tensors: []tensorReport{
+			{Name: "layers." + strings.Repeat("0.", 500) + "weight", DType: "float32", Shape: []int64{1, 2}, Offset: -1, Bytes: 131072, StoredBytes: 999, Compression: "gzip"},
+			{Name: "b", DType: "float32", Shape: []int64{}, Offset: 256, Bytes: 4, ZeroCopy: true},
+		}}
+	var out bytes.Buffer
+	if err := r.table(&out, 72); err != nil {
+		t.Fatal(err)
+	}
+	want := "m: mag 1, 2 tensors, 0 bytes\n  " + strings.Repeat("k", 69) + "…\n\n" +
+		"NAME                         DTYPE    SHAPE    SIZE  OFFSET  STORED\n" +
+		"layers.0.0.0.….0.0.0.weight  float32  [1,2]  131 kB       -  gzip, 999 B\n" +
+		"b                            float32  []        4 B   0x100  zero-copy\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestGraph: nodes read as calls, and nothing that is not known is made up.
+func TestGraph(t *testing.T) {
+	sub := &format.Graph{Name: "else", Nodes: make([]format.Node, 2)}
+	g := &format.Graph{
+		Inputs: []format.ValueInfo{
+			{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: format.DynamicDim}, {Size: format.DynamicDim, Symbol: "batch"}}},
+			{Name: "scalar", DType: tensor.Bool}, {Name: "odd", Code: "77"}, {Name: "unknown"},
+		},
+		Nodes: []format.Node{{Op: "If", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+			{Name: "n", Value: int64(3)}, {Name: "s", Value: "<&>"}, {Name: "dims", Value: []int64{1, 2}},
+			{Name: "else_branch", Value: sub}, {Name: "graphs", Value: []*format.Graph{sub, {}}},
+		}}},
+	}
+	var out bytes.Buffer
+	(&lines{out: &out, width: 160}).graph(g)
+	want := `
+graph, 1 node
+  input  x float32[1,?,batch]
+  input  scalar bool[]
+  input  odd 77[]
+  input  unknown
+  If(x, w) -> y n=3 s="<&>" dims=[1,2] else_branch=(graph else, 2 nodes) graphs=(graph else, 2 nodes; graph, 0 nodes)
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// noted is a model that notices something when it is verified.
+type noted struct {
+	format.Model
+	notes []string
+}
+
+func (n *noted) Notes() []string { return n.notes }
+
+func (n *noted) Verify(ctx context.Context, o ...format.VerifyOption) error {
+	n.notes = append(n.notes, "sum of another kind accepted")
+	return n.Model.Verify(ctx, o...)
+}
+
+// TestNotesOfVerification: only what verification adds is news.
+func TestNotesOfVerification(t *testing.T) {
+	m, err := format.Open(model(t, "mag", "m.mag"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := verifyModel(&noted{m, []string{"known before"}}, 2624, nil)
+	if diff := cmp.Diff("ok (mag 1, 2 tensors, 2.6 kB), sum of another kind accepted", got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestInterop: what other implementations wrote is shown as their description
+// says, and verifies.
+func TestInterop(t *testing.T) {
+	files, _ := filepath.Glob("../../../shared/interop/*/*.json")
+	if len(files) == 0 {
+		t.Skip("the files of other implementations are not here")
+	}
+	for _, description := range files {
+		kind := filepath.Base(filepath.Dir(description))
+		path := strings.TrimSuffix(description, ".json") + "." + kind
+		r := inspectJSON(t, "-sha256", path)
+		if r["format"] != kind || r["path"] != path {
+			t.Errorf("%s: %v %v", path, r["format"], r["path"])
+		}
+		out, _ := tool(t, 0, "verify", path)
+		contains(t, out, path+": ok ("+kind+" ")
+		out, _ = tool(t, 0, "inspect", path)
+		for line := range strings.Lines(out) {
+			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 160 {
+				t.Errorf("%s: a line of %d characters: %s", path, len([]rune(line)), line)
+			}
+		}
+	}
+}
+
+// TestDigestWithoutTrust: the digest of a signed file is compared even where
+// nobody is trusted.
+func TestDigestWithoutTrust(t *testing.T) {
+	path := writeMLE(t, &mle.WriteOptions{Signer: ed25519.NewKeyFromSeed(secret)})
+	f, err := mle.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const modelHash = 108 // in the signature section
+	at := f.Header().Signature.Offset + modelHash
+	f.Close()
+	bad := damaged(t, path, int(at))
+	out, errs := tool(t, 1, "verify", bad)
+	contains(t, errs, "weightmap: mle: "+bad+": at ", "model_hash: signature verification failed")
+	if out != "" {
+		t.Errorf("a changed file is called fine: %s", out)
+	}
+}

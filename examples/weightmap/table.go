@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// table prints the report for people, in lines of at most width columns where
+// that can be.
+func (r *report) table(out io.Writer, width int) error {
+	p := &lines{out: out, width: width}
+	fmt.Fprintf(out, "%s: %s %s, %s, %s\n", cli.Printable(r.Path), r.Format, cli.Printable(r.Version),
+		cli.Count(len(r.Tensors), "tensor"), cli.Size(r.FileSize))
+	for _, e := range r.Metadata {
+		p.line("  %s = %s", e.Key, short(e.Value))
+	}
+	if r.Signature != nil {
+		fmt.Fprintln(out, cli.Printable(r.Signature.line())) // whole: fingerprints are compared
+	}
+	if len(r.Tensors) > 0 {
+		fmt.Fprintln(out)
+		if err := tensorTable(r.Tensors).Write(out, width); err != nil {
+			return err
+		}
+	}
+	if r.Graph != nil {
+		p.graph(r.Graph)
+	}
+	if len(r.Notes) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, n := range r.Notes {
+		p.line("note: %s", n)
+	}
+	return nil
+}
+
+// lines prints lines that fit, with nothing in them that disturbs a terminal.
+type lines struct {
+	out   io.Writer
+	width int
+}
+
+func (p *lines) line(text string, args ...any) {
+	fmt.Fprintln(p.out, cli.Cut(cli.Printable(fmt.Sprintf(text, args...)), p.width))
+}
+
+// line shows a signature, which is only believed after verification.
+func (s *signatureReport) line() string {
+	who, when := "a key the file does not name", ""
+	if s.Fingerprint != nil {
+		who = "SHA256:" + *s.Fingerprint
+	}
+	if s.Time != nil {
+		when = " at " + *s.Time
+	}
+	return fmt.Sprintf("signed%s with %s by %s, not checked", when, s.Algorithm, who)
+}
+
+// tensorTable has a column for quantization where there is any.
+func tensorTable(all []tensorReport) *cli.Table {
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE"}, {Name: "SIZE", Right: true}, {Name: "OFFSET", Right: true}, {Name: "STORED"}}
+	quantized := false
+	for _, t := range all {
+		quantized = quantized || t.Quantization != nil
+	}
+	if quantized {
+		columns = append(columns, cli.Column{Name: "QUANTIZATION"})
+	}
+	w := cli.NewTable(columns...)
+	for _, t := range all {
+		row := []string{t.Name, t.DType, dims(t.Shape), cell(t.Bytes), offset(t.Offset), stored(t)}
+		if quantized {
+			row = append(row, t.Quantization.String())
+		}
+		w.Row(row...)
+	}
+	return w
+}
+
+// String shows a quantization in a few words, nothing for nil.
+func (q *quantizationReport) String() string {
+	switch {
+	case q == nil:
+		return ""
+	case q.Axis == tensor.PerTensor:
+		return q.Scheme + ", " + cli.Count(q.Scales, "scale")
+	}
+	return fmt.Sprintf("%s, %s on axis %d", q.Scheme, cli.Count(q.Scales, "scale"), q.Axis)
+}
+
+// cell shows a size in a column, where "bytes" would be in the way.
+func cell(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return cli.Size(n)
+}
+
+// stored says in a word or two how a tensor's bytes lie in the file.
+func stored(t tensorReport) string {
+	how := t.Compression
+	switch {
+	case how != "" && t.StoredBytes >= 0:
+		how += ", " + cell(t.StoredBytes)
+	case how == "" && t.ZeroCopy:
+		how = "zero-copy"
+	case how == "":
+		how = "by copy"
+	}
+	return how
+}
+
+func offset(n int64) string {
+	if n < 0 {
+		return "-"
+	}
+	return fmt.Sprintf("0x%x", n)
+}
+
+func dims(shape []int64) string {
+	return strings.ReplaceAll(tensor.Shape(shape).String(), " ", "")
+}
+
+// short shows a value in at most 100 columns.
+func short(v any) string {
+	s, err := cli.JSON(v)
+	if err != nil {
+		s = fmt.Sprint(v) // a number that JSON lacks
+	}
+	return cli.Cut(s, 100)
+}

@@ -1,0 +1,245 @@
+package mle
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// opTables are the two tables of the rulings.
+var opTables = map[uint32]map[uint16]string{
+	1: {1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D", 10: "MaxPool2D",
+		11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 26: "DecisionTree", 27: "TreeEnsemble",
+		28: "SVM", 29: "NaiveBayes", 30: "KNN", 31: "Clustering", 32: "Decomposition"},
+	2: {1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D", 10: "MaxPool2D",
+		11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 15: "AvgPool2D", 16: "Conv1D", 17: "MaxPool1D",
+		18: "AvgPool1D", 19: "Flatten", 20: "Reshape", 21: "Transpose", 22: "Concat", 23: "Split", 24: "Slice", 25: "Pad",
+		26: "DecisionTree", 27: "TreeEnsemble", 28: "GradientBoosting", 29: "SVM", 30: "NaiveBayes", 31: "KNN", 32: "Clustering",
+		33: "DBSCAN", 34: "Decomposition", 35: "TransformerBlock", 36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention"},
+}
+
+// nameOfCode is what a table says of a code; one that it lacks stands for itself.
+func nameOfCode(version uint32, code uint16) string {
+	if name := opTables[version][code]; name != "" {
+		return name
+	}
+	return strconv.Itoa(int(code))
+}
+
+// opFile has one node of an operator.
+func opFile(version uint32, code uint16) *gFile {
+	g := plainGolden()
+	g.version, g.nodes[0].op = version, code
+	return g
+}
+
+// TestOperatorsByVersion: all codes that either table knows, and some that none
+// does, read as what their version means.
+func TestOperatorsByVersion(t *testing.T) {
+	for version := uint32(1); version <= 2; version++ {
+		for code := range uint16(45) {
+			f := mustOpen(t, opFile(version, code).build(), nil)
+			g, err := f.Graph()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(nameOfCode(version, code), g.Nodes[0].Op); diff != "" {
+				t.Errorf("version %d: code %d: %s", version, code, diff)
+			}
+		}
+	}
+}
+
+// TestConversionRenumbers: an operator keeps its meaning between versions, by
+// the IR as well as by the neutral graph; what a version lacks is refused by
+// the node's name. A converted SVC once crashed the reference's engine.
+func TestConversionRenumbers(t *testing.T) {
+	for from := uint32(1); from <= 2; from++ {
+		for to := uint32(1); to <= 2; to++ {
+			back := map[string]uint16{}
+			for code, name := range opTables[to] {
+				back[name] = code
+			}
+			for code := range uint16(45) {
+				want, ok := back[nameOfCode(from, code)]
+				if opTables[from][code] == "" {
+					want, ok = code, opTables[to][code] == ""
+				}
+				f := mustOpen(t, opFile(from, code).build(), nil)
+				for _, withIR := range []bool{false, true} {
+					b, err := rewritten(t, f, int(to), withIR)
+					if !ok {
+						var e *format.Error
+						if !errors.Is(err, format.ErrUnsupported) || !errors.As(err, &e) || e.Field != "node 0" {
+							t.Errorf("version %d to %d: code %d: %v, want a refusal of node 0", from, to, code, err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Errorf("version %d to %d: code %d: %v", from, to, code, err)
+						continue
+					}
+					if got := firstOp(b); got != want {
+						t.Errorf("version %d to %d, IR %v: code %d became %d, want %d", from, to, withIR, code, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// rewritten is the file written anew, through its IR or the neutral graph.
+func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
+	t.Helper()
+	p, err := format.PlanOf(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &WriteOptions{Version: version}
+	if withIR {
+		if o.IR, err = f.IR(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := format.Copy(w, f); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), nil
+}
+
+// firstOp reads the code of the first node from a file's bytes.
+func firstOp(b []byte) uint16 {
+	at := 24
+	if le.Uint32(b[4:]) == 2 {
+		at = 32
+	}
+	graph := b[le.Uint64(b[at:]):]
+	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
+}
+
+// TestWriteVersion1Operators: the writer has version 1's table.
+func TestWriteVersion1Operators(t *testing.T) {
+	for name, want := range map[string]uint16{"SVM": 28, "Decomposition": 32, "Linear": 1, "15": 15, "4711": 4711} {
+		b := written(t, graphOf(format.Node{Op: name, Outputs: []string{"y"}}), &WriteOptions{Version: 1})
+		if got := firstOp(b); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+	for _, name := range []string{"GradientBoosting", "Conv1D", "DBSCAN", "CrossAttention", "28", "nothing"} {
+		p := graphOf(format.Node{Op: "ReLU"})
+		p.Graph.Nodes = append(p.Graph.Nodes, format.Node{Op: name})
+		_, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{Version: 1})
+		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "node 1") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestIRRefusesUnknownOps: an Op that no code stands for.
+func TestIRRefusesUnknownOps(t *testing.T) {
+	for _, op := range []Op{onlyV1 + 1, onlyV1 + 99, onlyV1 + 15, 1 << 20} {
+		o := &WriteOptions{IR: &IR{Nodes: []IRNode{{Op: op}}}}
+		if _, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, o); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%d: %v, want ErrUnsupported", op, err)
+		}
+	}
+}
+
+// operandPlan has a constant for each name.
+func operandPlan(inputs []string, nodes ...format.Node) *format.Plan {
+	p := &format.Plan{Graph: &format.Graph{Nodes: nodes}}
+	for _, name := range []string{"a", "b", "c"} {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1}})
+	}
+	for _, name := range inputs {
+		p.Graph.Inputs = append(p.Graph.Inputs, format.ValueInfo{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1)})
+	}
+	return p
+}
+
+// TestOperandsAndParams: MatMul, Add, Mul and Attention have no params, a graph
+// input with data never is one, and elsewhere the constants at the end are.
+func TestOperandsAndParams(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		op             string
+		graphInputs    []string
+		takes          []string
+		inputs, params []string
+	}{
+		{"Linear", "Linear", nil, []string{"x", "a", "b"}, []string{"x"}, []string{"a", "b"}},
+		{"a constant before a value", "Concat", nil, []string{"a", "x", "b"}, []string{"a", "x"}, []string{"b"}},
+		{"constants alone", "Concat", nil, []string{"a", "b"}, nil, []string{"a", "b"}},
+		{"an operator that is not known", "4711", nil, []string{"x", "c"}, []string{"x"}, []string{"c"}},
+		{"MatMul", "MatMul", nil, []string{"x", "a"}, []string{"x", "a"}, nil},
+		{"Add", "Add", nil, []string{"a", "b"}, []string{"a", "b"}, nil},
+		{"Mul", "Mul", nil, []string{"x", "b"}, []string{"x", "b"}, nil},
+		{"Attention", "Attention", nil, []string{"x", "b", "c"}, []string{"x", "b", "c"}, nil},
+		{"MultiHeadAttention", "MultiHeadAttention", nil, []string{"x", "b", "c"}, []string{"x"}, []string{"b", "c"}},
+		{"a graph input with data", "Linear", []string{"a"}, []string{"a", "b", "c"}, []string{"a"}, []string{"b", "c"}},
+		{"a graph input with data at the end", "Linear", []string{"c"}, []string{"x", "b", "c"}, []string{"x", "b", "c"}, nil},
+	} {
+		for _, version := range []int{1, 2} {
+			if version == 1 && (tt.op == "Concat" || tt.op == "MultiHeadAttention") {
+				continue
+			}
+			p := operandPlan(tt.graphInputs, format.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
+			f := mustOpen(t, written(t, p, &WriteOptions{Version: version}), nil)
+			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, firstOperands(t, f), equateEmpty); diff != "" {
+				t.Errorf("%s, version %d: %s", tt.name, version, diff)
+			}
+			g, err := f.Graph()
+			if diff := cmp.Diff(p.Graph, g, equateEmpty); err != nil || diff != "" {
+				t.Errorf("%s, version %d: %v %s", tt.name, version, err, diff)
+			}
+		}
+	}
+}
+
+// firstOperands names inputs and params of the first node.
+func firstOperands(t *testing.T, f *File) [][]string {
+	t.Helper()
+	ir, err := f.IR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNamer(ir)
+	return [][]string{n.names(ir.Nodes[0].Inputs), n.names(ir.Nodes[0].Params)}
+}
+
+// TestNumberingIsThatOfExporters: ids come in the order in which values are met,
+// and tensors keep theirs.
+func TestNumberingIsThatOfExporters(t *testing.T) {
+	p := operandPlan(nil,
+		format.Node{Op: "Linear", Inputs: []string{"x", "a", "c"}, Outputs: []string{"h"}},
+		format.Node{Op: "ReLU", Inputs: []string{"h"}, Outputs: []string{"y"}})
+	p.Graph.Inputs = []format.ValueInfo{{Name: "x"}, {Name: "x"}}
+	p.Graph.Outputs = []format.ValueInfo{{Name: "y", DType: tensor.Int8, Dims: format.FixedDims(7)}, {Name: "b"}}
+	p.Tensors = append(p.Tensors, tensor.Info{Name: "unused", DType: tensor.Int8, Shape: tensor.Shape{3}})
+	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
+	all, err := f.Descriptors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range all {
+		got = append(got, d.Name)
+	}
+	if diff := cmp.Diff([]string{"x", "a", "b", "c", "h", "y", "unused"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if y := all[5]; y.DType != tensor.Int8 || !y.Shape.Equal(tensor.Shape{7}) || y.Constant() {
+		t.Errorf("the output is %+v", y)
+	}
+}
