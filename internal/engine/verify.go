@@ -48,6 +48,12 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	return v.coverage()
 }
 
+// Examine runs f with the means of a verification that nobody reports on.
+func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
+	v := newVerification(m, ctx, &VerifyOptions{})
+	return m.within(func() error { return f(v) })
+}
+
 // verification implements driver.Verification.
 type verification struct {
 	m        *Model
@@ -162,6 +168,16 @@ func text(k driver.Kind, sum uint64) string {
 		return fmt.Sprintf("%016x", sum)
 	}
 	return fmt.Sprintf("%08x", sum)
+}
+
+// VouchAll implements driver.Verification.
+func (v *verification) VouchAll(by string) {
+	number := v.number(by)
+	for _, i := range v.which {
+		if v.vouched[i] == NotLooked {
+			v.vouched[i] = number
+		}
+	}
 }
 
 // Context implements driver.Verification.
