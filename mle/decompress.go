@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -38,7 +39,7 @@ func buffer(size int64) ([]byte, error) {
 	if size > math.MaxInt-4096 {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", format.ErrLimit, size)
 	}
-	return tensor.AlignedBytes(int(size)), nil
+	return memory.Aligned(int(size)), nil
 }
 
 // decompressInto is decompress into memory of the right size.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -31,7 +32,7 @@ func (e *encoder) ir() (*IR, error) {
 }
 
 // checkIR holds the caller's graph against the plan and the layout.
-func checkIR(ir *IR, p *format.Plan) error {
+func checkIR(ir *IR, p *driver.Plan) error {
 	next := 0
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]

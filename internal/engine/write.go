@@ -45,7 +45,7 @@ type Writer struct {
 	done    int64
 	total   int64
 	over    error  // why no call works any more, io.EOF after a good Close
-	queue   *queue // puts tensors in order for a target that takes no other; else nil
+	queue   *queue // puts tensors in order for a target or driver that takes no other; else nil
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -67,6 +67,7 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 			return w.started(err)
 		}
 	}
+	w.order()
 	f, err := sink.CreateFile(w.path)
 	if err != nil {
 		return nil, explain(err, w.format, w.path)
@@ -93,6 +94,7 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		w.queue = &queue{spool: c.Spool}
 		return w.start(sink.NewStream(out))
 	}
+	w.order()
 	if c.Spool == SpoolMemory {
 		m := &sink.Memory{}
 		w.end = ending{commit: func() error {
@@ -131,6 +133,21 @@ func (w *Writer) streams() bool {
 	}
 	s, ok := w.cfg.Driver.(driver.Streaming)
 	return ok && s.Streams(w.plan, &w.cfg.Options)
+}
+
+// order has early tensors wait for a driver that takes them in one order only.
+func (w *Writer) order() {
+	d, ok := w.cfg.Driver.(driver.Ordered)
+	if !ok {
+		return
+	}
+	ordered, secret := d.Ordered(w.plan, &w.cfg.Options)
+	if ordered {
+		w.queue = &queue{}
+	}
+	if ordered && (secret || w.cfg.Spool == SpoolMemory) {
+		w.queue.spool = SpoolMemory
+	}
 }
 
 // check completes the plan.
