@@ -107,11 +107,11 @@ func refusePickle(src driver.Source, head []byte) error {
 
 // section reads a pair of offset and size. Values that no file can have stay
 // recognisable: they become negative or larger than any file.
-func section(c *wire.Cursor, name string) Section {
+func section(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
-	off, size := c.U64(name+"_offset"), c.U64(name+"_size")
+	off, size := c.U64(offset), c.U64(length)
 	if c.Err() == nil && (off > math.MaxInt64 || size > math.MaxInt64-off) {
-		c.Failf(name+"_offset", at, tensor.ErrTruncated, "offset %d and size %d are beyond any file", off, size)
+		c.Failf(offset, at, tensor.ErrTruncated, "offset %d and size %d are beyond any file", off, size)
 	}
 	return Section{int64(off), int64(size)}
 }
@@ -119,9 +119,9 @@ func section(c *wire.Cursor, name string) Section {
 // readV1 reads the fields after the version: seven words of 64 bits.
 func (h *Header) readV1(c *wire.Cursor, head []byte, size int64) error {
 	h.HeaderSize = headerV1
-	h.Metadata = section(c, "metadata")
-	h.Graph = section(c, "graph")
-	h.Weights = section(c, "weights")
+	h.Metadata = section(c, "metadata_offset", "metadata_size")
+	h.Graph = section(c, "graph_offset", "graph_size")
+	h.Weights = section(c, "weights_offset", "weights_size")
 	h.LegacySignature = c.U64("signature_offset")
 	if c.Err() == nil {
 		h.findShift(head, size)
@@ -152,11 +152,11 @@ func (h *Header) findShift(head []byte, size int64) {
 func (h *Header) readV2(c *wire.Cursor) error {
 	h.Features = Features(c.U32("feature_flags"))
 	h.HeaderSize = c.U32("header_size")
-	h.Metadata = section(c, "metadata")
-	h.Graph = section(c, "graph")
-	h.Weights = section(c, "weights")
-	h.Signature = section(c, "signature")
-	h.Compression = section(c, "compression")
+	h.Metadata = section(c, "metadata_offset", "metadata_size")
+	h.Graph = section(c, "graph_offset", "graph_size")
+	h.Weights = section(c, "weights_offset", "weights_size")
+	h.Signature = section(c, "signature_offset", "signature_size")
+	h.Compression = section(c, "compression_offset", "compression_size")
 	h.MetadataChecksum = c.U32("metadata_checksum")
 	h.GraphChecksum = c.U32("graph_checksum")
 	h.WeightsChecksum = c.U32("weights_checksum")

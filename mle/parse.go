@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"bytes"
 	"strconv"
 	"sync/atomic"
 
@@ -81,32 +82,35 @@ func (f *parsed) parts() [4]part {
 func (f *parsed) readSections(o *driver.Options) (err error) {
 	parts, size := f.parts(), int64(0)
 	for i := range parts {
-		size += parts[i].at.Size // sections lie in the file, apart
+		size += parts[i].at.Size // sections are in the file, apart
 	}
 	if size > o.MaxHeaderBytes {
 		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, o.MaxHeaderBytes)
 	}
-	var memory []byte
+	var live [len(parts)][]byte
+	for i := range parts {
+		if at := parts[i].at; at.Size > 0 {
+			if live[i], err = f.src.Slice(at.Offset, at.Size); err != nil {
+				return err
+			}
+		}
+	}
 	if f.src.InMemory() {
-		memory = make([]byte, 0, size)
+		all := bytes.Join(live[:], nil)
+		for i, b := range live {
+			live[i], all = all[:len(b):len(b)], all[len(b):]
+		}
 	}
 	for i := range parts {
 		p := &parts[i]
 		if p.at.Size > 0 {
-			b, err := f.src.Slice(p.at.Offset, p.at.Size)
-			if err != nil {
-				return err
-			}
-			if memory != nil {
-				memory = append(memory, b...)
-				b = memory[len(memory)-len(b) : len(memory) : len(memory)]
-			}
-			*p.bytes = b
+			*p.bytes = live[i]
 		}
-		if o.Check.Sums() {
-			if err := p.check(tensor.CRC32(*p.bytes)); err != nil {
-				return err
-			}
+		if !o.Check.Sums() {
+			continue
+		}
+		if err := p.check(tensor.CRC32(*p.bytes)); err != nil {
+			return err
 		}
 	}
 	if f.sig != nil {
