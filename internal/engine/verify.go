@@ -110,6 +110,9 @@ func (v *verification) tensors() error {
 			v.Expect(v.m.index.Size(i))
 		}
 	}
+	if len(left) == 0 {
+		return v.ctx.Err()
+	}
 	groups := v.group(left)
 	wide := len(groups) < v.workers()
 	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
