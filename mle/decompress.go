@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// int8Head is what stands before the integers of MethodInt8: f32 scale, u8 zero
+// int8Head is what comes before the integers of MethodInt8: f32 scale, u8 zero
 // point, three zero bytes.
 const int8Head = 8
 
@@ -54,7 +54,7 @@ func decompressInto(m Method, out, in []byte) error {
 	return c.DecompressInto(out, in)
 }
 
-// expand undoes the lossy methods; in has the length that out asks for.
+// expand undoes the lossy methods; in has the length that out needs.
 func expand(m Method, out, in []byte) error {
 	if m == MethodFloat16 {
 		return widen(out, in, tensor.Float16, nil)

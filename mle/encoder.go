@@ -51,8 +51,8 @@ type stored struct {
 	chunks   []chunk
 }
 
-// layOut decides where everything goes, as far as that does not depend on data.
-func (e *encoder) layOut() error {
+// place decides where everything goes, as far as that does not depend on data.
+func (e *encoder) place() error {
 	for i := range e.plan.Tensors {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]
@@ -128,7 +128,7 @@ func (e *encoder) features() (f Features) {
 		f |= Signing
 	}
 	if f&Compression == 0 {
-		f |= MemoryMapping // every tensor lies plainly at a multiple of 64
+		f |= MemoryMapping // every tensor is stored plainly at a multiple of 64
 	}
 	return f
 }

@@ -19,7 +19,8 @@ type WriteOptions struct {
 	// This package reads either.
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
-	// and for models of float32 tensors alone.
+	// and for models of float32 tensors alone. MethodLZ4 without Chunked makes one
+	// block of all weights, which are held in memory until Close.
 	Compression Method
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int

@@ -46,7 +46,7 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		return nil, err
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p}
-	if err := e.layOut(); err != nil {
+	if err := e.place(); err != nil {
 		return nil, err
 	}
 	if err := e.begin(); err != nil {
