@@ -7,7 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -16,8 +16,9 @@ import (
 // digests and the places of the data; on a sequential target, where neither may
 // depend on the data, they come first.
 type encoder struct {
-	t       sink.Target
-	plan    *format.Plan
+	t       driver.Target
+	plan    *driver.Plan
+	common  *driver.WriteOptions
 	opts    *WriteOptions
 	head    int64   // bytes of header and records
 	end     int64   // of all that was written
@@ -28,13 +29,13 @@ type encoder struct {
 	shares  *sharing       // nil when data are not shared
 }
 
-func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error) {
+func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
 	head, err := sizeV1(p, o)
 	if err != nil {
 		return nil, err
 	}
 	n := len(p.Tensors)
-	e := &encoder{t: t, plan: p, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
+	e := &encoder{t: t, plan: p, common: common, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
 	at, ok := wire.AlignUp(head, dataAlign)
 	for i := range p.Tensors {
 		e.planned[i] = at
@@ -46,7 +47,10 @@ func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error
 		}
 	}
 	if t.Sequential() && n > 0 {
-		return e, e.begin()
+		if err := e.begin(); err != nil {
+			return nil, err
+		}
+		return e, nil
 	}
 	if !o.NoDigests || !o.NoSharing {
 		e.hash = xxhash.New()
@@ -69,8 +73,8 @@ func (e *encoder) begin() error {
 	return e.pad(e.head)
 }
 
-// Tensor implements format.Encoder.
-func (e *encoder) Tensor(i int, in *sink.Input) error {
+// Tensor implements driver.Encoder.
+func (e *encoder) Tensor(i int, in driver.Input) error {
 	at := e.planned[i]
 	if e.shares != nil {
 		at = e.shares.place(i, at)
@@ -93,7 +97,7 @@ func (e *encoder) Tensor(i int, in *sink.Input) error {
 	return e.share(i)
 }
 
-// Finish implements format.Encoder.
+// Finish implements driver.Encoder.
 func (e *encoder) Finish() error {
 	if e.t.Sequential() && len(e.places) > 0 {
 		return nil
@@ -126,7 +130,7 @@ func (e *encoder) pad(off int64) error {
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // sizeV1 checks the plan and returns the number of bytes of header and records.
-func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
+func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	if o.Checksum > CRC32 {
 		return 0, refuse("checksum", format.ErrUnsupported, "%v", o.Checksum)
 	}
@@ -179,7 +183,7 @@ func checkV1Tensor(t *tensor.Info, o *WriteOptions) error {
 
 // checkV1Metadata refuses an entry that cannot be written, or would be read
 // back as something else.
-func checkV1Metadata(m format.Entry, twice, isDigest bool, o *WriteOptions) error {
+func checkV1Metadata(m driver.Entry, twice, isDigest bool, o *WriteOptions) error {
 	field := fmt.Sprintf("metadata %q", m.Key)
 	_, isInt := m.Value.(int64)
 	_, isFloat := m.Value.(float64)
