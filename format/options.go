@@ -29,17 +29,19 @@ type Options struct {
 	Debug bool
 }
 
-// Check says which checksums are verified when a model is opened. The layout
-// itself is always checked.
+// Check says which checksums are verified without a call of Model.Verify. The
+// layout itself is always checked.
 type Check uint8
 
 const (
-	// CheckDefault verifies what the format demands of readers: header and
-	// records for most, the whole file for mobi.
+	// CheckDefault verifies on open the sums of the structural part: headers and
+	// records. Where the format demands that data is validated on read (mobi,
+	// whose one sum covers the whole file), that happens before the first byte of
+	// any tensor is handed out, once.
 	CheckDefault Check = iota
-	// CheckStructure verifies no checksums.
+	// CheckStructure verifies no checksums, neither on open nor on first use.
 	CheckStructure
-	// CheckAll verifies everything, as Model.Verify does.
+	// CheckAll verifies everything on open, as Model.Verify does.
 	CheckAll
 )
 
