@@ -59,13 +59,18 @@ func (c *Catalog) firstPass(g *gate) error {
 		}
 		g.decide(c.region.Locate(verdict))
 	}
-	// Callers complete an error by what they know, so each gets its own.
+	return private(g.failed)
+}
+
+// private copies an error that callers complete by what they know: each gets its
+// own.
+func private(err error) error {
 	var e *tensor.Error
-	if errors.As(g.failed, &e) {
+	if errors.As(err, &e) {
 		own := *e
 		return &own
 	}
-	return g.failed
+	return err
 }
 
 // decide remembers the first verdict.
@@ -75,6 +80,6 @@ func (g *gate) decide(verdict error) {
 	case verdict == nil:
 		g.open.Store(true)
 	default:
-		g.failed = verdict
+		g.failed = private(verdict)
 	}
 }
