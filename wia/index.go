@@ -174,7 +174,7 @@ func (x *index) take(p *payload, h *head, fl *field, graph bool) error {
 	if h.arm == externalArm {
 		x.f.uses(h.ext.location)
 	}
-	if !t.Lazy && t.Size > 0 && t.Offset%unit(t.DType) != 0 {
+	if t.Offset >= 0 && t.Size > 0 && t.Offset%unit(t.DType) != 0 {
 		x.f.misaligned++
 	}
 	x.f.records = append(x.f.records, record{fl.start, fl.end, graph, h.compressed, h.arm == externalArm})

@@ -159,6 +159,10 @@ func TestMisalignedNote(t *testing.T) {
 	if notes := strings.Join(f.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
 		t.Errorf("notes %q", notes)
 	}
+	e := mustOpen(t, container{tensor: by(1, decl("w", 1, 1), by(5, st(1, "w.bin"), vi(2, 2), vi(3, 4)))}.bytes(), nil)
+	if notes := strings.Join(e.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
+		t.Errorf("notes of external data %q", notes)
+	}
 	g := mustOpen(t, writeSample(t, samplePlan(t), nil), nil)
 	if notes := g.Notes(); len(notes) != 0 {
 		t.Errorf("notes of our own file: %q", notes)
