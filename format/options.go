@@ -25,7 +25,8 @@ type Options struct {
 	// is larger, when it must be held in memory; 0 means 1 GiB.
 	MaxHeaderBytes int64
 	// MaxMetadataBytes and MaxGraphBytes bound compressed sections once they
-	// are inflated; 0 means 64 MiB and 1 GiB.
+	// are inflated. 0 means 64 MiB and 1 GiB, and no more than 256 times the
+	// stored size or 16 MiB, whichever is more.
 	MaxMetadataBytes int64
 	MaxGraphBytes    int64
 	// CacheBytes bounds the tensors that are kept once they were read through an
@@ -47,8 +48,8 @@ type Options struct {
 const (
 	DefaultMaxTensors       = 1 << 22
 	DefaultMaxHeaderBytes   = 1 << 30
-	DefaultMaxMetadataBytes = 64 << 20
-	DefaultMaxGraphBytes    = 1 << 30
+	DefaultMaxMetadataBytes = driver.DefaultMaxMetadataBytes
+	DefaultMaxGraphBytes    = driver.DefaultMaxGraphBytes
 )
 
 // checked returns a copy with every unset option at its default, or what makes
@@ -78,15 +79,8 @@ func (o *Options) checked() (*Options, error) {
 	if c.MaxTensors == 0 {
 		c.MaxTensors = DefaultMaxTensors
 	}
-	for _, limit := range []struct {
-		value *int64
-		unset int64
-	}{
-		{&c.MaxHeaderBytes, DefaultMaxHeaderBytes}, {&c.MaxMetadataBytes, DefaultMaxMetadataBytes}, {&c.MaxGraphBytes, DefaultMaxGraphBytes},
-	} {
-		if *limit.value == 0 {
-			*limit.value = limit.unset
-		}
+	if c.MaxHeaderBytes == 0 {
+		c.MaxHeaderBytes = DefaultMaxHeaderBytes
 	}
 	return &c, c.Context.Err()
 }
