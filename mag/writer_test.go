@@ -198,8 +198,8 @@ func TestPoolPadding(t *testing.T) {
 			if strings > f.Len() {
 				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
 			}
-			if pad != c.pad || c.base > 0 && f.end != c.base {
-				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.end, c.pad, c.base)
+			if pad != c.pad || c.base > 0 && f.f.end != c.base {
+				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.f.end, c.pad, c.base)
 			}
 		})
 	}
