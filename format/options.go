@@ -54,7 +54,7 @@ const (
 
 // checked returns a copy with every unset option at its default, or what makes
 // no sense. It works on nil.
-func (o *Options) checked() (*Options, error) {
+func (o *Options) checked() (Options, error) {
 	var c Options
 	if o != nil {
 		c = *o
@@ -67,11 +67,11 @@ func (o *Options) checked() (*Options, error) {
 		{"MaxGraphBytes", c.MaxGraphBytes}, {"CacheBytes", c.CacheBytes},
 	} {
 		if limit.value < 0 {
-			return nil, optionError(limit.name, limit.value)
+			return c, optionError(limit.name, limit.value)
 		}
 	}
 	if !c.Check.Valid() {
-		return nil, optionError("Check", int64(c.Check))
+		return c, optionError("Check", int64(c.Check))
 	}
 	if c.Context == nil {
 		c.Context = context.Background()
@@ -82,7 +82,7 @@ func (o *Options) checked() (*Options, error) {
 	if c.MaxHeaderBytes == 0 {
 		c.MaxHeaderBytes = DefaultMaxHeaderBytes
 	}
-	return &c, c.Context.Err()
+	return c, c.Context.Err()
 }
 
 // optionError says which option makes no sense.

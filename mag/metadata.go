@@ -31,7 +31,7 @@ func (f *parsed) readMetadata(b []byte, x *extent) error {
 	for at := headerSize; at < x.metaEnd; {
 		n := metadataSize(b, at)
 		if n == 0 {
-			return badMetadata(b, at)
+			return badMetadata(b, at, true)
 		}
 		rec := b[at : at+n : at+n]
 		kind, reserved := rec[0], u32(rec, 0)>>8

@@ -98,10 +98,14 @@ func (s *structure) upTo(n int64) ([]byte, error) {
 	return s.b, nil
 }
 
+// errMore says that a beginning of the file ends before the structural part does.
+var errMore = errors.New("more of the file is needed")
+
 // grow calls measure with longer and longer beginnings of the file until one
-// holds the whole structural part, and returns that. The counts in the header have
+// holds the whole structural part, and returns that. measure answers errMore
+// unless it was given all there is. The counts in the header have
 // been compared with the size of the file before.
-func (s *structure) grow(measure func(b []byte) error) ([]byte, error) {
+func (s *structure) grow(measure func(b []byte, last bool) error) ([]byte, error) {
 	window := int64(firstWindow)
 	if !s.src.InMemory() {
 		window = initialWindow
@@ -112,11 +116,11 @@ func (s *structure) grow(measure func(b []byte) error) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = measure(b)
+		err = measure(b, window == s.src.Size())
 		switch {
 		case err == nil:
 			return b, nil
-		case window == s.src.Size() || !errors.Is(err, format.ErrTruncated):
+		case err != errMore:
 			return nil, err
 		case window == s.most:
 			return nil, wire.Errorf(formatName, "header", -1, format.ErrLimit, "header and records are larger than %d bytes", s.most)
@@ -163,12 +167,11 @@ func (f *parsed) Notes() []string {
 }
 
 // TensorSum implements driver.Summer.
-func (f *parsed) TensorSum(i int, s *driver.Sum) bool {
+func (f *parsed) TensorSum(i int) driver.Sum {
 	if !f.hasDigest(i) {
-		return false
+		return driver.Sum{}
 	}
-	s.Kind, s.Want = driver.XXH64, f.digests[i]
-	return true
+	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
 }
 
 // Verify implements driver.Verifier: it checks the checksum in the header again.

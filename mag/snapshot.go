@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -78,9 +79,9 @@ func (f *parsed) readSnapshotHeader(head []byte, o *driver.Options) (*snapshot, 
 	return &snapshot{stamp: stamp, tensors: int(tensors)}, nil
 }
 
-// measure finds the sections in b, the beginning of a file. ErrTruncated says
-// that b ends before "BUF!" does.
-func (s *snapshot) measure(b []byte) error {
+// measure finds the sections in b, the beginning of a file. errMore says that b
+// ends before "BUF!" does.
+func (s *snapshot) measure(b []byte, last bool) error {
 	*s = snapshot{stamp: s.stamp, tensors: s.tensors}
 	c := wire.NewCursor(formatName, b, 0)
 	c.Seek("string pool", snapHeader)
@@ -93,6 +94,9 @@ func (s *snapshot) measure(b []byte) error {
 	}
 	s.descEnd = int(c.Offset())
 	marker(&c, markerBuffer)
+	if err := c.Err(); err != nil && !last && errors.Is(err, format.ErrTruncated) {
+		return errMore
+	}
 	return c.Err()
 }
 

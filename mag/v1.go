@@ -73,13 +73,13 @@ func (f *parsed) readHeader(head []byte, o *driver.Options) (*extent, error) {
 }
 
 // measure walks the records in b, the beginning of a file, and checks nothing
-// but where they end. ErrTruncated says that b ends before they do; a call with
-// more of the file goes on where that one stopped.
-func (x *extent) measure(b []byte) error {
+// but where they end. errMore says that b ends before they do; a call with more of
+// the file goes on where that one stopped. The last call has the whole file.
+func (x *extent) measure(b []byte, last bool) error {
 	for ; x.metaLeft > 0; x.metaLeft-- {
 		n := metadataSize(b, x.end)
 		if n == 0 {
-			return badMetadata(b, x.end)
+			return badMetadata(b, x.end, last)
 		}
 		if !isDigest(b[x.end : x.end+n]) {
 			x.plainLen += n
@@ -92,7 +92,7 @@ func (x *extent) measure(b []byte) error {
 	for ; x.left > 0; x.left-- {
 		n := tensorSize(b, x.end)
 		if n == 0 {
-			return badTensor(b, x.end)
+			return badTensor(b, x.end, last)
 		}
 		rank := int(b[x.end+1])
 		x.dims += rank
@@ -117,15 +117,15 @@ func metadataSize(b []byte, at int) int {
 }
 
 // badMetadata says why metadataSize returned 0.
-func badMetadata(b []byte, at int) error {
+func badMetadata(b []byte, at int, last bool) error {
 	left := len(b) - at
 	if left < metadataHead {
-		return cut("metadata record", at, left)
+		return cut("metadata record", at, left, last)
 	}
 	if key := u32(b, at+metadataKeyLength); key == 0 || key > maxKey {
 		return keyLength("metadata key_length", at+metadataKeyLength, key)
 	}
-	return cut("metadata key", at+metadataHead, left-metadataHead)
+	return cut("metadata key", at+metadataHead, left-metadataHead, last)
 }
 
 // tensorSize returns the size of the tensor record at b[at:], 0 when it is not
@@ -146,25 +146,28 @@ func tensorSize(b []byte, at int) int {
 }
 
 // badTensor says why tensorSize returned 0.
-func badTensor(b []byte, at int) error {
+func badTensor(b []byte, at int, last bool) error {
 	left := len(b) - at
 	if left < tensorHead {
-		return cut("tensor record", at, left)
+		return cut("tensor record", at, left, last)
 	}
 	if b[at+1] == 0 {
 		return wire.Errorf(formatName, "tensor rank", int64(at)+1, format.ErrCorrupt, "0; the least is 1")
 	}
 	head := tensorHead + 8*int(b[at+1])
 	if left < head+4 {
-		return cut("tensor shape", at+tensorHead, left-tensorHead)
+		return cut("tensor shape", at+tensorHead, left-tensorHead, last)
 	}
 	if key := u32(b, at+head); key == 0 || key > maxKey {
 		return keyLength("tensor key_length", at+head, key)
 	}
-	return cut("tensor key", at+head+4, left-head-4)
+	return cut("tensor key", at+head+4, left-head-4, last)
 }
 
-func cut(field string, at, left int) error {
+func cut(field string, at, left int, last bool) error {
+	if !last {
+		return errMore
+	}
 	return wire.Errorf(formatName, field, int64(at), format.ErrTruncated, "only %d bytes are left", left)
 }
 
@@ -178,7 +181,7 @@ func (f *parsed) readTensors(b []byte, x *extent) error {
 	for at := x.metaEnd; at < x.end; {
 		n := tensorSize(b, at)
 		if n == 0 {
-			return badTensor(b, at)
+			return badTensor(b, at, true)
 		}
 		if err := f.readTensor(b[at:at+n:at+n], int64(at), &t); err != nil {
 			return err
