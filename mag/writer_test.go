@@ -62,7 +62,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"own digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
 		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
 		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "NoDigests"},
-		{"graph", &format.Plan{Graph: &format.Graph{}}, nil, format.ErrUnsupported, "graph"},
+		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
 		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "Checksum(9)"},
 		{"name twice", &format.Plan{Tensors: append(f32(1).Tensors, f32(2).Tensors...)}, nil, format.ErrCorrupt, "twice"},
 
@@ -75,7 +75,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"snapshot too early", f32(1), early, format.ErrUnsupported, "1970"},
 		{"snapshot too many", many, snap, format.ErrLimit, "65535 tensors"},
 		{"snapshot names too long", named(strings.Repeat("k", snapMaxBlob+1)), snap, format.ErrLimit, "bytes of names"},
-		{"snapshot graph", &format.Plan{Graph: &format.Graph{}}, snap, format.ErrUnsupported, "graph"},
+		{"snapshot graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, snap, format.ErrUnsupported, "graph"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer

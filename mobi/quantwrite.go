@@ -111,7 +111,7 @@ func (d *document) checkQuant(p *parser, s *survey) error {
 	p.quantise(d.graph, s)
 	for i := range d.tensors {
 		want, got := d.tensors[i].Quant, p.Quant(i)
-		if want != nil && (got == nil || !sameQuant(want, got)) {
+		if want != nil && (got == nil || !want.Equal(got)) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
 			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
 		}
