@@ -1,6 +1,7 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ type LossError struct {
 // cannot be accepted come first.
 func (e *LossError) Error() string {
 	if len(e.Losses) == 1 {
-		return fmt.Sprintf("%v: %v", ErrPlan, e.causes[len(e.causes)-1])
+		return planPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), planPrefix)
 	}
 	var drop, fixed []Loss
 	for _, l := range e.Losses {
@@ -93,24 +94,31 @@ func (e *LossError) Error() string {
 		}
 	}
 	text := fmt.Sprintf("%v: %v: the format has no place for %d things", ErrPlan, ErrUnsupported, len(e.Losses))
+	room := 360
+	if len(fixed) > 0 && len(drop) > 0 {
+		room /= 2
+	}
 	if len(fixed) > 0 {
-		text += "; that rule it out: " + shortList(fixed)
+		text += "; that rule it out: " + shortList(fixed, room)
 	}
 	if len(drop) > 0 {
-		text += "; to accept or to remove: " + shortList(drop)
+		text += "; to accept or to remove: " + shortList(drop, room)
 	}
 	return text
 }
 
+// planPrefix is how the text of an error about a plan begins.
+var planPrefix = ErrPlan.Error() + ": "
+
 // Unwrap returns the sentinels.
 func (e *LossError) Unwrap() []error { return e.causes }
 
-// shortList names losses until the line is long enough, and counts the rest.
-func shortList(list []Loss) string {
-	const most, each = 170, 60
+// shortList names losses as far as there is room, and counts the rest.
+func shortList(list []Loss, room int) string {
+	const each = 100
 	var b strings.Builder
 	for i, l := range list {
-		if i > 0 && b.Len() > most-each {
+		if i > 0 && b.Len() > room-each {
 			fmt.Fprintf(&b, " and %d more", len(list)-i)
 			break
 		}
@@ -150,7 +158,12 @@ const (
 )
 
 func (l *LossList) add(kind LossKind, name string, err error, e edit, item, attr int) {
-	why := strings.TrimPrefix(err.Error(), ErrUnsupported.Error()+": ")
+	var located *Error
+	if errors.As(err, &located) {
+		err = located.Err // the loss says where
+	}
+	why := strings.TrimPrefix(err.Error(), planPrefix)
+	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
 	l.found = append(l.found, found{Loss{kind, name, why, slices.Contains(acceptable, kind)}, err, e, item, attr})
 }
 

@@ -20,14 +20,8 @@ func (e *encoder) ir() (*IR, error) {
 	if e.o.IR != nil {
 		return e.o.IR, checkIR(e.o.IR, e.plan)
 	}
-	b := irBuilder{ids: map[string]uint32{}, ir: &IR{}}
-	for i := range e.plan.Tensors {
-		t := &e.plan.Tensors[i]
-		code, _ := dtypeCode(t.DType)
-		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
-	}
+	b := newIRBuilder(e.plan)
 	if e.plan.Graph != nil {
-		b.constants = len(e.plan.Tensors)
 		if err := b.graph(e.plan.Graph); err != nil {
 			return nil, err
 		}
@@ -41,6 +35,17 @@ type irBuilder struct {
 	ids       map[string]uint32
 	ir        *IR
 	constants int
+}
+
+// newIRBuilder numbers the tensors of a plan.
+func newIRBuilder(p *format.Plan) *irBuilder {
+	b := &irBuilder{ids: make(map[string]uint32, len(p.Tensors)), ir: &IR{}, constants: len(p.Tensors)}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		code, _ := dtypeCode(t.DType)
+		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
+	}
+	return b
 }
 
 func (b *irBuilder) add(d Descriptor) uint32 {

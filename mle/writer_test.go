@@ -32,7 +32,7 @@ func TestLayout(t *testing.T) {
 			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "k", Value: int64(2)}}}},
 		},
 	}
-	b := written(t, p, &WriteOptions{})
+	b := written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"label"}}}) // of the symbol
 	meta := `{"a":1,"tensor_names":["w","h","x","y"]}`
 	want := &gFile{
 		version: 2, flags: 0x80, headerSize: 128, metadata: meta,
