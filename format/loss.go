@@ -144,7 +144,8 @@ type found struct {
 	Loss
 	cause      error
 	edit       edit
-	item, attr int // tensor, entry or node; attribute of the node
+	item, attr int  // tensor, entry or node; attribute of the node
+	inGraph    bool // a graph that goes takes it along
 }
 
 type edit uint8
@@ -157,19 +158,20 @@ const (
 	dropAttribute
 )
 
-func (l *LossList) add(kind LossKind, name string, err error, e edit, item, attr int) {
+func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	var located *Error
 	if errors.As(err, &located) {
 		err = located.Err // the loss says where
 	}
 	why := strings.TrimPrefix(err.Error(), planPrefix)
 	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
-	l.found = append(l.found, found{Loss{kind, name, why, slices.Contains(acceptable, kind)}, err, e, item, attr})
+	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, kind)}, err
+	l.found = append(l.found, f)
 }
 
 // Quantization adds the parameters of tensor i.
 func (l *LossList) Quantization(p *Plan, i int, err error) {
-	l.add(LossQuantization, p.Tensors[i].Name, err, dropQuantization, i, 0)
+	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: dropQuantization, item: i})
 }
 
 // AllQuantization adds the parameters of all tensors, for a format without any.
@@ -184,7 +186,7 @@ func (l *LossList) AllQuantization(p *Plan, text string) {
 
 // Metadata adds entry i.
 func (l *LossList) Metadata(p *Plan, i int, err error) {
-	l.add(LossMetadata, p.Metadata[i].Key, err, dropEntry, i, 0)
+	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: dropEntry, item: i})
 }
 
 // AllMetadata adds all entries, for a format without any.
@@ -203,7 +205,9 @@ func TypeName(v any) string {
 }
 
 // Graph adds the graph for the sake of one part of it, such as a node.
-func (l *LossList) Graph(part string, err error) { l.add(LossGraph, part, err, dropGraph, 0, 0) }
+func (l *LossList) Graph(part string, err error) {
+	l.add(LossGraph, part, err, found{edit: dropGraph})
+}
 
 // AnyGraph adds the graph unless it says nothing, for a format without graphs.
 func (l *LossList) AnyGraph(p *Plan, text string) {
@@ -215,7 +219,7 @@ func (l *LossList) AnyGraph(p *Plan, text string) {
 
 // Attribute adds attribute j of node i.
 func (l *LossList) Attribute(p *Plan, i, j int, err error) {
-	l.add(LossAttribute, AttributeName(p, i, j), err, dropAttribute, i, j)
+	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: dropAttribute, item: i, attr: j, inGraph: true})
 }
 
 // AttributeName is how losses call attribute j of node i: "nodes[1].alpha".
@@ -223,15 +227,25 @@ func AttributeName(p *Plan, i, j int) string {
 	return fmt.Sprintf("nodes[%d].%s", i, p.Graph.Nodes[i].Attributes[j].Name)
 }
 
-// Converted adds something that the encoder writes in another way, or leaves
-// out, once its loss is accepted.
+// Renamed adds the name of tensor i, for which the encoder will find another.
+func (l *LossList) Renamed(p *Plan, i int, text string) {
+	l.add(LossName, p.Tensors[i].Name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+}
+
+// ConvertedMetadata adds entry i, whose value the encoder will write as another.
+func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
+	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+}
+
+// Converted adds a LossConversion, LossValue or LossLabel of the graph: the
+// encoder will write it in another way, or leave it out.
 func (l *LossList) Converted(kind LossKind, name, text string) {
-	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), keep, 0, 0)
+	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{inGraph: true})
 }
 
 // Fixed adds something without which a plan is no plan: a dtype, a shape. It
 // cannot be accepted.
-func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, keep, 0, 0) }
+func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, found{}) }
 
 // HasGraph reports whether the graph is among the losses.
 func (l *LossList) HasGraph() bool {
@@ -271,6 +285,9 @@ func (c *Codec) fit(p *Plan, o *WriteOptions) (*Plan, error) {
 	for {
 		var l LossList
 		c.Losses(p, o, &l)
+		if l.HasGraph() {
+			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
+		}
 		if err := l.refusal(c.Name, accepted); err != nil {
 			return nil, err
 		}
@@ -332,7 +349,7 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 	if len(entries) > 0 {
 		out.Metadata = dropped(p.Metadata, func(i int) bool { return entries[i] })
 	}
-	if len(attrs) > 0 && out.Graph != nil {
+	if len(attrs) > 0 {
 		g := *out.Graph
 		g.Nodes = slices.Clone(g.Nodes)
 		for i := range g.Nodes {

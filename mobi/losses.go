@@ -13,7 +13,7 @@ import (
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
 	for i := range p.Tensors {
-		tensorLosses(&p.Tensors[i], l)
+		tensorLosses(p, i, l)
 	}
 	m := modelInfo{}
 	for i, e := range p.Metadata {
@@ -40,9 +40,10 @@ func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
 }
 
 // tensorLosses finds what a record cannot express, and names that are no ids.
-func tensorLosses(t *tensor.Info, l *format.LossList) {
+func tensorLosses(p *format.Plan, i int, l *format.LossList) {
+	t := &p.Tensors[i]
 	if _, ok := parseDecimal(t.Name, 32); !ok {
-		l.Converted(format.LossName, t.Name, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 	}
 	if err := checkDType(t.DType); err != nil {
 		l.Fixed(format.LossDType, t.Name, err)

@@ -53,6 +53,6 @@ func dirLosses(p *format.Plan, _ *format.WriteOptions, l *format.LossList) {
 	losses(p, l)
 	_, changed := fileNames(p.Tensors)
 	for _, c := range changed {
-		l.Converted(format.LossName, p.Tensors[c.tensor].Name, "not usable as a file name: "+c.why)
+		l.Renamed(p, c.tensor, "not usable as a file name: "+c.why)
 	}
 }

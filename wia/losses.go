@@ -30,7 +30,7 @@ func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
 		if _, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{}); err != nil {
 			l.Metadata(p, i, err)
 		} else if x, ok := e.Value.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
-			l.Converted(format.LossConversion, fmt.Sprintf("metadata %q", e.Key), fmt.Sprintf("JSON has no %v, a string takes its place", x))
+			l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))
 		}
 	}
 	if p.Graph != nil && o.Graph == nil {
