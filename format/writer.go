@@ -339,8 +339,9 @@ func WriteView(w Writer, v tensor.View) error {
 // metadata and graph. How a file stores them is not kept but chosen anew by the
 // target's options: compression, encryption, signature, external files,
 // checksums; nor is what one format alone knows, such as doc strings. A plan
-// that says less than the model is the caller's choice; one that contradicts
-// it, by another dtype or other quantisation for the same bytes, is refused.
+// that says more or less than the model is the caller's choice; one that
+// contradicts it, by another dtype or other quantisation for the same bytes, is
+// refused.
 func Copy(w Writer, m Model) error {
 	defer w.Abort()
 	own, _ := w.(*writer)
@@ -367,7 +368,7 @@ func (w *writer) agrees(from tensor.Info) error {
 	switch {
 	case to.DType != from.DType:
 		return planError(w.codec.Name, to.Name, fmt.Errorf("%w: the plan has %v, the model %v", ErrDType, to.DType, from.DType))
-	case to.Quant != nil && !to.Quant.Equal(from.Quant):
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
 		return planError(w.codec.Name, to.Name, fmt.Errorf("%w: the plan has others than the model", ErrQuantization))
 	}
 	return nil

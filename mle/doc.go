@@ -142,8 +142,11 @@
 //
 // The neutral graph's node inputs are input_ids and then param_ids. Written, the
 // inputs at the end that are constants become params. Names of nodes and graphs,
-// operator domains and symbols of dims have no place in the layout and are not
-// written; operators must be of the list, or decimal codes. WriteOptions.IR writes a
+// operator domains and symbols of dims have no place in the layout, nor have
+// quantisation parameters, attributes that are no JSON, other dtypes of inputs and
+// outputs than tensors may have, and scalars among these: a plan with such is refused with
+// the list of it, unless format.WriteOptions.AcceptLoss names it. Operators must be of
+// the list, or decimal codes. WriteOptions.IR writes a
 // graph as File.IR read it.
 //
 // # Weights and compression

@@ -17,7 +17,7 @@ type WriteOptions struct {
 // dims: to the file at path, or into the directory at path (see [CreateDir])
 // when that ends in a separator, is a directory already, or there are several
 // tensors. A file does not store its tensor's name: it is read back under that
-// of the file.
+// of the file, which is the caller's choice.
 // What TSR has no place for is refused with a [format.LossError], or left out
 // if the options accept that: metadata, graph, quantisation, names in a
 // directory that cannot be those of files.
