@@ -265,6 +265,9 @@ func copyTo(t *testing.T, m format.Model, to string) (items []string) {
 			items = append(items, strings.ReplaceAll(l.Item(), " ", "_"))
 			if !l.Acceptable {
 				items[len(items)-1] += "!"
+				if l.Kind == format.LossTensors {
+					return items // a model without tensors, which tsr has no file for
+				}
 				p.Tensors = slices.DeleteFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == l.Name })
 				continue
 			}
