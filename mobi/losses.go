@@ -85,11 +85,6 @@ func (g *graphLosses) find(model string) []Operator {
 	for i := range n.Nodes {
 		g.node(i)
 	}
-	for i := range g.p.Tensors {
-		if slices.ContainsFunc(n.Inputs, func(v format.ValueInfo) bool { return v.Name == g.p.Tensors[i].Name }) {
-			g.l.Graph(fmt.Sprintf("input %q", g.p.Tensors[i].Name), fmt.Errorf("%w: a tensor has the same name", format.ErrUnsupported))
-		}
-	}
 	if g.l.HasGraph() {
 		return nil
 	}
@@ -114,7 +109,11 @@ func declaresAll(names []string, tensors []tensor.Info) bool {
 // specs looks at inputs or outputs.
 func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
 	for _, v := range values {
-		if err := checkSpec(&v); err != nil {
+		err := checkSpec(&v)
+		if _, isTensor := g.constants[v.Name]; isTensor && kind == "input" {
+			err = fmt.Errorf("%w: a tensor has the same name", format.ErrUnsupported)
+		}
+		if err != nil {
 			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
 			continue
 		}

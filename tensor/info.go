@@ -8,7 +8,7 @@ import (
 )
 
 // Info describes one tensor of a model. Readers fill all fields; in a write
-// plan Name, DType, Shape and, where the format knows it, Quant count.
+// plan Name, DType, Shape and Quant count.
 type Info struct {
 	Name  string
 	DType DType

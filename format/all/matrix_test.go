@@ -52,8 +52,8 @@ var lost = map[string]string{
 	"wia to mobi":       `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:epoch metadata:loss graph:nodes[1]_(Add) name:/fc/weight name:d name:h name:bf name:l name:u name:mask name:scalar name:fc.q name:log name:unused dtype:bf! dtype:l! dtype:u! dtype:mask!`,
 	"wia to tsr":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name metadata:epoch metadata:loss graph name:/fc/weight dtype:d! dtype:h! dtype:bf! dtype:l! dtype:u! dtype:mask! dtype:log!`,
 	"wia (Add) to mag":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph dtype:q! dtype:unused!`,
-	"wia (Add) to mle":  `quantization:q quantization:unused metadata:tensor_names attribute:nodes[0].bytes attribute:nodes[0].g value:x value:y label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first)`,
-	"wia (Add) to mobi": `quantization:unused metadata:tensor_names attribute:nodes[0].ss attribute:nodes[0].bytes attribute:nodes[0].g value:x label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first) name:w name:q name:unused`,
+	"wia (Add) to mle":  `quantization:q quantization:unused metadata:tensor_names attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x value:y label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first)`,
+	"wia (Add) to mobi": `quantization:unused metadata:tensor_names attribute:nodes[0].ss attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first) name:w name:q name:unused`,
 	"wia (Add) to tsr":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
 }
 
@@ -112,6 +112,10 @@ func sources() map[string]*format.Plan {
 	logarithmic := tensor.Quantization{Scheme: tensor.Logarithmic, Axis: tensor.PerTensor, Scales: []float32{0.125}}
 	inner := &format.Graph{Name: "body", Inputs: []format.ValueInfo{{Name: "i"}}, Outputs: []format.ValueInfo{{Name: "o"}},
 		Nodes: []format.Node{{Op: "Relu", Inputs: []string{"i"}, Outputs: []string{"o"}}}}
+	attached, err := tensor.FromBytes("t", tensor.Int8, tensor.Shape{2}, []byte{1, 2})
+	if err != nil {
+		panic(err)
+	}
 	return map[string]*format.Plan{
 		"tsr": {Tensors: []tensor.Info{
 			list(tensor.Float32, "w", 2, 3), list(tensor.Int8, "b.x", 5), list(tensor.Int32, "scalar"), list(tensor.Float32, "none", 0, 2),
@@ -193,7 +197,7 @@ func sources() map[string]*format.Plan {
 				Initializers: []string{"w", "q"},
 				Nodes: []format.Node{
 					{Name: "first", Op: "Add", Inputs: []string{"x", "q"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
-						{Name: "f", Value: float32(0.1)}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner},
+						{Name: "f", Value: float32(0.1)}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner}, {Name: "t", Value: attached},
 					}},
 					{Op: "Add", Inputs: []string{"h", "w"}, Outputs: []string{"y"}},
 				},
@@ -217,7 +221,7 @@ func sources() map[string]*format.Plan {
 					{Name: "first", Op: "MatMul", Inputs: []string{"x", "fc.q"}, Outputs: []string{"h1"}, Attributes: []format.Attribute{
 						{Name: "i", Value: int64(5)}, {Name: "f", Value: float32(0.1)}, {Name: "s", Value: "text"}, {Name: "is", Value: []int64{1, 2}},
 						{Name: "fs", Value: []float32{0.5}}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner},
-						{Name: "gs", Value: []*format.Graph{inner}},
+						{Name: "gs", Value: []*format.Graph{inner}}, {Name: "t", Value: attached}, {Name: "ts", Value: []tensor.View{attached}},
 					}},
 					{Op: "Add", Domain: "org.example", Inputs: []string{"h1", "log"}, Outputs: []string{"h2"}},
 					{Op: "Relu", Inputs: []string{"h2"}, Outputs: []string{"y"}},
@@ -535,6 +539,11 @@ func (w *words) value(name string, v any) string {
 	case []float64:
 		return listed(w, name, x)
 	case []string:
+		return listed(w, name, x)
+	case tensor.View:
+		b, err := x.Bytes()
+		return fmt.Sprintf("%v %v %x %v", x.DType(), x.Shape(), b, err)
+	case []tensor.View:
 		return listed(w, name, x)
 	case *format.Graph:
 		return strings.Join(w.graph(name+".", x, nil), "; ")
