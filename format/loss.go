@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // LossKind is a kind of thing that some formats have no place for.
@@ -241,6 +243,22 @@ func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
 // encoder will write it in another way, or leave it out.
 func (l *LossList) Converted(kind LossKind, name, text string) {
 	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{inGraph: true})
+}
+
+// Initializers adds the list of declared tensors, for a format without such
+// lists. All tensors in any order are no loss: without a list that is taken for
+// granted.
+func (l *LossList) Initializers(p *Plan, text string) {
+	if p.Graph.Initializers == nil {
+		return
+	}
+	declared := make(map[string]bool, len(p.Graph.Initializers))
+	for _, s := range p.Graph.Initializers {
+		declared[s] = true
+	}
+	if len(declared) != len(p.Tensors) || slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return !declared[t.Name] }) {
+		l.Converted(LossLabel, "initializers", text)
+	}
 }
 
 // Fixed adds something without which a plan is no plan: a dtype, a shape. It

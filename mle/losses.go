@@ -106,9 +106,7 @@ func (g *graphLosses) find() {
 	if n.Name != "" {
 		g.label("graph name")
 	}
-	if n.Initializers != nil && !declaresAll(n.Initializers, g.p.Tensors) {
-		g.label("initializers")
-	}
+	g.l.Initializers(g.p, "the format has no place for it")
 	g.values("inputs", n.Inputs)
 	g.values("outputs", n.Outputs)
 	for i := range n.Nodes {
@@ -118,16 +116,6 @@ func (g *graphLosses) find() {
 
 func (g *graphLosses) label(what string) {
 	g.l.Converted(format.LossLabel, what, "the format has no place for it")
-}
-
-// declaresAll reports whether names are those of all tensors: readers of a
-// graph without such a list take that for granted.
-func declaresAll(names []string, tensors []tensor.Info) bool {
-	declared := make(map[string]bool, len(names))
-	for _, s := range names {
-		declared[s] = true
-	}
-	return len(declared) == len(tensors) && !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return !declared[t.Name] })
 }
 
 // values looks at inputs or outputs, first as a whole and then one by one.

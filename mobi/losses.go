@@ -77,9 +77,7 @@ func (g *graphLosses) find(model string) []Operator {
 	if n.Name != "" && model != "" && n.Name != model {
 		g.label("graph name", "the file has one name, and the metadata say another")
 	}
-	if n.Initializers != nil && !declaresAll(n.Initializers, g.p.Tensors) {
-		g.label("initializers", "MOBI has no place for it")
-	}
+	g.l.Initializers(g.p, "MOBI has no place for it")
 	g.specs("input", n.Inputs)
 	g.specs("output", n.Outputs)
 	for i := range n.Nodes {
@@ -95,16 +93,6 @@ func (g *graphLosses) find(model string) []Operator {
 }
 
 func (g *graphLosses) label(what, why string) { g.l.Converted(format.LossLabel, what, why) }
-
-// declaresAll reports whether names are those of all tensors: readers of a
-// graph without such a list take that for granted.
-func declaresAll(names []string, tensors []tensor.Info) bool {
-	declared := make(map[string]bool, len(names))
-	for _, s := range names {
-		declared[s] = true
-	}
-	return len(declared) == len(tensors) && !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return !declared[t.Name] })
-}
 
 // specs looks at inputs or outputs.
 func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
