@@ -10,14 +10,15 @@ import (
 // that sizes and places are known and data stream through once.
 type Plan struct {
 	Metadata Metadata
-	// Tensors lists the tensors in file order. Name, DType and Shape count, and
-	// Quant where the format stores it; a writer ignores the rest.
+	// Tensors lists the tensors in file order. Name, DType, Shape and Quant count;
+	// a writer ignores the rest.
 	Tensors []tensor.Info
 	Graph   *Graph
 }
 
 // PlanOf returns the plan that writes an open model again: its metadata,
-// tensors and graph.
+// tensors with their quantisation, and graph. A format that cannot hold all of it
+// refuses the plan, see LossError.
 func PlanOf(m Model) (*Plan, error) {
 	p := &Plan{Metadata: m.Metadata(), Tensors: make([]tensor.Info, 0, m.Len())}
 	for _, v := range m.Tensors() {

@@ -24,8 +24,13 @@ type Codec struct {
 	// Parse reads the structure of the file in r. The model owns r if it succeeds.
 	// Options have their defaults filled in.
 	Parse func(r *mapped.Region, o *Options) (Model, error)
-	// Encode starts writing a file to t. The plan is checked and completed
-	// (CheckPlan), and not the caller's.
+	// Losses adds to l everything of the plan that a file of this format cannot
+	// hold, from the plan alone; nil means that there is never anything. Encode
+	// gets a plan without what was left out, and renames or converts the rest of
+	// what is on the list: the caller has accepted that.
+	Losses func(p *Plan, o *WriteOptions, l *LossList)
+	// Encode starts writing a file to t. The plan is checked and completed, and
+	// not the caller's.
 	Encode func(t sink.Target, p *Plan, o *WriteOptions) (Encoder, error)
 	// OpenDir opens a directory as one model; nil where there is no such thing.
 	OpenDir func(dir string, o *Options) (Model, error)

@@ -42,6 +42,12 @@ type WriteOptions struct {
 	// Spool says where NewWriter keeps a file that cannot be written from
 	// front to back.
 	Spool Spool
+	// AcceptLoss names what may get lost when the format has no place for it:
+	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
+	// else cannot be kept is refused with a LossError that lists all of it,
+	// before anything is written. Naming what does not get lost does no harm; a
+	// kind that does not exist is refused.
+	AcceptLoss []string
 }
 
 // Spool says where a file is assembled whose header depends on its data.
@@ -156,6 +162,9 @@ func (c *Codec) start(t sink.Target, path string, p *Plan, o *WriteOptions, end 
 	w := &writer{codec: c, path: path, opts: o, end: end}
 	var err error
 	if w.plan, w.index, err = p.completed(c.Name); err == nil {
+		w.plan, err = c.fit(w.plan, o)
+	}
+	if err == nil {
 		var enc Encoder
 		if enc, err = c.Encode(t, w.plan, o); err == nil {
 			w.enc, err = enc, o.Context.Err()
@@ -324,12 +333,43 @@ func WriteView(w Writer, v tensor.View) error {
 }
 
 // Copy writes all tensors of m and closes w; if anything fails it aborts.
+//
+// With the plan that PlanOf makes a copy keeps what formats have in common, or
+// is refused: tensors with their names, dtypes, shapes and bits, quantisation,
+// metadata and graph. How a file stores them is not kept but chosen anew by the
+// target's options: compression, encryption, signature, external files,
+// checksums; nor is what one format alone knows, such as doc strings. A plan
+// that says more or less than the model is the caller's choice; one that
+// contradicts it, by another dtype or other quantisation for the same bytes, is
+// refused.
 func Copy(w Writer, m Model) error {
 	defer w.Abort()
+	own, _ := w.(*writer)
 	for _, v := range m.Tensors() {
+		if own != nil {
+			if err := own.agrees(v.Info()); err != nil {
+				return err
+			}
+		}
 		if err := WriteView(w, v); err != nil {
 			return err
 		}
 	}
 	return w.Close()
+}
+
+// agrees refuses a tensor whose bytes mean something else to the plan.
+func (w *writer) agrees(from tensor.Info) error {
+	i, ok := w.index[from.Name]
+	if !ok {
+		return nil // WriteTensor will say so
+	}
+	to := &w.plan.Tensors[i]
+	switch {
+	case to.DType != from.DType:
+		return planError(w.codec.Name, to.Name, fmt.Errorf("%w: the plan has %v, the model %v", ErrDType, to.DType, from.DType))
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+		return planError(w.codec.Name, to.Name, fmt.Errorf("%w: the plan has others than the model", ErrQuantization))
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/sink"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // WriteOptions changes how a file is written. Nil and the zero value write
@@ -61,15 +60,13 @@ func (o *WriteOptions) codec() *format.Codec {
 		own.WriteOptions = *common
 		return encode(t, p, &own)
 	}
+	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
 	return &c
 }
 
 // encode starts a file of the container that the options choose. The plan is
 // checked and completed by package format.
 func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, error) {
-	if p.Graph != nil {
-		return nil, refuse("graph", format.ErrUnsupported, "the format holds no graph")
-	}
 	if o.Snapshot {
 		e, err := newSnapshotEncoder(t, p, o)
 		if err != nil {
@@ -88,19 +85,4 @@ func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, err
 func refuse(field string, sentinel error, text string, args ...any) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1,
 		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
-}
-
-func refuseTensor(t *tensor.Info, sentinel error, text string, args ...any) error {
-	return refuse(fmt.Sprintf("tensor %q", t.Name), sentinel, text, args...)
-}
-
-// checkShape refuses what neither container can hold.
-func checkShape(t *tensor.Info, most int) error {
-	if len(t.Shape) > most {
-		return refuseTensor(t, format.ErrUnsupported, "rank %d, the most is %d", len(t.Shape), most)
-	}
-	if t.Size == 0 {
-		return refuseTensor(t, format.ErrUnsupported, "shape %v has no elements, which the format cannot express", t.Shape)
-	}
-	return nil
 }

@@ -26,11 +26,12 @@ func newCodec(o *WriteOptions) format.Codec {
 			return f, nil
 		},
 		OpenDir: openDir,
+		Losses:  fileLosses,
 		Encode: func(t sink.Target, p *format.Plan, _ *format.WriteOptions) (format.Encoder, error) {
-			return newEncoder(t, p, o)
+			return newEncoder(t, p)
 		},
 		Create: func(path string, p *format.Plan, common *format.WriteOptions) (format.Writer, error) {
-			return create(path, p, &WriteOptions{WriteOptions: *common, DropMetadata: o.DropMetadata})
+			return create(path, p, &WriteOptions{WriteOptions: *common})
 		},
 	}
 }

@@ -1,30 +1,26 @@
 package tsr
 
 import (
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/sink"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // WriteOptions changes how files are written. Nil and the zero value work.
 type WriteOptions struct {
 	format.WriteOptions
-	// DropMetadata leaves out the plan's metadata and graph, which a TSR file
-	// cannot hold. Without it a plan that has them is refused.
-	DropMetadata bool
 }
 
 // Create starts writing the tensors of p, float32, int8 or int32 of up to four
 // dims: to the file at path, or into the directory at path (see [CreateDir])
 // when that ends in a separator, is a directory already, or there are several
 // tensors. A file does not store its tensor's name: it is read back under that
-// of the file.
-// A plan that cannot be written is ErrPlan, and ErrUnsupported too for what TSR
-// has no place for.
+// of the file, which is the caller's choice.
+// What TSR has no place for is refused with a [format.LossError], or left out
+// if the options accept that: metadata, graph, quantisation, names in a
+// directory that cannot be those of files.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.withDefaults()
 	c := newCodec(o)
@@ -62,54 +58,23 @@ func create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error)
 	return c.CreateFile(path, p, &o.WriteOptions)
 }
 
-// checkPlan refuses what TSR files cannot express.
-func checkPlan(p *format.Plan, o *WriteOptions) error {
-	switch {
-	case len(p.Tensors) == 0:
-		return planError("tensors", "there are none")
-	case len(p.Metadata) > 0 && !o.DropMetadata:
-		return planError("metadata", fmt.Sprintf("%d entries: TSR has no metadata", len(p.Metadata)))
-	case p.Graph != nil && !o.DropMetadata:
-		return planError("graph", "TSR has no graph")
-	}
-	return nil
-}
-
-func planError(field, text string) error {
-	return wire.Error(name, field, -1, fmt.Errorf("%w: %w: %s", format.ErrPlan, format.ErrUnsupported, text))
-}
-
 // encoder writes one file front to back.
 type encoder struct{ t sink.Target }
 
-func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, error) {
-	if err := checkPlan(p, o); err != nil {
-		return nil, err
-	}
-	if len(p.Tensors) > 1 {
-		return nil, planError("tensors", fmt.Sprintf("%d: one file holds one tensor", len(p.Tensors)))
-	}
-	h, err := planned(p)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := t.WriteAt(h[0], 0); err != nil {
+func newEncoder(t sink.Target, p *format.Plan) (format.Encoder, error) {
+	if _, err := t.WriteAt(planned(p)[0], 0); err != nil {
 		return nil, err
 	}
 	return encoder{t}, nil
 }
 
 // planned returns the headers of all tensors of p.
-func planned(p *format.Plan) ([][]byte, error) {
+func planned(p *format.Plan) [][]byte {
 	headers := make([][]byte, len(p.Tensors))
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		var err error
-		if headers[i], err = encode(t); err != nil {
-			return nil, wire.Error(name, fmt.Sprintf("tensor %q", t.Name), -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
-		}
+		headers[i] = encode(&p.Tensors[i])
 	}
-	return headers, nil
+	return headers
 }
 
 func (e encoder) Tensor(_ int, in *sink.Input) error { return in.CopyTo(e.t, headerSize) }

@@ -83,6 +83,7 @@ func (o *WriteOptions) codec() *format.Codec {
 		own.WriteOptions = *common
 		return encode(t, p, &own)
 	}
+	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
 	return &c
 }
 
@@ -204,14 +205,10 @@ func (w *modelWriter) checkDescribed(p *format.Plan) error {
 
 // describe makes the message of a tensor, without data.
 func (w *modelWriter) describe(info *tensor.Info, it *item) error {
-	code := codeOf(info.DType)
-	if code == 0 {
-		return fmt.Errorf("%w: the format has no %v", format.ErrUnsupported, info.DType)
-	}
 	if w.o.like != nil && w.o.like.fill(info.Name, it) {
 		return nil
 	}
-	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: code}
+	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: codeOf(info.DType)}
 	quant, err := quantMessage(info)
 	if err != nil {
 		return err
