@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -129,6 +130,8 @@ func (o *WriteOptions) check(t sink.Target) error {
 		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption, signature or header size")
 	case int(o.Compression) >= len(methods):
 		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
+	case o.Compression == MethodBrotli && !brotli.Writes():
+		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	case o.Level < 1 || o.Level > 9:
 		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
 	case o.Chunked && o.Compression == MethodNone:
