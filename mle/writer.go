@@ -23,7 +23,8 @@ type WriteOptions struct {
 	// 0 means 128. Readers take either.
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
-	// and for models of float32 tensors alone.
+	// and for models of float32 tensors alone; MethodBrotli takes the package
+	// mle/brotli.
 	Compression Method
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int
