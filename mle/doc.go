@@ -191,7 +191,7 @@
 //	0 none     stored as they are, zero-copy
 //	1 LZ4      one raw block; the writer takes up to 2 GiB less 32 MiB
 //	2 ZSTD     one Zstandard frame, no skippable ones, any window size
-//	3 Brotli   a raw stream
+//	3 Brotli   a raw stream; writing it takes the package mle/brotli, see there
 //	4 INT8     f32 scale, u8 zero point, three zero bytes, a byte for each float:
 //	           value = (byte - zero point) * scale
 //	5 FP16     an IEEE half for each float

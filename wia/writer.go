@@ -268,7 +268,7 @@ func (w *modelWriter) graphMessage(p *format.Plan) (*Graph, error) {
 // store compresses and encrypts a whole block.
 func (w *modelWriter) store(b block, payload []byte) ([]byte, error) {
 	if w.o.Compression != None {
-		z, err := codec.Lookup(w.o.Compression.String())
+		z, err := codecOf(w.o.Compression)
 		if err == nil {
 			payload, err = z.Compress(payload, w.o.Level)
 		}
@@ -425,11 +425,11 @@ func (w *modelWriter) collect(it *item, in *sink.Input) (*blob, error) {
 			return err
 		})
 	}
-	z, err := codec.Lookup(it.codec.String())
+	z, err := codecOf(it.codec)
 	if err != nil {
 		return nil, err
 	}
-	zw, err := z.(codec.Streamer).NewWriter(b, w.o.Level, it.size)
+	zw, err := z.NewWriter(b, w.o.Level, it.size)
 	if err != nil {
 		return nil, err
 	}
