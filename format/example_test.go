@@ -26,7 +26,10 @@ func Example_read() {
 	if err := m.Verify(context.Background()); err != nil { // every checksum
 		log.Fatal(err)
 	}
-	v, _ := m.Tensor("fc.weight")
+	v, ok := m.Tensor("fc.weight")
+	if !ok {
+		log.Fatal("no such tensor")
+	}
 	w, err := tensor.As[float32](v) // no copy: valid until Close
 	fmt.Println(m.Format(), v.Shape(), w, err)
 

@@ -13,6 +13,7 @@ type fileFormat struct{ opts WriteOptions }
 var (
 	_ driver.Encoding  = fileFormat{}
 	_ driver.Streaming = fileFormat{}
+	_ driver.Lossy     = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -32,6 +33,11 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
 	return parse(src, x, o)
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, l)
 }
 
 // Encode implements driver.Encoding.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file to path, in a temporary file that takes its place
@@ -27,9 +26,6 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, err
 
 // encode starts a file of the container that the options choose.
 func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
-	if p.Graph != nil {
-		return nil, refuse("graph", format.ErrUnsupported, "the format holds no graph")
-	}
 	if o.Snapshot {
 		return newSnapshotEncoder(t, p, common, o)
 	}
@@ -40,19 +36,4 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *Wri
 func refuse(field string, sentinel error, text string, args ...any) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1,
 		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
-}
-
-func refuseTensor(t *tensor.Info, sentinel error, text string, args ...any) error {
-	return refuse(fmt.Sprintf("tensor %q", t.Name), sentinel, text, args...)
-}
-
-// checkShape refuses what neither container can hold.
-func checkShape(t *tensor.Info, most int) error {
-	if len(t.Shape) > most {
-		return refuseTensor(t, format.ErrUnsupported, "rank %d, the most is %d", len(t.Shape), most)
-	}
-	if t.Size == 0 {
-		return refuseTensor(t, format.ErrUnsupported, "shape %v has no elements, which the format cannot express", t.Shape)
-	}
-	return nil
 }

@@ -59,9 +59,6 @@ func isBySize(p *driver.Plan) bool {
 
 // checkSnapshotPlan refuses what the container cannot hold.
 func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) error {
-	if len(p.Metadata) > 0 {
-		return refuse("metadata", format.ErrUnsupported, "the snapshot container holds none")
-	}
 	if o.Checksum != CRC32C {
 		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
 	}
@@ -70,15 +67,6 @@ func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOpti
 	}
 	if len(p.Tensors) > snapMaxStrings {
 		return refuse("tensors", format.ErrLimit, "%d tensors, the string pool has room for %d", len(p.Tensors), snapMaxStrings)
-	}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		if _, ok := codeOf(dtypesSnapshot[:], t.DType); !ok {
-			return refuseTensor(t, format.ErrUnsupported, "the snapshot container has no %v", t.DType)
-		}
-		if err := checkShape(t, snapMaxRank); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/internal/work"
@@ -213,7 +212,7 @@ func loadFloor(b *testing.B, f *File) func() {
 				b.Fatal(err)
 			}
 		default:
-			c, _ := codecs.Lookup(f.comp.method.Name())
+			c, _ := codecOf(f.comp.method)
 			if out, err := c.Decompress(in, f.comp.size); err != nil {
 				b.Fatal(err)
 			} else {
@@ -299,7 +298,7 @@ func loadTensors(b *testing.B, path string, workers int) {
 
 // bareChunks decompresses the chunks of a tensor with the library.
 func bareChunks(b *testing.B, f *File, off, n int64) {
-	c, _ := codecs.Lookup(f.comp.method.Name())
+	c, _ := codecOf(f.comp.method)
 	first, last := f.comp.covering(off, n)
 	for i := first; i < last; i++ {
 		row := f.comp.chunk(i)

@@ -21,6 +21,7 @@ var codec = format.Codec{
 		}
 		return f, nil
 	},
+	Losses: func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { new(WriteOptions).losses(p, l) },
 	Encode: func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
 		return encode(t, p, &WriteOptions{WriteOptions: *o})
 	},

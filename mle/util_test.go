@@ -1,5 +1,8 @@
 package mle
 
-import "github.com/google/go-cmp/cmp/cmpopts"
+import (
+	"github.com/google/go-cmp/cmp/cmpopts"
+	_ "github.com/weightmap/weightmap/mle/brotli"
+)
 
 var equateEmpty = cmpopts.EquateEmpty()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,7 +24,8 @@ type WriteOptions struct {
 	// This package reads either.
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
-	// and for models of float32 tensors alone.
+	// and for models of float32 tensors alone; MethodBrotli takes the package
+	// mle/brotli.
 	Compression Method
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int
@@ -76,6 +78,7 @@ func (o *WriteOptions) codec() *format.Codec {
 		own.WriteOptions = *common
 		return encode(t, p, &own)
 	}
+	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
 	return &c
 }
 
@@ -132,6 +135,8 @@ func (o *WriteOptions) check(t sink.Target) error {
 		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
 	case int(o.Compression) >= len(methods):
 		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
+	case o.Compression == MethodBrotli && !brotli.Writes():
+		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	case o.Level < 1 || o.Level > 9:
 		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
 	case o.Chunked && o.Compression == MethodNone:
@@ -147,25 +152,11 @@ func (o *WriteOptions) check(t sink.Target) error {
 	return nil
 }
 
-// checkTensors refuses tensors that descriptors cannot express.
+// checkTensors refuses a method that is not for these tensors.
 func (o *WriteOptions) checkTensors(p *format.Plan) error {
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		_, known := dtypeCode(t.DType)
-		switch {
-		case !known:
-			return refuseTensor(t, format.ErrUnsupported, "%v has no code; float32, float16, int8 and int32 have", t.DType)
-		case t.Size == 0:
-			return refuseTensor(t, format.ErrUnsupported, "shape %v has no elements, and size 0 means a placeholder", t.Shape)
-		case len(t.Shape) > maxRank:
-			return refuseTensor(t, format.ErrUnsupported, "rank %d, the most is %d", len(t.Shape), maxRank)
-		case o.Compression.lossy() && t.DType != tensor.Float32:
+		if t := &p.Tensors[i]; o.Compression.lossy() && t.DType != tensor.Float32 {
 			return refuseTensor(t, format.ErrUnsupported, "%v compresses float32, not %v", o.Compression, t.DType)
-		}
-		for _, d := range t.Shape {
-			if d > dynamicDim {
-				return refuseTensor(t, format.ErrUnsupported, "dim %d does not fit in 32 bits", d)
-			}
 		}
 	}
 	return nil

@@ -110,8 +110,11 @@
 // A writer given a neutral graph numbers its edges accordingly: names that are
 // decimal ids stand for themselves, the inputs get the lowest free ids, then
 // the values between operators as they appear, then the outputs. A graph whose
-// inputs and outputs a reader could not find again is refused. Names of nodes
-// and symbols of dims have no place in the file and are dropped.
+// inputs and outputs a reader could not find again is refused. So is everything
+// else that has no place in the file, with the list of it all: names of nodes,
+// symbols of dims, metadata beside the four fields, tensor names that are no ids.
+// Where format.WriteOptions.AcceptLoss names it, it is left out, and tensors get
+// the lowest free ids in the order of the plan before anything else does.
 //
 // # Quantisation
 //

@@ -150,11 +150,14 @@
 //   - A dtype, compression or encryption code that is not known is refused where
 //     data depend on it; element types of value infos and attribute types are
 //     kept as numbers.
-//   - In a neutral graph, float64 attributes are rounded to float32 when written,
-//     booleans become 0 and 1, JSON values text: ONNX has nothing else.
+//   - In a neutral graph, float64 attributes become float32, booleans 0 and 1,
+//     JSON values text: ONNX has nothing else. A plan where that changes
+//     something is refused, unless format.WriteOptions.AcceptLoss has
+//     "conversion"; a float64 is taken to be the float32 of the same shortest
+//     decimal text, so 0.1 stays 0.1.
 //   - Quantisation parameters that do not fit their tensor let the file open;
 //     tensor.Decode into float32 answers ErrQuantization. A plan with such
-//     parameters is refused; Rewrite keeps them. Type NONE means that there are
+//     parameters is refused, or written without them if the loss is accepted; Rewrite keeps them. Type NONE means that there are
 //     none.
 //   - An external file is put in its place just before the model that names it.
 //     Whoever reads the old model between the two sees wrong checksums.

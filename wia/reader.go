@@ -9,7 +9,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -221,7 +220,7 @@ func (f *File) fetch(i int) ([]byte, error) {
 		}
 		return append(tensor.AlignedBytes(len(data))[:0], data...), nil
 	}
-	z, err := codec.Lookup(c.String())
+	z, err := codecOf(c)
 	if err == nil {
 		data, err = z.Decompress(data, h.size)
 	}

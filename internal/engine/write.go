@@ -27,6 +27,7 @@ type WriteConfig struct {
 	Options  driver.WriteOptions
 	Progress driver.Progress
 	Spool    Spool
+	Accept   []string // losses
 }
 
 // Writer drives an encoder: names, sizes, order, cancellation, progress and
@@ -135,7 +136,9 @@ func (w *Writer) streams() bool {
 
 // check completes the plan.
 func (w *Writer) check(p *driver.Plan) (err error) {
-	w.plan, w.index, err = completed(p, w.format)
+	if w.plan, w.index, err = completed(p, w.format); err == nil {
+		w.plan, err = driver.Fit(w.cfg.Driver, w.plan, &w.cfg.Options, w.cfg.Accept)
+	}
 	return explain(err, w.format, w.path)
 }
 
@@ -248,6 +251,22 @@ func (w *Writer) take(i int, r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// Agrees refuses a tensor whose bytes mean something else to the plan.
+func (w *Writer) Agrees(from tensor.Info) error {
+	i, ok := w.index[from.Name]
+	if !ok {
+		return nil // WriteTensor will say so
+	}
+	to := &w.plan.Tensors[i]
+	switch {
+	case to.DType != from.DType:
+		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has %v, the model %v", tensor.ErrDType, to.DType, from.DType))
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization))
+	}
+	return nil
 }
 
 // Close completes the file.

@@ -1,10 +1,12 @@
 package jsonmeta
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
@@ -71,7 +73,10 @@ func appendValue(b []byte, v any) ([]byte, error) {
 			return appendText(b, strconv.FormatFloat(v, 'g', -1, 64))
 		}
 		text, err := json.Marshal(v)
-		return append(b, text...), err
+		if b = append(b, text...); !bytes.ContainsAny(text, ".e") {
+			b = append(b, '.', '0') // so that it reads as what it is, and not as an integer
+		}
+		return b, err
 	case json.Number:
 		return appendWhole(b, []byte(v))
 	case json.RawMessage:
@@ -92,4 +97,22 @@ func appendWhole(b, text []byte) ([]byte, error) {
 		return nil, s.fail("text after the value")
 	}
 	return append(b, text...), nil
+}
+
+// Float returns the float64 that a number in a JSON text stands for. exact is
+// false when the text has more digits than that takes, or is another spelling
+// than any that this module writes.
+func Float(text string) (x float64, exact bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false
+	}
+	short := strings.TrimSuffix(text, ".0")
+	for _, form := range []byte{'g', 'f'} {
+		if strconv.FormatFloat(x, form, -1, 64) == short {
+			return x, true
+		}
+	}
+	written, err := appendValue(nil, x)
+	return x, err == nil && string(written) == text
 }

@@ -60,3 +60,24 @@ func TestMarshalRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestFloat: a number is a float64 if that says as much as its text.
+func TestFloat(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0.1": true, "5.0": true, "5": true, "-0.0": true, "1e+21": true, "1e-07": true, "1e-7": true, "1e+300": true, "0.3333333333333333": true,
+		"0.10": false, "1E5": false, "0.33333333333333333": false, "18446744073709551615": false, "1e999": false, "": false, "x": false,
+	} {
+		if x, exact := Float(text); exact != want {
+			t.Errorf("%s: %v, %v", text, x, exact)
+		}
+	}
+}
+
+// TestMarshalWholeFloat: 5.0 was written as 5, which reads as an integer.
+func TestMarshalWholeFloat(t *testing.T) {
+	m := format.Metadata{{Key: "a", Value: 5.0}, {Key: "b", Value: int64(5)}, {Key: "c", Value: 1e21}}
+	text, err := Marshal(m, Options{})
+	if want := `{"a":5.0,"b":5,"c":1e+21}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v, want %s", text, err, want)
+	}
+}
