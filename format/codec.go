@@ -116,9 +116,9 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	}
 	r, err := source.Open(path, o.mapping())
 	if isDir(path, err) {
-		return openDir(d, path, o)
+		return openDir(d, path, &o)
 	}
-	return finish(d, r, err, path, o)
+	return finish(d, r, err, path, &o)
 }
 
 func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
@@ -126,7 +126,7 @@ func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(d, source.FromBytes(b), nil, "", o)
+	return finish(d, source.FromBytes(b), nil, "", &o)
 }
 
 func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
@@ -134,7 +134,7 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 	if err != nil {
 		return nil, err
 	}
-	return finish(d, source.FromReaderAt(r, size), nil, "", o)
+	return finish(d, source.FromReaderAt(r, size), nil, "", &o)
 }
 
 func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
@@ -143,7 +143,7 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 		return nil, err
 	}
 	r, err := source.OpenFile(f, off, size, o.mapping())
-	return finish(d, r, err, f.Name(), o)
+	return finish(d, r, err, f.Name(), &o)
 }
 
 // finish detects the format unless it is given, and parses.
@@ -160,16 +160,11 @@ func finish(d driver.Driver, r *source.Region, err error, path string, o *Option
 	if err != nil {
 		return nil, engine.Explain(err, With(d).Name(), path)
 	}
-	m, err := engine.Open(r, o.engine(d, path))
-	return model(m, err)
-}
-
-// model makes the public face of an open model.
-func model(m *engine.Model, err error) (*Model, error) {
-	if err != nil {
+	m := &Model{}
+	if err := m.m.Open(r, o.engine(d, path)); err != nil {
 		return nil, err
 	}
-	return &Model{m}, nil
+	return m, nil
 }
 
 // openDir opens a directory with d, or with the first format that knows directories.
@@ -185,6 +180,9 @@ func openDir(d driver.Driver, path string, o *Options) (*Model, error) {
 	if d == nil {
 		return nil, &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
 	}
-	m, err := engine.OpenDir(o.engine(d, path))
-	return model(m, err)
+	m := &Model{}
+	if err := m.m.OpenDir(o.engine(d, path)); err != nil {
+		return nil, err
+	}
+	return m, nil
 }

@@ -11,16 +11,16 @@ import (
 
 // Model is an open model file of any format. Its methods are safe for
 // concurrent use, Close included. The zero Model is closed.
-type Model struct{ m *engine.Model }
+type Model struct{ m engine.Model }
 
 // dead is what the zero Model is.
 var dead = engine.Dead()
 
 func (m *Model) engine() *engine.Model {
-	if m == nil || m.m == nil {
+	if m == nil || !m.m.IsOpen() {
 		return dead
 	}
-	return m.m
+	return &m.m
 }
 
 // Format returns the registered name, "mag".

@@ -173,7 +173,7 @@ func TestAs(t *testing.T) {
 }
 
 func TestOptionsDefaults(t *testing.T) {
-	want := &Options{MaxTensors: 1 << 22, MaxHeaderBytes: 1 << 30, MaxMetadataBytes: 64 << 20, MaxGraphBytes: 1 << 30}
+	want := &Options{MaxTensors: 1 << 22, MaxHeaderBytes: 1 << 30}
 	if d := cmp.Diff(want, (*Options)(nil).WithDefaults()); d != "" {
 		t.Errorf("nil (-want +got)\n%s", d)
 	}
@@ -184,6 +184,31 @@ func TestOptionsDefaults(t *testing.T) {
 	got := mine.WithDefaults()
 	if d := cmp.Diff(mine, got); d != "" || got == mine {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestInflationLimits: by default a section may inflate to 256 times what is
+// stored, to 16 MiB in any case, and to the limit at most; a caller's limit is
+// taken as it is.
+func TestInflationLimits(t *testing.T) {
+	for _, c := range []struct {
+		o               Options
+		stored          int64
+		metadata, graph int64
+	}{
+		{Options{}, 0, 16 << 20, 16 << 20},
+		{Options{}, 1 << 16, 16 << 20, 16 << 20},
+		{Options{}, 1<<16 + 1, 16<<20 + 256, 16<<20 + 256},
+		{Options{}, 1 << 18, 64 << 20, 64 << 20},
+		{Options{}, 1 << 20, 64 << 20, 256 << 20},
+		{Options{}, 1 << 62, 64 << 20, 1 << 30},
+		{Options{MaxMetadataBytes: 5, MaxGraphBytes: 1 << 40}, 1, 5, 1 << 40},
+		{Options{MaxMetadataBytes: DefaultMaxMetadataBytes, MaxGraphBytes: DefaultMaxGraphBytes}, 1, 64 << 20, 1 << 30},
+	} {
+		o := c.o.WithDefaults()
+		if m, g := o.MetadataLimit(c.stored), o.GraphLimit(c.stored); m != c.metadata || g != c.graph {
+			t.Errorf("%+v, %d bytes stored: %d and %d, want %d and %d", c.o, c.stored, m, g, c.metadata, c.graph)
+		}
 	}
 }
 

@@ -25,7 +25,8 @@ type Options struct {
 	// is larger, when it must be held in memory; 0 means 1 GiB.
 	MaxHeaderBytes int64
 	// MaxMetadataBytes and MaxGraphBytes bound compressed sections once they
-	// are inflated; 0 means 64 MiB and 1 GiB.
+	// are inflated. 0 means 64 MiB and 1 GiB, and no more than 256 times the
+	// stored size or 16 MiB, whichever is more.
 	MaxMetadataBytes int64
 	MaxGraphBytes    int64
 	// CacheBytes bounds the tensors that are kept once they were read through an
@@ -47,13 +48,13 @@ type Options struct {
 const (
 	DefaultMaxTensors       = 1 << 22
 	DefaultMaxHeaderBytes   = 1 << 30
-	DefaultMaxMetadataBytes = 64 << 20
-	DefaultMaxGraphBytes    = 1 << 30
+	DefaultMaxMetadataBytes = driver.DefaultMaxMetadataBytes
+	DefaultMaxGraphBytes    = driver.DefaultMaxGraphBytes
 )
 
 // checked returns a copy with every unset option at its default, or what makes
 // no sense. It works on nil.
-func (o *Options) checked() (*Options, error) {
+func (o *Options) checked() (Options, error) {
 	var c Options
 	if o != nil {
 		c = *o
@@ -66,11 +67,11 @@ func (o *Options) checked() (*Options, error) {
 		{"MaxGraphBytes", c.MaxGraphBytes}, {"CacheBytes", c.CacheBytes},
 	} {
 		if limit.value < 0 {
-			return nil, optionError(limit.name, limit.value)
+			return c, optionError(limit.name, limit.value)
 		}
 	}
 	if !c.Check.Valid() {
-		return nil, optionError("Check", int64(c.Check))
+		return c, optionError("Check", int64(c.Check))
 	}
 	if c.Context == nil {
 		c.Context = context.Background()
@@ -78,17 +79,10 @@ func (o *Options) checked() (*Options, error) {
 	if c.MaxTensors == 0 {
 		c.MaxTensors = DefaultMaxTensors
 	}
-	for _, limit := range []struct {
-		value *int64
-		unset int64
-	}{
-		{&c.MaxHeaderBytes, DefaultMaxHeaderBytes}, {&c.MaxMetadataBytes, DefaultMaxMetadataBytes}, {&c.MaxGraphBytes, DefaultMaxGraphBytes},
-	} {
-		if *limit.value == 0 {
-			*limit.value = limit.unset
-		}
+	if c.MaxHeaderBytes == 0 {
+		c.MaxHeaderBytes = DefaultMaxHeaderBytes
 	}
-	return &c, c.Context.Err()
+	return c, c.Context.Err()
 }
 
 // optionError says which option makes no sense.

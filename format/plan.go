@@ -1,7 +1,8 @@
 package format
 
 // PlanOf returns the plan that writes an open model again: its metadata,
-// tensors and graph.
+// tensors with their quantisation, and graph. A format that cannot hold all of it
+// refuses the plan, see LossError.
 func PlanOf(m *Model) (*Plan, error) {
 	p := &Plan{}
 	var err error

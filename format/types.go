@@ -31,6 +31,12 @@ type (
 	Check = driver.Check
 	// Progress is called with bytes done, bytes there are, and the tensor at work.
 	Progress = driver.Progress
+	// LossError is the refusal of a plan that a format cannot hold.
+	LossError = driver.LossError
+	// Loss is one thing of a plan that a format cannot hold.
+	Loss = driver.Loss
+	// LossKind is a kind of Loss.
+	LossKind = driver.LossKind
 	// Error says where in which file something is wrong.
 	Error = tensor.Error
 )
@@ -49,6 +55,25 @@ const (
 	SignatureUnknown = driver.SignatureUnknown // there is one, and no trusted key to check it with
 	SignatureTrusted = driver.SignatureTrusted // valid, by the trusted key
 )
+
+// The kinds of losses. What becomes of a loss that WriteOptions.AcceptLoss
+// names is said here; those of the last three kinds cannot be accepted.
+const (
+	LossQuantization = driver.LossQuantization // a tensor's parameters: left out
+	LossMetadata     = driver.LossMetadata     // an entry: left out
+	LossGraph        = driver.LossGraph        // a graph that cannot be kept as it is: left out as a whole
+	LossAttribute    = driver.LossAttribute    // of a node: left out
+	LossConversion   = driver.LossConversion   // a value with another type or fewer digits: converted
+	LossValue        = driver.LossValue        // dtype or shape of a graph input or output: written as unknown
+	LossLabel        = driver.LossLabel        // a name that means nothing to a computation: left out
+	LossName         = driver.LossName         // a tensor's name: replaced by one that the format allows
+	LossDType        = driver.LossDType        // of a tensor
+	LossShape        = driver.LossShape        // of a tensor
+	LossTensors      = driver.LossTensors      // how many there are
+)
+
+// AcceptableLosses returns all that WriteOptions.AcceptLoss takes as a kind.
+func AcceptableLosses() []string { return driver.AcceptableLosses() }
 
 // DynamicDim is the Size of a Dim that is decided at run time.
 const DynamicDim = driver.DynamicDim

@@ -41,6 +41,12 @@ type WriteOptions struct {
 	NoSync bool
 	// Spool says where NewWriter keeps what cannot be written from front to back.
 	Spool Spool
+	// AcceptLoss names what may get lost when the format has no place for it:
+	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
+	// else cannot be kept is refused with a LossError that lists all of it,
+	// before anything is written. Naming what does not get lost does no harm; a
+	// kind that does not exist is refused.
+	AcceptLoss []string
 }
 
 // Spool says where a file is assembled whose header depends on its data, and
@@ -74,7 +80,7 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 // engine returns what the engine takes of the options.
 func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig {
 	return &engine.WriteConfig{
-		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool),
+		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool), Accept: o.AcceptLoss,
 		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync},
 	}
 }
@@ -110,9 +116,24 @@ func WriteView(w Writer, v tensor.View) error {
 }
 
 // Copy writes all tensors of m and closes w; if anything fails it aborts.
+//
+// With the plan that PlanOf makes a copy keeps what formats have in common, or
+// is refused: tensors with their names, dtypes, shapes and bits, quantisation,
+// metadata and graph. How a file stores them is not kept but chosen anew by the
+// target's options: compression, encryption, signature, external files,
+// checksums; nor is what one format alone knows, such as doc strings. A plan
+// that says more or less than the model is the caller's choice; one that
+// contradicts it, by another dtype or other quantisation for the same bytes, is
+// refused.
 func Copy(w Writer, m *Model) error {
 	defer w.Abort()
+	own, _ := w.(*engine.Writer)
 	for _, v := range m.Tensors() {
+		if own != nil {
+			if err := own.Agrees(v.Info()); err != nil {
+				return err
+			}
+		}
 		if err := WriteView(w, v); err != nil {
 			return err
 		}

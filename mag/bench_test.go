@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -78,7 +78,7 @@ func BenchmarkOpen(b *testing.B) {
 		})
 		b.Run(m.name+"/floor", func(b *testing.B) {
 			for b.Loop() {
-				r, err := mapped.Open(path, mapped.Options{})
+				r, err := source.Open(path, source.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -100,7 +100,7 @@ func BenchmarkLookup(b *testing.B) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		if _, ok := f.Tensor(m.plan.Tensors[i].Name); !ok {
+		if _, err := f.Tensor(m.plan.Tensors[i].Name); err != nil {
 			b.Fatal("missing")
 		}
 		if i += 7919; i >= len(m.plan.Tensors) {
@@ -119,19 +119,24 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		defer f.Close()
 		b.Run(m.name, func(b *testing.B) {
-			b.SetBytes(f.Region().Size())
+			b.SetBytes(f.Stats().FileSize)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := f.Verify(context.Background()); err != nil {
+				if _, err := f.Verify(context.Background()); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(m.name+"/floor", func(b *testing.B) {
-			b.SetBytes(f.Region().Size())
+			b.SetBytes(f.Stats().FileSize)
+			file, err := source.Open(path, source.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer file.Close()
 			sum := uint64(0)
 			for b.Loop() {
-				for mem := f.Region().Bytes(); len(mem) >= 32; mem = mem[32:] {
+				for mem := file.Bytes(); len(mem) >= 32; mem = mem[32:] {
 					sum += binary.LittleEndian.Uint64(mem) + binary.LittleEndian.Uint64(mem[8:]) +
 						binary.LittleEndian.Uint64(mem[16:]) + binary.LittleEndian.Uint64(mem[24:])
 				}

@@ -45,6 +45,14 @@ func (f sumForm) compute(s []byte) uint32 {
 	return update(sum, s[checksummedFrom:])
 }
 
+// kind returns the name of the polynomial.
+func (f sumForm) kind() string {
+	if f == sumIEEEWhole || f == sumIEEEShort {
+		return "crc32"
+	}
+	return "crc32c"
+}
+
 // note describes a form that is not the reference's.
 func (f sumForm) note() string {
 	switch f {

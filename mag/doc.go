@@ -81,7 +81,10 @@
 // written.
 //
 // The format cannot express tensors of rank 0 or without elements; the writer
-// refuses them, and string or bool metadata, and graphs.
+// refuses them, and string or bool metadata, graphs and quantisation parameters,
+// with the list of all it has no place for: format.WriteOptions.AcceptLoss may
+// let metadata, graph and quantisation go. A json.Number is written as the int64
+// or float64 that it stands for, if its text says no more than that.
 //
 // # Snapshot 0.1.0
 //

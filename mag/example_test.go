@@ -61,7 +61,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Verify(context.Background()); err != nil {
+	if _, err := f.Verify(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 	epochs, _ := f.Metadata().Get("epochs")

@@ -69,7 +69,7 @@ func TestInterop(t *testing.T) {
 			}
 			defer f.Close()
 			compareInterop(t, f, &d)
-			if err := f.Verify(context.Background()); err != nil {
+			if _, err := f.Verify(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -154,7 +154,7 @@ func TestInteropRewrite(t *testing.T) {
 // rewrite returns the bytes of a file with the content of f.
 func rewrite(t *testing.T, f *File, o *WriteOptions) []byte {
 	t.Helper()
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func rewrite(t *testing.T, f *File, o *WriteOptions) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(out.String())

@@ -64,8 +64,12 @@ const (
 	markerBuffer      = "BUF!"
 )
 
-// initialWindow is what is fetched first through an io.ReaderAt.
-const initialWindow = 32 << 10
+// initialWindow is what is fetched first through an io.ReaderAt, firstWindow what
+// is copied first of a mapping.
+const (
+	initialWindow = 32 << 10
+	firstWindow   = 4 << 10
+)
 
 // dtypesV1 are the dtype codes of version 1: the reference has 0 to 3, this
 // library adds those from 16 on.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -24,13 +25,13 @@ func isDigest(rec []byte) bool {
 // put digests in the order of the tensors, so each is first compared with the key
 // of the tensor that is next; only others are looked up. Keys of digests need no
 // search for duplicates, since those of tensors are unique.
-func (f *File) readMetadata(b []byte, x *extent) error {
+func (f *parsed) readMetadata(b []byte, x *extent) error {
 	next := 0
 	f.meta = make([]byte, 0, x.plainLen)
 	for at := headerSize; at < x.metaEnd; {
 		n := metadataSize(b, at)
 		if n == 0 {
-			return badMetadata(b, at)
+			return badMetadata(b, at, true)
 		}
 		rec := b[at : at+n : at+n]
 		kind, reserved := rec[0], u32(rec, 0)>>8
@@ -61,21 +62,21 @@ func (f *File) readMetadata(b []byte, x *extent) error {
 }
 
 // digestOf returns the tensor whose digest would have this key. next is a guess.
-func (f *File) digestOf(key []byte, next int) (i int, ok bool) {
+func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
 		return 0, false
 	}
 	name := key[len(digestPrefix):]
-	if next < f.Len() && string(name) == f.Name(next) {
+	if next < f.index.Len() && string(name) == f.index.Name(next) {
 		return next, true
 	}
-	return f.IndexBytes(name)
+	return f.index.LookupBytes(name)
 }
 
 // mark notes that the digest key of tensor i is taken, and whether it was before.
-func (f *File) mark(i int, kind byte) (before bool) {
+func (f *parsed) mark(i int, kind byte) (before bool) {
 	if f.taken == nil {
-		f.taken, f.digests = make([]uint8, f.Len()), make([]uint64, f.Len())
+		f.taken, f.digests = make([]uint8, f.index.Len()), make([]uint64, f.index.Len())
 	}
 	before = f.taken[i] != 0
 	f.taken[i] = namedPlain
@@ -86,7 +87,7 @@ func (f *File) mark(i int, kind byte) (before bool) {
 }
 
 // checkUnique refuses ordinary metadata with equal keys.
-func (f *File) checkUnique(b []byte, x *extent) error {
+func (f *parsed) checkUnique(b []byte, x *extent) error {
 	if f.entries < 2 {
 		return nil
 	}
@@ -120,38 +121,27 @@ func lastKey(b, key []byte) int64 {
 	return last
 }
 
-// Metadata returns the ordinary entries in file order, int64 and float64 values,
-// in fresh memory. Digests are not among them; see Digest. Snapshots have none.
-func (f *File) Metadata() format.Metadata {
+// Metadata implements driver.MetadataFile.
+func (f *parsed) Metadata() (driver.Metadata, error) {
 	if f.entries == 0 {
-		return nil
+		return nil, nil
 	}
 	keys := string(f.meta) // one allocation that all keys share
-	m := make(format.Metadata, 0, f.entries)
+	m := make(driver.Metadata, 0, f.entries)
 	for at := 0; at < len(f.meta); {
 		payload, end := u64(f.meta, at+4), at+metadataHead+int(u32(f.meta, at+12))
-		e := format.Entry{Key: keys[at+metadataHead : end], Value: int64(payload)}
+		e := driver.Entry{Key: keys[at+metadataHead : end], Value: int64(payload)}
 		if f.meta[at] == metadataFloat64 {
 			e.Value = math.Float64frombits(payload)
 		}
 		m = append(m, e)
 		at = end
 	}
-	return m
+	return m, nil
 }
 
 // hasDigest reports whether the file holds the digest of tensor i.
-func (f *File) hasDigest(i int) bool { return f.taken != nil && f.taken[i] == namedDigest }
-
-// Digest returns the XXH64 (seed 0) that the file records for the data of a
-// tensor. ok is false when it records none.
-func (f *File) Digest(name string) (sum uint64, ok bool) {
-	i, ok := f.Index(name)
-	if !ok || !f.hasDigest(i) {
-		return 0, false
-	}
-	return f.digests[i], true
-}
+func (f *parsed) hasDigest(i int) bool { return f.taken != nil && f.taken[i] == namedDigest }
 
 // digestKey returns the metadata key of a tensor's digest; ok is false when
 // that would be too long.

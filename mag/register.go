@@ -4,24 +4,51 @@ import (
 	"bytes"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-var codec = format.Codec{
-	Name:       formatName,
-	Extensions: []string{".mag"},
-	Detect:     func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) },
-	Parse: func(r *mapped.Region, o *format.Options) (format.Model, error) {
-		f, err := parse(r, o)
-		if err != nil {
-			return nil, err
-		}
-		return f, nil
-	},
-	Encode: func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
-		return encode(t, p, &WriteOptions{WriteOptions: *o})
-	},
+// fileFormat is the driver, with the options that only this format has.
+type fileFormat struct{ opts WriteOptions }
+
+var (
+	_ driver.Encoding  = fileFormat{}
+	_ driver.Streaming = fileFormat{}
+	_ driver.Lossy     = fileFormat{}
+)
+
+var codec = format.With(fileFormat{})
+
+func init() { format.Register(fileFormat{}) }
+
+var extensions = []string{".mag"}
+
+// Describe implements driver.Driver.
+func (fileFormat) Describe() driver.Description {
+	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
-func init() { format.Register(&codec) }
+// Detect implements driver.Driver.
+func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
+
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	return parse(src, x, o)
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, l)
+}
+
+// Encode implements driver.Encoding.
+func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	return encode(t, p, o, &d.opts)
+}
+
+// Streams implements driver.Streaming: nothing in the header may depend on data.
+func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
+	if d.opts.Snapshot {
+		return isBySize(p)
+	}
+	return d.opts.NoDigests && d.opts.NoSharing
+}

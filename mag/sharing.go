@@ -130,7 +130,7 @@ func (e *encoder) equal(a, b, size int64) (bool, error) {
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
 	for done := int64(0); done < size; {
-		if err := e.opts.Context.Err(); err != nil {
+		if err := e.common.Context.Err(); err != nil {
 			return false, err
 		}
 		n := min(size-done, piece)
@@ -155,7 +155,7 @@ func (e *encoder) move(to, from, size int64) error {
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
 	for done := int64(0); done < size; {
-		if err := e.opts.Context.Err(); err != nil {
+		if err := e.common.Context.Err(); err != nil {
 			return err
 		}
 		n := min(size-done, int64(len(*buf)))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -62,9 +63,7 @@ func encodeTied(ctx context.Context, t sink.Target) error {
 	for i, d := range data {
 		p.Tensors = append(p.Tensors, tensor.Info{Name: string(rune('a' + i)), DType: tensor.Bool, Shape: tensor.Shape{int64(len(d))}, Size: int64(len(d))})
 	}
-	o := &WriteOptions{}
-	o.Context = ctx
-	e, err := newEncoder(t, p, o)
+	e, err := newEncoder(t, p, &driver.WriteOptions{Context: ctx}, &WriteOptions{})
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
 package mag
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -23,42 +23,43 @@ type snapshot struct {
 	names   int
 }
 
-func parseSnapshot(r *mapped.Region, head []byte, o *format.Options) (*File, error) {
-	s, err := readSnapshotHeader(r, head, o)
+func (f *parsed) parseSnapshot(st *structure, head []byte, o *driver.Options) error {
+	s, err := f.readSnapshotHeader(head, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b, err := grow(r, o, s.measure)
+	b, err := st.grow(s.measure)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.Check != format.CheckStructure {
+	if o.Check.Sums() {
 		if err := checkSnapshot(b[:s.descEnd]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := s.checkPool(); err != nil {
-		return nil, err
+		return err
 	}
 	base := int64(s.descEnd + len(markerBuffer))
-	f := &File{end: base, dataEnd: base, stamp: s.stamp}
-	f.Catalog = catalog.New(r, formatName, versionSnapshot, s.tensors, s.names, s.dims)
-	var t catalog.Tensor
+	f.snapshot, f.end, f.dataEnd, f.stamp = true, base, base, s.stamp
+	f.index.Version = versionSnapshot
+	f.index.Grow(s.tensors, s.names, s.dims)
+	var t driver.Tensor
 	for at := s.descAt; at < s.descEnd; {
 		n := snapDescriptor + 8*int(b[at])
 		if err := f.readDescriptor(s, b[at:at+n], int64(at), &t); err != nil {
-			return nil, err
+			return err
 		}
 		at += n
 	}
-	if r.Size() != f.dataEnd {
-		return nil, wire.Errorf(formatName, "data", f.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", r.Size())
+	if size := f.src.Size(); size != f.dataEnd {
+		return wire.Errorf(formatName, "data", f.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", size)
 	}
-	return f, nil
+	return nil
 }
 
 // readSnapshotHeader reads the header from the first bytes of the file.
-func readSnapshotHeader(r *mapped.Region, head []byte, o *format.Options) (*snapshot, error) {
+func (f *parsed) readSnapshotHeader(head []byte, o *driver.Options) (*snapshot, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	c.Seek("header", timestampOffset)
 	stamp := c.U64("timestamp")
@@ -72,15 +73,15 @@ func readSnapshotHeader(r *mapped.Region, head []byte, o *format.Options) (*snap
 		return nil, wire.Errorf(formatName, "metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
 	}
 	least := snapSmallest + (4+1+snapDescriptor+1)*uint64(tensors) // offset, name, descriptor and data of each
-	if err := checkCount("tensor_count", 28, tensors, least, r, o); err != nil {
+	if err := f.checkCount("tensor_count", 28, tensors, least, o); err != nil {
 		return nil, err
 	}
 	return &snapshot{stamp: stamp, tensors: int(tensors)}, nil
 }
 
-// measure finds the sections in b, the beginning of a file. ErrTruncated says
-// that b ends before "BUF!" does.
-func (s *snapshot) measure(b []byte) error {
+// measure finds the sections in b, the beginning of a file. errMore says that b
+// ends before "BUF!" does.
+func (s *snapshot) measure(b []byte, last bool) error {
 	*s = snapshot{stamp: s.stamp, tensors: s.tensors}
 	c := wire.NewCursor(formatName, b, 0)
 	c.Seek("string pool", snapHeader)
@@ -93,6 +94,9 @@ func (s *snapshot) measure(b []byte) error {
 	}
 	s.descEnd = int(c.Offset())
 	marker(&c, markerBuffer)
+	if err := c.Err(); err != nil && !last && errors.Is(err, format.ErrTruncated) {
+		return errMore
+	}
 	return c.Err()
 }
 
@@ -179,7 +183,7 @@ func (s *snapshot) checkPool() error {
 }
 
 // readDescriptor adds the tensor of a descriptor at offset at. t is scratch space.
-func (f *File) readDescriptor(s *snapshot, rec []byte, at int64, t *catalog.Tensor) error {
+func (f *parsed) readDescriptor(s *snapshot, rec []byte, at int64, t *driver.Tensor) error {
 	t.Name = s.key(int(u32(rec, 4)))
 	bad := func(field string, off int64, sentinel error, text string, args ...any) error {
 		return wire.Errorf(formatName, field, at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), t.Name)
@@ -188,7 +192,7 @@ func (f *File) readDescriptor(s *snapshot, rec []byte, at int64, t *catalog.Tens
 	if !t.DType.Valid() {
 		return bad("tensor dtype", 1, format.ErrUnsupported, "unknown code %d", rec[1])
 	}
-	t.Shape = f.Dims(int(rec[0]))
+	t.Shape = f.index.Dims(int(rec[0]))
 	elems, i := product(t.Shape, rec[snapDescriptor:])
 	if i >= 0 {
 		return bad("tensor shape", int64(snapDescriptor+8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
@@ -203,10 +207,10 @@ func (f *File) readDescriptor(s *snapshot, rec []byte, at int64, t *catalog.Tens
 	if offset := u64(rec, 16); offset != uint64(t.Offset-f.end) {
 		return bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
 	}
-	if left := f.Region().Size() - t.Offset; t.Size > left {
+	if left := f.src.Size() - t.Offset; t.Size > left {
 		return bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
 	}
-	if !f.Add(t) {
+	if !f.index.Add(t) {
 		return bad("tensor key_id", 4, format.ErrCorrupt, "two tensors have it")
 	}
 	f.dataEnd += t.Size

@@ -6,8 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -22,36 +21,36 @@ type extent struct {
 	names    int // bytes of all tensor keys
 	dims     int // of all tensors
 	plainLen int // bytes of the metadata records that cannot be digests
+
+	metaLeft, left int // records that were not measured yet
 }
 
-func parseV1(r *mapped.Region, head []byte, o *format.Options) (*File, error) {
-	x, err := readHeader(r, head, o)
+func (f *parsed) parseV1(st *structure, head []byte, o *driver.Options) error {
+	x, err := f.readHeader(head, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b, err := grow(r, o, x.measure)
+	b, err := st.grow(x.measure)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b = b[:x.end]
-	f := &File{end: int64(x.end), dataEnd: int64(x.end)}
-	if o.Check != format.CheckStructure {
+	f.end, f.dataEnd = int64(x.end), int64(x.end)
+	if o.Check.Sums() {
 		if f.form, err = checkV1(b); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	f.Catalog = catalog.New(r, formatName, versionV1, x.tensors, x.names, x.dims)
+	f.index.Version = versionV1
+	f.index.Grow(x.tensors, x.names, x.dims)
 	if err := f.readTensors(b, x); err != nil {
-		return nil, err
+		return err
 	}
-	if err := f.readMetadata(b, x); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f.readMetadata(b, x)
 }
 
 // readHeader reads the counts from the first bytes of the file.
-func readHeader(r *mapped.Region, head []byte, o *format.Options) (*extent, error) {
+func (f *parsed) readHeader(head []byte, o *driver.Options) (*extent, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	c.Seek("header", checksumOffset)
 	c.U32("checksum")
@@ -62,36 +61,38 @@ func readHeader(r *mapped.Region, head []byte, o *format.Options) (*extent, erro
 	if aux != 0 {
 		return nil, wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
 	}
-	least := headerSize + minMetadata*uint64(metadata)
-	if least > uint64(r.Size()) {
-		return nil, wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, r.Size())
+	least, size := headerSize+minMetadata*uint64(metadata), f.src.Size()
+	if least > uint64(size) {
+		return nil, wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, size)
 	}
 	least += minTensor * uint64(tensors)
-	if err := checkCount("num_tensors", checksummedFrom, tensors, least, r, o); err != nil {
+	if err := f.checkCount("num_tensors", checksummedFrom, tensors, least, o); err != nil {
 		return nil, err
 	}
-	return &extent{tensors: int(tensors), metadata: int(metadata)}, nil
+	return &extent{tensors: int(tensors), metadata: int(metadata), metaLeft: int(metadata), left: int(tensors), end: headerSize}, nil
 }
 
 // measure walks the records in b, the beginning of a file, and checks nothing
-// but where they end. ErrTruncated says that b ends before they do.
-func (x *extent) measure(b []byte) error {
-	*x = extent{tensors: x.tensors, metadata: x.metadata, end: headerSize}
-	for range x.metadata {
+// but where they end. errMore says that b ends before they do; a call with more of
+// the file goes on where that one stopped. The last call has the whole file.
+func (x *extent) measure(b []byte, last bool) error {
+	for ; x.metaLeft > 0; x.metaLeft-- {
 		n := metadataSize(b, x.end)
 		if n == 0 {
-			return badMetadata(b, x.end)
+			return badMetadata(b, x.end, last)
 		}
 		if !isDigest(b[x.end : x.end+n]) {
 			x.plainLen += n
 		}
 		x.end += n
 	}
-	x.metaEnd = x.end
-	for range x.tensors {
+	if x.left == x.tensors {
+		x.metaEnd = x.end
+	}
+	for ; x.left > 0; x.left-- {
 		n := tensorSize(b, x.end)
 		if n == 0 {
-			return badTensor(b, x.end)
+			return badTensor(b, x.end, last)
 		}
 		rank := int(b[x.end+1])
 		x.dims += rank
@@ -116,15 +117,15 @@ func metadataSize(b []byte, at int) int {
 }
 
 // badMetadata says why metadataSize returned 0.
-func badMetadata(b []byte, at int) error {
+func badMetadata(b []byte, at int, last bool) error {
 	left := len(b) - at
 	if left < metadataHead {
-		return cut("metadata record", at, left)
+		return cut("metadata record", at, left, last)
 	}
 	if key := u32(b, at+metadataKeyLength); key == 0 || key > maxKey {
 		return keyLength("metadata key_length", at+metadataKeyLength, key)
 	}
-	return cut("metadata key", at+metadataHead, left-metadataHead)
+	return cut("metadata key", at+metadataHead, left-metadataHead, last)
 }
 
 // tensorSize returns the size of the tensor record at b[at:], 0 when it is not
@@ -145,25 +146,28 @@ func tensorSize(b []byte, at int) int {
 }
 
 // badTensor says why tensorSize returned 0.
-func badTensor(b []byte, at int) error {
+func badTensor(b []byte, at int, last bool) error {
 	left := len(b) - at
 	if left < tensorHead {
-		return cut("tensor record", at, left)
+		return cut("tensor record", at, left, last)
 	}
 	if b[at+1] == 0 {
 		return wire.Errorf(formatName, "tensor rank", int64(at)+1, format.ErrCorrupt, "0; the least is 1")
 	}
 	head := tensorHead + 8*int(b[at+1])
 	if left < head+4 {
-		return cut("tensor shape", at+tensorHead, left-tensorHead)
+		return cut("tensor shape", at+tensorHead, left-tensorHead, last)
 	}
 	if key := u32(b, at+head); key == 0 || key > maxKey {
 		return keyLength("tensor key_length", at+head, key)
 	}
-	return cut("tensor key", at+head+4, left-head-4)
+	return cut("tensor key", at+head+4, left-head-4, last)
 }
 
-func cut(field string, at, left int) error {
+func cut(field string, at, left int, last bool) error {
+	if !last {
+		return errMore
+	}
 	return wire.Errorf(formatName, field, int64(at), format.ErrTruncated, "only %d bytes are left", left)
 }
 
@@ -171,13 +175,13 @@ func keyLength(field string, at int, n uint32) error {
 	return wire.Errorf(formatName, field, int64(at), format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
 }
 
-// readTensors fills the catalog from records that measure found to be whole.
-func (f *File) readTensors(b []byte, x *extent) error {
-	var t catalog.Tensor
+// readTensors fills the index from records that measure found to be whole.
+func (f *parsed) readTensors(b []byte, x *extent) error {
+	var t driver.Tensor
 	for at := x.metaEnd; at < x.end; {
 		n := tensorSize(b, at)
 		if n == 0 {
-			return badTensor(b, at)
+			return badTensor(b, at, true)
 		}
 		if err := f.readTensor(b[at:at+n:at+n], int64(at), &t); err != nil {
 			return err
@@ -189,7 +193,7 @@ func (f *File) readTensors(b []byte, x *extent) error {
 
 // readTensor adds the tensor of the record rec, which lies at offset at. t is
 // scratch space.
-func (f *File) readTensor(rec []byte, at int64, t *catalog.Tensor) error {
+func (f *parsed) readTensor(rec []byte, at int64, t *driver.Tensor) error {
 	rank := int(rec[1])
 	key := rec[tensorHead+8*rank+4:]
 	bad := func(field string, off int64, sentinel error, text string, args ...any) error {
@@ -205,7 +209,7 @@ func (f *File) readTensor(rec []byte, at int64, t *catalog.Tensor) error {
 	if err := checkKey(key); err != nil {
 		return wire.Error(formatName, "tensor key", at+int64(len(rec)-len(key)), err)
 	}
-	t.Name, t.Shape = key, f.Dims(rank)
+	t.Name, t.Shape = key, f.index.Dims(rank)
 	elems, i := product(t.Shape, rec[tensorHead:])
 	if i >= 0 {
 		return bad("tensor shape", int64(tensorHead+8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
@@ -216,14 +220,14 @@ func (f *File) readTensor(rec []byte, at int64, t *catalog.Tensor) error {
 	if t.Size = byteSize(elems, t.DType); t.Size < 0 {
 		return bad("tensor numel", 4, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
-	offset, size := u64(rec, 12), uint64(f.Region().Size())
+	offset, size := u64(rec, 12), uint64(f.src.Size())
 	if offset > size || uint64(t.Size) > size-offset {
 		return bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
 	}
 	if t.Offset = int64(offset); t.Offset < f.end {
 		return bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
 	}
-	if !f.Add(t) {
+	if !f.index.Add(t) {
 		return bad("tensor key", int64(len(rec)-len(key)), format.ErrCorrupt, "occurs twice")
 	}
 	f.dataEnd = max(f.dataEnd, t.Offset+t.Size)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -15,12 +15,12 @@ import (
 // snapshotEncoder writes a snapshot container. All that precedes the data is
 // known from the plan, so it is written first.
 type snapshotEncoder struct {
-	t      sink.Target
+	t      driver.Target
 	places []int64 // of each tensor of the plan
 }
 
-func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapshotEncoder, error) {
-	if err := checkSnapshotPlan(p, o); err != nil {
+func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
+	if err := checkSnapshotPlan(p, common, o); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(p.Tensors))
@@ -30,8 +30,8 @@ func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapsh
 	slices.SortStableFunc(order, func(a, b int) int {
 		return int(p.Tensors[b].DType.Size() - p.Tensors[a].DType.Size())
 	})
-	if t.Sequential() && !slices.IsSorted(order) {
-		return nil, fmt.Errorf("%w: tensors lie by the size of their elements: sort the plan so, largest first, or let the file be spooled", format.ErrUnsupported)
+	if t.Sequential() && !isBySize(p) {
+		return nil, fmt.Errorf("%w: tensors are ordered by the size of their elements: sort the plan so, largest first, or let the file be spooled", format.ErrUnsupported)
 	}
 	pool, size, err := poolOf(p, order)
 	if err != nil {
@@ -45,40 +45,35 @@ func newSnapshotEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*snapsh
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	head := appendSnapshot(p, order, pool, e.places, size, uint64(o.Time.Unix()))
-	_, err = t.WriteAt(head, 0)
-	return e, err
+	head := appendSnapshot(p, order, pool, e.places, size, uint64(common.Time.Unix()))
+	if _, err = t.WriteAt(head, 0); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// isBySize reports whether a plan lists its tensors in the order of the file.
+func isBySize(p *driver.Plan) bool {
+	return slices.IsSortedFunc(p.Tensors, func(a, b tensor.Info) int { return int(b.DType.Size() - a.DType.Size()) })
 }
 
 // checkSnapshotPlan refuses what the container cannot hold.
-func checkSnapshotPlan(p *format.Plan, o *WriteOptions) error {
-	if len(p.Metadata) > 0 {
-		return refuse("metadata", format.ErrUnsupported, "the snapshot container holds none")
-	}
+func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) error {
 	if o.Checksum != CRC32C {
 		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
 	}
-	if o.Time.Unix() < 0 {
-		return refuse("timestamp", format.ErrUnsupported, "%v is before 1970", o.Time)
+	if common.Time.Unix() < 0 {
+		return refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
 		return refuse("tensors", format.ErrLimit, "%d tensors, the string pool has room for %d", len(p.Tensors), snapMaxStrings)
-	}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		if _, ok := codeOf(dtypesSnapshot[:], t.DType); !ok {
-			return refuseTensor(t, format.ErrUnsupported, "the snapshot container has no %v", t.DType)
-		}
-		if err := checkShape(t, snapMaxRank); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 // poolOf returns the strings of the pool, the names in the order of the file and
 // perhaps padding, and the offset at which the data then begin.
-func poolOf(p *format.Plan, order []int) (pool []string, base int64, err error) {
+func poolOf(p *driver.Plan, order []int) (pool []string, base int64, err error) {
 	pool = make([]string, len(order), len(order)+1)
 	names, blob := make(map[string]bool, len(order)), int64(0)
 	base = snapSmallest
@@ -103,7 +98,7 @@ func poolOf(p *format.Plan, order []int) (pool []string, base int64, err error) 
 }
 
 // appendSnapshot returns everything before the data, which begin at base.
-func appendSnapshot(p *format.Plan, order []int, pool []string, places []int64, base int64, stamp uint64) []byte {
+func appendSnapshot(p *driver.Plan, order []int, pool []string, places []int64, base int64, stamp uint64) []byte {
 	var w wire.Buffer
 	w.Grow(int(base))
 	w.Str(magic)
@@ -144,17 +139,17 @@ func appendSnapshot(p *format.Plan, order []int, pool []string, places []int64, 
 	return w.Bytes()
 }
 
-// Tensor implements format.Encoder.
-func (e *snapshotEncoder) Tensor(i int, in *sink.Input) error {
+// Tensor implements driver.Encoder.
+func (e *snapshotEncoder) Tensor(i int, in driver.Input) error {
 	return explain(in.CopyTo(e.t, e.places[i]))
 }
 
-// Finish implements format.Encoder: everything is written by then.
+// Finish implements driver.Encoder: everything is written by then.
 func (e *snapshotEncoder) Finish() error { return nil }
 
 // explain says what to do about a target that cannot go back.
 func explain(err error) error {
-	if errors.Is(err, sink.ErrSequential) {
+	if errors.Is(err, driver.ErrSequential) {
 		return fmt.Errorf("%w: %w; without spooling, tensors must come in the order of the file", format.ErrUnsupported, err)
 	}
 	return err

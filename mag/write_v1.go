@@ -7,17 +7,17 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // encoder writes version 1. Header and records come last, since they hold the
 // digests and the places of the data; on a sequential target, where neither may
 // depend on the data, they come first.
 type encoder struct {
-	t       sink.Target
-	plan    *format.Plan
+	t       driver.Target
+	plan    *driver.Plan
+	common  *driver.WriteOptions
 	opts    *WriteOptions
 	head    int64   // bytes of header and records
 	end     int64   // of all that was written
@@ -28,13 +28,13 @@ type encoder struct {
 	shares  *sharing       // nil when data are not shared
 }
 
-func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error) {
+func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
 	head, err := sizeV1(p, o)
 	if err != nil {
 		return nil, err
 	}
 	n := len(p.Tensors)
-	e := &encoder{t: t, plan: p, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
+	e := &encoder{t: t, plan: p, common: common, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
 	at, ok := wire.AlignUp(head, dataAlign)
 	for i := range p.Tensors {
 		e.planned[i] = at
@@ -46,7 +46,10 @@ func newEncoder(t sink.Target, p *format.Plan, o *WriteOptions) (*encoder, error
 		}
 	}
 	if t.Sequential() && n > 0 {
-		return e, e.begin()
+		if err := e.begin(); err != nil {
+			return nil, err
+		}
+		return e, nil
 	}
 	if !o.NoDigests || !o.NoSharing {
 		e.hash = xxhash.New()
@@ -69,8 +72,8 @@ func (e *encoder) begin() error {
 	return e.pad(e.head)
 }
 
-// Tensor implements format.Encoder.
-func (e *encoder) Tensor(i int, in *sink.Input) error {
+// Tensor implements driver.Encoder.
+func (e *encoder) Tensor(i int, in driver.Input) error {
 	at := e.planned[i]
 	if e.shares != nil {
 		at = e.shares.place(i, at)
@@ -93,7 +96,7 @@ func (e *encoder) Tensor(i int, in *sink.Input) error {
 	return e.share(i)
 }
 
-// Finish implements format.Encoder.
+// Finish implements driver.Encoder.
 func (e *encoder) Finish() error {
 	if e.t.Sequential() && len(e.places) > 0 {
 		return nil
@@ -126,22 +129,19 @@ func (e *encoder) pad(off int64) error {
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // sizeV1 checks the plan and returns the number of bytes of header and records.
-func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
+func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	if o.Checksum > CRC32 {
 		return 0, refuse("checksum", format.ErrUnsupported, "%v", o.Checksum)
 	}
-	size, digests := int64(headerSize), make(map[string]bool, len(p.Tensors))
+	size := int64(headerSize)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if err := checkV1Tensor(t, o); err != nil {
-			return 0, err
+		if len(t.Name) > maxKey {
+			return 0, refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the name has %d bytes, at most %d are possible", len(t.Name), maxKey)
 		}
 		size += tensorHead + 8*int64(len(t.Shape)) + 4 + int64(len(t.Name))
-		if key, ok := digestKey(t.Name); ok {
-			digests[key] = true
-			if !o.NoDigests {
-				size += metadataHead + int64(len(key))
-			}
+		if key, ok := digestKey(t.Name); ok && !o.NoDigests {
+			size += metadataHead + int64(len(key))
 		}
 	}
 	if len(p.Tensors) > math.MaxInt32 || len(p.Metadata) > math.MaxInt32 {
@@ -149,8 +149,8 @@ func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
 	}
 	seen := make(map[string]bool, len(p.Metadata))
 	for _, m := range p.Metadata {
-		if err := checkV1Metadata(m, seen[m.Key], digests[m.Key], o); err != nil {
-			return 0, err
+		if seen[m.Key] {
+			return 0, refuse(fmt.Sprintf("metadata %q", m.Key), format.ErrCorrupt, "the key occurs twice")
 		}
 		seen[m.Key] = true
 		size += metadataHead + int64(len(m.Key))
@@ -159,45 +159,6 @@ func sizeV1(p *format.Plan, o *WriteOptions) (int64, error) {
 		return 0, refuse("tensors", format.ErrLimit, "header and records would take %d bytes", size)
 	}
 	return size, nil
-}
-
-// checkV1Tensor refuses what a record cannot hold.
-func checkV1Tensor(t *tensor.Info, o *WriteOptions) error {
-	code, ok := codeOf(dtypesV1[:], t.DType)
-	switch {
-	case !ok:
-		return refuseTensor(t, format.ErrUnsupported, "the format has no %v", t.DType)
-	case code >= firstExtended && !o.Extended:
-		return refuseTensor(t, format.ErrUnsupported, "%v is an extended dtype, which WriteOptions.Extended must allow", t.DType)
-	case len(t.Shape) == 0:
-		return refuseTensor(t, format.ErrUnsupported, "rank 0, the least is 1: use shape [1]")
-	case len(t.Name) > maxKey:
-		return refuseTensor(t, format.ErrLimit, "the name has %d bytes, at most %d are possible", len(t.Name), maxKey)
-	}
-	return checkShape(t, maxRank)
-}
-
-// checkV1Metadata refuses an entry that cannot be written, or would be read
-// back as something else.
-func checkV1Metadata(m format.Entry, twice, isDigest bool, o *WriteOptions) error {
-	field := fmt.Sprintf("metadata %q", m.Key)
-	_, isInt := m.Value.(int64)
-	_, isFloat := m.Value.(float64)
-	switch err := tensor.CheckName(m.Key); {
-	case err != nil:
-		return refuse(field, err, "as a metadata key")
-	case len(m.Key) > maxKey:
-		return refuse(field, format.ErrLimit, "the key has %d bytes, at most %d are possible", len(m.Key), maxKey)
-	case twice:
-		return refuse(field, format.ErrCorrupt, "the key occurs twice")
-	case !isInt && !isFloat:
-		return refuse(field, format.ErrUnsupported, "%T values; the format has int64 and float64", m.Value)
-	case isDigest && isInt:
-		return refuse(field, format.ErrUnsupported, "it would be read as the digest of a tensor")
-	case isDigest && !o.NoDigests:
-		return refuse(field, format.ErrUnsupported, "the digest of the tensor has this key: set NoDigests")
-	}
-	return nil
 }
 
 // writeHead writes header and records once all places and sums are known.
@@ -238,12 +199,8 @@ func (e *encoder) writeHead() error {
 // of the tensors, and returns how many there are.
 func (e *encoder) appendMetadata(w *wire.Buffer) (n uint32) {
 	for _, m := range e.plan.Metadata {
-		switch v := m.Value.(type) {
-		case int64:
-			appendEntry(w, metadataInt64, uint64(v), m.Key)
-		case float64:
-			appendEntry(w, metadataFloat64, math.Float64bits(v), m.Key)
-		}
+		kind, bits, _ := payload(m.Value)
+		appendEntry(w, kind, bits, m.Key)
 		n++
 	}
 	for i := range e.plan.Tensors {

@@ -2,7 +2,9 @@ package mag
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,7 +64,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"own digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
 		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
 		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "NoDigests"},
-		{"graph", &format.Plan{Graph: &format.Graph{}}, nil, format.ErrUnsupported, "graph"},
+		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
 		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "Checksum(9)"},
 		{"name twice", &format.Plan{Tensors: append(f32(1).Tensors, f32(2).Tensors...)}, nil, format.ErrCorrupt, "twice"},
 
@@ -75,7 +77,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"snapshot too early", f32(1), early, format.ErrUnsupported, "1970"},
 		{"snapshot too many", many, snap, format.ErrLimit, "65535 tensors"},
 		{"snapshot names too long", named(strings.Repeat("k", snapMaxBlob+1)), snap, format.ErrLimit, "bytes of names"},
-		{"snapshot graph", &format.Plan{Graph: &format.Graph{}}, snap, format.ErrUnsupported, "graph"},
+		{"snapshot graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, snap, format.ErrUnsupported, "graph"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -198,8 +200,8 @@ func TestPoolPadding(t *testing.T) {
 			if strings > f.Len() {
 				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
 			}
-			if pad != c.pad || c.base > 0 && f.end != c.base {
-				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.end, c.pad, c.base)
+			if pad != c.pad || c.base > 0 && f.f.end != c.base {
+				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.f.end, c.pad, c.base)
 			}
 		})
 	}
@@ -260,5 +262,41 @@ func TestDTypeCodes(t *testing.T) {
 	}
 	if _, ok := codeOf(dtypesV1[:], tensor.Invalid); ok {
 		t.Error("Invalid has a code")
+	}
+}
+
+// TestNumberMetadata: numbers that other formats read as text are written as
+// what they stand for, if the text says no more.
+func TestNumberMetadata(t *testing.T) {
+	for _, c := range []struct {
+		in   json.Number
+		want any // nil is refused
+	}{
+		{"7", int64(7)}, {"-9223372036854775808", int64(math.MinInt64)}, {"0.1", 0.1}, {"5.0", 5.0}, {"1e+300", 1e300},
+		{"0.10", nil}, {"007", nil}, {"18446744073709551615", nil},
+	} {
+		var out bytes.Buffer
+		w, err := NewWriter(&out, withMetadata(&format.Plan{}, format.Entry{Key: "n", Value: c.in}), nil)
+		if c.want == nil {
+			if !errors.Is(err, format.ErrUnsupported) {
+				t.Errorf("%s: %v", c.in, err)
+			}
+			continue
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.in, err)
+			continue
+		}
+		f, err := OpenBytes(out.Bytes(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(format.Metadata{{Key: "n", Value: c.want}}, f.Metadata()); diff != "" {
+			t.Error(diff)
+		}
+		f.Close()
 	}
 }

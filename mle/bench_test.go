@@ -11,7 +11,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testmodel"
@@ -220,7 +219,7 @@ func loadFloor(b *testing.B, f *File) func() {
 				b.Fatal(err)
 			}
 		default:
-			c, _ := codecs.Lookup(comp.method.Name())
+			c, _ := codecOf(comp.method)
 			if out, err := c.Decompress(in, comp.size); err != nil {
 				b.Fatal(err)
 			} else {
@@ -306,7 +305,7 @@ func loadTensors(b *testing.B, path string, workers int) {
 
 // bareChunks decompresses the chunks of a tensor with the library.
 func bareChunks(b *testing.B, f *File, off, n int64) {
-	c, _ := codecs.Lookup(f.f.comp.method.Name())
+	c, _ := codecOf(f.f.comp.method)
 	first, last := f.f.comp.covering(off, n)
 	for i := first; i < last; i++ {
 		row := f.f.comp.chunk(i)

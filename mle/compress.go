@@ -38,7 +38,7 @@ func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error)
 		err = expand(m, back, out)
 		return out, tensor.CRC32(back), err
 	}
-	c, err := codecs.Lookup(m.Name())
+	c, err := codecOf(m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -149,7 +149,7 @@ func (b *streamBody) open() error {
 		b.w = &halfWriter{out: &b.out}
 		return nil
 	}
-	c, err := codecs.Lookup(b.e.o.Compression.Name())
+	c, err := codecOf(b.e.o.Compression)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -14,6 +17,19 @@ import (
 // int8Head is what comes before the integers of MethodInt8: f32 scale, u8 zero
 // point, three zero bytes.
 const int8Head = 8
+
+// codecOf returns the codec of a method that has one.
+func codecOf(m Method) (codecs.Codec, error) {
+	switch m {
+	case MethodLZ4:
+		return lz4.Codec, nil
+	case MethodZstd:
+		return zstd.Codec, nil
+	case MethodBrotli:
+		return brotli.Codec, nil
+	}
+	return nil, fmt.Errorf("%w: compression %v", format.ErrUnsupported, m)
+}
 
 // decompress returns the size bytes that in holds, aligned to 64 bytes. The
 // method is not MethodNone.
@@ -26,7 +42,7 @@ func decompress(m Method, in []byte, size int64) ([]byte, error) {
 		}
 		return out, err
 	}
-	c, err := codecs.Lookup(m.Name())
+	c, err := codecOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +63,7 @@ func decompressInto(m Method, out, in []byte) error {
 	if m.lossy() {
 		return expand(m, out, in)
 	}
-	c, err := codecs.Lookup(m.Name())
+	c, err := codecOf(m)
 	if err != nil {
 		return err
 	}

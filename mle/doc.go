@@ -175,7 +175,10 @@
 // by node inputs, params and outputs, while tensors keep their order.
 //
 // Names of nodes and graphs, operator domains and symbols of dims have no place in
-// the layout and are not written; operators must be of the list, or decimal codes.
+// the layout, nor have quantisation parameters, attributes that are no JSON, other
+// dtypes of inputs and outputs than tensors may have, and scalars among these: a plan
+// with such is refused with the list of it, unless format.WriteOptions.AcceptLoss
+// names it. Operators must be of the list, or decimal codes.
 // WriteOptions.IR writes a graph as File.IR read it.
 //
 // # Weights and compression
@@ -198,7 +201,7 @@
 //	0 none     stored as they are, zero-copy
 //	1 LZ4      one raw block; the writer takes up to 2 GiB less 32 MiB
 //	2 ZSTD     one Zstandard frame, no skippable ones, any window size
-//	3 Brotli   a raw stream
+//	3 Brotli   a raw stream; writing it takes the package mle/brotli, see there
 //	4 INT8     f32 scale, u8 zero point, three zero bytes, a byte for each float:
 //	           value = (byte - zero point) * scale
 //	5 FP16     an IEEE half for each float

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -94,7 +94,7 @@ func (e *encoder) place() error {
 func (e *encoder) checkSize() error {
 	const gcmMost = 1<<36 - 32
 	switch {
-	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > codecs.MaxLZ4:
+	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
 		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
 	case e.o.Key != nil && e.size > gcmMost:
 		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)

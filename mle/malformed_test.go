@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -323,7 +322,7 @@ func TestLyingStreams(t *testing.T) {
 	plain := plainGolden().weights
 	for m := MethodLZ4; m <= MethodBrotli; m++ {
 		name := m.Name()
-		c, err := codecs.Lookup(name)
+		c, err := codecOf(m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
 )
 
 // WriteOptions changes how a file is written. Nil and the zero value write
@@ -19,8 +20,9 @@ type WriteOptions struct {
 	// This package reads either.
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
-	// and for models of float32 tensors alone. MethodLZ4 without Chunked makes one
-	// block of all weights, which are held in memory until Close.
+	// and for models of float32 tensors alone; MethodBrotli takes the package
+	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which are
+	// held in memory until Close.
 	Compression Method
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int
@@ -74,6 +76,8 @@ func (o *WriteOptions) check() error {
 		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
 	case int(o.Compression) >= len(methods):
 		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
+	case o.Compression == MethodBrotli && !brotli.Writes():
+		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	case o.Level < 1 || o.Level > 9:
 		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
 	case o.Chunked && o.Compression == MethodNone:

@@ -14,6 +14,7 @@ var (
 	_ driver.Encoding  = fileFormat{}
 	_ driver.Streaming = fileFormat{}
 	_ driver.Ordered   = fileFormat{}
+	_ driver.Lossy     = fileFormat{}
 )
 
 // What a parsed file can do.
@@ -65,4 +66,9 @@ func (d fileFormat) Streams(*driver.Plan, *driver.WriteOptions) bool { return d.
 // Ordered implements driver.Ordered.
 func (d fileFormat) Ordered(*driver.Plan, *driver.WriteOptions) (ordered, secret bool) {
 	return d.opts.ordered(), d.opts.Key != nil
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, l)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
 )
 

@@ -55,25 +55,11 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 	return e, nil
 }
 
-// checkTensors refuses tensors that descriptors cannot express.
+// checkTensors refuses a method that is not for these tensors.
 func (o *WriteOptions) checkTensors(p *driver.Plan) error {
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		_, known := dtypeCode(t.DType)
-		switch {
-		case !known:
-			return refuseTensor(t, format.ErrUnsupported, "%v has no code; float32, float16, int8 and int32 have", t.DType)
-		case t.Size == 0:
-			return refuseTensor(t, format.ErrUnsupported, "shape %v has no elements, and size 0 means a placeholder", t.Shape)
-		case len(t.Shape) > maxRank:
-			return refuseTensor(t, format.ErrUnsupported, "rank %d, the most is %d", len(t.Shape), maxRank)
-		case o.Compression.lossy() && t.DType != tensor.Float32:
+		if t := &p.Tensors[i]; o.Compression.lossy() && t.DType != tensor.Float32 {
 			return refuseTensor(t, format.ErrUnsupported, "%v compresses float32, not %v", o.Compression, t.DType)
-		}
-		for _, d := range t.Shape {
-			if d > dynamicDim {
-				return refuseTensor(t, format.ErrUnsupported, "dim %d does not fit in 32 bits", d)
-			}
 		}
 	}
 	return nil

@@ -69,10 +69,14 @@
 //
 // # Opening
 //
-// Opening verifies the header checksum and the footer, as the specification
-// demands, so it reads the whole file once; format.CheckStructure leaves both
-// out. Either way the whole structure is checked, down to the last operator
-// parameter. Memory is asked for some thirty times at most, whatever
+// Opening checks the whole structure, down to the last operator parameter, and
+// the header checksum, whatever the size of the file. The footer covers every
+// byte, so it is validated before the first byte of any constant is handed out,
+// through whichever accessor: that first use reads the whole file once, and later
+// ones cost nothing more. When the footer is wrong, every accessor fails with
+// ErrChecksum; a read that fails is no verdict and is tried again. format.CheckAll
+// validates the footer on open, format.CheckStructure neither sum, then or later.
+// File.Verify always does. Memory is asked for some thirty times at most, whatever
 // the number of constants and operators; operators are decoded when File.Operators or
 // File.Graph is called.
 //
@@ -106,8 +110,11 @@
 // A writer given a neutral graph numbers its edges accordingly: names that are
 // decimal ids stand for themselves, the inputs get the lowest free ids, then
 // the values between operators as they appear, then the outputs. A graph whose
-// inputs and outputs a reader could not find again is refused. Names of nodes
-// and symbols of dims have no place in the file and are dropped.
+// inputs and outputs a reader could not find again is refused. So is everything
+// else that has no place in the file, with the list of it all: names of nodes,
+// symbols of dims, metadata beside the four fields, tensor names that are no ids.
+// Where format.WriteOptions.AcceptLoss names it, it is left out, and tensors get
+// the lowest free ids in the order of the plan before anything else does.
 //
 // # Quantisation
 //
@@ -129,6 +136,14 @@
 //	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, WriteTo, Save; as a stream Create, NewWriter
 //	ModelSerializer.Validate                                       Validate, ValidateBytes
 //	CreateSpec, CreateTensor                                       NewSpec, NewTensor, NewTensorBytes
+//
+// # The reference writer
+//
+// The MobileModelWriter of ml-framework emits another layout under the same
+// magic: a header of 30 bytes, without the reserved field and with the metadata
+// at 30, a total size without the footer, a count before the constants, and an
+// Adler-32 over four bytes too few. Nothing reads it. Such a file is refused with
+// ErrUnsupported and an error that says what it is.
 //
 // # Errors
 //

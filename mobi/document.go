@@ -24,16 +24,6 @@ func newDocument(p *format.Plan, common *format.WriteOptions, o *WriteOptions) (
 		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
 	}
 	d := &document{footer: o.Footer, tensors: p.Tensors}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		err := checkDType(t.DType)
-		if err == nil && len(t.Shape) > 0xFFFF {
-			err = fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape))
-		}
-		if err != nil {
-			return nil, planError(fmt.Sprintf("tensor %q", t.Name), err)
-		}
-	}
 	m, err := d.metadata(p.Metadata, common, o)
 	if err != nil {
 		return nil, err
@@ -42,9 +32,7 @@ func newDocument(p *format.Plan, common *format.WriteOptions, o *WriteOptions) (
 	if err != nil {
 		return nil, err
 	}
-	if err := d.quantise(ops); err != nil {
-		return nil, err
-	}
+	d.quantise(ops)
 	if d.head, err = encodeHead(m); err != nil {
 		return nil, err
 	}
@@ -57,15 +45,11 @@ func newDocument(p *format.Plan, common *format.WriteOptions, o *WriteOptions) (
 // model fills ids and specs and returns the operators, from the neutral graph
 // or from the options.
 func (d *document) model(p *format.Plan, m *modelInfo, o *WriteOptions) ([]Operator, error) {
-	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
+	own := o.ownGraph()
 	if own && p.Graph != nil {
 		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
 	}
-	g := p.Graph
-	if g == nil {
-		g = &format.Graph{}
-	}
-	n, err := newNumbering(d.tensors, g, o.AssignIDs)
+	n, err := newNumbering(d.tensors, p.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +58,20 @@ func (d *document) model(p *format.Plan, m *modelInfo, o *WriteOptions) ([]Opera
 		m.inputs, m.outputs = o.Inputs, o.Outputs
 		return cloneOperators(o.Operators), nil
 	}
+	if p.Graph == nil {
+		return nil, nil
+	}
 	if m.name == "" {
-		m.name = g.Name
+		m.name = p.Graph.Name
 	}
-	if m.inputs, err = neutralSpecs("graph input", g.Inputs); err != nil {
-		return nil, err
-	}
-	if m.outputs, err = neutralSpecs("graph output", g.Outputs); err != nil {
-		return nil, err
-	}
-	return n.operators(g)
+	m.inputs, m.outputs = neutralSpecs(p.Graph.Inputs), neutralSpecs(p.Graph.Outputs)
+	ops, _, _ := n.operators(p.Graph)
+	return ops, nil
+}
+
+// ownGraph reports whether the options have specs or operators.
+func (o *WriteOptions) ownGraph() bool {
+	return o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 }
 
 // cloneOperators copies operators, whose parameters the writer adds to.
@@ -101,27 +89,9 @@ func (d *document) metadata(meta format.Metadata, common *format.WriteOptions, o
 	m := &modelInfo{framework: o.FrameworkVersion}
 	seen := map[string]bool{}
 	for _, e := range meta {
-		err := error(nil)
-		var n uint64
-		switch {
-		case seen[e.Key]:
+		err := d.entry(e, m)
+		if seen[e.Key] {
 			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
-		case e.Key == keyName:
-			s, ok := e.Value.(string)
-			if !ok {
-				err = fmt.Errorf("%w: value of type %T", format.ErrUnsupported, e.Value)
-			}
-			m.name = s
-		case e.Key == keyFramework:
-			n, err = unsigned(e.Value, 32)
-			m.framework = uint32(n)
-		case e.Key == keyCreated:
-			m.created, err = unsigned(e.Value, 64)
-		case e.Key == keyFlags:
-			n, err = unsigned(e.Value, 32)
-			d.flags = Flags(n)
-		case !o.DropMetadata:
-			err = fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
 		}
 		if err != nil {
 			return nil, planError("metadata \""+e.Key+"\"", err)
@@ -139,6 +109,30 @@ func (d *document) metadata(meta format.Metadata, common *format.WriteOptions, o
 		m.created = uint64(sec)
 	}
 	return m, nil
+}
+
+// entry takes the field that one entry is for.
+func (d *document) entry(e format.Entry, m *modelInfo) (err error) {
+	var n uint64
+	switch e.Key {
+	case keyName:
+		s, ok := e.Value.(string)
+		if !ok {
+			return fmt.Errorf("%w: value of type %T", format.ErrUnsupported, e.Value)
+		}
+		m.name = s
+	case keyFramework:
+		n, err = unsigned(e.Value, 32)
+		m.framework = uint32(n)
+	case keyCreated:
+		m.created, err = unsigned(e.Value, 64)
+	case keyFlags:
+		n, err = unsigned(e.Value, 32)
+		d.flags = Flags(n)
+	default:
+		err = fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
+	}
+	return err
 }
 
 // contentFlags returns the flags that the constants call for.

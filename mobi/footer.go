@@ -3,6 +3,7 @@ package mobi
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/mapped"
@@ -12,6 +13,25 @@ import (
 
 // parallelFrom is the part of a file that is worth a goroutine of its own.
 const parallelFrom = 4 << 20
+
+// judge checks the footer for the first use of a constant. What could not be
+// read is no verdict.
+func (f *File) judge() (verdict, err error) {
+	err = f.Region().Guard(func() error { return f.checkFooter(context.Background(), 0, nil) })
+	if errors.Is(err, format.ErrChecksum) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// checkFooter checks the footer and remembers which sum it is.
+func (f *File) checkFooter(ctx context.Context, workers int, p *work.Progress) error {
+	kind, err := checkFooter(ctx, f.Region(), workers, p)
+	if err == nil {
+		f.footer.Store(int32(kind) + 1)
+	}
+	return err
+}
 
 // checkFooter compares the footer of the file in r with the sum of all bytes
 // before it and says which sum it is: Adler-32, or if not that CRC-32. The

@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
@@ -100,74 +99,55 @@ func neutralDim(d uint64) format.Dim {
 }
 
 // fileDim is the inverse of neutralDim; other symbols are lost.
-func fileDim(d format.Dim) (uint64, error) {
+func fileDim(d format.Dim) uint64 {
 	if d.Size >= 0 {
-		return uint64(d.Size), nil
-	}
-	if d.Size != format.DynamicDim {
-		return 0, fmt.Errorf("%w: dim %d", format.ErrShape, d.Size)
+		return uint64(d.Size)
 	}
 	if n, ok := parseDecimal(d.Symbol, 64); ok && n > math.MaxInt64 {
-		return n, nil
+		return n
 	}
-	return Dynamic, nil
+	return Dynamic
 }
 
-// neutralSpecs translates the inputs or outputs of a graph.
-func neutralSpecs(kind string, values []format.ValueInfo) ([]Spec, error) {
+// neutralSpecs translates the inputs or outputs of a graph. A dtype without
+// code is not known to the file.
+func neutralSpecs(values []format.ValueInfo) []Spec {
 	specs := make([]Spec, len(values))
 	for i, v := range values {
-		s, err := neutralSpec(v)
-		if err != nil {
-			return nil, planError(fmt.Sprintf("%s %q", kind, v.Name), err)
+		specs[i] = Spec{Name: v.Name, Type: unknownType, Dims: make([]uint64, len(v.Dims))}
+		if code, ok := TypeOf(v.DType); ok {
+			specs[i].Type = code
+		} else if code, ok := parseDecimal(v.Code, 16); ok && !v.DType.Valid() {
+			specs[i].Type = DataType(code)
 		}
-		specs[i] = s
+		for j, d := range v.Dims {
+			specs[i].Dims[j] = fileDim(d)
+		}
 	}
-	return specs, nil
+	return specs
 }
 
-func neutralSpec(v format.ValueInfo) (Spec, error) {
-	s := Spec{Name: v.Name, Type: unknownType, Dims: make([]uint64, len(v.Dims))}
-	if v.DType.Valid() {
-		code, ok := TypeOf(v.DType)
-		if !ok {
-			return s, fmt.Errorf("%w: MOBI has no code for %v", format.ErrUnsupported, v.DType)
-		}
-		s.Type = code
-	} else if code, ok := parseDecimal(v.Code, 16); ok {
-		s.Type = DataType(code)
-	}
-	if v.Dims == nil {
-		return s, fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
-	}
-	var err error
-	for i, d := range v.Dims {
-		if s.Dims[i], err = fileDim(d); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-// operator translates one node.
-func (n *numbering) operator(node *format.Node) (Operator, error) {
+// operator translates one node, whose operator there is.
+func (n *numbering) operator(node *format.Node) Operator {
 	op := Operator{Inputs: make([]uint32, len(node.Inputs)), Outputs: make([]uint32, len(node.Outputs))}
-	var ok bool
-	if op.Type, ok = ParseOpType(node.Op); !ok || node.Domain != "" {
-		return op, fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, node.Op, node.Domain)
-	}
+	op.Type, _ = ParseOpType(node.Op)
 	for i, e := range node.Inputs {
 		op.Inputs[i] = n.byKey[e]
 	}
 	for i, e := range node.Outputs {
 		op.Outputs[i] = n.byKey[e]
 	}
-	for _, a := range node.Attributes {
-		p := Param{Name: a.Name, Value: a.Value}
-		if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
-			p.Value = int32(v)
-		}
-		op.Params = append(op.Params, p)
+	for i := range node.Attributes {
+		op.Params = append(op.Params, paramOf(&node.Attributes[i]))
 	}
-	return op, nil
+	return op
+}
+
+// paramOf makes a parameter of an attribute. Integers take four bytes where they
+// can.
+func paramOf(a *format.Attribute) Param {
+	if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
+		return Param{a.Name, int32(v)}
+	}
+	return Param{a.Name, a.Value}
 }

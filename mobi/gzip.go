@@ -1,7 +1,7 @@
 package mobi
 
 import (
-	compress "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -13,11 +13,7 @@ func (f *File) inflate(i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := compress.Lookup("gzip")
-	if err != nil {
-		return nil, err
-	}
-	out, err := z.Decompress(b, f.Info(i).Size)
+	out, err := gzip.Codec.Decompress(b, f.Info(i).Size)
 	if err != nil {
 		return nil, wire.Error(name, "constant "+constantName(rec.id), int64(rec.offset), err)
 	}

@@ -51,8 +51,28 @@ func readHeader(r *mapped.Region, sums bool) (Header, error) {
 		c.Failf("reserved", 6, format.ErrCorrupt, "is %#x, not 0", reserved)
 	}
 	h.check(&c, r.Size())
+	if c.Err() != nil && isReference(b) {
+		return h, wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the own container of ml-framework's MobileModelWriter (a header of 30 bytes, a sum over too few), which nothing reads, not a MOBI file of the specification")
+	}
 	return h, c.Err()
 }
+
+// isReference recognises the container that the reference writer emits, by the
+// head of a file whose header is unsound: no reserved field, so that all fields
+// from the checksum on lie two bytes earlier, and metadata right behind it.
+func isReference(b []byte) bool {
+	if len(b) < referenceHeader {
+		return false
+	}
+	c := wire.NewCursor(name, b, 0)
+	magic := c.U32("magic")
+	c.Bytes("version, checksum and flags", 2+4+4)
+	total, meta, tensors, graph := c.U32("total size"), c.U32("metadata offset"), c.U32("tensor data offset"), c.U32("operator graph offset")
+	return (magic == magicNumber || magic == magicASCII) && meta == referenceHeader && meta < tensors && tensors < graph && graph < total
+}
+
+// referenceHeader is the size of the header of that container.
+const referenceHeader = 30
 
 // check compares the sizes and offsets with each other and the file.
 func (h *Header) check(c *wire.Cursor, size int64) {

@@ -14,7 +14,8 @@ type oddities struct {
 	operators  survey
 }
 
-// Notes lists what is tolerable but unusual about the file.
+// Notes lists what is tolerable but unusual about the file; of the footer, once
+// it was checked.
 func (f *File) Notes() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -30,7 +31,7 @@ func (f *File) Notes() []string {
 	if h.Checksum == 0 {
 		add("header checksum not recorded")
 	}
-	if f.summed && f.footer == CRC32 {
+	if kind, ok := f.Footer(); ok && kind == CRC32 {
 		add("footer is a CRC-32")
 	}
 	if bits := h.Flags &^ flagsKnown; bits != 0 {

@@ -10,39 +10,31 @@ import (
 )
 
 // numbering gives the names of a plan ids. Names that are numbers keep them;
-// others get the lowest free ones: constants first (if the caller allows it),
-// then the inputs of the graph, the values between operators in the order in
+// others get the lowest free ones: constants first, then the inputs of the graph, the values between operators in the order in
 // which they appear, and the outputs last. So a reader, who knows only ids,
 // finds inputs and outputs in the order of their specs.
 type numbering struct {
 	ids   []uint32 // of the constants, by plan index
 	byKey map[string]uint32
-	used  map[uint32]bool
-	free  uint64 // no id below is free
+	// constants tells the plan index of a tensor's name.
+	constants map[string]int
+	used      map[uint32]bool
+	free      uint64 // no id below is free
 }
 
-// newNumbering numbers the tensors and the edges of g.
-func newNumbering(tensors []tensor.Info, g *format.Graph, assign bool) (*numbering, error) {
-	n := &numbering{ids: make([]uint32, len(tensors)), byKey: map[string]uint32{}, used: map[uint32]bool{}}
-	e, err := edgesOf(g)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tensors {
+// newNumbering numbers the tensors and the edges of g, which may be nil.
+func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
+	n := &numbering{ids: make([]uint32, len(tensors)), constants: make(map[string]int, len(tensors)), byKey: map[string]uint32{}, used: map[uint32]bool{}}
+	e := edgesOf(g)
+	for i, t := range tensors {
 		n.keep(t.Name)
+		n.constants[t.Name] = i
 	}
 	for _, s := range e.between {
 		n.keep(s)
 	}
+	var err error
 	for i, t := range tensors {
-		if _, ok := n.byKey[t.Name]; !ok && !assign {
-			err = fmt.Errorf("%w: MOBI names tensors by ids, decimal numbers up to %d", format.ErrUnsupported, uint32(math.MaxUint32))
-		} else if e.kind[t.Name] == edgeInput {
-			err = fmt.Errorf("%w: an input of the graph has the same name", format.ErrUnsupported)
-		}
-		if err != nil {
-			return nil, planError(fmt.Sprintf("tensor %q", t.Name), err)
-		}
 		if n.ids[i], err = n.number(t.Name); err != nil {
 			return nil, err
 		}
@@ -97,15 +89,15 @@ const (
 )
 
 // edgesOf returns the edges of g.
-func edgesOf(g *format.Graph) (*edges, error) {
+func edgesOf(g *format.Graph) *edges {
 	e := &edges{kind: map[string]edgeKind{}}
+	if g == nil {
+		return e
+	}
 	var all []string
-	for i, node := range g.Nodes {
+	for _, node := range g.Nodes {
 		for _, list := range [][]string{node.Inputs, node.Outputs} {
 			for _, s := range list {
-				if s == "" {
-					return nil, planError(fmt.Sprintf("node %d", i), fmt.Errorf("%w: an input or output without a name", format.ErrUnsupported))
-				}
 				if e.kind[s] == 0 {
 					e.kind[s] = edgeBetween
 					all = append(all, s)
@@ -120,7 +112,7 @@ func edgesOf(g *format.Graph) (*edges, error) {
 			e.between = append(e.between, s)
 		}
 	}
-	return e, nil
+	return e
 }
 
 // mark tells the edges among values apart and returns them.
@@ -134,38 +126,19 @@ func (e *edges) mark(values []format.ValueInfo, kind edgeKind) (names []string) 
 	return names
 }
 
-// operators translates the nodes of g and makes sure that a reader will find
-// the inputs and outputs of the graph, of which the file keeps no ids.
-func (n *numbering) operators(g *format.Graph) ([]Operator, error) {
-	ops := make([]Operator, len(g.Nodes))
+// operators translates the nodes of g. It also returns the ids in which a reader
+// will look for the inputs and outputs of the graph, of which the file keeps none.
+func (n *numbering) operators(g *format.Graph) (ops []Operator, entering, leaving []uint32) {
+	ops = make([]Operator, len(g.Nodes))
 	for i := range g.Nodes {
-		op, err := n.operator(&g.Nodes[i])
-		if err != nil {
-			return nil, planError(fmt.Sprintf("node %d (%s)", i, g.Nodes[i].Op), err)
-		}
-		ops[i] = op
+		ops[i] = n.operator(&g.Nodes[i])
 	}
 	constants := make(map[uint32]bool, len(n.ids))
 	for _, id := range n.ids {
 		constants[id] = true
 	}
-	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
-	if err := n.findable("input", g.Inputs, entering); err != nil {
-		return nil, err
-	}
-	return ops, n.findable("output", g.Outputs, leaving)
-}
-
-// findable checks that the ids a reader will take for values are theirs.
-func (n *numbering) findable(kind string, values []format.ValueInfo, ids []uint32) error {
-	for i, v := range values {
-		id, used := n.byKey[v.Name]
-		if used && (len(ids) != len(values) || ids[i] != id) {
-			err := fmt.Errorf("%w: MOBI keeps no ids of inputs and outputs; readers recognise them only when all inputs are consumed, and all outputs produced and not consumed, and nothing else is", format.ErrUnsupported)
-			return planError(fmt.Sprintf("graph %s %q", kind, v.Name), err)
-		}
-	}
-	return nil
+	entering, leaving = dangling(ops, func(id uint32) bool { return constants[id] })
+	return ops, entering, leaving
 }
 
 // dangling returns, ascending, the ids that operators consume and nothing

@@ -95,10 +95,10 @@ func (s *survey) count(op *rawOp, q *rawParam) {
 
 // Operators returns the operators in file order, in memory of their own.
 func (f *File) Operators() ([]Operator, error) {
-	if err := f.Enter(); err != nil {
+	if err := f.Region().Enter(); err != nil {
 		return nil, err
 	}
-	defer f.Leave()
+	defer f.Region().Leave()
 	var ops []Operator
 	err := f.Region().Guard(func() error {
 		b, at := f.graph, int64(f.header.GraphOffset)

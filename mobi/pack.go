@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
-	compress "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/sink"
 )
 
@@ -44,11 +44,7 @@ func newPacker(t sink.Target, d *document, where format.Spool, level int) (*pack
 }
 
 func (p *packer) compressor(w io.Writer, size int64) (io.WriteCloser, error) {
-	c, err := compress.Lookup("gzip")
-	if err != nil {
-		return nil, err
-	}
-	return c.(compress.Streamer).NewWriter(w, p.level, size)
+	return gzip.Codec.NewWriter(w, p.level, size)
 }
 
 // Tensor spools constant i as it is and, behind it, compressed; the smaller of

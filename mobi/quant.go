@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -110,7 +109,7 @@ func (q *quantParser) assign(i int, params *tensor.Quantization) {
 	switch {
 	case known == nil:
 		q.SetQuant(i, params)
-	case !sameQuant(known, params):
+	case !known.Equal(params):
 		*known = unsound
 	}
 }
@@ -159,47 +158,6 @@ func (q *quantParser) param(at uint32) rawParam {
 	return rawParam{typ: math.MaxUint8}
 }
 
-// sameQuant tells whether two sets of parameters stand for the same numbers.
-func sameQuant(a, b *tensor.Quantization) bool {
-	if a.Scheme != b.Scheme || a.Axis != b.Axis || len(a.Scales) != len(b.Scales) {
-		return false
-	}
-	for i := range a.Scales {
-		if math.Float32bits(a.Scales[i]) != math.Float32bits(b.Scales[i]) {
-			return false
-		}
-	}
-	if slices.Equal(a.ZeroPoints, b.ZeroPoints) {
-		return true
-	}
-	n := len(a.Scales)
-	if !servesAll(a, n) || !servesAll(b, n) {
-		return false
-	}
-	for i := range n {
-		if zeroPoint(a, i) != zeroPoint(b, i) {
-			return false
-		}
-	}
-	return true
-}
-
-// servesAll tells whether there is a zero point for each of n scales.
-func servesAll(q *tensor.Quantization, n int) bool {
-	return len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == n
-}
-
-// zeroPoint returns the zero point of scale i.
-func zeroPoint(q *tensor.Quantization, i int) int32 {
-	switch len(q.ZeroPoints) {
-	case 0:
-		return 0
-	case 1:
-		return q.ZeroPoints[0]
-	}
-	return q.ZeroPoints[i]
-}
-
 // sound tells whether the parameters fit the shape.
 func sound(q *tensor.Quantization, shape tensor.Shape) bool {
 	n := int64(1)
@@ -209,5 +167,5 @@ func sound(q *tensor.Quantization, shape tensor.Shape) bool {
 		}
 		n = shape[q.Axis]
 	}
-	return q.Scheme == tensor.Linear && int64(len(q.Scales)) == n && servesAll(q, len(q.Scales))
+	return q.Scheme == tensor.Linear && int64(len(q.Scales)) == n && (len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == len(q.Scales))
 }

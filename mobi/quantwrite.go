@@ -9,56 +9,63 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// quantise adds the parameters of quantised constants to the operators that
-// consume them, unless an operator carries some already (a graph that was read
-// from a file does).
-func (d *document) quantise(ops []Operator) error {
-	byID := make(map[uint32]int, len(d.ids))
-	for i, id := range d.ids {
-		if d.tensors[i].Quant != nil {
-			byID[id] = i
+// users is how operators use a quantised constant.
+type users struct {
+	consumed bool // by any
+	carried  bool // an operator has its parameters already, as a graph read from a file does
+}
+
+// usersOf looks for the quantised constants, by id, among the inputs of ops.
+func usersOf(tensors []tensor.Info, ids []uint32, ops []Operator) map[uint32]users {
+	found := map[uint32]users{}
+	for i, id := range ids {
+		if tensors[i].Quant != nil {
+			found[id] = users{}
 		}
 	}
-	if len(byID) == 0 {
-		return nil
+	if len(found) == 0 {
+		return found
 	}
-	carried := make([]bool, len(d.tensors))
-	consumed := make([]bool, len(d.tensors))
 	for i := range ops {
 		has := quantInputs(&ops[i])
 		for input, id := range ops[i].Inputs {
-			if t, ok := byID[id]; ok {
-				consumed[t] = true
-				carried[t] = carried[t] || has[input]
+			if u, ok := found[id]; ok {
+				found[id] = users{consumed: true, carried: u.carried || has[input]}
 			}
+		}
+	}
+	return found
+}
+
+// quantise adds the parameters of quantised constants to the operators that
+// consume them, unless an operator carries some already.
+func (d *document) quantise(ops []Operator) {
+	found := usersOf(d.tensors, d.ids, ops)
+	byID := make(map[uint32]int, len(found))
+	for i, id := range d.ids {
+		if d.tensors[i].Quant != nil && !found[id].carried {
+			byID[id] = i
 		}
 	}
 	for i := range ops {
 		for input, id := range ops[i].Inputs {
-			if t, ok := byID[id]; ok && !carried[t] {
+			if t, ok := byID[id]; ok {
 				ops[i].Params = append(ops[i].Params, quantParams(input, d.tensors[t].Quant)...)
 			}
 		}
 	}
-	for i := range d.tensors {
-		if err := d.canQuantise(i, consumed[i], carried[i]); err != nil {
-			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
-		}
-	}
-	return nil
 }
 
 // canQuantise refuses parameters that have no place in the file or no meaning.
-func (d *document) canQuantise(i int, consumed, carried bool) error {
-	t := &d.tensors[i]
+func canQuantise(t *tensor.Info, u users) error {
 	switch {
-	case t.Quant == nil || carried:
+	case t.Quant == nil || u.carried:
 		return nil
 	case t.Quant.Scheme != tensor.Linear:
 		return fmt.Errorf("%w: %v quantisation", format.ErrUnsupported, t.Quant.Scheme)
 	case !isInteger(t.DType) || !sound(t.Quant, t.Shape):
 		return fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
-	case !consumed:
+	case !u.consumed:
 		return fmt.Errorf("%w: MOBI keeps quantisation parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
 	}
 	return nil
@@ -111,7 +118,7 @@ func (d *document) checkQuant(p *parser, s *survey) error {
 	p.quantise(d.graph, s)
 	for i := range d.tensors {
 		want, got := d.tensors[i].Quant, p.Quant(i)
-		if want != nil && (got == nil || !sameQuant(want, got)) {
+		if want != nil && (got == nil || !want.Equal(got)) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
 			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
 		}

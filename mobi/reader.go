@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/catalog"
@@ -25,10 +26,9 @@ type File struct {
 	header  Header
 	opts    format.Options
 	model   modelInfo
-	records []record // the constants, in file order
-	graph   []byte   // the operator graph of a file behind a reader
-	footer  Footer   // known when summed
-	summed  bool     // the footer was checked on open
+	records []record     // the constants, in file order
+	graph   []byte       // the operator graph of a file behind a reader
+	footer  atomic.Int32 // 1 + the Footer, once it was found to be right
 	seen    oddities
 }
 
@@ -49,8 +49,10 @@ type record struct {
 	gzip   bool
 }
 
-// Open maps the MOBI file at path. Nil options work. Header and footer
-// checksums are verified unless the options ask for less (CheckStructure).
+// Open maps the MOBI file at path. Nil options work. The header checksum is
+// verified now, and the footer before the first byte of any constant is handed
+// out, unless the options ask for both at once (CheckAll) or for neither
+// (CheckStructure).
 // Errors are *format.Error with field and offset in the file, or wrap those of
 // package os.
 func Open(path string, o *format.Options) (*File, error) {
@@ -62,9 +64,9 @@ func OpenBytes(b []byte, o *format.Options) (*File, error) {
 	return format.As[*File](codec.OpenBytes(b, o))
 }
 
-// OpenReaderAt reads a file of size bytes through r: the structure now, and
-// all of it once for the footer unless the options ask for less; the data of a
-// constant each time they are asked for.
+// OpenReaderAt reads a file of size bytes through r: the structure now; all of
+// it once, for the footer, when the data of a constant are first asked for; and
+// the data of a constant each time they are.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return format.As[*File](codec.OpenReaderAt(r, size, o))
 }
@@ -99,12 +101,6 @@ func parse(r *mapped.Region, o *format.Options) (*File, error) {
 		return nil, err
 	}
 	f := &File{header: h, opts: *o}
-	if sums {
-		if f.footer, err = checkFooter(context.Background(), r, 0, nil); err != nil {
-			return nil, err
-		}
-		f.summed = true
-	}
 	p := parser{File: f, src: source{region: r}}
 	if err := p.limit(); err != nil {
 		return nil, err
@@ -115,7 +111,13 @@ func parse(r *mapped.Region, o *format.Options) (*File, error) {
 	if err := p.constants(); err != nil {
 		return nil, err
 	}
-	return f, p.operators()
+	if err := p.operators(); err != nil {
+		return nil, err
+	}
+	if sums {
+		f.HoldBack(f.judge)
+	}
+	return f, nil
 }
 
 // Header returns the fields of the header as they lie in the file.
@@ -130,9 +132,12 @@ func (f *File) FrameworkVersion() uint32 { return f.model.framework }
 // Timestamp returns the creation time in Unix seconds.
 func (f *File) Timestamp() uint64 { return f.model.created }
 
-// Footer says which sum the file ends with. ok is false when opening did not
-// check it (CheckStructure).
-func (f *File) Footer() (footer Footer, ok bool) { return f.footer, f.summed }
+// Footer says which sum the file ends with. ok is false before the footer was
+// checked and found right, by the first use of a constant or by Verify.
+func (f *File) Footer() (footer Footer, ok bool) {
+	n := f.footer.Load()
+	return Footer(max(n-1, 0)), n > 0
+}
 
 // Inputs returns the input specs, not to be changed.
 func (f *File) Inputs() []Spec { return f.model.inputs }

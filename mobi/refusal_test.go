@@ -198,10 +198,10 @@ func TestLargestCompressed(t *testing.T) {
 	}
 }
 
-// TestDropMetadata leaves out what MOBI cannot keep, when asked to.
-func TestDropMetadata(t *testing.T) {
+// TestAcceptMetadata leaves out what MOBI cannot keep, when asked to.
+func TestAcceptMetadata(t *testing.T) {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "name", Value: "n"}, {Key: "creation_timestamp", Value: json.Number("18446744073709551615")}}}
-	f := openImage(t, written(t, p, &WriteOptions{DropMetadata: true, FrameworkVersion: 3}))
+	f := openImage(t, written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata"}}, FrameworkVersion: 3}))
 	if f.Name() != "n" || f.Timestamp() != math.MaxUint64 || f.FrameworkVersion() != 3 {
 		t.Errorf("%q %d %d", f.Name(), f.Timestamp(), f.FrameworkVersion())
 	}
@@ -241,7 +241,10 @@ func TestGraphName(t *testing.T) {
 		t.Errorf("name %q", f.Name())
 	}
 	p.Metadata = format.Metadata{{Key: "name", Value: "m"}}
-	if f := openImage(t, written(t, p, nil)); f.Name() != "m" {
+	if _, err := NewWriter(&bytes.Buffer{}, p, inMemory(nil)); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("two names: %v", err)
+	}
+	if f := openImage(t, written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"label"}}})); f.Name() != "m" {
 		t.Errorf("name %q", f.Name())
 	}
 }

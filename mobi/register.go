@@ -25,6 +25,7 @@ func newCodec(o *WriteOptions) format.Codec {
 			}
 			return f, nil
 		},
+		Losses: func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) },
 		Encode: func(t sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
 			return newEncoder(t, p, common, o)
 		},

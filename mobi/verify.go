@@ -2,6 +2,7 @@ package mobi
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -16,10 +17,12 @@ import (
 // constant fails with ErrCorrupt.
 func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	o := format.NewVerifyOptions(opts)
-	if err := f.Enter(); err != nil {
+	// The region's own Enter: the catalog's is for data, and checks the footer
+	// first.
+	if err := f.Region().Enter(); err != nil {
 		return err
 	}
-	defer f.Leave()
+	defer f.Region().Leave()
 	if o.Trusted != nil {
 		return f.Region().Locate(wire.Errorf(name, "signature", -1, format.ErrSignature, "the format has no signatures"))
 	}
@@ -34,7 +37,11 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 	}
 	progress := work.NewProgress(o.Progress, total)
 	err = r.Guard(func() error {
-		if _, err := checkFooter(ctx, r, o.Workers, progress); err != nil {
+		err := f.checkFooter(ctx, o.Workers, progress)
+		if err == nil || errors.Is(err, format.ErrChecksum) {
+			f.Decide(r.Locate(err))
+		}
+		if err != nil {
 			return err
 		}
 		again := f.opts
@@ -42,7 +49,7 @@ func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
 		if _, err := readHeader(r, true); err != nil {
 			return err
 		}
-		_, err := parse(r, &again)
+		_, err = parse(r, &again)
 		return err
 	})
 	if err == nil {

@@ -123,7 +123,7 @@ func TestRemoteReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if src.bytes > 4*window {
+	if src.bytes > 4*minWindow {
 		t.Errorf("opening reads %d bytes", src.bytes)
 	}
 	if ops, err := f.Operators(); err != nil || len(ops) != 2 {

@@ -26,18 +26,13 @@ type WriteOptions struct {
 	// with a graph of its own is then refused.
 	Inputs, Outputs []Spec
 	Operators       []Operator
-	// AssignIDs gives tensors whose names are not decimal ids the lowest free
-	// ones, in the plan's order, instead of refusing them: the names are lost.
-	AssignIDs bool
-	// DropMetadata leaves out metadata that MOBI has no field for, which
-	// are refused otherwise.
-	DropMetadata bool
 }
 
 // Create starts writing a model to path, in a temporary file that takes its
 // place on Close. Nil options work.
 //
-// Tensor names are ids in decimal. Constants are laid out by the size of their
+// Tensor names are ids in decimal. When AcceptLoss has "name", others get the
+// lowest free ids in the plan's order, and the graph follows. Constants are laid out by the size of their
 // data, see the package documentation; they may be written in any order.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	c, common := o.codec()

@@ -1,12 +1,14 @@
 package tensor
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // Info describes one tensor of a model. Readers fill all fields; in a write
-// plan Name, DType, Shape and, where the format knows it, Quant count.
+// plan Name, DType, Shape and Quant count.
 type Info struct {
 	Name  string
 	DType DType
@@ -25,6 +27,26 @@ type Info struct {
 	Compression string
 	// Quant holds the quantisation parameters, nil for plain tensors.
 	Quant *Quantization
+	// Encoding describes elements that are no DType, which is Invalid then; nil
+	// for all others.
+	Encoding *Encoding
+}
+
+// TypeName returns the name of the element type: that of the DType, or of the
+// Encoding.
+func (i *Info) TypeName() string {
+	if i.Encoding != nil {
+		return i.Encoding.Name
+	}
+	return i.DType.String()
+}
+
+// ByteSize returns how many bytes a tensor of this shape and type has.
+func (i *Info) ByteSize() (int64, error) {
+	if i.Encoding != nil {
+		return i.Encoding.Bytes(i.Shape)
+	}
+	return i.Shape.ByteSize(i.DType)
 }
 
 // Scheme says how a quantised integer q stands for a real number.
@@ -58,6 +80,40 @@ type Quantization struct {
 	ZeroPoints []int32
 	// Axis is the dimension along which channels lie, PerTensor for one scale.
 	Axis int
+}
+
+// Equal reports whether both stand for the same real numbers by the same
+// parameters, bit for bit: missing zero points are 0, and one serves all scales.
+// Nil equals nil alone.
+func (q *Quantization) Equal(o *Quantization) bool {
+	if q == nil || o == nil {
+		return q == o
+	}
+	if q.Scheme != o.Scheme || q.Axis != o.Axis || len(q.Scales) != len(o.Scales) {
+		return false
+	}
+	for i := range q.Scales {
+		if math.Float32bits(q.Scales[i]) != math.Float32bits(o.Scales[i]) {
+			return false
+		}
+	}
+	if slices.Equal(q.ZeroPoints, o.ZeroPoints) {
+		return true
+	}
+	if !q.servesAll() || !o.servesAll() {
+		return false
+	}
+	for i := range q.Scales {
+		if q.zeroPoint(i) != o.zeroPoint(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// servesAll reports whether there is a zero point for every scale.
+func (q *Quantization) servesAll() bool {
+	return len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == len(q.Scales)
 }
 
 // CheckName reports why name cannot be a tensor's name: names are valid UTF-8

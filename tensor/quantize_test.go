@@ -419,3 +419,39 @@ func checkErr(t *testing.T, err, want error, text string) {
 		t.Errorf("error %q does not say %q", err, text)
 	}
 }
+
+// TestQuantizationEqual compares what parameters stand for.
+func TestQuantizationEqual(t *testing.T) {
+	nan := float32(math.NaN())
+	base := func() *Quantization {
+		return &Quantization{Axis: 0, Scales: []float32{1, nan}, ZeroPoints: []int32{2, 2}}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(q *Quantization)
+		want   bool
+	}{
+		{"same", func(*Quantization) {}, true},
+		{"one zero point for all", func(q *Quantization) { q.ZeroPoints = []int32{2} }, true},
+		{"another one for all", func(q *Quantization) { q.ZeroPoints = []int32{1} }, false},
+		{"no zero points", func(q *Quantization) { q.ZeroPoints = nil }, false},
+		{"too many zero points", func(q *Quantization) { q.ZeroPoints = []int32{2, 2, 2} }, false},
+		{"scheme", func(q *Quantization) { q.Scheme = Logarithmic }, false},
+		{"axis", func(q *Quantization) { q.Axis = 1 }, false},
+		{"scale", func(q *Quantization) { q.Scales[0] = -1 }, false},
+		{"fewer scales", func(q *Quantization) { q.Scales = q.Scales[:1] }, false},
+	} {
+		other := base()
+		c.change(other)
+		if base().Equal(other) != c.want || other.Equal(base()) != c.want {
+			t.Errorf("%s: not %v", c.name, c.want)
+		}
+	}
+	var none *Quantization
+	if !none.Equal(nil) || none.Equal(base()) || base().Equal(nil) {
+		t.Error("nil")
+	}
+	if !(&Quantization{Scales: []float32{1}}).Equal(&Quantization{Scales: []float32{1}, ZeroPoints: []int32{0}}) {
+		t.Error("a missing zero point is not 0")
+	}
+}

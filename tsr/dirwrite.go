@@ -2,21 +2,15 @@ package tsr
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 )
-
-// maxFileName is the longest file name that common file systems take, in bytes.
-const maxFileName = 255
 
 // CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
 // of p. It appears at path, whose parent must exist, when the writer is closed.
@@ -39,29 +33,15 @@ type dirEncoder struct {
 	sync    bool
 }
 
-func newDirEncoder(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
-	if err := checkPlan(p, o); err != nil {
-		return nil, err
-	}
-	d := &dirEncoder{names: make([]string, len(p.Tensors)), sync: !common.NoSync}
-	folded := make(map[string]string, len(p.Tensors))
-	for i, t := range p.Tensors {
-		why := unusable(t.Name)
-		if other, twice := folded[fold(t.Name)]; twice && why == "" {
-			why = fmt.Sprintf("differs from tensor %q only in letter case", other)
-		}
-		if why != "" {
-			return nil, planError(fmt.Sprintf("tensor %q", t.Name), "not usable as a file name: "+why)
-		}
-		folded[fold(t.Name)] = t.Name
-		d.names[i] = t.Name + extension
+func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	files, _ := fileNames(p.Tensors)
+	d := &dirEncoder{names: files, headers: make([][]byte, len(p.Tensors)), sync: !o.NoSync}
+	for i := range p.Tensors {
+		d.headers[i] = encode(&p.Tensors[i])
 	}
 	var err error
-	if d.headers, err = headers(p); err != nil {
-		return nil, err
-	}
-	if d.final, err = destination(common.Path); err != nil {
-		return nil, inFile(err, common.Path)
+	if d.final, err = destination(o.Path); err != nil {
+		return nil, inFile(err, o.Path)
 	}
 	if d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) }); err != nil {
 		return nil, err
@@ -87,32 +67,6 @@ func destination(path string) (string, error) {
 		return "", err
 	}
 	return final, replaceable(final)
-}
-
-// unusable says why a tensor's name cannot be a file name, "" if it can.
-func unusable(s string) string {
-	switch {
-	case strings.ContainsAny(s, `/\`):
-		return "contains a slash or backslash"
-	case s == "." || s == "..":
-		return "has a meaning of its own"
-	case len(s)+len(extension) > maxFileName:
-		return fmt.Sprintf("longer than %d bytes", maxFileName-len(extension))
-	case !filepath.IsLocal(s + extension):
-		return "reserved on this system"
-	}
-	return ""
-}
-
-// fold maps names that differ only in case to one string.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return least
-	}, s)
 }
 
 // replaceable refuses to replace what is not a directory of .tsr files.

@@ -65,9 +65,9 @@
 // every byte, so that it finds files that were cut short since; it cannot tell
 // wrong values from right ones.
 //
-// Metadata: the format has none. A plan with metadata or a graph is refused
-// unless [WriteOptions] says to drop them. Quantisation parameters in a plan
-// are ignored, as everywhere that a format cannot store them.
+// Metadata: the format has none, nor a graph or quantisation parameters. A plan
+// with any of them is refused, with the list of all of them, unless
+// format.WriteOptions.AcceptLoss names them: then they are left out.
 //
 // # Writing directories
 //
@@ -76,7 +76,9 @@
 // path's ending); [CreateDir] always writes a directory. A tensor goes to
 // "<name>.tsr", so its name must work as a file name anywhere: no slash or
 // backslash, not "." or "..", at most 251 bytes, and no second name that
-// differs only in letter case.
+// differs only in letter case. Others are refused, unless AcceptLoss has
+// "name": then what must not be there becomes "_", and "_2" and so on tell
+// names apart.
 //
 // The files are assembled in a hidden directory beside the final one, which
 // takes its place by a rename when the writer is closed. An existing directory

@@ -2,7 +2,6 @@ package tsr
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -148,37 +147,32 @@ func (h *header) checkSize(c *wire.Cursor, elements, fileSize int64) {
 	}
 }
 
-// encode returns the header of a tensor, or why it cannot have one.
-func encode(t *tensor.Info) ([]byte, error) {
-	var code int32
+// codeOf returns the number of a dtype, 0 for what a file cannot hold.
+func codeOf(d tensor.DType) int32 {
 	for _, k := range codes {
-		if k.dtype == t.DType {
-			code = k.code
+		if k.dtype == d {
+			return k.code
 		}
 	}
-	if code == 0 {
-		return nil, fmt.Errorf("%w: dtype %v (TSR has float32, int8 and int32)", format.ErrUnsupported, t.DType)
-	}
-	if len(t.Shape) > maxRank {
-		return nil, fmt.Errorf("%w: shape %v has more than 4 dims", format.ErrUnsupported, t.Shape)
-	}
+	return 0
+}
+
+// encode returns the header of a tensor that can have one.
+func encode(t *tensor.Info) []byte {
 	var b wire.Buffer
 	b.Grow(headerSize)
 	b.Str(magic)
-	for _, v := range []int32{version, headerSize, 0, code, int32(len(t.Shape))} {
+	for _, v := range []int32{version, headerSize, 0, codeOf(t.DType), int32(len(t.Shape))} {
 		b.I32(v)
 	}
 	for range maxRank - len(t.Shape) {
 		b.I32(1)
 	}
 	for _, d := range t.Shape {
-		if d > math.MaxInt32 {
-			return nil, fmt.Errorf("%w: dim %d does not fit 32 bits", format.ErrUnsupported, d)
-		}
 		b.I32(int32(d))
 	}
 	b.I64(t.Size / t.DType.Size())
 	b.I64(0)
 	b.I64(0)
-	return b.Bytes(), nil
+	return b.Bytes()
 }

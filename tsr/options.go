@@ -5,9 +5,6 @@ import "github.com/weightmap/weightmap/format"
 // WriteOptions changes how files are written. Nil and the zero value work.
 type WriteOptions struct {
 	format.WriteOptions
-	// DropMetadata leaves out the plan's metadata and graph, which a TSR file
-	// cannot hold. Without it a plan that has them is refused.
-	DropMetadata bool
 
 	directory bool // CreateDir: a directory in any case
 }

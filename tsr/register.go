@@ -14,6 +14,7 @@ var (
 	_ driver.DirParser    = fileFormat{}
 	_ driver.Layouter     = fileFormat{}
 	_ driver.PathEncoding = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -40,15 +41,24 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 	return parseDir(dir, x, o)
 }
 
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+	if d.wantsDir(p, o.Path) {
+		dirLosses(p, l)
+	} else {
+		fileLosses(p, l)
+	}
+}
+
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
-	return layout(p, &d.opts)
+func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return layout(p), nil
 }
 
 // EncodePath implements driver.PathEncoding: several tensors make a directory.
 func (d fileFormat) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	if !d.opts.directory && !wantsDir(p, o.Path) {
+	if !d.wantsDir(p, o.Path) {
 		return nil, nil
 	}
-	return newDirEncoder(p, o, &d.opts)
+	return newDirEncoder(p, o)
 }

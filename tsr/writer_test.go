@@ -32,8 +32,8 @@ var refusedPlans = []struct {
 	{"large dim", plan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
 	{"negative dim", plan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
 	{"overflow", plan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
-	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "metadata"},
-	{"graph", &format.Plan{Graph: &format.Graph{}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
+	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
+	{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
 }
 
 func TestRefusedPlans(t *testing.T) {
@@ -54,12 +54,15 @@ func TestRefusedPlans(t *testing.T) {
 	}
 }
 
-func TestDropMetadata(t *testing.T) {
+// TestAcceptLoss leaves out what TSR cannot hold, when asked to.
+func TestAcceptLoss(t *testing.T) {
 	p := plan(tensor.Int8, tensor.Shape{3})
 	p.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
-	p.Graph = &format.Graph{}
+	p.Graph = &format.Graph{Name: "g"}
+	p.Tensors[0].Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
+	o := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata:a", "graph", "quantization"}}}
 	var b bytes.Buffer
-	w, err := NewWriter(&b, p, &WriteOptions{DropMetadata: true})
+	w, err := NewWriter(&b, p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +71,33 @@ func TestDropMetadata(t *testing.T) {
 		t.Error(diff)
 	}
 	dir := tree(t, nil)
-	if w, err = Create(dir, p, &WriteOptions{DropMetadata: true}); err != nil {
+	if w, err = Create(dir, p, o); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, w, map[string][]byte{"tensor": int8s(3)})
 	contains(t, dir, "tensor.tsr")
+}
+
+// TestAcceptNames gives tensors that cannot be called like a file one that can.
+func TestAcceptNames(t *testing.T) {
+	p := &format.Plan{}
+	for _, s := range []string{"Weight", "a/b", "weight", "a_b", "..", strings.Repeat("é", 126)} {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: s, DType: tensor.Int8})
+	}
+	dir := tree(t, nil)
+	w, err := CreateDir(dir+"/m", p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Tensors {
+		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader([]byte{byte(i)})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
 }
 
 // TestStreamOfSeveral refuses what needs a directory.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -116,9 +118,20 @@ func (w *windows) fill(at, n int64) ([]byte, error) {
 	return w.r.Slice(w.base+at, n)
 }
 
+// codecOf returns the codec of a compression, which is not None.
+func codecOf(c Compression) (codec.Streamer, error) {
+	switch c {
+	case Gzip:
+		return gzip.Codec, nil
+	case Zstd:
+		return zstd.Codec, nil
+	}
+	return nil, fmt.Errorf("%w: %v", format.ErrUnsupported, c)
+}
+
 // inflate undoes the compression of a whole block.
 func inflate(c Compression, data []byte, limit int64) ([]byte, error) {
-	z, err := codec.Lookup(c.String())
+	z, err := codecOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -229,6 +229,7 @@ func (c *checker) settleAttribute(h *head, at int64) error {
 // hides notes external data that no tensor of the file has.
 func (c *checker) hides(h *head) {
 	if h.arm == externalArm {
-		c.f.hidden, c.f.outside = true, true
+		c.f.hidden = true
+		c.f.uses(h.ext.location)
 	}
 }

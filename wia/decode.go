@@ -216,7 +216,7 @@ func (a *Attribute) merge(s *source, msg field) error {
 		case 7:
 			a.Floats, err = appendFloats(s, a.Floats, &f)
 		case 8:
-			a.Ints, err = appendInts(s, a.Ints, &f)
+			a.Ints, err = appendInts(s, a.Ints, &f, maxNumbers)
 		case 9:
 			*extend(&a.Strings), err = s.bytes(f.start, f.end)
 		case 10:
@@ -242,7 +242,7 @@ func (t *Tensor) merge(s *source, msg field) error {
 		case 1:
 			return s.str(&t.Name, &f)
 		case 2:
-			t.Dims, err = appendInts(s, t.Dims, &f)
+			t.Dims, err = appendInts(s, t.Dims, &f, maxDims)
 			return err
 		case 3:
 			t.DType = int32(f.val)

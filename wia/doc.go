@@ -77,9 +77,13 @@
 // refused on open; symbolic links that lead out, and what is no regular file,
 // when the file is used (os.Root sees to that: any absolute link, and any that
 // passes through a directory outside, leads out even if it comes back). length must be the tensor's size.
-// Files are mapped when a tensor in them is first asked for, one mapping for all
-// their tensors. Model.Verify checks that ranges exist and, where a checksum is
-// recorded, their SHA-256.
+// Opening only looks the files up by name and records device, inode, size and
+// modification time; they may be missing. They are mapped when a tensor in them
+// is first asked for, one mapping for all their tensors, and compared with that
+// record: a file that was put in place or changed in between is ErrCorrupt.
+// Model.Verify checks that ranges exist and, where a checksum is recorded, their
+// SHA-256. With a trusted key, external data without a checksum are ErrSignature,
+// since the signature would not cover them. The writer always records it.
 //
 // # Checksums and signatures
 //
@@ -102,7 +106,16 @@
 // Metadata must be UTF-8 without byte order mark and lone surrogates, with unique
 // top-level keys without NUL and at most 1,000 levels; value types are not
 // enforced, unknown keys are kept. Inflated, it has at most 64 MiB, the graph
-// 1 GiB (Options).
+// 1 GiB, and unless the caller sets other limits (Options.MaxMetadataBytes,
+// MaxGraphBytes) both at most 256 times what is stored, or 16 MiB if that is more.
+//
+// What a graph has is counted before any of it is built, subgraphs included: at
+// most 1,048,576 nodes, as many values (inputs and outputs of graphs) and
+// properties, 8,388,608 inputs and outputs of nodes, 2,097,152 attributes,
+// 8,388,608 strings and 67,108,864 numbers in them, 4,194,304 tensors, and
+// 33,554,432 dims of tensors and 4,194,304 of values. The tensor block has Options.MaxTensors tensors at most and
+// as many dims as a graph. Where Options.MaxTensors is raised, so are the limits
+// of tensors and, to eight for each, of dims.
 //
 // Messages may have unknown fields, which are skipped, and kept by Rewrite. Known
 // fields of another wire type, groups, varints that overflow 64 bits, lengths
@@ -115,6 +128,18 @@
 // node have unique names; nodes and properties need not. Edges and the structure
 // of the graph are not checked on open: that is what Validate is for.
 //
+// # ONNX models
+//
+// The format has no place for the versions of operator sets. They stand in the
+// metadata, under the keys
+//
+//	opsets      an array of {"domain": "ai.onnx", "version": 17}
+//	ir_version  a number
+//
+// as the newer upstream text has it. Both are kept by copies as all metadata is;
+// [File.OperatorSets], [File.IRVersion] and [ModelMetadata] read them, and
+// ModelMetadata writes them. Values of another form are ordinary metadata.
+//
 // # Choices
 //
 //   - Node.domain, field 7 as in ONNX, is ours. A field 7 that is no name is
@@ -125,11 +150,14 @@
 //   - A dtype, compression or encryption code that is not known is refused where
 //     data depend on it; element types of value infos and attribute types are
 //     kept as numbers.
-//   - In a neutral graph, float64 attributes are rounded to float32 when written,
-//     booleans become 0 and 1, JSON values text: ONNX has nothing else.
+//   - In a neutral graph, float64 attributes become float32, booleans 0 and 1,
+//     JSON values text: ONNX has nothing else. A plan where that changes
+//     something is refused, unless format.WriteOptions.AcceptLoss has
+//     "conversion"; a float64 is taken to be the float32 of the same shortest
+//     decimal text, so 0.1 stays 0.1.
 //   - Quantisation parameters that do not fit their tensor let the file open;
 //     tensor.Decode into float32 answers ErrQuantization. A plan with such
-//     parameters is refused; Rewrite keeps them. Type NONE means that there are
+//     parameters is refused, or written without them if the loss is accepted; Rewrite keeps them. Type NONE means that there are
 //     none.
 //   - An external file is put in its place just before the model that names it.
 //     Whoever reads the old model between the two sees wrong checksums.

@@ -23,9 +23,9 @@ type externals struct {
 	f     *File
 	dir   string
 	debug bool
+	seen  map[string]os.FileInfo // by cleaned location, as they were when the model was opened
 
 	mu     sync.Mutex
-	root   *os.Root
 	files  map[string]*mapped.Region
 	pins   []*pins
 	closed bool
@@ -38,13 +38,15 @@ type pins struct{ unpin []func() }
 func (x *externals) init(f *File, o *format.Options) {
 	_, path := f.region.Origin()
 	x.f, x.dir, x.debug = f, dirOf(path, o), o.Debug
-	// The directory is opened when it is first needed. A program may have moved
-	// to another one by then.
-	if x.dir != "" && f.outside {
+	// Files are mapped when they are first needed. A program may have moved to
+	// another directory by then.
+	if x.dir != "" && len(f.locations) > 0 {
 		if abs, err := filepath.Abs(x.dir); err == nil {
 			x.dir = abs
 		}
 	}
+	x.record(f.locations)
+	f.locations = nil
 }
 
 // dirOf returns where external data are looked for, "" for nowhere.
@@ -129,14 +131,7 @@ func (x *externals) open(location string) (*mapped.Region, error) {
 	if x.dir == "" {
 		return nil, fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", format.ErrUnsupported)
 	}
-	if x.root == nil {
-		root, err := os.OpenRoot(x.dir)
-		if err != nil {
-			return nil, err
-		}
-		x.root = root
-	}
-	r, err := x.mapFile(filepath.FromSlash(name))
+	r, err := x.mapFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,22 +148,35 @@ func (x *externals) open(location string) (*mapped.Region, error) {
 	return r, nil
 }
 
-// mapFile maps a regular file. It looks before it opens, since opening a pipe
-// would wait for its other end.
+// mapFile maps a regular file, if it is still what it was when the model was
+// opened. It looks before it opens, since opening a pipe would wait for its
+// other end, and compares what it opened.
 func (x *externals) mapFile(name string) (*mapped.Region, error) {
-	st, err := x.root.Stat(name)
+	root, err := os.OpenRoot(x.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file := filepath.FromSlash(name)
+	st, err := root.Stat(file)
 	if err != nil {
 		return nil, escape(err)
 	}
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, mapped.ErrNotRegular)
 	}
-	f, err := x.root.Open(name)
+	f, err := root.Open(file)
 	if err != nil {
 		return nil, escape(err)
 	}
 	defer f.Close()
-	return mapped.OpenFile(f, 0, -1, mapped.Options{Debug: x.debug})
+	if st, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if err := x.same(name, st); err != nil {
+		return nil, err
+	}
+	return mapped.OpenFile(f, 0, st.Size(), mapped.Options{Debug: x.debug})
 }
 
 // escape marks what os.Root refuses, as opposed to what the system does.
@@ -211,17 +219,13 @@ func (x *externals) pin() (unpin func()) {
 func (x *externals) close() error {
 	x.mu.Lock()
 	x.closed = true
-	files, root := x.files, x.root
-	x.root = nil
+	files := x.files
 	x.mu.Unlock()
 	var first error
 	for _, r := range files {
 		if err := r.Close(); err != nil && first == nil {
 			first = err
 		}
-	}
-	if root != nil {
-		root.Close()
 	}
 	return first
 }

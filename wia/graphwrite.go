@@ -105,9 +105,6 @@ func valueMessages(list []format.ValueInfo) ([]ValueInfo, error) {
 			continue
 		}
 		t := &TensorType{ElemType: codeOf(v.DType)}
-		if t.ElemType == 0 && v.DType != tensor.Invalid {
-			return nil, fmt.Errorf("%w: value %q is %v, which the format does not have", format.ErrUnsupported, v.Name, v.DType)
-		}
 		if v.Dims != nil {
 			t.Shape = &Shape{Dims: make([]Dimension, len(v.Dims))}
 		}
@@ -207,14 +204,14 @@ func single(v float64) (float32, error) {
 	return f, nil
 }
 
-// subgraph translates the graph of an attribute. Its initializers can only name
-// tensors of the file, which are declared at the top.
+// errSubgraph is why a graph cannot be an attribute: its initializers could only
+// name tensors of the file, which are declared at the top.
+var errSubgraph = fmt.Errorf("%w: initializers of a subgraph (use WriteOptions.Graph)", format.ErrUnsupported)
+
+// subgraph translates the graph of an attribute.
 func subgraph(g *format.Graph) (*Graph, error) {
 	if g == nil {
 		return &Graph{}, nil
-	}
-	if len(g.Initializers) > 0 {
-		return nil, fmt.Errorf("%w: initializers of a subgraph (use WriteOptions.Graph)", format.ErrUnsupported)
 	}
 	return graphMessage(g)
 }

@@ -89,7 +89,7 @@ func (s *source) tensorField(h *head, f *field, level int) (err error) {
 	case 1:
 		h.name, err = s.bytes(f.start, f.end)
 	case 2:
-		h.dims, err = appendInts(s, h.dims, f)
+		h.dims, err = appendInts(s, h.dims, f, maxDims)
 	case 3:
 		h.dtype = int32(f.val)
 	case rawArm:
@@ -108,17 +108,20 @@ func (s *source) tensorField(h *head, f *field, level int) (err error) {
 	return err
 }
 
-// appendInts reads a repeated integer, packed or not.
-func appendInts(s *source, out []int64, f *field) ([]int64, error) {
+// appendInts reads a repeated integer, packed or not, up to a number of most.
+func appendInts(s *source, out []int64, f *field, most int) ([]int64, error) {
 	if f.typ == protowire.VarintType {
-		return append(out, int64(f.val)), nil
+		out = append(out, int64(f.val))
 	}
-	for p := f.start; p < f.end; {
+	for p := f.start; f.typ == protowire.BytesType && p < f.end && len(out) <= most; {
 		v, next, err := s.varint(p, f.end)
 		if err != nil {
 			return out, err
 		}
 		out, p = append(out, int64(v)), next
+	}
+	if len(out) > most {
+		return out, flawed(f.at, tensor.ErrLimit, "more than %d", most)
 	}
 	return out, nil
 }

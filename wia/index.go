@@ -154,14 +154,16 @@ func (x *index) take(p *payload, h *head, fl *field, graph bool) error {
 	} else if h.arm == 0 && h.size > 0 {
 		return under("raw_data", flawed(fl.at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 	}
-	if x.counting {
-		if x.n.add(h); x.n.tensors > x.max {
+	if x.counting || x.f.tensors.fill != nil {
+		x.n.add(h)
+		switch {
+		case x.n.tensors > x.max:
 			return flawed(fl.at, tensor.ErrLimit, "more than %d tensors", x.max)
+		case int64(x.n.dims) > dimLimit(x.max):
+			return flawed(fl.at, tensor.ErrLimit, "more than %d dims", dimLimit(x.max))
+		case x.counting:
+			return nil
 		}
-		return nil
-	}
-	if x.f.Len() >= x.max {
-		return flawed(fl.at, tensor.ErrLimit, "more than %d tensors", x.max)
 	}
 	t := catalog.Tensor{Name: h.name, DType: h.dt, Shape: x.f.Dims(len(h.dims)), Size: h.size, Quant: x.quantization(&h.quant)}
 	copy(t.Shape, h.dims)
@@ -169,9 +171,23 @@ func (x *index) take(p *payload, h *head, fl *field, graph bool) error {
 	if !x.f.Add(&t) {
 		return under("name", flawed(fl.at, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
-	x.f.outside = x.f.outside || h.arm == externalArm
+	if h.arm == externalArm {
+		x.f.uses(h.ext.location)
+	}
+	if t.Offset >= 0 && t.Size > 0 && t.Offset%unit(t.DType) != 0 {
+		x.f.misaligned++
+	}
 	x.f.records = append(x.f.records, record{fl.start, fl.end, graph, h.compressed, h.arm == externalArm})
 	return nil
+}
+
+// unit returns what the address of a tensor's data must be a multiple of: the
+// size of an element, or of its halves.
+func unit(d tensor.DType) int64 {
+	if d == tensor.Complex64 {
+		return d.Size() / 2
+	}
+	return d.Size()
 }
 
 // lay says where the data are.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -28,8 +27,10 @@ type File struct {
 	signature *signatures // nil without a signature block
 	records   []record    // by tensor
 	ext       externals
-	outside   bool // some tensors have external data
-	hidden    bool // so have tensors within attributes or subgraphs
+	locations map[string]bool // of external data; only while opening
+	hidden    bool            // tensors within attributes or subgraphs have external data
+
+	misaligned int // tensors that cannot be viewed where they lie
 
 	graphOnce sync.Once
 	message   *Graph
@@ -84,7 +85,7 @@ func parse(r *mapped.Region, o *format.Options) (format.Model, error) {
 }
 
 func (f *File) open(l *loader) (err error) {
-	if f.meta, err = l.load(metadataBlock, l.o.MaxMetadataBytes); err != nil {
+	if f.meta, err = l.load(metadataBlock, l.o.MetadataLimit(f.hdr.blocks[metadataBlock].size)); err != nil {
 		return err
 	}
 	if f.meta.size > 0 {
@@ -94,13 +95,14 @@ func (f *File) open(l *loader) (err error) {
 	} else if f.hdr.blocks[metadataBlock].size > 0 {
 		return wire.Errorf(formatName, "metadata", f.meta.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
 	}
-	if f.graph, err = l.load(graphBlock, l.o.MaxGraphBytes); err != nil {
+	if f.graph, err = l.load(graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
 		return err
 	}
+	f.graph.tally = newTally(l.o.MaxTensors)
 	if err := f.graph.locate("graph", f.graph.check(graphMsg, 0, f.graph.size, 1)); err != nil {
 		return err
 	}
-	f.graph.checked = true
+	f.graph.checked, f.graph.tally = true, nil
 	if f.tensors, err = l.loadTensors(); err != nil {
 		return err
 	}
@@ -128,6 +130,16 @@ func (f *File) metadataError(err error) error {
 		at = e.Offset
 	}
 	return f.meta.locate("metadata", &defect{at: at, err: err})
+}
+
+// uses notes the location of external data.
+func (f *File) uses(location []byte) {
+	if f.locations == nil {
+		f.locations = make(map[string]bool)
+	}
+	if !f.locations[string(location)] {
+		f.locations[string(location)] = true
+	}
 }
 
 func (f *File) version() string { return strconv.Itoa(major) + "." + strconv.Itoa(int(f.hdr.minor)) }
@@ -208,7 +220,7 @@ func (f *File) fetch(i int) ([]byte, error) {
 		}
 		return append(tensor.AlignedBytes(len(data))[:0], data...), nil
 	}
-	z, err := codec.Lookup(c.String())
+	z, err := codecOf(c)
 	if err == nil {
 		data, err = z.Decompress(data, h.size)
 	}
@@ -259,6 +271,9 @@ func (f *File) Notes() []string {
 	}
 	if f.signature == nil {
 		notes = append(notes, "no checksums: the file has no signature block")
+	}
+	if f.misaligned > 0 {
+		notes = append(notes, fmt.Sprintf("misaligned tensors, handed out by copy: %d", f.misaligned))
 	}
 	return notes
 }

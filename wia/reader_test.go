@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,5 +144,27 @@ func TestBeyond4GiB(t *testing.T) {
 	v, _ = g.Tensor("last")
 	if b, err := v.Bytes(); err != nil || b[0] != 42 {
 		t.Errorf("behind a reader: %v %v", b, err)
+	}
+}
+
+// TestMisalignedNote: tensors that are handed out by copy are noted.
+func TestMisalignedNote(t *testing.T) {
+	// Data of bytes lie aligned wherever they are, and those of no bytes too.
+	c := container{tensor: cat(by(1, inline("ab", 1, make([]byte, 4), 1)), by(1, inline("b", 8, make([]byte, 3), 3)), by(1, inline("c", 1, nil, 0)))}
+	f := mustOpen(t, c.bytes(), nil)
+	v, _ := f.Tensor("ab")
+	if v.Info().Offset%4 == 0 || v.ZeroCopy() {
+		t.Fatalf("%+v is aligned", v.Info())
+	}
+	if notes := strings.Join(f.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
+		t.Errorf("notes %q", notes)
+	}
+	e := mustOpen(t, container{tensor: by(1, decl("w", 1, 1), by(5, st(1, "w.bin"), vi(2, 2), vi(3, 4)))}.bytes(), nil)
+	if notes := strings.Join(e.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
+		t.Errorf("notes of external data %q", notes)
+	}
+	g := mustOpen(t, writeSample(t, samplePlan(t), nil), nil)
+	if notes := g.Notes(); len(notes) != 0 {
+		t.Errorf("notes of our own file: %q", notes)
 	}
 }

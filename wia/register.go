@@ -10,6 +10,7 @@ var wiaCodec = format.Codec{
 	Extensions: []string{".wia"},
 	Detect:     detect,
 	Parse:      parse,
+	Losses:     func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { new(WriteOptions).losses(p, l) },
 	Encode: func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
 		return encode(t, p, &WriteOptions{WriteOptions: *o})
 	},

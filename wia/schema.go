@@ -35,6 +35,7 @@ type fieldDef struct {
 	wire     protowire.Type
 	repeated bool // numbers may then be packed
 	message  *message
+	counted  counted // what limit its elements count for
 }
 
 type message struct {
@@ -63,6 +64,12 @@ func subs(name string, m *message) fieldDef {
 	return d
 }
 
+// each makes the elements of a field count for a limit.
+func (d fieldDef) each(c counted) fieldDef {
+	d.counted = c
+	return d
+}
+
 var (
 	keyValueMsg = &message{name: "KeyValue", fields: []fieldDef{
 		1: one("key", kindName), 2: one("value", kindString),
@@ -75,13 +82,13 @@ var (
 		4: one("quantized_type", kindEnum), 5: sub("per_channel", perChannelMsg),
 	}}
 	tensorMetaMsg = &message{name: "TensorMetadata", fields: []fieldDef{
-		1: one("doc_string", kindString), 2: subs("properties", keyValueMsg), 3: sub("quantization", quantMsg),
+		1: one("doc_string", kindString), 2: subs("properties", keyValueMsg).each(countProperties), 3: sub("quantization", quantMsg),
 	}}
 	externalMsg = &message{name: "ExternalData", fields: []fieldDef{
 		1: one("location", kindString), 2: one("offset", kindInt), 3: one("length", kindInt), 4: one("checksum", kindString),
 	}}
 	tensorMsg = &message{name: "Tensor", arms: 1<<4 | 1<<5, fields: []fieldDef{
-		1: one("name", kindName), 2: many("dims", kindInt), 3: one("dtype", kindEnum),
+		1: one("name", kindName), 2: many("dims", kindInt).each(countDims), 3: one("dtype", kindEnum),
 		4: one("raw_data", kindBytes), 5: sub("external_data", externalMsg), 6: sub("metadata", tensorMetaMsg),
 	}}
 	compressedMsg = &message{name: "CompressedTensor", fields: []fieldDef{
@@ -94,7 +101,7 @@ var (
 		1: one("dim_value", kindInt), 2: one("dim_param", kindString), 3: one("denotation", kindString),
 	}}
 	shapeMsg = &message{name: "TensorShapeProto", fields: []fieldDef{
-		1: subs("dim", dimensionMsg),
+		1: subs("dim", dimensionMsg).each(countValueDims),
 	}}
 	tensorTypeMsg = &message{name: "TypeProto.Tensor", fields: []fieldDef{
 		1: one("elem_type", kindEnum), 2: sub("shape", shapeMsg),
@@ -106,21 +113,21 @@ var (
 		1: one("name", kindName), 2: sub("type", typeMsg), 3: one("doc_string", kindString),
 	}}
 	graphMetaMsg = &message{name: "GraphMetadata", fields: []fieldDef{
-		1: subs("properties", keyValueMsg),
+		1: subs("properties", keyValueMsg).each(countProperties),
 	}}
 	attributeMsg = &message{name: "Attribute", fields: []fieldDef{
 		1: one("name", kindName), 2: one("f", kindFloat), 3: one("i", kindInt), 4: one("s", kindBytes),
-		5: sub("t", tensorMsg), 6: sub("g", nil), 7: many("floats", kindFloat), 8: many("ints", kindInt),
-		9: many("strings", kindBytes), 10: subs("tensors", tensorMsg), 11: subs("graphs", nil),
+		5: sub("t", tensorMsg), 6: sub("g", nil), 7: many("floats", kindFloat).each(countNumbers), 8: many("ints", kindInt).each(countNumbers),
+		9: many("strings", kindBytes).each(countStrings), 10: subs("tensors", tensorMsg).each(countAttributes), 11: subs("graphs", nil).each(countAttributes),
 		13: one("doc_string", kindString), 20: one("type", kindEnum), 21: one("ref_attr_name", kindString),
 	}}
 	nodeMsg = &message{name: "Node", fields: []fieldDef{
-		1: one("name", kindName), 2: one("op_type", kindString), 3: many("inputs", kindName), 4: many("outputs", kindName),
-		5: subs("attributes", attributeMsg), 6: one("doc_string", kindString),
+		1: one("name", kindName), 2: one("op_type", kindString), 3: many("inputs", kindName).each(countEdges), 4: many("outputs", kindName).each(countEdges),
+		5: subs("attributes", attributeMsg).each(countAttributes), 6: one("doc_string", kindString),
 	}}
 	graphMsg = &message{name: "Graph", fields: []fieldDef{
-		1: one("name", kindName), 2: subs("nodes", nodeMsg), 3: subs("inputs", valueInfoMsg), 4: subs("outputs", valueInfoMsg),
-		5: subs("initializers", tensorMsg), 6: sub("metadata", graphMetaMsg),
+		1: one("name", kindName), 2: subs("nodes", nodeMsg).each(countNodes), 3: subs("inputs", valueInfoMsg).each(countValues), 4: subs("outputs", valueInfoMsg).each(countValues),
+		5: subs("initializers", tensorMsg).each(countTensors), 6: sub("metadata", graphMetaMsg),
 	}}
 	checksumMsg = &message{name: "BlockChecksum", fields: []fieldDef{
 		1: one("block_type", kindString), 2: one("sha256", kindBytes),

@@ -20,12 +20,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var errNoChecksums = fmt.Errorf("%w: no checksums", format.ErrChecksum)
+var (
+	errNoChecksums = fmt.Errorf("%w: no checksums", format.ErrChecksum)
+	errUncovered   = fmt.Errorf("%w: external data without a checksum are not covered by it", format.ErrSignature)
+)
 
 // Verify checks the SHA-256 of header, metadata, graph and tensor block, those
 // of external data, and that compressed tensors inflate to their size. A file
 // without a signature block carries no checksums and fails. With a trusted key
-// the signature must be valid and by that key; without one it is not looked at.
+// the signature must be valid and by that key, and external data must have
+// checksums, or it would not cover them; without one it is not looked at.
 //
 // The tensor block has one checksum for all its tensors: WithTensors spares it
 // only when all tensors named are external (and no signature is checked, which
@@ -81,6 +85,9 @@ func (v *verification) plan() error {
 		return wire.Error(formatName, "signature_size", signatureField, errNoChecksums)
 	}
 	wanted, err := v.wanted()
+	if err == nil && v.o.Trusted != nil {
+		err = f.region.Guard(func() error { return v.covered(wanted) })
+	}
 	if err != nil {
 		return err
 	}
@@ -124,6 +131,37 @@ func (v *verification) wanted() ([]bool, error) {
 		wanted[i] = true
 	}
 	return wanted, nil
+}
+
+// covered fails for external data without a checksum: a signature covers what
+// the model's file says of them, and so not their bytes.
+func (v *verification) covered(wanted []bool) error {
+	f := v.f
+	for i, r := range f.records {
+		if !r.external || wanted != nil && !wanted[i] {
+			continue
+		}
+		h, err := f.tensorHead(i)
+		if err != nil {
+			return err
+		}
+		if len(h.ext.checksum) == 0 {
+			return f.externalError(i, errUncovered)
+		}
+	}
+	if !f.hidden {
+		return nil
+	}
+	g, err := f.decoded()
+	if err != nil {
+		return err
+	}
+	g.eachHidden(func(t *Tensor) {
+		if err == nil && t.External != nil && t.External.Checksum == "" {
+			err = wire.Error(formatName, fmt.Sprintf("graph: tensor %q", t.Name), f.hdr.blocks[graphBlock].off, errUncovered)
+		}
+	})
+	return err
 }
 
 // addBlock adds the comparison of one of the four sums.

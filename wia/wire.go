@@ -53,8 +53,9 @@ type source struct {
 	size int64
 	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
 
-	carriers bool // check met tensors with data directly under the outermost message
-	checked  bool // the wire rules of all of it hold: nothing needs to be admitted again
+	carriers bool   // check met tensors with data directly under the outermost message
+	tally    *tally // counts what check meets, nil for nothing
+	checked  bool   // the wire rules of all of it hold: nothing needs to be admitted again
 }
 
 func inMemory(payload []byte) *source { return &source{win: payload, size: int64(len(payload))} }
@@ -255,6 +256,9 @@ func (s *source) check(m *message, p, end int64, level int) error {
 			return s.place(m, start, &f, err)
 		}
 		d, err := s.admit(m, &f)
+		if d != nil && err == nil && d.counted != notCounted && s.tally != nil {
+			err = s.count(d, &f)
+		}
 		if d != nil && err == nil {
 			if d.message != nil {
 				err = s.check(d.message, f.start, f.end, level+1)

@@ -83,6 +83,7 @@ func (o *WriteOptions) codec() *format.Codec {
 		own.WriteOptions = *common
 		return encode(t, p, &own)
 	}
+	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
 	return &c
 }
 
@@ -204,14 +205,10 @@ func (w *modelWriter) checkDescribed(p *format.Plan) error {
 
 // describe makes the message of a tensor, without data.
 func (w *modelWriter) describe(info *tensor.Info, it *item) error {
-	code := codeOf(info.DType)
-	if code == 0 {
-		return fmt.Errorf("%w: the format has no %v", format.ErrUnsupported, info.DType)
-	}
 	if w.o.like != nil && w.o.like.fill(info.Name, it) {
 		return nil
 	}
-	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: code}
+	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: codeOf(info.DType)}
 	quant, err := quantMessage(info)
 	if err != nil {
 		return err
@@ -271,7 +268,7 @@ func (w *modelWriter) graphMessage(p *format.Plan) (*Graph, error) {
 // store compresses and encrypts a whole block.
 func (w *modelWriter) store(b block, payload []byte) ([]byte, error) {
 	if w.o.Compression != None {
-		z, err := codec.Lookup(w.o.Compression.String())
+		z, err := codecOf(w.o.Compression)
 		if err == nil {
 			payload, err = z.Compress(payload, w.o.Level)
 		}
@@ -428,11 +425,11 @@ func (w *modelWriter) collect(it *item, in *sink.Input) (*blob, error) {
 			return err
 		})
 	}
-	z, err := codec.Lookup(it.codec.String())
+	z, err := codecOf(it.codec)
 	if err != nil {
 		return nil, err
 	}
-	zw, err := z.(codec.Streamer).NewWriter(b, w.o.Level, it.size)
+	zw, err := z.NewWriter(b, w.o.Level, it.size)
 	if err != nil {
 		return nil, err
 	}

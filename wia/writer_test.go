@@ -178,7 +178,19 @@ func TestConvertedAttributes(t *testing.T) {
 	for i, v := range values {
 		p.Graph.Nodes[0].Attributes = append(p.Graph.Nodes[0].Attributes, format.Attribute{Name: fmt.Sprint(i), Value: v.in})
 	}
-	f := mustOpen(t, writeSample(t, p, nil), nil)
+	var lost *format.LossError
+	_, err := NewWriter(&bytes.Buffer{}, p, nil)
+	if !errors.As(err, &lost) {
+		t.Fatalf("without leave: %v", err)
+	}
+	var items []string
+	for _, l := range lost.Losses {
+		items = append(items, l.Item())
+	}
+	if diff := cmp.Diff([]string{"conversion:nodes[0].0", "conversion:nodes[0].1", "conversion:nodes[0].6"}, items); diff != "" {
+		t.Error(diff)
+	}
+	f := mustOpen(t, writeSample(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"conversion"}}}), nil)
 	g, err := f.Graph()
 	if err != nil {
 		t.Fatal(err)

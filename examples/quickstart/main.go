@@ -99,7 +99,7 @@ var targets = []target{
 	{"mnist.mle", "conv1.weight", plainly("mle")},
 	{"mnist.mobi", "0", func(path string, plan *format.Plan) (format.Writer, error) {
 		// MOBI numbers its tensors and has no room for their names.
-		return mobi.Create(path, plan, &mobi.WriteOptions{AssignIDs: true})
+		return mobi.Create(path, plan, &mobi.WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
 	}},
 	{"mnist.tsr/", "conv1.weight", plainly("tsr")},
 	{"mnist.wia", "conv1.weight", plainly("wia")},

@@ -90,9 +90,9 @@ type Loader interface {
 
 // Summer has sums of single tensors.
 type Summer interface {
-	// TensorSum describes the sum that covers the data of tensor i alone, and
-	// reports whether there is one.
-	TensorSum(i int, s *Sum) bool
+	// TensorSum returns the sum that covers the data of tensor i alone; its Kind is
+	// NoSum when there is none.
+	TensorSum(i int) Sum
 }
 
 // Verifier checks more than the sums of tensors.
@@ -184,5 +184,6 @@ type Tensor struct {
 	Stored      int64        // as in tensor.Info; counts only with a Compression, else it is Size
 	Compression string       // as in tensor.Info
 	Quant       *tensor.Quantization
-	Loaded      bool // the bytes come from Loader, not from Offset
+	Encoding    *tensor.Encoding // of elements that are no DType, which is Invalid then
+	Loaded      bool             // the bytes come from Loader, not from Offset
 }

@@ -6,20 +6,55 @@ import (
 )
 
 // Options are what a parser needs to know of how a file is opened. They are
-// checked and complete: every limit is set, and Context is not nil.
+// checked and complete: Context is not nil, and of the limits only those may be
+// unset that depend on what is stored.
 type Options struct {
 	// Context ends long work of Parse.
 	Context context.Context
 	// Check says which sums opening verifies.
 	Check Check
-	// MaxTensors, MaxHeaderBytes, MaxMetadataBytes and MaxGraphBytes are limits of
-	// format.Options. Default*Bytes tell whether the caller set a limit.
-	MaxTensors       int
-	MaxHeaderBytes   int64
+	// MaxTensors and MaxHeaderBytes are limits of format.Options.
+	MaxTensors     int
+	MaxHeaderBytes int64
+	// MaxMetadataBytes and MaxGraphBytes are 0 unless the caller set them: see
+	// MetadataLimit and GraphLimit.
 	MaxMetadataBytes int64
 	MaxGraphBytes    int64
 	// Key decrypts an encrypted file: 32 bytes for AES-256.
 	Key []byte
+}
+
+// MetadataLimit returns how many bytes a compressed metadata section that is
+// stored in so many may inflate to.
+func (o *Options) MetadataLimit(stored int64) int64 {
+	return inflated(o.MaxMetadataBytes, DefaultMaxMetadataBytes, stored)
+}
+
+// GraphLimit is MetadataLimit for a graph.
+func (o *Options) GraphLimit(stored int64) int64 {
+	return inflated(o.MaxGraphBytes, DefaultMaxGraphBytes, stored)
+}
+
+// Without limits of the caller's, a section may inflate to so many times its
+// stored size, to the floor in any case, and to the maximum at most.
+const (
+	DefaultMaxMetadataBytes = 64 << 20
+	DefaultMaxGraphBytes    = 1 << 30
+
+	inflationRatio = 256
+	inflationFloor = 16 << 20
+)
+
+// inflated returns the caller's limit, or the default one, which grows with
+// what is stored.
+func inflated(set, most, stored int64) int64 {
+	switch {
+	case set > 0:
+		return set
+	case stored >= most/inflationRatio:
+		return most
+	}
+	return min(most, max(inflationRatio*stored, inflationFloor))
 }
 
 // Check says which checksums are verified, and when. The layout itself is

@@ -20,58 +20,119 @@
 // The first makes mobile.aar with the Java package mobile, the second
 // Mobile.xcframework.
 //
-// # Android, in Kotlin
+// The samples below are lines of the files in testdata/samples, which tests compile
+// and run; run and download stand for the app's own methods.
+//
+// # Android
 //
 // An asset is opened where it lies in the package, by descriptor, and mapped. It
 // must be stored uncompressed (androidResources { noCompress += "mobi" }), or
 // there is no descriptor. Packagers align assets to 4 bytes: tensors with elements
 // of 8 bytes may turn out not to be ZeroCopy there.
 //
-//	val model = assets.openFd("model.mobi").use { asset ->
-//	    Mobile.openDescriptor(asset.parcelFileDescriptor.fd, asset.startOffset, asset.length, null)
-//	} // the descriptor may be closed: the mapping stays
-//	try {
-//	    model.verify(null) // reads the whole file: not on the main thread
-//	    val w = model.tensorNamed("fc.weight")
-//	    val values = Native.wrap(w.address(), w.byteSize())
-//	        .order(ByteOrder.LITTLE_ENDIAN).asReadOnlyBuffer().asFloatBuffer()
-//	    run(values)
-//	} catch (e: Exception) {
-//	    if (Mobile.errorCode(e) == Mobile.CodeChecksum) download() else throw e
-//	} finally {
-//	    model.close() // values are dead from here on
-//	}
+// A byte[] that is passed in is filled by CopyTo, CopyRangeTo and CopyFloat32To; the
+// Java runtime may copy it in and out again on the way. A byte[] that is returned
+// is always a copy. For large tensors Address is the way that copies nothing.
 //
 // Only native code can make a buffer of an address, so an app that wants one
-// adds a function of its own (Native.wrap above is external in an object with
-// @JvmStatic):
+// adds a function of its own:
 //
 //	JNIEXPORT jobject JNICALL
 //	Java_com_example_Native_wrap(JNIEnv *env, jclass c, jlong address, jlong size) {
-//	    return (*env)->NewDirectByteBuffer(env, (void *)(intptr_t)address, size);
+//		return (*env)->NewDirectByteBuffer(env, (void *)(intptr_t)address, size);
 //	}
 //
 // Without native code the file can be mapped once more, by Java: FileOffset
 // says where (added to the asset's startOffset), when it is not -1.
 //
-// A byte[] that is passed in is filled by CopyTo, CopyRangeTo and CopyFloat32To; the
-// Java runtime may copy it in and out again on the way. A byte[] that is returned
-// is always a copy. For large tensors Address is the way that copies nothing.
+// A direct buffer is big-endian at first and after asReadOnlyBuffer, whatever it
+// was before: set its order last.
+//
+// In Kotlin it is declared by
+//
+//	object Native {
+//	    init { System.loadLibrary("wrap") } // libwrap.so, the app's own
+//
+//	    @JvmStatic external fun wrap(address: Long, size: Long): ByteBuffer
+//	}
+//
+// and used by
+//
+//	fun use(assets: AssetManager) {
+//	    try {
+//	        read(assets)
+//	    } catch (e: Exception) {
+//	        if (Mobile.errorCode(e) == Mobile.CodeChecksum) download() else throw e
+//	    }
+//	}
+//
+//	private fun read(assets: AssetManager) {
+//	    val model = assets.openFd("model.mobi").use { asset ->
+//	        Mobile.openDescriptor(asset.parcelFileDescriptor.fd, asset.startOffset, asset.length, null)
+//	    } // the descriptor may be closed: the mapping stays
+//	    try {
+//	        model.verify(null) // reads the whole file: not on the main thread
+//	        val w = model.tensorNamed("7")
+//	        val bytes = Native.wrap(w.address(), w.byteSize()).asReadOnlyBuffer()
+//	        run(bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer()) // asReadOnlyBuffer forgets the order
+//	    } finally {
+//	        model.close() // the buffers are dead from here on
+//	    }
+//	}
+//
+// In Java it is declared by
+//
+//	public final class Native {
+//		static { System.loadLibrary("wrap"); } // libwrap.so, the app's own
+//
+//		public static native ByteBuffer wrap(long address, long size);
+//	}
+//
+// and used by
+//
+//	public final void use(AssetManager assets) throws Exception {
+//		try {
+//			read(assets);
+//		} catch (Exception e) {
+//			if (!Mobile.errorCode(e).equals(Mobile.CodeChecksum)) {
+//				throw e;
+//			}
+//			download();
+//		}
+//	}
+//
+//	private void read(AssetManager assets) throws Exception {
+//		Model model;
+//		try (AssetFileDescriptor asset = assets.openFd("model.mobi")) {
+//			model = Mobile.openDescriptor(asset.getParcelFileDescriptor().getFd(),
+//				asset.getStartOffset(), asset.getLength(), null);
+//		} // the descriptor may be closed: the mapping stays
+//		try {
+//			model.verify(null); // reads the whole file: not on the main thread
+//			Tensor w = model.tensorNamed("7");
+//			ByteBuffer bytes = Native.wrap(w.address(), w.byteSize()).asReadOnlyBuffer();
+//			run(bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer()); // asReadOnlyBuffer forgets the order
+//		} finally {
+//			model.close(); // the buffers are dead from here on
+//		}
+//	}
 //
 // # iOS, in Swift
 //
-//	var error: NSError?
-//	guard let model = MobileOpen(Bundle.main.path(forResource: "model", ofType: "mobi"), nil, &error) else {
-//	    throw error!
-//	}
-//	defer { try? model.close() }
-//	try model.verify(nil)
-//	let w = try model.tensorNamed("fc.weight")
-//	var address: Int64 = 0
-//	try w.address(&address)
-//	if let start = UnsafeRawPointer(bitPattern: Int(address)) { // nil for a tensor of no bytes
-//	    let values = UnsafeBufferPointer(start: start.assumingMemoryBound(to: Float.self), count: Int(w.len()))
-//	    run(values) // before close
+//	func use(run: (UnsafeBufferPointer<Float>) -> Void) throws {
+//	    var error: NSError?
+//	    guard let model = MobileOpen(Bundle.main.path(forResource: "model", ofType: "mobi"), nil, &error) else {
+//	        throw error!
+//	    }
+//	    defer { try? model.close() }
+//	    try model.verify(nil) // reads the whole file: not on the main thread
+//	    let w = try model.tensorNamed("7")
+//	    var address: Int64 = 0
+//	    try w.address(&address)
+//	    if let start = UnsafeRawPointer(bitPattern: Int(address)) { // nil for a tensor of no bytes
+//	        let values = start.assumingMemoryBound(to: Float.self)
+//	        run(UnsafeBufferPointer(start: values, count: Int(w.len()))) // before close
+//	    }
 //	}
 //
 // An interface that wants a mutable pointer gets

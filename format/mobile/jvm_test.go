@@ -16,23 +16,74 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runJava runs the app of testdata/java against the library, on the JVM of this
-// machine: gobind's own C code does not need Android, only its log.h.
-func runJava(t *testing.T, b binder, out, classes string) {
+// desktop is a JVM of this machine with the library: gobind's own C code does
+// not need Android, only its log.h.
+type desktop struct {
+	java    string
+	classes string // of the bindings, and of what stands in for Android's
+	lib     string // directory of the shared libraries
+}
+
+// newDesktop compiles what gobind has generated in out, and the C code that
+// the documentation shows.
+func newDesktop(t *testing.T, b binder, out string) *desktop {
+	t.Helper()
 	java, err := exec.LookPath("java")
 	if err != nil {
 		t.Skip("no java: install a JDK")
 	}
-	library := buildJNI(t, b, out)
-	file, want := sample(t)
-	path := save(t, "m.mag", file)
-	cmd := exec.Command(java, "-Djava.library.path="+library, "-cp", classes, "app.App", path)
+	d := &desktop{java: java, classes: t.TempDir()}
+	compileJava(t, d.classes, "", filepath.Join(out, "java"), "testdata/java")
+	d.lib = buildJNI(t, b, out)
+	include := jdkInclude(t)
+	run(t, "testdata/samples", goEnv(t, "CC"), "-shared", "-fPIC", "-Wall", "-Werror", "-I", include, "-I", filepath.Join(include, "linux"),
+		"-o", filepath.Join(d.lib, "libwrap.so"), "wrap.c")
+	return d
+}
+
+// run runs a class and returns what it prints.
+func (d *desktop) run(t *testing.T, path []string, class string, args ...string) string {
+	t.Helper()
+	path = append([]string{d.classes}, path...)
+	// The class that stands in for ParcelFileDescriptor looks into java.io.
+	cmd := exec.Command(d.java, append([]string{"--add-opens=java.base/java.io=ALL-UNNAMED", "-Djava.library.path=" + d.lib,
+		"-cp", strings.Join(path, string(filepath.ListSeparator)), class}, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, text, errs.String())
 	}
+	return string(text)
+}
+
+// compileJava compiles the Java files below some directories.
+func compileJava(t *testing.T, classes, path string, dirs ...string) {
+	t.Helper()
+	javac, err := exec.LookPath("javac")
+	if err != nil {
+		javac, err = exec.LookPath(filepath.Join(os.Getenv("JAVA_HOME"), "bin", "javac"))
+	}
+	if err != nil {
+		t.Skip("no javac: install a JDK")
+	}
+	args := []string{"-encoding", "UTF-8", "-cp", path, "-d", classes}
+	for _, dir := range dirs {
+		for name := range generated(t, dir) {
+			if strings.HasSuffix(name, ".java") {
+				args = append(args, filepath.Join(dir, name))
+			}
+		}
+	}
+	run(t, "", javac, args...)
+}
+
+// testApp runs an app that uses every part of the bindings.
+func testApp(t *testing.T, d *desktop) {
+	classes := t.TempDir()
+	compileJava(t, classes, d.classes, "testdata/run", "testdata/samples")
+	file, want := sample(t)
+	path := save(t, "m.mag", file)
 	fc, ids := want.Tensors[0], want.Tensors[1]
 	lines := fmt.Sprintf(`mag 1  {"epoch":3} 
 fc.weight float32 2 3 6 24 %d true
@@ -43,7 +94,7 @@ key other
 closed: mag: %s: closed
 true
 `, fc.Place, ids.Place, path)
-	if diff := cmp.Diff(lines, string(text)); diff != "" {
+	if diff := cmp.Diff(lines, d.run(t, []string{classes}, "app.App", path)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -64,7 +115,7 @@ func buildJNI(t *testing.T, b binder, out string) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copyFiles(t, dir, append(sources, "testdata/jni/wrap.c", "../../go.sum")...)
+	copyFiles(t, dir, append(sources, "../../go.sum")...)
 	for _, name := range sources {
 		adapt(t, dir, filepath.Base(name))
 	}

@@ -35,9 +35,11 @@ type Options struct {
 	// MaxHeaderBytes bounds what must be held in memory beside tensor data; 0
 	// means 1 GiB.
 	MaxHeaderBytes int64
-	// MaxMetadataBytes bounds compressed metadata once inflated; 0 means 64 MiB.
+	// MaxMetadataBytes bounds compressed metadata once inflated; 0 means 64 MiB,
+	// and no more than 256 times the stored size or 16 MiB, whichever is more.
 	MaxMetadataBytes int64
-	// MaxGraphBytes bounds a compressed graph once inflated; 0 means 1 GiB.
+	// MaxGraphBytes bounds a compressed graph once inflated; 0 means 1 GiB, and no
+	// more than 256 times the stored size or 16 MiB, whichever is more.
 	MaxGraphBytes int64
 	// Debug makes Close withdraw access to the memory instead of giving it
 	// back, so that a use after Close stops the app at once. For tests only.

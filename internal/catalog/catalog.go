@@ -37,6 +37,7 @@ type Catalog struct {
 	dims    []int64
 	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
 	infos   infoTable
+	gate    *gate // nil when nothing holds data back
 
 	// Fetch returns the bytes of a tensor that was added with Lazy, in heap
 	// memory that nobody else changes. It is called at most once at a time for

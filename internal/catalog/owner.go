@@ -6,14 +6,24 @@ import "github.com/weightmap/weightmap/tensor"
 // load tensors that do not lie there as such.
 var _ tensor.Loader = (*Catalog)(nil)
 
-// Enter holds the memory for a short use: Close waits for Leave.
-func (c *Catalog) Enter() error { return c.region.Enter() }
+// Enter holds the memory for a short use of data: Close waits for Leave.
+func (c *Catalog) Enter() error {
+	if err := c.pass(); err != nil {
+		return err
+	}
+	return c.region.Enter()
+}
 
 // Leave ends what Enter began.
 func (c *Catalog) Leave() { c.region.Leave() }
 
 // Lend announces that a raw slice leaves the library.
-func (c *Catalog) Lend() error { return c.region.Lend() }
+func (c *Catalog) Lend() error {
+	if err := c.pass(); err != nil {
+		return err
+	}
+	return c.region.Lend()
+}
 
 // Origin names the format and the file.
 func (c *Catalog) Origin() (format, path string) { return c.region.Origin() }
@@ -45,6 +55,9 @@ func (c *Catalog) Prefetch() error { return c.region.Prefetch(0, c.region.Size()
 // a misaligned one is copied once and kept; one behind an io.ReaderAt is read
 // anew every time.
 func (c *Catalog) Load(info *tensor.Info) ([]byte, error) {
+	if err := c.pass(); err != nil {
+		return nil, err
+	}
 	i, ok := c.Index(info.Name)
 	if !ok {
 		return nil, tensor.ErrCorrupt

@@ -1,5 +1,6 @@
-// Package codec holds the general-purpose compressors that formats use, behind
-// one interface and a lookup by name: "gzip", "zstd", "lz4" and "brotli".
+// Package codec is the interface of the general-purpose compressors that
+// formats use. Each is a package below this one (gzip, zstd, lz4, brotli), so
+// that a format links only those it imports.
 //
 // What they decompress comes from files that nobody vouches for. So a codec
 // takes exactly one stream and no byte after it, checks the sums the stream
@@ -23,7 +24,7 @@ import (
 // Codec compresses and decompresses byte slices. It is safe for concurrent
 // use. The same input and level always give the same bytes.
 type Codec interface {
-	// Name is the one Lookup knows the codec by.
+	// Name is "gzip", "zstd", "lz4" or "brotli".
 	Name() string
 	// Compress returns src as one stream. Levels go from 1 (fast) to 9
 	// (small); 0 means DefaultLevel. Others are ErrLevel.
@@ -53,29 +54,11 @@ type Streamer interface {
 // DefaultLevel stands for level 0.
 const DefaultLevel = 6
 
-// The errors that are the caller's, not the input's.
-var (
-	ErrUnknown = errors.New("unknown codec")
-	ErrLevel   = errors.New("compression level out of range 1 to 9")
-)
+// ErrLevel is the caller's error, not the input's.
+var ErrLevel = errors.New("compression level out of range 1 to 9")
 
-// Lookup returns the codec of that name, or ErrUnknown.
-func Lookup(name string) (Codec, error) {
-	switch name {
-	case "gzip":
-		return gzipCodec{}, nil
-	case "zstd":
-		return zstdCodec{}, nil
-	case "lz4":
-		return lz4Codec{}, nil
-	case "brotli":
-		return brotliCodec{}, nil
-	}
-	return nil, fmt.Errorf("%w: %q (known: brotli, gzip, lz4, zstd)", ErrUnknown, name)
-}
-
-// checkLevel checks a level and replaces 0.
-func checkLevel(level int) (int, error) {
+// CheckLevel checks a level and replaces 0.
+func CheckLevel(level int) (int, error) {
 	switch {
 	case level == 0:
 		return DefaultLevel, nil
@@ -85,17 +68,18 @@ func checkLevel(level int) (int, error) {
 	return level, nil
 }
 
-// corrupt is the error for input that is not what it should be.
-func corrupt(name string, err error) error {
+// Corrupt is the error for input that is not what it should be.
+func Corrupt(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w", tensor.ErrCorrupt, name, err)
 }
 
-func corruptf(name, format string, args ...any) error {
-	return corrupt(name, fmt.Errorf(format, args...))
+// Corruptf is Corrupt with a text.
+func Corruptf(name, format string, args ...any) error {
+	return Corrupt(name, fmt.Errorf(format, args...))
 }
 
-// checkSize refuses sizes that no buffer can have on this platform.
-func checkSize(size int64) error {
+// CheckSize refuses sizes that no buffer can have on this platform.
+func CheckSize(size int64) error {
 	switch {
 	case size < 0:
 		return fmt.Errorf("%w: decompressed size %d", tensor.ErrCorrupt, size)
@@ -105,9 +89,9 @@ func checkSize(size int64) error {
 	return nil
 }
 
-// ahead is how much may be allocated before anything arrived, for n bytes of
+// Ahead is how much may be allocated before anything arrived, for n bytes of
 // input. Weights hardly ever compress better than this.
-func ahead(n int) int64 { return 16*int64(n) + 64<<10 }
+func Ahead(n int) int64 { return 16*int64(n) + 64<<10 }
 
-// growth is the factor by which buffers grow beyond that.
-const growth = 4
+// Growth is the factor by which buffers grow beyond that.
+const Growth = 4

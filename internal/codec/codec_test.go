@@ -1,4 +1,4 @@
-package codec
+package codec_test
 
 import (
 	"bytes"
@@ -12,25 +12,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
+	zstdlib "github.com/klauspost/compress/zstd"
+	lz4lib "github.com/pierrec/lz4/v4"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/memory"
+	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-var names = []string{"brotli", "gzip", "lz4", "zstd"}
-
-func mustLookup(t testing.TB, name string) Codec {
-	t.Helper()
-	c, err := Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+var codecs = map[string]codec.Codec{
+	"brotli": brotli.Codec, "gzip": gzip.Codec, "lz4": lz4.Codec, "zstd": zstd.Codec,
 }
 
-func mustCompress(t testing.TB, c Codec, src []byte, level int) []byte {
+func mustCompress(t testing.TB, c codec.Codec, src []byte, level int) []byte {
 	t.Helper()
 	out, err := c.Compress(src, level)
 	if err != nil {
@@ -65,8 +63,7 @@ func inputs() map[string][]byte {
 }
 
 func TestRoundTrip(t *testing.T) {
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		if c.Name() != name {
 			t.Errorf("Name() = %q, want %q", c.Name(), name)
 		}
@@ -105,7 +102,7 @@ func TestRoundTrip(t *testing.T) {
 func TestStreamingEqualsItself(t *testing.T) {
 	src := weights(300_001)
 	for _, name := range []string{"brotli", "gzip", "zstd"} {
-		s := mustLookup(t, name).(Streamer)
+		s := codecs[name].(codec.Streamer)
 		var want []byte
 		for _, piece := range []int{len(src), 1, 1000, 256 << 10} {
 			if piece == 1 && name == "brotli" {
@@ -140,7 +137,7 @@ func TestStreamingEqualsItself(t *testing.T) {
 
 func TestStreamingChecksSize(t *testing.T) {
 	for _, name := range []string{"brotli", "gzip", "zstd"} {
-		s := mustLookup(t, name).(Streamer)
+		s := codecs[name].(codec.Streamer)
 		for _, n := range []int64{0, 3, 5} {
 			w, err := s.NewWriter(io.Discard, 1, n)
 			if err != nil {
@@ -159,8 +156,7 @@ func TestStreamingChecksSize(t *testing.T) {
 
 func TestNotExactly(t *testing.T) {
 	src := weights(20_000)
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		good := mustCompress(t, c, src, 6)
 		size := int64(len(src))
 		tests := []struct {
@@ -224,8 +220,7 @@ func allocated() uint64 {
 // The others must not panic.
 func TestBitFlips(t *testing.T) {
 	src := weights(600)
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		good := mustCompress(t, c, src, 6)
 		for i := range 8 * len(good) {
 			bad := slices.Clone(good)
@@ -244,8 +239,7 @@ func TestBitFlips(t *testing.T) {
 // TestBombs: what a small stream claims is not allocated unless it arrives.
 func TestBombs(t *testing.T) {
 	const real = 8 << 20
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		bomb := mustCompress(t, c, make([]byte, real), 6)
 		t.Logf("%s: %d bytes hold %d", name, len(bomb), real)
 		for _, claim := range []int64{1 << 30, 1<<31 - 1<<16, 1 << 36} {
@@ -273,140 +267,14 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// frameOf builds a zstd frame field by field (RFC 8878, section 3.1.1).
-func frameOf(descriptor byte, fields []byte, blocks ...[]byte) []byte {
-	out := append([]byte{0x28, 0xB5, 0x2F, 0xFD, descriptor}, fields...)
-	for i, b := range blocks {
-		if i == len(blocks)-1 {
-			b = slices.Clone(b)
-			b[0] |= 1
-		}
-		out = append(out, b...)
-	}
-	return out
-}
-
-func block(kind, size int, content ...byte) []byte {
-	head := kind<<1 | size<<3
-	return append([]byte{byte(head), byte(head >> 8), byte(head >> 16)}, content...)
-}
-
-func TestZstdFrames(t *testing.T) {
-	abc := block(0, 3, 'a', 'b', 'c')
-	good := frameOf(0x20, []byte{3}, abc)
-	skippable := []byte{0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9}
-	huge := frameOf(0xC0, []byte{0xF8, 0, 0, 0, 0, 1, 0, 0, 0}, block(2, 2, 0x01, 0x00))
-	tests := []struct {
-		name string
-		in   []byte
-		size int64
-		want string // "" means an error
-	}{
-		{"single segment", good, 3, "abc"},
-		{"no content size", frameOf(0, []byte{0}, abc), 3, "abc"},
-		{"window of 2 GiB", frameOf(0, []byte{21 << 3}, abc), 3, "abc"},
-		{"largest window", frameOf(0, []byte{0xFF}, abc), 3, "abc"},
-		{"two blocks", frameOf(0, []byte{0}, abc, block(1, 4, 'x')), 7, "abcxxxx"},
-		{"empty", frameOf(0x20, []byte{0}, block(0, 0)), 0, ""},
-		{"skippable before", append(slices.Clone(skippable), good...), 3, ""},
-		{"skippable after", append(slices.Clone(good), skippable...), 3, ""},
-		{"two frames", append(slices.Clone(good), good...), 6, ""},
-		{"dictionary", frameOf(0x21, []byte{5, 3}, abc), 3, ""},
-		{"content size lies", frameOf(0x20, []byte{4}, abc), 4, ""},
-		{"content size lies less", frameOf(0x20, []byte{2}, abc), 2, ""},
-		{"reserved block", frameOf(0x20, []byte{3}, block(3, 3, 1, 2, 3)), 3, ""},
-		{"no last block", frameOf(0x20, []byte{6}, abc, abc)[:12], 6, ""},
-		{"content size of 4 GiB", huge, 1 << 32, ""},
-	}
-	for _, tt := range tests {
-		before := allocated()
-		got, err := zstdCodec{}.Decompress(tt.in, tt.size)
-		if tt.want == "" && tt.size > 0 {
-			if !errors.Is(err, tensor.ErrCorrupt) && !errors.Is(err, tensor.ErrLimit) {
-				t.Errorf("%s: %v, want ErrCorrupt", tt.name, err)
-			}
-		} else if diff := cmp.Diff(tt.want, string(got)); err != nil || diff != "" {
-			t.Errorf("%s: %v %s", tt.name, err, diff)
-		}
-		if used := allocated() - before; used > 4<<20 {
-			t.Errorf("%s: allocated %d bytes", tt.name, used)
-		}
-	}
-}
-
-// TestZstdManySmallBlocks holds the retry with growing room against a frame
-// whose blocks promise much more than they hold.
-func TestZstdManySmallBlocks(t *testing.T) {
-	// Each block: RLE literals of 1 byte and no sequences.
-	small := block(2, 3, 0x01|1<<3, 'z', 0)
-	var blocks [][]byte
-	for range 20_000 {
-		blocks = append(blocks, small)
-	}
-	in := frameOf(0, []byte{7 << 3}, blocks...)
-	if got, err := (zstdCodec{}).Decompress(in, 20_000); err != nil || !bytes.Equal(got, bytes.Repeat([]byte{'z'}, 20_000)) {
-		t.Fatalf("honest size: %d bytes, %v", len(got), err)
-	}
-	before := allocated()
-	if _, err := (zstdCodec{}).Decompress(in, 20_000*(128<<10)); !errors.Is(err, tensor.ErrCorrupt) && !errors.Is(err, tensor.ErrLimit) {
-		t.Errorf("%v, want ErrCorrupt", err)
-	}
-	if used := allocated() - before; used > 16<<20 {
-		t.Errorf("allocated %d bytes for %d", used, len(in))
-	}
-}
-
-func TestLZ4Blocks(t *testing.T) {
-	tests := []struct {
-		name string
-		in   []byte
-		size int64
-		want string
-		ok   bool
-	}{
-		{"literals", []byte{0x30, 'a', 'b', 'c'}, 3, "abc", true},
-		{"empty", []byte{0}, 0, "", true},
-		{"match", []byte{0x11, 'a', 1, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "aaaaaabcdef", true},
-		{"ends with a match", []byte{0x14, 'a', 1, 0}, 9, "aaaaaaaaa", true},
-		{"offset 0", []byte{0x11, 'a', 0, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
-		{"offset before the start", []byte{0x11, 'a', 2, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
-		{"length without end", []byte{0xF0, 255, 255}, 600, "", false},
-		{"ends in offset", []byte{0x11, 'a', 1}, 6, "", false},
-	}
-	for _, tt := range tests {
-		got, err := lz4Codec{}.Decompress(tt.in, tt.size)
-		if tt.ok != (err == nil) || string(got) != tt.want {
-			t.Errorf("%s: %q, %v", tt.name, got, err)
-		}
-		if n, err := lz4Size(tt.in); tt.ok != (err == nil) || tt.ok && n != tt.size {
-			t.Errorf("%s: size %d, %v", tt.name, n, err)
-		}
-	}
-	src := weights(300_000)
-	for level := 1; level <= 9; level++ {
-		packed := mustCompress(t, lz4Codec{}, src, level)
-		if n, err := lz4Size(packed); err != nil || n != int64(len(src)) {
-			t.Errorf("level %d: size %d, %v", level, n, err)
-		}
-		dst := make([]byte, len(src))
-		if n, err := lz4.UncompressBlock(packed, dst); err != nil || n != len(src) {
-			t.Errorf("level %d: the library: %d, %v", level, n, err)
-		}
-	}
-}
-
 func TestCallerErrors(t *testing.T) {
-	if _, err := Lookup("deflate64"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("Lookup: %v, want ErrUnknown", err)
-	}
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		for _, level := range []int{-1, 10} {
-			if _, err := c.Compress(nil, level); !errors.Is(err, ErrLevel) {
+			if _, err := c.Compress(nil, level); !errors.Is(err, codec.ErrLevel) {
 				t.Errorf("%s: level %d: %v, want ErrLevel", name, level, err)
 			}
-			if s, ok := c.(Streamer); ok {
-				if _, err := s.NewWriter(io.Discard, level, 0); !errors.Is(err, ErrLevel) {
+			if s, ok := c.(codec.Streamer); ok {
+				if _, err := s.NewWriter(io.Discard, level, 0); !errors.Is(err, codec.ErrLevel) {
 					t.Errorf("%s: stream, level %d: %v, want ErrLevel", name, level, err)
 				}
 			}
@@ -417,8 +285,7 @@ func TestCallerErrors(t *testing.T) {
 // TestAfterFailure: a decompressor that failed must not spoil the next use.
 func TestAfterFailure(t *testing.T) {
 	src := weights(10_000)
-	for _, name := range names {
-		c := mustLookup(t, name)
+	for name, c := range codecs {
 		good := mustCompress(t, c, src, 1)
 		for i := range 20 {
 			bad := slices.Clone(good)
@@ -437,7 +304,7 @@ func FuzzLZ4(f *testing.F)    { fuzz(f, "lz4") }
 func FuzzBrotli(f *testing.F) { fuzz(f, "brotli") }
 
 func fuzz(f *testing.F, name string) {
-	c := mustLookup(f, name)
+	c := codecs[name]
 	for _, src := range [][]byte{{}, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 5000), weights(1000)} {
 		f.Add(mustCompress(f, c, src, 6), int64(len(src)))
 	}
@@ -470,21 +337,20 @@ func fuzz(f *testing.F, name string) {
 func bare(b *testing.B, name string, in []byte, size int) func() {
 	switch name {
 	case "zstd":
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		z, err := zstdlib.NewReader(nil, zstdlib.WithDecoderConcurrency(1))
 		if err != nil {
 			b.Fatal(err)
 		}
 		return func() { _, err = z.DecodeAll(in, make([]byte, 0, size)) }
 	case "lz4":
-		return func() { lz4.UncompressBlock(in, make([]byte, size)) }
+		return func() { lz4lib.UncompressBlock(in, make([]byte, size)) }
 	}
 	return bareStream(b, name, in, size)
 }
 
 func BenchmarkDecompress(b *testing.B) {
 	src := weights(16 << 20)
-	for _, name := range names {
-		c := mustLookup(b, name)
+	for name, c := range codecs {
 		for _, level := range []int{1, 6} {
 			in := mustCompress(b, c, src, level)
 			b.Run(fmt.Sprintf("%s/%d/ours", name, level), func(b *testing.B) {
@@ -503,18 +369,5 @@ func BenchmarkDecompress(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// TestGzipFindsUnevenBytes: the default level makes use of bytes that do not
-// repeat but are unevenly distributed, as those of quantised weights are.
-func TestGzipFindsUnevenBytes(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	src := make([]byte, 100_000)
-	for i := range src {
-		src[i] = byte(int8(max(-127, min(127, r.NormFloat64()*30))))
-	}
-	if out := mustCompress(t, mustLookup(t, "gzip"), src, 0); len(out) > 93_000 {
-		t.Errorf("%d bytes of normal int8 take %d", len(src), len(out))
 	}
 }

@@ -10,44 +10,123 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// readExact reads size bytes and the end of the stream from r, whose
-// compressed form lies in in; both must end together.
-func readExact(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, error) {
-	return readInto(name, r, in, memory.Aligned(int(min(size, ahead(int(in.Size()))))), size)
+// Library is a compression library that has readers and writers; Stream makes
+// a codec of it.
+type Library interface {
+	// Name is that of the codec.
+	Name() string
+	// NewReader decompresses src, which may be the mapping of a file: a fault
+	// unwinds through the reader, which is then not given back.
+	NewReader(src []byte) (Reader, error)
+	// NewWriter compresses into w. The level is from 1 to 9. release, when not
+	// nil, gives the writer back and is called after a Close without error.
+	NewWriter(w io.Writer, level int) (z io.WriteCloser, release func(), err error)
 }
 
-// readInto is readExact into buf, and into larger memory when that is full.
-func readInto(name string, r io.Reader, in *bytes.Reader, buf []byte, size int64) ([]byte, error) {
+// Reader decompresses one stream.
+type Reader interface {
+	io.Reader
+	// Rest returns how many bytes of the input follow the stream, once Read has
+	// answered io.EOF.
+	Rest() int
+	// Release gives the reader back to be used again.
+	Release()
+}
+
+// Stream is the codec of a library.
+type Stream struct{ Library }
+
+// Compress implements Codec.
+func (s Stream) Compress(src []byte, level int) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(len(src)/2 + 64)
+	w, err := s.NewWriter(&out, level, int64(len(src)))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(src); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// NewWriter implements Streamer.
+func (s Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
+	level, err := CheckLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	z, release, err := s.Library.NewWriter(w, level)
+	if err != nil {
+		return nil, err
+	}
+	return NewCounted(z, s.Name(), size, release), nil
+}
+
+// Decompress implements Codec.
+func (s Stream) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := CheckSize(size); err != nil {
+		return nil, err
+	}
+	return s.readExact(src, memory.Aligned(int(min(size, Ahead(len(src))))), size)
+}
+
+// DecompressInto implements Codec.
+func (s Stream) DecompressInto(dst, src []byte) error {
+	_, err := s.readExact(src, dst, int64(len(dst)))
+	return err
+}
+
+// readExact reads size bytes and the end of the stream into buf, and into
+// larger memory when that is full.
+func (s Stream) readExact(src, buf []byte, size int64) ([]byte, error) {
+	r, err := s.NewReader(src)
+	if err != nil {
+		return nil, Corrupt(s.Name(), err)
+	}
 	buf, n, err := fill(r, buf, size)
 	if err != nil {
-		return nil, corrupt(name, err)
+		return nil, Corrupt(s.Name(), err)
 	}
 	if int64(n) < size {
-		return nil, corruptf(name, "ends after %d of %d bytes", n, size)
+		return nil, Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
 	}
-	if more, err := atEnd(name, r, in); err != nil {
+	if more, err := s.atEnd(r); err != nil {
 		return nil, err
 	} else if more {
-		return nil, corruptf(name, "holds more than %d bytes", size)
+		return nil, Corruptf(s.Name(), "holds more than %d bytes", size)
 	}
+	r.Release()
 	return buf, nil
 }
 
-// readMax reads all of r, at most limit bytes.
-func readMax(name string, r io.Reader, in *bytes.Reader, limit int64) ([]byte, error) {
-	buf, n, err := fill(r, memory.Aligned(int(min(limit, ahead(int(in.Size()))))), limit)
-	if err != nil {
-		return nil, corrupt(name, err)
+// DecompressMax implements Codec.
+func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	if err := CheckSize(limit); err != nil {
+		return nil, err
 	}
-	if more, err := atEnd(name, r, in); err != nil {
+	r, err := s.NewReader(src)
+	if err != nil {
+		return nil, Corrupt(s.Name(), err)
+	}
+	buf, n, err := fill(r, memory.Aligned(int(min(limit, Ahead(len(src))))), limit)
+	if err != nil {
+		return nil, Corrupt(s.Name(), err)
+	}
+	if more, err := s.atEnd(r); err != nil {
 		return nil, err
 	} else if more {
-		return nil, tooLong(name, limit)
+		return nil, TooLong(s.Name(), limit)
 	}
+	r.Release()
 	return buf[:n:n], nil
 }
 
-func tooLong(name string, limit int64) error {
+// TooLong is the error for content of more than limit bytes.
+func TooLong(name string, limit int64) error {
 	return fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, name, limit)
 }
 
@@ -56,7 +135,7 @@ func tooLong(name string, limit int64) error {
 func fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
 	for int64(n) < size {
 		if n == len(buf) {
-			more := memory.Aligned(int(min(size, growth*int64(n))))
+			more := memory.Aligned(int(min(size, Growth*int64(n))))
 			copy(more, buf)
 			buf = more
 		}
@@ -82,28 +161,34 @@ func read(r io.Reader, p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// atEnd makes sure that r ends here, its checksum included, and that it used
-// up all of in. more is true when there is another byte of content.
-func atEnd(name string, r io.Reader, in *bytes.Reader) (more bool, err error) {
+// atEnd makes sure that r ends here, its checksum included, and that it used up
+// all of its input. more is true when there is another byte of content.
+func (s Stream) atEnd(r Reader) (more bool, err error) {
 	var one [1]byte
 	n, err := read(r, one[:])
 	switch {
 	case n > 0:
 		return true, nil
 	case !errors.Is(err, io.EOF):
-		return false, corrupt(name, err)
-	case in.Len() > 0:
-		return false, corruptf(name, "%d bytes after its end", in.Len())
+		return false, Corrupt(s.Name(), err)
+	case r.Rest() > 0:
+		return false, Corruptf(s.Name(), "%d bytes after its end", r.Rest())
 	}
 	return false, nil
 }
 
 // counted checks that a streaming compressor got as many bytes as announced.
 type counted struct {
-	w    io.WriteCloser
-	name string
-	left int64
-	done func() // gives the compressor back; nil when there is no pool
+	w       io.WriteCloser
+	name    string
+	left    int64
+	release func()
+}
+
+// NewCounted returns w, which must get size bytes until Close. release, when
+// not nil, is called once after a Close without error.
+func NewCounted(w io.WriteCloser, name string, size int64, release func()) io.WriteCloser {
+	return &counted{w: w, name: name, left: size, release: release}
 }
 
 func (c *counted) Write(p []byte) (int, error) {
@@ -120,18 +205,15 @@ func (c *counted) Close() error {
 		return fmt.Errorf("%w: %s: %d bytes fewer to compress than announced", tensor.ErrShape, c.name, c.left)
 	}
 	err := c.w.Close()
-	if err == nil && c.done != nil {
-		c.done()
-		c.done = nil
+	if err == nil && c.release != nil {
+		c.release()
+		c.release = nil
 	}
 	return err
 }
 
-// reading is readExact or readMax.
-type reading func(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, error)
-
-// noEOF keeps an early end from looking like a regular one.
-func noEOF(err error) error {
+// NoEOF keeps an early end from looking like a regular one.
+func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

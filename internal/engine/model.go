@@ -42,10 +42,9 @@ type Model struct {
 }
 
 // Open parses the file in r, which belongs to the model from here on, also
-// when opening fails.
-func Open(r *source.Region, c *Config) (*Model, error) {
-	m := newModel(r, c)
-	m.main.SetOrigin(m.desc.Name, c.Path)
+// when opening fails. m is the zero Model.
+func (m *Model) Open(r *source.Region, c *Config) error {
+	m.init(r, c)
 	err := m.guard(func() (err error) {
 		m.file, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
 		return err
@@ -53,14 +52,13 @@ func Open(r *source.Region, c *Config) (*Model, error) {
 	return m.opened(err, c)
 }
 
-// OpenDir parses the directory c.Path.
-func OpenDir(c *Config) (*Model, error) {
+// OpenDir parses the directory c.Path. m is the zero Model.
+func (m *Model) OpenDir(c *Config) error {
 	p, ok := c.Driver.(driver.DirParser)
 	if !ok {
-		return nil, &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
+		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
 	}
-	m := newModel(source.FromBytes(nil), c)
-	m.main.SetOrigin(m.desc.Name, c.Path)
+	m.init(source.FromBytes(nil), c)
 	m.spaces.dir = c.Path
 	err := m.guard(func() (err error) {
 		m.file, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
@@ -69,33 +67,38 @@ func OpenDir(c *Config) (*Model, error) {
 	return m.opened(err, c)
 }
 
-func newModel(r *source.Region, c *Config) *Model {
-	m := &Model{desc: c.Driver.Describe(), main: r, path: c.Path, debug: c.Debug}
+func (m *Model) init(r *source.Region, c *Config) {
+	m.desc, m.main, m.path, m.debug = c.Driver.Describe(), r, c.Path, c.Debug
+	m.main.SetOrigin(m.desc.Name, c.Path)
 	m.spaces.init(m, c)
 	m.cache.most = c.Cache
-	return m
 }
 
+// IsOpen reports whether Open was called.
+func (m *Model) IsOpen() bool { return m.main != nil }
+
 // opened completes or undoes an open.
-func (m *Model) opened(err error, c *Config) (*Model, error) {
+func (m *Model) opened(err error, c *Config) error {
 	m.spaces.parsed()
+	if len(m.spaces.files) > 0 {
+		m.main.OnFree(m.spaces.close)
+	}
 	if err == nil {
 		err = m.checkIndex()
 	}
 	if err != nil {
 		m.Close()
-		return nil, explain(err, m.desc.Name, m.path)
+		return explain(err, m.desc.Name, m.path)
 	}
-	m.main.OnFree(m.spaces.close)
 	check := c.Options.Check
 	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
 	if check == driver.CheckAll {
 		if _, err := m.Verify(c.Options.Context, &VerifyOptions{}); err != nil {
 			m.Close()
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // checkIndex does not trust the driver: a view must lie within its file and be
@@ -103,8 +106,8 @@ func (m *Model) opened(err error, c *Config) (*Model, error) {
 func (m *Model) checkIndex() error {
 	_, loads := m.file.(driver.Loader)
 	for i := range m.index.Len() {
-		size, err := m.index.Shape(i).ByteSize(m.index.DType(i))
 		space, off, n := m.index.Place(i)
+		size, err := m.byteSize(i, n)
 		switch {
 		case err != nil:
 		case n != size:
@@ -119,6 +122,18 @@ func (m *Model) checkIndex() error {
 		}
 	}
 	return nil
+}
+
+// byteSize returns how many bytes tensor i should have, n when only the file knows.
+func (m *Model) byteSize(i int, n int64) (int64, error) {
+	e := m.index.Encoding(i)
+	switch {
+	case e == nil:
+		return m.index.Shape(i).ByteSize(m.index.DType(i))
+	case e.BlockBytes <= 0:
+		return n, nil
+	}
+	return e.Bytes(m.index.Shape(i))
 }
 
 // File returns what the driver keeps of the file.

@@ -27,6 +27,7 @@ type WriteConfig struct {
 	Options  driver.WriteOptions
 	Progress driver.Progress
 	Spool    Spool
+	Accept   []string // losses
 }
 
 // Writer drives an encoder: names, sizes, order, cancellation, progress and
@@ -44,8 +45,9 @@ type Writer struct {
 	written []bool
 	done    int64
 	total   int64
-	over    error  // why no call works any more, io.EOF after a good Close
-	queue   *queue // puts tensors in order for a target or driver that takes no other; else nil
+	over    error          // why no call works any more, io.EOF after a good Close
+	layout  *driver.Layout // of a Layouter
+	queue   *queue         // puts tensors in order for a target or driver that takes no other; else nil
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -68,6 +70,9 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		}
 	}
 	w.order()
+	if err := w.findLayout(); err != nil {
+		return nil, err
+	}
 	f, err := sink.CreateFile(w.path)
 	if err != nil {
 		return nil, explain(err, w.format, w.path)
@@ -88,6 +93,9 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	w := newWriter(c)
 	if err := w.check(p); err != nil {
+		return nil, err
+	}
+	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
 	if c.Spool == SpoolNever || w.streams() {
@@ -128,8 +136,8 @@ func newWriter(c *WriteConfig) *Writer {
 
 // streams reports whether the file can be written from front to back.
 func (w *Writer) streams() bool {
-	if _, ok := w.cfg.Driver.(driver.Layouter); ok {
-		return true
+	if w.layout != nil {
+		return w.layout.Late == nil
 	}
 	s, ok := w.cfg.Driver.(driver.Streaming)
 	return ok && s.Streams(w.plan, &w.cfg.Options)
@@ -150,9 +158,19 @@ func (w *Writer) order() {
 	}
 }
 
-// check completes the plan.
+// check completes the plan, without what the caller lets go.
 func (w *Writer) check(p *driver.Plan) (err error) {
-	w.plan, w.index, err = completed(p, w.format)
+	if w.plan, w.index, err = completed(p, w.format); err == nil {
+		w.plan, err = driver.Fit(w.cfg.Driver, w.plan, &w.cfg.Options, w.cfg.Accept)
+	}
+	return explain(err, w.format, w.path)
+}
+
+// findLayout asks a driver that has layouts for that of the plan.
+func (w *Writer) findLayout() (err error) {
+	if d, ok := w.cfg.Driver.(driver.Layouter); ok {
+		w.layout, err = d.Layout(w.plan, &w.cfg.Options)
+	}
 	return explain(err, w.format, w.path)
 }
 
@@ -161,13 +179,10 @@ func (w *Writer) start(t driver.Target) (*Writer, error) {
 	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
 	switch d := w.cfg.Driver.(type) {
 	case driver.Layouter:
-		var l *driver.Layout
-		if l, err = d.Layout(w.plan, &w.cfg.Options); err == nil {
-			var e *layoutEncoder
-			if e, err = newLayoutEncoder(t, w.plan, l); err == nil {
-				w.enc = e
-				w.queue.setOrder(e.order)
-			}
+		var e *layoutEncoder
+		if e, err = newLayoutEncoder(t, w.plan, w.layout); err == nil {
+			w.enc = e
+			w.queue.setOrder(e.order)
 		}
 	case driver.Encoding:
 		var enc driver.Encoder
@@ -265,6 +280,22 @@ func (w *Writer) take(i int, r io.Reader) error {
 			return err
 		}
 	}
+}
+
+// Agrees refuses a tensor whose bytes mean something else to the plan.
+func (w *Writer) Agrees(from tensor.Info) error {
+	i, ok := w.index[from.Name]
+	if !ok {
+		return nil // WriteTensor will say so
+	}
+	to := &w.plan.Tensors[i]
+	switch {
+	case to.DType != from.DType:
+		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has %v, the model %v", tensor.ErrDType, to.DType, from.DType))
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization))
+	}
+	return nil
 }
 
 // Close completes the file.

@@ -42,7 +42,8 @@ type Config struct {
 	// Trailing says that bytes after the last tensor are ignored, so a file that
 	// lost some of them, and nothing else, is still whole.
 	Trailing bool
-	// ReadsAll says that opening reads the whole file, data included.
+	// ReadsAll says that the first use of a tensor reads the whole file, for a
+	// sum that covers all of it.
 	ReadsAll bool
 	// ZeroCopy says that tensors written plainly are views into the mapping.
 	ZeroCopy bool

@@ -1,9 +1,11 @@
 package jsonmeta
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,5 +60,50 @@ func TestMarshalRefuses(t *testing.T) {
 				t.Errorf("Marshal: %v, want %v", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestFloat: a number is a float64 if that says as much as its text.
+func TestFloat(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0.1": true, "5.0": true, "5": true, "-0.0": true, "1e+21": true, "1e-07": true, "1e-7": true, "1e+300": true, "0.3333333333333333": true,
+		"0.10": false, "1E5": false, "0.33333333333333333": false, "18446744073709551615": false, "1e999": false, "": false, "x": false,
+	} {
+		if x, exact := Float(text); exact != want {
+			t.Errorf("%s: %v, %v", text, x, exact)
+		}
+	}
+}
+
+// TestMarshalWholeFloat: 5.0 was written as 5, which reads as an integer.
+func TestMarshalWholeFloat(t *testing.T) {
+	m := format.Metadata{{Key: "a", Value: 5.0}, {Key: "b", Value: int64(5)}, {Key: "c", Value: 1e21}}
+	text, err := Marshal(m, Options{})
+	if want := `{"a":5.0,"b":5,"c":1e+21}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v, want %s", text, err, want)
+	}
+}
+
+// TestAppendFloat: numbers are written as encoding/json writes them, with a sign
+// that they are no integers.
+func TestAppendFloat(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	values := []float64{0, math.Copysign(0, -1), 1, -5, 0.1, 1e-6, 9.9e-7, 1e-9, 1e20, 1e21, 1.5e300, 5e-324, math.MaxFloat64}
+	for range 10_000 {
+		if v := math.Float64frombits(r.Uint64()); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	for _, v := range values {
+		want, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.ContainsAny(want, ".e") {
+			want = append(want, ".0"...)
+		}
+		if got := appendFloat(nil, v); !bytes.Equal(want, got) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

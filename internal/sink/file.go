@@ -1,13 +1,13 @@
 package sink
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // File is a Target in a temporary file beside the one it will replace, so that
@@ -88,12 +88,12 @@ func temporary(final string, mode fs.FileMode) (f *os.File, err error) {
 }
 
 // Beside calls create with hidden names in the directory of path until one is
-// free, and returns that name.
+// free, and returns that name. create must not take an existing file, so names
+// need to differ, not to be secret: crypto/rand would add 150 kB to programs.
 func Beside(path string, create func(name string) error) (string, error) {
 	for range 1000 {
-		var random [6]byte
-		rand.Read(random[:])
-		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+hex.EncodeToString(random[:])+".tmp")
+		random := strconv.FormatUint(rand.Uint64N(1<<48), 16)
+		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+random+".tmp")
 		if err := create(name); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}

@@ -1,4 +1,4 @@
-package codec
+package gzip
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,7 +16,7 @@ import (
 // broken ones are refused.
 func TestGzipHeaders(t *testing.T) {
 	want := []byte("weights, weights, weights")
-	plain, err := gzipCodec{}.Compress(want, 6)
+	plain, err := Codec.Compress(want, 6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,25 +29,25 @@ func TestGzipHeaders(t *testing.T) {
 	}
 	extra := "\x05\x00ab\x00cd"
 	long := strings.Repeat("n", 100_000) + "\x00"
-	all := header(gzipHeaderCRC|gzipExtra|gzipName|gzipComment, extra, long, long)
+	all := header(hasHeaderCRC|hasExtra|hasName|hasComment, extra, long, long)
 	tests := []struct {
 		name, header string
 		ok           bool
 	}{
 		{"none", header(0), true},
 		{"text hint", header(1), true},
-		{"short name", header(gzipName, "a\x00"), true},
-		{"empty name", header(gzipName, "\x00"), true},
-		{"long name", header(gzipName, long), true},
-		{"long comment", header(gzipComment, long), true},
-		{"name and comment", header(gzipName|gzipComment, long, "c\x00"), true},
-		{"extra", header(gzipExtra, extra), true},
-		{"extra and name", header(gzipExtra|gzipName, extra, long), true},
+		{"short name", header(hasName, "a\x00"), true},
+		{"empty name", header(hasName, "\x00"), true},
+		{"long name", header(hasName, long), true},
+		{"long comment", header(hasComment, long), true},
+		{"name and comment", header(hasName|hasComment, long, "c\x00"), true},
+		{"extra", header(hasExtra, extra), true},
+		{"extra and name", header(hasExtra|hasName, extra, long), true},
 		{"all", all + sum(all), true},
 		{"wrong header sum", all + "xx", false},
-		{"name without end", header(gzipName, "n"), false},
-		{"reserved flag with a name", header(gzipName|0x20, "n\x00"), false},
-		{"wrong method with a name", "\x1F\x8B\x07" + header(gzipName, "n\x00")[3:], false},
+		{"name without end", header(hasName, "n"), false},
+		{"reserved flag with a name", header(hasName|0x20, "n\x00"), false},
+		{"wrong method with a name", "\x1F\x8B\x07" + header(hasName, "n\x00")[3:], false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,7 +55,7 @@ func TestGzipHeaders(t *testing.T) {
 			if tt.name == "name without end" {
 				src = []byte(tt.header)
 			}
-			got, err := gzipCodec{}.Decompress(src, int64(len(want)))
+			got, err := Codec.Decompress(src, int64(len(want)))
 			if !tt.ok {
 				if !errors.Is(err, tensor.ErrCorrupt) {
 					t.Fatalf("err = %v, want ErrCorrupt", err)
@@ -69,7 +68,7 @@ func TestGzipHeaders(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if _, err := (gzipCodec{}).Decompress(append(bytes.Clone(src), 0), int64(len(want))); !errors.Is(err, tensor.ErrCorrupt) {
+			if _, err := Codec.Decompress(append(bytes.Clone(src), 0), int64(len(want))); !errors.Is(err, tensor.ErrCorrupt) {
 				t.Errorf("a byte after the member: %v, want ErrCorrupt", err)
 			}
 		})
@@ -78,7 +77,7 @@ func TestGzipHeaders(t *testing.T) {
 		if n > 40 && n < len(all)-40 && n%1000 != 0 {
 			continue
 		}
-		if _, err := (gzipCodec{}).Decompress([]byte(all[:n]), 1); !errors.Is(err, tensor.ErrCorrupt) {
+		if _, err := Codec.Decompress([]byte(all[:n]), 1); !errors.Is(err, tensor.ErrCorrupt) {
 			t.Errorf("cut at %d: %v, want ErrCorrupt", n, err)
 		}
 	}

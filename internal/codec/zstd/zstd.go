@@ -1,4 +1,7 @@
-package codec
+// Package zstd is the codec "zstd": one Zstandard frame (RFC 8878), with a
+// content checksum when we write it. Skippable frames, further frames and
+// dictionaries are refused.
+package zstd
 
 import (
 	"errors"
@@ -7,20 +10,22 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// zstdCodec is one Zstandard frame (RFC 8878), with a content checksum when we
-// write it. Skippable frames, further frames and dictionaries are refused.
-type zstdCodec struct{}
+// Codec is the codec "zstd".
+var Codec codec.Streamer = library{}
+
+type library struct{}
 
 var (
-	unzstds sync.Pool     // of *zstd.Decoder
-	zstds   [10]sync.Pool // of *zstd.Encoder, by level
+	decoders sync.Pool     // of *zstd.Decoder
+	encoders [10]sync.Pool // of *zstd.Encoder, by level
 )
 
-// zstdLevel maps levels to the four the library has.
-func zstdLevel(level int) zstd.EncoderLevel {
+// encoderLevel maps levels to the four the library has.
+func encoderLevel(level int) zstd.EncoderLevel {
 	switch {
 	case level <= 2:
 		return zstd.SpeedFastest
@@ -32,26 +37,26 @@ func zstdLevel(level int) zstd.EncoderLevel {
 	return zstd.SpeedBestCompression
 }
 
-func (zstdCodec) Name() string { return "zstd" }
+func (library) Name() string { return "zstd" }
 
 // encoder takes one from the pool of its level or makes it. One goroutine
 // each: callers compress in parallel if they want to, and results then do
 // not depend on the number of CPUs.
-func (zstdCodec) encoder(level int) (*zstd.Encoder, *sync.Pool, error) {
-	level, err := checkLevel(level)
+func (library) encoder(level int) (*zstd.Encoder, *sync.Pool, error) {
+	level, err := codec.CheckLevel(level)
 	if err != nil {
 		return nil, nil, err
 	}
-	pool := &zstds[level]
+	pool := &encoders[level]
 	if z, ok := pool.Get().(*zstd.Encoder); ok {
 		return z, pool, nil
 	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel(level)), zstd.WithEncoderConcurrency(1),
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevel(level)), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 	return z, pool, err
 }
 
-func (c zstdCodec) Compress(src []byte, level int) ([]byte, error) {
+func (c library) Compress(src []byte, level int) ([]byte, error) {
 	z, pool, err := c.encoder(level)
 	if err != nil {
 		return nil, err
@@ -61,7 +66,7 @@ func (c zstdCodec) Compress(src []byte, level int) ([]byte, error) {
 	return out, nil
 }
 
-func (c zstdCodec) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
+func (c library) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
 	z, pool, err := c.encoder(level)
 	if err != nil {
 		return nil, err
@@ -71,11 +76,11 @@ func (c zstdCodec) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser
 	} else {
 		z.ResetContentSize(w, size)
 	}
-	return &counted{w: z, name: "zstd", left: size, done: func() { z.Reset(nil); pool.Put(z) }}, nil
+	return codec.NewCounted(z, "zstd", size, func() { z.Reset(nil); pool.Put(z) }), nil
 }
 
-func (c zstdCodec) Decompress(src []byte, size int64) ([]byte, error) {
-	if err := checkSize(size); err != nil {
+func (c library) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
 	f, err := frameOfSize(src, size)
@@ -84,7 +89,7 @@ func (c zstdCodec) Decompress(src []byte, size int64) ([]byte, error) {
 	}
 	out, err := c.decompress(src, f, size)
 	if err != nil {
-		return nil, corrupt("zstd", err)
+		return nil, codec.Corrupt("zstd", err)
 	}
 	if err := ofSize(out, size); err != nil {
 		return nil, err
@@ -92,7 +97,7 @@ func (c zstdCodec) Decompress(src []byte, size int64) ([]byte, error) {
 	return out, nil
 }
 
-func (c zstdCodec) DecompressInto(dst, src []byte) error {
+func (c library) DecompressInto(dst, src []byte) error {
 	f, err := frameOfSize(src, int64(len(dst)))
 	if err != nil {
 		return err
@@ -110,9 +115,9 @@ func (c zstdCodec) DecompressInto(dst, src []byte) error {
 	}
 	out, err := z.DecodeAll(src, dst[:0:len(dst)])
 	if err != nil {
-		return corrupt("zstd", err)
+		return codec.Corrupt("zstd", err)
 	}
-	unzstds.Put(z)
+	decoders.Put(z)
 	return ofSize(out, int64(len(dst)))
 }
 
@@ -121,32 +126,32 @@ func frameOfSize(src []byte, size int64) (frame, error) {
 	f, err := parseFrame(src)
 	switch {
 	case err != nil:
-		err = corrupt("zstd", err)
+		err = codec.Corrupt("zstd", err)
 	case f.known && f.content != uint64(size):
-		err = corruptf("zstd", "the frame says %d bytes, not %d", f.content, size)
+		err = codec.Corruptf("zstd", "the frame says %d bytes, not %d", f.content, size)
 	case f.most < uint64(size):
-		err = corruptf("zstd", "the frame holds at most %d bytes, not %d", f.most, size)
+		err = codec.Corruptf("zstd", "the frame holds at most %d bytes, not %d", f.most, size)
 	}
 	return f, err
 }
 
 func ofSize(out []byte, size int64) error {
 	if int64(len(out)) != size {
-		return corruptf("zstd", "holds %d bytes, not %d", len(out), size)
+		return codec.Corruptf("zstd", "holds %d bytes, not %d", len(out), size)
 	}
 	return nil
 }
 
-func (c zstdCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
-	if err := checkSize(limit); err != nil {
+func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	if err := codec.CheckSize(limit); err != nil {
 		return nil, err
 	}
 	f, err := parseFrame(src)
 	if err != nil {
-		return nil, corrupt("zstd", err)
+		return nil, codec.Corrupt("zstd", err)
 	}
 	if f.known && f.content > uint64(limit) {
-		return nil, tooLong("zstd", limit)
+		return nil, codec.TooLong("zstd", limit)
 	}
 	// With a block more than the limit there is no doubt whether content that
 	// does not fit is too long or broken.
@@ -156,10 +161,10 @@ func (c zstdCodec) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	}
 	out, err := c.decompress(src, f, room)
 	if int64(len(out)) > limit {
-		return nil, tooLong("zstd", limit)
+		return nil, codec.TooLong("zstd", limit)
 	}
 	if err != nil {
-		return nil, corrupt("zstd", err)
+		return nil, codec.Corrupt("zstd", err)
 	}
 	return out, nil
 }
@@ -170,7 +175,7 @@ const blockMax = 128 << 10
 // newDecoder takes a decoder from the pool or makes one, for one goroutine. It
 // fills the capacity it is given and asks for no more.
 func newDecoder() (*zstd.Decoder, error) {
-	if z, ok := unzstds.Get().(*zstd.Decoder); ok {
+	if z, ok := decoders.Get().(*zstd.Decoder); ok {
 		return z, nil
 	}
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -180,12 +185,12 @@ func newDecoder() (*zstd.Decoder, error) {
 // decompress decodes up to size bytes, and returns what it has also when it
 // fails. Where size is out of proportion to src it begins with less room and
 // tries again with more, as long as the content really fills what it had.
-func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
+func (library) decompress(src []byte, f frame, size int64) ([]byte, error) {
 	z, err := newDecoder()
 	if err != nil {
 		return nil, err
 	}
-	room := min(size, ahead(len(src)))
+	room := min(size, codec.Ahead(len(src)))
 	if size > room || f.window > zstd.MaxWindowSize {
 		src = f.rewrite(src)
 	}
@@ -193,7 +198,7 @@ func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
 		// Without any room the library would take leave to allocate.
 		out, err := z.DecodeAll(src, memory.Aligned(int(max(room, 1)))[:0])
 		if err == nil && int64(len(out)) <= size {
-			unzstds.Put(z)
+			decoders.Put(z)
 			return out[:len(out):len(out)], nil
 		}
 		// Blocks come whole, so content that was stopped by the end of the room
@@ -204,7 +209,7 @@ func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
 			}
 			return out, err
 		}
-		room = min(size, 2*growth*room)
+		room = min(size, 2*codec.Growth*room)
 	}
 }
 
@@ -225,7 +230,7 @@ var errFrameEnd = fmt.Errorf("the frame ends early: %w", io.ErrUnexpectedEOF)
 func parseFrame(src []byte) (f frame, err error) {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {
-		return f, noEOF(err)
+		return f, codec.NoEOF(err)
 	}
 	switch {
 	case h.Skippable:

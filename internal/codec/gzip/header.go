@@ -1,4 +1,4 @@
-package codec
+package gzip
 
 import (
 	"bytes"
@@ -10,48 +10,48 @@ import (
 
 // The flags of a gzip header (RFC 1952, section 2.3.1).
 const (
-	gzipHeaderCRC = 1 << 1
-	gzipExtra     = 1 << 2
-	gzipName      = 1 << 3
-	gzipComment   = 1 << 4
-	gzipReserved  = 0xE0
+	hasHeaderCRC = 1 << 1
+	hasExtra     = 1 << 2
+	hasName      = 1 << 3
+	hasComment   = 1 << 4
+	reserved     = 0xE0
 )
 
 // plainHeader is a gzip header without optional fields.
 var plainHeader = []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF}
 
-var errGzipHeader = errors.New("invalid header")
+var errHeader = errors.New("invalid header")
 
 // skipTexts checks the header of a member that has a file name or a comment,
 // and returns what follows it; any other src it returns as it is, for the
 // library to judge. The library holds these texts to 512 bytes, RFC 1952 does not.
 func skipTexts(src []byte) ([]byte, error) {
-	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(gzipName|gzipComment) == 0 {
+	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(hasName|hasComment) == 0 {
 		return src, nil
 	}
 	flags, rest := src[3], src[10:]
-	if flags&gzipReserved != 0 {
-		return nil, errGzipHeader
+	if flags&reserved != 0 {
+		return nil, errHeader
 	}
-	if flags&gzipExtra != 0 {
+	if flags&hasExtra != 0 {
 		if len(rest) < 2 || len(rest)-2 < int(binary.LittleEndian.Uint16(rest)) {
-			return nil, errGzipHeader
+			return nil, errHeader
 		}
 		rest = rest[2+int(binary.LittleEndian.Uint16(rest)):]
 	}
-	for _, text := range []byte{gzipName, gzipComment} {
+	for _, text := range []byte{hasName, hasComment} {
 		if flags&text != 0 {
 			end := bytes.IndexByte(rest, 0)
 			if end < 0 {
-				return nil, errGzipHeader
+				return nil, errHeader
 			}
 			rest = rest[end+1:]
 		}
 	}
-	if flags&gzipHeaderCRC != 0 {
+	if flags&hasHeaderCRC != 0 {
 		sum := crc32.ChecksumIEEE(src[:len(src)-len(rest)])
 		if len(rest) < 2 || binary.LittleEndian.Uint16(rest) != uint16(sum) {
-			return nil, errGzipHeader
+			return nil, errHeader
 		}
 		rest = rest[2:]
 	}

@@ -1,5 +1,6 @@
 package app;
 
+import com.example.Native;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
@@ -15,9 +16,6 @@ import mobile.Tensor;
 /** App uses every part of the bindings, as an Android app would. */
 public final class App implements Progress {
 	private int calls;
-
-	/** wrap is the app's own JNI function: NewDirectByteBuffer of an address. */
-	static native ByteBuffer wrap(long address, long size);
 
 	@Override
 	public boolean onProgress(long done, long total, String tensor) {
@@ -77,7 +75,7 @@ public final class App implements Progress {
 			throw new AssertionError("bytes");
 		}
 		FloatBuffer values = ByteBuffer.wrap(real).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
-		FloatBuffer direct = wrap(t.address(), t.byteSize()).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
+		FloatBuffer direct = Native.wrap(t.address(), t.byteSize()).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
 		double sum = 0;
 		for (int i = 0; i < t.len(); i++) {
 			float x = t.float32At(i);

@@ -1,4 +1,6 @@
-package codec
+// Package lz4 is the codec "lz4": one raw LZ4 block, without frame, length or
+// checksum.
+package lz4
 
 import (
 	"encoding/binary"
@@ -8,31 +10,34 @@ import (
 	"sync/atomic"
 
 	"github.com/pierrec/lz4/v4"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// lz4Codec is one raw LZ4 block, without frame, length or checksum.
-type lz4Codec struct{}
+// Codec is the codec "lz4".
+var Codec codec.Codec = library{}
 
-// MaxLZ4 is how many bytes are compressed into one block at most: 2 GiB less
+type library struct{}
+
+// MaxSize is how many bytes are compressed into one block at most: 2 GiB less
 // 32 MiB, LZ4_MAX_INPUT_SIZE of the reference implementation.
-const MaxLZ4 = 0x7E000000
+const MaxSize = 0x7E000000
 
 var (
-	lz4Fast sync.Pool // of *lz4.Compressor
-	lz4High sync.Pool // of *lz4.CompressorHC
+	fast sync.Pool // of *lz4.Compressor
+	high sync.Pool // of *lz4.CompressorHC
 )
 
-func (lz4Codec) Name() string { return "lz4" }
+func (library) Name() string { return "lz4" }
 
 // Compress uses the fast compressor up to level 2 and the thorough one above.
-func (lz4Codec) Compress(src []byte, level int) ([]byte, error) {
-	level, err := checkLevel(level)
+func (library) Compress(src []byte, level int) ([]byte, error) {
+	level, err := codec.CheckLevel(level)
 	if err != nil {
 		return nil, err
 	}
-	if len(src) > MaxLZ4 {
+	if len(src) > MaxSize {
 		return nil, fmt.Errorf("%w: %d bytes do not fit in one LZ4 block", tensor.ErrLimit, len(src))
 	}
 	dst := make([]byte, lz4.CompressBlockBound(len(src))+16)
@@ -49,21 +54,21 @@ func (lz4Codec) Compress(src []byte, level int) ([]byte, error) {
 
 func compressBlock(dst, src []byte, level int) (int, error) {
 	if level <= 2 {
-		c, ok := lz4Fast.Get().(*lz4.Compressor)
+		c, ok := fast.Get().(*lz4.Compressor)
 		if !ok {
 			c = new(lz4.Compressor)
 		}
 		n, err := c.CompressBlock(src, dst)
-		lz4Fast.Put(c)
+		fast.Put(c)
 		return n, err
 	}
-	c, ok := lz4High.Get().(*lz4.CompressorHC)
+	c, ok := high.Get().(*lz4.CompressorHC)
 	if !ok {
 		c = new(lz4.CompressorHC)
 	}
 	c.Level = lz4.Level1 << (level - 1)
 	n, err := c.CompressBlock(src, dst)
-	lz4High.Put(c)
+	high.Put(c)
 	return n, err
 }
 
@@ -83,17 +88,17 @@ func literals(src []byte) []byte {
 	return append(out, src...)
 }
 
-func (c lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
-	if err := checkSize(size); err != nil {
+func (c library) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
 	// A block says nowhere how much it holds. Counting costs little beside
 	// decompressing, but is needed only where memory is at stake.
-	if size > ahead(len(src)) {
-		if n, err := lz4Size(src); err != nil {
-			return nil, corrupt("lz4", err)
+	if size > codec.Ahead(len(src)) {
+		if n, err := contentSize(src); err != nil {
+			return nil, codec.Corrupt("lz4", err)
 		} else if n != size {
-			return nil, corruptf("lz4", "holds %d bytes, not %d", n, size)
+			return nil, codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
 		}
 	}
 	dst := memory.Aligned(int(size))
@@ -103,23 +108,23 @@ func (c lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
 	return dst, nil
 }
 
-func (lz4Codec) DecompressInto(dst, src []byte) error {
+func (library) DecompressInto(dst, src []byte) error {
 	if len(dst) == 0 {
 		// The library refuses to look at a block that yields nothing.
-		if n, err := lz4Size(src); err != nil {
-			return corrupt("lz4", err)
+		if n, err := contentSize(src); err != nil {
+			return codec.Corrupt("lz4", err)
 		} else if n > 0 {
-			return corruptf("lz4", "holds %d bytes, not 0", n)
+			return codec.Corruptf("lz4", "holds %d bytes, not 0", n)
 		}
 		return nil
 	}
 	n, err := lz4.UncompressBlock(src, dst)
 	if err != nil {
 		touch(src)
-		return corrupt("lz4", err)
+		return codec.Corrupt("lz4", err)
 	}
 	if n != len(dst) {
-		return corruptf("lz4", "holds %d bytes, not %d", n, len(dst))
+		return codec.Corruptf("lz4", "holds %d bytes, not %d", n, len(dst))
 	}
 	return nil
 }
@@ -141,38 +146,38 @@ func touch(src []byte) {
 
 var touched atomic.Uint32
 
-func (c lz4Codec) DecompressMax(src []byte, limit int64) ([]byte, error) {
-	if err := checkSize(limit); err != nil {
+func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	if err := codec.CheckSize(limit); err != nil {
 		return nil, err
 	}
-	n, err := lz4Size(src)
+	n, err := contentSize(src)
 	if err != nil {
-		return nil, corrupt("lz4", err)
+		return nil, codec.Corrupt("lz4", err)
 	}
 	if n > limit {
-		return nil, tooLong("lz4", limit)
+		return nil, codec.TooLong("lz4", limit)
 	}
 	return c.Decompress(src, n)
 }
 
-var errLZ4End = fmt.Errorf("the block ends within a sequence")
+var errEnd = fmt.Errorf("the block ends within a sequence")
 
-// lz4Size adds up the lengths of all sequences of a block. Like the library it
+// contentSize adds up the lengths of all sequences of a block. Like the library it
 // takes a block that ends with a match, where the format wants literals.
-func lz4Size(src []byte) (int64, error) {
+func contentSize(src []byte) (int64, error) {
 	total := int64(0)
 	for {
 		if len(src) == 0 {
 			if total > 0 {
 				return total, nil
 			}
-			return 0, errLZ4End
+			return 0, errEnd
 		}
 		token := src[0]
 		src = src[1:]
-		n, rest, ok := lz4Length(int64(token>>4), src)
+		n, rest, ok := lengthOf(int64(token>>4), src)
 		if !ok || n > int64(len(rest)) {
-			return 0, errLZ4End
+			return 0, errEnd
 		}
 		total += n
 		src = rest[n:]
@@ -180,21 +185,21 @@ func lz4Size(src []byte) (int64, error) {
 			return total, nil
 		}
 		if len(src) < 2 {
-			return 0, errLZ4End
+			return 0, errEnd
 		}
 		if offset := int64(binary.LittleEndian.Uint16(src)); offset == 0 || offset > total {
 			return 0, fmt.Errorf("a match begins %d bytes back, after %d", offset, total)
 		}
-		n, src, ok = lz4Length(int64(token&15), src[2:])
+		n, src, ok = lengthOf(int64(token&15), src[2:])
 		if !ok || total > math.MaxInt64/2 {
-			return 0, errLZ4End
+			return 0, errEnd
 		}
 		total += n + 4
 	}
 }
 
-// lz4Length reads the bytes that continue a length of 15.
-func lz4Length(n int64, src []byte) (length int64, rest []byte, ok bool) {
+// lengthOf reads the bytes that continue a length of 15.
+func lengthOf(n int64, src []byte) (length int64, rest []byte, ok bool) {
 	if n < 15 {
 		return n, src, true
 	}

@@ -1,0 +1,82 @@
+package all_test
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const module = "github.com/weightmap/weightmap/"
+
+// TestDependencies: a format links its own codecs and no other, and nothing
+// that a program imports to read models brings in a web client, as the package
+// that writes Brotli does.
+func TestDependencies(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
+	}
+	every := []string{"brotli", "gzip", "lz4", "zstd"}
+	tests := []struct {
+		pkg    string
+		codecs []string
+	}{
+		{"mobi", []string{"gzip"}},
+		{"mag", nil},
+		{"tsr", nil},
+		{"mle", []string{"brotli", "lz4", "zstd"}},
+		{"wia", []string{"gzip", "zstd"}},
+		{"format", nil},
+		{"format/all", every},
+		{"format/mobile", every},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pkg, func(t *testing.T) {
+			out, err := exec.Command(tool, "list", "-deps", module+tt.pkg).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			deps := strings.Fields(string(out))
+			if !slices.Contains(deps, module+"tensor") {
+				t.Fatalf("the list lacks tensor: %q", deps)
+			}
+			var codecs []string
+			for _, d := range deps {
+				if name, ok := strings.CutPrefix(d, module+"internal/codec/"); ok {
+					codecs = append(codecs, name)
+				}
+				if d == "net/http" || d == "crypto/tls" {
+					t.Errorf("%s is among the dependencies", d)
+				}
+			}
+			slices.Sort(codecs)
+			if diff := cmp.Diff(tt.codecs, codecs); diff != "" {
+				t.Errorf("codecs (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestBrotliWriter: without the package that writes Brotli, which nothing here
+// imports, the error names it, and no file is left.
+func TestBrotliWriter(t *testing.T) {
+	dir := t.TempDir()
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}}}}
+	_, err := mle.Create(filepath.Join(dir, "m.mle"), plan, &mle.WriteOptions{Compression: mle.MethodBrotli})
+	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
+	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want ErrUnsupported and: %s", err, want)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 || err != nil {
+		t.Errorf("left behind: %q, %v", files, err)
+	}
+}

@@ -1,0 +1,562 @@
+package all
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The copy matrix: a model as rich as its format allows, written in each of the
+// five formats. Everything is kept, or the copy is refused with exactly the list
+// below; with the losses accepted it holds all else.
+
+// lost says what each pair refuses; a pair that is not here loses nothing. What
+// cannot be accepted has a "!", and blanks are underscores.
+var lost = map[string]string{
+	"mag to mle":        `metadata:worst dtype:mask!`,
+	"mag to mobi":       `metadata:epoch metadata:loss metadata:five metadata:worst name:w name:layer/h name:mask name:i dtype:mask!`,
+	"mag to tsr":        `metadata:epoch metadata:loss metadata:five metadata:worst name:layer/h dtype:layer/h! dtype:mask!`,
+	"mag to wia":        `conversion:metadata_"worst"`,
+	"mle to mag":        `metadata:author metadata:digits metadata:final metadata:nothing metadata:tags metadata:more metadata:tensor_names graph dtype:q! shape:scalar!`,
+	"mle to mobi":       `metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more metadata:tensor_names graph:nodes[0]_(Linear) graph:nodes[1]_(ReLU) name:fc.weight name:fc.bias name:q name:scalar`,
+	"mle to tsr":        `metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more metadata:tensor_names graph dtype:fc.bias!`,
+	"mle to wia":        `conversion:nodes[0].third conversion:nodes[0].b conversion:nodes[0].o`,
+	"mle (Add) to mag":  `metadata:tensor_names graph`,
+	"mle (Add) to mobi": `metadata:tensor_names attribute:nodes[0].fs attribute:nodes[0].input1_scale name:b`,
+	"mle (Add) to tsr":  `metadata:framework_version metadata:tensor_names graph`,
+	"mobi to mag":       `quantization:3 quantization:2 metadata:name graph dtype:3! dtype:2!`,
+	"mobi to mle":       `quantization:3 quantization:2 value:y dtype:3!`,
+	"mobi to tsr":       `quantization:3 quantization:2 metadata:name metadata:framework_version metadata:creation_timestamp metadata:flags graph dtype:3! dtype:4!`,
+	"mobi to wia":       `conversion:nodes[0].d conversion:nodes[0].b value:y`,
+	"tsr to mag":        `dtype:b.x! shape:none! shape:scalar!`,
+	"tsr to mle":        `shape:none!`,
+	"tsr to mobi":       `name:b.x name:none name:scalar name:w`,
+	"wia to mag":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name graph dtype:d! dtype:bf! dtype:l! dtype:u! shape:scalar! dtype:fc.q! dtype:log! dtype:unused!`,
+	"wia to mle":        `quantization:fc.q quantization:log quantization:unused graph:nodes[2]_(Relu) dtype:d! dtype:bf! dtype:l! dtype:u! dtype:mask! dtype:log!`,
+	"wia to mobi":       `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:epoch metadata:loss graph:nodes[1]_(Add) name:/fc/weight name:d name:h name:bf name:l name:u name:mask name:scalar name:fc.q name:log name:unused dtype:bf! dtype:l! dtype:u! dtype:mask!`,
+	"wia to tsr":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name metadata:epoch metadata:loss graph name:/fc/weight dtype:d! dtype:h! dtype:bf! dtype:l! dtype:u! dtype:mask! dtype:log!`,
+	"wia (Add) to mag":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph dtype:q! dtype:unused!`,
+	"wia (Add) to mle":  `quantization:q quantization:unused metadata:tensor_names attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x value:y label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first)`,
+	"wia (Add) to mobi": `quantization:unused metadata:tensor_names attribute:nodes[0].ss attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first) name:w name:q name:unused`,
+	"wia (Add) to tsr":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
+}
+
+// fill returns the data of tensor i: no two are alike, and bools are 0 or 1.
+func fill(i int, t tensor.Info) []byte {
+	n, _ := t.Shape.ByteSize(t.DType)
+	b := make([]byte, n)
+	for k := range b {
+		if b[k] = byte(3*k + 17*i + 1); t.DType == tensor.Bool {
+			b[k] &= 1
+		}
+	}
+	return b
+}
+
+// source writes a plan in its format and opens it.
+func source(t *testing.T, name string, p *format.Plan) format.Model {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source."+name)
+	if name == "tsr" {
+		path += string(os.PathSeparator)
+	}
+	w, err := format.Create(name, path, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(i, info))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func list(d tensor.DType, name string, shape ...int64) tensor.Info {
+	return tensor.Info{Name: name, DType: d, Shape: shape}
+}
+
+func quantised(d tensor.DType, name string, q tensor.Quantization, shape ...int64) tensor.Info {
+	return tensor.Info{Name: name, DType: d, Shape: shape, Quant: &q}
+}
+
+// sources are the models: for each format a plan, or two where the operators of
+// the first are nothing that others know.
+func sources() map[string]*format.Plan {
+	perTensor := tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}, ZeroPoints: []int32{3}}
+	perChannel := tensor.Quantization{Axis: 0, Scales: []float32{0.5, 0.25}, ZeroPoints: []int32{1, -1}}
+	logarithmic := tensor.Quantization{Scheme: tensor.Logarithmic, Axis: tensor.PerTensor, Scales: []float32{0.125}}
+	inner := &format.Graph{Name: "body", Inputs: []format.ValueInfo{{Name: "i"}}, Outputs: []format.ValueInfo{{Name: "o"}},
+		Nodes: []format.Node{{Op: "Relu", Inputs: []string{"i"}, Outputs: []string{"o"}}}}
+	attached, err := tensor.FromBytes("t", tensor.Int8, tensor.Shape{2}, []byte{1, 2})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]*format.Plan{
+		"tsr": {Tensors: []tensor.Info{
+			list(tensor.Float32, "w", 2, 3), list(tensor.Int8, "b.x", 5), list(tensor.Int32, "scalar"), list(tensor.Float32, "none", 0, 2),
+		}},
+		"mag": {
+			Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.1}, {Key: "five", Value: 5.0}, {Key: "worst", Value: math.Inf(1)}},
+			Tensors: []tensor.Info{
+				list(tensor.Float32, "w", 2, 3), list(tensor.Float16, "layer/h", 3), list(tensor.Bool, "mask", 4), list(tensor.Int32, "i", 1),
+			},
+		},
+		"mobi": {
+			Metadata: format.Metadata{
+				{Key: "name", Value: "net"}, {Key: "framework_version", Value: int64(3)},
+				{Key: "creation_timestamp", Value: int64(1700000000)}, {Key: "flags", Value: int64(1)},
+			},
+			Tensors: []tensor.Info{
+				list(tensor.Float32, "1", 3, 2), quantised(tensor.Int8, "2", perChannel, 2, 3), quantised(tensor.Int16, "3", perTensor, 4),
+				list(tensor.Float16, "4", 2), list(tensor.Int32, "5", 1),
+			},
+			Graph: &format.Graph{
+				Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 3}}}},
+				Outputs: []format.ValueInfo{{Name: "y", Code: "900", Dims: format.FixedDims(1, 2)}},
+				Nodes: []format.Node{
+					{Op: "Add", Inputs: []string{"x", "2"}, Outputs: []string{"10"}, Attributes: []format.Attribute{
+						{Name: "i", Value: int64(5)}, {Name: "l", Value: int64(1) << 40}, {Name: "f", Value: float32(0.1)}, {Name: "d", Value: 1.0 / 3},
+						{Name: "b", Value: true}, {Name: "s", Value: "text"}, {Name: "is", Value: []int32{1, 2}}, {Name: "fs", Value: []float32{0.5}}, {Name: "ls", Value: []int64{1 << 40}},
+					}},
+					{Op: "Add", Inputs: []string{"10", "3"}, Outputs: []string{"y"}},
+				},
+			},
+		},
+		"mle": {
+			Metadata: format.Metadata{
+				{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(7)}, {Key: "loss", Value: json.Number("0.1")}, {Key: "digits", Value: json.Number("0.10")},
+				{Key: "final", Value: true}, {Key: "nothing", Value: nil}, {Key: "tags", Value: json.RawMessage(`["a",1]`)}, {Key: "more", Value: json.RawMessage(`{"k":[{}]}`)},
+			},
+			Tensors: []tensor.Info{
+				list(tensor.Float32, "fc.weight", 2, 3), list(tensor.Float16, "fc.bias", 2), list(tensor.Int8, "q", 4), list(tensor.Int32, "scalar"),
+			},
+			Graph: &format.Graph{
+				Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 3}}}},
+				Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+				Nodes: []format.Node{
+					{Op: "Linear", Inputs: []string{"x", "fc.weight", "fc.bias"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
+						{Name: "i", Value: int64(5)}, {Name: "alpha", Value: 0.1}, {Name: "third", Value: 1.0 / 3}, {Name: "b", Value: true}, {Name: "s", Value: "text"},
+						{Name: "is", Value: []int64{1, 2}}, {Name: "fs", Value: []float64{0.5}}, {Name: "ss", Value: []string{"a"}}, {Name: "o", Value: json.RawMessage(`{"k":1}`)},
+					}},
+					{Op: "ReLU", Inputs: []string{"h"}, Outputs: []string{"y"}},
+				},
+			},
+		},
+		// Operators that mobi has too.
+		"mle (Add)": {
+			Metadata: format.Metadata{{Key: "framework_version", Value: int64(3)}},
+			Tensors:  []tensor.Info{list(tensor.Float32, "2", 2, 3), list(tensor.Int32, "b", 1)},
+			Graph: &format.Graph{
+				Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 3}}}},
+				Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+				Nodes: []format.Node{
+					{Op: "Add", Inputs: []string{"x", "2"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
+						{Name: "i", Value: int64(5)}, {Name: "alpha", Value: 0.1}, {Name: "fs", Value: []float64{0.5}}, {Name: "input1_scale", Value: 0.5},
+					}},
+					{Op: "Add", Inputs: []string{"h", "b"}, Outputs: []string{"y"}},
+				},
+			},
+		},
+		// Operators that mobi and mle have too.
+		"wia (Add)": {
+			Metadata: format.Metadata{{Key: "name", Value: "net"}, {Key: "tensor_names", Value: "none"}},
+			Tensors: []tensor.Info{
+				list(tensor.Float32, "w", 2, 3), quantised(tensor.Int8, "q", perChannel, 2, 3), quantised(tensor.Int8, "unused", perTensor, 2),
+			},
+			Graph: &format.Graph{
+				Name: "main",
+				Inputs: []format.ValueInfo{
+					{Name: "x", DType: tensor.Int64, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}}},
+				},
+				Outputs:      []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}},
+				Initializers: []string{"w", "q"},
+				Nodes: []format.Node{
+					{Name: "first", Op: "Add", Inputs: []string{"x", "q"}, Outputs: []string{"h"}, Attributes: []format.Attribute{
+						{Name: "f", Value: float32(0.1)}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner}, {Name: "t", Value: attached},
+					}},
+					{Op: "Add", Inputs: []string{"h", "w"}, Outputs: []string{"y"}},
+				},
+			},
+		},
+		"wia": {
+			Metadata: format.Metadata{
+				{Key: "model_info", Value: json.RawMessage(`{"name":"net","version":"1"}`)}, {Key: "name", Value: "net"}, {Key: "epoch", Value: int64(7)}, {Key: "loss", Value: json.Number("0.1")},
+			},
+			Tensors: []tensor.Info{
+				list(tensor.Float32, "/fc/weight", 2, 3), list(tensor.Int16, "d", 2), list(tensor.Float16, "h", 2), list(tensor.BFloat16, "bf", 2),
+				list(tensor.Int64, "l", 2), list(tensor.Uint8, "u", 4), list(tensor.Bool, "mask", 3), list(tensor.Int32, "scalar"),
+				quantised(tensor.Int8, "fc.q", perChannel, 2, 3), quantised(tensor.Int16, "log", logarithmic, 4), quantised(tensor.Int8, "unused", perTensor, 2),
+			},
+			Graph: &format.Graph{
+				Name:         "main",
+				Inputs:       []format.ValueInfo{{Name: "x", DType: tensor.Int64, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}}}},
+				Outputs:      []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}},
+				Initializers: []string{"/fc/weight", "fc.q"},
+				Nodes: []format.Node{
+					{Name: "first", Op: "MatMul", Inputs: []string{"x", "fc.q"}, Outputs: []string{"h1"}, Attributes: []format.Attribute{
+						{Name: "i", Value: int64(5)}, {Name: "f", Value: float32(0.1)}, {Name: "s", Value: "text"}, {Name: "is", Value: []int64{1, 2}},
+						{Name: "fs", Value: []float32{0.5}}, {Name: "ss", Value: []string{"a"}}, {Name: "bytes", Value: "\xff"}, {Name: "g", Value: inner},
+						{Name: "gs", Value: []*format.Graph{inner}}, {Name: "t", Value: attached}, {Name: "ts", Value: []tensor.View{attached}},
+					}},
+					{Op: "Add", Domain: "org.example", Inputs: []string{"h1", "log"}, Outputs: []string{"h2"}},
+					{Op: "Relu", Inputs: []string{"h2"}, Outputs: []string{"y"}},
+				},
+			},
+		},
+	}
+}
+
+func TestCopyMatrix(t *testing.T) {
+	plans := sources()
+	var table strings.Builder
+	for _, from := range slices.Sorted(maps.Keys(plans)) {
+		for _, to := range format.Formats() {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				name, _, _ := strings.Cut(from, " ")
+				items := copyTo(t, source(t, name, plans[from]), to)
+				if diff := gocmp.Diff(strings.Fields(lost[from+" to "+to]), items, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("losses: %s", diff)
+				}
+				fmt.Fprintf(&table, "%-9s to %-4s  %s\n", from, to, cmp.Or(strings.Join(items, " "), "kept"))
+			})
+		}
+	}
+	t.Logf("what is lost:\n%s", table.String())
+}
+
+// copyTo copies a model and compares. It returns what was refused at first.
+func copyTo(t *testing.T, m format.Model, to string) (items []string) {
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "copy."+to)
+	if to == "tsr" {
+		path += string(os.PathSeparator)
+	}
+	var refused *format.LossError
+	w, err := format.Create(to, path, p, nil)
+	var accept []string
+	if errors.As(err, &refused) {
+		unwritten(t, dir)
+		for _, l := range refused.Losses {
+			items = append(items, strings.ReplaceAll(l.Item(), " ", "_"))
+			if !l.Acceptable {
+				items[len(items)-1] += "!"
+				if l.Kind == format.LossTensors {
+					return items // a model without tensors, which tsr has no file for
+				}
+				p.Tensors = slices.DeleteFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == l.Name })
+				continue
+			}
+			accept = append(accept, l.Item())
+		}
+		w, err = format.Create(to, path, p, &format.WriteOptions{AcceptLoss: accept})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Tensors) == m.Len() {
+		err = format.Copy(w, m)
+	} else {
+		err = copyThese(w, m, p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := format.Open(path, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	got, err := format.PlanOf(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, to, accept, p, got, m, back)
+	return items
+}
+
+func unwritten(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("a refused copy left %v, %v", entries, err)
+	}
+}
+
+// copyThese copies the tensors of a plan.
+func copyThese(w format.Writer, m format.Model, p *format.Plan) error {
+	for _, info := range p.Tensors {
+		v, _ := m.Tensor(info.Name)
+		if err := format.WriteView(w, v); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// said is a model in words, so that two can be compared whose tensors are in
+// another order or have other names.
+type said struct {
+	Tensors  []string
+	Metadata []string
+	Graph    []string
+}
+
+var written = map[string]*regexp.Regexp{ // what formats add of their own
+	"mobi": regexp.MustCompile(`^(name|framework_version|creation_timestamp|flags)=|^  (input\d+_(scale|zero_point|axis)):`),
+	"mle":  regexp.MustCompile(`^tensor_names=`),
+}
+
+// compare demands that a copy says what the plan said, less what was accepted.
+func compare(t *testing.T, to string, accept []string, want, got *format.Plan, from, copied format.Model) {
+	t.Helper()
+	a, b := words{accept: accept, m: from}, words{accept: accept, m: copied}
+	w, g := a.plan(t, want), b.plan(t, got)
+	if own := written[to]; own != nil {
+		extra := func(want []string) func(string) bool {
+			return func(s string) bool { return own.MatchString(s) && !slices.Contains(want, s) }
+		}
+		if to == "mle" { // the names are the writer's
+			w.Metadata = slices.DeleteFunc(w.Metadata, own.MatchString)
+		}
+		g.Metadata = slices.DeleteFunc(g.Metadata, extra(w.Metadata))
+		g.Graph = slices.DeleteFunc(g.Graph, extra(w.Graph))
+	}
+	if diff := gocmp.Diff(w, g, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the copy differs: %s", diff)
+	}
+}
+
+// words puts a plan into words without what is accepted as lost.
+type words struct {
+	accept []string
+	m      format.Model
+	names  map[string]string // of tensors and values in words
+}
+
+func (w *words) lost(kind, name string) bool { return slices.Contains(w.accept, kind+":"+name) }
+
+// any reports whether a loss of that kind was accepted at all.
+func (w *words) any(kind string) bool {
+	return slices.ContainsFunc(w.accept, func(s string) bool { return s == kind || strings.HasPrefix(s, kind+":") })
+}
+
+func (w *words) plan(t *testing.T, p *format.Plan) said {
+	t.Helper()
+	var s said
+	w.names = map[string]string{"": "(none)"}
+	for _, info := range p.Tensors {
+		v, _ := w.m.Tensor(info.Name)
+		b, err := v.Clone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := b.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("%v %v %x", info.DType, []int64(info.Shape), data)
+		w.names[info.Name] = "{" + text + "}"
+		if !w.any("name") {
+			text += " " + info.Name
+		}
+		if q := info.Quant; q != nil && !w.lost("quantization", info.Name) {
+			text += fmt.Sprintf(" %v axis %d %v", q.Scheme, q.Axis, q.Scales)
+			for i := range q.Scales {
+				zero := int32(0)
+				if n := len(q.ZeroPoints); n > 0 {
+					zero = q.ZeroPoints[min(i, n-1)]
+				}
+				text += fmt.Sprintf(" %d", zero)
+			}
+		}
+		s.Tensors = append(s.Tensors, text)
+	}
+	slices.Sort(s.Tensors)
+	for _, e := range p.Metadata {
+		if !w.lost("metadata", e.Key) {
+			s.Metadata = append(s.Metadata, e.Key+"="+w.value(fmt.Sprintf("metadata %q", e.Key), e.Value))
+		}
+	}
+	if p.Graph != nil && !w.any("graph") {
+		s.Graph = w.graph("", p.Graph, p.Tensors)
+	}
+	return s
+}
+
+// graph puts a graph into words: values that it does not name itself are
+// numbered as they appear.
+func (w *words) graph(path string, g *format.Graph, tensors []tensor.Info) []string {
+	if len(g.Inputs)+len(g.Outputs)+len(g.Nodes) == 0 {
+		return nil
+	}
+	names := map[string]string{}
+	for k, v := range w.names {
+		names[k] = v
+	}
+	outer := w.names
+	w.names = names
+	defer func() { w.names = outer }()
+	var s []string
+	if g.Name != "" && !w.lost("label", "graph name") && !slices.ContainsFunc(w.m.Metadata(), func(e format.Entry) bool { return e.Key == "name" && e.Value == g.Name }) {
+		s = append(s, "graph "+g.Name)
+	}
+	for _, list := range [][]format.ValueInfo{g.Inputs, g.Outputs} {
+		for _, v := range list {
+			names[v.Name] = v.Name
+			s = append(s, w.valueInfo(v))
+		}
+	}
+	if tensors != nil && !w.lost("label", "initializers") {
+		declared := slices.Clone(g.Initializers)
+		for i := range tensors {
+			if g.Initializers == nil {
+				declared = append(declared, tensors[i].Name)
+			}
+		}
+		for i := range declared {
+			declared[i] = w.names[declared[i]]
+		}
+		slices.Sort(declared)
+		s = append(s, "declares "+strings.Join(declared, " "))
+	}
+	for i, n := range g.Nodes {
+		at := fmt.Sprintf("%snodes[%d]", path, i)
+		line := "node " + n.Op + " " + strings.Join(w.edges(n.Inputs), ",") + " to " + strings.Join(w.edges(n.Outputs), ",")
+		if n.Name != "" && !w.lost("label", at+" name ("+n.Name+")") {
+			line += " named " + n.Name
+		}
+		if n.Domain != "" && !w.lost("label", at+" domain ("+n.Domain+")") {
+			line += " of " + n.Domain
+		}
+		s = append(s, line)
+		for _, a := range n.Attributes {
+			if name := at + "." + a.Name; !w.lost("attribute", name) {
+				s = append(s, "  "+a.Name+": "+w.value(name, a.Value))
+			}
+		}
+	}
+	return s
+}
+
+func (w *words) edges(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		if _, ok := w.names[s]; !ok {
+			w.names[s] = fmt.Sprintf("%%%d", len(w.names))
+		}
+		out[i] = w.names[s]
+	}
+	return out
+}
+
+func (w *words) valueInfo(v format.ValueInfo) string {
+	if w.lost("value", v.Name) {
+		return "value " + v.Name
+	}
+	text := fmt.Sprintf("value %s %v %s", v.Name, v.DType, v.Code)
+	if v.Dims == nil {
+		return text + " of unknown shape"
+	}
+	for i, d := range v.Dims {
+		if d.Symbol != "" && !w.lost("label", fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol)) {
+			text += " " + d.Symbol
+		}
+		text += fmt.Sprintf(" [%d]", d.Size)
+	}
+	return text
+}
+
+// value puts a value of metadata or of an attribute into words. Where it stands
+// for less by leave of the caller, so do the words.
+func (w *words) value(name string, v any) string {
+	converted := w.lost("conversion", name)
+	switch x := v.(type) {
+	case int64:
+		return fmt.Sprint("i ", x)
+	case int32:
+		return fmt.Sprint("i ", x)
+	case bool:
+		if converted {
+			return map[bool]string{false: "i 0", true: "i 1"}[x]
+		}
+		return fmt.Sprint("b ", x)
+	case float64:
+		if strings.HasPrefix(name, "metadata") && converted {
+			return "s " + strconv.FormatFloat(x, 'g', -1, 64)
+		}
+		if converted {
+			return w.value(name, float32(x))
+		}
+		return "f " + strconv.FormatFloat(x, 'g', -1, 64)
+	case float32:
+		return "f " + strconv.FormatFloat(float64(x), 'g', -1, 32)
+	case json.Number:
+		return "f " + strings.TrimSuffix(string(x), ".0")
+	case string:
+		return "s " + x
+	case nil:
+		return "null"
+	case json.RawMessage:
+		if converted {
+			return "s " + string(x)
+		}
+		return "j " + string(x)
+	case []int32:
+		return listed(w, name, x)
+	case []int64:
+		return listed(w, name, x)
+	case []float32:
+		return listed(w, name, x)
+	case []float64:
+		return listed(w, name, x)
+	case []string:
+		return listed(w, name, x)
+	case tensor.View:
+		b, err := x.Bytes()
+		return fmt.Sprintf("%v %v %x %v", x.DType(), x.Shape(), b, err)
+	case []tensor.View:
+		return listed(w, name, x)
+	case *format.Graph:
+		return strings.Join(w.graph(name+".", x, nil), "; ")
+	case []*format.Graph:
+		return listed(w, name, x)
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+func listed[T any](w *words, name string, list []T) string {
+	var out []string
+	for _, x := range list {
+		out = append(out, w.value(name, x))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}

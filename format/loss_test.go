@@ -1,0 +1,229 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// poor is a format that holds tensors of uint8 alone, whose names are short,
+// and a graph without attributes. seen is the plan that gets through.
+func poor(seen **Plan) *Codec {
+	f := &fake{name: "poor", magic: "POOR"}
+	c := f.codec()
+	c.Losses = func(p *Plan, _ *WriteOptions, l *LossList) {
+		l.AllQuantization(p, "no parameters")
+		l.AllMetadata(p, "no metadata")
+		for i := range p.Tensors {
+			if len(p.Tensors[i].Name) > 2 {
+				l.Renamed(p, i, "too long")
+			}
+			if p.Tensors[i].DType != tensor.Uint8 {
+				l.Fixed(LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
+			}
+		}
+		if p.Graph == nil {
+			return
+		}
+		for i, n := range p.Graph.Nodes {
+			if n.Op == "Gemm" {
+				l.Graph(fmt.Sprintf("nodes[%d]", i), fmt.Errorf("%w: no Gemm", ErrLimit))
+			}
+			for j := range n.Attributes {
+				l.Attribute(p, i, j, fmt.Errorf("%w: no attributes", ErrUnsupported))
+			}
+			if n.Name != "" {
+				l.Converted(LossLabel, n.Name, "no names")
+			}
+		}
+	}
+	c.Encode = func(t sink.Target, p *Plan, o *WriteOptions) (Encoder, error) {
+		*seen = p
+		return f.encode(t, p, o)
+	}
+	return c
+}
+
+// richPlan has something that poor lacks of every kind.
+func richPlan() *Plan {
+	return &Plan{
+		Metadata: Metadata{{"author", "me"}, {"epoch", int64(3)}},
+		Tensors: []tensor.Info{
+			{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}},
+			{Name: "long", DType: tensor.Uint8, Shape: tensor.Shape{2}},
+		},
+		Graph: &Graph{Nodes: []Node{
+			{Op: "Add", Name: "n", Attributes: []Attribute{{"x", int64(1)}, {"y", int64(2)}}},
+			{Op: "Mul", Attributes: []Attribute{{"x", int64(3)}}},
+		}},
+	}
+}
+
+func itemsOf(err error) (items []string) {
+	var e *LossError
+	if errors.As(err, &e) {
+		for _, l := range e.Losses {
+			items = append(items, l.Item())
+		}
+	}
+	return items
+}
+
+// TestLosses: whatever is not accepted is on the list, and what is accepted is
+// gone from the plan that the format gets.
+func TestLosses(t *testing.T) {
+	type kept struct {
+		Quant      bool
+		Keys       []string
+		Attributes []string
+		Graph      bool
+	}
+	gemm := func(p *Plan) { p.Graph.Nodes[1].Op = "Gemm" }
+	for _, c := range []struct {
+		name   string
+		change func(*Plan)
+		accept []string
+		want   []string
+		kept   kept
+	}{
+		{"nothing accepted", nil, nil, []string{
+			"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long",
+		}, kept{}},
+		{"single ones", nil, []string{"metadata:author", "attribute:nodes[0].y", "name", "quantization:a"},
+			[]string{"metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[1].x", "label:n"}, kept{}},
+		{"all but one", nil, []string{"metadata:author", "attribute", "name", "quantization", "label"}, []string{"metadata:epoch"}, kept{}},
+		{"all", nil, AcceptableLosses(), nil, kept{Graph: true}},
+		{"items", nil, []string{"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long"}, nil, kept{Graph: true}},
+		{"a graph goes with all that is in it", gemm, []string{"quantization", "metadata", "name"}, []string{"graph:nodes[1]"}, kept{}},
+		{"the graph accepted", gemm, []string{"quantization", "metadata", "name", "graph"}, nil, kept{}},
+		{"dtype", func(p *Plan) { p.Tensors[0].DType = tensor.Int8 }, AcceptableLosses(), []string{"dtype:a"}, kept{}},
+		{"nothing to lose", func(p *Plan) { *p = Plan{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, kept{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := richPlan()
+			if c.change != nil {
+				c.change(p)
+			}
+			before := fmt.Sprintf("%+v %+v", p, p.Graph)
+			var seen *Plan
+			var out bytes.Buffer
+			_, err := poor(&seen).NewWriter(&out, p, &WriteOptions{AcceptLoss: c.accept, Spool: SpoolNever})
+			if diff := cmp.Diff(c.want, itemsOf(err)); diff != "" {
+				t.Fatalf("%v: %s", err, diff)
+			}
+			if after := fmt.Sprintf("%+v %+v", p, p.Graph); after != before {
+				t.Errorf("the caller's plan became %s", after)
+			}
+			if err != nil {
+				var e *Error
+				if !errors.Is(err, ErrPlan) || !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Format != "poor" || seen != nil || out.Len() > 0 {
+					t.Errorf("%v, and %d bytes", err, out.Len())
+				}
+				return
+			}
+			got := kept{Graph: seen.Graph != nil}
+			for _, e := range seen.Metadata {
+				got.Keys = append(got.Keys, e.Key)
+			}
+			for _, i := range seen.Tensors {
+				got.Quant = got.Quant || i.Quant != nil
+			}
+			if got.Graph {
+				for _, n := range seen.Graph.Nodes {
+					for _, a := range n.Attributes {
+						got.Attributes = append(got.Attributes, a.Name)
+					}
+				}
+			}
+			if diff := cmp.Diff(c.kept, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSingleLoss: one loss looks like any other error, with field and sentinel.
+func TestSingleLoss(t *testing.T) {
+	p := fakePlan()
+	p.Metadata = Metadata{{"author", "me"}}
+	var seen *Plan
+	_, err := poor(&seen).CreateFile(t.TempDir()+"/m.poor", p, nil)
+	var e *Error
+	if !errors.As(err, &e) || e.Field != `metadata "author"` || e.Path == "" || !strings.HasSuffix(err.Error(), `: metadata "author": invalid plan: unsupported: no metadata (string)`) {
+		t.Errorf("%v (%+v)", err, e)
+	}
+	p = &Plan{Graph: &Graph{Nodes: []Node{{Op: "Gemm"}}}}
+	if _, err = poor(&seen).NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
+		t.Errorf("%v, want ErrLimit too", err)
+	}
+}
+
+// TestManyLosses: the text stays short and counts, the list has all.
+func TestManyLosses(t *testing.T) {
+	p := fakePlan()
+	for i := range 1000 {
+		p.Metadata = append(p.Metadata, Entry{fmt.Sprintf("key%04d", i), strings.Repeat("x", 1000)})
+	}
+	p.Tensors[1].DType = tensor.Int8
+	var seen *Plan
+	_, err := poor(&seen).NewWriter(&bytes.Buffer{}, p, nil)
+	if n := len(itemsOf(err)); n != 1001 {
+		t.Errorf("%d losses", n)
+	}
+	want := "poor: invalid plan: unsupported: the format has no place for 1001 things; that rule it out: dtype:bb (int8)" +
+		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAcceptUnknown refuses what names no kind, and kinds without which there is
+// no plan.
+func TestAcceptUnknown(t *testing.T) {
+	for _, s := range []string{"", "metdata", "all", ":author", "dtype", "shape:w", "Metadata"} {
+		_, err := plainFake.codec().NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{AcceptLoss: []string{"graph", s}})
+		var e *Error
+		if !errors.As(err, &e) || !errors.Is(err, ErrPlan) || e.Field != "AcceptLoss" {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// TestCopyDisagrees: bytes of the right number are not enough.
+func TestCopyDisagrees(t *testing.T) {
+	half := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
+	for _, c := range []struct {
+		name   string
+		change func(*tensor.Info)
+		want   error
+	}{
+		{"as it is", func(*tensor.Info) {}, nil},
+		{"another shape", func(i *tensor.Info) { i.Shape = tensor.Shape{3, 1} }, nil},
+		{"another dtype", func(i *tensor.Info) { i.DType = tensor.Int8 }, ErrDType},
+		{"quantisation that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := plainFake.parse(mapped.FromBytes([]byte(fakeFile)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			p := fakePlan()
+			c.change(&p.Tensors[0])
+			w, err := plainFake.codec().NewWriter(&bytes.Buffer{}, p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Copy(w, m); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package brotli
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestNoWriter: nothing registers a writer here. Reading works, and the error of
+// writing says what to import.
+func TestNoWriter(t *testing.T) {
+	if Writes() {
+		t.Fatal("there is a writer")
+	}
+	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
+	if _, err := Codec.Compress([]byte("abc"), 6); !errors.Is(err, ErrNoWriter) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Compress: %v, want %s", err, want)
+	}
+	if _, err := Codec.NewWriter(io.Discard, 6, 3); !errors.Is(err, ErrNoWriter) {
+		t.Errorf("NewWriter: %v, want ErrNoWriter", err)
+	}
+}
+
+// TestStreams reads streams built bit by bit (RFC 7932, section 9.2).
+func TestStreams(t *testing.T) {
+	tests := []struct {
+		name string
+		in   string
+		want string // "" means an error
+	}{
+		// WBITS 0 (16); ISLAST 0, MNIBBLES 00, MLEN-1 = 2 in 16 bits, ISUNCOMPRESSED 1;
+		// then ISLAST 1, ISLASTEMPTY 1.
+		{"uncompressed", "\x20\x00\x10abc\x03", "abc"},
+		{"no last block", "\x20\x00\x10abc", ""},
+		{"a byte more", "\x20\x00\x10abc\x03\x00", ""},
+		{"two streams", "\x20\x00\x10abc\x03\x20\x00\x10abc\x03", ""},
+		{"cut", "\x20\x00\x10ab", ""},
+		{"reserved window", "\x11", ""},
+		{"padding is not 0", "\x20\x00\x10abc\x07", ""},
+		// Metadata: MNIBBLES 11, reserved 0, MSKIPBYTES 01, MSKIPLEN-1 = 1, padding.
+		{"metadata", "\xac\x00xy\x10\x00\x08abc\x03", "abc"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Codec.Decompress([]byte(tt.in), 3)
+			if tt.want == "" {
+				if !errors.Is(err, tensor.ErrCorrupt) {
+					t.Fatalf("%q, %v, want ErrCorrupt", got, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tt.want, string(got)); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+type panicking struct{ v func() }
+
+func (p panicking) Read([]byte) (int, error) {
+	p.v()
+	return 0, nil
+}
+
+// fault is what the runtime raises for missing memory.
+type fault struct{ error }
+
+func (fault) RuntimeError() {}
+func (fault) Addr() uintptr { return 1 << 20 }
+
+// TestPanics: a panic of the library is an error, one of others stays a panic.
+func TestPanics(t *testing.T) {
+	empty := []int{}
+	tests := []struct {
+		name   string
+		v      func()
+		panics bool
+	}{
+		{"index out of range", func() { empty[len(empty)]++ }, false},
+		{"nil pointer", func() { var p *int; *p++ }, false},
+		{"memory fault", func() { panic(fault{errors.New("fault")}) }, true},
+		{"not of the runtime", func() { panic("bug") }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			defer func() {
+				if v := recover(); (v != nil) != tt.panics {
+					t.Errorf("panic %v, want one: %v", v, tt.panics)
+				}
+			}()
+			if n, err := guarded(panicking{tt.v}, make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("%d, %v, want an error", n, err)
+			}
+		})
+	}
+}

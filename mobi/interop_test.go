@@ -1,0 +1,169 @@
+package mobi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash/adler32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// referenceContainer builds what the reference writer emits, field by field: a
+// header of 30 bytes, a total without the footer, a count before the tensors, a
+// sum over four bytes too few.
+func referenceContainer(name string, records ...[]byte) []byte {
+	le := binary.LittleEndian
+	meta := append(le.AppendUint32(nil, uint32(len(name))), name...)
+	meta = le.AppendUint32(meta, 1)
+	meta = le.AppendUint64(meta, 1_800_000_000)
+	meta = le.AppendUint64(meta, 0) // no inputs, no outputs
+	tensors := append(le.AppendUint32(nil, uint32(len(records))), bytes.Join(records, nil)...)
+	graph := le.AppendUint32(nil, 0)
+	tensorAt := 30 + len(meta)
+	graphAt := tensorAt + len(tensors)
+	b := le.AppendUint16([]byte("IBOM"), 1)
+	for _, v := range []int{0, 0, graphAt + len(graph), 30, tensorAt, graphAt} {
+		b = le.AppendUint32(b, uint32(v))
+	}
+	b = bytes.Join([][]byte{b, meta, tensors, graph}, nil)
+	return le.AppendUint32(b, adler32.Checksum(b[:len(b)-4]))
+}
+
+// TestReferenceContainer: the reference writer's own container is refused with
+// an error that says what the file is.
+func TestReferenceContainer(t *testing.T) {
+	files := map[string][]byte{
+		"empty":     referenceContainer(""),
+		"constants": referenceContainer("m", recordOf(0, 0, []uint64{2}, f32s(1, 2)), recordOf(1, 2, []uint64{3}, []byte{1, 2, 3})),
+	}
+	shared, _ := filepath.Glob("../../shared/interop/mobi/reject/*.mobi")
+	for _, path := range shared {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(path)] = b
+	}
+	for what, b := range files {
+		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure, format.CheckAll} {
+			_, err := OpenBytes(b, &format.Options{Check: check})
+			wantError(t, err, format.ErrUnsupported, "header")
+			if err != nil && !strings.Contains(err.Error(), "MobileModelWriter") {
+				t.Errorf("%s: the error does not name the container: %v", what, err)
+			}
+		}
+	}
+}
+
+// TestInterop reads the sections of the reference writer in the specification's
+// container.
+func TestInterop(t *testing.T) {
+	files, _ := filepath.Glob("../../shared/interop/mobi/*.mobi")
+	if len(files) == 0 {
+		t.Skip("no files by other implementations here")
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) { readAsDescribed(t, path) })
+	}
+}
+
+// described is what the JSON beside a file says of it.
+type described struct {
+	Tensors []struct {
+		ID     uint32
+		DType  string
+		Shape  []int64
+		Stored int64
+		NBytes int64
+		SHA256 string
+		Gzip   bool `json:"gzip_unflagged"`
+	}
+	Operators []struct {
+		Type    OpType
+		Inputs  []uint32
+		Outputs []uint32
+		Params  map[string]struct {
+			Type  int
+			Value any
+		}
+	}
+}
+
+func readAsDescribed(t *testing.T, path string) {
+	text, err := os.ReadFile(strings.TrimSuffix(path, extension) + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want described
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unflagged := 0
+	if f.Len() != len(want.Tensors) {
+		t.Errorf("%d constants, want %d", f.Len(), len(want.Tensors))
+	}
+	for _, w := range want.Tensors {
+		v, _ := f.Constant(w.ID)
+		b, err := v.Bytes()
+		sum := sha256.Sum256(b)
+		info := v.Info()
+		if err != nil || hex.EncodeToString(sum[:]) != w.SHA256 || info.DType.String() != w.DType || info.Stored != w.Stored || info.Size != w.NBytes {
+			t.Errorf("constant %d: %+v, %v, sum %x", w.ID, info, err, sum)
+		}
+		if d := cmp.Diff(w.Shape, []int64(info.Shape)); d != "" {
+			t.Errorf("constant %d (-want +got)\n%s", w.ID, d)
+		}
+		if w.Gzip {
+			unflagged++
+		}
+	}
+	if f.seen.unflagged != unflagged {
+		t.Errorf("%d constants compressed without the flag, want %d", f.seen.unflagged, unflagged)
+	}
+	ops, err := f.Operators()
+	if err != nil || len(ops) != len(want.Operators) {
+		t.Fatalf("%d operators, %v, want %d", len(ops), err, len(want.Operators))
+	}
+	for i, w := range want.Operators {
+		got := ops[i]
+		if d := cmp.Diff([]any{w.Type, w.Inputs, w.Outputs}, []any{got.Type, got.Inputs, got.Outputs}); d != "" {
+			t.Errorf("operator %d (-want +got)\n%s", i, d)
+		}
+		params := map[string]any{}
+		for _, p := range got.Params {
+			params[p.Name] = p.Value
+		}
+		// Both through JSON, which has one kind of number.
+		text, err := json.Marshal(params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain map[string]any
+		if err := json.Unmarshal(text, &plain); err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]any{}
+		for name, p := range w.Params {
+			values[name] = p.Value
+		}
+		if d := cmp.Diff(values, plain); d != "" {
+			t.Errorf("operator %d, parameters (-want +got)\n%s", i, d)
+		}
+	}
+	if err := f.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,193 @@
+package mobi
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// losses lists what a file cannot hold of a plan.
+func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
+	for i := range p.Tensors {
+		tensorLosses(p, i, l)
+	}
+	m := modelInfo{}
+	for i, e := range p.Metadata {
+		if err := new(document).entry(e, &m); err != nil {
+			l.Metadata(p, i, err)
+		}
+	}
+	var ops []Operator
+	n, err := newNumbering(p.Tensors, p.Graph)
+	switch {
+	case o.ownGraph():
+		ops = o.Operators
+	case p.Graph == nil || err != nil:
+		// A plan that has no ids left is refused by the encoder.
+	default:
+		g := graphLosses{p: p, l: l, numbering: n}
+		if ops = g.find(m.name); l.HasGraph() {
+			ops = nil // a graph that goes takes its operators along
+		}
+	}
+	if err == nil {
+		quantLosses(p, n.ids, ops, l)
+	}
+}
+
+// tensorLosses finds what a record cannot express, and names that are no ids.
+func tensorLosses(p *format.Plan, i int, l *format.LossList) {
+	t := &p.Tensors[i]
+	if _, ok := parseDecimal(t.Name, 32); !ok {
+		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+	}
+	if err := checkDType(t.DType); err != nil {
+		l.Fixed(format.LossDType, t.Name, err)
+	}
+	if len(t.Shape) > math.MaxUint16 {
+		l.Fixed(format.LossShape, t.Name, fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape)))
+	}
+}
+
+// quantLosses finds parameters that no operator can carry.
+func quantLosses(p *format.Plan, ids []uint32, ops []Operator, l *format.LossList) {
+	users := usersOf(p.Tensors, ids, ops)
+	for i := range p.Tensors {
+		if err := canQuantise(&p.Tensors[i], users[ids[i]]); err != nil {
+			l.Quantization(p, i, err)
+		}
+	}
+}
+
+// graphLosses compares a neutral graph with what operators and specs can say.
+type graphLosses struct {
+	*numbering
+	p *format.Plan
+	l *format.LossList
+}
+
+// find returns the operators that the graph becomes, which mean something only
+// if the graph is no loss.
+func (g *graphLosses) find(model string) []Operator {
+	n := g.p.Graph
+	if n.Name != "" && model != "" && n.Name != model {
+		g.label("graph name", "the file has one name, and the metadata say another")
+	}
+	g.l.Initializers(g.p, "MOBI has no place for it")
+	g.specs("input", n.Inputs)
+	g.specs("output", n.Outputs)
+	for i := range n.Nodes {
+		g.node(i)
+	}
+	if g.l.HasGraph() {
+		return nil
+	}
+	ops, entering, leaving := g.operators(n)
+	g.findable("input", n.Inputs, entering)
+	g.findable("output", n.Outputs, leaving)
+	return ops
+}
+
+func (g *graphLosses) label(what, why string) { g.l.Converted(format.LossLabel, what, why) }
+
+// specs looks at inputs or outputs.
+func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
+	for _, v := range values {
+		err := checkSpec(&v)
+		if _, isTensor := g.constants[v.Name]; isTensor && kind == "input" {
+			err = fmt.Errorf("%w: a tensor has the same name", format.ErrUnsupported)
+		}
+		if err != nil {
+			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
+			continue
+		}
+		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
+			g.l.Converted(format.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
+		}
+		for i, d := range v.Dims {
+			if n, ok := parseDecimal(d.Symbol, 64); d.Symbol != "" && (!ok || n <= math.MaxInt64) {
+				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbols")
+			}
+		}
+	}
+}
+
+// checkSpec refuses values that no spec can describe.
+func checkSpec(v *format.ValueInfo) error {
+	if v.Dims == nil {
+		return fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
+	}
+	for _, d := range v.Dims {
+		if d.Size < format.DynamicDim {
+			return fmt.Errorf("%w: dim %d", format.ErrShape, d.Size)
+		}
+	}
+	return nil
+}
+
+// node looks at one node and its attributes.
+func (g *graphLosses) node(i int) {
+	n := &g.p.Graph.Nodes[i]
+	if err := checkNode(n); err != nil {
+		g.l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
+	}
+	if n.Name != "" {
+		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
+	}
+	for j, a := range n.Attributes {
+		err := checkParam(&a)
+		if err == nil && g.misread(n, a.Name) {
+			err = fmt.Errorf("%w: it would be read as the quantisation of a constant that has none", format.ErrUnsupported)
+		}
+		if err != nil {
+			g.l.Attribute(g.p, i, j, err)
+		}
+	}
+}
+
+// checkNode refuses nodes that are no operators.
+func checkNode(n *format.Node) error {
+	if _, ok := ParseOpType(n.Op); !ok || n.Domain != "" {
+		return fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, n.Op, n.Domain)
+	}
+	if slices.Contains(n.Inputs, "") || slices.Contains(n.Outputs, "") {
+		return fmt.Errorf("%w: an input or output without a name", format.ErrUnsupported)
+	}
+	return fits("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)), math.MaxUint16)
+}
+
+// checkParam refuses attributes that are no parameters.
+func checkParam(a *format.Attribute) error {
+	if err := tensor.CheckName(a.Name); err != nil {
+		return fmt.Errorf("parameter name: %w", err)
+	}
+	p := paramOf(a)
+	return appendParam(new(wire.Buffer), &p)
+}
+
+// misread reports whether a reader will take an attribute for the quantisation
+// of a constant that has none.
+func (g *graphLosses) misread(n *format.Node, attr string) bool {
+	input, kind := quantParam([]byte(attr))
+	if kind == notQuant || input >= len(n.Inputs) {
+		return false
+	}
+	i, ok := g.constants[n.Inputs[input]]
+	return ok && g.p.Tensors[i].Quant == nil
+}
+
+// findable checks that the ids a reader will take for values are theirs.
+func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
+	for i, v := range values {
+		id, used := g.byKey[v.Name]
+		if used && (len(ids) != len(values) || ids[i] != id) {
+			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), errUnfindable)
+		}
+	}
+}
+
+var errUnfindable = fmt.Errorf("%w: MOBI keeps no ids of inputs and outputs; readers recognise them only when all inputs are consumed, and all outputs produced and not consumed, and nothing else is", format.ErrUnsupported)

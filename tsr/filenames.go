@@ -1,0 +1,105 @@
+package tsr
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// maxFileName is the longest file name that common file systems take, in bytes.
+const maxFileName = 255
+
+// renamed is a tensor that cannot have a file of its name.
+type renamed struct {
+	tensor int
+	why    string
+}
+
+// fileNames returns the names of the files for tensors, and which of these
+// they are not named after. Names that can be kept are given first.
+func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
+	files = make([]string, len(tensors))
+	taken := make(map[string]string, len(tensors))
+	for i := range tensors {
+		s := tensors[i].Name
+		why := unusable(s)
+		if other, twice := taken[fold(s)]; twice && why == "" {
+			why = fmt.Sprintf("differs from tensor %q only in letter case", other)
+		}
+		if why != "" {
+			changed = append(changed, renamed{i, why})
+			continue
+		}
+		taken[fold(s)] = s
+		files[i] = s + extension
+	}
+	for _, c := range changed {
+		name := substitute(tensors[c.tensor].Name, taken)
+		taken[fold(name)] = name
+		files[c.tensor] = name + extension
+	}
+	return files, changed
+}
+
+// substitute makes a file name that is not taken of a tensor's name: what it
+// must not contain becomes "_", it is cut to length, and numbered if it must be.
+func substitute(s string, taken map[string]string) string {
+	const room = maxFileName - len(extension) - len("_1234567890")
+	s = strings.NewReplacer("/", "_", `\`, "_").Replace(s)
+	if len(s) > room {
+		n := room
+		for !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	if unusable(s) != "" {
+		s = "_" + strings.Map(portable, s)
+	}
+	out := s
+	for n := 2; ; n++ {
+		if _, twice := taken[fold(out)]; !twice {
+			return out
+		}
+		out = s + "_" + strconv.Itoa(n)
+	}
+}
+
+// portable keeps what no system reserves.
+func portable(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
+		return r
+	}
+	return '_'
+}
+
+// unusable says why a tensor's name cannot be a file name, "" if it can.
+func unusable(s string) string {
+	switch {
+	case strings.ContainsAny(s, `/\`):
+		return "contains a slash or backslash"
+	case s == "." || s == "..":
+		return "has a meaning of its own"
+	case len(s)+len(extension) > maxFileName:
+		return fmt.Sprintf("longer than %d bytes", maxFileName-len(extension))
+	case !filepath.IsLocal(s + extension):
+		return "reserved on this system"
+	}
+	return ""
+}
+
+// fold maps names that differ only in case to one string.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}

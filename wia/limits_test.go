@@ -1,0 +1,124 @@
+package wia
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// crowds are graphs with many of one kind.
+var crowds = []struct {
+	what    string
+	limit   int
+	counted counted
+	elem    []byte                  // one element, as it stands in its message
+	graph   func(all []byte) []byte // the graph around all elements
+	beside  int64                   // others of the kind in it
+}{
+	{"nodes", 1 << 20, countNodes, by(2), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, countValues, by(3), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, countValues, by(4), func(all []byte) []byte { return all }, 0},
+	{"inputs and outputs of nodes", 1 << 23, countEdges, by(3), func(all []byte) []byte { return by(2, all) }, 0},
+	{"inputs and outputs of nodes", 1 << 23, countEdges, by(4), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, countAttributes, by(5), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, countAttributes, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"attributes", 1 << 21, countAttributes, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"tensors", 1 << 22, countTensors, by(5), func(all []byte) []byte { return all }, 0},
+	{"dims", 1 << 25, countDims, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
+	{"dims", 1 << 25, countDims, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
+	{"dims of values", 1 << 22, countValueDims, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
+	{"strings", 1 << 23, countStrings, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"numbers", 1 << 26, countNumbers, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
+	{"numbers", 1 << 26, countNumbers, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
+	{"numbers", 1 << 26, countNumbers, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"properties", 1 << 20, countProperties, by(1), func(all []byte) []byte { return by(6, all) }, 0},
+	{"properties", 1 << 20, countProperties, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
+	{"nodes", 1 << 20, countNodes, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
+}
+
+// TestCrowds: each kind of thing in a graph has a limit of its own, subgraphs
+// included, which is checked before anything is built. Limits are lowered here,
+// so that the graphs are small.
+func TestCrowds(t *testing.T) {
+	for _, c := range crowds {
+		if got := newTally(1).max[c.counted]; got != int64(c.limit) {
+			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
+		}
+		for n := 7; n <= 8; n++ {
+			s := inMemory(c.graph(bytes.Repeat(c.elem, n)))
+			s.tally = newTally(1)
+			s.tally.max[c.counted] = 7 + c.beside
+			err := s.check(graphMsg, 0, s.size, 1)
+			if n == 7 && err != nil {
+				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
+			}
+			if n == 8 && (!errors.Is(err, format.ErrLimit) || !strings.HasSuffix(err.Error(), c.what)) {
+				t.Errorf("%s: one more: %v", c.what, err)
+			}
+		}
+	}
+}
+
+// TestCrowdOfNodes: the limits hold for files. The graph takes some kilobytes
+// when it is compressed.
+func TestCrowdOfNodes(t *testing.T) {
+	graph := bytes.Repeat(by(2), 1<<20+1)
+	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
+		_, err := OpenBytes(c.bytes(), nil)
+		checkError(t, err, format.ErrLimit, "graph.nodes[1048576]", int64(len(c.bytes())))
+	}
+	mustOpen(t, container{graph: graph[2:]}.bytes(), nil)
+}
+
+// TestCrowdOfDims: the tensor block has the same limit of dims, for one tensor
+// and for all together.
+func TestCrowdOfDims(t *testing.T) {
+	for what, dims := range map[string][]byte{"packed": by(2, []byte{1, 1, 1}), "one by one": cat(vi(2, 1), vi(2, 1), vi(2, 1))} {
+		for most := 2; most <= 3; most++ {
+			s := inMemory(dims)
+			var list []int64
+			err := s.each(tensorMsg, field{end: s.size}, func(f field) (err error) {
+				list, err = appendInts(s, list, &f, most)
+				return err
+			})
+			if (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+				t.Errorf("%s, three with a limit of %d: %v", what, most, err)
+			}
+		}
+	}
+	f := mustOpen(t, container{}.bytes(), nil)
+	for n := 1; n <= 2; n++ {
+		x := &index{f: f, max: 10, counting: true, n: counts{dims: 1<<25 - 1}}
+		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: field{end: 1}}
+		if err := x.take(f.tensors, h, &field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)
+		}
+	}
+}
+
+// TestInflationRatio: by default a small block does not inflate to a large one.
+func TestInflationRatio(t *testing.T) {
+	text := cat([]byte("{}"), bytes.Repeat([]byte{' '}, 17<<20))
+	graph := by(1, bytes.Repeat([]byte{' '}, 17<<20))
+	for what, c := range map[string]container{
+		"metadata": {compression: 1, meta: gz(text), graph: gz(nil)},
+		"graph":    {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)},
+	} {
+		b := c.bytes()
+		if len(b) > 17<<20/inflationRatio {
+			t.Fatalf("%s: %d bytes", what, len(b))
+		}
+		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := OpenBytes(b, &format.Options{MaxMetadataBytes: 18 << 20, MaxGraphBytes: 18 << 20}); err != nil {
+			t.Errorf("%s with limits of the caller's: %v", what, err)
+		}
+	}
+}
+
+// inflationRatio is that of the ruling.
+const inflationRatio = 256

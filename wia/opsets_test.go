@@ -1,0 +1,67 @@
+package wia
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// TestOperatorSets reads the versions that ONNX models leave in the metadata, and
+// what looks like them.
+func TestOperatorSets(t *testing.T) {
+	none := []OperatorSet(nil)
+	for _, c := range []struct {
+		text string
+		sets []OperatorSet
+		ir   int64
+		rest int // pairs that the typed form has no field for
+	}{
+		{`{}`, none, 0, 0},
+		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{"ai.onnx", 17}}, 8, 0},
+		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{"", 13}, {"com.é", 1}}, 0, 0},
+		{`{"opsets":[]}`, []OperatorSet{}, 0, 0},
+		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{"", 13}}, 0, 2},
+		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{"a", 1}}, 0, 1},
+		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none, 0, 2},
+		{`{"opsets":[13],"ir_version":8.5}`, none, 0, 2},
+		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none, 0, 2},
+		{`{"opsets":17,"ir_version":[8]}`, none, 0, 2},
+	} {
+		f := mustOpen(t, container{meta: []byte(c.text)}.bytes(), nil)
+		if d := cmp.Diff(c.sets, f.OperatorSets()); d != "" || f.IRVersion() != c.ir {
+			t.Errorf("%s: version %d, sets (-want +got)\n%s", c.text, f.IRVersion(), d)
+		}
+		m, err := f.ModelMetadata()
+		if err != nil || len(m.Extra) != c.rest {
+			t.Errorf("%s: %+v, %v", c.text, m, err)
+		}
+		// Nothing is lost on the way through the typed form.
+		pairs, err := m.Metadata()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := mustOpen(t, writeSample(t, &format.Plan{Metadata: pairs}, nil), nil)
+		if d := cmp.Diff(c.sets, g.OperatorSets()); d != "" || g.IRVersion() != c.ir || len(g.Metadata()) != len(f.Metadata()) {
+			t.Errorf("%s: written again %s", c.text, d)
+		}
+		f.Close()
+		if f.OperatorSets() != nil || f.IRVersion() != 0 {
+			t.Errorf("%s: versions of a closed file", c.text)
+		}
+	}
+}
+
+// TestWriteOperatorSets: the keys are written as the ruling has them.
+func TestWriteOperatorSets(t *testing.T) {
+	m := ModelMetadata{OperatorSets: []OperatorSet{{"ai.onnx", 17}}, IRVersion: 8}
+	got, err := m.Metadata()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := format.Metadata{{Key: "opsets", Value: json.RawMessage(`[{"domain":"ai.onnx","version":17}]`)}, {Key: "ir_version", Value: int64(8)}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
