@@ -38,9 +38,9 @@ func sameView(a, b tensor.View) bool {
 }
 
 // take reads all of m. byPath tells that m knows the name of its file.
-func (x *subject) take(m format.Model, byPath bool) (*snapshot, error) {
+func (x *subject) take(m model, byPath bool) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string][]byte{}}
-	plan, err := format.PlanOf(m)
+	plan, err := planOf(m)
 	if err != nil {
 		return nil, err
 	}

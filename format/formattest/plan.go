@@ -56,18 +56,24 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 
 // RandomName makes names of several lengths and scripts, unique by i.
 func RandomName(r *rand.Rand, i int) string {
-	stems := []string{"w", "layer.bias", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
+	stems := []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
 	return stems[r.IntN(len(stems))] + "." + strconv.Itoa(i)
 }
 
 // Decimal is a Name for formats whose tensors are numbered.
 func Decimal(_ *rand.Rand, i int) string { return strconv.Itoa(i) }
 
+// LongName is a Name as large models have them, longer than what compilers keep on the
+// stack; the names of the first thousand tensors have one length.
+func LongName(_ *rand.Rand, i int) string {
+	return fmt.Sprintf("encoder.layer.%03d.attention.self.query.weight", i)
+}
+
 // scale is the default of Config.Scale.
 func scale(n int, elems int64) *format.Plan {
 	p := &format.Plan{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
-		p.Tensors[i] = tensor.Info{Name: strconv.Itoa(i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
+		p.Tensors[i] = tensor.Info{Name: LongName(nil, i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
 	}
 	return p
 }
