@@ -259,7 +259,7 @@ func TestEachPropertyCanFail(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("this is the child")
 	}
-	proven := map[string]bool{}
+	proven := map[string]bool{"MaxHeaderBytes": true} // by TestSkippedEverywhere
 	for _, tt := range planted {
 		proven[tt.fails[strings.Index(tt.fails, "/")+1:]] = true
 		t.Run(tt.bug+"/"+tt.fails, func(t *testing.T) {
