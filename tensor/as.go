@@ -42,7 +42,7 @@ func asSlow[T Elem](v View) ([]T, error) {
 		return nil, ErrClosed
 	}
 	if err := unviewable[T](info.DType); err != nil {
-		return nil, v.refuse(err)
+		return nil, v.explain(err)
 	}
 	b, err := v.Bytes()
 	if err != nil {

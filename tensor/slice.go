@@ -34,7 +34,7 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	}
 	sel, err := resolve(whole.Shape, ranges)
 	if err != nil {
-		return View{}, v.refuse(err)
+		return View{}, v.explain(err)
 	}
 	info := v.Info()
 	info.Shape = make(Shape, len(sel))
@@ -42,7 +42,7 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		info.Shape[i] = r.To - r.From
 	}
 	if info.Size, err = info.Shape.ByteSize(info.DType); err != nil {
-		return View{}, v.refuse(err)
+		return View{}, v.explain(err)
 	}
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
@@ -59,16 +59,6 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		return View(memory.New(&info, r.Owner(), nil)), nil
 	}
 	return v.gather(&info, sel)
-}
-
-// refuse is explain for what a tensor cannot be used for. A view that came with
-// an error, and one of a closed model, has that to say first.
-func (v View) refuse(err error) error {
-	if e := v.enter(); e != nil {
-		return e
-	}
-	v.ref().Owner().Leave()
-	return v.explain(err)
 }
 
 // resolve checks ranges against the shape and completes them.

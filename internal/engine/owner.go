@@ -136,7 +136,8 @@ func explainTensor(info *tensor.Info, err error, format, path string) error {
 	return explain(err, format, path)
 }
 
-// failure owns views that came with an error, and repeats it.
+// failure owns views that came with an error, and repeats it whatever is wrong
+// with the call: of a tensor that is not there the dtype is wrong too.
 type failure struct{ err error }
 
 func (f failure) Enter(*tensor.Info) error                 { return f.err }
@@ -147,4 +148,4 @@ func (f failure) Ranged(*tensor.Info) bool                 { return false }
 func (f failure) ReadAt(*tensor.Info, []byte, int64) error { return f.err }
 func (f failure) Holds(uintptr) bool                       { return false }
 func (f failure) Fault(addr uintptr) error                 { return fmt.Errorf("memory fault at %#x", addr) }
-func (f failure) Explain(_ *tensor.Info, err error) error  { return err }
+func (f failure) Explain(*tensor.Info, error) error        { return f.err }
