@@ -73,10 +73,17 @@ type toyFile struct {
 func (f *toyFile) Metadata() (driver.Metadata, error) { return f.meta, nil }
 
 // TensorSum implements driver.Summer.
-func (f *toyFile) TensorSum(i int, s *driver.Sum) bool {
-	*s = driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
-	return !f.toy.has("no data checksum")
+func (f *toyFile) TensorSum(i int) driver.Sum {
+	if f.toy.has("no data checksum") {
+		return driver.Sum{}
+	}
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
 }
+
+var (
+	_ driver.MetadataFile = (*toyFile)(nil)
+	_ driver.Summer       = (*toyFile)(nil)
+)
 
 func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
 	f := &toyFile{toy: y, src: src, x: x}

@@ -113,14 +113,28 @@ func (m *Model) Fault(addr uintptr) error {
 	}
 	off := r.FaultOffset(addr)
 	_, path := r.Origin()
-	e := &tensor.Error{Format: m.desc.Name, Path: path, Offset: off, Err: source.ErrCut}
+	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(number, off), Offset: off, Err: source.ErrCut}
+}
+
+// fieldAt names the tensor whose bytes an offset of a space is in, "" when there is none.
+func (m *Model) fieldAt(n driver.Space, off int64) string {
 	for i := range m.index.Len() {
-		if s, at, size := m.index.Place(i); s == number && at >= 0 && at <= off && off < at+size {
-			e.Field = tensorField(m.index.Name(i))
-			break
+		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
+			return tensorField(m.index.Name(i))
 		}
 	}
-	return e
+	return ""
+}
+
+// locate names the tensor in an error about a place in the model's own file, in a copy.
+func (m *Model) locate(err error) error {
+	e, ok := err.(*tensor.Error)
+	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {
+		return err
+	}
+	c := *e
+	c.Field = m.fieldAt(0, e.Offset)
+	return &c
 }
 
 // Explain implements memory.Owner.
