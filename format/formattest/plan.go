@@ -16,6 +16,7 @@ import (
 type PlanOptions struct {
 	DTypes           []tensor.DType // nil means all
 	Tensors          int            // at most so many; 0 means 8
+	MinTensors       int            // at least so many; 0 means 1
 	MinRank, MaxRank int            // MaxRank 0 means 4
 	MaxDim           int64          // 0 means 7
 	Zero             bool           // some dims are 0
@@ -41,7 +42,8 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 		o.Name = RandomName
 	}
 	p := &format.Plan{}
-	for i := range 1 + r.IntN(o.Tensors) {
+	least := max(1, o.MinTensors)
+	for i := range least + r.IntN(max(o.Tensors, least)-least+1) {
 		shape := make(tensor.Shape, o.MinRank+r.IntN(o.MaxRank-o.MinRank+1))
 		for j := range shape {
 			shape[j] = 1 + r.Int64N(o.MaxDim)
