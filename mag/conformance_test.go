@@ -38,6 +38,31 @@ func everything(b []byte) []formattest.Range {
 // codec returns the codec with options of the format's own.
 func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
 
+// foreignFiles are version 1 files that the writer does not make.
+func foreignFiles() []formattest.File {
+	shape := func(x, y tensor.Shape) *format.Plan {
+		return &format.Plan{
+			Metadata: format.Metadata{{Key: "a", Value: int64(7)}, {Key: "b", Value: 0.0}},
+			Tensors:  []tensor.Info{{Name: "x", DType: tensor.Float32, Shape: x}, {Name: "y", DType: tensor.Float16, Shape: y}},
+		}
+	}
+	both := shape(tensor.Shape{2, 3}, tensor.Shape{2})
+	reversed := &format.Plan{Metadata: both.Metadata, Tensors: []tensor.Info{both.Tensors[1], both.Tensors[0]}}
+	data := func(y ...byte) map[string][]byte { return map[string][]byte{"x": floats(6), "y": y} }
+	return []formattest.File{
+		{Name: "trailing bytes", Bytes: v1With(func(f *v1File) { f.tail = repeated(0, 100) })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "misaligned", Bytes: v1With(func(f *v1File) { f.tensors[1].offset = 261 })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "overlapping", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = 194, nil })(), Plan: both, Data: data(0x80, 0x3f, 0, 0)},
+		{Name: "hole", Bytes: v1With(func(f *v1File) { f.tensors[1].offset = 2048 })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "data in another order", Bytes: v1With(func(f *v1File) {
+			f.tensors[0].offset, f.tensors[1].offset = 256, 192
+			f.tensors[0], f.tensors[1] = f.tensors[1], f.tensors[0]
+		})(), Plan: reversed, Data: data(1, 2, 3, 4)},
+		{Name: "name twice", Bytes: v1With(func(f *v1File) { f.tensors[1].key = "x" })(), Want: format.ErrCorrupt},
+		{Name: "data in the records", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = recEnd-1, nil })(), Want: format.ErrCorrupt},
+	}
+}
+
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	base := []tensor.DType{tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32}
@@ -53,6 +78,7 @@ func TestConformance(t *testing.T) {
 			Codec:    codec,
 			Trailing: true, ZeroCopy: true,
 			Exempt: map[string]string{"Overlap": shared, "Holes": unused},
+			Files:  foreignFiles(),
 			Samples: []formattest.Sample{
 				{Name: "small", Plan: small, Structural: everything},
 				{Name: "long", Plan: long, Structural: everything},
