@@ -122,7 +122,7 @@ func (x *subject) ownMemory(t *testing.T) {
 			f.Close()
 		}
 		if err != nil {
-			t.Skip("a mapped file cannot be overwritten here: ", err)
+			t.Logf("a mapped file cannot be overwritten here: %v", err)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -214,8 +213,8 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 	if err != nil || c.Err() != nil {
 		return 0, c.Fail("record", at, err)
 	}
-	if !f.isLegal(t.Name) {
-		return 0, c.Failf("name", at, driver.ErrCorrupt, "%.100q", t.Name)
+	if err := f.checkName(t.Name); err != nil {
+		return 0, c.Fail("name", at, err)
 	}
 	t.Size = size
 	t.Loaded = f.toy.has("copies")
@@ -232,12 +231,11 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 	return t.Offset + size, nil
 }
 
-// isLegal is tensor.CheckName for bytes.
-func (f *toyFile) isLegal(name []byte) bool {
+func (f *toyFile) checkName(name []byte) error {
 	if f.toy.has("allocates per name") {
-		return tensor.CheckName(string(name)) == nil
+		return tensor.CheckName(string(name))
 	}
-	return len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name)
+	return driver.CheckName(name)
 }
 
 // checkPlace checks where the data of a tensor is.
