@@ -199,6 +199,13 @@ func TestDirectoryLinks(t *testing.T) {
 	if _, err := Open(dir, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %v", err, fs.ErrNotExist)
 	}
+	// Nor is one that leads out of the directory.
+	os.Remove(filepath.Join(dir, "gone.tsr"))
+	write(t, filepath.Join(filepath.Dir(dir), "outside.tsr"), good)
+	link("../outside.tsr", "gone.tsr")
+	if _, err := Open(dir, nil); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("a link that leads out: %v, want %v", err, format.ErrCorrupt)
+	}
 }
 
 // TestNameFromPath checks what tensors are called that are opened alone.
