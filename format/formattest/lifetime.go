@@ -31,6 +31,10 @@ var accessors = []struct {
 	{"As", asOwn},
 	{"Decode", decodeOwn},
 	{"Slice", func(v tensor.View) error {
+		if v.Info().Encoding != nil {
+			_, err := v.Bytes() // it cannot be sliced
+			return err
+		}
 		s, err := v.Slice()
 		if err == nil {
 			_, err = s.Bytes()
@@ -53,14 +57,16 @@ var summed atomic.Int64
 // asOwn is As with a Go type that fits every dtype's size.
 func asOwn(v tensor.View) error {
 	var err error
-	switch v.DType() {
-	case tensor.Float32, tensor.Invalid: // of no dtype are views that came with an error
+	switch d := v.DType(); {
+	case d == tensor.Invalid && v.Info().Encoding == nil: // a view that came with an error
 		_, err = tensor.As[float32](v)
-	case tensor.Float64:
+	case d == tensor.Float32:
+		_, err = tensor.As[float32](v)
+	case d == tensor.Float64:
 		_, err = tensor.As[float64](v)
-	case tensor.Int32:
+	case d == tensor.Int32:
 		_, err = tensor.As[int32](v)
-	case tensor.Uint8, tensor.Bool:
+	case d == tensor.Uint8, d == tensor.Bool:
 		_, err = tensor.As[uint8](v)
 	default:
 		_, err = v.Bytes()
@@ -74,8 +80,8 @@ func decodeOwn(v tensor.View) error {
 		_, err := tensor.Decode[complex64](nil, v)
 		return err
 	}
-	if v.Info().Quant != nil {
-		// Real values need sound parameters; the bytes do not.
+	if v.Info().Quant != nil || v.Info().Encoding != nil {
+		// Real values need sound parameters or a decoder; the bytes do not.
 		_, err := v.Clone()
 		return err
 	}

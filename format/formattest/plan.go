@@ -83,9 +83,12 @@ func scale(n int, elems int64) *format.Plan {
 // Fill returns bytes for a tensor, the same for the same name: numbers between
 // -1 and 1 for floating-point dtypes, 0 and 1 for bool, anything for integers.
 func Fill(t tensor.Info) []byte {
-	size, err := t.Shape.ByteSize(t.DType)
+	size, err := t.ByteSize()
 	if err != nil {
 		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
+	}
+	if t.Encoding != nil {
+		t.DType = tensor.Uint8
 	}
 	h := fnv.New64a()
 	h.Write([]byte(t.Name))
@@ -121,7 +124,7 @@ func appendElem(b []byte, r *rand.Rand, d tensor.DType) []byte {
 // FillBits returns arbitrary bytes for a tensor, the same for the same name:
 // NaNs with payloads, infinities and subnormals are among them.
 func FillBits(t tensor.Info) []byte {
-	size, err := t.Shape.ByteSize(t.DType)
+	size, err := t.ByteSize()
 	if err != nil {
 		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
 	}

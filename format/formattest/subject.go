@@ -44,7 +44,7 @@ func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 		fill = Fill
 	}
 	for _, p := range s.Plan.Tensors {
-		p.Size, _ = p.Shape.ByteSize(p.DType)
+		p.Size, _ = p.ByteSize()
 		x.data[p.Name] = fill(p)
 	}
 	x.file = x.write(t, s.Plan, nil, nil)
