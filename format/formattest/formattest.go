@@ -23,6 +23,27 @@
 // failure of the subtest Complete, unless Config.Exempt says why the format
 // cannot have it.
 //
+// # Properties
+//
+// Of reading, for samples and files alike: Content, Detect, Agreement (bytes, mapping,
+// reader and windows show the same), OwnMemory, ZeroCopy, Lookup, NotFound,
+// Stats, Ranged (parts fetched alone), Verify, Coverage, CoveredData (a sum that
+// is said to cover does), CheckTouch, Options, MaxTensors, MaxHeaderBytes, Hostile
+// (no panics), Bounded (no memory for claims), BrokenDisk, Emptied (mapped files
+// that lose their bytes), AfterClose, CloseWaits, Concurrent, ConcurrentDamage, Pin.
+//
+// Of writing, for samples: Truncation, Appended, BitFlips, Overlap, Holes, Rewrite,
+// Targets, Arrival (the order of tensors does not show), WriterErrors,
+// WriterMisuse, DiskErrors.
+//
+// Of size, for the plans of Config.Scale: Allocations, LazyReader, VerifyReads,
+// OneTensor (WithTensors), CutWhileMapped, SecondFault, CancelVerify, Duplicates.
+//
+// Of the samples themselves: SeveralTensors, LongNames.
+//
+// A format that cannot be written has Files alone; properties of writing and size
+// are then left out.
+//
 // The kit's own tests break a toy format in one way after the other and see
 // each property fail.
 package formattest
@@ -31,6 +52,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -101,7 +123,7 @@ type Sample struct {
 	// there fails the opening or the verification, or changes nothing that is
 	// read. Nil leaves this property out.
 	Structural func(file []byte) []Range
-	// Slack is memory that opening may take beside a multiple of the file's
+	// Slack is memory that opening may take on top of a multiple of the file's
 	// size, for the state of decompressors.
 	Slack int64
 }
@@ -227,9 +249,19 @@ func Run(t *testing.T, c Config) {
 			runAll(t, seen, x, reading)
 		})
 	}
-	t.Run("scale", func(t *testing.T) { runAll(t, seen, &scales{cfg: &c, tally: seen}, scaling) })
+	if c.isWritable() {
+		t.Run("scale", func(t *testing.T) { runAll(t, seen, &scales{cfg: &c, tally: seen}, scaling) })
+	}
 	t.Run("Samples", func(t *testing.T) { checkSamples(t, &c) })
 	t.Run("Complete", seen.complete)
+}
+
+// isWritable tells whether the format has a writer.
+func (c *Config) isWritable() bool {
+	d := c.Codec.Driver()
+	_, layouts := d.(driver.Layouter)
+	_, encodes := d.(driver.Encoding)
+	return layouts || encodes
 }
 
 // runAll checks the properties of x one by one.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -277,6 +278,19 @@ func TestEachPropertyCanFail(t *testing.T) {
 			t.Errorf("no planted defect shows that %s can fail", name)
 		}
 	}
+}
+
+// readOnly is the toy format without its writer.
+type readOnly struct{ driver.Driver }
+
+// TestReadOnly runs the kit on files alone.
+func TestReadOnly(t *testing.T) {
+	c := toyConfig("")
+	written := newSubject(t, &c, &c.Samples[0])
+	Run(t, Config{
+		Codec: format.With(readOnly{toy{}}), ZeroCopy: true, Align: 64, Neutral: c.Neutral,
+		Files: append(toyFiles(), File{Name: "small", Bytes: written.file, Plan: written.base.Plan, Data: written.data}),
+	})
 }
 
 // TestSkippedEverywhere breaks formats so that a property has nothing to look at.

@@ -68,7 +68,7 @@ func (x *subject) same(t *testing.T, what string, b []byte) {
 }
 
 // targets: a file, a spool and a stream receive the same bytes, and nothing
-// beside them is left behind.
+// else is left behind.
 func (x *subject) targets(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -118,7 +118,7 @@ func (x *subject) streamed(t *testing.T) {
 	x.same(t, "streamed", out.Bytes())
 }
 
-// listing returns what a directory holds beside one name.
+// listing returns what else a directory holds than one name.
 func listing(t *testing.T, dir, but string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -98,7 +98,7 @@ func (x *subject) checkUse(t *testing.T, what string, m model) {
 	}
 }
 
-// ownMemory: what a model hands out beside the bytes of tensors does not change
+// ownMemory: what a model hands out, but for the bytes of tensors, does not change
 // when the file does.
 func (x *subject) ownMemory(t *testing.T) {
 	b := slices.Clone(x.file)

@@ -74,9 +74,18 @@ func checkSamples(t *testing.T, c *Config) {
 		return n >= 2
 	}
 	several, long := false, false
+	var plans []*format.Plan
 	for _, s := range c.Samples {
-		several = several || len(s.Plan.Tensors) >= 3
-		long = long || isLong(s.Plan)
+		plans = append(plans, s.Plan)
+	}
+	for _, f := range c.Files {
+		if f.Plan != nil {
+			plans = append(plans, f.Plan)
+		}
+	}
+	for _, p := range plans {
+		several = several || len(p.Tensors) >= 3
+		long = long || isLong(p)
 	}
 	if _, ok := c.Exempt["SeveralTensors"]; !ok && !several {
 		t.Error("no sample has three tensors")
