@@ -202,3 +202,46 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroFile uses a File that nobody opened: errors and nothing, no panic.
+func TestZeroFile(t *testing.T) {
+	var f File
+	_, tensorErr := f.Tensor("w")
+	_, verifyErr := f.Verify(t.Context())
+	_, pinErr := f.Pin()
+	for what, err := range map[string]error{
+		"Tensor": tensorErr, "Verify": verifyErr, "Pin": pinErr, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil }),
+	} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s = %v, want ErrClosed", what, err)
+		}
+	}
+	if f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Len() != 0 || f.Metadata() != nil || f.Notes() != nil {
+		t.Errorf("%q %q %q, %d tensors, %v, %q", f.Format(), f.Version(), f.Path(), f.Len(), f.Metadata(), f.Notes())
+	}
+	for name := range f.Tensors() {
+		t.Errorf("tensor %q", name)
+	}
+	if s := f.Stats(); s.FileSize != 0 || s.Resident != -1 {
+		t.Errorf("%+v", s)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, ok := From(f.Model()); ok {
+		t.Error("From takes a model of no format")
+	}
+}
+
+// TestFrom finds the File of a model that package format opened.
+func TestFrom(t *testing.T) {
+	m, err := format.OpenBytes(good, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := From(m)
+	if !ok || f.Model() != m || f.Len() != 1 {
+		t.Errorf("%v, %v", f, ok)
+	}
+}
