@@ -5,16 +5,13 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fileDTypes are the element types MOBI knows.
-var fileDTypes = dtypes[:]
-
 // convolution is a plan with everything a neutral graph can bring into a file:
 // two inputs, two outputs, values between operators, attributes of every type,
-// quantised constants.
+// quantized constants.
 func convolution() *format.Plan {
 	return &format.Plan{
 		Metadata: format.Metadata{
@@ -56,7 +53,7 @@ func convolution() *format.Plan {
 }
 
 // withFields completes a plan by what every file has, and takes the parameters
-// of quantisation, which the writer adds, out of the attributes.
+// of quantization, which the writer adds, out of the attributes.
 func withFields(p *format.Plan) *format.Plan {
 	c := *p
 	if c.Graph == nil {
@@ -90,25 +87,22 @@ func withFields(p *format.Plan) *format.Plan {
 	return &c
 }
 
-func (o *WriteOptions) mustCodec() *format.Codec {
-	c, _ := o.codec()
-	return c
-}
+func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
 
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Name: formattest.Decimal, Zero: true})
 	formattest.Run(t, formattest.Config{
-		Codec:   &codec,
+		Codec:   codec,
 		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true,
 		Samples: []formattest.Sample{
 			{Name: "small", Plan: small, Structural: formattest.Whole},
 			{Name: "empty", Plan: &format.Plan{}, Structural: formattest.Whole},
 			{Name: "graph", Plan: convolution(), Structural: formattest.Whole},
-			{Name: "crc", Plan: small, Codec: (&WriteOptions{Footer: CRC32}).mustCodec(), Structural: formattest.Whole},
-			{Name: "gzip", Plan: convolution(), Codec: (&WriteOptions{Gzip: 9}).mustCodec(), Structural: formattest.Whole, Slack: 128 << 10,
+			{Name: "crc", Plan: small, Codec: (&WriteOptions{Footer: CRC32}).codec(), Structural: formattest.Whole},
+			{Name: "gzip", Plan: convolution(), Codec: (&WriteOptions{Gzip: 9}).codec(), Structural: formattest.Whole, Slack: 128 << 10,
 				Data: func(t tensor.Info) []byte { return make([]byte, t.Size) }},
-			{Name: "gzip mixed", Plan: small, Codec: (&WriteOptions{Gzip: 1}).mustCodec(), Structural: formattest.Whole, Slack: 128 << 10,
+			{Name: "gzip mixed", Plan: small, Codec: (&WriteOptions{Gzip: 1}).codec(), Structural: formattest.Whole, Slack: 128 << 10,
 				Data: func(t tensor.Info) []byte {
 					if t.Name == "0" {
 						return formattest.Fill(t)
