@@ -57,15 +57,13 @@ func (f *parsed) sumFooter(v driver.Verification) (Footer, error) {
 		return 0, err
 	}
 	stored := uint64(binary.LittleEndian.Uint32(b))
-	var sums [len(footerKinds)]uint64
-	for footer, kind := range footerKinds {
-		v.Expect(end)
-		if sums[footer], err = v.Hash(kind, 0, 0, end, ""); err != nil {
-			return 0, err
-		}
-		if sums[footer] == stored {
-			return Footer(footer), nil
-		}
+	adler, err := v.Hash(footerKinds[Adler32], 0, 0, end, "")
+	if err != nil || adler == stored {
+		return Adler32, err
 	}
-	return 0, wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", stored, sums[Adler32], sums[CRC32])
+	crc, err := v.Rehash(footerKinds[CRC32], 0, 0, end)
+	if err != nil || crc == stored {
+		return CRC32, err
+	}
+	return 0, wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", stored, adler, crc)
 }

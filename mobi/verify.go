@@ -12,6 +12,7 @@ import (
 // Verify implements driver.Verifier: it checks footer and header checksum, reads
 // the structure again, and decompresses the compressed constants that are wanted.
 func (f *parsed) Verify(v driver.Verification) error {
+	v.Expect(f.header.graphEnd())
 	var packed []int
 	for i, r := range f.records {
 		if r.gzip && v.Wanted(i) {
