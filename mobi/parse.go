@@ -65,6 +65,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := p.operators(); err != nil {
 		return nil, err
 	}
+	f.opts.Context = nil // of opening
 	return f, nil
 }
 
