@@ -47,6 +47,9 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 		end = x.to
 	}
 	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
+	if t.Sequential() && l.Late != nil {
+		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
+	}
 	if t.Sequential() {
 		return e, nil
 	}
