@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -341,6 +342,9 @@ func (m *Model) Close() error {
 	err := m.main.Close()
 	m.kept.drop()
 	m.cache.drop()
+	if f, ok := m.file.(driver.ClosingFile); ok {
+		err = errors.Join(err, f.Close())
+	}
 	return err
 }
 
