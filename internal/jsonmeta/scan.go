@@ -1,0 +1,106 @@
+package jsonmeta
+
+import (
+	"bytes"
+	"math"
+)
+
+// Scanner walks a text from front to back, for formats whose structure is JSON.
+// It checks what it passes as Check does, keys apart: those are for the caller to
+// compare. It allocates for errors and for strings with escapes only.
+type Scanner struct {
+	s     scanner
+	depth int
+}
+
+// NewScanner starts at the beginning of b, which must not change meanwhile.
+func NewScanner(b []byte, o Options) Scanner { return Scanner{s: scanner{b: b, opts: o}} }
+
+// Offset returns where the scanner is: at a value when a callback begins.
+func (s *Scanner) Offset() int { return s.s.i }
+
+// Fail makes an error about the place where the scanner is.
+func (s *Scanner) Fail(reason string) error { return s.s.fail(reason) }
+
+// Object walks an object. each gets what a key stands for, and where it is, and
+// walks its value.
+func (s *Scanner) Object(each func(key []byte, at int) error) error {
+	if s.s.space(); !s.s.at('{') {
+		return s.s.fail("expected an object")
+	}
+	s.depth++
+	err := s.s.object(s.depth, func(raw []byte, at int) error { return each(plain(raw), at) })
+	s.depth--
+	return err
+}
+
+// Array walks an array. each walks element i.
+func (s *Scanner) Array(each func(i int) error) error {
+	if s.s.space(); !s.s.at('[') {
+		return s.s.fail("expected an array")
+	}
+	s.depth++
+	err := s.s.array(s.depth, each)
+	s.depth--
+	return err
+}
+
+// Text walks a string and returns what it stands for, aliasing the text unless it
+// has escapes.
+func (s *Scanner) Text() ([]byte, error) {
+	if !s.s.at('"') {
+		return nil, s.s.fail("expected a string")
+	}
+	raw, err := s.s.text()
+	return plain(raw), err
+}
+
+// plain returns what a checked string stands for.
+func plain(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	return unescape(raw)
+}
+
+// Int walks an integer of 0 to 2^63-1, written without sign, fraction and exponent.
+func (s *Scanner) Int() (int64, error) {
+	start := s.s.i
+	if err := s.s.number(); err != nil {
+		return 0, s.s.fail("expected an integer that is not negative")
+	}
+	n := int64(0)
+	for i, c := range s.s.b[start:s.s.i] {
+		switch d := int64(c) - '0'; {
+		case d < 0 || d > 9:
+			s.s.i = start + i
+			return 0, s.s.fail("expected an integer that is not negative")
+		case n > (math.MaxInt64-d)/10:
+			s.s.i = start
+			return 0, s.s.fail("an integer beyond 2^63-1")
+		default:
+			n = 10*n + d
+		}
+	}
+	return n, nil
+}
+
+// Null walks a null, if that is next.
+func (s *Scanner) Null() bool {
+	ok := bytes.HasPrefix(s.s.b[s.s.i:], []byte("null"))
+	if ok {
+		s.s.i += len("null")
+	}
+	return ok
+}
+
+// Skip walks any value.
+func (s *Scanner) Skip() error { return s.s.value(s.depth) }
+
+// End fails unless nothing but white space is left.
+func (s *Scanner) End() error {
+	if s.s.space(); s.s.i < len(s.s.b) {
+		return s.s.fail("text after the object")
+	}
+	return nil
+}
