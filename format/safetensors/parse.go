@@ -150,8 +150,7 @@ func (p *parser) fail(field string, at int, sentinel error, text string, args ..
 
 // located gives the place to what is wrong with a JSON text that is at base.
 func located(err error, field string, base int64) error {
-	var j *jsonmeta.Error
-	if errors.As(err, &j) {
+	if j, ok := err.(*jsonmeta.Error); ok {
 		return wire.Error(formatName, field, base+j.Offset, err)
 	}
 	return err
