@@ -137,9 +137,10 @@ const minEntry = 49
 // grow makes room for what seems to come. Wrong guesses cost allocations, and no more
 // memory than a few times the header.
 func (p *parser) grow(b []byte) {
-	n := min(bytes.Count(b, []byte(`"data_offsets"`)), len(b)/minEntry+1, p.o.MaxTensors)
-	// An entry has three commas of its own, one behind it, and one less than dims.
-	dims := min(max(bytes.Count(b, []byte{','})-3*n+1, 0), 8*n)
+	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, p.o.MaxTensors)
+	// An entry has three commas of its own, one behind it, and one less than dims. The
+	// braces of all and of the metadata are no entries.
+	dims := min(max(bytes.Count(b, []byte{','})-3*n+8, 0), 8*n)
 	p.x.Grow(n, min(max(len(b)-minEntry*n, 0), 256*n), dims)
 }
 
@@ -204,7 +205,13 @@ type entry struct {
 }
 
 // The fields of an entry.
-var fields = [...]string{"dtype", "shape", "data_offsets"}
+const (
+	dtypeField = iota
+	shapeField
+	offsetsField
+)
+
+var fields = [...]string{dtypeField: "dtype", shapeField: "shape", offsetsField: "data_offsets"}
 
 // tensor reads the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
@@ -237,8 +244,15 @@ func tensorField(name []byte) string { return fmt.Sprintf("tensor %q", name) }
 
 // field reads one field of an entry. Unknown ones are ignored.
 func (p *parser) field(e *entry, key []byte, at int) (err error) {
-	which := slices.Index(fields[:], string(key))
-	if which < 0 {
+	var which int
+	switch string(key) {
+	case fields[dtypeField]:
+		which = dtypeField
+	case fields[shapeField]:
+		which = shapeField
+	case fields[offsetsField]:
+		which = offsetsField
+	default:
 		return p.s.Skip()
 	}
 	if e.found>>which&1 != 0 {
@@ -246,10 +260,10 @@ func (p *parser) field(e *entry, key []byte, at int) (err error) {
 	}
 	e.found |= 1 << which
 	switch which {
-	case 0:
+	case dtypeField:
 		e.dtype, err = p.s.Text()
 		return err
-	case 1:
+	case shapeField:
 		return p.shape()
 	}
 	count := 0
