@@ -147,6 +147,8 @@ type DirEntry struct {
 	Name string
 	// Regular says that it is a regular file, or a link to one.
 	Regular bool
+	// Err says why a link cannot be followed: it leads nowhere, or out of the directory.
+	Err error
 }
 
 // Dir is a directory with files of a model. Names are slash-separated paths

@@ -15,24 +15,14 @@ const maxProbe = 16 << 20
 
 // Walk reads everything of an open model in every way and drops what it finds:
 // only panics matter. It leaves the model open.
-func Walk(m format.Model) {
-	_ = m.Verify(context.Background(), format.WithWorkers(1))
+func Walk(m *format.Model) { walk(m) }
+
+func walk(m model) {
+	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
 	_, _, _ = m.Format(), m.Version(), m.Metadata()
-	if g, ok := m.(format.Grapher); ok {
-		_, _ = g.Graph()
-	}
-	if n, ok := m.(format.Noter); ok {
-		n.Notes()
-	}
-	if s, ok := m.(format.Signer); ok {
-		s.Signature()
-	}
-	if e, ok := m.(format.Encrypted); ok {
-		e.Locked()
-	}
-	if p, ok := m.(format.Prefetcher); ok {
-		_ = p.Prefetch()
-	}
+	_, _ = m.Graph()
+	_, _, _, _ = m.Notes(), m.Signature(), m.Locked(), m.Stats()
+	_ = m.Prefetch()
 	for name, v := range m.Tensors() {
 		if v.Info().Size > maxProbe {
 			continue
@@ -45,6 +35,7 @@ func Walk(m format.Model) {
 			return nil
 		})
 		_, _ = v.Bytes()
+		_, _ = v.ReadAt(make([]byte, 3), v.Info().Size/2)
 		_, _ = tensor.Decode[float32](nil, v)
 		_, _ = tensor.As[float32](v)
 		_, _ = v.Slice()
@@ -62,8 +53,8 @@ func Fuzz(f *testing.F, c Config) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
-			x := &subject{cfg: &c, codec: c.Codec}
-			x.Probe(t, b, &format.Options{Check: check, MaxMetadataBytes: maxProbe, MaxGraphBytes: maxProbe})
+			x := &subject{cfg: &c, codec: codec{c.Codec, c.defects}}
+			x.probe(t, b, &format.Options{Check: check, MaxMetadataBytes: maxProbe, MaxGraphBytes: maxProbe})
 		}
 	})
 }

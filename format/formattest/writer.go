@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -21,12 +21,12 @@ var old = []byte("the old file")
 
 // attempt begins to replace a file and lets f go wrong. Afterwards the old file
 // must be there as it was, and nothing else.
-func (x *subject) attempt(t *testing.T, name string, c *format.Codec, o *format.WriteOptions, f func(t *testing.T, w format.Writer)) {
+func (x *subject) attempt(t *testing.T, name string, c codec, o *format.WriteOptions, f func(t *testing.T, w format.Writer)) {
 	t.Run(name, func(t *testing.T) {
 		path := x.stored(t, old)
-		w, err := c.CreateFile(path, x.s.Plan, o)
+		w, err := c.Create(path, x.s.Plan, o)
 		if err != nil {
-			t.Fatalf("CreateFile: %v", err)
+			t.Fatalf("Create: %v", err)
 		}
 		f(t, w)
 		if err := w.Abort(); err != nil {
@@ -145,13 +145,13 @@ func (x *subject) writerMisuse(t *testing.T) {
 			}
 		})
 	}
-	x.strangers(t)
+	x.refusals(t)
 	x.badPlans(t)
 }
 
-// strangers: a name that is not in the plan, or comes again, is refused, and
+// refusals: a name that is not in the plan, or comes again, is refused, and
 // the writer goes on. Progress is reported meanwhile.
-func (x *subject) strangers(t *testing.T) {
+func (x *subject) refusals(t *testing.T) {
 	var out bytes.Buffer
 	var w format.Writer
 	checkProgress(t, func(p format.Progress) error {
@@ -174,7 +174,7 @@ func (x *subject) strangers(t *testing.T) {
 		}
 		return w.Close()
 	}, true)
-	x.same(t, "written beside refusals", out.Bytes())
+	x.same(t, "written between refusals", out.Bytes())
 	if err := w.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
@@ -205,7 +205,7 @@ func (x *subject) badPlans(t *testing.T) {
 		"twice":         {good, good},
 	} {
 		path := x.stored(t, old)
-		w, err := x.writer.CreateFile(path, &format.Plan{Tensors: tensors}, x.options(nil))
+		w, err := x.writer.Create(path, &format.Plan{Tensors: tensors}, x.options(nil))
 		if err == nil {
 			w.Abort()
 		}
@@ -218,38 +218,13 @@ func (x *subject) badPlans(t *testing.T) {
 
 // diskErrors: a write that fails, whichever it is, fails the writer.
 func (x *subject) diskErrors(t *testing.T) {
-	if x.writer.Encode == nil {
-		t.Skip("takes an Encode")
+	if d, ok := x.writer.Driver().(driver.Encoding); ok {
+		x.brokenTarget(t, d)
 	}
-	for n := 0; ; n++ {
-		left := n
-		c := *x.writer
-		c.Create = nil
-		c.Encode = func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
-			return x.writer.Encode(&fragile{t, &left}, p, o)
+	for n := 0; n < len(x.file); n += max(1, len(x.file)/5) {
+		if err := x.writeTo(&brokenPipe{left: n}); !errors.Is(err, errDisk) {
+			t.Errorf("an io.Writer that takes %d bytes of %d: the writer says %v", n, len(x.file), err)
 		}
-		path := x.stored(t, old)
-		err := x.writeFile(&c, path)
-		if left >= 0 {
-			// Every operation went through.
-			if err != nil {
-				t.Errorf("without a failure: %v", err)
-			}
-			break
-		}
-		if !errors.Is(err, errDisk) {
-			t.Errorf("write %d fails: the writer says %v", n, err)
-		}
-		x.untouched(t, path)
-		if t.Failed() {
-			break
-		}
-		if n > 40 {
-			n += n / 4
-		}
-	}
-	if err := x.writeTo(&brokenPipe{}); !errors.Is(err, errDisk) {
-		t.Errorf("an io.Writer that fails: the writer says %v", err)
 	}
 	if len(x.file) > 1 {
 		if err := x.writeTo(&brokenPipe{left: len(x.file) - 1}); !errors.Is(err, errDisk) {
@@ -258,9 +233,48 @@ func (x *subject) diskErrors(t *testing.T) {
 	}
 }
 
+// brokenTarget has one operation of an Encoding after the other fail.
+func (x *subject) brokenTarget(t *testing.T, d driver.Encoding) {
+	for n := 0; ; n++ {
+		left := n
+		c := codec{Codec: format.With(fragileDriver{x.writer.Driver(), d, &left})}
+		path := x.stored(t, old)
+		err := x.writeFile(c, path)
+		if left >= 0 {
+			// Every operation went through.
+			if err != nil {
+				t.Errorf("without a failure: %v", err)
+			}
+			return
+		}
+		if !errors.Is(err, errDisk) {
+			t.Errorf("write %d fails: the writer says %v", n, err)
+		}
+		x.untouched(t, path)
+		if t.Failed() {
+			return
+		}
+		if n > 40 {
+			n += n / 4
+		}
+	}
+}
+
+// fragileDriver writes as another driver does, on a disk that fails.
+type fragileDriver struct {
+	driver.Driver
+	enc  driver.Encoding
+	left *int
+}
+
+// Encode implements driver.Encoding.
+func (d fragileDriver) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	return d.enc.Encode(&fragile{t, d.left}, p, o)
+}
+
 // writeFile writes the sample to path and returns the first error.
-func (x *subject) writeFile(c *format.Codec, path string) error {
-	w, err := c.CreateFile(path, x.s.Plan, x.options(nil))
+func (x *subject) writeFile(c codec, path string) error {
+	w, err := c.Create(path, x.s.Plan, x.options(nil))
 	if err != nil {
 		return err
 	}
@@ -288,7 +302,7 @@ func (x *subject) finish(w format.Writer) error {
 
 // fragile is a target whose disk fails after some operations.
 type fragile struct {
-	sink.Target
+	driver.Target
 	left *int
 }
 

@@ -1,6 +1,7 @@
 package formattest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -58,6 +59,17 @@ func (x *subject) truncation(t *testing.T) {
 	}
 }
 
+// appended: bytes after the end are noticed, or ignored where the format says so.
+func (x *subject) appended(t *testing.T) {
+	for _, n := range []int{1, 4, 8, 64, 4096} {
+		for _, with := range []byte{0, 0xff} {
+			b := append(slices.Clone(x.file), bytes.Repeat([]byte{with}, n)...)
+			x.mustNotice(t, b, fmt.Sprintf("%d bytes %#x after the end", n, with), x.cfg.Trailing)
+		}
+	}
+	x.mustNotice(t, append(slices.Clone(x.file), x.file...), "the file twice", x.cfg.Trailing)
+}
+
 // bitFlips: a changed bit of the structural part is noticed or harmless.
 func (x *subject) bitFlips(t *testing.T) {
 	ranges := x.structural()
@@ -102,7 +114,7 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 			return
 		}
 		defer m.Close()
-		err = m.Verify(context.Background(), format.WithWorkers(1))
+		_, err = m.Verify(context.Background(), format.WithWorkers(1))
 		if err != nil && !(x.s.VerifyErr != nil && errors.Is(err, x.s.VerifyErr)) {
 			x.checkErr(t, what+": Verify", err)
 			return
@@ -125,7 +137,7 @@ func (x *subject) hostile(t *testing.T) {
 	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
 	b := slices.Clone(x.file)
 	probe := func(what string, i int) {
-		survives(t, fmt.Sprintf("%s at %#x", what, i), func() { x.Probe(t, b, o) })
+		survives(t, fmt.Sprintf("%s at %#x", what, i), func() { x.probe(t, b, o) })
 	}
 	for _, i := range x.positions(len(b)) {
 		old := b[i]
@@ -155,9 +167,9 @@ func (x *subject) hostile(t *testing.T) {
 	}
 }
 
-// Probe opens b and reads everything there is, without expecting anything but
+// probe opens b and reads everything there is, without expecting anything but
 // errors of the proper kind.
-func (x *subject) Probe(t *testing.T, b []byte, o *format.Options) {
+func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, o)
 	if err != nil {
@@ -165,7 +177,7 @@ func (x *subject) Probe(t *testing.T, b []byte, o *format.Options) {
 		return
 	}
 	defer m.Close()
-	Walk(m)
+	walk(m)
 }
 
 // words are what is put in place of fields: counts and sizes that claim much.
@@ -250,6 +262,13 @@ type failing struct {
 	b    []byte
 	mu   sync.Mutex
 	left int // reads that work
+}
+
+// fail lets no read work any more.
+func (f *failing) fail() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left = 0
 }
 
 func (f *failing) ReadAt(p []byte, off int64) (int, error) {

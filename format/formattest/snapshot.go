@@ -27,6 +27,15 @@ var compared = cmp.Options{
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
 	cmp.Comparer(func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }),
 	cmp.Comparer(sameView),
+	cmp.Comparer(sameEncoding),
+}
+
+// sameEncoding compares all but the functions.
+func sameEncoding(a, b *tensor.Encoding) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Name == b.Name && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
 }
 
 // sameView compares the tensors that attributes of a graph may be.
@@ -38,9 +47,9 @@ func sameView(a, b tensor.View) bool {
 }
 
 // take reads all of m. byPath tells that m knows the name of its file.
-func (x *subject) take(m format.Model, byPath bool) (*snapshot, error) {
+func (x *subject) take(m model, byPath bool) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string][]byte{}}
-	plan, err := format.PlanOf(m)
+	plan, err := planOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +84,7 @@ func (x *subject) nameOf(name string, byPath bool) string {
 func (x *subject) neutral(p *format.Plan) *format.Plan {
 	c := &format.Plan{Metadata: slices.Clone(p.Metadata), Graph: p.Graph}
 	for _, t := range p.Tensors {
-		c.Tensors = append(c.Tensors, tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape, Quant: t.Quant})
+		c.Tensors = append(c.Tensors, tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape, Quant: t.Quant, Encoding: t.Encoding})
 	}
 	if x.cfg.Reorders {
 		slices.SortStableFunc(c.Tensors, func(a, b tensor.Info) int { return strings.Compare(a.Name, b.Name) })

@@ -22,38 +22,82 @@ var fixed = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
 type subject struct {
 	cfg    *Config
 	s      *Sample
-	codec  *format.Codec // reads
-	writer *format.Codec // writes
-	file   []byte        // as written
-	want   *snapshot     // from the plan
-	base   *snapshot     // as read from file
+	tally  *tally
+	codec  codec     // reads
+	writer codec     // writes
+	file   []byte    // as written
+	want   *snapshot // from the plan
+	base   *snapshot // as read from file
 	data   map[string][]byte
+	layout *layoutErrors // what changed bits do to the places of tensors, once that is known
 }
 
 // newSubject writes the sample and reads it once.
 func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	t.Helper()
-	x := &subject{cfg: c, s: s, codec: c.Codec, writer: c.Codec, data: map[string][]byte{}}
-	if s.Codec != nil {
-		x.writer = s.Codec
+	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, writer: codec{c.Codec, c.defects}, data: map[string][]byte{}}
+	if s.Codec.Name() != "" {
+		x.writer = codec{s.Codec, c.defects}
 	}
 	fill := s.Data
 	if fill == nil {
 		fill = Fill
 	}
 	for _, p := range s.Plan.Tensors {
-		p.Size, _ = p.Shape.ByteSize(p.DType)
+		p.Size, _ = p.ByteSize()
 		x.data[p.Name] = fill(p)
 	}
 	x.file = x.write(t, s.Plan, nil, nil)
+	x.read(t)
+	x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(s.Plan), Data: x.data}
+	return x
+}
+
+// foreign reads a file that the writer did not make.
+func foreign(t testing.TB, c *Config, f *File) *subject {
+	t.Helper()
+	s := &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options, VerifyErr: f.VerifyErr}
+	if s.Plan == nil {
+		s.Plan = &format.Plan{}
+	}
+	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	x.read(t)
+	x.want, x.data = x.base, x.base.Data
+	if f.Plan != nil {
+		x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(f.Plan), Data: f.Data}
+	} else {
+		x.s.Plan = x.base.Plan
+	}
+	return x
+}
+
+// refused opens a file that must not open, in every way.
+func refused(t *testing.T, c *Config, f *File) {
+	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	for _, way := range x.ways(f.Bytes, f.Options) {
+		m, err := way.open(t)
+		if err == nil {
+			m.Close()
+			t.Errorf("%s: the file opens, want %v", way.name, f.Want)
+			continue
+		}
+		x.checkErr(t, way.name, err)
+		var e *format.Error
+		if !errors.Is(err, f.Want) || f.Field != "" && errors.As(err, &e) && e.Field != f.Field {
+			t.Errorf("%s: %v, want %v at %q", way.name, err, f.Want, f.Field)
+		}
+	}
+}
+
+// read reads the file once.
+func (x *subject) read(t testing.TB) {
+	t.Helper()
 	m := x.openBytes(t, x.file)
 	defer m.Close()
 	var err error
 	if x.base, err = x.take(m, false); err != nil {
-		t.Fatalf("reading the sample back: %v", err)
+		t.Fatalf("reading the file: %v", err)
 	}
-	x.want = &snapshot{Format: c.Codec.Name, Version: x.base.Version, Plan: x.neutral(s.Plan), Data: x.data}
-	return x
 }
 
 // options returns write options with the fixed time.
@@ -65,7 +109,7 @@ func (x *subject) options(change func(*format.WriteOptions)) *format.WriteOption
 	return o
 }
 
-// write returns the file of a plan whose data are the sample's, written in the
+// write returns the file of a plan whose data is the sample's, written in the
 // given order of names (nil: the plan's).
 func (x *subject) write(t testing.TB, p *format.Plan, order []string, change func(*format.WriteOptions)) []byte {
 	t.Helper()
@@ -109,8 +153,8 @@ func (x *subject) path(t testing.TB) string {
 
 func (x *subject) fileName() string {
 	ext := ""
-	if len(x.codec.Extensions) > 0 {
-		ext = x.codec.Extensions[0]
+	if known := x.codec.Extensions(); len(known) > 0 {
+		ext = known[0]
 	}
 	if x.cfg.NamesFromPath && len(x.s.Plan.Tensors) == 1 {
 		return x.s.Plan.Tensors[0].Name + ext
@@ -139,7 +183,7 @@ func (x *subject) with(change func(*format.Options)) *format.Options {
 }
 
 // openBytes opens b, which must work.
-func (x *subject) openBytes(t testing.TB, b []byte) format.Model {
+func (x *subject) openBytes(t testing.TB, b []byte) model {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, x.s.Options)
 	if err != nil {
@@ -149,7 +193,7 @@ func (x *subject) openBytes(t testing.TB, b []byte) format.Model {
 }
 
 // mapped opens the sample by path, in debug mode: a use after Close kills.
-func (x *subject) mapped(t *testing.T) format.Model {
+func (x *subject) mapped(t *testing.T) model {
 	t.Helper()
 	m, err := x.codec.Open(x.stored(t, x.file), x.with(func(o *format.Options) { o.Debug = true }))
 	if err != nil {
@@ -160,8 +204,8 @@ func (x *subject) mapped(t *testing.T) format.Model {
 }
 
 // verified verifies m; what the sample expects counts as success.
-func (x *subject) verified(m format.Model, opts ...format.VerifyOption) error {
-	err := m.Verify(context.Background(), opts...)
+func (x *subject) verified(m model, opts ...format.VerifyOption) error {
+	_, err := m.Verify(context.Background(), opts...)
 	if x.s.VerifyErr != nil {
 		if errors.Is(err, x.s.VerifyErr) {
 			return nil
@@ -176,13 +220,22 @@ func (x *subject) verified(m format.Model, opts ...format.VerifyOption) error {
 // largest returns the tensor with the most bytes, false when all are empty.
 func (x *subject) largest() (tensor.Info, bool) {
 	var most tensor.Info
-	for _, p := range x.s.Plan.Tensors {
+	for _, p := range x.base.Plan.Tensors {
 		if len(x.data[p.Name]) > int(most.Size) {
 			most = p
 			most.Size = int64(len(x.data[p.Name]))
 		}
 	}
 	return most, most.Size > 0
+}
+
+// named returns the tensor of that name, which a format without names calls
+// what it likes.
+func (x *subject) named(m model, name string) (tensor.View, error) {
+	if x.cfg.NamesFromPath && m.Len() == 1 {
+		return m.At(0), nil
+	}
+	return m.Tensor(name)
 }
 
 // sentinels are what errors about files wrap.
@@ -198,8 +251,8 @@ func (x *subject) checkErr(t *testing.T, what string, err error) {
 	var e *format.Error
 	switch {
 	case !errors.As(err, &e):
-		t.Errorf("%s: the error is no *format.Error: %v", what, err)
-	case e.Format != x.codec.Name:
+		t.Errorf("%s: the error is not a *format.Error: %v", what, err)
+	case e.Format != x.codec.Name():
 		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
 	case e.Field == "" && e.Offset < 0:
 		t.Errorf("%s: the error names neither field nor offset: %v", what, err)

@@ -16,6 +16,7 @@ import (
 type PlanOptions struct {
 	DTypes           []tensor.DType // nil means all
 	Tensors          int            // at most so many; 0 means 8
+	MinTensors       int            // at least so many; 0 means 1
 	MinRank, MaxRank int            // MaxRank 0 means 4
 	MaxDim           int64          // 0 means 7
 	Zero             bool           // some dims are 0
@@ -41,7 +42,8 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 		o.Name = RandomName
 	}
 	p := &format.Plan{}
-	for i := range 1 + r.IntN(o.Tensors) {
+	least := max(1, o.MinTensors)
+	for i := range least + r.IntN(max(o.Tensors, least)-least+1) {
 		shape := make(tensor.Shape, o.MinRank+r.IntN(o.MaxRank-o.MinRank+1))
 		for j := range shape {
 			shape[j] = 1 + r.Int64N(o.MaxDim)
@@ -56,18 +58,24 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 
 // RandomName makes names of several lengths and scripts, unique by i.
 func RandomName(r *rand.Rand, i int) string {
-	stems := []string{"w", "layer.bias", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
+	stems := []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
 	return stems[r.IntN(len(stems))] + "." + strconv.Itoa(i)
 }
 
 // Decimal is a Name for formats whose tensors are numbered.
 func Decimal(_ *rand.Rand, i int) string { return strconv.Itoa(i) }
 
+// LongName is a Name as large models have them, longer than what compilers keep on the
+// stack; the names of the first thousand tensors have one length.
+func LongName(_ *rand.Rand, i int) string {
+	return fmt.Sprintf("encoder.layer.%03d.attention.self.query.weight", i)
+}
+
 // scale is the default of Config.Scale.
 func scale(n int, elems int64) *format.Plan {
 	p := &format.Plan{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
-		p.Tensors[i] = tensor.Info{Name: strconv.Itoa(i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
+		p.Tensors[i] = tensor.Info{Name: LongName(nil, i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
 	}
 	return p
 }
@@ -75,9 +83,12 @@ func scale(n int, elems int64) *format.Plan {
 // Fill returns bytes for a tensor, the same for the same name: numbers between
 // -1 and 1 for floating-point dtypes, 0 and 1 for bool, anything for integers.
 func Fill(t tensor.Info) []byte {
-	size, err := t.Shape.ByteSize(t.DType)
+	size, err := t.ByteSize()
 	if err != nil {
 		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
+	}
+	if t.Encoding != nil {
+		t.DType = tensor.Uint8
 	}
 	h := fnv.New64a()
 	h.Write([]byte(t.Name))
@@ -113,7 +124,7 @@ func appendElem(b []byte, r *rand.Rand, d tensor.DType) []byte {
 // FillBits returns arbitrary bytes for a tensor, the same for the same name:
 // NaNs with payloads, infinities and subnormals are among them.
 func FillBits(t tensor.Info) []byte {
-	size, err := t.Shape.ByteSize(t.DType)
+	size, err := t.ByteSize()
 	if err != nil {
 		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
 	}

@@ -12,25 +12,39 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// scaled writes a plan of n tensors and returns its path.
-func scaled(t *testing.T, c *Config, n int, elems int64) (x *subject, path string) {
+// scales makes models with many or large tensors.
+type scales struct {
+	cfg   *Config
+	tally *tally
+	made  map[[2]int64]*subject
+}
+
+// model writes a plan of n tensors, once, and returns the path of a copy.
+func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path string) {
 	t.Helper()
-	if c.NamesFromPath {
+	if y.cfg.NamesFromPath {
 		n = 1
 	}
-	s := &Sample{Name: "scale", Plan: c.Scale(n, elems)}
-	x = newSubject(t, c, s)
+	key := [2]int64{int64(n), elems}
+	if x = y.made[key]; x == nil {
+		x = newSubject(t, y.cfg, &Sample{Name: "scale", Plan: y.cfg.Scale(n, elems)})
+		if y.made == nil {
+			y.made = map[[2]int64]*subject{}
+		}
+		y.made[key] = x
+	}
 	return x, x.stored(t, x.file)
 }
 
-// checkAllocations: opening allocates a few times, whatever the number of tensors.
-func checkAllocations(t *testing.T, c *Config) {
+// allocations: opening allocates a few times, whatever the number of tensors.
+func (y *scales) allocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("allocations are not counted under the race detector")
+		y.tally.cannot(t, "Allocations", "allocations are not counted under the race detector")
 	}
+	c := y.cfg
 	counts := map[int]float64{}
 	for _, n := range []int{10, 100, 3000} {
-		_, path := scaled(t, c, n, 4)
+		_, path := y.model(t, n, 4)
 		counts[n] = testing.AllocsPerRun(5, func() {
 			m, err := c.Codec.Open(path, nil)
 			if err != nil {
@@ -46,7 +60,7 @@ func checkAllocations(t *testing.T, c *Config) {
 		}
 	}
 	// The data of tensors are not copied.
-	_, path := scaled(t, c, 4, 1<<18)
+	_, path := y.model(t, 4, 1<<18)
 	const budget = 64 << 10
 	if got := cost(budget, func() {
 		m, err := c.Codec.Open(path, nil)
@@ -59,12 +73,12 @@ func checkAllocations(t *testing.T, c *Config) {
 	}
 }
 
-// checkLazyReader: behind an io.ReaderAt only the structural part is read on
+// lazyReader: behind an io.ReaderAt only the structural part is read on
 // open, and a tensor when it is asked for.
-func checkLazyReader(t *testing.T, c *Config) {
-	x, _ := scaled(t, c, 4, 1<<18)
+func (y *scales) lazyReader(t *testing.T) {
+	x, _ := y.model(t, 4, 1<<18)
 	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := c.Codec.OpenReaderAt(src, int64(len(x.file)), nil)
+	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,18 +87,18 @@ func checkLazyReader(t *testing.T, c *Config) {
 	if n := src.n.Load(); n > most {
 		t.Errorf("opening reads %d bytes of %d", n, len(x.file))
 	}
-	if c.ReadsAll {
-		touch(t, m)
+	if y.cfg.ReadsAll {
+		firstUse(t, m)
 	}
 	src.n.Store(0)
-	touch(t, m)
+	firstUse(t, m)
 	if n := src.n.Load(); n < 1<<20 || n > 1<<20+most {
 		t.Errorf("reading one tensor of %d bytes reads %d", 1<<20, n)
 	}
 }
 
-// touch reads the first tensor.
-func touch(t *testing.T, m format.Model) {
+// firstUse reads the first tensor.
+func firstUse(t *testing.T, m model) {
 	t.Helper()
 	for _, v := range m.Tensors() {
 		if _, err := v.Bytes(); err != nil {
@@ -94,11 +108,13 @@ func touch(t *testing.T, m format.Model) {
 	}
 }
 
-// checkCut: a file that is truncated while it is mapped gives errors.
-func checkCut(t *testing.T, c *Config) {
-	skipUnlessCuttable(t)
-	_, path := scaled(t, c, 4, 1<<16)
-	m, err := c.Codec.Open(path, nil)
+// cutWhileMapped: a file that is truncated while it is mapped gives errors.
+func (y *scales) cutWhileMapped(t *testing.T) {
+	if !isCuttable() {
+		y.tally.cannot(t, "CutWhileMapped", uncuttable)
+	}
+	x, path := y.model(t, 4, 1<<16)
+	m, err := x.codec.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +127,10 @@ func checkCut(t *testing.T, c *Config) {
 	}
 	info := last.Info()
 	if info.Offset < 0 {
-		t.Skip("tensors do not lie in the file as such")
+		t.Skip("tensors are not in the file as such")
 	}
-	if c.ReadsAll {
-		touch(t, m) // or the check of the sum would find the first missing byte
+	if y.cfg.ReadsAll {
+		firstUse(t, m) // or the check of the sum would find the first missing byte
 	}
 	// Whole pages are missing, whatever their size here.
 	keep := (info.Offset + info.Size/2) &^ (1<<16 - 1)
@@ -127,8 +143,10 @@ func checkCut(t *testing.T, c *Config) {
 		}
 		checkCutErr(t, a.name, a.call(last), keep, info)
 	}
-	checkCutErr(t, "Verify", m.Verify(context.Background()), -1, info)
-	checkCutErr(t, "Verify by one goroutine", m.Verify(context.Background(), format.WithWorkers(1)), -1, info)
+	_, err = m.Verify(context.Background())
+	checkCutErr(t, "Verify", err, -1, info)
+	_, err = m.Verify(context.Background(), format.WithWorkers(1))
+	checkCutErr(t, "Verify by one goroutine", err, -1, info)
 }
 
 // checkCutErr looks at the error of an access to missing bytes.
@@ -149,7 +167,9 @@ func checkCutErr(t *testing.T, what string, err error, keep int64, info tensor.I
 // emptied: of a mapped file that lost all its bytes only what was read before
 // can be had. The rest is ErrTruncated, and the process lives.
 func (x *subject) emptied(t *testing.T) {
-	skipUnlessCuttable(t)
+	if !isCuttable() {
+		x.tally.cannot(t, "Emptied", uncuttable)
+	}
 	for _, warm := range []bool{false, true} {
 		path := x.stored(t, x.file)
 		m, err := x.codec.Open(path, x.s.Options)
@@ -171,7 +191,7 @@ func (x *subject) emptied(t *testing.T) {
 }
 
 // useEmptied tries the guarded accessors.
-func (x *subject) useEmptied(t *testing.T, m format.Model) {
+func (x *subject) useEmptied(t *testing.T, m model) {
 	for name, v := range m.Tensors() {
 		for _, a := range accessors {
 			if raw(a.name) {
@@ -186,7 +206,7 @@ func (x *subject) useEmptied(t *testing.T, m format.Model) {
 			}
 		}
 	}
-	err := m.Verify(context.Background())
+	_, err := m.Verify(context.Background())
 	if x.s.VerifyErr != nil && errors.Is(err, x.s.VerifyErr) {
 		return
 	}
@@ -200,20 +220,21 @@ func raw(accessor string) bool {
 	return accessor == "Bytes" || accessor == "As" || accessor == "Slice"
 }
 
-// skipUnlessCuttable skips where files are not mapped, or cannot be truncated
-// while they are.
-func skipUnlessCuttable(t *testing.T) {
+// isCuttable tells whether files are mapped here, and can be truncated while they are.
+func isCuttable() bool {
 	switch runtime.GOOS {
 	case "linux", "android", "darwin", "ios":
-	default:
-		t.Skip("files are not mapped here, or cannot be truncated while they are")
+		return true
 	}
+	return false
 }
 
-// checkCancelVerify: a verification stops when its context is cancelled half way.
-func checkCancelVerify(t *testing.T, c *Config) {
-	x, path := scaled(t, c, 6, 1<<19)
-	m, err := c.Codec.Open(path, nil)
+const uncuttable = "files are not mapped here, or cannot be truncated while they are"
+
+// cancelVerify: a verification stops when its context is cancelled half way.
+func (y *scales) cancelVerify(t *testing.T) {
+	x, path := y.model(t, 6, 1<<19)
+	m, err := x.codec.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +242,7 @@ func checkCancelVerify(t *testing.T, c *Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var done int64
-	err = m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
+	_, err = m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
 		done = n
 		cancel()
 	}))
@@ -231,5 +252,8 @@ func checkCancelVerify(t *testing.T, c *Config) {
 	if done == 0 || done > int64(len(x.file))/2 {
 		t.Errorf("Verify was cancelled after %d bytes of %d", done, len(x.file))
 	}
-	checkProgress(t, func(p format.Progress) error { return m.Verify(context.Background(), format.WithProgress(p)) }, true)
+	checkProgress(t, func(p format.Progress) error {
+		_, err := m.Verify(context.Background(), format.WithProgress(p))
+		return err
+	}, true)
 }
