@@ -96,13 +96,6 @@ func (d *dtype) block() (elems, size int64) {
 	return elems, elems * d.bits / 8
 }
 
-// fillsRows reports whether rows consist of whole bytes. Where they do not, only the
-// tensor as a whole does.
-func (d *dtype) fillsRows(s tensor.Shape) bool {
-	elems, _ := d.block()
-	return len(s) > 0 && s[len(s)-1]%elems == 0
-}
-
 // isIndex tells the index of a sharded model, a JSON text, from a file with
 // tensors, where the header's length leaves the upper bytes zero. head may be the
 // first bytes only.

@@ -88,7 +88,7 @@ var malformedHeaders = []struct {
 	{"product overflows", swap(`[2]`, `[4294967296,4294967296,2]`), format.ErrShape, `tensor "b"`, atB},
 	{"product overflows with the element", swap(`[1]`, `[4611686018427387904]`), format.ErrShape, `tensor "a"`, atA},
 	{"product overflows beside 0", swap(`[1]`, `[4611686018427387904,0,4]`), format.ErrShape, `tensor "a"`, atA},
-	{"too many dims", swap(`[2]`, "["+strings.Repeat("1,", 1<<16)+"2]"), format.ErrLimit, `shape`, -2},
+	{"too many dims", swap(`[2]`, "["+strings.Repeat("1,", 1<<16)+"2]"), format.ErrLimit, `header`, -2},
 
 	{"offsets of one", swap(`[4,6]`, `[4]`), format.ErrCorrupt, `tensor "b"`, -2},
 	{"offsets of three", swap(`[4,6]`, `[4,6,6]`), format.ErrCorrupt, `tensor "b"`, -2},

@@ -3,12 +3,10 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -24,44 +22,26 @@ type parsed struct {
 	unlisted int      // tensors of shards that the index does not name
 }
 
-// text is a piece of JSON that was parsed from private memory, and what Verify and
-// Metadata need of it.
+// text is the part of a file that was parsed, and what Verify and Metadata need of it.
 type text struct {
 	src      driver.Source
-	off, len int64
+	len      int64
 	sum      uint64 // of the process, to find out whether the file changed
 	metadata []byte // the object with the metadata, nil for none
 }
 
 var seed = maphash.MakeSeed()
 
-// buffers hold the headers of mapped files while they are parsed.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-const keptBuffer = 1 << 20 // larger ones are not kept
-
-// open reads a text into private memory and hands it to parse, which must not
-// keep it.
-func (t *text) open(parse func(b []byte) error) error {
-	if !t.src.InMemory() {
-		b, err := t.src.Slice(t.off, t.len)
-		if err != nil {
-			return err
-		}
-		t.sum = maphash.Bytes(seed, b)
-		return parse(b)
-	}
-	keep := buffers.Get().(*[]byte)
-	b := slices.Grow((*keep)[:0], int(t.len))[:t.len]
-	if t.len <= keptBuffer {
-		*keep = b
-	}
-	defer buffers.Put(keep)
-	if _, err := t.src.ReadAt(b, t.off); err != nil {
-		return err
+// read returns the text in private memory.
+func (t *text) read() (b []byte, err error) {
+	if t.src.InMemory() {
+		b = make([]byte, t.len)
+		_, err = t.src.ReadAt(b, 0)
+	} else {
+		b, err = t.src.Slice(0, t.len) // which allocates nothing for bytes that a reader lacks
 	}
 	t.sum = maphash.Bytes(seed, b)
-	return parse(b)
+	return b, err
 }
 
 // parseFile reads a file with tensors, which is in a space, into x.
@@ -80,11 +60,16 @@ func (f *parsed) parseFile(src driver.Source, space driver.Space, x *driver.Inde
 	case n > maxHeader || int64(n) > o.MaxHeaderBytes:
 		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, min(maxHeader, o.MaxHeaderBytes))
 	}
-	t := text{src: src, off: lengthSize, len: int64(n)}
-	p := parser{x: x, o: o, space: space, start: lengthSize + int64(n), size: src.Size() - lengthSize - int64(n), sorted: true, text: &t}
-	if err := t.open(p.header); err != nil {
+	t := text{src: src, len: lengthSize + int64(n)}
+	b, err := t.read()
+	if err != nil {
 		return err
 	}
+	p := parser{x: x, o: o, space: space, start: t.len, size: src.Size() - t.len, sorted: true}
+	if err := p.header(b[lengthSize:]); err != nil {
+		return err
+	}
+	t.metadata = p.meta
 	f.texts = append(f.texts, t)
 	return nil
 }
@@ -94,14 +79,14 @@ type parser struct {
 	s     jsonmeta.Scanner
 	x     *driver.Index
 	o     *driver.Options
-	text  *text
 	space driver.Space
+	meta  []byte
 
 	start, size int64 // of the buffer behind the header
 	next        int64 // in the buffer: where a tensor begins if all are in order
 	sorted      bool  // so far they are
 	dims        []int64
-	encodings   map[encodingKey]*tensor.Encoding
+	encoding    *tensor.Encoding // of the last tensor that has one
 }
 
 // strict are the rules of the reference's JSON parser.
@@ -163,55 +148,20 @@ func (p *parser) metadata(b []byte) error {
 		return nil
 	}
 	from := p.s.Offset()
-	err := uniqueObject(&p.s, func() error {
+	err := p.s.Unique(func() error {
 		_, err := p.s.Text()
 		return err
 	})
-	if err != nil {
-		return located(err, metadataKey, lengthSize)
-	}
-	p.text.metadata = bytes.Clone(b[from:p.s.Offset()])
-	return nil
+	p.meta = bytes.Clone(b[from:p.s.Offset()])
+	return located(err, metadataKey, lengthSize)
 }
 
-// uniqueObject walks an object, refusing keys that occur twice.
-func uniqueObject(s *jsonmeta.Scanner, value func() error) error {
-	type keyAt struct {
-		key []byte
-		at  int
-	}
-	var keys []keyAt
-	if err := s.Object(func(key []byte, at int) error {
-		keys = append(keys, keyAt{key, at})
-		return value()
-	}); err != nil {
-		return err
-	}
-	slices.SortStableFunc(keys, func(a, b keyAt) int { return bytes.Compare(a.key, b.key) })
-	for i := 1; i < len(keys); i++ {
-		if bytes.Equal(keys[i-1].key, keys[i].key) {
-			return &jsonmeta.Error{Offset: int64(keys[i].at), Reason: "a key occurs twice"}
-		}
-	}
-	return nil
-}
-
-// entry is what the header says of a tensor.
+// entry is what the header says of a tensor, but for the shape.
 type entry struct {
-	dtype []byte
-	begin int64
-	end   int64
-	found uint8 // of the three fields
+	dtype      []byte
+	begin, end int64
+	found      uint8 // a bit for each field
 }
-
-// The fields of an entry.
-const (
-	dtypeField = iota
-	shapeField
-	offsetsField
-)
-
-var fields = [...]string{dtypeField: "dtype", shapeField: "shape", offsetsField: "data_offsets"}
 
 // tensor reads the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
@@ -220,20 +170,20 @@ func (p *parser) tensor(name []byte, at int) error {
 	if err != nil {
 		return located(err, tensorField(name), lengthSize)
 	}
-	for i, field := range fields {
-		if e.found>>i&1 == 0 {
-			return p.fail(tensorField(name), at, format.ErrCorrupt, "%s is missing", field)
-		}
-	}
-	if p.x.Len() >= p.o.MaxTensors {
-		return p.fail(tensorField(name), at, format.ErrLimit, "more than %d tensors", p.o.MaxTensors)
-	}
 	t := driver.Tensor{Name: name, Shape: p.dims, Space: p.space, Offset: p.start + e.begin, Size: e.end - e.begin}
-	if err := p.check(&t, &e); err != nil {
-		return wire.Error(formatName, tensorField(name), lengthSize+int64(at), err)
+	switch {
+	case e.found != 1<<3-1:
+		err = fmt.Errorf("%w: it lacks a dtype, a shape or data_offsets", format.ErrCorrupt)
+	case p.x.Len() >= p.o.MaxTensors:
+		err = fmt.Errorf("%w: more than %d tensors", format.ErrLimit, p.o.MaxTensors)
+	default:
+		err = p.check(&t, &e)
 	}
-	if !p.x.Add(&t) {
-		return p.fail(tensorField(name), at, format.ErrCorrupt, "the name occurs twice")
+	if err == nil && !p.x.Add(&t) {
+		err = fmt.Errorf("%w: the name occurs twice", format.ErrCorrupt)
+	}
+	if err != nil {
+		return wire.Error(formatName, tensorField(name), lengthSize+int64(at), err)
 	}
 	p.sorted = p.sorted && e.begin == p.next
 	p.next = e.end
@@ -244,56 +194,44 @@ func tensorField(name []byte) string { return fmt.Sprintf("tensor %q", name) }
 
 // field reads one field of an entry. Unknown ones are ignored.
 func (p *parser) field(e *entry, key []byte, at int) (err error) {
-	var which int
+	var bit uint8
 	switch string(key) {
-	case fields[dtypeField]:
-		which = dtypeField
-	case fields[shapeField]:
-		which = shapeField
-	case fields[offsetsField]:
-		which = offsetsField
+	case "dtype":
+		bit = 1
+		e.dtype, err = p.s.Text()
+	case "shape":
+		bit = 2
+		p.dims, err = p.integers(p.dims[:0])
+	case "data_offsets":
+		bit = 4
+		var list []int64
+		if list, err = p.integers(make([]int64, 0, 2)); err == nil && len(list) != 2 {
+			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(list))}
+		}
+		if err == nil {
+			e.begin, e.end = list[0], list[1]
+		}
 	default:
 		return p.s.Skip()
 	}
-	if e.found>>which&1 != 0 {
-		return &jsonmeta.Error{Offset: int64(at), Reason: fields[which] + " occurs twice"}
+	if err == nil && e.found&bit != 0 {
+		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
 	}
-	e.found |= 1 << which
-	switch which {
-	case dtypeField:
-		e.dtype, err = p.s.Text()
-		return err
-	case shapeField:
-		return p.shape()
-	}
-	count := 0
-	err = p.s.Array(func(i int) error {
-		n, err := p.s.Int()
-		switch count++; i {
-		case 0:
-			e.begin = n
-		case 1:
-			e.end = n
-		}
-		return err
-	})
-	if err == nil && count != 2 {
-		err = &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", count)}
-	}
+	e.found |= bit
 	return err
 }
 
-// shape reads dims into memory that is used again.
-func (p *parser) shape() error {
-	p.dims = p.dims[:0]
-	return p.s.Array(func(i int) error {
-		n, err := p.s.Int()
-		if err == nil && i >= maxRank {
-			err = wire.Errorf(formatName, "shape", lengthSize+int64(p.s.Offset()), format.ErrLimit, "more than %d dims", maxRank)
+// integers reads an array and appends its elements.
+func (p *parser) integers(list []int64) ([]int64, error) {
+	err := p.s.Array(func(i int) error {
+		if i == maxRank {
+			return p.fail("header", p.s.Offset(), format.ErrLimit, "more than %d numbers in an array", maxRank)
 		}
-		p.dims = append(p.dims, n)
+		n, err := p.s.Int()
+		list = append(list, n)
 		return err
 	})
+	return list, err
 }
 
 // check compares range, shape and dtype, and fills in what the dtype is.
@@ -324,7 +262,11 @@ func (p *parser) check(t *driver.Tensor, e *entry) error {
 		return fmt.Errorf("%w: data_offsets [%d, %d]: %s %v takes %d bytes", format.ErrCorrupt, e.begin, e.end, d.name, t.Shape, size)
 	}
 	if t.DType = d.dtype; d.dtype == tensor.Invalid {
-		t.Encoding = p.encoding(e.dtype, d.fillsRows(t.Shape))
+		elems, size := d.block()
+		if n := len(t.Shape); n == 0 || t.Shape[n-1]%elems != 0 {
+			elems, size = 0, 0 // the tensor fills whole bytes, its rows do not
+		}
+		t.Encoding = p.encodingOf(e.dtype, elems, size)
 	}
 	return nil
 }
@@ -338,31 +280,16 @@ func (p *parser) unknown(t *driver.Tensor, e *entry, n int64) error {
 	if (n == 0) != (t.Size == 0) {
 		return fmt.Errorf("%w: %d elements of the unknown dtype %q in %d bytes", format.ErrCorrupt, n, e.dtype, t.Size)
 	}
-	t.Encoding = p.encoding(e.dtype, false)
+	t.Encoding = p.encodingOf(e.dtype, 0, 0)
 	return nil
 }
 
-// encodingKey tells encodings apart.
-type encodingKey struct {
-	name   string
-	blocks bool
-}
-
-// encoding returns the description of elements that are no DType, one for all tensors
-// that have it.
-func (p *parser) encoding(name []byte, blocks bool) *tensor.Encoding {
-	if e := p.encodings[encodingKey{string(name), blocks}]; e != nil {
-		return e
+// encodingOf describes elements that are no DType, tensors in a row with one description.
+func (p *parser) encodingOf(name []byte, elems, size int64) *tensor.Encoding {
+	if e := p.encoding; e == nil || e.Name != string(name) || e.BlockElems != elems {
+		p.encoding = &tensor.Encoding{Name: string(name), BlockElems: elems, BlockBytes: size}
 	}
-	e := &tensor.Encoding{Name: string(name)}
-	if blocks {
-		e.BlockElems, e.BlockBytes = dtypes[named(name)].block()
-	}
-	if p.encodings == nil {
-		p.encodings = make(map[encodingKey]*tensor.Encoding)
-	}
-	p.encodings[encodingKey{e.Name, blocks}] = e
-	return e
+	return p.encoding
 }
 
 // covered checks that the tensors cover the buffer.
@@ -409,25 +336,13 @@ func (p *parser) inOrder() error {
 func (f *parsed) Verify(v driver.Verification) error {
 	v.Section("header", "")
 	return v.Each(len(f.texts), func(i int) error {
-		t := &f.texts[i]
-		b, err := t.src.Slice(t.off, t.len)
-		if err == nil && maphash.Bytes(seed, b) != t.sum {
-			err = wire.Errorf(formatName, "header", t.off, format.ErrCorrupt, "changed since the file was opened")
-		}
-		if err == nil && t.off == lengthSize {
-			err = sameLength(t)
+		t := f.texts[i]
+		_, err := t.read()
+		if err == nil && t.sum != f.texts[i].sum {
+			err = wire.Errorf(formatName, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}
 		return inFile(err, t.src.Path())
 	})
-}
-
-// sameLength looks at the header's length again.
-func sameLength(t *text) error {
-	b, err := t.src.Slice(0, lengthSize)
-	if err == nil && binary.LittleEndian.Uint64(b) != uint64(t.len) {
-		err = wire.Errorf(formatName, "header length", 0, format.ErrCorrupt, "changed since the file was opened")
-	}
-	return err
 }
 
 // inFile names the file that an error is about, in a copy.

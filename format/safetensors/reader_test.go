@@ -233,9 +233,9 @@ func TestChanged(t *testing.T) {
 	}
 	b[10] = 'b'
 	_, err := f.Verify(t.Context())
-	refused(t, err, format.ErrCorrupt, "header", 8)
+	refused(t, err, format.ErrCorrupt, "header", 0)
 	b[10] = 'a'
 	b[0]++
 	_, err = f.Verify(t.Context())
-	refused(t, err, format.ErrCorrupt, "header length", 0)
+	refused(t, err, format.ErrCorrupt, "header", 0)
 }

@@ -36,15 +36,17 @@ func (f *parsed) parseIndex(src driver.Source, x *driver.Index, o *driver.Option
 	if src.Size() > min(maxHeader, o.MaxHeaderBytes) {
 		return wire.Errorf(formatName, "index", 0, format.ErrLimit, "%d bytes, the limit is %d", src.Size(), min(maxHeader, o.MaxHeaderBytes))
 	}
-	f.texts = append(f.texts, text{src: src, len: src.Size()})
-	t := &f.texts[0]
-	return t.open(func(b []byte) error {
-		w := weightMap{s: jsonmeta.NewScanner(b, strict), text: t, numbers: make(map[string]int)}
-		if err := w.parse(b, o.MaxTensors); err != nil {
-			return located(err, "weight_map", 0)
-		}
-		return f.join(&w, src, x, o)
-	})
+	t := text{src: src, len: src.Size()}
+	b, err := t.read()
+	if err != nil {
+		return err
+	}
+	w := weightMap{s: jsonmeta.NewScanner(b, strict), text: &t, numbers: make(map[string]int)}
+	if err := w.parse(b, o.MaxTensors); err != nil {
+		return located(err, "weight_map", 0)
+	}
+	f.texts = append(f.texts, t)
+	return f.join(&w, src, x, o)
 }
 
 // parse reads the index. Keys that mean nothing here are ignored.
@@ -65,7 +67,7 @@ func (w *weightMap) parse(b []byte, most int) error {
 				return nil
 			}
 			from := w.s.Offset()
-			err := uniqueObject(&w.s, w.s.Skip)
+			err := w.s.Unique(w.s.Skip)
 			w.text.metadata = bytes.Clone(b[from:w.s.Offset()])
 			return err
 		}
@@ -157,6 +159,6 @@ func (f *parsed) openShard(dir driver.Dir, name string, y *driver.Index, o *driv
 	if err := f.parseFile(src, space, y, o); err != nil {
 		return inFile(err, src.Path())
 	}
-	o.MaxHeaderBytes -= f.texts[len(f.texts)-1].len
+	o.MaxHeaderBytes -= f.texts[len(f.texts)-1].len - lengthSize
 	return nil
 }

@@ -180,13 +180,12 @@ func appendString(b []byte, s string) []byte {
 	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
 	b = append(b, '"')
 	for _, c := range []byte(s) {
-		switch i := strings.IndexByte(short, c); {
-		case i >= 0:
-			b = append(b, '\\', letters[i])
-		case c < ' ':
-			b = fmt.Appendf(b, `\u%04x`, c)
-		default:
+		if c >= ' ' && c != '"' && c != '\\' {
 			b = append(b, c)
+		} else if i := strings.IndexByte(short, c); i >= 0 {
+			b = append(b, '\\', letters[i])
+		} else {
+			b = fmt.Appendf(b, `\u%04x`, c)
 		}
 	}
 	return append(b, '"')

@@ -91,6 +91,11 @@ func checkKeys(keys []key) error {
 			return &Error{int64(k.at), "a key contains a NUL character"}
 		}
 	}
+	return checkTwice(keys)
+}
+
+// checkTwice refuses keys that occur twice. Escapes are gone from them.
+func checkTwice(keys []key) error {
 	slices.SortStableFunc(keys, func(a, b key) int { return bytes.Compare(a.raw, b.raw) })
 	for i := 1; i < len(keys); i++ {
 		if bytes.Equal(keys[i-1].raw, keys[i].raw) {

@@ -6,8 +6,8 @@ import (
 )
 
 // Scanner walks a text from front to back, for formats whose structure is JSON.
-// It checks what it passes as Check does, keys apart: those are for the caller to
-// compare. It allocates for errors and for strings with escapes only.
+// It checks what it passes as Check does, but for keys that occur twice, of which
+// only Unique takes notice. It allocates for errors and for strings with escapes only.
 type Scanner struct {
 	s     scanner
 	depth int
@@ -19,9 +19,6 @@ func NewScanner(b []byte, o Options) Scanner { return Scanner{s: scanner{b: b, o
 // Offset returns where the scanner is: at a value when a callback begins.
 func (s *Scanner) Offset() int { return s.s.i }
 
-// Fail makes an error about the place where the scanner is.
-func (s *Scanner) Fail(reason string) error { return s.s.fail(reason) }
-
 // Object walks an object. each gets what a key stands for, and where it is, and
 // walks its value.
 func (s *Scanner) Object(each func(key []byte, at int) error) error {
@@ -31,6 +28,20 @@ func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	s.depth++
 	err := s.s.object(s.depth, func(raw []byte, at int) error { return each(plain(raw), at) })
 	s.depth--
+	return err
+}
+
+// Unique walks an object whose keys are unlike, which takes memory for them. each walks
+// a value.
+func (s *Scanner) Unique(each func() error) error {
+	var keys []key
+	err := s.Object(func(k []byte, at int) error {
+		keys = append(keys, key{k, at})
+		return each()
+	})
+	if err == nil {
+		err = checkTwice(keys)
+	}
 	return err
 }
 
