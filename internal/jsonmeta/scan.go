@@ -75,24 +75,20 @@ func plain(raw []byte) []byte {
 }
 
 // Int walks an integer of 0 to 2^63-1, written without sign, fraction and exponent.
-func (s *Scanner) Int() (int64, error) {
-	start := s.s.i
-	if err := s.s.number(); err != nil {
+func (s *Scanner) Int() (n int64, err error) {
+	b, start, i := s.s.b, s.s.i, s.s.i
+	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
+		d := int64(b[i] - '0')
+		if n > (math.MaxInt64-d)/10 {
+			return 0, s.s.fail("an integer beyond 2^63-1")
+		}
+		n = 10*n + d
+	}
+	zero := i > start+1 && b[start] == '0'
+	if i == start || zero || i < len(b) && (b[i] == '.' || b[i] == 'e' || b[i] == 'E') {
 		return 0, s.s.fail("expected an integer that is not negative")
 	}
-	n := int64(0)
-	for i, c := range s.s.b[start:s.s.i] {
-		switch d := int64(c) - '0'; {
-		case d < 0 || d > 9:
-			s.s.i = start + i
-			return 0, s.s.fail("expected an integer that is not negative")
-		case n > (math.MaxInt64-d)/10:
-			s.s.i = start
-			return 0, s.s.fail("an integer beyond 2^63-1")
-		default:
-			n = 10*n + d
-		}
-	}
+	s.s.i = i
 	return n, nil
 }
 
