@@ -112,6 +112,13 @@ func (m *Model) Close() error { return m.engine().Close() }
 // package finds its own again in a Model (mag.From); programs have no use for it.
 func (m *Model) DriverFile() driver.File { return m.engine().File() }
 
+// Examine runs f with the means of a verification: sums computed on all workers,
+// guards, cancellation. It is how a format package checks what Verify does not
+// report (mle.File.CheckSignature); programs have no use for it.
+func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
+	return m.engine().Examine(ctx, f)
+}
+
 // Stats says what the model takes and how it hands out its tensors.
 func (m *Model) Stats() Stats {
 	s := m.engine().Stats()

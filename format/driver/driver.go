@@ -177,7 +177,7 @@ type Signature struct {
 
 // Tensor is what Index.Add takes: a tensor.Info whose name may alias the file.
 type Tensor struct {
-	Name        []byte
+	Name        []byte // legal by CheckName; the engine does not look
 	DType       tensor.DType
 	Shape       tensor.Shape // usually from Index.Dims; others are copied
 	Space       Space        // the file that the data is in

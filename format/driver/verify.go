@@ -60,6 +60,9 @@ type Verification interface {
 	// time than a few megabytes, and counts the bytes as done. Kinds that
 	// combine are computed on all workers.
 	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
+	// Rehash is Hash of bytes that were counted before, for files that may carry
+	// one of several sums: it reports no progress.
+	Rehash(kind Kind, s Space, off, size int64) (uint64, error)
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for sums that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
@@ -70,6 +73,9 @@ type Verification interface {
 	// says which, "adler32 of the file". With an empty by nothing covers it, but it
 	// exists. The engine does not look at the tensor any more.
 	Vouch(i int, by string)
+	// VouchAll is Vouch for every tensor that is to be verified and that nothing
+	// vouched for yet.
+	VouchAll(by string)
 	// Signed records what is known of the signature.
 	Signed(s SignatureState)
 }

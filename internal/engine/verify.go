@@ -48,6 +48,12 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	return v.coverage()
 }
 
+// Examine runs f with the means of a verification that nobody reports on.
+func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
+	v := newVerification(m, ctx, &VerifyOptions{})
+	return m.within(func() error { return f(v) })
+}
+
 // verification implements driver.Verification.
 type verification struct {
 	m        *Model
@@ -103,6 +109,9 @@ func (v *verification) tensors() error {
 			left = append(left, i)
 			v.Expect(v.m.index.Size(i))
 		}
+	}
+	if len(left) == 0 {
+		return v.ctx.Err()
 	}
 	groups := v.group(left)
 	wide := len(groups) < v.workers()
@@ -162,6 +171,16 @@ func text(k driver.Kind, sum uint64) string {
 		return fmt.Sprintf("%016x", sum)
 	}
 	return fmt.Sprintf("%08x", sum)
+}
+
+// VouchAll implements driver.Verification.
+func (v *verification) VouchAll(by string) {
+	number := v.number(by)
+	for _, i := range v.which {
+		if v.vouched[i] == NotLooked {
+			v.vouched[i] = number
+		}
+	}
 }
 
 // Context implements driver.Verification.

@@ -47,7 +47,7 @@ type Writer struct {
 	total   int64
 	over    error          // why no call works any more, io.EOF after a good Close
 	layout  *driver.Layout // of a Layouter
-	queue   *queue         // puts tensors in order for a target that takes no other; else nil
+	queue   *queue         // puts tensors in order for a target or driver that takes no other; else nil
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -69,6 +69,7 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 			return w.started(err)
 		}
 	}
+	w.order()
 	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
@@ -101,6 +102,7 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		w.queue = &queue{spool: c.Spool}
 		return w.start(sink.NewStream(out))
 	}
+	w.order()
 	if c.Spool == SpoolMemory {
 		m := &sink.Memory{}
 		w.end = ending{commit: func() error {
@@ -139,6 +141,21 @@ func (w *Writer) streams() bool {
 	}
 	s, ok := w.cfg.Driver.(driver.Streaming)
 	return ok && s.Streams(w.plan, &w.cfg.Options)
+}
+
+// order has early tensors wait for a driver that takes them in one order only.
+func (w *Writer) order() {
+	d, ok := w.cfg.Driver.(driver.Ordered)
+	if !ok {
+		return
+	}
+	ordered, secret := d.Ordered(w.plan, &w.cfg.Options)
+	if ordered {
+		w.queue = &queue{}
+	}
+	if ordered && (secret || w.cfg.Spool == SpoolMemory) {
+		w.queue.spool = SpoolMemory
+	}
 }
 
 // check completes the plan, without what the caller lets go.

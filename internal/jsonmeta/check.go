@@ -9,6 +9,7 @@ package jsonmeta
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -249,6 +250,9 @@ func (s *scanner) text() (raw []byte, err error) {
 	for s.i < len(s.b) {
 		// Most text is plain, and long lists of names are what takes time.
 		b, i := s.b, s.i
+		for len(b)-i >= 8 && isPlain(binary.LittleEndian.Uint64(b[i:])) {
+			i += 8
+		}
 		for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
 			i++
 		}
@@ -274,6 +278,13 @@ func (s *scanner) text() (raw []byte, err error) {
 		}
 	}
 	return nil, s.fail("the text ends within a string")
+}
+
+// isPlain reports whether eight bytes of a string are ASCII without control
+// characters, quotes and backslashes: a byte that is not sets a high bit.
+func isPlain(x uint64) bool {
+	const each = 0x0101010101010101
+	return (x|(x-' '*each)|(x^'"'*each-each)|(x^'\\'*each-each))&(0x80*each) == 0
 }
 
 // escape walks an escape sequence, both halves of a surrogate pair included.
