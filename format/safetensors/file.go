@@ -27,7 +27,7 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
 // OpenReaderAt reads a file of size bytes through r, fetching tensors when they are
-// asked for. The header takes two reads.
+// asked for. The first 256 bytes are read, then the header.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }

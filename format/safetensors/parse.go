@@ -44,12 +44,8 @@ func (t *text) read() (b []byte, err error) {
 	return b, err
 }
 
-// parseFile reads a file with tensors, which is in a space, into x.
-func (f *parsed) parseFile(src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) error {
-	head, err := driver.Prefix(src, lengthSize)
-	if err != nil {
-		return err
-	}
+// parseFile reads a file with tensors, which is in a space and begins with head, into x.
+func (f *parsed) parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) error {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
 	switch {

@@ -45,7 +45,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if isIndex(head) {
 		return f, f.parseIndex(src, x, o)
 	}
-	return f, f.parseFile(src, 0, x, o)
+	return f, f.parseFile(src, head, 0, x, o)
 }
 
 // Losses implements driver.Lossy.

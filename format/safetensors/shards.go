@@ -156,7 +156,11 @@ func (f *parsed) openShard(dir driver.Dir, name string, y *driver.Index, o *driv
 		}
 		return wire.Error(formatName, fmt.Sprintf("shard %q", name), -1, err)
 	}
-	if err := f.parseFile(src, space, y, o); err != nil {
+	head, err := driver.Prefix(src, lengthSize)
+	if err == nil {
+		err = f.parseFile(src, head, space, y, o)
+	}
+	if err != nil {
 		return inFile(err, src.Path())
 	}
 	o.MaxHeaderBytes -= f.texts[len(f.texts)-1].len - lengthSize
