@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // exact returns the value of the element at the start of b as a big float, by
@@ -69,7 +70,7 @@ func TestDecodeReal(t *testing.T) {
 			for i := 16; i < 32; i++ {
 				data[i] = 0xff
 			}
-			v := NewView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
+			v := newView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
 			single, err := Decode[float32](nil, v)
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestDecodeStored(t *testing.T) {
 		{"complex64", le(float32(1), float32(2), float32(3), float32(4)), Complex64, decoded[complex64], []complex64{complex(1, 2), complex(3, 4)}},
 	} {
 		for skip := range 2 {
-			b := AlignedBytes(len(tt.data) + skip)[skip:]
+			b := memory.Aligned(len(tt.data) + skip)[skip:]
 			copy(b, tt.data)
 			v, err := FromBytes("w", tt.dtype, Shape{2}, b)
 			if err != nil {
@@ -142,7 +143,7 @@ func decoded[T Elem](v View) (any, error) { return Decode[T](nil, v) }
 
 func TestDecodeErrors(t *testing.T) {
 	view := func(d DType, q *Quantization) View {
-		return NewView(&Info{Name: "w", DType: d, Shape: Shape{2}, Size: 2 * d.Size(), Quant: q}, &owner{}, make([]byte, 2*d.Size()))
+		return newView(&Info{Name: "w", DType: d, Shape: Shape{2}, Size: 2 * d.Size(), Quant: q}, &owner{}, make([]byte, 2*d.Size()))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -173,7 +174,7 @@ func TestDecodeErrors(t *testing.T) {
 
 func TestDecodeQuantised(t *testing.T) {
 	q := &Quantization{Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}, Axis: 0}
-	v := NewView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
+	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
 	single, err := Decode[float32](nil, v)
 	if d := cmp.Diff([]float32{0, 1, -4, -2}, single); d != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, d)

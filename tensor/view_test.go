@@ -8,17 +8,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// owner is memory whose lifetime a test controls and counts.
+// owner is memory whose lifetime a test controls and counts. Without loaded
+// bytes it makes aligned copies of mem.
 type owner struct {
 	closed               bool
 	entered, lent, loads int
+	mem                  []byte
 	loaded               []byte // what Load returns
 	loadErr              error
+	ranged               bool // ReadAt gets parts of mem
+	reads                []Range
 }
 
-func (o *owner) Enter() error {
+func (o *owner) Enter(*Info) error {
 	if o.closed {
 		return ErrClosed
 	}
@@ -28,7 +33,7 @@ func (o *owner) Enter() error {
 
 func (o *owner) Leave() { o.entered-- }
 
-func (o *owner) Lend() error {
+func (o *owner) Lend(*Info) error {
 	if o.closed {
 		return ErrClosed
 	}
@@ -36,19 +41,42 @@ func (o *owner) Lend() error {
 	return nil
 }
 
-func (o *owner) Origin() (format, path string) { return "test", "file.test" }
+func (o *owner) Load(*Info) ([]byte, error) {
+	o.loads++
+	if o.loaded == nil && o.loadErr == nil {
+		return append(memory.Aligned(len(o.mem))[:0], o.mem...), nil
+	}
+	return o.loaded, o.loadErr
+}
 
-// loader is an owner of tensors that must be loaded.
-type loader struct{ owner }
+func (o *owner) Ranged(*Info) bool { return o.ranged }
 
-func (l *loader) Load(info *Info) ([]byte, error) {
-	l.loads++
-	return l.loaded, l.loadErr
+func (o *owner) ReadAt(_ *Info, p []byte, off int64) error {
+	if o.loadErr != nil {
+		return o.loadErr
+	}
+	o.reads = append(o.reads, Range{off, off + int64(len(p))})
+	copy(p, o.mem[off:])
+	return nil
+}
+
+func (o *owner) Holds(uintptr) bool { return false }
+
+func (o *owner) Fault(uintptr) error { return ErrTruncated }
+
+func (o *owner) Explain(info *Info, err error) error {
+	return &Error{Format: "test", Path: "file.test", Field: fmt.Sprintf("tensor %q", info.Name), Offset: info.Offset, Err: err}
+}
+
+// newView makes the view of a tensor of o whose bytes are data.
+func newView(info *Info, o *owner, data []byte) View {
+	o.mem = data
+	return View(memory.New(info, memory.Owner[Info](o), data))
 }
 
 // at returns n bytes 0, 1, 2... that begin skip bytes after a multiple of 64.
 func at(n, skip int) []byte {
-	b := AlignedBytes(n + skip)[skip:]
+	b := memory.Aligned(n + skip)[skip:]
 	for i := range b {
 		b[i] = byte(i)
 	}
@@ -79,11 +107,11 @@ var uses = []struct {
 	}},
 	{"As", func(v View) ([]byte, error) {
 		s, err := As[uint16](v)
-		return bytesOf(s), err
+		return memory.BytesOf(s), err
 	}},
 	{"Decode", func(v View) ([]byte, error) {
 		s, err := Decode[uint16](nil, v)
-		return bytesOf(s), err
+		return memory.BytesOf(s), err
 	}},
 	{"Slice", func(v View) ([]byte, error) {
 		s, err := v.Slice()
@@ -101,15 +129,18 @@ func TestViewUses(t *testing.T) {
 		view     func() (View, *owner)
 		zeroCopy bool
 	}{
-		{"aligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 0)), o }, true},
-		{"misaligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 1)), o }, false},
-		{"misaligned with a loader", func() (View, *owner) {
-			l := &loader{owner{loaded: at(8, 0)}}
-			return NewView(info, l, at(8, 1)), &l.owner
+		{"aligned", func() (View, *owner) { o := &owner{}; return newView(info, o, at(8, 0)), o }, true},
+		{"misaligned", func() (View, *owner) { o := &owner{}; return newView(info, o, at(8, 1)), o }, false},
+		{"misaligned, kept aligned elsewhere", func() (View, *owner) {
+			o := &owner{loaded: at(8, 0)}
+			return newView(info, o, at(8, 1)), o
 		}, false},
-		{"loaded", func() (View, *owner) {
-			l := &loader{owner{loaded: at(8, 0)}}
-			return NewView(info, l, nil), &l.owner
+		{"loaded", func() (View, *owner) { o := &owner{loaded: at(8, 0)}; return newView(info, o, nil), o }, false},
+		{"behind a reader", func() (View, *owner) {
+			o := &owner{ranged: true}
+			v := newView(info, o, nil)
+			o.mem = at(8, 0)
+			return v, o
 		}, false},
 	} {
 		for _, u := range uses {
@@ -149,7 +180,7 @@ func TestViewUses(t *testing.T) {
 func TestViewAliases(t *testing.T) {
 	mem := at(8, 0)
 	o := &owner{}
-	v := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
+	v := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
 	b, _ := v.Bytes()
 	s, _ := As[uint16](v)
 	row, _ := v.Slice(At(1))
@@ -190,7 +221,7 @@ func TestZeroView(t *testing.T) {
 func TestCloneOutlives(t *testing.T) {
 	o := &owner{}
 	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
-	c, err := NewView(info, o, at(8, 1)).Clone()
+	c, err := newView(info, o, at(8, 1)).Clone()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +292,7 @@ func TestViewReadIntoShort(t *testing.T) {
 func TestViewUseErrors(t *testing.T) {
 	mine := errors.New("mine")
 	o := &owner{}
-	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{1}, Size: 1}, o, at(1, 0))
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{1}, Size: 1}, o, at(1, 0))
 	if err := v.Use(func([]byte) error { return mine }); err != mine {
 		t.Errorf("Use = %v, want the function's own error", err)
 	}
@@ -276,8 +307,8 @@ func TestViewUseErrors(t *testing.T) {
 		}()
 		v.Use(func([]byte) error { panic(mine) })
 	}()
-	l := &loader{owner{loadErr: mine}}
-	lv := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
+	l := &owner{loadErr: mine}
+	lv := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
 	for _, u := range uses {
 		if _, err := u.call(lv); !errors.Is(err, mine) {
 			t.Errorf("%s = %v, want the loader's error", u.name, err)
@@ -289,7 +320,7 @@ func TestViewUseErrors(t *testing.T) {
 }
 
 func TestViewAllocations(t *testing.T) {
-	v := NewView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{}, at(16, 0))
+	v := newView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{}, at(16, 0))
 	into := make([]byte, 16)
 	dst := make([]float32, 4)
 	use := func([]byte) error { return nil }
@@ -344,9 +375,9 @@ func TestCheckName(t *testing.T) {
 
 func TestAlignedBytes(t *testing.T) {
 	for n := range 200 {
-		b := AlignedBytes(n)
-		if len(b) != n || cap(b) != n || n > 0 && Address(b)%64 != 0 {
-			t.Fatalf("AlignedBytes(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), Address(b))
+		b := memory.Aligned(n)
+		if len(b) != n || cap(b) != n || n > 0 && memory.Address(b)%64 != 0 {
+			t.Fatalf("memory.Aligned(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), memory.Address(b))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -110,7 +110,7 @@ func TestSumOfTruncatedMapping(t *testing.T) {
 	if err := os.WriteFile(path, pattern(n), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := mapped.Open(path, mapped.Options{})
+	r, err := source.Open(path, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
