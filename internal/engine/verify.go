@@ -22,7 +22,7 @@ type VerifyOptions struct {
 type Coverage struct {
 	Sections  []Section
 	Signature driver.SignatureState
-	By        []string // what vouches for tensors, "" first
+	By        []string // what vouches for tensors
 	Tensors   []uint16 // by tensor: an index into By, or NotLooked
 }
 
@@ -45,7 +45,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	if v.all {
 		m.touch.done()
 	}
-	return v.coverage()
+	return v.coverage(), nil
 }
 
 // verification implements driver.Verification.
@@ -115,13 +115,14 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
 	if v.m.index.Loaded(i) {
-		// Loading checks what there is to check of a tensor that is decoded.
-		_, err := v.m.kept.get(v.m, i, func() ([]byte, error) { return v.m.decode(i) })
+		// Loading checks what there is to check of a tensor that is decoded. It is kept
+		// only when it was touched: then its bytes are wanted next.
+		_, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
 		v.Done(v.m.index.Size(i), name)
 		return "", err
 	}
-	space, off, size := v.m.index.Place(i)
-	r, err := v.m.spaces.region(space)
+	_, off, size := v.m.index.Place(i)
+	r, err := v.m.spaces.home(i)
 	if err != nil {
 		return "", err
 	}
