@@ -2,9 +2,11 @@ package tensor
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,6 +98,14 @@ var uses = []struct {
 	{"ReadInto", func(v View) ([]byte, error) {
 		b := make([]byte, v.Info().Size+3)
 		n, err := v.ReadInto(b)
+		return b[:n], err
+	}},
+	{"ReadAt", func(v View) ([]byte, error) {
+		b := make([]byte, v.Info().Size+3)
+		n, err := v.ReadAt(b, 0)
+		if err == io.EOF {
+			err = nil
+		}
 		return b[:n], err
 	}},
 	{"Clone", func(v View) ([]byte, error) {
@@ -391,4 +401,84 @@ func le(values ...any) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// TestViewReadAt holds ReadAt to io.ReaderAt, over the heap and through an owner
+// that reads ranges, which is asked for no more than that.
+func TestViewReadAt(t *testing.T) {
+	info := &Info{Name: "w", DType: Uint8, Shape: Shape{8}, Size: 8}
+	onHeap, err := FromBytes("w", Uint8, Shape{8}, at(8, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &owner{ranged: true}
+	ranged := newView(info, o, nil)
+	o.mem = at(8, 0)
+	for name, v := range map[string]View{"heap": onHeap, "memory": newView(info, &owner{}, at(8, 0)), "ranged": ranged} {
+		for _, tt := range []struct {
+			off  int64
+			n    int
+			want string
+			err  error
+		}{
+			{0, 8, "0001020304050607", nil}, {2, 3, "020304", nil}, {6, 3, "0607", io.EOF}, {8, 1, "", io.EOF}, {9, 1, "", io.EOF},
+			{1<<63 - 1, 2, "", io.EOF}, {0, 0, "", nil}, {8, 0, "", nil}, {9, 0, "", nil}, {-1, 1, "", ErrShape}, {-1 << 63, 0, "", ErrShape},
+		} {
+			p := make([]byte, tt.n)
+			n, err := v.ReadAt(p, tt.off)
+			if got := fmt.Sprintf("%x", p[:n]); got != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("%s: %d bytes at %d: %s, %v, want %s, %v", name, tt.n, tt.off, got, err, tt.want, tt.err)
+			}
+		}
+	}
+	if d := cmp.Diff([]Range{{0, 8}, {2, 5}, {6, 8}}, o.reads); d != "" || o.loads != 0 {
+		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
+}
+
+// TestReadIntoContext stops between steps, and reads a range at a time.
+func TestReadIntoContext(t *testing.T) {
+	const size = 2*readStep + 5
+	o := &owner{ranged: true}
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{size}, Size: size}, o, nil)
+	o.mem = at(size, 0)
+	dst := make([]byte, size)
+	if n, err := v.ReadIntoContext(context.Background(), dst); n != size || err != nil || !bytes.Equal(dst, o.mem) {
+		t.Errorf("%d, %v", n, err)
+	}
+	if d := cmp.Diff([]Range{{0, readStep}, {readStep, 2 * readStep}, {2 * readStep, size}}, o.reads); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n, err := v.ReadIntoContext(ctx, dst); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %d, %v", n, err)
+	}
+	o.loadErr = ErrTruncated
+	if n, err := v.ReadInto(dst); n != 0 || !errors.Is(err, ErrTruncated) {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestSliceRanged: contiguous elements behind a reader are read when they are
+// asked for, others at once, and no bytes but theirs.
+func TestSliceRanged(t *testing.T) {
+	o := &owner{ranged: true}
+	v := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{4, 3}, Offset: 100, Size: 24}, o, nil)
+	o.mem = at(24, 0)
+	row, err := v.Slice(Range{1, 3}, All())
+	if err != nil || row.Info().Offset != 106 || row.Info().Size != 12 || len(o.reads)+o.loads != 0 {
+		t.Errorf("rows: %+v, %v, read %v", row.Info(), err, o.reads)
+	}
+	column, err := v.Slice(Range{1, 3}, At(2))
+	if err != nil || column.Info().Offset != -1 {
+		t.Errorf("a column: %+v, %v", column.Info(), err)
+	}
+	b, err := column.Bytes()
+	if d := cmp.Diff([]byte{10, 11, 16, 17}, b); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+	if d := cmp.Diff([]Range{{10, 12}, {16, 18}}, o.reads); d != "" || o.loads != 0 {
+		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
 }

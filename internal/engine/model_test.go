@@ -420,3 +420,56 @@ func TestModelAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestFileInterfaces: what a driver keeps of a file is asked while the file is
+// open, with errors that name it, and not after.
+func TestFileInterfaces(t *testing.T) {
+	f := &talking{}
+	m := open(t, source.FromBytes(ramp(8)), &toy{file: f}, func(c *Config) { c.Path = "m.toy" })
+	f.m = m
+	meta, err := m.Metadata()
+	if v, _ := meta.Get("k"); v != "v" || err != nil {
+		t.Errorf("%v, %v", meta, err)
+	}
+	g, err := m.Graph()
+	if err == nil || err.Error() != "toy: m.toy: mine" || g != nil {
+		t.Errorf("%v, %v", g, err)
+	}
+	if n := m.Notes(); len(n) != 2 || n[0] != "a note" || m.Signature().Algorithm != "none" {
+		t.Errorf("%q, %v", n, m.Signature())
+	}
+	calls := f.calls
+	m.Close()
+	_, errMeta := m.Metadata()
+	_, errGraph := m.Graph()
+	if n := m.Notes(); !errors.Is(errMeta, tensor.ErrClosed) || !errors.Is(errGraph, tensor.ErrClosed) || len(n) != 1 || m.Signature() != nil {
+		t.Errorf("after Close: %v, %v, %q, %v", errMeta, errGraph, n, m.Signature())
+	}
+	if calls != 4 || f.calls != 4 {
+		t.Errorf("%d calls, %d after Close", calls, f.calls-calls)
+	}
+}
+
+// talking is a File that wants to be asked between Enter and Leave.
+type talking struct {
+	m     *Model
+	calls int
+}
+
+func (f *talking) call() {
+	f.calls++
+	if f.m.main.Closed() {
+		panic("called after Close")
+	}
+}
+
+func (f *talking) Metadata() (driver.Metadata, error) {
+	f.call()
+	return driver.Metadata{{Key: "k", Value: "v"}}, nil
+}
+func (f *talking) Graph() (*driver.Graph, error) { f.call(); return nil, errMine }
+func (f *talking) Notes() []string               { f.call(); return []string{"a note"} }
+func (f *talking) Signature() *driver.Signature {
+	f.call()
+	return &driver.Signature{Algorithm: "none"}
+}

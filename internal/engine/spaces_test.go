@@ -80,6 +80,27 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// TestDeclaredMisaligned: tensors of other files are copied and kept like others,
+// and errors name their file.
+func TestDeclaredMisaligned(t *testing.T) {
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{in(1, driver.Tensor{Name: []byte("w"), DType: tensor.Uint16, Shape: tensor.Shape{2}, Offset: 3, Size: 4})}}
+	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
+	m := openPath(t, filepath.Join(dir, "m.toy"), d)
+	v := m.At(0)
+	first, err := tensor.As[uint16](v)
+	if err != nil || first[1] != 0x0605 || v.ZeroCopy() || m.Stats().Kept != 4 {
+		t.Errorf("%x, %v, %+v", first, err, m.Stats())
+	}
+	if second, _ := tensor.As[uint16](v); &first[0] != &second[0] {
+		t.Error("copied twice")
+	}
+	var e *tensor.Error
+	if _, err := tensor.As[int8](v); !errors.As(err, &e) || e.Path != filepath.Join(dir, "w.bin") || e.Offset != 3 {
+		t.Errorf("%v does not say where", err)
+	}
+}
+
 // TestDeclaredIsConfined: nothing outside of the directory is reached.
 func TestDeclaredIsConfined(t *testing.T) {
 	dir := modelDir(t)
