@@ -84,7 +84,7 @@ func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, er
 	if err != nil {
 		return nil, err
 	}
-	return &Coverage{c: c, index: m.engine().Index()}, nil
+	return &Coverage{c, m.engine().Index()}, nil
 }
 
 // Do runs f while Close waits. When f touches bytes of any tensor of the model

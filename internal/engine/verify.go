@@ -33,14 +33,14 @@ type Section struct{ Name, By string }
 const NotLooked = 1<<16 - 1
 
 // Verify checks every sum the file carries and all data, or that of some tensors.
-func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error) {
+func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
 	if err := m.main.Enter(); err != nil {
-		return nil, err
+		return Coverage{}, err
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
 	if err := v.run(); err != nil {
-		return nil, explain(err, m.desc.Name, m.path)
+		return Coverage{}, explain(err, m.desc.Name, m.path)
 	}
 	if v.all {
 		m.touch.done()
@@ -53,9 +53,9 @@ type verification struct {
 	m        *Model
 	ctx      context.Context
 	o        *VerifyOptions
-	progress *work.Progress
-	which    []int  // the tensors asked for
-	wanted   []bool // by tensor; nil for all
+	progress *work.Progress // nil when nobody wants to know
+	which    []int          // the tensors asked for
+	wanted   []bool         // by tensor; nil for all
 	all      bool
 	ledger
 }
@@ -63,7 +63,11 @@ type verification struct {
 var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
-	return &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0, progress: work.NewProgress(o.Progress, 0)}
+	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0}
+	if o.Progress != nil {
+		v.progress = work.NewProgress(o.Progress, 0)
+	}
+	return v
 }
 
 func (v *verification) run() (err error) {
