@@ -102,7 +102,7 @@ func TestOpenErrors(t *testing.T) {
 				t.Fatal("no error")
 			}
 			if m != nil {
-				t.Errorf("a model beside the error: %v", m)
+				t.Errorf("a model comes with the error: %v", m)
 			}
 			var e *Error
 			if !errors.As(err, &e) {

@@ -97,7 +97,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is what opening costs beside mapping and parsing.
+// BenchmarkOpen is what opening costs apart from mapping and parsing.
 func BenchmarkOpen(b *testing.B) {
 	d := &toy{tensors: []driver.Tensor{u8("w", 0, 8)}}
 	c, data := config(d), ramp(8)

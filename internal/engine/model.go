@@ -18,7 +18,7 @@ type Config struct {
 	Driver  driver.Driver
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
-	Dir     string // of the files beside a model without path; "" for that of Path
+	Dir     string // of the other files of a model without path; "" for that of Path
 	Debug   bool   // see source.Options
 	Cache   int64  // bytes of tensors behind a reader that are kept
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// spaces are the files of a model beside its own: shards that were opened while
+// spaces are the files of a model other than its own: shards that were opened while
 // parsing, and files that are opened when a tensor in them is first used. It is the
 // driver.Dir of the model.
 type spaces struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// modelDir makes a directory with a model, a file beside it and a secret above.
+// modelDir makes a directory with a model, a file next to it and a secret above.
 func modelDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")

@@ -347,7 +347,7 @@ func (w *Writer) giveUp(err error) {
 	}
 }
 
-// release frees what the encoder holds beside the target.
+// release frees what the encoder holds besides the target.
 func (w *Writer) release() error {
 	w.queue.remove()
 	c, ok := w.enc.(io.Closer)

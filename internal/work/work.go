@@ -121,7 +121,7 @@ func (r *run) fail(i int, err error) {
 }
 
 // Step is how many bytes Chunks hands out at a time: enough that a callback
-// costs nothing beside hashing, little enough that cancelling is prompt.
+// costs nothing compared with hashing, little enough that cancelling is prompt.
 const Step = 1 << 20
 
 // Chunks calls f with the steps of b, counting them as progress.
