@@ -220,3 +220,21 @@ func TestVerifyKeepsNothing(t *testing.T) {
 		t.Errorf("%v, %d bytes are kept", err, m.Stats().Kept)
 	}
 }
+
+// TestLoadedSums: the sum of a tensor that is loaded is that of its own bytes.
+func TestLoadedSums(t *testing.T) {
+	for _, want := range []uint64{tensor.XXH64(ramp(3)), 1} {
+		m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, file: struct {
+			loads
+			sums
+		}{loads{func(int) ([]byte, error) { return ramp(3), nil }}, sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64, Want: want} }}}}, check(driver.CheckTouch))
+		c, err := m.Verify(context.Background(), &VerifyOptions{})
+		_, touched := m.At(0).Bytes()
+		if want == 1 {
+			wantError(t, "Verify", err, driver.ErrChecksum, `tensor "a"`)
+			wantError(t, "first touch", touched, driver.ErrChecksum, `tensor "a"`)
+		} else if err != nil || touched != nil || c.By[c.Tensors[0]] != "xxh64" {
+			t.Errorf("%v, %v, %v", err, touched, c)
+		}
+	}
+}

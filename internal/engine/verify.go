@@ -118,14 +118,16 @@ func (v *verification) tensors() error {
 func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
-	if v.m.index.Loaded(i) {
-		// Loading checks what there is to check of a tensor that is decoded. It is kept
-		// only when it was touched: then its bytes are wanted next.
-		_, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
-		v.Done(v.m.index.Size(i), name)
-		return "", err
-	}
 	_, off, size := v.m.index.Place(i)
+	if v.m.index.Loaded(i) {
+		// It is kept only when it was touched: then its bytes are wanted next.
+		data, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
+		v.Done(size, name)
+		if err != nil {
+			return "", err
+		}
+		return s.Kind.String(), v.compare(i, s, sumOf(s.Kind, data), off)
+	}
 	r, err := v.m.spaces.home(i)
 	if err != nil {
 		return "", err
