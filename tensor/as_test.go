@@ -31,7 +31,7 @@ func TestAsTypes(t *testing.T) {
 	accepted := map[string][]DType{
 		"float64": {Float64}, "float32": {Float32}, "F16": {Float16}, "BF16": {BFloat16},
 		"int64": {Int64}, "int32": {Int32}, "int16": {Int16}, "int8": {Int8},
-		"uint64": {Uint64}, "uint32": {Uint32}, "uint16": {Uint16, Float16, BFloat16}, "uint8": {Uint8, Bool},
+		"uint64": {Uint64}, "uint32": {Uint32}, "uint16": {Uint16, Float16, BFloat16}, "uint8": {Uint8, Bool, Float8E4M3FN, Float8E5M2},
 		"complex64": {Complex64},
 	}
 	for name, call := range asOf {

@@ -109,6 +109,8 @@ func (m *Model) checkIndex() error {
 		size, err := m.byteSize(i, n)
 		switch {
 		case err != nil:
+		case n < 0:
+			err = fmt.Errorf("%w: the driver gives it %d bytes", tensor.ErrCorrupt, n)
 		case n != size:
 			err = fmt.Errorf("%w: the driver gives %d bytes to %v %v, which takes %d", tensor.ErrCorrupt, n, m.index.DType(i), m.index.Shape(i), size)
 		case !m.spaces.known(space):

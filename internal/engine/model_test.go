@@ -34,6 +34,8 @@ func TestLyingDrivers(t *testing.T) {
 		{"negative size", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-1}, Size: -1}, nil, tensor.ErrShape},
 		{"overflowing shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{1 << 62, 4}}, nil, tensor.ErrShape},
 		{"no dtype", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: 1}, nil, tensor.ErrDType},
+		{"no dtype, and no size", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: -5, Offset: 5, Encoding: &tensor.Encoding{Name: "x"}}, nil, tensor.ErrCorrupt},
+		{"too few blocks", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{4}, Size: 1, Encoding: &tensor.Encoding{Name: "x", BlockElems: 2, BlockBytes: 1}}, nil, tensor.ErrCorrupt},
 		{"loaded, without a Loader", loaded(u8("w", 0, 4)), sums{}, tensor.ErrCorrupt},
 		{"unknown space", in(1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},
 		{"space that is negative as an int32", in(1<<32-1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},

@@ -210,6 +210,52 @@ func TestLayoutStreams(t *testing.T) {
 	}
 }
 
+// TestLayoutLate: what depends on the data is written last, so it is not streamed,
+// and must stay in the file too.
+func TestLayoutLate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	part := driver.Part{}
+	for kind, want := range map[driver.Kind]uint64{
+		driver.XXH64: tensor.XXH64([]byte("AAA")), driver.CRC32: uint64(tensor.CRC32([]byte("AAA"))), driver.CRC32C: uint64(tensor.CRC32C([]byte("AAA"))),
+		driver.Adler32: uint64(tensor.Adler32([]byte("AAA"))), driver.NoSum: 0,
+	} {
+		d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+			l, err := backwards(p)
+			l.Sums, l.Late = kind, func(sums []uint64) ([]driver.Part, error) {
+				if len(sums) != 4 || sums[0] != want {
+					t.Errorf("%v: sums %x, want %x", kind, sums, want)
+				}
+				return []driver.Part{part}, nil
+			}
+			return l, err
+		}}
+		for _, tt := range []struct {
+			spool Spool
+			part  driver.Part
+			want  error
+		}{
+			{SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolNever, driver.Part{}, driver.ErrSequential},
+			{SpoolMemory, driver.Part{Offset: 18, Bytes: []byte("!!")}, driver.ErrPlan},
+			{SpoolMemory, driver.Part{Offset: -1, Bytes: []byte("!!")}, driver.ErrPlan},
+			{SpoolMemory, driver.Part{Offset: 1<<63 - 1, Bytes: []byte("!!")}, driver.ErrPlan},
+		} {
+			var out bytes.Buffer
+			c := writeConfig(d)
+			c.Spool, part = tt.spool, tt.part
+			w, err := NewWriter(&out, threeTensors(), c)
+			if err == nil {
+				err = write(w, "a c b e")
+			}
+			if !errors.Is(err, tt.want) || tt.want != nil && out.Len() > 0 || tt.want == nil && out.String() != "head!!"+backwardsFile[6:] {
+				t.Errorf("%v, %+v: %q, %v", kind, tt, out.String(), err)
+			}
+		}
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
 // TestLyingLayouts: what a driver lays out is checked before anything is written.
 func TestLyingLayouts(t *testing.T) {
 	part := func(off int64, s string) driver.Part { return driver.Part{Offset: off, Bytes: []byte(s)} }
