@@ -51,7 +51,8 @@ func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Ten
 // tensor that cannot be reached, in a file that is missing, has a view that says why.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
 
-// At returns tensor i in file order, 0 <= i < Len.
+// At returns tensor i in file order, 0 <= i < Len; the view for any other i
+// answers ErrNotFound.
 func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 
 // Graph returns the neutral form of the operator graph, nil when the file has
@@ -83,7 +84,7 @@ func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, er
 	if err != nil {
 		return nil, err
 	}
-	return &Coverage{c: c, index: m.engine().Index()}, nil
+	return &Coverage{c, m.engine().Index()}, nil
 }
 
 // Do runs f while Close waits. When f touches bytes of any tensor of the model

@@ -56,9 +56,9 @@ func (c *Constant) ToTensor() (tensor.View, error) {
 	if err != nil {
 		return tensor.View{}, constantError(c.ID, err)
 	}
-	info := v.Info()
+	info, ref := v.Info(), memory.Ref[tensor.Info](v)
 	info.Quant = cloneQuant(c.Quant)
-	return tensor.View(memory.New(&info, memory.Ref[tensor.Info](v).Owner(), data)), nil
+	return tensor.View(memory.New(&info, ref.Owner(), data)), nil
 }
 
 func cloneQuant(q *tensor.Quantization) *tensor.Quantization {

@@ -51,6 +51,6 @@ func (l *ledger) Signed(s driver.SignatureState) {
 }
 
 // coverage returns the record.
-func (l *ledger) coverage() (*Coverage, error) {
-	return &Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.vouched}, nil
+func (l *ledger) coverage() Coverage {
+	return Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.vouched}
 }

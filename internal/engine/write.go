@@ -152,7 +152,9 @@ func (w *Writer) check(p *driver.Plan) (err error) {
 // findLayout asks a driver that has layouts for that of the plan.
 func (w *Writer) findLayout() (err error) {
 	if d, ok := w.cfg.Driver.(driver.Layouter); ok {
-		w.layout, err = d.Layout(w.plan, &w.cfg.Options)
+		if w.layout, err = d.Layout(w.plan, &w.cfg.Options); err == nil && w.layout == nil {
+			err = fmt.Errorf("%w: the driver made no layout", driver.ErrPlan)
+		}
 	}
 	return explain(err, w.format, w.path)
 }
@@ -169,7 +171,10 @@ func (w *Writer) start(t driver.Target) (*Writer, error) {
 		}
 	case driver.Encoding:
 		var enc driver.Encoder
-		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil {
+		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil && enc == nil {
+			err = fmt.Errorf("%w: the driver made no encoder", driver.ErrPlan)
+		}
+		if err == nil {
 			w.enc = enc
 			w.queue.setOrder(nil)
 		}
@@ -342,7 +347,7 @@ func (w *Writer) giveUp(err error) {
 	}
 }
 
-// release frees what the encoder holds beside the target.
+// release frees what the encoder holds besides the target.
 func (w *Writer) release() error {
 	w.queue.remove()
 	c, ok := w.enc.(io.Closer)
