@@ -161,7 +161,7 @@ func (m *Model) At(i int) tensor.View {
 func (m *Model) at(i int) (tensor.View, error) {
 	space, off, size := m.index.Place(i)
 	if space != 0 {
-		return m.spaces.view(i, space, off, size)
+		return m.spaces.view(i, space)
 	}
 	var data []byte
 	if !m.index.Loaded(i) {

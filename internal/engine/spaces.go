@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,12 +39,9 @@ type file struct {
 func (f *file) Path() string { return f.s.m.path }
 
 // Dir implements driver.Source.
-func (f *file) Dir() (driver.Dir, error) {
-	if f.s.dir == "" {
-		return nil, fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
-	}
-	return f.s, nil
-}
+func (f *file) Dir() driver.Dir { return f.s }
+
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{m.main, s}
@@ -69,8 +67,8 @@ type space struct {
 	number driver.Space
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
-	was    os.FileInfo // of a declared file, when it was declared; nil when it was missing
-	why    error       // of a declared file that could not be looked at
+	was    os.FileInfo // of a declared file, when it was declared
+	why    error       // a declared file cannot be opened
 
 	mu     sync.Mutex
 	region atomic.Pointer[source.Region]
@@ -82,6 +80,9 @@ func (s *spaces) Path() string { return s.dir }
 
 // Entries implements driver.Dir.
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	list, err := os.ReadDir(s.dir) // sorted by name
 	if err != nil {
 		return nil, err
@@ -101,6 +102,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 
 // open returns the directory, which is kept open while parsing.
 func (s *spaces) open() (*os.Root, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	if s.root == nil {
 		root, err := os.OpenRoot(s.dir)
 		if err != nil {
@@ -170,6 +174,9 @@ func (s *shard) Path() string { return s.path }
 // spares opening it twice; whatever links are on the way to another is resolved
 // below the directory.
 func (s *spaces) mapNow(name string) (*source.Region, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -236,10 +243,14 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	f := &space{name: name, dir: s.dir}
 	// The program may be in another directory when the file is opened.
-	if abs, err := filepath.Abs(s.dir); err == nil {
+	if abs, err := filepath.Abs(s.dir); err == nil && s.dir != "" {
 		f.dir = abs
 	}
-	f.was, f.why = s.stat(name)
+	if strings.HasSuffix(name, "/") {
+		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	} else if f.was, f.why = s.stat(name); f.why != nil {
+		f.why = fmt.Errorf("when the model was opened: %w", f.why)
+	}
 	return s.add(f), nil
 }
 
@@ -278,7 +289,17 @@ func (f *space) open() (*source.Region, error) {
 	if f.gone {
 		return nil, tensor.ErrClosed
 	}
-	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
+	r, err := f.mapLater()
+	if err != nil {
+		return nil, fmt.Errorf("external data %.200q: %w", f.name, err)
+	}
+	f.region.Store(r)
+	return r, nil
+}
+
+// mapLater maps a declared file, if it is still the one that was declared.
+func (f *space) mapLater() (*source.Region, error) {
+	if f.why != nil {
 		return nil, f.why
 	}
 	root, err := os.OpenRoot(f.dir)
@@ -286,37 +307,64 @@ func (f *space) open() (*source.Region, error) {
 		return nil, err
 	}
 	defer root.Close()
-	r, err := mapBelow(root, f.name, f.path(), f.Model, f.was)
-	if err == nil {
-		f.region.Store(r)
-	}
-	return r, err
+	return mapBelow(root, f.name, f.path(), f.Model, f.was)
 }
 
-// view makes the view of tensor i, which is in another file.
-func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
-	f, info := s.files[n-1], s.m.Info(i)
+// view makes the view of a tensor of the index that is in another file.
+func (s *spaces) view(i int, n driver.Space) (tensor.View, error) {
+	return s.lend(s.m.Info(i), n, s.files[n-1])
+}
+
+// View implements driver.Dir.
+func (s *spaces) View(n driver.Space, info *tensor.Info) tensor.View {
+	if n == 0 || int(n) > len(s.files) {
+		v, _ := failed(info.Name, s.m.errorf(tensorField(info.Name), info.Offset, tensor.ErrCorrupt, "it is in a file that there is not"))
+		return v
+	}
+	v, _ := s.lend(info, n, loose{s.files[n-1]})
+	return v
+}
+
+// lend makes the view of a tensor in another file, which is mapped now.
+func (s *spaces) lend(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info]) (tensor.View, error) {
+	f := s.files[n-1]
 	// Close waits for files that are being mapped.
 	if err := s.m.main.Enter(); err != nil {
 		return failed(info.Name, err)
 	}
 	defer s.m.main.Leave()
 	r, err := f.open()
-	if err == nil && (off > r.Size() || size > r.Size()-off) {
-		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
+	if off, size := info.Offset, info.Size; err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
+		err = fmt.Errorf("%w: external data %.200q: %d bytes at %d of a file of %d", tensor.ErrTruncated, f.name, size, off, r.Size())
 	}
 	if err != nil {
-		err = &tensor.Error{
-			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(info.Name), Offset: -1,
-			Err: fmt.Errorf("external data %.200q: %w", f.name, err),
-		}
+		err = &tensor.Error{Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(info.Name), Offset: -1, Err: err}
 		return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
-		data = mem[off : off+size : off+size]
+		data = mem[info.Offset:][:info.Size:info.Size]
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data)), nil
+	return tensor.View(memory.New(info, owner, data)), nil
+}
+
+// loose owns tensors in other files that are not in the index: no sum is checked
+// before their first use, and copies of misaligned ones are not kept.
+type loose struct{ *space }
+
+// Enter implements memory.Owner.
+func (l loose) Enter(*tensor.Info) error { return l.main.Enter() }
+
+// Lend implements memory.Owner.
+func (l loose) Lend(*tensor.Info) error { return errors.Join(l.main.Lend(), l.region.Load().Lend()) }
+
+// Load implements memory.Owner.
+func (l loose) Load(info *tensor.Info) ([]byte, error) {
+	b, err := l.region.Load().Slice(info.Offset, info.Size)
+	if err != nil {
+		return nil, err
+	}
+	return append(memory.Aligned(len(b))[:0], b...), nil
 }
 
 // check refuses places outside of the file that they are in.
@@ -326,11 +374,10 @@ func (s *spaces) check(n driver.Space, off, size int64) error {
 	}
 	total := s.m.main.Size()
 	if n > 0 {
-		r := s.files[n-1].region.Load()
-		if r == nil {
-			return nil // looked at when it is opened
+		total = math.MaxInt64 // looked at when it is opened
+		if r := s.files[n-1].region.Load(); r != nil {
+			total = r.Size()
 		}
-		total = r.Size()
 	}
 	if off < 0 || off > total || size > total-off {
 		return fmt.Errorf("%w: the driver places it at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
