@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -83,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("%s/%s/%d: %v", name, label, level, err)
 					continue
 				}
-				if cap(got) > 0 && len(got) > 0 && tensor.Address(got)%64 != 0 {
+				if cap(got) > 0 && len(got) > 0 && memory.Address(got)%64 != 0 {
 					t.Errorf("%s/%s/%d: misaligned", name, label, level)
 				}
 				into := make([]byte, len(src))

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pierrec/lz4/v4"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -95,7 +96,7 @@ func (c lz4Codec) Decompress(src []byte, size int64) ([]byte, error) {
 			return nil, corruptf("lz4", "holds %d bytes, not %d", n, size)
 		}
 	}
-	dst := tensor.AlignedBytes(int(size))
+	dst := memory.Aligned(int(size))
 	if err := c.DecompressInto(dst, src); err != nil {
 		return nil, err
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // readExact reads size bytes and the end of the stream from r, whose
 // compressed form lies in in; both must end together.
 func readExact(name string, r io.Reader, in *bytes.Reader, size int64) ([]byte, error) {
-	return readInto(name, r, in, tensor.AlignedBytes(int(min(size, ahead(int(in.Size()))))), size)
+	return readInto(name, r, in, memory.Aligned(int(min(size, ahead(int(in.Size()))))), size)
 }
 
 // readInto is readExact into buf, and into larger memory when that is full.
@@ -34,7 +35,7 @@ func readInto(name string, r io.Reader, in *bytes.Reader, buf []byte, size int64
 
 // readMax reads all of r, at most limit bytes.
 func readMax(name string, r io.Reader, in *bytes.Reader, limit int64) ([]byte, error) {
-	buf, n, err := fill(r, tensor.AlignedBytes(int(min(limit, ahead(int(in.Size()))))), limit)
+	buf, n, err := fill(r, memory.Aligned(int(min(limit, ahead(int(in.Size()))))), limit)
 	if err != nil {
 		return nil, corrupt(name, err)
 	}
@@ -55,7 +56,7 @@ func tooLong(name string, limit int64) error {
 func fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
 	for int64(n) < size {
 		if n == len(buf) {
-			more := tensor.AlignedBytes(int(min(size, growth*int64(n))))
+			more := memory.Aligned(int(min(size, growth*int64(n))))
 			copy(more, buf)
 			buf = more
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // zstdCodec is one Zstandard frame (RFC 8878), with a content checksum when we
@@ -191,7 +191,7 @@ func (zstdCodec) decompress(src []byte, f frame, size int64) ([]byte, error) {
 	}
 	for {
 		// Without any room the library would take leave to allocate.
-		out, err := z.DecodeAll(src, tensor.AlignedBytes(int(max(room, 1)))[:0])
+		out, err := z.DecodeAll(src, memory.Aligned(int(max(room, 1)))[:0])
 		if err == nil && int64(len(out)) <= size {
 			unzstds.Put(z)
 			return out[:len(out):len(out)], nil
