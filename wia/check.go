@@ -215,6 +215,6 @@ func (c *checker) hide(h *head, err error) error {
 		return err
 	}
 	s, err := c.f.space(h.ext.location)
-	c.f.hidden = append(c.f.hidden, outside{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})
+	c.f.hidden = append(c.f.hidden, elsewhere{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})
 	return err
 }

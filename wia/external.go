@@ -10,9 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// outside is a range of an external file that a tensor of an attribute or of a
+// elsewhere is a range of an external file that a tensor of an attribute or of a
 // subgraph names.
-type outside struct {
+type elsewhere struct {
 	name string // of the tensor, which may have none
 	rng  extent
 	sum  digest

@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,8 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/memory"
+
+	mapping "github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -61,7 +61,7 @@ func TestExternalData(t *testing.T) {
 		outside("part", "./weights//w.bin", 4, 4, upper),
 		outside("tail", "weights/./w.bin", 15, 1, ""),
 		outside("none", "weights/w.bin", 16, 0, ""))
-	if err := f.Verify(context.Background()); err != nil {
+	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"all": string(data), "part": "4567", "tail": "f", "none": ""} {
@@ -74,8 +74,8 @@ func TestExternalData(t *testing.T) {
 			t.Errorf("%s is a copy", name)
 		}
 	}
-	if n := len(f.ext.files); n != 1 {
-		t.Errorf("%d mappings of one file", n)
+	if s := f.Stats(); s.FileSize != s.Mapped || s.FileSize != f.f.src.Size()+16 {
+		t.Errorf("one external file of 16 bytes, and %+v", s)
 	}
 	v, _ := f.Tensor("part")
 	if info := v.Info(); info.Offset != 4 || info.Size != 4 || info.Stored != 4 {
@@ -99,7 +99,7 @@ func TestExternalData(t *testing.T) {
 	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("a view made after Close: %v", err)
 	}
-	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrClosed) {
+	if err := verify(f); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("verifying after Close: %v", err)
 	}
 }
@@ -156,9 +156,9 @@ func TestExternalRefused(t *testing.T) {
 		{"link to itself", outside("w", "loop", 0, 4, ""), errAny},
 		{"missing", outside("w", "nope", 0, 4, ""), fs.ErrNotExist},
 		{"missing directory", outside("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
-		{"directory", outside("w", "directory", 0, 4, ""), mapped.ErrNotRegular},
-		{"the model's directory", outside("w", ".", 0, 4, ""), mapped.ErrNotRegular},
-		{"file as directory", outside("w", "good/", 0, 4, ""), mapped.ErrNotRegular},
+		{"directory", outside("w", "directory", 0, 4, ""), mapping.ErrNotRegular},
+		{"the model's directory", outside("w", ".", 0, 4, ""), mapping.ErrNotRegular},
+		{"file as directory", outside("w", "good/", 0, 4, ""), mapping.ErrNotRegular},
 		{"too short", outside("w", "short", 0, 4, ""), tensor.ErrTruncated},
 		{"offset beyond the end", outside("w", "short", 9, 0, ""), tensor.ErrTruncated},
 		{"range beyond the end", outside("w", "good", 1, 4, ""), tensor.ErrTruncated},
@@ -167,16 +167,16 @@ func TestExternalRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := modelIn(t, dir, tt.at)
-			err := f.Verify(context.Background())
+			err := verify(f)
 			if tt.want == nil && err == nil {
 				return
 			}
 			if err == nil || tt.want != errAny && !errors.Is(err, tt.want) {
 				t.Fatalf("Verify: %v, want %v", err, tt.want)
 			}
-			v, ok := f.Tensor("w")
-			if !ok {
-				t.Fatal("no such tensor")
+			v, viewErr := f.Tensor("w")
+			if _, err := v.Bytes(); (err == nil) != (viewErr == nil) {
+				t.Errorf("Tensor: %v, Bytes: %v", viewErr, err)
 			}
 			if _, err := v.Bytes(); !errors.Is(tt.want, format.ErrChecksum) && v.Info().Size > 0 && err == nil {
 				t.Error("has bytes")
@@ -198,7 +198,7 @@ func TestExternalDevice(t *testing.T) {
 	}
 	defer f.Close()
 	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); !errors.Is(err, mapped.ErrNotRegular) {
+	if _, err := v.Bytes(); !errors.Is(err, mapping.ErrNotRegular) {
 		t.Errorf("%v", err)
 	}
 }
@@ -246,20 +246,20 @@ func TestExternalWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Verify(context.Background()); err != nil {
+		if err := verify(f); err != nil {
 			t.Error(err)
 		}
 		for i, info := range p.Tensors {
 			size, _ := info.Shape.ByteSize(info.DType)
-			if got, want := f.records[i].external, size >= o.ExternalFrom; got != want {
+			if got, want := f.f.records[i].external, size >= o.ExternalFrom; got != want {
 				t.Errorf("%s of %d bytes: external %v", info.Name, size, got)
 			}
 			v, _ := f.Tensor(info.Name)
 			b, err := v.Bytes()
-			if err != nil || !bytes.Equal(b, formattest.Fill(info)) {
+			if err != nil || !bytes.Equal(b, fill(info)) {
 				t.Errorf("%s: %v", info.Name, err)
 			}
-			if f.records[i].external && (!v.ZeroCopy() || tensor.Address(b)%alignment != 0) {
+			if f.f.records[i].external && (!v.ZeroCopy() || memory.Address(b)%alignment != 0) {
 				t.Errorf("%s is not aligned to %d", info.Name, alignment)
 			}
 		}
@@ -318,7 +318,7 @@ func TestAttributeExternalData(t *testing.T) {
 		"wrong":     attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x")))),
 	} {
 		f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-		err := f.Verify(context.Background())
+		err := verify(f)
 		if (name == "wrong") != errors.Is(err, format.ErrChecksum) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -365,7 +365,7 @@ func TestExternalConcurrent(t *testing.T) {
 			go func() {
 				defer group.Done()
 				if i == 0 {
-					if err := f.Verify(context.Background()); err != nil && !errors.Is(err, format.ErrClosed) {
+					if err := verify(f); err != nil && !errors.Is(err, format.ErrClosed) {
 						t.Error(err)
 					}
 				}
@@ -400,13 +400,13 @@ func TestExternalCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := modelIn(t, dir, outside("w", "w", 0, n, checksumText(make([]byte, n))))
-	if err := f.Verify(context.Background()); err != nil {
+	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Verify(context.Background()); !errors.Is(err, tensor.ErrTruncated) {
+	if err := verify(f); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Verify: %v", err)
 	}
 	v, _ := f.Tensor("w")

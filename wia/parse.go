@@ -28,7 +28,7 @@ type parsed struct {
 	records   []record                // by tensor
 	stored    []stored                // of tensors that are decoded, by record.more
 	digests   []digest                // of external tensors, by record.more
-	hidden    []outside               // external data of attributes and subgraphs
+	hidden    []elsewhere             // external data of attributes and subgraphs
 	spaces    map[string]driver.Space // by location
 	touched   [numBlocks]bool         // blocks whose sums were checked before first use
 

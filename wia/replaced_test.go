@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"context"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -71,7 +70,7 @@ func TestExternalReplaced(t *testing.T) {
 				}
 				return
 			}
-			for what, err := range map[string]error{"Bytes": err, "Verify": f.Verify(context.Background())} {
+			for what, err := range map[string]error{"Bytes": err, "Verify": verify(f)} {
 				if !errors.Is(err, tensor.ErrCorrupt) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "w.bin") {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -113,7 +112,7 @@ func TestExternalSubgraphReplaced(t *testing.T) {
 	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
 	os.Rename(path, path+".old")
 	os.WriteFile(path, []byte("evil"), 0o644)
-	if err := f.Verify(context.Background()); !errors.Is(err, tensor.ErrCorrupt) {
+	if err := verify(f); !errors.Is(err, tensor.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 }
@@ -195,7 +194,7 @@ func TestTrustedExternal(t *testing.T) {
 			b := signedBy(t, c.c, key)
 			f := mustOpen(t, b, &format.Options{Dir: dir})
 			opts := []format.VerifyOption{format.WithTrustedKey(key.Public()), format.WithTensors(c.only...)}
-			err := f.Verify(context.Background(), opts...)
+			err := verify(f, opts...)
 			switch {
 			case c.wrong == "":
 				if err != nil {
@@ -204,7 +203,7 @@ func TestTrustedExternal(t *testing.T) {
 			case !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), c.wrong):
 				t.Errorf("%v", err)
 			}
-			if err := f.Verify(context.Background()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := verify(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("without a trusted key: %v", err)
 			}
 		})

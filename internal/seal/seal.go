@@ -59,15 +59,18 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	return c.gcm.Seal(out, out, plain, extra), nil
 }
 
-// Open decrypts into aligned memory of its own. Whatever was not made by Seal
-// with the same key and extra is driver.ErrKey, what is too short driver.ErrCorrupt.
+// Open decrypts into aligned memory of its own, and reads what is sealed once:
+// it may be in a file that changes. Whatever was not made by Seal with the same
+// key and extra is driver.ErrKey, what is too short driver.ErrCorrupt.
 func (c *Cipher) Open(sealed, extra []byte) ([]byte, error) {
 	if len(sealed) < Overhead {
 		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, len(sealed), Overhead)
 	}
-	out := memory.Aligned(len(sealed) - Overhead)
-	if _, err := c.gcm.Open(out[:0], sealed[:NonceSize], sealed[NonceSize:], extra); err != nil {
+	b := memory.Aligned(memory.Alignment - NonceSize + len(sealed))[memory.Alignment-NonceSize:]
+	copy(b, sealed)
+	plain, err := c.gcm.Open(b[NonceSize:NonceSize], b[:NonceSize], b[NonceSize:], extra)
+	if err != nil {
 		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", driver.ErrKey)
 	}
-	return out, nil
+	return plain[:len(plain):len(plain)], nil
 }
