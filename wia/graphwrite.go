@@ -54,7 +54,7 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 // rules: wire format, names that repeat, initializers that do not match the
 // plan's tensors, data of the wrong size.
 func checkMessage(b []byte, tensors []tensor.Info) error {
-	f := &parsed{index: &driver.Index{}, graph: &payload{source: *inMemory(b), block: graphBlock}}
+	f := &parsed{index: &driver.Index{}, graph: payload{source: *inMemory(b), block: graphBlock}}
 	if err := f.checkWire(len(tensors)); err != nil {
 		return err
 	}

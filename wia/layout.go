@@ -95,6 +95,11 @@ var blockNames = [numBlocks]string{"metadata", "graph", "tensor", "signature"}
 
 func (b block) String() string { return blockNames[b] }
 
+// spanNames are the fields that say where the blocks are.
+var spanNames = [numBlocks][2]string{
+	{"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
+}
+
 // span is where a block is in the file.
 type span struct{ off, size int64 }
 
@@ -134,11 +139,12 @@ func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 // parse reads and checks the header of section 2.2: magic, version, codes, and
 // that the blocks are within the file and apart.
 func (h *header) parse(src driver.Source) error {
-	b := make([]byte, min(headerSize, src.Size()))
-	if _, err := src.ReadAt(b, 0); err != nil && len(b) > 0 {
+	var private [headerSize]byte
+	b, err := driver.Prefix(src, headerSize)
+	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(formatName, b, 0)
+	c := wire.NewCursor(formatName, private[:copy(private[:], b)], 0)
 	h.magic = c.U32("magic")
 	if c.Err() == nil && !isMagic(h.magic) {
 		return c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
@@ -148,7 +154,6 @@ func (h *header) parse(src driver.Source) error {
 	}
 	h.minor = c.U16("version_minor")
 	for i := range h.blocks {
-		var err error
 		if h.blocks[i], err = parseSpan(&c, block(i), src.Size()); err != nil {
 			return err
 		}
@@ -170,14 +175,14 @@ func (h *header) parse(src driver.Source) error {
 
 // parseSpan reads one pair of offset and size.
 func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
-	at := c.Offset()
-	off, size := c.U64(b.String()+"_offset"), c.U64(b.String()+"_size")
+	at, names := c.Offset(), &spanNames[b]
+	off, size := c.U64(names[0]), c.U64(names[1])
 	switch {
 	case c.Err() != nil:
 	case off > uint64(fileSize):
-		c.Failf(b.String()+"_offset", at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
+		c.Failf(names[0], at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
 	case size > uint64(fileSize)-off:
-		c.Failf(b.String()+"_size", at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
+		c.Failf(names[1], at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
 	}
 	return span{int64(off), int64(size)}, c.Err()
 }
@@ -192,11 +197,11 @@ func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
 		}
 		at := int64(8 + 16*i)
 		if b.off < headerSize {
-			return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d is within the header", b.off)
+			return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d is within the header", b.off)
 		}
 		for j, o := range h.blocks[:i] {
 			if o.size > 0 && b.off < o.end() && o.off < b.end() {
-				return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
+				return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
 			}
 		}
 	}

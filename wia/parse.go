@@ -20,9 +20,9 @@ type parsed struct {
 	index     *driver.Index
 	hdr       header
 	most      int64 // Options.MaxHeaderBytes
-	meta      *payload
-	graph     *payload
-	tensors   *payload
+	meta      payload
+	graph     payload
+	tensors   payload
 	signature *signatures             // nil without a signature block
 	sums      sums                    // of the signature block
 	records   []record                // by tensor
@@ -58,17 +58,29 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := l.unlock(); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(*loader) error{f.readMetadata, f.readGraph, f.readTensors, f.readSignatures} {
-		if err := step(l); err != nil {
-			return nil, err
-		}
+	if err := f.read(l); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
+// read reads the blocks, each after those that it depends on.
+func (f *parsed) read(l *loader) error {
+	if err := f.readMetadata(l); err != nil {
+		return err
+	}
+	if err := f.readGraph(l); err != nil {
+		return err
+	}
+	if err := f.readTensors(l); err != nil {
+		return err
+	}
+	return f.readSignatures(l)
+}
+
 func (f *parsed) readMetadata(l *loader) (err error) {
 	stored := f.hdr.blocks[metadataBlock].size
-	if f.meta, err = l.load(metadataBlock, l.o.MetadataLimit(stored)); err != nil {
+	if err = l.load(&f.meta, metadataBlock, l.o.MetadataLimit(stored)); err != nil {
 		return err
 	}
 	if f.meta.size == 0 && stored > 0 {
@@ -89,7 +101,7 @@ func (f *parsed) readMetadata(l *loader) (err error) {
 }
 
 func (f *parsed) readGraph(l *loader) (err error) {
-	if f.graph, err = l.load(graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
+	if err = l.load(&f.graph, graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
 		return err
 	}
 	return f.checkWire(l.o.MaxTensors)
@@ -97,7 +109,7 @@ func (f *parsed) readGraph(l *loader) (err error) {
 
 // checkWire checks the wire rules of the graph block.
 func (f *parsed) checkWire(maxTensors int) error {
-	g := f.graph
+	g := &f.graph
 	g.tally = newTally(maxTensors)
 	if err := g.locate("graph", g.check(graphMsg, 0, g.size, 1)); err != nil {
 		return err
@@ -107,7 +119,7 @@ func (f *parsed) checkWire(maxTensors int) error {
 }
 
 func (f *parsed) readTensors(l *loader) (err error) {
-	if f.tensors, err = l.loadTensors(); err != nil {
+	if err = l.loadTensors(&f.tensors); err != nil {
 		return err
 	}
 	x := &indexer{f: f, max: l.o.MaxTensors}
@@ -154,7 +166,7 @@ func (f *parsed) inflates(i int) error {
 		return err
 	}
 	var data io.ReaderAt
-	if p := f.tensors; p.inFile {
+	if p := &f.tensors; p.inFile {
 		data = io.NewSectionReader(f.src, p.base+s.start, s.end-s.start)
 	} else {
 		data = bytes.NewReader(p.win[s.start:s.end])
@@ -174,9 +186,9 @@ func (f *parsed) badData(i int, err error) error {
 // payloadOf returns the block that tensor i is in.
 func (f *parsed) payloadOf(i int) *payload {
 	if f.records[i].graph {
-		return f.graph
+		return &f.graph
 	}
-	return f.tensors
+	return &f.tensors
 }
 
 // Notes implements driver.NotesFile.

@@ -59,10 +59,10 @@ func (l *loader) unlock() (err error) {
 	return nil
 }
 
-// load returns the payload of a block, of at most limit bytes if it is compressed.
-func (l *loader) load(b block, limit int64) (*payload, error) {
+// load reads the payload of a block, of at most limit bytes if it is compressed.
+func (l *loader) load(p *payload, b block, limit int64) error {
 	s := l.hdr.blocks[b]
-	p := &payload{block: b, base: s.off, at: s.off}
+	*p = payload{block: b, base: s.off, at: s.off}
 	compression, cipher := l.hdr.compression, l.cipher
 	if b == signatureBlock || b == tensorBlock {
 		compression = None
@@ -71,39 +71,40 @@ func (l *loader) load(b block, limit int64) (*payload, error) {
 		cipher = nil
 	}
 	if b != tensorBlock && s.size > l.o.MaxHeaderBytes {
-		return nil, wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.o.MaxHeaderBytes)
+		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.o.MaxHeaderBytes)
 	}
 	data, err := l.src.Slice(s.off, s.size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if cipher != nil {
 		p.base = -1
 		if data, err = cipher.Open(data, []byte(b.String())); err != nil {
-			return nil, wire.Error(formatName, b.String(), s.off, err)
+			return wire.Error(formatName, b.String(), s.off, err)
 		}
 	}
 	if compression != None {
 		p.base = -1
 		if data, err = inflate(compression, data, limit); err != nil {
-			return nil, wire.Error(formatName, b.String(), s.off, err)
+			return wire.Error(formatName, b.String(), s.off, err)
 		}
 	}
 	if p.base >= 0 && l.src.InMemory() {
 		data = bytes.Clone(data)
 	}
 	p.source = source{win: data, size: int64(len(data))}
-	return p, nil
+	return nil
 }
 
-// loadTensors returns the payload of the tensor block. Only what is looked at is
+// loadTensors reads the payload of the tensor block. Only what is looked at is
 // read, unless the block is encrypted: then all of it must be decrypted.
-func (l *loader) loadTensors() (*payload, error) {
+func (l *loader) loadTensors(p *payload) error {
 	if l.cipher != nil {
-		return l.load(tensorBlock, 0)
+		return l.load(p, tensorBlock, 0)
 	}
 	s := l.hdr.blocks[tensorBlock]
-	return &payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, source: source{size: s.size}}, nil
+	*p = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, source: source{size: s.size}}
+	return nil
 }
 
 // window reads the tensor block piece by piece into private memory: small pieces
@@ -122,6 +123,7 @@ const (
 	maxWindow = 256 << 10
 )
 
+// fill reads at least n bytes.
 func (w *window) fill(at, n int64) ([]byte, error) {
 	if n > w.most {
 		return nil, defectf(at, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", n, w.most)
@@ -163,7 +165,7 @@ func (f *parsed) window() *window {
 func (f *parsed) reader(p *payload) *source {
 	s := p.source
 	if p.inFile {
-		s.fill = f.window().fill
+		s.from = f.window()
 	}
 	return &s
 }

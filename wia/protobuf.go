@@ -50,7 +50,7 @@ type source struct {
 	win  []byte
 	lo   int64 // payload offset of win[0]
 	size int64
-	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
+	from *window // moves win; nil when that is everything
 
 	carriers bool   // check met tensors with data in the outermost message
 	tally    *tally // counts what check meets, nil for nothing
@@ -65,10 +65,10 @@ func (s *source) bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.win)) {
 		return s.win[i:j:j], nil
 	}
-	if s.fill == nil {
+	if s.from == nil {
 		return nil, defectf(from, tensor.ErrCorrupt, "the block ends before its message")
 	}
-	win, err := s.fill(from, to-from)
+	win, err := s.from.fill(from, to-from)
 	if err != nil {
 		return nil, err
 	}

@@ -65,11 +65,11 @@ func (x *indexer) build() error {
 			return err
 		}
 	}
-	if p := f.tensors; p.inFile {
+	if p := &f.tensors; p.inFile {
 		buf := buffers.Get().(*[]byte)
 		w := f.window()
 		w.buf = *buf
-		p.fill = w.fill
+		p.from = w
 		defer func() {
 			p.source = source{size: p.size}
 			*buf = w.buf
@@ -102,7 +102,7 @@ func (x *indexer) measure() error {
 	}
 	whole.checked = true
 	x.measuring = true
-	_ = x.walk(&whole, f.tensors)
+	_ = x.walk(&whole, &f.tensors)
 	_ = x.initializers()
 	x.measuring = false
 	n := x.n
@@ -119,7 +119,7 @@ func (x *indexer) measure() error {
 
 // tensors walks the tensor block.
 func (x *indexer) tensors() error {
-	p := x.f.tensors
+	p := &x.f.tensors
 	return p.locate("tensor", x.walk(&p.source, p))
 }
 
@@ -146,7 +146,7 @@ func (x *indexer) walk(s *source, p *payload) error {
 // initializers walks those initializers of the graph that carry data. The
 // graph's wire rules have been checked.
 func (x *indexer) initializers() error {
-	p := x.f.graph
+	p := &x.f.graph
 	if !p.carriers {
 		return nil
 	}

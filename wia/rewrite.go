@@ -68,7 +68,7 @@ func (o *original) read() error {
 	if f.signature != nil {
 		o.signature = f.signature.unknown
 	}
-	s := f.reader(f.tensors)
+	s := f.reader(&f.tensors)
 	err := s.each(tensorDataMsg, field{end: s.size}, func(fl field) error {
 		if tensorDataMsg.known(fl.num) != nil {
 			return nil

@@ -60,11 +60,12 @@ func (f *parsed) readSignatures(l *loader) error {
 	if f.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
-	p, err := l.load(signatureBlock, 0)
-	if err != nil {
+	var p payload
+	if err := l.load(&p, signatureBlock, 0); err != nil {
 		return err
 	}
-	s := &signatures{}
+	s := &signatures{checksums: make([]blockChecksum, 0, numSums)}
+	var err error
 	if err = p.check(signatureBlockMsg, 0, p.size, 1); err == nil {
 		err = p.merge(signatureBlockMsg, s, field{end: p.size})
 	}
@@ -81,14 +82,13 @@ func (s *signatures) sums() (out sums, err error) {
 	var have [numSums]bool
 	for k, c := range s.checksums {
 		i := slices.Index(sumNames[:], c.block)
-		path := fmt.Sprintf("checksums[%d]", k)
 		switch {
 		case i < 0:
 			continue
 		case have[i]:
-			return out, inField(path+".block_type", defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
+			return out, inField(fmt.Sprintf("checksums[%d].block_type", k), defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
 		case len(c.sum) != sha256.Size:
-			return out, inField(path+".sha256", defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
+			return out, inField(fmt.Sprintf("checksums[%d].sha256", k), defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
 		}
 		have[i] = true
 		copy(out[i][:], c.sum)

@@ -248,8 +248,8 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
-	} else if f.was, f.why = s.stat(name); f.why != nil {
-		f.why = fmt.Errorf("when the model was opened: %w", f.why)
+	} else {
+		f.was, f.why = s.stat(name)
 	}
 	return s.add(f), nil
 }
@@ -300,7 +300,7 @@ func (f *space) open() (*source.Region, error) {
 // mapLater maps a declared file, if it is still the one that was declared.
 func (f *space) mapLater() (*source.Region, error) {
 	if f.why != nil {
-		return nil, f.why
+		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
