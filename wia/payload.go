@@ -3,7 +3,6 @@ package wia
 import (
 	"bytes"
 	"fmt"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
@@ -152,9 +151,6 @@ func (w *window) fill(at, n int64) ([]byte, error) {
 	}
 	return b, nil
 }
-
-// buffers are the pieces of windows.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
 
 // window returns a new window of the tensor block.
 func (f *parsed) window() *window {

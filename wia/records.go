@@ -2,6 +2,7 @@ package wia
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -33,7 +34,7 @@ type indexer struct {
 	quants    []tensor.Quantization
 	scales    []float32
 	zeros     []int32
-	scratch   head
+	scratch   *scratch
 	measuring bool
 }
 
@@ -57,23 +58,39 @@ func (n *counts) add(p *payload, h *head) {
 	}
 }
 
+// scratch is memory that every indexer needs.
+type scratch struct {
+	buf  []byte // of the window
+	head head
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+// free gives the memory back, unless a file made it large.
+func (s *scratch) free() {
+	const most = 4 << 10
+	if h := &s.head; max(cap(h.name), cap(h.dims), cap(h.ext.location), cap(h.ext.checksum), cap(h.quant.scales), cap(h.quant.zeros)) <= most {
+		scratches.Put(s)
+	}
+}
+
 // build lists the tensors of both blocks in the order of their records.
 func (x *indexer) build() error {
 	f := x.f
+	x.scratch = scratches.Get().(*scratch)
+	defer x.scratch.free()
 	if f.src.InMemory() {
 		if err := x.measure(); err != nil {
 			return err
 		}
 	}
 	if p := &f.tensors; p.inFile {
-		buf := buffers.Get().(*[]byte)
 		w := f.window()
-		w.buf = *buf
+		w.buf = x.scratch.buf
 		p.from = w
 		defer func() {
 			p.source = source{size: p.size}
-			*buf = w.buf
-			buffers.Put(buf)
+			x.scratch.buf = w.buf
 		}()
 	}
 	passes := []func() error{x.tensors, x.initializers}
@@ -126,7 +143,7 @@ func (x *indexer) tensors() error {
 // walk takes the tensors of a TensorData message.
 func (x *indexer) walk(s *source, p *payload) error {
 	return s.eachKnown(tensorDataMsg, field{end: s.size}, func(fl field) (err error) {
-		h := &x.scratch
+		h := &x.scratch.head
 		h.reset()
 		switch fl.num {
 		case 1:
@@ -154,7 +171,7 @@ func (x *indexer) initializers() error {
 		if fl.num != 5 {
 			return nil
 		}
-		h := &x.scratch
+		h := &x.scratch.head
 		h.reset()
 		err := p.tensor(h, fl.start, fl.end, 2)
 		if err != nil || h.arm == 0 {

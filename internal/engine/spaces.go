@@ -24,6 +24,7 @@ type spaces struct {
 	m      *Model
 	own    file                    // the driver's way to the model's own file
 	dir    string                  // "" for none
+	abs    string                  // the same, absolute; made when it is needed
 	root   *os.Root                // while parsing
 	files  []*space                // number - 1; fixed after parsing
 	byName map[string]driver.Space // while parsing
@@ -241,17 +242,25 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &space{name: name, dir: s.dir}
-	// The program may be in another directory when the file is opened.
-	if abs, err := filepath.Abs(s.dir); err == nil && s.dir != "" {
-		f.dir = abs
-	}
+	f := &space{name: name, dir: s.laterDir()}
 	if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	} else {
 		f.was, f.why = s.stat(name)
 	}
 	return s.add(f), nil
+}
+
+// laterDir returns the directory in a form that holds when the program has moved to
+// another one.
+func (s *spaces) laterDir() string {
+	if s.abs == "" && s.dir != "" {
+		s.abs = s.dir
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			s.abs = abs
+		}
+	}
+	return s.abs
 }
 
 // OpenSpace implements driver.Dir.
