@@ -64,9 +64,16 @@ type quantHead struct {
 
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	*h = head{name: h.name[:0], dims: h.dims[:0],
-		ext:   externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]},
-		quant: quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}}
+	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
+	h.raw.start, h.raw.end, h.packed.start, h.packed.end = 0, 0, 0, 0
+	h.compressed, h.compression, h.uncompressed = false, 0, 0
+	if h.arm == externalArm {
+		h.ext = externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]}
+	}
+	if h.quant.present {
+		h.quant = quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}
+	}
+	h.arm = 0
 }
 
 // copyTo replaces out by a copy of a field's bytes, which do not change any more.

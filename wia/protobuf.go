@@ -324,11 +324,19 @@ func (s *source) each(m *message, msg field, f func(field) error) error {
 // eachKnown calls f for the fields of one message that its table has, after the
 // wire rules were checked; messages in it are left to f.
 func (s *source) eachKnown(m *message, msg field, f func(field) error) error {
-	return s.each(m, msg, func(fl field) error {
-		d, err := s.admit(m, &fl)
-		if d == nil || err != nil {
-			return err
+	var fl field
+	for p := msg.start; p < msg.end; {
+		err := s.next(&fl, p, msg.end)
+		if err == nil {
+			var d *fieldDef
+			if d, err = s.admit(m, &fl); d != nil && err == nil {
+				err = f(fl)
+			}
 		}
-		return f(fl)
-	})
+		if err != nil {
+			return s.inMessage(m, msg.start, &fl, err)
+		}
+		p = fl.end
+	}
+	return nil
 }

@@ -11,12 +11,12 @@ type kind uint8
 
 const (
 	kindUnknown kind = iota
+	kindOurs         // a name where other writers may have put something else
 	kindInt          // int32 and int64, as varint
 	kindEnum         // varint within int32
 	kindFloat        // fixed32
 	kindString       // UTF-8
 	kindName         // UTF-8 without NUL
-	kindOurs         // a name where other writers may have put something else
 	kindBytes
 	kindMessage
 )
@@ -54,10 +54,12 @@ type fieldDef struct {
 // known returns the definition of a field that the checks and the decoder must
 // know, nil for others.
 func (m *message) known(num protowire.Number) *fieldDef {
-	if int(num) >= len(m.fields) || m.fields[num].kind == kindUnknown || m.fields[num].kind == kindOurs {
-		return nil
+	if int(num) < len(m.fields) {
+		if d := &m.fields[num]; d.kind > kindOurs {
+			return d
+		}
 	}
-	return &m.fields[num]
+	return nil
 }
 
 // subs are the messages in a field, of the message that m points to.
