@@ -111,14 +111,16 @@ func (l *loader) loadTensors(p *payload) error {
 type window struct {
 	src        driver.Source
 	base, size int64
-	most       int64 // bytes of one piece
+	least      int64 // bytes of one piece
+	most       int64
 	buf        []byte
 	next       int64 // where the last piece ended
 	n          int64 // its size
 }
 
 const (
-	minWindow = 512
+	minCopied = 256 // of memory
+	minFetch  = 512 // behind a reader
 	maxWindow = 256 << 10
 )
 
@@ -130,31 +132,30 @@ func (w *window) fill(at, n int64) ([]byte, error) {
 	if at <= w.next && at > w.next-64 {
 		w.n = min(2*w.n, maxWindow)
 	} else {
-		w.n = minWindow
+		w.n = w.least
 	}
-	w.n = max(w.n, minWindow)
+	w.n = max(w.n, w.least)
 	n = min(max(n, w.n), w.size-at)
 	w.next = at + n
-	if n > maxWindow {
-		b, err := w.src.Slice(w.base+at, n)
-		if err == nil && w.src.InMemory() {
-			b = bytes.Clone(b)
-		}
+	b, err := w.src.Slice(w.base+at, n)
+	switch {
+	case err != nil || !w.src.InMemory():
 		return b, err
-	}
-	if int64(cap(w.buf)) < n {
+	case n > maxWindow:
+		return bytes.Clone(b), nil
+	case int64(cap(w.buf)) < n:
 		w.buf = make([]byte, n)
 	}
-	b := w.buf[:n]
-	if got, err := w.src.ReadAt(b, w.base+at); int64(got) < n {
-		return nil, err
-	}
-	return b, nil
+	return w.buf[:copy(w.buf[:n], b)], nil
 }
 
 // window returns a new window of the tensor block.
 func (f *parsed) window() *window {
-	return &window{src: f.src, base: f.tensors.base, size: f.tensors.size, most: f.most}
+	w := &window{src: f.src, base: f.tensors.base, size: f.tensors.size, least: minCopied, most: f.most}
+	if !f.src.InMemory() {
+		w.least = minFetch
+	}
+	return w
 }
 
 // reader returns a source of the caller's own over the payload.
