@@ -21,8 +21,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// outside is a Tensor record of n bytes whose data lie in another file.
-func outside(name, location string, off, n int64, sum string) []byte {
+// elsewhereRecord is a Tensor record of n bytes whose data is in another file.
+func elsewhereRecord(name, location string, off, n int64, sum string) []byte {
 	return by(1, decl(name, 8, n), by(5, st(1, location), vi(2, off), vi(3, n), st(4, sum)))
 }
 
@@ -57,10 +57,10 @@ func TestExternalData(t *testing.T) {
 	}
 	upper := "sha256:" + string(bytes.ToUpper([]byte(checksumText(data[4:8])[7:])))
 	f := modelIn(t, dir,
-		outside("all", "weights/w.bin", 0, 16, checksumText(data)),
-		outside("part", "./weights//w.bin", 4, 4, upper),
-		outside("tail", "weights/./w.bin", 15, 1, ""),
-		outside("none", "weights/w.bin", 16, 0, ""))
+		elsewhereRecord("all", "weights/w.bin", 0, 16, checksumText(data)),
+		elsewhereRecord("part", "./weights//w.bin", 4, 4, upper),
+		elsewhereRecord("tail", "weights/./w.bin", 15, 1, ""),
+		elsewhereRecord("none", "weights/w.bin", 16, 0, ""))
 	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestExternalData(t *testing.T) {
 func TestExternalPinnedLater(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
-	f := modelIn(t, dir, outside("w", "w.bin", 0, 4, ""))
+	f := modelIn(t, dir, elsewhereRecord("w", "w.bin", 0, 4, ""))
 	unpin, err := f.Pin()
 	if err != nil {
 		t.Fatal(err)
@@ -149,20 +149,20 @@ func TestExternalRefused(t *testing.T) {
 		at   []byte
 		want error // nil: works
 	}{
-		{"link within", outside("w", "link", 0, 4, ""), nil},
-		{"link up", outside("w", "up", 0, 4, ""), tensor.ErrCorrupt},
-		{"absolute link", outside("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
-		{"directory link up", outside("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
-		{"link to itself", outside("w", "loop", 0, 4, ""), errAny},
-		{"missing", outside("w", "nope", 0, 4, ""), fs.ErrNotExist},
-		{"missing directory", outside("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
-		{"directory", outside("w", "directory", 0, 4, ""), mapping.ErrNotRegular},
-		{"the model's directory", outside("w", ".", 0, 4, ""), mapping.ErrNotRegular},
-		{"file as directory", outside("w", "good/", 0, 4, ""), mapping.ErrNotRegular},
-		{"too short", outside("w", "short", 0, 4, ""), tensor.ErrTruncated},
-		{"offset beyond the end", outside("w", "short", 9, 0, ""), tensor.ErrTruncated},
-		{"range beyond the end", outside("w", "good", 1, 4, ""), tensor.ErrTruncated},
-		{"wrong checksum", outside("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
+		{"link within", elsewhereRecord("w", "link", 0, 4, ""), nil},
+		{"link up", elsewhereRecord("w", "up", 0, 4, ""), tensor.ErrCorrupt},
+		{"absolute link", elsewhereRecord("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
+		{"directory link up", elsewhereRecord("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
+		{"link to itself", elsewhereRecord("w", "loop", 0, 4, ""), errAny},
+		{"missing", elsewhereRecord("w", "nope", 0, 4, ""), fs.ErrNotExist},
+		{"missing directory", elsewhereRecord("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
+		{"directory", elsewhereRecord("w", "directory", 0, 4, ""), mapping.ErrNotRegular},
+		{"the model's directory", elsewhereRecord("w", ".", 0, 4, ""), mapping.ErrNotRegular},
+		{"file as directory", elsewhereRecord("w", "good/", 0, 4, ""), mapping.ErrNotRegular},
+		{"too short", elsewhereRecord("w", "short", 0, 4, ""), tensor.ErrTruncated},
+		{"offset beyond the end", elsewhereRecord("w", "short", 9, 0, ""), tensor.ErrTruncated},
+		{"range beyond the end", elsewhereRecord("w", "good", 1, 4, ""), tensor.ErrTruncated},
+		{"wrong checksum", elsewhereRecord("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestExternalDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the test knows Linux's /dev only")
 	}
-	f, err := OpenBytes(container{tensor: outside("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
+	f, err := OpenBytes(container{tensor: elsewhereRecord("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestExternalDevice(t *testing.T) {
 }
 
 func TestExternalWithoutDirectory(t *testing.T) {
-	f := mustOpen(t, container{tensor: outside("w", "f", 0, 4, "")}.bytes(), nil)
+	f := mustOpen(t, container{tensor: elsewhereRecord("w", "f", 0, 4, "")}.bytes(), nil)
 	v, _ := f.Tensor("w")
 	if _, err := v.Bytes(); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("%v", err)
@@ -355,7 +355,7 @@ func TestExternalConcurrent(t *testing.T) {
 	for i := range 8 {
 		name := fmt.Sprintf("w%d", i)
 		os.WriteFile(filepath.Join(dir, name), []byte("data"), 0o644)
-		tensors = append(tensors, outside(name, name, 0, 4, checksumText([]byte("data"))))
+		tensors = append(tensors, elsewhereRecord(name, name, 0, 4, checksumText([]byte("data"))))
 	}
 	for range 20 {
 		f := modelIn(t, dir, tensors...)
@@ -399,7 +399,7 @@ func TestExternalCut(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, n), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := modelIn(t, dir, outside("w", "w", 0, n, checksumText(make([]byte, n))))
+	f := modelIn(t, dir, elsewhereRecord("w", "w", 0, n, checksumText(make([]byte, n))))
 	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +419,7 @@ func TestExternalCut(t *testing.T) {
 func TestExternalAfterChdir(t *testing.T) {
 	t.Chdir(t.TempDir())
 	os.WriteFile("w.bin", []byte("data"), 0o644)
-	f := modelIn(t, ".", outside("w", "w.bin", 0, 4, ""))
+	f := modelIn(t, ".", elsewhereRecord("w", "w.bin", 0, 4, ""))
 	t.Chdir(t.TempDir())
 	v, _ := f.Tensor("w")
 	if b, err := v.Bytes(); string(b) != "data" {

@@ -118,7 +118,7 @@ func rich(n int) []byte {
 		case 2:
 			c.tensor = append(c.tensor, by(2, by(1, decl(name, 7, 2)), by(3, []byte{1, 2}), vi(4, 2))...)
 		case 3:
-			c.tensor = append(c.tensor, outside(name, "some/where", 7, 2, checksumText(nil))...)
+			c.tensor = append(c.tensor, elsewhereRecord(name, "some/where", 7, 2, checksumText(nil))...)
 			name = ""
 		}
 		if name != "" {
