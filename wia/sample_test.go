@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func samplePlan(t testing.TB) *format.Plan {
 	}
 	p.Tensors = append(p.Tensors,
 		tensor.Info{Name: "scalar", DType: tensor.Float32},
+		tensor.Info{Name: strings.Repeat("blocks.", 6) + "attention", DType: tensor.Float16, Shape: tensor.Shape{7}},
+		tensor.Info{Name: strings.Repeat("blocks.", 6) + "feed_forward", DType: tensor.Float32, Shape: tensor.Shape{5}},
 		tensor.Info{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-3}, Axis: tensor.PerTensor}},
 		tensor.Info{Name: "pc", DType: tensor.Uint8, Shape: tensor.Shape{3, 2}, Quant: &tensor.Quantization{Scheme: tensor.Logarithmic, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 1, -1}, Axis: 0}},
 		tensor.Info{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4, 4}})
