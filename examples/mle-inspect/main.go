@@ -13,7 +13,8 @@
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
 // file, 64 hexadecimal digits.
 //
-// What is tolerated about a file goes to standard error too. Several files are
+// What is tolerated about a file goes to standard error too, and what no checksum
+// and no signature covers: "model.mle: nothing covers the graph". Several files are
 // separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
 // for wrong usage.
 package main
@@ -24,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -104,23 +106,39 @@ func (i *inspector) inspect(path string) error {
 		return err
 	}
 	defer f.Close()
-	integrity, err := f.VerifyIntegrity(context.Background())
-	if err != nil {
-		return err
+	covered, bad := f.Verify(context.Background())
+	integrity := "OK"
+	if bad != nil {
+		report, err := f.VerifyIntegrity(context.Background())
+		if err != nil {
+			return err
+		}
+		integrity = verdict(report)
+		if err := report.Err(); err != nil {
+			bad = err
+		}
 	}
 	status, err := f.CheckSignature(context.Background(), i.trusted)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
-		f.Version(), f.Header().Features, compression(f), i.signature(status), verdict(integrity))
+		f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
 	for _, note := range f.Notes() {
-		fmt.Fprintf(i.errs, "%s: %s\n", path, note)
+		i.remark(path, note)
 	}
-	if err := integrity.Err(); err != nil {
-		return err
+	if bad != nil {
+		return bad
+	}
+	if doubt, ok := strings.CutPrefix(covered.String(), "ok, but "); ok {
+		i.remark(path, doubt)
 	}
 	return i.judge(path, f, status)
+}
+
+// remark prints what does not make a file bad.
+func (i *inspector) remark(path, text string) {
+	fmt.Fprintln(i.errs, cli.Printable(path+": "+text))
 }
 
 // compression describes how the weights are stored.
@@ -149,6 +167,7 @@ func (i *inspector) signature(s mle.SignatureStatus) string {
 	return "Valid (ED25519)"
 }
 
+// verdict describes a file that does not verify.
 func verdict(r *mle.Integrity) string {
 	for _, s := range r.Sections {
 		if s.Status == mle.Broken {
@@ -158,7 +177,7 @@ func verdict(r *mle.Integrity) string {
 	if !r.OK() {
 		return "UNKNOWN (encrypted weights)"
 	}
-	return "OK"
+	return "FAILED" // what is not a matter of one section
 }
 
 // judge demands what --trust asks for, and says what is missing without it.
@@ -167,7 +186,7 @@ func (i *inspector) judge(path string, f *mle.File, s mle.SignatureStatus) error
 	case i.trusted != nil && s != mle.Valid:
 		return fmt.Errorf("%s: %w: %v", path, format.ErrSignature, s)
 	case i.trusted == nil && s == mle.Untrusted:
-		fmt.Fprintln(i.errs, cli.Printable(path+": "+cli.SignedBy(f.Signature().PublicKey, nil)))
+		i.remark(path, cli.Signed(format.SignatureUnknown, f.Signature(), nil))
 	}
 	return nil
 }
