@@ -38,15 +38,6 @@ func plan(elems int64) *format.Plan {
 	}
 }
 
-// fill returns elements of a tensor: numbers between -1 and 1, or their bits.
-func fill(info tensor.Info) []byte {
-	var b []byte
-	for i := range info.Shape[0] {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(math.Sin(float64(i)))))
-	}
-	return b
-}
-
 func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
 	t.Helper()
 	o.NoSync = true
@@ -55,13 +46,23 @@ func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
 		t.Fatal(err)
 	}
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(data(info))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// data returns 4-byte elements: floats between -1 and 1, or whatever integers
+// these are.
+func data(info tensor.Info) []byte {
+	var b []byte
+	for i := range info.Shape[0] {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(math.Sin(float64(i)))))
+	}
+	return b
 }
 
 // convert runs the command, which must succeed, and opens its output.
