@@ -66,6 +66,31 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestLayers: a format sees the library through format and format/driver, neither
+// the engine nor the mapping, and never another format.
+func TestLayers(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
+	}
+	formats := []string{"mobi", "mag", "tsr", "mle", "wia"}
+	for _, name := range formats {
+		out, err := exec.Command(tool, "list", "-f", `{{join .Imports "\n"}}`, module+name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		imports := strings.Fields(string(out))
+		if !slices.Contains(imports, module+"format/driver") {
+			t.Errorf("%s does not import format/driver", name)
+		}
+		for _, other := range append(formats, "internal/engine", "internal/source") {
+			if slices.Contains(imports, module+other) {
+				t.Errorf("%s imports %s", name, other)
+			}
+		}
+	}
+}
+
 // TestBrotliWriter: without the package that writes Brotli, which nothing here
 // imports, the error names it, and no file is left.
 func TestBrotliWriter(t *testing.T) {
