@@ -20,7 +20,7 @@ type Elem interface {
 // compressed, remote or misaligned, the slice is over the copy Bytes returns.
 //
 // T must be the Go type of the dtype: F16 (or the bits as uint16) for float16,
-// BF16 (or uint16) for bfloat16, uint8 for bool, else the type of the same
+// BF16 (or uint16) for bfloat16, uint8 for bool and the float8 types, else the type of the same
 // name. Errors: ErrDType, ErrMisaligned, ErrByteOrder (elements of several
 // bytes on a big-endian host: use Decode), ErrClosed.
 func As[T Elem](v View) ([]T, error) {
@@ -90,7 +90,7 @@ var (
 		Uint64: uint64(0), Uint32: uint32(0), Uint16: uint16(0), Uint8: uint8(0),
 		Complex64: complex64(0),
 	}
-	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0)}
+	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0), Float8E4M3FN: uint8(0), Float8E5M2: uint8(0)}
 )
 
 // viewable tells whether elements of d may be viewed as T.

@@ -32,6 +32,9 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 }
 
 func decode[T Elem](dst []T, b []byte, info *Info) error {
+	if info.Encoding != nil {
+		return decodeBlocks(dst, b, info.Encoding)
+	}
 	switch out := any(dst).(type) {
 	case []float32:
 		if info.Quant != nil {
@@ -117,7 +120,7 @@ func toFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 	return nil
 }
 
-// intToFloat is toFloat for the integer dtypes and bool.
+// intToFloat is toFloat for the integer dtypes, bool, and the float8 types.
 func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 	le := binary.LittleEndian
 	switch d {
@@ -156,6 +159,14 @@ func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 	case Bool:
 		for i := range dst {
 			dst[i] = F(min(b[i], 1))
+		}
+	case Float8E4M3FN:
+		for i := range dst {
+			dst[i] = F(float8E4M3FN[b[i]])
+		}
+	case Float8E5M2:
+		for i := range dst {
+			dst[i] = F(float8E5M2[b[i]])
 		}
 	default:
 		return fmt.Errorf("%w: %v has no real values", ErrDType, d)

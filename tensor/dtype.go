@@ -9,21 +9,23 @@ type DType uint8
 
 // The element types; in files they are little-endian whatever the host.
 const (
-	Invalid   DType = iota
-	Float64         // IEEE 754 binary64
-	Float32         // IEEE 754 binary32
-	Float16         // IEEE 754 binary16, in Go F16
-	BFloat16        // the upper half of a binary32, in Go BF16
-	Int64           // two's complement, as all signed integers
-	Int32           //
-	Int16           //
-	Int8            //
-	Uint64          //
-	Uint32          //
-	Uint16          //
-	Uint8           //
-	Bool            // one byte, zero is false
-	Complex64       // two binary32: real, imaginary
+	Invalid      DType = iota
+	Float64            // IEEE 754 binary64
+	Float32            // IEEE 754 binary32
+	Float16            // IEEE 754 binary16, in Go F16
+	BFloat16           // the upper half of a binary32, in Go BF16
+	Int64              // two's complement, as all signed integers
+	Int32              //
+	Int16              //
+	Int8               //
+	Uint64             //
+	Uint32             //
+	Uint16             //
+	Uint8              //
+	Bool               // one byte, zero is false
+	Complex64          // two binary32: real, imaginary
+	Float8E4M3FN       // 4 bits of exponent, 3 of fraction, no infinities
+	Float8E5M2         // 5 bits of exponent, 2 of fraction
 	numDTypes
 )
 
@@ -47,6 +49,9 @@ var dtypes = [numDTypes]struct {
 	Uint8:     {"uint8", 1},
 	Bool:      {"bool", 1},
 	Complex64: {"complex64", 8},
+
+	Float8E4M3FN: {"float8_e4m3fn", 1},
+	Float8E5M2:   {"float8_e5m2", 1},
 }
 
 // Valid reports whether d is one of the element types.

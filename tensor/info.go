@@ -27,6 +27,26 @@ type Info struct {
 	Compression string
 	// Quant holds the quantisation parameters, nil for plain tensors.
 	Quant *Quantization
+	// Encoding describes elements that are no DType, which is Invalid then; nil
+	// for all others.
+	Encoding *Encoding
+}
+
+// TypeName returns the name of the element type: that of the DType, or of the
+// Encoding.
+func (i *Info) TypeName() string {
+	if i.Encoding != nil {
+		return i.Encoding.Name
+	}
+	return i.DType.String()
+}
+
+// ByteSize returns how many bytes a tensor of this shape and type has.
+func (i *Info) ByteSize() (int64, error) {
+	if i.Encoding != nil {
+		return i.Encoding.Bytes(i.Shape)
+	}
+	return i.Shape.ByteSize(i.DType)
 }
 
 // Scheme says how a quantised integer q stands for a real number.

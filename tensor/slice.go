@@ -29,6 +29,9 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if whole == nil {
 		return View{}, ErrClosed
 	}
+	if whole.Encoding != nil {
+		return View{}, v.explain(fmt.Errorf("%w: tensors of %s cannot be sliced", ErrDType, whole.Encoding.Name))
+	}
 	sel, err := resolve(whole.Shape, ranges)
 	if err != nil {
 		return View{}, v.explain(err)

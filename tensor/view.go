@@ -60,7 +60,14 @@ func (v View) Shape() Shape { return v.Info().Shape }
 // Len returns the number of elements.
 func (v View) Len() int64 {
 	info := v.ref().Info()
-	if info == nil || info.DType.Size() == 0 {
+	if info == nil {
+		return 0
+	}
+	if info.Encoding != nil {
+		n, _ := info.Shape.Elems()
+		return n
+	}
+	if info.DType.Size() == 0 {
 		return 0
 	}
 	return info.Size / info.DType.Size()

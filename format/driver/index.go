@@ -44,6 +44,7 @@ type extra struct {
 	stored      int64
 	compression string
 	quant       *tensor.Quantization
+	encoding    *tensor.Encoding
 }
 
 var seed = maphash.MakeSeed()
@@ -91,9 +92,9 @@ func (x *Index) Add(t *Tensor) bool {
 		offset: t.Offset, size: t.Size, nameEnd: x.names.Len(),
 		dimsAt: x.keep(t.Shape), rank: int32(len(t.Shape)), space: t.Space, dtype: t.DType, loaded: t.Loaded,
 	})
-	if t.Compression != "" || t.Quant != nil {
+	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
-		e.compression, e.quant = t.Compression, t.Quant
+		e.compression, e.quant, e.encoding = t.Compression, t.Quant, t.Encoding
 		if t.Compression != "" {
 			e.stored = t.Stored
 		}
@@ -132,6 +133,14 @@ func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
 func (x *Index) Quant(i int) *tensor.Quantization {
 	if i < len(x.extras) {
 		return x.extras[i].quant
+	}
+	return nil
+}
+
+// Encoding returns how the elements of tensor i are stored when they are no DType, else nil.
+func (x *Index) Encoding(i int) *tensor.Encoding {
+	if i < len(x.extras) {
+		return x.extras[i].encoding
 	}
 	return nil
 }
@@ -188,7 +197,7 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 	}
 	if i < len(x.extras) {
 		e := &x.extras[i]
-		info.Stored, info.Compression, info.Quant = e.stored, e.compression, e.quant
+		info.Stored, info.Compression, info.Quant, info.Encoding = e.stored, e.compression, e.quant, e.encoding
 	}
 }
 

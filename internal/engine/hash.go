@@ -121,6 +121,37 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 	return nil
 }
 
+// summer is an io.Writer that computes a sum.
+type summer struct {
+	kind driver.Kind
+	sum  uint64
+	xx   *xxhash.Digest // of XXH64
+}
+
+func newSummer(k driver.Kind) *summer {
+	s := &summer{kind: k, sum: empty(k)}
+	if k == driver.XXH64 {
+		s.xx = xxhash.New()
+	}
+	return s
+}
+
+func (s *summer) Write(b []byte) (int, error) {
+	if s.xx != nil {
+		return s.xx.Write(b)
+	}
+	s.sum = update(s.kind, s.sum, b, false)
+	return len(b), nil
+}
+
+// Sum64 returns the sum of what was written.
+func (s *summer) Sum64() uint64 {
+	if s.xx != nil {
+		return s.xx.Sum64()
+	}
+	return s.sum
+}
+
 // empty is the sum of no bytes.
 func empty(k driver.Kind) uint64 {
 	if k == driver.Adler32 {

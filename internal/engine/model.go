@@ -106,8 +106,8 @@ func (m *Model) opened(err error, c *Config) error {
 func (m *Model) checkIndex() error {
 	_, loads := m.file.(driver.Loader)
 	for i := range m.index.Len() {
-		size, err := m.index.Shape(i).ByteSize(m.index.DType(i))
 		space, off, n := m.index.Place(i)
+		size, err := m.byteSize(i, n)
 		switch {
 		case err != nil:
 		case n != size:
@@ -122,6 +122,18 @@ func (m *Model) checkIndex() error {
 		}
 	}
 	return nil
+}
+
+// byteSize returns how many bytes tensor i should have, n when only the file knows.
+func (m *Model) byteSize(i int, n int64) (int64, error) {
+	e := m.index.Encoding(i)
+	switch {
+	case e == nil:
+		return m.index.Shape(i).ByteSize(m.index.DType(i))
+	case e.BlockBytes <= 0:
+		return n, nil
+	}
+	return e.Bytes(m.index.Shape(i))
 }
 
 // File returns what the driver keeps of the file.

@@ -18,7 +18,7 @@ func completed(p *driver.Plan, format string) (*driver.Plan, map[string]int, err
 	index := make(map[string]int, len(p.Tensors))
 	total := int64(0)
 	for i, t := range p.Tensors {
-		size, err := t.Shape.ByteSize(t.DType)
+		size, err := t.ByteSize()
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
@@ -32,7 +32,7 @@ func completed(p *driver.Plan, format string) (*driver.Plan, map[string]int, err
 			return nil, nil, planError(format, t.Name, err)
 		}
 		index[t.Name] = i
-		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: t.Quant}
+		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: t.Quant, Encoding: t.Encoding}
 	}
 	return out, index, nil
 }

@@ -1,0 +1,57 @@
+package tensor
+
+import "fmt"
+
+// Encoding is how the elements of a tensor are stored when they are no DType:
+// blocks of quantised numbers, or a type that this library does not know. Such
+// a tensor has DType Invalid, its raw bytes, and a name for what they are.
+type Encoding struct {
+	// Name is the file's own name of the type, "Q4_0".
+	Name string
+	// BlockElems and BlockBytes are the elements and bytes of one block along the
+	// innermost axis; 0 when they are not known.
+	BlockElems, BlockBytes int64
+	// Decode fills dst with the values of whole blocks, len(dst) elements of them;
+	// nil when the library cannot read them as numbers.
+	Decode func(dst []float32, src []byte) error
+}
+
+// Bytes returns the size of a tensor of this shape, with the checks of
+// Shape.ByteSize: the innermost dim is a multiple of a block. Without a known
+// block it is ErrDType.
+func (e *Encoding) Bytes(s Shape) (int64, error) {
+	if e.BlockElems <= 0 || e.BlockBytes <= 0 {
+		return 0, fmt.Errorf("%w: %s elements have no known size", ErrDType, e.Name)
+	}
+	if len(s) == 0 || s[len(s)-1]%e.BlockElems != 0 {
+		return 0, fmt.Errorf("%w: rows of %v are no multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)
+	}
+	rows := append(Shape{}, s...)
+	rows[len(rows)-1] /= e.BlockElems
+	if _, err := s.Elems(); err != nil {
+		return 0, err
+	}
+	return rows.product(e.BlockBytes)
+}
+
+// decodeBlocks is Decode for tensors with an encoding.
+func decodeBlocks[T Elem](dst []T, b []byte, e *Encoding) error {
+	if e.Decode == nil {
+		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
+	}
+	switch out := any(dst).(type) {
+	case []float32:
+		return e.Decode(out, b)
+	case []float64:
+		single := make([]float32, len(out))
+		if err := e.Decode(single, b); err != nil {
+			return err
+		}
+		for i, x := range single {
+			out[i] = float64(x)
+		}
+		return nil
+	}
+	var zero T
+	return fmt.Errorf("%w: %s does not decode as %T", ErrDType, e.Name, zero)
+}
