@@ -39,6 +39,11 @@ func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part
 	return v.hash(k, r, off, size, part, true)
 }
 
+// Rehash implements driver.Verification.
+func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (uint64, error) {
+	return newVerification(v.m, v.ctx, &VerifyOptions{Workers: v.o.Workers}).Hash(k, s, off, size, "")
+}
+
 // hash returns a sum of a range. With wide, all workers take a part where sums
 // of parts combine.
 func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {

@@ -5,17 +5,17 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/catalog"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// users is how operators use a quantised constant.
+// users is how operators use a quantized constant.
 type users struct {
 	consumed bool // by any
 	carried  bool // an operator has its parameters already, as a graph read from a file does
 }
 
-// usersOf looks for the quantised constants, by id, among the inputs of ops.
+// usersOf looks for the quantized constants, by id, among the inputs of ops.
 func usersOf(tensors []tensor.Info, ids []uint32, ops []Operator) map[uint32]users {
 	found := map[uint32]users{}
 	for i, id := range ids {
@@ -37,9 +37,9 @@ func usersOf(tensors []tensor.Info, ids []uint32, ops []Operator) map[uint32]use
 	return found
 }
 
-// quantise adds the parameters of quantised constants to the operators that
+// quantize adds the parameters of quantized constants to the operators that
 // consume them, unless an operator carries some already.
-func (d *document) quantise(ops []Operator) {
+func (d *document) quantize(ops []Operator) {
 	found := usersOf(d.tensors, d.ids, ops)
 	byID := make(map[uint32]int, len(found))
 	for i, id := range d.ids {
@@ -56,17 +56,17 @@ func (d *document) quantise(ops []Operator) {
 	}
 }
 
-// canQuantise refuses parameters that have no place in the file or no meaning.
-func canQuantise(t *tensor.Info, u users) error {
+// canQuantize refuses parameters that the file cannot hold or that mean nothing.
+func canQuantize(t *tensor.Info, u users) error {
 	switch {
 	case t.Quant == nil || u.carried:
 		return nil
 	case t.Quant.Scheme != tensor.Linear:
-		return fmt.Errorf("%w: %v quantisation", format.ErrUnsupported, t.Quant.Scheme)
+		return fmt.Errorf("%w: %v quantization", format.ErrUnsupported, t.Quant.Scheme)
 	case !isInteger(t.DType) || !sound(t.Quant, t.Shape):
 		return fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
 	case !u.consumed:
-		return fmt.Errorf("%w: MOBI keeps quantisation parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
+		return fmt.Errorf("%w: MOBI keeps quantization parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
 	}
 	return nil
 }
@@ -108,16 +108,17 @@ func quantParams(input int, q *tensor.Quantization) []Param {
 
 // checkQuant compares the parameters a reader will find with the plan's.
 func (d *document) checkQuant(p *parser, s *survey) error {
-	if s.quantised == 0 {
+	if s.quantized == 0 {
 		return nil
 	}
-	p.Catalog = catalog.New(nil, name, "1", len(d.ids), 10*len(d.ids), 0)
-	for i := range d.tensors {
-		p.Add(&catalog.Tensor{Name: []byte(constantName(d.ids[i])), Lazy: true})
+	p.index = &driver.Index{}
+	p.index.Grow(len(d.ids), 10*len(d.ids), 0)
+	for _, id := range d.ids {
+		p.index.Add(&driver.Tensor{Name: []byte(constantName(id))})
 	}
-	p.quantise(d.graph, s)
+	p.quantize(d.graph, s)
 	for i := range d.tensors {
-		want, got := d.tensors[i].Quant, p.Quant(i)
+		want, got := d.tensors[i].Quant, p.index.Quant(i)
 		if want != nil && (got == nil || !want.Equal(got)) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
 			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)

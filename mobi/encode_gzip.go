@@ -5,17 +5,18 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/sink"
 )
 
 // packer writes a file with compressed constants. Which of them shrink decides
-// where all of them lie, so the data wait in a spool until the last is known.
+// where all of them go, so the data waits in a spool until the last is known.
 type packer struct {
 	*document
-	target sink.Target
+	target driver.Target
 	level  int
-	spool  sink.Target
+	spool  driver.Target
 	remove func()
 	end    int64    // of what is in use of the spool
 	kept   []stored // by plan index
@@ -23,12 +24,12 @@ type packer struct {
 }
 
 // newPacker starts a spool where the caller wants it.
-func newPacker(t sink.Target, d *document, where format.Spool, level int) (*packer, error) {
-	p := &packer{document: d, target: t, level: level, remove: func() {}, kept: make([]stored, len(d.tensors)), at: make([]int64, len(d.tensors))}
+func newPacker(t driver.Target, d *document, o *WriteOptions) (*packer, error) {
+	p := &packer{document: d, target: t, level: o.Gzip, remove: func() {}, kept: make([]stored, len(d.tensors)), at: make([]int64, len(d.tensors))}
 	if _, err := p.compressor(io.Discard, 0); err != nil {
 		return nil, planError("compression level", err)
 	}
-	switch where {
+	switch o.Spool {
 	case format.SpoolNever:
 		return nil, planError("compression", fmt.Errorf("%w: compressed constants need a spool", format.ErrUnsupported))
 	case format.SpoolMemory:
@@ -49,7 +50,7 @@ func (p *packer) compressor(w io.Writer, size int64) (io.WriteCloser, error) {
 
 // Tensor spools constant i as it is and, behind it, compressed; the smaller of
 // the two stays.
-func (p *packer) Tensor(i int, in *sink.Input) error {
+func (p *packer) Tensor(i int, in driver.Input) error {
 	plain := p.end
 	packed := &appender{t: p.spool, off: plain + in.Size(), left: in.Size() - 1}
 	z, err := p.compressor(packed, in.Size())
@@ -96,7 +97,7 @@ func (a *appender) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Finish lays the constants out and copies them into place.
+// Finish computes the layout and copies the constants to where they belong.
 func (p *packer) Finish() error {
 	l, err := p.layout(p.kept)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -42,7 +42,15 @@ func (s stored) class() int {
 	return 3
 }
 
-// layout is where everything lies in a file.
+// isInOrder reports whether a plan lists its constants in the order that the file
+// has them in without compression.
+func isInOrder(p *driver.Plan) bool {
+	return slices.IsSortedFunc(p.Tensors, func(a, b tensor.Info) int {
+		return stored{size: a.Size}.class() - stored{size: b.Size}.class()
+	})
+}
+
+// layout is where everything is in a file.
 type layout struct {
 	*document
 	kept  []stored // by plan index
@@ -52,7 +60,7 @@ type layout struct {
 	total int64    // size of the file
 }
 
-// layout places constants that are kept like this. It fails when the file
+// layout finds the places of constants that are kept like this. It fails when the file
 // would be larger than its size field can say.
 func (d *document) layout(kept []stored) (*layout, error) {
 	l := &layout{document: d, kept: kept, order: make([]int, len(kept)), at: make([]int64, len(kept))}
@@ -124,21 +132,21 @@ func (l *layout) front() []byte {
 	b.U32(headerSize)
 	b.U32(uint32(first))
 	b.U32(uint32(l.graph))
-	b.Put32(checksumAt, headerChecksum(b.Bytes()))
+	b.Put32(checksumAt, tensor.CRC32(b.Bytes()))
 	b.Raw(l.head)
 	b.Fill(int(first)-b.Len(), 0)
 	return b.Bytes()
 }
 
 // begin writes everything before the first constant.
-func (l *layout) begin(t sink.Target) error {
+func (l *layout) begin(t driver.Target) error {
 	_, err := t.WriteAt(l.front(), 0)
 	return err
 }
 
 // finish writes operators and footer. sums are those of the records, by plan
 // index.
-func (l *layout) finish(t sink.Target, sums []uint32) error {
+func (l *layout) finish(t driver.Target, sums []uint32) error {
 	sum := l.footer.update(l.footer.empty(), l.front())
 	for _, n := range l.order {
 		sum = l.footer.combine(sum, sums[n], l.headSize(n)+l.kept[n].size)

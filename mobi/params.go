@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"unicode/utf8"
@@ -10,65 +9,14 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// rawSpec is an input or output spec as it lies in the file.
-type rawSpec struct {
-	at   int64 // file offset of the record
-	name []byte
-	typ  DataType
-	dims []byte // 8 bytes each
+// Param is a named value of an operator: an int32, int64, float32, float64,
+// bool, []int32, []float32, and beyond the specification string and []int64.
+type Param struct {
+	Name  string
+	Value any
 }
 
-// nextSpec reads one spec and checks its name.
-func nextSpec(c *wire.Cursor) rawSpec {
-	s := rawSpec{at: c.Offset()}
-	s.name = nextName(c, "spec name", uint64(c.U32("spec name length")))
-	rank := c.U16("spec rank")
-	s.typ = DataType(c.U16("spec data type"))
-	s.dims = c.Bytes("spec shape", 8*uint64(rank))
-	return s
-}
-
-// nextName reads a name of n bytes that must not be empty.
-func nextName(c *wire.Cursor, field string, n uint64) []byte {
-	at := c.Offset()
-	b := c.Bytes(field, n)
-	if c.Err() == nil && len(b) == 0 {
-		c.Failf(field, at, format.ErrCorrupt, "is empty")
-	}
-	checkText(c, field, at, b)
-	return b
-}
-
-// checkText fails for a name that is not UTF-8 or contains a NUL byte.
-func checkText(c *wire.Cursor, field string, at int64, b []byte) {
-	if bytes.IndexByte(b, 0) >= 0 {
-		c.Failf(field, at, format.ErrCorrupt, "contains a NUL byte")
-	} else if !utf8.Valid(b) {
-		c.Failf(field, at, format.ErrCorrupt, "is not valid UTF-8")
-	}
-}
-
-// rawOp is the head of an operator as it lies in the file; its parameters
-// follow and are read with nextParam.
-type rawOp struct {
-	typ     OpType
-	inputs  []byte // 4 bytes each
-	outputs []byte
-	params  int
-}
-
-// nextOp reads the head of an operator.
-func nextOp(c *wire.Cursor) rawOp {
-	o := rawOp{typ: OpType(c.U16("operator type"))}
-	in, out := c.U16("operator input count"), c.U16("operator output count")
-	n := c.U16("operator parameter count")
-	o.inputs = c.Bytes("operator inputs", 4*uint64(in))
-	o.outputs = c.Bytes("operator outputs", 4*uint64(out))
-	o.params = c.Count("operator parameter count", uint64(n), paramMin)
-	return o
-}
-
-// rawParam is a parameter as it lies in the file.
+// rawParam is a parameter as it is in the file.
 type rawParam struct {
 	at    int64 // file offset of the record
 	name  []byte
