@@ -34,11 +34,18 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return rows.product(e.BlockBytes)
 }
 
-// decodeBlocks is Decode for tensors with an encoding.
-func decodeBlocks[T Elem](dst []T, b []byte, e *Encoding) error {
+// unreadable says why a tensor of this shape cannot be read as numbers, before
+// memory is allocated for as many as its shape claims.
+func (e *Encoding) unreadable(s Shape) error {
 	if e.Decode == nil {
 		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
 	}
+	_, err := e.Bytes(s)
+	return err
+}
+
+// decodeBlocks is Decode for tensors with an encoding.
+func decodeBlocks[T Elem](dst []T, b []byte, e *Encoding) error {
 	switch out := any(dst).(type) {
 	case []float32:
 		return e.Decode(out, b)

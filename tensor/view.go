@@ -23,7 +23,9 @@ import (
 // A view that came with an error repeats that error from all its accessors.
 type View memory.Ref[Info]
 
-func (v View) ref() memory.Ref[Info] { return memory.Ref[Info](v) }
+// ref is what the view is underneath. The unexported methods of views have pointer
+// receivers because six words are copied for each call otherwise.
+func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
 // FromBytes makes a view of the caller's memory: little-endian data of the given
 // dtype and shape, not copied. It fails with ErrShape when the sizes differ.
@@ -82,7 +84,7 @@ func (v View) ZeroCopy() bool {
 }
 
 // viewed tells whether the bytes are in memory, aligned for the dtype.
-func viewed(r memory.Ref[Info]) bool {
+func viewed(r *memory.Ref[Info]) bool {
 	return r.Data() != nil && isAligned(r.Data(), r.Info().DType)
 }
 
@@ -105,8 +107,8 @@ func (v View) Bytes() ([]byte, error) {
 		}
 		return r.Data(), nil
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return nil, v.explain(err)
+	if err := v.enter(); err != nil {
+		return nil, err
 	}
 	defer r.Owner().Leave()
 	b, err := r.Owner().Load(r.Info())
@@ -126,8 +128,8 @@ func (v View) Use(f func([]byte) error) error {
 	if r.Info() == nil {
 		return ErrClosed
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return v.explain(err)
+	if err := v.enter(); err != nil {
+		return err
 	}
 	defer r.Owner().Leave()
 	b := r.Data()
@@ -140,12 +142,21 @@ func (v View) Use(f func([]byte) error) error {
 	return v.guard(b, func() error { return f(b) })
 }
 
+// enter holds the memory until Leave of the owner.
+func (v *View) enter() error {
+	r := v.ref()
+	if err := r.Owner().Enter(r.Info()); err != nil {
+		return v.explain(err)
+	}
+	return nil
+}
+
 // guard runs f and turns faults in the owner's memory into its error. A system
 // call that is handed missing bytes returns EFAULT instead of faulting.
-func (v View) guard(b []byte, f func() error) error {
+func (v *View) guard(b []byte, f func() error) error {
 	o := v.ref().Owner()
 	addr, err := fault.GuardOwner(o, f)
-	if addr == 0 && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
+	if addr == 0 && err != nil && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
 		addr = memory.Address(b)
 	}
 	if addr != 0 {
@@ -201,14 +212,15 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, v.explain(fmt.Errorf("%w: read at offset %d", ErrShape, off))
 	}
-	if off >= info.Size && len(p) > 0 {
-		return 0, io.EOF
-	}
 	var eof error
 	if rest := max(0, info.Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
 	if len(p) == 0 {
+		if err := v.enter(); err != nil {
+			return 0, err
+		}
+		v.ref().Owner().Leave()
 		return 0, eof
 	}
 	err := v.access(func(read func(p []byte, off int64) error) error { return read(p, off) })
@@ -230,8 +242,8 @@ func (v View) access(f func(read func(p []byte, off int64) error) error) error {
 			})
 		})
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return v.explain(err)
+	if err := v.enter(); err != nil {
+		return err
 	}
 	defer r.Owner().Leave()
 	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(r.Info(), p, off) }))
@@ -265,7 +277,7 @@ func (v View) Digest() (uint64, error) {
 }
 
 // explain names the tensor in an error that does not yet say where it is from.
-func (v View) explain(err error) error {
+func (v *View) explain(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -14,9 +14,9 @@
 // file, 64 hexadecimal digits.
 //
 // What is tolerated about a file goes to standard error too, and what no checksum
-// and no signature covers: "model.mle: ok, but nothing covers the graph". Several files are
-// separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
-// for wrong usage.
+// and no signature covers: "model.mle: ok, but nothing covers the graph". Several
+// files are separated by empty lines. Exit status: 0 for success, 1 if any file is
+// bad, 2 for wrong usage.
 package main
 
 import (

@@ -35,6 +35,8 @@ func TestDependencies(t *testing.T) {
 		{"tsr", nil},
 		{"mle", []string{"brotli", "lz4", "zstd"}},
 		{"wia", []string{"gzip", "zstd"}},
+		{"format/safetensors", nil},
+		{"format/safetensors", nil},
 		{"format", nil},
 		{"format/all", every},
 		{"format/mobile", every},
@@ -73,7 +75,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Skip("no go command: ", err)
 	}
-	formats := []string{"mobi", "mag", "tsr", "mle", "wia"}
+	formats := []string{"mobi", "mag", "tsr", "mle", "wia", "format/safetensors"}
 	for _, name := range formats {
 		out, err := exec.Command(tool, "list", "-f", `{{join .Imports "\n"}}`, module+name).Output()
 		if err != nil {

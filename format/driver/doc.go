@@ -38,11 +38,17 @@
 // A format whose places follow from the plan implements Layouter: it returns
 // where everything goes, and the engine streams, spools, orders and patches.
 // One whose places depend on data (compression, signatures) implements
-// Encoding and writes to a Target itself.
+// Encoding and writes to a Target itself; Streaming and Ordered say more about the
+// order in which it does.
 //
 // # Trust
 //
 // Drivers run in the program that imports them and are trusted not to be
 // malicious. The engine still checks what they return, because a parser that
 // was fooled by a file looks the same as one that is right.
+//
+// # Tests
+//
+// Package formattest is the kit that all formats of this module pass. It runs on
+// any Driver, and checks what is said here and what package format promises.
 package driver

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -57,12 +58,12 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 		return nil, tensor.ErrClosed // a view of a failed model
 	}
 	if m.index.Loaded(i) {
-		return m.kept.get(m, i, func() ([]byte, error) { return m.decode(i) })
+		return m.kept.get(m, i, true, func() ([]byte, error) { return m.decode(i) })
 	}
 	if !r.InMemory() {
 		return m.cache.get(r, info.Offset, info.Size)
 	}
-	return m.kept.get(m, i, func() ([]byte, error) {
+	return m.kept.get(m, i, true, func() ([]byte, error) {
 		b, err := r.Slice(info.Offset, info.Size)
 		if err != nil {
 			return nil, err
@@ -113,14 +114,28 @@ func (m *Model) Fault(addr uintptr) error {
 	}
 	off := r.FaultOffset(addr)
 	_, path := r.Origin()
-	e := &tensor.Error{Format: m.desc.Name, Path: path, Offset: off, Err: source.ErrCut}
+	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(number, off), Offset: off, Err: source.ErrCut}
+}
+
+// fieldAt names the tensor whose bytes an offset of a space is in, "" when there is none.
+func (m *Model) fieldAt(n driver.Space, off int64) string {
 	for i := range m.index.Len() {
-		if s, at, size := m.index.Place(i); s == number && at >= 0 && at <= off && off < at+size {
-			e.Field = tensorField(m.index.Name(i))
-			break
+		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
+			return tensorField(m.index.Name(i))
 		}
 	}
-	return e
+	return ""
+}
+
+// locate names the tensor in an error about a place in the model's own file, in a copy.
+func (m *Model) locate(err error) error {
+	e, ok := err.(*tensor.Error)
+	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {
+		return err
+	}
+	c := *e
+	c.Field = m.fieldAt(0, e.Offset)
+	return &c
 }
 
 // Explain implements memory.Owner.
@@ -130,13 +145,15 @@ func (m *Model) Explain(info *tensor.Info, err error) error {
 
 // explainTensor is explain for an error that happened with a tensor.
 func explainTensor(info *tensor.Info, err error, format, path string) error {
-	if e, ok := explain(err, format, path).(*tensor.Error); ok && e.Err == err && e.Field == "" {
-		return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) {
+		return explain(err, format, path)
 	}
-	return explain(err, format, path)
+	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }
 
-// failure owns views that came with an error, and repeats it.
+// failure owns views that came with an error, and repeats it whatever is wrong
+// with the call: of a tensor that is not there the dtype is wrong too.
 type failure struct{ err error }
 
 func (f failure) Enter(*tensor.Info) error                 { return f.err }
@@ -147,4 +164,4 @@ func (f failure) Ranged(*tensor.Info) bool                 { return false }
 func (f failure) ReadAt(*tensor.Info, []byte, int64) error { return f.err }
 func (f failure) Holds(uintptr) bool                       { return false }
 func (f failure) Fault(addr uintptr) error                 { return fmt.Errorf("memory fault at %#x", addr) }
-func (f failure) Explain(_ *tensor.Info, err error) error  { return err }
+func (f failure) Explain(*tensor.Info, error) error        { return f.err }

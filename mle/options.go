@@ -1,0 +1,92 @@
+package mle
+
+import (
+	"crypto/ed25519"
+
+	"github.com/weightmap/weightmap/format"
+	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
+)
+
+// WriteOptions changes how a file is written. Nil and the zero value write
+// version 2 with plain weights, ready to be mapped.
+type WriteOptions struct {
+	format.WriteOptions
+	// Version is 1 or 2; 0 means 2. Version 1 has no checksums, and none of the
+	// options below but IR.
+	Version int
+	// HeaderSize is 144, what the specification's struct adds up to and the
+	// reference implementation demands, or 128, what its text says; 0 means 144.
+	// This package reads either.
+	HeaderSize int
+	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
+	// and for models of float32 tensors alone; MethodBrotli takes the package
+	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which are
+	// held in memory until Close.
+	Compression Method
+	// Level goes from 1 (fast) to 9 (small); 0 means 6.
+	Level int
+	// Chunked compresses each tensor by itself, in pieces of ChunkSize bytes, so
+	// that a tensor is read without the others. It needs Compression.
+	Chunked   bool
+	ChunkSize int64 // 0 means 4 MiB; rounded up to a multiple of 64
+	// Key encrypts the weights with AES-256-GCM: 32 bytes. They are held in
+	// memory until Close, since the cipher takes them in one piece.
+	Key []byte
+	// Signer signs the file; WriteOptions.Time is the time of signing.
+	Signer ed25519.PrivateKey
+	// IR is written instead of Plan.Graph, with its ids as they are and
+	// placeholders in their places. Its constants must be the plan's tensors, in
+	// the plan's order, by name, dtype and shape; offsets, sizes and dtype codes
+	// of constants are the writer's.
+	IR *IR
+}
+
+const defaultChunk = 4 << 20
+
+func (o *WriteOptions) orDefault() *WriteOptions {
+	if o == nil {
+		return &WriteOptions{}
+	}
+	return o
+}
+
+// check fills in defaults and refuses options that contradict each other.
+func (o *WriteOptions) check() error {
+	if o.Version == 0 {
+		o.Version = maxVersion
+	}
+	if o.HeaderSize == 0 {
+		o.HeaderSize = headerStruct
+	} else if o.Version == 1 {
+		return refuse("header_size", format.ErrUnsupported, "version 1 has no header size")
+	}
+	if o.Level == 0 {
+		o.Level = codecs.DefaultLevel
+	}
+	if o.ChunkSize == 0 {
+		o.ChunkSize = defaultChunk
+	}
+	switch {
+	case o.Version != 1 && o.Version != 2:
+		return refuse("version", format.ErrVersion, "%d, not %d or %d", o.Version, minVersion, maxVersion)
+	case o.HeaderSize != headerText && o.HeaderSize != headerStruct:
+		return refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d", o.HeaderSize, headerText, headerStruct)
+	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Key != nil || o.Signer != nil):
+		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
+	case int(o.Compression) >= len(methods):
+		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
+	case o.Compression == MethodBrotli && !brotli.Writes():
+		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
+	case o.Level < 1 || o.Level > 9:
+		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
+	case o.Chunked && o.Compression == MethodNone:
+		return refuse("chunked", format.ErrUnsupported, "weights are cut into chunks only when they are compressed")
+	case o.ChunkSize < 0 || o.ChunkSize > 1<<30:
+		return refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", o.ChunkSize, 1<<30)
+	case o.Signer != nil && len(o.Signer) != ed25519.PrivateKeySize:
+		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(o.Signer), ed25519.PrivateKeySize)
+	}
+	o.ChunkSize = (o.ChunkSize + alignment - 1) &^ (alignment - 1)
+	return nil
+}
