@@ -101,6 +101,7 @@ var targets = []target{
 		// MOBI numbers its tensors and has no room for their names.
 		return mobi.Create(path, plan, &mobi.WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
 	}},
+	{"mnist.safetensors", "conv1.weight", plainly("safetensors")},
 	{"mnist.tsr/", "conv1.weight", plainly("tsr")},
 	{"mnist.wia", "conv1.weight", plainly("wia")},
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The copy matrix: a model as rich as its format allows, written in each of the
-// five formats. Everything is kept, or the copy is refused with exactly the list
+// The copy matrix: a model as rich as its format allows, written in each of
+// them. Everything is kept, or the copy is refused with exactly the list
 // below; with the losses accepted it holds all else.
 
 // lost says what each pair refuses; a pair that is not here loses nothing. What
