@@ -4,7 +4,6 @@ import (
 	"crypto"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -115,25 +114,28 @@ func (c *Coverage) Signature() SignatureState {
 	return c.c.Signature
 }
 
-// String says in a few words what is left in doubt: "ok", or
-// "ok, but nothing covers the data of 15 tensors".
+// String says in a few words what is left in doubt: "ok",
+// "ok, but nothing covers the data of 15 tensors", or
+// "ok, but nothing covers the header, the graph or the data of 1 tensor".
 func (c *Coverage) String() string {
-	n := len(c.Uncovered())
 	var bare []string
 	for _, s := range c.Sections() {
 		if s.By == "" {
-			bare = append(bare, s.Name)
+			bare = append(bare, "the "+s.Name)
 		}
 	}
-	slices.Sort(bare)
-	switch {
+	switch n := len(c.Uncovered()); {
 	case n == 1:
 		bare = append(bare, "the data of 1 tensor")
 	case n > 1:
 		bare = append(bare, fmt.Sprintf("the data of %d tensors", n))
 	}
-	if len(bare) == 0 {
+	last := len(bare) - 1
+	switch {
+	case last < 0:
 		return "ok"
+	case last > 0:
+		bare = []string{strings.Join(bare[:last], ", "), bare[last]}
 	}
-	return "ok, but nothing covers " + strings.Join(bare, ", ")
+	return "ok, but nothing covers " + strings.Join(bare, " or ")
 }
