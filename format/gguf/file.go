@@ -75,24 +75,25 @@ func (f *File) Metadata() format.Metadata { return f.m.Metadata() }
 // arrays slices of uint8 to uint64, int8 to int64, float32, float64, bool and
 // string; arrays of arrays are []any. A plan with these entries is written with
 // the same types.
-func (f *File) Typed() format.Metadata {
-	if f.f == nil {
+func (f *File) Typed() (m format.Metadata) {
+	_ = f.m.Do(func() error {
+		m = f.f.metadata(typed)
 		return nil
-	}
-	return f.f.metadata(typed)
+	})
+	return m
 }
 
 // Value returns the first entry with a key as [File.Typed] does, and decodes no other. ok
 // is false when there is none.
 func (f *File) Value(key string) (value any, ok bool) {
-	if f.f == nil {
-		return nil, false
-	}
-	f.f.parts[0].each(func(k []byte, t valueType, b []byte) bool {
-		if ok = string(k) == key; ok {
-			value = typed(t, b)
-		}
-		return !ok
+	_ = f.m.Do(func() error {
+		f.f.parts[0].each(func(k []byte, t valueType, b []byte) bool {
+			if ok = string(k) == key; ok {
+				value = typed(t, b)
+			}
+			return !ok
+		})
+		return nil
 	})
 	return value, ok
 }

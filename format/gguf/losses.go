@@ -11,7 +11,7 @@ import (
 
 // losses lists what a file cannot hold.
 func losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "GGUF has no quantisation parameters beside the data")
+	l.AllQuantization(p, "GGUF has no quantization parameters beside the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	seen := make(map[string]bool, len(p.Metadata))
 	for i, e := range p.Metadata {

@@ -17,7 +17,7 @@ type WriteOptions struct {
 	Quantize func(t tensor.Info) bool
 }
 
-// Matrices chooses for WriteOptions.Quantize what is usually quantised: float
+// Matrices chooses for WriteOptions.Quantize what is usually quantized: float
 // tensors of two or more dims whose rows fill blocks. Vectors stay as they are.
 func Matrices(t tensor.Info) bool {
 	return len(t.Shape) >= 2 && checkQuantize(&t) == nil

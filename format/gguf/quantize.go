@@ -42,13 +42,13 @@ func checkQuantize(t *tensor.Info) error {
 	switch t.DType {
 	case tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64:
 	default:
-		return fmt.Errorf("%w: %s elements cannot be quantised", format.ErrDType, t.TypeName())
+		return fmt.Errorf("%w: %s elements cannot be quantized", format.ErrDType, t.TypeName())
 	}
 	_, err := elementTypes[codeQ8_0].bytes(t.Shape)
 	return err
 }
 
-// quantizer writes a file whose tensors are quantised where to says so and from
+// quantizer writes a file whose tensors are quantized where to says so and from
 // does not.
 type quantizer struct {
 	t        driver.Target
@@ -127,7 +127,7 @@ func appendQ8_0(out, b []byte, d tensor.DType) ([]byte, error) {
 			most = a
 		}
 		if most != most || math.IsInf(float64(most), 0) {
-			return nil, fmt.Errorf("%w: values that are not finite cannot be quantised", format.ErrUnsupported)
+			return nil, fmt.Errorf("%w: values that are not finite cannot be quantized", format.ErrUnsupported)
 		}
 	}
 	scale := most / 127
