@@ -14,10 +14,10 @@ func (f *parsed) Notes() []string {
 		add("%s", f.alone)
 	}
 	if key, n := f.repeated(); n > 0 {
-		add("%d metadata entries repeat a key, such as %q: the first counts", n, key)
+		add("%s a key that occurs before, such as %q: the first counts", plural(n, "metadata entry has", "metadata entries have"), key)
 	}
 	if a, b, n := f.overlapping(); n > 0 {
-		add("%d tensors begin inside another one, such as %q in %q", n, f.index.Name(b), f.index.Name(a))
+		add("%s inside another one, such as %q in %q", plural(n, "tensor begins", "tensors begin"), f.index.Name(b), f.index.Name(a))
 	}
 	long := 0
 	for i := range f.index.Len() {
@@ -26,12 +26,12 @@ func (f *parsed) Notes() []string {
 		}
 	}
 	if long > 0 {
-		add("%d tensors have names of %d bytes or more, which some readers refuse", long, usualName)
+		add("%s a name of %d bytes or more, which some readers refuse", plural(long, "tensor has", "tensors have"), usualName)
 	}
 	for i := range f.parts {
 		p := &f.parts[i]
 		if n := p.src.Size() - p.end; n >= p.align {
-			add("%d bytes follow the last tensor", n)
+			add("%s the last tensor", plural(int(n), "byte follows", "bytes follow"))
 		}
 	}
 	return notes
@@ -81,4 +81,11 @@ func (f *parsed) overlapping() (a, b, n int) {
 		reach = i
 	}
 	return a, b, n
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -89,6 +89,8 @@ func (f *parsed) join(o *driver.Options) error {
 	switch {
 	case s.no.at < 0:
 		return wire.Errorf(formatName, keySplitNo, s.count.at, format.ErrCorrupt, "missing beside %s", keySplitCount)
+	case s.tensors.at < 0:
+		return wire.Errorf(formatName, keySplitTensors, s.count.at, format.ErrCorrupt, "missing beside %s", keySplitCount)
 	case s.no.value >= s.count.value:
 		return wire.Errorf(formatName, keySplitNo, s.no.at, format.ErrCorrupt, "%d of %d parts", s.no.value, s.count.value)
 	}
@@ -146,12 +148,9 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int64, o *driver.Options
 
 // checkTotal compares the number of tensors of all parts with what the first says.
 func (f *parsed) checkTotal() error {
-	s := f.parts[0].split
-	switch n := int64(f.index.Len()); {
-	case s.tensors.at < 0 && len(f.parts) > 1:
-		return wire.Errorf(formatName, keySplitTensors, s.count.at, format.ErrCorrupt, "missing beside %s", keySplitCount)
-	case s.tensors.at >= 0 && s.tensors.value != n:
-		return wire.Errorf(formatName, keySplitTensors, s.tensors.at, format.ErrCorrupt, "%d, there are %d", s.tensors.value, n)
+	s, n := f.parts[0].split.tensors, int64(f.index.Len())
+	if s.at >= 0 && s.value != n {
+		return wire.Errorf(formatName, keySplitTensors, s.at, format.ErrCorrupt, "%d, there are %d", s.value, n)
 	}
 	return nil
 }
