@@ -1,13 +1,20 @@
-// Package format is the common face of weightmap's model formats: one Model
-// interface over the files of all of them, detection by content, a plan and a
-// streaming Writer, one kind of error.
+// Package format is what programs use of weightmap: one Model over the files of
+// all formats, detection by content, a plan and a streaming Writer, one kind of error.
 //
 // Formats register themselves when they are imported, as image decoders do:
 //
-//	import _ "github.com/weightmap/weightmap/format/all" // all five
+//	import _ "github.com/weightmap/weightmap/format/all" // all of this module
 //	import _ "github.com/weightmap/weightmap/mag"        // or just one
 //
-// A program that imports one format links nothing of the others.
+// A program that imports one format links nothing of the others. What a format
+// is, and how to add one, says package driver.
+//
+// # Checksums
+//
+// Opening verifies the sums of the structure. Data is verified by Model.Verify,
+// which returns a Coverage: formats differ in what their sums cover, and some
+// files carry none. With CheckTouch the sums that cover a tensor are verified
+// before its bytes are first handed out, once; mobi does so by default.
 //
 // # Copies
 //
@@ -20,10 +27,10 @@
 // # Lifetime
 //
 // A model owns a mapping; views are slices of it. View.Bytes and tensor.As
-// return raw slices that are valid until Close. View.Use, View.ReadInto,
-// View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was cut
-// short meanwhile is ErrTruncated instead of a crash. Model.Pin keeps raw slices
-// valid across Close. Every accessor answers ErrClosed after Close. A model
+// return raw slices that are valid until Close. View.Use, View.ReadInto, View.ReadAt,
+// View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was
+// cut short meanwhile is ErrTruncated instead of a crash. Model.Do guards code that
+// works on raw slices of several tensors. Model.Pin keeps raw slices valid across Close. Every accessor answers ErrClosed after Close. A model
 // that becomes unreachable is unmapped by the garbage collector, unless a raw
 // slice was handed out; then only Close unmaps.
 //
@@ -31,7 +38,7 @@
 //
 // Errors are *Error values with format, path, field and byte offset, around a
 // sentinel for errors.Is. Input of any kind never panics. Opening and verifying
-// ask for memory in proportion to the file; what is compressed may expand to what
+// allocate in proportion to the file; what is compressed may expand to what
 // its stream has proved, within the limits of Options. A Graph is built in full
 // when it is asked for, and takes more: see SECURITY.
 package format

@@ -23,17 +23,20 @@ func Example_read() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.Verify(context.Background()); err != nil { // every checksum
+	if _, err := m.Verify(context.Background()); err != nil { // every checksum
 		log.Fatal(err)
 	}
-	v, ok := m.Tensor("fc.weight")
-	if !ok {
-		log.Fatal("no such tensor")
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		log.Fatal(err)
 	}
 	w, err := tensor.As[float32](v) // no copy: valid until Close
-	fmt.Println(m.Format(), v.Shape(), w, err)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.Format(), v.Shape(), w)
 
-	// Output: mag [2, 2] [1 2 3 4] <nil>
+	// Output: mag [2, 2] [1 2 3 4]
 }
 
 // Writing: say what will come, then stream it. The file appears on Close.
@@ -53,9 +56,12 @@ func Example_write() {
 	if err := w.WriteTensor("fc.weight", bytes.NewReader(data)); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(w.Close())
+	if err := w.Close(); err != nil { // the file appears now, whole
+		log.Fatal(err)
+	}
+	fmt.Println("written")
 
-	// Output: <nil>
+	// Output: written
 }
 
 // exampleData is 1, 2, 3, 4 as little-endian float32.

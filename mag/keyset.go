@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
-	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // keySet finds equal keys among many. Keys are kept as positions, which at turns
@@ -41,10 +40,10 @@ func (s *keySet) add(pos int) bool {
 
 // checkKey is tensor.CheckName for bytes of a file.
 func checkKey(key []byte) error {
-	if isPlain(key) || len(key) > 0 && bytes.IndexByte(key, 0) < 0 && utf8.Valid(key) {
+	if isPlain(key) {
 		return nil
 	}
-	return tensor.CheckName(string(key))
+	return driver.CheckName(key)
 }
 
 // isPlain reports whether key has at least eight bytes, all of them ASCII and

@@ -19,7 +19,7 @@ type Config struct {
 	Outputs          []Spec
 	Constants        []Constant // ids are unique
 	Operators        []Operator
-	Flags            Flags // beside those the constants call for
+	Flags            Flags // in addition to those that the constants call for
 
 	Gzip   int    // as in WriteOptions
 	Footer Footer // likewise

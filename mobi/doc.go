@@ -12,7 +12,7 @@
 //	 4     2  version         1
 //	 6     2  reserved        0
 //	 8     4  header checksum CRC-32 (IEEE) of these 32 bytes with this field zeroed; 0: not recorded
-//	12     4  flags           bit 0 quantised, 1 float16 weights, 2 graph optimised; others kept and ignored
+//	12     4  flags           bit 0 quantized, 1 float16 weights, 2 graph optimized; others kept and ignored
 //	16     4  total file size footer included
 //	20     4  metadata offset at least 32
 //	24     4  tensor data offset
@@ -37,7 +37,7 @@
 //	operator graph offset; there is no count and no padding
 //	 0     4  id, unique
 //	 4     2  data type in the low 15 bits: 0 float32, 1 float16, 2 int8, 3 int16, 4 int32
-//	          bit 15: the data are one gzip member
+//	          bit 15: the data is one gzip member
 //	 6     2  rank
 //	 8     8*rank dims, unsigned
 //	 8+8*rank  8  data size as stored
@@ -70,35 +70,43 @@
 // # Opening
 //
 // Opening checks the whole structure, down to the last operator parameter, and
-// the header checksum, whatever the size of the file. The footer covers every
-// byte, so it is validated before the first byte of any constant is handed out,
-// through whichever accessor: that first use reads the whole file once, and later
-// ones cost nothing more. When the footer is wrong, every accessor fails with
-// ErrChecksum; a read that fails is no verdict and is tried again. format.CheckAll
-// validates the footer on open, format.CheckStructure neither sum, then or later.
-// File.Verify always does. Memory is asked for some thirty times at most, whatever
-// the number of constants and operators; operators are decoded when File.Operators or
-// File.Graph is called.
+// the header checksum, whatever the size of the file. It touches no data of
+// constants, and reads the structure from private memory, so that nothing that was
+// checked changes when another process writes to the file. The operator graph is
+// kept as it is in the file and decoded when File.Operators or File.Graph is
+// called. format.Options.MaxHeaderBytes bounds header, metadata, record headers,
+// operator graph and footer together. Opening allocates some thirty times at most,
+// whatever the number of constants and operators.
+//
+// The footer covers every byte, so it is validated before the first byte of any
+// constant is handed out, through whichever accessor: that first use reads the
+// whole file once, and later ones cost nothing more. When the footer is wrong, every
+// accessor fails with ErrChecksum; a read that fails is not a verdict and is tried
+// again. format.CheckAll validates the footer on open, format.CheckStructure neither
+// sum, then or later. File.Verify always does, and its Coverage says which sum it was:
+// "adler32 of the file" or "crc32 of the file".
 //
 // # Compression
 //
 // A constant with bit 15 of its data type set is one gzip member that fills the
 // record. Without the bit, data whose size is not that of shape and dtype and
-// that begin 1F 8B are taken for one too: an older writer produces them.
-// Members are inflated when the data are asked for, once, and kept. They must
+// that begins 1F 8B is taken for one too: an older writer produces it.
+// Members are inflated when their data is asked for, once, and kept. They must
 // yield exactly the bytes of the shape, with a correct trailer and nothing
 // behind it; memory grows with what arrives, not with what the shape claims.
+// File.Verify inflates them too, without keeping anything.
 //
 // # Alignment
 //
 // The layout has no room for padding between constants, but every record header
 // takes a multiple of 8 bytes. So the writer begins with the constants whose
-// data take a multiple of 8 bytes, then those of 4, of 2, and the rest,
+// data takes a multiple of 8 bytes, then those of 4, of 2, and the rest,
 // compressed ones last, each group in the order of the plan, and it pads before
-// the first constant such that its data begin at a multiple of 64: every
-// uncompressed constant lies aligned for its dtype and is viewed without a
+// the first constant such that its data begins at a multiple of 64: every
+// uncompressed constant is aligned for its dtype and is viewed without a
 // copy. Files in any order are read; a misaligned constant is handed out by
-// copy, and its view says so.
+// copy, and its view says so. A plan in that order, without compression, is
+// streamed.
 //
 // # Names and graph
 //
@@ -111,12 +119,12 @@
 // decimal ids stand for themselves, the inputs get the lowest free ids, then
 // the values between operators as they appear, then the outputs. A graph whose
 // inputs and outputs a reader could not find again is refused. So is everything
-// else that has no place in the file, with the list of it all: names of nodes,
-// symbols of dims, metadata beside the four fields, tensor names that are no ids.
-// Where format.WriteOptions.AcceptLoss names it, it is left out, and tensors get
-// the lowest free ids in the order of the plan before anything else does.
+// else that the file cannot hold, with the list of it all: names of nodes, symbols
+// of dims, metadata other than the four fields, tensor names that are not ids.
+// What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
+// free ids in the order of the plan before anything else does.
 //
-// # Quantisation
+// # Quantization
 //
 // The operator that consumes a constant as input i (from 0) carries
 // input{i}_scale (float32, or a float32 array), input{i}_zero_point (int32 or an

@@ -2,157 +2,165 @@ package mobi
 
 import (
 	"fmt"
-	"math"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// What fits its field is checked while encoding; what readers demand besides,
-// document.check finds by reading the result.
-
-// encodeHead makes model metadata and specs.
-func encodeHead(m *modelInfo) ([]byte, error) {
-	var b wire.Buffer
-	if err := appendName(&b, m.name); err != nil {
-		return nil, planError("model name", err)
-	}
-	b.U32(m.framework)
-	b.U64(m.created)
-	b.U32(uint32(len(m.inputs)))
-	b.U32(uint32(len(m.outputs)))
-	for _, specs := range [][]Spec{m.inputs, m.outputs} {
-		for _, s := range specs {
-			if err := appendSpec(&b, &s); err != nil {
-				return nil, planError(fmt.Sprintf("spec %q", s.Name), err)
-			}
-		}
-	}
-	return b.Bytes(), nil
+// document is what a plan says of a file, all but the data, encoded.
+type document struct {
+	flags   Flags
+	footer  Footer
+	tensors []tensor.Info // as in the plan
+	ids     []uint32      // of the tensors
+	head    []byte        // metadata and specs
+	graph   []byte        // the operator graph
 }
 
-// appendName appends a length of four bytes and the name.
-func appendName(b *wire.Buffer, s string) error {
-	if err := fits("name length", len(s), math.MaxUint32); err != nil {
-		return err
+// newDocument translates a plan and checks that readers will take the result.
+func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*document, error) {
+	if o.Footer > CRC32 {
+		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
 	}
-	b.U32(uint32(len(s)))
-	b.Str(s)
-	return nil
+	d := &document{footer: o.Footer, tensors: p.Tensors}
+	m, err := d.metadata(p.Metadata, common, o)
+	if err != nil {
+		return nil, err
+	}
+	ops, err := d.model(p, m, o)
+	if err != nil {
+		return nil, err
+	}
+	d.quantize(ops)
+	if d.head, err = encodeHead(m); err != nil {
+		return nil, err
+	}
+	if d.graph, err = encodeGraph(ops); err != nil {
+		return nil, err
+	}
+	return d, d.check()
 }
 
-func appendSpec(b *wire.Buffer, s *Spec) error {
-	if err := appendName(b, s.Name); err != nil {
-		return err
+// model fills ids and specs and returns the operators, from the neutral graph
+// or from the options.
+func (d *document) model(p *driver.Plan, m *modelInfo, o *WriteOptions) ([]Operator, error) {
+	own := o.ownGraph()
+	if own && p.Graph != nil {
+		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
 	}
-	if err := fits("rank", len(s.Dims), math.MaxUint16); err != nil {
-		return err
+	n, err := newNumbering(d.tensors, p.Graph)
+	if err != nil {
+		return nil, err
 	}
-	b.U16(uint16(len(s.Dims)))
-	b.U16(uint16(s.Type))
-	for _, d := range s.Dims {
-		b.U64(d)
+	d.ids = n.ids
+	if own {
+		m.inputs, m.outputs = o.Inputs, o.Outputs
+		return cloneOperators(o.Operators), nil
 	}
-	return nil
+	if p.Graph == nil {
+		return nil, nil
+	}
+	if m.name == "" {
+		m.name = p.Graph.Name
+	}
+	m.inputs, m.outputs = neutralSpecs(p.Graph.Inputs), neutralSpecs(p.Graph.Outputs)
+	ops, _, _ := n.operators(p.Graph)
+	return ops, nil
 }
 
-// encodeGraph makes the operator graph.
-func encodeGraph(ops []Operator) ([]byte, error) {
-	var b wire.Buffer
-	if err := fits("operator count", len(ops), math.MaxUint32); err != nil {
-		return nil, planError("operators", err)
-	}
-	b.U32(uint32(len(ops)))
-	for i := range ops {
-		if err := appendOperator(&b, &ops[i]); err != nil {
-			return nil, planError(fmt.Sprintf("operator %d (%v)", i, ops[i].Type), err)
-		}
-	}
-	return b.Bytes(), nil
+// ownGraph reports whether the options have specs or operators.
+func (o *WriteOptions) ownGraph() bool {
+	return o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 }
 
-func appendOperator(b *wire.Buffer, op *Operator) error {
-	b.U16(uint16(op.Type))
-	for _, n := range []int{len(op.Inputs), len(op.Outputs), len(op.Params)} {
-		if err := fits("number of inputs, outputs or parameters", n, math.MaxUint16); err != nil {
-			return err
-		}
-		b.U16(uint16(n))
+// cloneOperators copies operators, whose parameters the writer adds to.
+func cloneOperators(ops []Operator) []Operator {
+	out := make([]Operator, len(ops))
+	for i, op := range ops {
+		out[i] = op
+		out[i].Params = append([]Param(nil), op.Params...)
 	}
-	for _, ids := range [][]uint32{op.Inputs, op.Outputs} {
-		for _, id := range ids {
-			b.U32(id)
-		}
-	}
-	for _, p := range op.Params {
-		if err := appendParam(b, &p); err != nil {
-			return fmt.Errorf("parameter %q: %w", p.Name, err)
-		}
-	}
-	return nil
+	return out
 }
 
-func appendParam(b *wire.Buffer, p *Param) error {
-	if err := fits("name length", len(p.Name), math.MaxUint16); err != nil {
-		return err
+// metadata takes the fields that MOBI has from a plan's metadata.
+func (d *document) metadata(meta driver.Metadata, common *driver.WriteOptions, o *WriteOptions) (*modelInfo, error) {
+	m := &modelInfo{framework: o.FrameworkVersion}
+	seen := map[string]bool{}
+	for _, e := range meta {
+		err := d.entry(e, m)
+		if seen[e.Key] {
+			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
+		}
+		if err != nil {
+			return nil, planError("metadata \""+e.Key+"\"", err)
+		}
+		seen[e.Key] = true
 	}
-	b.U16(uint16(len(p.Name)))
-	b.Str(p.Name)
-	switch v := p.Value.(type) {
-	case int32:
-		b.U8(paramInt32)
-		b.I32(v)
-	case int64:
-		b.U8(paramInt64)
-		b.I64(v)
-	case float32:
-		b.U8(paramFloat32)
-		b.F32(v)
-	case float64:
-		b.U8(paramFloat64)
-		b.F64(v)
-	case bool:
-		b.U8(paramBool)
-		if v {
-			b.U8(1)
-		} else {
-			b.U8(0)
+	if !seen[keyFlags] {
+		d.flags = o.Flags | d.contentFlags()
+	}
+	if !seen[keyCreated] {
+		sec := common.Time.Unix()
+		if sec < 0 {
+			return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
 		}
-	case string:
-		b.U8(paramString)
-		if !utf8.ValidString(v) {
-			return fmt.Errorf("%w: string is not valid UTF-8", format.ErrCorrupt)
+		m.created = uint64(sec)
+	}
+	return m, nil
+}
+
+// entry takes the field that one entry is for.
+func (d *document) entry(e driver.Entry, m *modelInfo) (err error) {
+	var n uint64
+	switch e.Key {
+	case keyName:
+		s, ok := e.Value.(string)
+		if !ok {
+			return fmt.Errorf("%w: value of type %T", format.ErrUnsupported, e.Value)
 		}
-		return appendName(b, v)
-	case []int32:
-		return appendArray(b, paramInt32s, v, b.I32)
-	case []float32:
-		return appendArray(b, paramFloat32s, v, b.F32)
-	case []int64:
-		return appendArray(b, paramInt64s, v, b.I64)
+		m.name = s
+	case keyFramework:
+		n, err = unsigned(e.Value, 32)
+		m.framework = uint32(n)
+	case keyCreated:
+		m.created, err = unsigned(e.Value, 64)
+	case keyFlags:
+		n, err = unsigned(e.Value, 32)
+		d.flags = Flags(n)
 	default:
-		return fmt.Errorf("%w: MOBI has no parameters of type %T", format.ErrUnsupported, v)
+		err = fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
 	}
-	return nil
+	return err
 }
 
-func appendArray[T any](b *wire.Buffer, code uint8, v []T, one func(T)) error {
-	if err := fits("array length", len(v), math.MaxInt32); err != nil {
-		return err
+// contentFlags returns the flags that the constants call for.
+func (d *document) contentFlags() (f Flags) {
+	for _, t := range d.tensors {
+		if t.Quant != nil {
+			f |= FlagQuantized
+		}
+		if t.DType == tensor.Float16 {
+			f |= FlagFloat16
+		}
 	}
-	b.U8(code)
-	b.I32(int32(len(v)))
-	for _, x := range v {
-		one(x)
-	}
-	return nil
+	return f
 }
 
-// fits refuses what a field cannot say.
-func fits(what string, n int, most uint64) error {
-	if uint64(n) > most {
-		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
+// check reads the encoded parts the way an opened file is read: whatever a
+// reader would refuse is refused here, and the quantization parameters that a
+// reader will find must be those of the plan.
+func (d *document) check() error {
+	p := parser{parsed: &parsed{}}
+	c := wire.NewCursor(name, d.head, headerSize)
+	if err := p.modelMetadata(&c); err != nil {
+		return planError("metadata and specs", err)
 	}
-	return nil
+	s, err := p.checkOperators(d.graph, 0)
+	if err != nil {
+		return planError("operators", err)
+	}
+	return d.checkQuant(&p, &s)
 }

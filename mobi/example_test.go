@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// model returns the bytes of a small quantised model.
+// model returns the bytes of a small quantized model.
 func model() []byte {
 	weights := []float32{0.75, -1, 0.25, 1}
 	data, quant, _, err := tensor.Quantize(weights, tensor.Shape{2, 2}, tensor.QuantizeOptions{DType: tensor.Int8})

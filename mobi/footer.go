@@ -1,98 +1,69 @@
 package mobi
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/internal/work"
 )
 
-// parallelFrom is the part of a file that is worth a goroutine of its own.
-const parallelFrom = 4 << 20
-
-// judge checks the footer for the first use of a constant. What could not be
-// read is no verdict.
-func (f *File) judge() (verdict, err error) {
-	err = f.Region().Guard(func() error { return f.checkFooter(context.Background(), 0, nil) })
-	if errors.Is(err, format.ErrChecksum) {
-		return err, nil
-	}
-	return nil, err
+// verdict is what a check of the footer found.
+type verdict struct {
+	kind Footer
+	err  error // ErrChecksum when it is neither sum
 }
 
-// checkFooter checks the footer and remembers which sum it is.
-func (f *File) checkFooter(ctx context.Context, workers int, p *work.Progress) error {
-	kind, err := checkFooter(ctx, f.Region(), workers, p)
-	if err == nil {
-		f.footer.Store(int32(kind) + 1)
+// footerKinds are the sums of the engine, by Footer.
+var footerKinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
+
+// Touch implements driver.Toucher: the footer vouches for all constants. Its
+// verdict is remembered either way.
+func (f *parsed) Touch(v driver.Verification, _ int) (all bool, err error) {
+	known := f.footer.Load()
+	if known != nil {
+		return known.err == nil, known.err
 	}
-	return err
+	_, err = f.checkFooter(v)
+	return err == nil, err
 }
 
-// checkFooter compares the footer of the file in r with the sum of all bytes
-// before it and says which sum it is: Adler-32, or if not that CRC-32. The
-// caller has checked that there is a footer.
-func checkFooter(ctx context.Context, r *mapped.Region, workers int, p *work.Progress) (Footer, error) {
-	end := r.Size() - footerSize
-	b, err := r.Slice(end, footerSize)
+// knownFooter returns which sum the file ends with, once that is known.
+func (f *parsed) knownFooter() (footer Footer, ok bool) {
+	known := f.footer.Load()
+	if known == nil || known.err != nil {
+		return 0, false
+	}
+	return known.kind, true
+}
+
+// checkFooter checks the footer and remembers the first verdict. What could not
+// be read is not a verdict.
+func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
+	kind, err := f.sumFooter(v)
+	if err == nil || errors.Is(err, format.ErrChecksum) {
+		f.footer.CompareAndSwap(nil, &verdict{kind, err})
+	}
+	return kind, err
+}
+
+// sumFooter compares the footer with the sum of all bytes before it and says
+// which sum it is: Adler-32, or if not that CRC-32.
+func (f *parsed) sumFooter(v driver.Verification) (Footer, error) {
+	end := f.header.graphEnd()
+	b, err := f.src.Slice(end, footerSize)
 	if err != nil {
 		return 0, err
 	}
-	stored := binary.LittleEndian.Uint32(b)
-	var sums [2]uint32
-	for _, kind := range []Footer{Adler32, CRC32} {
-		if sums[kind], err = sumRegion(ctx, r, kind, end, workers, p); err != nil {
-			return 0, err
-		}
-		if sums[kind] == stored {
-			return kind, nil
-		}
-		p = nil // the bytes are counted once
+	stored := uint64(binary.LittleEndian.Uint32(b))
+	adler, err := v.Hash(footerKinds[Adler32], 0, 0, end, "")
+	if err != nil || adler == stored {
+		return Adler32, err
 	}
-	return 0, wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", stored, sums[Adler32], sums[CRC32])
-}
-
-// sumRegion returns the sum of the first n bytes, taken in parts by several
-// goroutines.
-func sumRegion(ctx context.Context, r *mapped.Region, kind Footer, n int64, workers int, p *work.Progress) (uint32, error) {
-	parts := int(max(1, n/parallelFrom))
-	sums := make([]uint32, parts)
-	bound := func(i int) int64 { return n * int64(i) / int64(parts) }
-	err := work.Each(ctx, parts, workers, func(i int) (err error) {
-		sums[i], err = sumPart(ctx, r, kind, bound(i), bound(i+1), p)
-		return err
-	})
-	if err != nil {
-		return 0, err
+	crc, err := v.Rehash(footerKinds[CRC32], 0, 0, end)
+	if err != nil || crc == stored {
+		return CRC32, err
 	}
-	sum := kind.empty()
-	for i, s := range sums {
-		sum = kind.combine(sum, s, bound(i+1)-bound(i))
-	}
-	return sum, nil
-}
-
-// sumPart returns the sum of the bytes from off to end. Each goroutine needs
-// the guard against truncated files for itself.
-func sumPart(ctx context.Context, r *mapped.Region, kind Footer, off, end int64, p *work.Progress) (uint32, error) {
-	sum := kind.empty()
-	err := r.Guard(func() error {
-		for ; off < end; off += work.Step {
-			b, err := r.Slice(off, min(work.Step, end-off))
-			if err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			sum = kind.update(sum, b)
-			p.Add(int64(len(b)), "")
-		}
-		return nil
-	})
-	return sum, err
+	return 0, wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", stored, adler, crc)
 }

@@ -26,7 +26,7 @@ func FuzzOpen(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			exercise(t, m, b)
+			exercise(t, m, b, check)
 			m.Close()
 		}
 	})
@@ -53,7 +53,7 @@ func FuzzSections(f *testing.F) {
 		b = bytes.Join([][]byte{b, meta, records, graph}, nil)
 		b = le.AppendUint32(b, adler32.Checksum(b))
 		if m, err := OpenBytes(b, nil); err == nil {
-			exercise(t, m, b)
+			exercise(t, m, b, format.CheckDefault)
 			m.Close()
 		}
 	})
@@ -68,8 +68,8 @@ func openFuzz(f *testing.F, b []byte) *File {
 }
 
 // exercise reads everything of a file.
-func exercise(t *testing.T, f *File, b []byte) {
-	remote, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), &f.opts)
+func exercise(t *testing.T, f *File, b []byte, check format.Check) {
+	remote, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), &format.Options{Check: check})
 	if err != nil {
 		t.Fatalf("opens in memory and not behind a reader: %v", err)
 	}
@@ -79,7 +79,7 @@ func exercise(t *testing.T, f *File, b []byte) {
 		if v.Info().Size > 1<<20 {
 			continue
 		}
-		if w, ok := f.Constant(id); !ok || w.Name() != v.Name() {
+		if w, err := f.Constant(id); err != nil || w.Name() != v.Name() {
 			t.Fatalf("constant %d is not found", id)
 		}
 		got, err := v.Bytes()
@@ -95,14 +95,14 @@ func exercise(t *testing.T, f *File, b []byte) {
 	if _, err := f.Graph(); err != nil {
 		t.Fatalf("Graph: %v", err)
 	}
-	if f.Verify(t.Context()) == nil {
+	if verify(t, f) == nil {
 		rewrite(t, f)
 	}
 }
 
 // rewrite writes f again, unless MOBI's neutral graph cannot say what it holds.
 func rewrite(t *testing.T, f *File) {
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func rewrite(t *testing.T, f *File) {
 	if err != nil {
 		return
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatalf("Copy: %v", err)
 	}
 	again, err := OpenBytes(out.Bytes(), nil)

@@ -5,22 +5,13 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Graph returns the neutral form of the operator graph; it is never nil.
-//
-// Edges are ids in decimal, which for constants are the tensor names. Specs
-// carry no ids: when as many ids are consumed and defined by nothing as there
-// are inputs, these are the inputs, ascending, and bear their names; likewise
-// the ids that are produced and never consumed and the outputs. Otherwise the
-// edges stay numbers. Operators have no names. Parameters of int32 become
-// int64 attributes; those of quantisation stay among them.
-func (f *File) Graph() (*format.Graph, error) {
-	ops, err := f.Operators()
-	if err != nil {
-		return nil, err
-	}
-	entering, leaving := dangling(ops, func(id uint32) bool { _, ok := f.index(id); return ok })
+// Graph implements driver.GraphFile.
+func (f *parsed) Graph() (*driver.Graph, error) {
+	ops := f.decodeOperators()
+	entering, leaving := dangling(ops, func(id uint32) bool { _, ok := f.lookup(id); return ok })
 	names := map[uint32]string{}
 	claim(names, entering, f.model.inputs)
 	claim(names, leaving, f.model.outputs)

@@ -127,8 +127,8 @@ func TestNumbering(t *testing.T) {
 	if d := cmp.Diff(want, ops); d != "" || err != nil {
 		t.Errorf("Operators: %v (-want +got)\n%s", err, d)
 	}
-	if _, ok := f.Tensor("0"); !ok {
-		t.Error("w is not constant 0")
+	if _, err := f.Tensor("0"); err != nil {
+		t.Errorf("w is not constant 0: %v", err)
 	}
 	g, err := f.Graph()
 	if err != nil {
@@ -178,7 +178,7 @@ func TestGraphRewritten(t *testing.T) {
 			for id, v := range f.Constants() {
 				w, _ := again.Constant(id)
 				if d := cmp.Diff(v.Info().Quant, w.Info().Quant); d != "" {
-					t.Errorf("quantisation of %d (-want +got)\n%s", id, d)
+					t.Errorf("quantization of %d (-want +got)\n%s", id, d)
 				}
 			}
 		})

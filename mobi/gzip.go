@@ -1,21 +1,57 @@
 package mobi
 
 import (
+	"context"
+	"errors"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// inflate decompresses constant i: exactly as many bytes as its shape says, from
-// one gzip member that fills the record.
-func (f *File) inflate(i int) ([]byte, error) {
+// Load implements driver.Loader: it decompresses constant i, exactly as many
+// bytes as its shape says, from one gzip member that fills the record.
+func (f *parsed) Load(i int) ([]byte, error) {
 	rec := &f.records[i]
-	b, err := f.Region().Slice(int64(rec.offset), int64(rec.stored))
+	b, err := f.src.Slice(int64(rec.offset), int64(rec.stored))
 	if err != nil {
 		return nil, err
 	}
-	out, err := gzip.Codec.Decompress(b, f.Info(i).Size)
-	if err != nil {
-		return nil, wire.Error(name, "constant "+constantName(rec.id), int64(rec.offset), err)
+	out, err := gzip.Codec.Decompress(b, f.index.Size(i))
+	return out, rec.explain(err)
+}
+
+// checkMember does what Load does and keeps nothing.
+func (f *parsed) checkMember(v driver.Verification, i int) error {
+	rec := &f.records[i]
+	if err := gzip.Check(member{v.Context(), f.src, rec}, int64(rec.stored), f.index.Size(i)); err != nil {
+		return rec.explain(err)
 	}
-	return out, nil
+	v.Done(int64(rec.stored), f.index.Name(i))
+	return nil
+}
+
+// member reads the data of a compressed constant until the context is done.
+type member struct {
+	ctx context.Context
+	src driver.Source
+	rec *record
+}
+
+func (m member) ReadAt(p []byte, off int64) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return m.src.ReadAt(p, int64(m.rec.offset)+off)
+}
+
+// explain names the constant in an error of the decompressor; those of the file
+// say where they are from.
+func (r *record) explain(err error) error {
+	var e *format.Error
+	if err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return wire.Error(name, "constant "+constantName(r.id), int64(r.offset), err)
 }

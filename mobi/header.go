@@ -1,8 +1,10 @@
 package mobi
 
 import (
+	"bytes"
+
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -20,16 +22,17 @@ type Header struct {
 }
 
 // readHeader reads the header and checks everything it says.
-func readHeader(r *mapped.Region, sums bool) (Header, error) {
+func readHeader(src driver.Source, sums bool) (Header, error) {
 	var h Header
-	b, err := r.Prefix(headerSize)
+	file, err := driver.Prefix(src, headerSize)
 	if err != nil {
 		return h, err
 	}
+	b := bytes.Clone(file)
 	c := wire.NewCursor(name, b, 0)
 	h.Magic = c.U32("magic")
 	if c.Err() == nil && h.Magic != magicNumber && h.Magic != magicASCII {
-		c.Failf("magic", 0, format.ErrMagic, "% x", b[:4])
+		c.Failf("magic", 0, format.ErrMagic, "% x", bytes.Clone(b[:4]))
 	}
 	h.Version = c.U16("version")
 	if c.Err() == nil && h.Version != version {
@@ -43,23 +46,24 @@ func readHeader(r *mapped.Region, sums bool) (Header, error) {
 	h.TensorOffset = c.U32("tensor data offset")
 	h.GraphOffset = c.U32("operator graph offset")
 	if c.Err() == nil && sums && h.Checksum != 0 {
-		if sum := headerChecksum(b); sum != h.Checksum {
+		clear(b[checksumAt : checksumAt+4])
+		if sum := tensor.CRC32(b); sum != h.Checksum {
 			c.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
 		}
 	}
 	if reserved != 0 {
 		c.Failf("reserved", 6, format.ErrCorrupt, "is %#x, not 0", reserved)
 	}
-	h.check(&c, r.Size())
+	h.check(&c, src.Size())
 	if c.Err() != nil && isReference(b) {
-		return h, wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the own container of ml-framework's MobileModelWriter (a header of 30 bytes, a sum over too few), which nothing reads, not a MOBI file of the specification")
+		return h, wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the container that ml-framework's MobileModelWriter writes (a header of 30 bytes, a sum over too few), which nothing reads, not a MOBI file of the specification")
 	}
 	return h, c.Err()
 }
 
-// isReference recognises the container that the reference writer emits, by the
+// isReference recognizes the container that the reference writer emits, by the
 // head of a file whose header is unsound: no reserved field, so that all fields
-// from the checksum on lie two bytes earlier, and metadata right behind it.
+// from the checksum on are two bytes earlier, and metadata right behind it.
 func isReference(b []byte) bool {
 	if len(b) < referenceHeader {
 		return false
@@ -83,7 +87,7 @@ func (h *Header) check(c *wire.Cursor, size int64) {
 	case total < size:
 		c.Failf("total file size", 16, format.ErrCorrupt, "%d bytes, the file has %d", total, size)
 	case h.MetadataOffset < headerSize:
-		c.Failf("metadata offset", 20, format.ErrCorrupt, "%d lies within the header", h.MetadataOffset)
+		c.Failf("metadata offset", 20, format.ErrCorrupt, "%d is within the header", h.MetadataOffset)
 	case h.TensorOffset <= h.MetadataOffset:
 		c.Failf("tensor data offset", 24, format.ErrCorrupt, "%d is not after the metadata offset, %d", h.TensorOffset, h.MetadataOffset)
 	case h.GraphOffset < h.TensorOffset:
@@ -95,11 +99,3 @@ func (h *Header) check(c *wire.Cursor, size int64) {
 
 // graphEnd is where the operator graph ends and the footer begins.
 func (h *Header) graphEnd() int64 { return int64(h.FileSize) - footerSize }
-
-// headerChecksum returns the CRC-32 of the header with its own field zeroed.
-func headerChecksum(b []byte) uint32 {
-	var zero [4]byte
-	sum := tensor.CRC32(b[:checksumAt])
-	sum = tensor.UpdateCRC32(sum, zero[:])
-	return tensor.UpdateCRC32(sum, b[checksumAt+4:headerSize])
-}

@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"math"
 	"testing"
+
+	"github.com/weightmap/weightmap/format"
 )
 
 // image builds a file field by field, from the layout in the package
@@ -214,6 +216,13 @@ func with(change func(*image)) []byte {
 	m := small()
 	change(m)
 	return m.bytes()
+}
+
+// verify is f.Verify without the coverage.
+func verify(t *testing.T, f *File, opts ...format.VerifyOption) error {
+	t.Helper()
+	_, err := f.Verify(t.Context(), opts...)
+	return err
 }
 
 func openImage(t *testing.T, b []byte) *File {

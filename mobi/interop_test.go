@@ -130,8 +130,8 @@ func readAsDescribed(t *testing.T, path string) {
 			unflagged++
 		}
 	}
-	if f.seen.unflagged != unflagged {
-		t.Errorf("%d constants compressed without the flag, want %d", f.seen.unflagged, unflagged)
+	if f.f.seen.unflagged != unflagged {
+		t.Errorf("%d constants compressed without the flag, want %d", f.f.seen.unflagged, unflagged)
 	}
 	ops, err := f.Operators()
 	if err != nil || len(ops) != len(want.Operators) {
@@ -163,7 +163,7 @@ func readAsDescribed(t *testing.T, path string) {
 			t.Errorf("operator %d, parameters (-want +got)\n%s", i, d)
 		}
 	}
-	if err := f.Verify(t.Context()); err != nil {
+	if err := verify(t, f); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Fixed numbers of the layout; package documentation draws where they lie.
+// Fixed numbers of the layout; the package documentation draws where they are.
 const (
 	name      = "mobi"
 	extension = ".mobi"
@@ -25,7 +25,7 @@ const (
 	operatorMin = 8             // an operator without anything
 	paramMin    = 2 + 1 + 1 + 1 // a bool with a name of one byte
 
-	gzipFlag = 0x8000 // in a constant's data type: the data are a gzip member
+	gzipFlag = 0x8000 // in a constant's data type: the data is a gzip member
 
 	alignment   = 64 // of the first constant's data, where the writer decides
 	maxFileSize = 1<<32 - 1
@@ -36,7 +36,7 @@ type Flags uint32
 
 // The flags of the specification. They inform; readers go by the dtypes.
 const (
-	FlagQuantized Flags = 1 << 0 // constants are quantised
+	FlagQuantized Flags = 1 << 0 // constants are quantized
 	FlagFloat16   Flags = 1 << 1 // constants are float16
 	FlagOptimized Flags = 1 << 2 // operators were fused
 
@@ -55,7 +55,7 @@ const (
 	Int32   DataType = 4
 )
 
-// unknownType stands in a written spec for a dtype that the plan does not know.
+// unknownType is written in a spec for a dtype that the plan does not know.
 const unknownType DataType = 0xFFFF
 
 var dtypes = [...]tensor.DType{

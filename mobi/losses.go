@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // losses lists what a file cannot hold of a plan.
-func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
+func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		tensorLosses(p, i, l)
 	}
@@ -39,25 +40,25 @@ func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
 	}
 }
 
-// tensorLosses finds what a record cannot express, and names that are no ids.
-func tensorLosses(p *format.Plan, i int, l *format.LossList) {
+// tensorLosses finds what a record cannot express, and names that are not ids.
+func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	t := &p.Tensors[i]
 	if _, ok := parseDecimal(t.Name, 32); !ok {
 		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 	}
 	if err := checkDType(t.DType); err != nil {
-		l.Fixed(format.LossDType, t.Name, err)
+		l.Fixed(driver.LossDType, t.Name, err)
 	}
 	if len(t.Shape) > math.MaxUint16 {
-		l.Fixed(format.LossShape, t.Name, fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape)))
+		l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape)))
 	}
 }
 
 // quantLosses finds parameters that no operator can carry.
-func quantLosses(p *format.Plan, ids []uint32, ops []Operator, l *format.LossList) {
+func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossList) {
 	users := usersOf(p.Tensors, ids, ops)
 	for i := range p.Tensors {
-		if err := canQuantise(&p.Tensors[i], users[ids[i]]); err != nil {
+		if err := canQuantize(&p.Tensors[i], users[ids[i]]); err != nil {
 			l.Quantization(p, i, err)
 		}
 	}
@@ -66,8 +67,8 @@ func quantLosses(p *format.Plan, ids []uint32, ops []Operator, l *format.LossLis
 // graphLosses compares a neutral graph with what operators and specs can say.
 type graphLosses struct {
 	*numbering
-	p *format.Plan
-	l *format.LossList
+	p *driver.Plan
+	l *driver.LossList
 }
 
 // find returns the operators that the graph becomes, which mean something only
@@ -75,9 +76,9 @@ type graphLosses struct {
 func (g *graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {
-		g.label("graph name", "the file has one name, and the metadata say another")
+		g.label("graph name", "the file has one name, and the metadata another")
 	}
-	g.l.Initializers(g.p, "MOBI has no place for it")
+	g.l.Initializers(g.p, "MOBI cannot hold it")
 	g.specs("input", n.Inputs)
 	g.specs("output", n.Outputs)
 	for i := range n.Nodes {
@@ -92,7 +93,7 @@ func (g *graphLosses) find(model string) []Operator {
 	return ops
 }
 
-func (g *graphLosses) label(what, why string) { g.l.Converted(format.LossLabel, what, why) }
+func (g *graphLosses) label(what, why string) { g.l.Converted(driver.LossLabel, what, why) }
 
 // specs looks at inputs or outputs.
 func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
@@ -106,7 +107,7 @@ func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
 			continue
 		}
 		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
-			g.l.Converted(format.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
+			g.l.Converted(driver.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
 		for i, d := range v.Dims {
 			if n, ok := parseDecimal(d.Symbol, 64); d.Symbol != "" && (!ok || n <= math.MaxInt64) {
@@ -141,7 +142,7 @@ func (g *graphLosses) node(i int) {
 	for j, a := range n.Attributes {
 		err := checkParam(&a)
 		if err == nil && g.misread(n, a.Name) {
-			err = fmt.Errorf("%w: it would be read as the quantisation of a constant that has none", format.ErrUnsupported)
+			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
 		if err != nil {
 			g.l.Attribute(g.p, i, j, err)
@@ -149,7 +150,7 @@ func (g *graphLosses) node(i int) {
 	}
 }
 
-// checkNode refuses nodes that are no operators.
+// checkNode refuses nodes that cannot be operators.
 func checkNode(n *format.Node) error {
 	if _, ok := ParseOpType(n.Op); !ok || n.Domain != "" {
 		return fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, n.Op, n.Domain)
@@ -160,7 +161,7 @@ func checkNode(n *format.Node) error {
 	return fits("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)), math.MaxUint16)
 }
 
-// checkParam refuses attributes that are no parameters.
+// checkParam refuses attributes that cannot be parameters.
 func checkParam(a *format.Attribute) error {
 	if err := tensor.CheckName(a.Name); err != nil {
 		return fmt.Errorf("parameter name: %w", err)
@@ -169,7 +170,7 @@ func checkParam(a *format.Attribute) error {
 	return appendParam(new(wire.Buffer), &p)
 }
 
-// misread reports whether a reader will take an attribute for the quantisation
+// misread reports whether a reader will take an attribute for the quantization
 // of a constant that has none.
 func (g *graphLosses) misread(n *format.Node, attr string) bool {
 	input, kind := quantParam([]byte(attr))
@@ -190,4 +191,4 @@ func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uin
 	}
 }
 
-var errUnfindable = fmt.Errorf("%w: MOBI keeps no ids of inputs and outputs; readers recognise them only when all inputs are consumed, and all outputs produced and not consumed, and nothing else is", format.ErrUnsupported)
+var errUnfindable = fmt.Errorf("%w: MOBI keeps no ids of inputs and outputs; readers recognize them only when all inputs are consumed, and all outputs produced and not consumed, and nothing else is", format.ErrUnsupported)

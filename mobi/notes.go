@@ -8,15 +8,13 @@ import (
 
 // oddities is what parsing met that is legal but worth knowing.
 type oddities struct {
-	unflagged  int   // gzip data without the flag
-	misaligned int   // constants that cannot be viewed where they lie
-	padding    int64 // bytes between the specs and the constants
-	operators  survey
+	unflagged int   // gzip data without the flag
+	padding   int64 // bytes between the specs and the constants
+	operators survey
 }
 
-// Notes lists what is tolerable but unusual about the file; of the footer, once
-// it was checked.
-func (f *File) Notes() []string {
+// Notes implements driver.NotesFile.
+func (f *parsed) Notes() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	count := func(n int, format string) {
@@ -31,7 +29,7 @@ func (f *File) Notes() []string {
 	if h.Checksum == 0 {
 		add("header checksum not recorded")
 	}
-	if kind, ok := f.Footer(); ok && kind == CRC32 {
+	if kind, ok := f.knownFooter(); ok && kind == CRC32 {
 		add("footer is a CRC-32")
 	}
 	if bits := h.Flags &^ flagsKnown; bits != 0 {
@@ -42,31 +40,30 @@ func (f *File) Notes() []string {
 		add("%d bytes of zero padding before the constants", s.padding)
 	}
 	count(s.unflagged, "constants compressed without the flag: %d")
-	count(s.misaligned, "misaligned constants, handed out by copy: %d")
 	count(s.operators.unknown, "operators of unknown types: %d")
 	count(s.operators.extended, "parameters of types beyond the specification (string, int64 array): %d")
-	count(f.unsound(), "constants with unsound quantisation parameters: %d")
+	count(f.unsound(), "constants with unsound quantization parameters: %d")
 	return notes
 }
 
 // firstAligned tells whether the padding serves what the writer pads for.
-func (f *File) firstAligned() bool {
+func (f *parsed) firstAligned() bool {
 	return len(f.records) > 0 && f.records[0].offset%alignment == 0
 }
 
 // unsound counts the constants whose real values cannot be known.
-func (f *File) unsound() int {
+func (f *parsed) unsound() int {
 	n := 0
 	for i := range f.records {
-		info := f.Info(i)
-		if info.Quant != nil && !(sound(info.Quant, info.Shape) && isInteger(info.DType)) {
+		q := f.index.Quant(i)
+		if q != nil && !(sound(q, f.index.Shape(i)) && isInteger(f.index.DType(i))) {
 			n++
 		}
 	}
 	return n
 }
 
-// isInteger tells whether elements can be quantised values.
+// isInteger tells whether elements can be quantized values.
 func isInteger(d tensor.DType) bool {
 	return d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32
 }

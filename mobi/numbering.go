@@ -10,13 +10,14 @@ import (
 )
 
 // numbering gives the names of a plan ids. Names that are numbers keep them;
-// others get the lowest free ones: constants first, then the inputs of the graph, the values between operators in the order in
-// which they appear, and the outputs last. So a reader, who knows only ids,
-// finds inputs and outputs in the order of their specs.
+// others get the lowest free ones: constants first, then the inputs of the graph,
+// the values between operators in the order in which they appear, and the outputs
+// last. So a reader, who knows only ids, finds inputs and outputs in the order of
+// their specs.
 type numbering struct {
 	ids   []uint32 // of the constants, by plan index
 	byKey map[string]uint32
-	// constants tells the plan index of a tensor's name.
+	// constants has the plan index of a tensor's name.
 	constants map[string]int
 	used      map[uint32]bool
 	free      uint64 // no id below is free

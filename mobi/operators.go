@@ -2,30 +2,65 @@ package mobi
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// operators checks the whole operator graph and takes the quantisation
+// Operator is one step of the graph. Ids name constants, values that other
+// operators make, and inputs of the model; ids that nothing defines are legal.
+type Operator struct {
+	Type    OpType
+	Inputs  []uint32
+	Outputs []uint32
+	Params  []Param // names are unique
+}
+
+// Param returns the value of the parameter of that name.
+func (o *Operator) Param(name string) (any, bool) {
+	for _, p := range o.Params {
+		if p.Name == name {
+			return p.Value, true
+		}
+	}
+	return nil, false
+}
+
+// rawOp is the head of an operator as it is in the file; its parameters
+// follow and are read with nextParam.
+type rawOp struct {
+	typ     OpType
+	inputs  []byte // 4 bytes each
+	outputs []byte
+	params  int
+}
+
+// nextOp reads the head of an operator.
+func nextOp(c *wire.Cursor) rawOp {
+	o := rawOp{typ: OpType(c.U16("operator type"))}
+	in, out := c.U16("operator input count"), c.U16("operator output count")
+	n := c.U16("operator parameter count")
+	o.inputs = c.Bytes("operator inputs", 4*uint64(in))
+	o.outputs = c.Bytes("operator outputs", 4*uint64(out))
+	o.params = c.Count("operator parameter count", uint64(n), paramMin)
+	return o
+}
+
+// operators checks the whole operator graph and takes the quantization
 // parameters out of it.
 func (p *parser) operators() error {
 	at := int64(p.header.GraphOffset)
-	b, err := p.src.bytes(at, p.header.graphEnd()-at)
+	b, err := private(p.src, at, p.header.graphEnd()-at)
 	if err != nil {
 		return err
-	}
-	if !p.src.region.InMemory() {
-		p.graph = b
 	}
 	s, err := p.checkOperators(b, at)
 	if err != nil {
 		return err
 	}
-	p.seen.operators = s
-	if s.quantised > 0 {
-		p.quantise(b, &s)
+	p.graph, p.seen.operators = b, s
+	if s.quantized > 0 {
+		p.quantize(b, &s)
 	}
 	return nil
 }
@@ -35,7 +70,7 @@ type survey struct {
 	operators  int
 	unknown    int // operators without a name
 	extended   int // parameters of the types that are ours
-	quantised  int // parameters that speak of quantisation
+	quantized  int // parameters that speak of quantization
 	scales     int // values in those that are scales
 	zeroPoints int
 	inputs     int // how many inputs of one operator they speak of, at most
@@ -83,7 +118,7 @@ func (s *survey) count(op *rawOp, q *rawParam) {
 	if kind == notQuant || input >= len(op.inputs)/4 {
 		return
 	}
-	s.quantised++
+	s.quantized++
 	s.inputs = max(s.inputs, input+1)
 	switch kind {
 	case quantScale:
@@ -93,37 +128,12 @@ func (s *survey) count(op *rawOp, q *rawParam) {
 	}
 }
 
-// Operators returns the operators in file order, in memory of their own.
-func (f *File) Operators() ([]Operator, error) {
-	if err := f.Region().Enter(); err != nil {
-		return nil, err
-	}
-	defer f.Region().Leave()
-	var ops []Operator
-	err := f.Region().Guard(func() error {
-		b, at := f.graph, int64(f.header.GraphOffset)
-		if b == nil {
-			var err error
-			if b, err = f.Region().Slice(at, f.header.graphEnd()-at); err != nil {
-				return err
-			}
-		}
-		c := wire.NewCursor(name, b, at)
-		ops = readOperators(&c)
-		return c.Err()
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the operators again: %w", err)
-	}
-	return ops, nil
-}
-
-// readOperators decodes an operator graph. Opening checked it, but the bytes
-// may lie in a file that changed since: it may still fail.
-func readOperators(c *wire.Cursor) []Operator {
-	ops := make([]Operator, c.Count("operator count", uint64(c.U32("operator count")), operatorMin))
+// decodeOperators decodes the operator graph, which opening has checked.
+func (f *parsed) decodeOperators() []Operator {
+	c := wire.NewCursor(name, f.graph, int64(f.header.GraphOffset))
+	ops := make([]Operator, c.U32("operator count"))
 	for i := range ops {
-		raw := nextOp(c)
+		raw := nextOp(&c)
 		ids := make([]uint32, 0, (len(raw.inputs)+len(raw.outputs))/4)
 		ids = appendIDs(appendIDs(ids, raw.inputs), raw.outputs)
 		n := len(raw.inputs) / 4
@@ -132,10 +142,7 @@ func readOperators(c *wire.Cursor) []Operator {
 			ops[i].Params = make([]Param, raw.params)
 		}
 		for j := range ops[i].Params {
-			q := nextParam(c)
-			if c.Err() != nil {
-				return nil
-			}
+			q := nextParam(&c)
 			ops[i].Params[j] = Param{Name: string(q.name), Value: q.decode()}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// quantKind is what a parameter says of the quantisation of an input.
+// quantKind is what a parameter says of the quantization of an input.
 type quantKind uint8
 
 const (
@@ -41,7 +41,7 @@ func quantParam(param []byte) (input int, kind quantKind) {
 }
 
 // quantParser turns parameters into tensor.Quantization values. All of them
-// lie in three slices, whose sizes the survey of the operators told.
+// are in three slices, whose sizes the survey of the operators found.
 type quantParser struct {
 	*parser
 	graph      []byte
@@ -57,12 +57,12 @@ type quantSlot struct {
 	at [quantAxis + 1]uint32 // by kind: position in the graph, 0 for none
 }
 
-// quantise gives the constants the parameters their consumers carry.
-func (p *parser) quantise(b []byte, s *survey) {
+// quantize gives the constants the parameters their consumers carry.
+func (p *parser) quantize(b []byte, s *survey) {
 	q := quantParser{
 		parser: p, graph: b, base: int64(p.header.GraphOffset),
 		slots:      make([]quantSlot, s.inputs),
-		quants:     make([]tensor.Quantization, 0, s.quantised),
+		quants:     make([]tensor.Quantization, 0, s.quantized),
 		scales:     make([]float32, 0, s.scales),
 		zeroPoints: make([]int32, 0, s.zeroPoints),
 	}
@@ -70,9 +70,6 @@ func (p *parser) quantise(b []byte, s *survey) {
 	c.U32("operator count")
 	for range s.operators {
 		op := nextOp(&c)
-		if c.Err() != nil {
-			return
-		}
 		q.operator(&c, &op)
 	}
 }
@@ -96,7 +93,7 @@ func (q *quantParser) operator(c *wire.Cursor, op *rawOp) {
 		if s == (quantSlot{}) {
 			continue
 		}
-		if t, ok := q.index(binary.LittleEndian.Uint32(op.inputs[4*i:])); ok {
+		if t, ok := q.lookup(binary.LittleEndian.Uint32(op.inputs[4*i:])); ok {
 			q.assign(t, q.build(&s))
 		}
 	}
@@ -105,10 +102,10 @@ func (q *quantParser) operator(c *wire.Cursor, op *rawOp) {
 // assign gives constant i its parameters, or the mark of unsound ones when
 // another consumer said something else.
 func (q *quantParser) assign(i int, params *tensor.Quantization) {
-	known := q.Quant(i)
+	known := q.index.Quant(i)
 	switch {
 	case known == nil:
-		q.SetQuant(i, params)
+		q.index.SetQuant(i, params)
 	case !known.Equal(params):
 		*known = unsound
 	}
@@ -139,23 +136,20 @@ func (q *quantParser) build(s *quantSlot) *tensor.Quantization {
 	if axis.name != nil {
 		out.Axis = int(int32(binary.LittleEndian.Uint32(axis.value)))
 		if out.Axis < 0 {
-			out.Axis = math.MinInt32 // PerTensor is -1, which in a file is no axis
+			out.Axis = math.MinInt32 // PerTensor is -1, which is not an axis in a file
 		}
 	}
 	return out
 }
 
-// param reads the parameter at a position in the graph again. Without one (or
-// when the file changes under our hands) its name is nil and its type none of
-// the file's.
+// param reads the parameter at a position in the graph again. Without one its
+// name is nil and its type none of the file's.
 func (q *quantParser) param(at uint32) rawParam {
-	if at > 0 {
-		c := wire.NewCursor(name, q.graph[at:], q.base+int64(at))
-		if p := nextParam(&c); c.Err() == nil {
-			return p
-		}
+	if at == 0 {
+		return rawParam{typ: math.MaxUint8}
 	}
-	return rawParam{typ: math.MaxUint8}
+	c := wire.NewCursor(name, q.graph[at:], q.base+int64(at))
+	return nextParam(&c)
 }
 
 // sound tells whether the parameters fit the shape.

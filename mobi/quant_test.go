@@ -28,7 +28,7 @@ var (
 	plain = []float32{0, 1, 2, 3, 4, 5}
 )
 
-func TestQuantisation(t *testing.T) {
+func TestQuantization(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -111,13 +111,13 @@ func checkReals(t *testing.T, f *File, want []float32) {
 	if d := cmp.Diff(want, got, same); d != "" || err != nil || err64 != nil {
 		t.Errorf("real values: %v, %v (-want +got)\n%s", err, err64, d)
 	}
-	if err := f.Verify(t.Context()); err != nil {
+	if err := verify(t, f); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
 }
 
-// TestQuantisedEmpty: no channels need no scales.
-func TestQuantisedEmpty(t *testing.T) {
+// TestQuantizedEmpty: no channels need no scales.
+func TestQuantizedEmpty(t *testing.T) {
 	f := openImage(t, with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 3, []uint64{2, 0}, nil))
 		m.ops = [][]byte{op(0, []uint32{1}, nil, param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, i32s(0)...), param("input0_zero_point", 5, i32s(0)...))}
@@ -128,8 +128,8 @@ func TestQuantisedEmpty(t *testing.T) {
 	}
 }
 
-// TestQuantisedFloat: only integers can be quantised.
-func TestQuantisedFloat(t *testing.T) {
+// TestQuantizedFloat: only integers can be quantized.
+func TestQuantizedFloat(t *testing.T) {
 	f := openImage(t, quantImage(op(0, []uint32{9}, nil, param("input0_scale", 2, f32s(2)...))))
 	v, _ := f.Constant(9)
 	if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrQuantization) {
@@ -140,7 +140,7 @@ func TestQuantisedFloat(t *testing.T) {
 	}
 }
 
-// TestOpenAllocations: many operators with parameters, quantised constants and
+// TestOpenAllocations: many operators with parameters, quantized constants and
 // specs cost no more allocations than few.
 func TestOpenAllocations(t *testing.T) {
 	if raceEnabled {

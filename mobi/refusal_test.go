@@ -101,14 +101,14 @@ func spoiled() map[string]struct {
 		}), format.ErrCorrupt, "twice"},
 		"65536 inputs": {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, make65535("1")...) }), format.ErrLimit, "65537"},
 
-		"quantised, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "none does"},
-		"quantised, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
-		"quantised, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
-		"quantised, bad axis":    {quant(tensor.Quantization{Axis: 2, Scales: []float32{1}}, as), format.ErrQuantization, "do not fit"},
-		"quantised, channels":    {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2}}, as), format.ErrQuantization, "do not fit"},
-		"quantised, zero points": {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, as), format.ErrQuantization, "do not fit"},
-		"quantised floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
-		"quantised otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {
+		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "none does"},
+		"quantized, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
+		"quantized, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
+		"quantized, bad axis":    {quant(tensor.Quantization{Axis: 2, Scales: []float32{1}}, as), format.ErrQuantization, "do not fit"},
+		"quantized, channels":    {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2}}, as), format.ErrQuantization, "do not fit"},
+		"quantized, zero points": {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, as), format.ErrQuantization, "do not fit"},
+		"quantized floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
+		"quantized otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {
 			n.Attributes = []format.Attribute{{Name: "input1_scale", Value: float32(2)}}
 		}), format.ErrQuantization, "differ"},
 	}
@@ -223,7 +223,7 @@ func TestFlags(t *testing.T) {
 		{"none", &format.Plan{}, WriteOptions{}, 0},
 		{"given", &format.Plan{}, WriteOptions{Flags: FlagOptimized}, FlagOptimized},
 		{"float16", &format.Plan{Tensors: []tensor.Info{half}}, WriteOptions{Flags: FlagOptimized}, FlagOptimized | FlagFloat16},
-		{"quantised", one(func(p *format.Plan, _ *format.Node) { p.Tensors[0].Quant = scaled }), WriteOptions{}, FlagQuantized},
+		{"quantized", one(func(p *format.Plan, _ *format.Node) { p.Tensors[0].Quant = scaled }), WriteOptions{}, FlagQuantized},
 		{"metadata", &format.Plan{Tensors: []tensor.Info{half}, Metadata: format.Metadata{{Key: "flags", Value: int64(0x10)}}}, WriteOptions{Flags: 1}, 0x10},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,39 +4,55 @@ import (
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-var codec = newCodec(&WriteOptions{})
+// fileFormat is the driver, with the options that only this format has.
+type fileFormat struct{ opts WriteOptions }
 
-func init() { format.Register(&codec) }
+var (
+	_ driver.Encoding  = fileFormat{}
+	_ driver.Streaming = fileFormat{}
+	_ driver.Lossy     = fileFormat{}
+)
 
-// newCodec returns the codec that writes with the given options.
-func newCodec(o *WriteOptions) format.Codec {
-	return format.Codec{
-		Name:       name,
-		Extensions: []string{extension},
-		Detect:     detect,
-		Parse: func(r *mapped.Region, o *format.Options) (format.Model, error) {
-			f, err := parse(r, o)
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
-		},
-		Losses: func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) },
-		Encode: func(t sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
-			return newEncoder(t, p, common, o)
-		},
-	}
+var codec = format.With(fileFormat{})
+
+func init() { format.Register(fileFormat{}) }
+
+var extensions = []string{extension}
+
+// Describe implements driver.Driver. The footer is validated on read, as the
+// specification says.
+func (fileFormat) Describe() driver.Description {
+	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true}
 }
 
-// detect knows both orders of the magic.
-func detect(head []byte, _ int64) bool {
+// Detect implements driver.Driver: it knows both orders of the magic.
+func (fileFormat) Detect(head []byte, _ int64) bool {
 	if len(head) < 4 {
 		return false
 	}
 	m := binary.LittleEndian.Uint32(head)
 	return m == magicNumber || m == magicASCII
+}
+
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	return parse(src, x, o)
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, l)
+}
+
+// Encode implements driver.Encoding.
+func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	return newEncoder(t, p, o, &d.opts)
+}
+
+// Streams implements driver.Streaming: compression moves everything behind it.
+func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
+	return d.opts.Gzip == 0 && isInOrder(p)
 }

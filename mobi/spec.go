@@ -1,12 +1,12 @@
 package mobi
 
 import (
+	"encoding/binary"
 	"math"
-	"slices"
+	"strings"
 
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Dynamic is a dim of a Spec that is decided at run time.
@@ -32,76 +32,61 @@ func NewSpec(name string, t DataType, dims ...int64) Spec {
 	return s
 }
 
-// Constant is a tensor in memory, to be written.
-type Constant struct {
-	ID    uint32
-	DType tensor.DType
-	Shape tensor.Shape
-	Data  []byte // little-endian, row-major, shape times dtype bytes
-	Quant *tensor.Quantization
+// rawSpec is an input or output spec as it is in the file.
+type rawSpec struct {
+	at   int64 // file offset of the record
+	name []byte
+	typ  DataType
+	dims []byte // 8 bytes each
 }
 
-// NewTensor copies v, a view of any format, into a Constant. It fails with
-// ErrUnsupported when MOBI has no code for the dtype.
-func NewTensor(id uint32, v tensor.View) (Constant, error) {
-	if err := checkDType(v.DType()); err != nil {
-		return Constant{}, constantError(id, err)
-	}
-	c, err := v.Clone()
-	if err != nil {
-		return Constant{}, err
-	}
-	data, err := c.Bytes()
-	if err != nil {
-		return Constant{}, err
-	}
-	return Constant{ID: id, DType: v.DType(), Shape: v.Shape().Clone(), Data: data, Quant: v.Info().Quant}, nil
+// nextSpec reads one spec and checks its name.
+func nextSpec(c *wire.Cursor) rawSpec {
+	s := rawSpec{at: c.Offset()}
+	s.name = nextName(c, "spec name", uint64(c.U32("spec name length")))
+	rank := c.U16("spec rank")
+	s.typ = DataType(c.U16("spec data type"))
+	s.dims = c.Bytes("spec shape", 8*uint64(rank))
+	return s
 }
 
-// NewTensorBytes makes a Constant over data, which is not copied. It fails with
-// ErrShape when data have not as many bytes as shape and dtype say, and with
-// ErrUnsupported when MOBI has no code for the dtype.
-func NewTensorBytes(id uint32, d tensor.DType, shape tensor.Shape, data []byte) (Constant, error) {
-	c := Constant{ID: id, DType: d, Shape: shape.Clone(), Data: data}
-	if err := checkDType(d); err != nil {
-		return Constant{}, constantError(id, err)
+// specs reads all specs: once to check and measure them, once to keep them.
+func (p *parser) specs(c *wire.Cursor, nIn, nOut int) (in, out []Spec) {
+	first := *c
+	text, dims := 0, 0
+	for i := range nIn + nOut {
+		if i == 0 || i == nIn {
+			p.names.reset(max(nIn, nOut))
+		}
+		s := nextSpec(c)
+		if c.Err() == nil && !p.names.add(s.name) {
+			c.Failf("spec name", s.at, format.ErrCorrupt, "%q occurs twice", s.name)
+		}
+		if c.Err() != nil {
+			return nil, nil
+		}
+		text += len(s.name)
+		dims += len(s.dims) / 8
 	}
-	if err := c.check(); err != nil {
-		return Constant{}, constantError(id, err)
-	}
-	return c, nil
+	all := keepSpecs(&first, nIn+nOut, text, dims)
+	return all[:nIn:nIn], all[nIn:]
 }
 
-// check compares the data with shape and dtype.
-func (c *Constant) check() error {
-	_, err := tensor.FromBytes("", c.DType, c.Shape, c.Data)
-	return err
-}
-
-// ToTensor returns the constant as a view of a copy of its own, named by the id.
-func (c *Constant) ToTensor() (tensor.View, error) {
-	if err := c.check(); err != nil {
-		return tensor.View{}, constantError(c.ID, err)
+// keepSpecs copies n specs out of the file, with text bytes of names and dims
+// dims in all.
+func keepSpecs(c *wire.Cursor, n, text, dims int) []Spec {
+	var names strings.Builder
+	names.Grow(text)
+	shapes := make([]uint64, 0, dims)
+	all := make([]Spec, n)
+	for i := range all {
+		s := nextSpec(c)
+		nameAt, dimsAt := names.Len(), len(shapes)
+		names.Write(s.name)
+		for b := s.dims; len(b) >= 8; b = b[8:] {
+			shapes = append(shapes, binary.LittleEndian.Uint64(b))
+		}
+		all[i] = Spec{Name: names.String()[nameAt:], Type: s.typ, Dims: shapes[dimsAt:len(shapes):len(shapes)]}
 	}
-	data := tensor.AlignedBytes(len(c.Data))
-	copy(data, c.Data)
-	size := int64(len(data))
-	info := &tensor.Info{
-		Name: constantName(c.ID), DType: c.DType, Shape: c.Shape.Clone(),
-		Offset: -1, Size: size, Stored: size, Quant: cloneQuant(c.Quant),
-	}
-	return tensor.NewView(info, mapped.FromBytes(data), data), nil
-}
-
-func cloneQuant(q *tensor.Quantization) *tensor.Quantization {
-	if q == nil {
-		return nil
-	}
-	c := *q
-	c.Scales, c.ZeroPoints = slices.Clone(q.Scales), slices.Clone(q.ZeroPoints)
-	return &c
-}
-
-func constantError(id uint32, err error) error {
-	return wire.Error(name, "constant "+constantName(id), -1, err)
+	return all
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -36,7 +36,7 @@ func (g *target) float32Size() (n int64) {
 	return n
 }
 
-// encoded returns the file of a model quantised to a dtype: matrices and
+// encoded returns the file of a model quantized to a dtype: matrices and
 // kernels with a scale per output channel, vectors with one scale.
 func (g *target) encoded(t testing.TB, d tensor.DType, level int) []byte {
 	t.Helper()
@@ -200,7 +200,7 @@ func loadAll(path string) (sum uint64, err error) {
 
 // bareMap maps the file and unmaps it.
 func bareMap(path string) (uint64, error) {
-	r, err := mapped.Open(path, mapped.Options{})
+	r, err := source.Open(path, source.Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +209,7 @@ func bareMap(path string) (uint64, error) {
 
 // bareRead maps the file and reads every byte.
 func bareRead(path string) (uint64, error) {
-	r, err := mapped.Open(path, mapped.Options{})
+	r, err := source.Open(path, source.Options{})
 	if err != nil {
 		return 0, err
 	}

@@ -176,6 +176,36 @@ func TestFirstUseOnce(t *testing.T) {
 	}
 }
 
+// TestVerdictForAll: a wrong footer is found once for all constants, whether by
+// their first use or by Verify.
+func TestVerdictForAll(t *testing.T) {
+	b := with(func(m *image) {
+		m.spoil = func(b []byte) { b[len(b)-1] ^= 1 }
+	})
+	for _, how := range []string{"first use", "Verify"} {
+		src := &tally{ReaderAt: bytes.NewReader(b)}
+		f, err := OpenReaderAt(src, int64(len(b)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if how == "Verify" {
+			wantError(t, verify(t, f), format.ErrChecksum, "footer")
+		} else {
+			_, err := f.At(0).Bytes()
+			wantError(t, err, format.ErrChecksum, "footer")
+		}
+		src.n.Store(0)
+		for _, v := range f.Tensors() {
+			_, err := v.Bytes()
+			wantError(t, err, format.ErrChecksum, "footer")
+		}
+		if n := src.n.Load(); n != 0 {
+			t.Errorf("after %s, %d bytes are read to refuse the others", how, n)
+		}
+	}
+}
+
 // tally is an io.ReaderAt that counts, for several goroutines.
 type tally struct {
 	io.ReaderAt
@@ -230,7 +260,7 @@ func TestVerifyDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Verify(t.Context()); err != nil {
+	if err := verify(t, f); err != nil {
 		t.Fatal(err)
 	}
 	src.bytes = 0
@@ -256,8 +286,8 @@ func TestNoAllocations(t *testing.T) {
 		}
 		name := v.Name()
 		if n := testing.AllocsPerRun(100, func() {
-			v, ok := f.Tensor(name)
-			if _, err := v.Bytes(); !ok || err != nil {
+			v, found := f.Tensor(name)
+			if _, err := v.Bytes(); found != nil || err != nil {
 				t.Fatal(err)
 			}
 			if v.DType() == tensor.Float32 {

@@ -1,78 +1,73 @@
 package mobi
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/internal/work"
 )
 
-// Verify checks the header checksum and the footer, reads the structure again,
-// and decompresses every compressed constant. The footer covers the whole file,
-// so WithTensors only limits what is decompressed. A trusted key fails with
-// ErrSignature: the format has no signatures. A name in WithTensors that is no
-// constant fails with ErrCorrupt.
-func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
-	o := format.NewVerifyOptions(opts)
-	// The region's own Enter: the catalog's is for data, and checks the footer
-	// first.
-	if err := f.Region().Enter(); err != nil {
-		return err
-	}
-	defer f.Region().Leave()
-	if o.Trusted != nil {
-		return f.Region().Locate(wire.Errorf(name, "signature", -1, format.ErrSignature, "the format has no signatures"))
-	}
-	chosen, err := f.choose(o.Tensors)
-	if err != nil {
-		return f.Region().Locate(err)
-	}
-	r := f.Region()
-	total := r.Size() - footerSize
-	for _, i := range chosen {
-		total += int64(f.records[i].stored)
-	}
-	progress := work.NewProgress(o.Progress, total)
-	err = r.Guard(func() error {
-		err := f.checkFooter(ctx, o.Workers, progress)
-		if err == nil || errors.Is(err, format.ErrChecksum) {
-			f.Decide(r.Locate(err))
+// Verify implements driver.Verifier: it checks footer and header checksum, reads
+// the structure again, and decompresses the compressed constants that are wanted.
+func (f *parsed) Verify(v driver.Verification) error {
+	v.Expect(f.header.graphEnd())
+	var packed []int
+	for i, r := range f.records {
+		if r.gzip && v.Wanted(i) {
+			packed = append(packed, i)
+			v.Expect(int64(r.stored))
 		}
-		if err != nil {
-			return err
-		}
-		again := f.opts
-		again.Check = format.CheckStructure
-		if _, err := readHeader(r, true); err != nil {
-			return err
-		}
-		_, err = parse(r, &again)
-		return err
-	})
+	}
+	footer, err := f.checkFooter(v)
 	if err == nil {
-		err = f.inflateAll(ctx, chosen, o.Workers, progress)
+		err = f.readAgain(v)
 	}
-	return f.Region().Locate(err)
+	if err == nil {
+		err = v.Each(len(packed), func(n int) error { return f.checkMember(v, packed[n]) })
+	}
+	if err != nil {
+		return err
+	}
+	by := footerKinds[footer].String() + " of the file"
+	header := by
+	if f.header.Checksum != 0 {
+		header = driver.CRC32.String()
+	}
+	v.Section("header", header)
+	v.Section("metadata and operators", by)
+	for i := range f.records {
+		if v.Wanted(i) {
+			v.Vouch(i, by)
+		}
+	}
+	return nil
 }
 
-// choose returns the compressed constants among names, or of the whole file,
-// in file order.
-func (f *File) choose(names []string) ([]int, error) {
-	chosen, err := f.Select(names)
-	return slices.DeleteFunc(chosen, func(i int) bool { return !f.records[i].gzip }), err
+// readAgain parses the file anew. Sums that fit vouch for what is in the file now:
+// it must still be what the constants were found in.
+func (f *parsed) readAgain(v driver.Verification) error {
+	o := f.opts
+	o.Context, o.Check = v.Context(), driver.CheckDefault
+	var x driver.Index
+	now, err := parse(f.src, &x, &o)
+	if err != nil {
+		return err
+	}
+	if now.header != f.header || now.model.sum != f.model.sum || !bytes.Equal(now.graph, f.graph) ||
+		!slices.Equal(now.records, f.records) || !sameShapes(&x, f.index) {
+		return wire.Errorf(name, "header", 0, format.ErrCorrupt, "the file was changed since it was opened")
+	}
+	return nil
 }
 
-// inflateAll decompresses constants and keeps none of them.
-func (f *File) inflateAll(ctx context.Context, chosen []int, workers int, p *work.Progress) error {
-	return work.Each(ctx, len(chosen), workers, func(n int) error {
-		i := chosen[n]
-		return f.Region().Guard(func() error {
-			_, err := f.inflate(i)
-			p.Add(int64(f.records[i].stored), f.Info(i).Name)
-			return err
-		})
-	})
+// sameShapes compares the constants of equal records.
+func sameShapes(a, b *driver.Index) bool {
+	for i := range a.Len() {
+		if a.DType(i) != b.DType(i) || !slices.Equal(a.Shape(i), b.Shape(i)) {
+			return false
+		}
+	}
+	return true
 }

@@ -14,9 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
+	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+// fileDTypes are the element types MOBI knows.
+var fileDTypes = dtypes[:]
 
 // written returns the file of a plan with the data of formattest.Fill.
 func written(t *testing.T, p *format.Plan, o *WriteOptions) []byte {
@@ -62,7 +65,7 @@ func inMemory(o *WriteOptions) *WriteOptions {
 // rewritten reads f and writes it again.
 func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	t.Helper()
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,7 @@ func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	if err != nil {
 		t.Fatalf("NewWriter: %v", err)
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatalf("Copy: %v", err)
 	}
 	return out.Bytes()
@@ -159,8 +162,8 @@ func TestZeroCopyProperty(t *testing.T) {
 		}
 		f := openImage(t, bytes.Join([][]byte{b}, nil))
 		for _, info := range p.Tensors {
-			v, ok := f.Tensor(info.Name)
-			if !ok || !v.ZeroCopy() || v.Info().Offset%info.DType.Size() != 0 {
+			v, err := f.Tensor(info.Name)
+			if err != nil || !v.ZeroCopy() || v.Info().Offset%info.DType.Size() != 0 {
 				t.Fatalf("constant %s of %v at %d: zero-copy %v", info.Name, info.DType, v.Info().Offset, v.ZeroCopy())
 			}
 			got, err := v.Bytes()
@@ -230,7 +233,7 @@ func TestGzipProperty(t *testing.T) {
 			}
 			packed = packed || info.Compression != ""
 		}
-		if err := f.Verify(t.Context()); err != nil {
+		if err := verify(t, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,6 +264,7 @@ func TestStreamed(t *testing.T) {
 	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
 		t.Errorf("%v, or the bytes differ", err)
 	}
+	checkStreams(t, p, want)
 	for name, change := range map[string]func(*WriteOptions){
 		"compressed": func(o *WriteOptions) { o.Gzip = 1 },
 		"order":      func(*WriteOptions) { slices.Reverse(p.Tensors) },
@@ -274,6 +278,33 @@ func TestStreamed(t *testing.T) {
 				t.Errorf("error %v after %d bytes", err, out.Len())
 			}
 		})
+	}
+}
+
+// checkStreams: a plan in file order is streamed whatever Spool says, also when the
+// constants come in another order.
+func checkStreams(t *testing.T, p *format.Plan, want []byte) {
+	t.Helper()
+	for _, spool := range []format.Spool{format.SpoolFile, format.SpoolMemory} {
+		o := inMemory(nil)
+		o.Spool = spool
+		var out bytes.Buffer
+		w, err := NewWriter(&out, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Len() == 0 {
+			t.Error("the header was not streamed")
+		}
+		for i := range p.Tensors {
+			info := p.Tensors[len(p.Tensors)-1-i]
+			if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
+			t.Errorf("%v, or the bytes differ", err)
+		}
 	}
 }
 

@@ -105,8 +105,8 @@ func (v View) Bytes() ([]byte, error) {
 		}
 		return r.Data(), nil
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return nil, v.explain(err)
+	if err := v.enter(); err != nil {
+		return nil, err
 	}
 	defer r.Owner().Leave()
 	b, err := r.Owner().Load(r.Info())
@@ -126,8 +126,8 @@ func (v View) Use(f func([]byte) error) error {
 	if r.Info() == nil {
 		return ErrClosed
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return v.explain(err)
+	if err := v.enter(); err != nil {
+		return err
 	}
 	defer r.Owner().Leave()
 	b := r.Data()
@@ -138,6 +138,12 @@ func (v View) Use(f func([]byte) error) error {
 		}
 	}
 	return v.guard(b, func() error { return f(b) })
+}
+
+// enter holds the memory until Leave of the owner.
+func (v View) enter() error {
+	r := v.ref()
+	return v.explain(r.Owner().Enter(r.Info()))
 }
 
 // guard runs f and turns faults in the owner's memory into its error. A system
@@ -201,14 +207,15 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, v.explain(fmt.Errorf("%w: read at offset %d", ErrShape, off))
 	}
-	if off >= info.Size && len(p) > 0 {
-		return 0, io.EOF
-	}
 	var eof error
 	if rest := max(0, info.Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
 	if len(p) == 0 {
+		if err := v.enter(); err != nil {
+			return 0, err
+		}
+		v.ref().Owner().Leave()
 		return 0, eof
 	}
 	err := v.access(func(read func(p []byte, off int64) error) error { return read(p, off) })
@@ -230,8 +237,8 @@ func (v View) access(f func(read func(p []byte, off int64) error) error) error {
 			})
 		})
 	}
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return v.explain(err)
+	if err := v.enter(); err != nil {
+		return err
 	}
 	defer r.Owner().Leave()
 	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(r.Info(), p, off) }))

@@ -45,10 +45,11 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*parsed, erro
 	return f, nil
 }
 
-// members sorts out which entries are files of the model.
+// members sorts out which entries are files of the model. A link that leads
+// nowhere promises one all the same: opening it says what is wrong.
 func members(entries []driver.DirEntry) (names, others []string) {
 	for _, e := range entries {
-		if e.Regular && strings.HasSuffix(e.Name, extension) {
+		if (e.Regular || e.Err != nil) && strings.HasSuffix(e.Name, extension) {
 			names = append(names, e.Name)
 		} else {
 			others = append(others, e.Name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,7 +42,9 @@ func tree(t *testing.T, files map[string][]byte) string {
 }
 
 // list returns the names of all tensors in order.
-func list(m format.Model) (names []string) {
+func list(m interface {
+	Tensors() iter.Seq2[string, tensor.View]
+}) (names []string) {
 	for n := range m.Tensors() {
 		names = append(names, n)
 	}
@@ -63,9 +66,9 @@ func TestDirectory(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.tsr", "empty", "fc.bias", "fc.weight"}, list(f)); diff != "" {
 		t.Error(diff)
 	}
-	v, ok := f.Tensor("fc.weight")
-	if !ok {
-		t.Fatal("fc.weight is missing")
+	v, err := f.Tensor("fc.weight")
+	if err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(tensor.Info{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{3, 4}, Offset: 64, Size: 48, Stored: 48}, v.Info()); diff != "" {
 		t.Error(diff)
@@ -74,14 +77,14 @@ func TestDirectory(t *testing.T) {
 	if runtime.GOARCH != "s390x" && (err != nil || got[11] != 12.5 || !v.ZeroCopy()) {
 		t.Errorf("%v, %v, zero copy %v", got, err, v.ZeroCopy())
 	}
-	if _, ok := f.Tensor("fc.weight.tsr"); ok {
-		t.Error("a tensor has the name of its file")
+	if _, err := f.Tensor("fc.weight.tsr"); !errors.Is(err, format.ErrNotFound) {
+		t.Errorf("a tensor has the name of its file: %v", err)
 	}
 	if f.Notes() != nil || f.Format() != "tsr" || f.Version() != "1" || f.Len() != 4 {
 		t.Errorf("%q, %s %s, %d", f.Notes(), f.Format(), f.Version(), f.Len())
 	}
-	if err := f.Verify(t.Context()); err != nil {
-		t.Error(err)
+	if c, err := f.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers the data of 3 tensors" {
+		t.Errorf("%v, %v", c, err)
 	}
 	if err := f.Prefetch(); err != nil {
 		t.Error(err)
@@ -195,6 +198,13 @@ func TestDirectoryLinks(t *testing.T) {
 	link("nowhere", "gone.tsr")
 	if _, err := Open(dir, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %v", err, fs.ErrNotExist)
+	}
+	// Nor is one that leads out of the directory.
+	os.Remove(filepath.Join(dir, "gone.tsr"))
+	write(t, filepath.Join(filepath.Dir(dir), "outside.tsr"), good)
+	link("../outside.tsr", "gone.tsr")
+	if _, err := Open(dir, nil); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("a link that leads out: %v, want %v", err, format.ErrCorrupt)
 	}
 }
 

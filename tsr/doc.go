@@ -56,7 +56,8 @@
 // Directory: the members are the regular files (or symbolic links to regular
 // files) directly in it whose names end in ".tsr", sorted by name byte by byte.
 // Everything else in it is ignored, and listed by Notes. A directory without
-// members is refused. Every member is mapped and checked when the directory is
+// members is refused, and so is one with a link of that ending that leads
+// nowhere or out of the directory. Every member is mapped and checked when the directory is
 // opened; each is one mapping of the process (Linux allows 65,530 unless told
 // otherwise) but holds no file descriptor. A bad member fails the open with an
 // error that carries its path.

@@ -46,7 +46,10 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	v, _ := f.Tensor("bias") // named after the file
+	v, err := f.Tensor("bias") // named after the file
+	if err != nil {
+		log.Fatal(err)
+	}
 	values, err := tensor.Decode[int8](nil, v)
 	if err != nil {
 		log.Fatal(err)

@@ -17,22 +17,22 @@ type File struct{ m *format.Model }
 // Open maps the TSR file at path, or every .tsr file of the directory at path.
 // Nil options work. Errors are *format.Error with field and offset in the
 // file (see the package documentation), or wrap those of package os.
-func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
+func Open(path string, o *format.Options) (*File, error) { return opened(codec.Open(path, o)) }
 
 // OpenBytes reads a file from memory, which must not change while it is in use.
 // Its tensor is named "tensor".
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
+func OpenBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
 
 // OpenReaderAt reads a file of size bytes through r: the header now, the data
 // each time it is asked for. Its tensor is named "tensor".
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenReaderAt(r, size, o))
+	return opened(codec.OpenReaderAt(r, size, o))
 }
 
 // OpenFile maps size bytes at off of an open file; size -1 means to the end. f
 // may be closed afterwards. The tensor is named after f.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenFile(f, off, size, o))
+	return opened(codec.OpenFile(f, off, size, o))
 }
 
 // From returns the File of a model that package format opened, and whether it
@@ -44,7 +44,7 @@ func From(m *format.Model) (*File, bool) {
 	return &File{m}, true
 }
 
-func file(m *format.Model, err error) (*File, error) {
+func opened(m *format.Model, err error) (*File, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package tsr
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ func TestDirectoryClose(t *testing.T) {
 			default:
 			}
 			if b[0] != int32s(1)[0] {
-				t.Error("the data are gone")
+				t.Error("the data is gone")
 			}
 			return nil
 		})
@@ -68,7 +67,7 @@ func TestDirectoryClose(t *testing.T) {
 		refuses(t, f.At(i))
 	}
 	refuses(t, a)
-	if err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
+	if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("Verify: %v", err)
 	}
 	if _, err := f.Pin(); !errors.Is(err, format.ErrClosed) {
@@ -109,7 +108,7 @@ func TestDirectoryPin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw[4] != 104 {
-		t.Error("the data are gone")
+		t.Error("the data is gone")
 	}
 	unpin()
 	unpin()
@@ -157,16 +156,6 @@ func TestFailedOpenUnmaps(t *testing.T) {
 	}
 }
 
-// TestPartLoad copies a tensor, as views do that cannot alias it.
-func TestPartLoad(t *testing.T) {
-	f := three(t)
-	defer f.Close()
-	got, err := f.parts[1].Load(f.Info(1))
-	if err != nil || !bytes.Equal(got, int8s(5)) {
-		t.Errorf("% x, %v", got, err)
-	}
-}
-
 // TestCut cuts files while they are mapped.
 func TestCut(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
@@ -186,11 +175,11 @@ func TestCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *format.Error
-		err = f.Verify(t.Context())
+		_, err = f.Verify(t.Context())
 		if !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Path != at || e.Field != `tensor "large"` || e.Offset < 4096 || e.Format != "tsr" {
 			t.Errorf("Verify: %v (%+v)", err, e)
 		}
-		if err := f.Verify(t.Context(), format.WithTensors("large")); !errors.Is(err, format.ErrTruncated) {
+		if _, err := f.Verify(t.Context(), format.WithTensors("large")); !errors.Is(err, format.ErrTruncated) {
 			t.Errorf("Verify of it alone: %v", err)
 		}
 		v, _ := f.Tensor("large")
@@ -200,16 +189,59 @@ func TestCut(t *testing.T) {
 		if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrTruncated) {
 			t.Errorf("Decode: %v", err)
 		}
-		if v, ok := f.Tensor("a"); ok {
+		if v, err := f.Tensor("a"); err == nil {
 			if _, err := v.ReadInto(make([]byte, 3)); err != nil {
 				t.Errorf("another tensor: %v", err)
 			}
-			if err := f.Verify(t.Context(), format.WithTensors("a", "z", "a")); err != nil {
+			if _, err := f.Verify(t.Context(), format.WithTensors("a", "z", "a")); err != nil {
 				t.Errorf("Verify of others: %v", err)
 			}
 		}
 		if err := os.WriteFile(at, large, 0o666); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestZeroFile uses a File that nobody opened: errors and nothing, no panic.
+func TestZeroFile(t *testing.T) {
+	var f File
+	_, tensorErr := f.Tensor("w")
+	_, verifyErr := f.Verify(t.Context())
+	_, pinErr := f.Pin()
+	for what, err := range map[string]error{
+		"Tensor": tensorErr, "Verify": verifyErr, "Pin": pinErr, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil }),
+	} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s = %v, want ErrClosed", what, err)
+		}
+	}
+	if f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Len() != 0 || f.Metadata() != nil || f.Notes() != nil {
+		t.Errorf("%q %q %q, %d tensors, %v, %q", f.Format(), f.Version(), f.Path(), f.Len(), f.Metadata(), f.Notes())
+	}
+	for name := range f.Tensors() {
+		t.Errorf("tensor %q", name)
+	}
+	if s := f.Stats(); s.FileSize != 0 || s.Resident != -1 {
+		t.Errorf("%+v", s)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, ok := From(f.Model()); ok {
+		t.Error("From takes a model of no format")
+	}
+}
+
+// TestFrom finds the File of a model that package format opened.
+func TestFrom(t *testing.T) {
+	m, err := format.OpenBytes(good, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := From(m)
+	if !ok || f.Model() != m || f.Len() != 1 {
+		t.Errorf("%v, %v", f, ok)
 	}
 }

@@ -45,4 +45,9 @@
 // Drivers run in the program that imports them and are trusted not to be
 // malicious. The engine still checks what they return, because a parser that
 // was fooled by a file looks the same as one that is right.
+//
+// # Tests
+//
+// Package formattest is the kit that all formats of this module pass. It runs on
+// any Driver, and checks what is said here and what package format promises.
 package driver

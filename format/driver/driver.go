@@ -147,6 +147,8 @@ type DirEntry struct {
 	Name string
 	// Regular says that it is a regular file, or a link to one.
 	Regular bool
+	// Err says why a link cannot be followed: it leads nowhere, or out of the directory.
+	Err error
 }
 
 // Dir is a directory with files of a model. Names are slash-separated paths
@@ -175,7 +177,7 @@ type Signature struct {
 
 // Tensor is what Index.Add takes: a tensor.Info whose name may alias the file.
 type Tensor struct {
-	Name        []byte
+	Name        []byte // legal by CheckName; the engine does not look
 	DType       tensor.DType
 	Shape       tensor.Shape // usually from Index.Dims; others are copied
 	Space       Space        // the file that the data is in

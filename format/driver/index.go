@@ -1,10 +1,12 @@
 package driver
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -48,6 +50,15 @@ type extra struct {
 }
 
 var seed = maphash.MakeSeed()
+
+// CheckName is tensor.CheckName for a name that is in a file. It does not allocate
+// for a legal one.
+func CheckName(name []byte) error {
+	if len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name) {
+		return nil
+	}
+	return tensor.CheckName(string(name))
+}
 
 // Grow makes room for n tensors more, with nameBytes bytes of names and dims
 // dims together. The caller has checked that the file justifies these; more may be

@@ -60,6 +60,9 @@ type Verification interface {
 	// time than a few megabytes, and counts the bytes as done. Kinds that
 	// combine are computed on all workers.
 	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
+	// Rehash is Hash of bytes that were counted before, for files that may carry
+	// one of several sums: it reports no progress.
+	Rehash(kind Kind, s Space, off, size int64) (uint64, error)
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for sums that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error

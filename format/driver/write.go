@@ -21,6 +21,11 @@ type Layout struct {
 	// Parts are the bytes that are known now, at ascending offsets. They and the
 	// tensors must not overlap; what neither covers is zero.
 	Parts []Part
+	// Late returns what depends on the data: it is called after the last tensor with
+	// the sum of each, by its index in the plan, of the kind that Sums says. Such
+	// a file is not streamed. Nil for files without such parts.
+	Late func(sums []uint64) ([]Part, error)
+	Sums Kind
 }
 
 // Part is a piece of a file.

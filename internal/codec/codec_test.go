@@ -19,6 +19,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
+	"github.com/weightmap/weightmap/internal/memory"
 	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -80,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("%s/%s/%d: %v", name, label, level, err)
 					continue
 				}
-				if cap(got) > 0 && len(got) > 0 && tensor.Address(got)%64 != 0 {
+				if cap(got) > 0 && len(got) > 0 && memory.Address(got)%64 != 0 {
 					t.Errorf("%s/%s/%d: misaligned", name, label, level)
 				}
 				into := make([]byte, len(src))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -70,7 +71,7 @@ func (s Stream) Decompress(src []byte, size int64) ([]byte, error) {
 	if err := CheckSize(size); err != nil {
 		return nil, err
 	}
-	return s.readExact(src, tensor.AlignedBytes(int(min(size, Ahead(len(src))))), size)
+	return s.readExact(src, memory.Aligned(int(min(size, Ahead(len(src))))), size)
 }
 
 // DecompressInto implements Codec.
@@ -111,7 +112,7 @@ func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
-	buf, n, err := fill(r, tensor.AlignedBytes(int(min(limit, Ahead(len(src))))), limit)
+	buf, n, err := fill(r, memory.Aligned(int(min(limit, Ahead(len(src))))), limit)
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
@@ -134,7 +135,7 @@ func TooLong(name string, limit int64) error {
 func fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
 	for int64(n) < size {
 		if n == len(buf) {
-			more := tensor.AlignedBytes(int(min(size, Growth*int64(n))))
+			more := memory.Aligned(int(min(size, Growth*int64(n))))
 			copy(more, buf)
 			buf = more
 		}

@@ -39,6 +39,11 @@ func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part
 	return v.hash(k, r, off, size, part, true)
 }
 
+// Rehash implements driver.Verification.
+func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (uint64, error) {
+	return newVerification(v.m, v.ctx, &VerifyOptions{Workers: v.o.Workers}).Hash(k, s, off, size, "")
+}
+
 // hash returns a sum of a range. With wide, all workers take a part where sums
 // of parts combine.
 func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
@@ -119,6 +124,37 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 		off += n
 	}
 	return nil
+}
+
+// summer is an io.Writer that computes a sum.
+type summer struct {
+	kind driver.Kind
+	sum  uint64
+	xx   *xxhash.Digest // of XXH64
+}
+
+func newSummer(k driver.Kind) *summer {
+	s := &summer{kind: k, sum: empty(k)}
+	if k == driver.XXH64 {
+		s.xx = xxhash.New()
+	}
+	return s
+}
+
+func (s *summer) Write(b []byte) (int, error) {
+	if s.xx != nil {
+		return s.xx.Write(b)
+	}
+	s.sum = update(s.kind, s.sum, b, false)
+	return len(b), nil
+}
+
+// Sum64 returns the sum of what was written.
+func (s *summer) Sum64() uint64 {
+	if s.xx != nil {
+		return s.xx.Sum64()
+	}
+	return s.sum
 }
 
 // empty is the sum of no bytes.

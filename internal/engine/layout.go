@@ -14,11 +14,15 @@ type layoutEncoder struct {
 	layout *driver.Layout
 	parts  []driver.Part // not yet written
 	order  []int         // tensors by offset
+	sums   []uint64      // by tensor; nil when nobody wants them
 }
 
 // newLayoutEncoder checks the layout, for the driver may be wrong.
 func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
+	if l.Late != nil {
+		e.sums = make([]uint64, len(p.Tensors))
+	}
 	if len(l.Offsets) != len(p.Tensors) {
 		return nil, fmt.Errorf("%w: the layout has places for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
 	}
@@ -43,6 +47,9 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 		end = x.to
 	}
 	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
+	if t.Sequential() && l.Late != nil {
+		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
+	}
 	if t.Sequential() {
 		return e, nil
 	}
@@ -65,13 +72,33 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 	if err := e.before(e.layout.Offsets[i]); err != nil {
 		return err
 	}
-	return in.CopyTo(e.t, e.layout.Offsets[i])
+	if e.sums == nil {
+		return in.CopyTo(e.t, e.layout.Offsets[i])
+	}
+	s := newSummer(e.layout.Sums)
+	err := in.CopyTo(e.t, e.layout.Offsets[i], s)
+	e.sums[i] = s.Sum64()
+	return err
 }
 
 // Finish implements driver.Encoder.
 func (e *layoutEncoder) Finish() error {
 	if err := e.before(e.layout.Size + 1); err != nil {
 		return err
+	}
+	if e.layout.Late != nil {
+		parts, err := e.layout.Late(e.sums)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if part.Offset < 0 || int64(len(part.Bytes)) > e.layout.Size-part.Offset {
+				return fmt.Errorf("%w: a late part at %d leaves the %d bytes of the file", driver.ErrPlan, part.Offset, e.layout.Size)
+			}
+			if _, err := e.t.WriteAt(part.Bytes, part.Offset); err != nil {
+				return err
+			}
+		}
 	}
 	return e.t.Truncate(e.layout.Size)
 }

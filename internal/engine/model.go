@@ -294,9 +294,14 @@ func (m *Model) Signature() (s *driver.Signature) {
 }
 
 // Locked reports whether data cannot be read for want of the key.
-func (m *Model) Locked() bool {
-	f, ok := m.file.(driver.LockedFile)
-	return ok && f.Locked()
+func (m *Model) Locked() (locked bool) {
+	if f, ok := m.file.(driver.LockedFile); ok {
+		_ = m.within(func() error {
+			locked = f.Locked()
+			return nil
+		})
+	}
+	return locked
 }
 
 // Prefetch asks the system to read all files ahead.

@@ -113,14 +113,28 @@ func (m *Model) Fault(addr uintptr) error {
 	}
 	off := r.FaultOffset(addr)
 	_, path := r.Origin()
-	e := &tensor.Error{Format: m.desc.Name, Path: path, Offset: off, Err: source.ErrCut}
+	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(number, off), Offset: off, Err: source.ErrCut}
+}
+
+// fieldAt names the tensor whose bytes an offset of a space is in, "" when there is none.
+func (m *Model) fieldAt(n driver.Space, off int64) string {
 	for i := range m.index.Len() {
-		if s, at, size := m.index.Place(i); s == number && at >= 0 && at <= off && off < at+size {
-			e.Field = tensorField(m.index.Name(i))
-			break
+		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
+			return tensorField(m.index.Name(i))
 		}
 	}
-	return e
+	return ""
+}
+
+// locate names the tensor in an error about a place in the model's own file, in a copy.
+func (m *Model) locate(err error) error {
+	e, ok := err.(*tensor.Error)
+	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {
+		return err
+	}
+	c := *e
+	c.Field = m.fieldAt(0, e.Offset)
+	return &c
 }
 
 // Explain implements memory.Owner.
@@ -136,7 +150,8 @@ func explainTensor(info *tensor.Info, err error, format, path string) error {
 	return explain(err, format, path)
 }
 
-// failure owns views that came with an error, and repeats it.
+// failure owns views that came with an error, and repeats it whatever is wrong
+// with the call: of a tensor that is not there the dtype is wrong too.
 type failure struct{ err error }
 
 func (f failure) Enter(*tensor.Info) error                 { return f.err }
@@ -147,4 +162,4 @@ func (f failure) Ranged(*tensor.Info) bool                 { return false }
 func (f failure) ReadAt(*tensor.Info, []byte, int64) error { return f.err }
 func (f failure) Holds(uintptr) bool                       { return false }
 func (f failure) Fault(addr uintptr) error                 { return fmt.Errorf("memory fault at %#x", addr) }
-func (f failure) Explain(_ *tensor.Info, err error) error  { return err }
+func (f failure) Explain(*tensor.Info, error) error        { return f.err }

@@ -88,13 +88,11 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	}
 	entries := make([]driver.DirEntry, len(list))
 	for i, e := range list {
-		mode := e.Type()
-		if mode&os.ModeSymlink != 0 {
-			if info, err := s.stat(e.Name()); err == nil {
-				mode = info.Mode()
-			}
+		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
+		if e.Type()&os.ModeSymlink != 0 {
+			info, err := s.stat(e.Name())
+			entries[i].Regular, entries[i].Err = err == nil && info.Mode().IsRegular(), err
 		}
-		entries[i] = driver.DirEntry{Name: e.Name(), Regular: mode.IsRegular()}
 	}
 	return entries, nil
 }

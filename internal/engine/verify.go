@@ -40,7 +40,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (*Coverage, error)
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
 	if err := v.run(); err != nil {
-		return nil, explain(err, m.desc.Name, m.path)
+		return nil, m.locate(explain(err, m.desc.Name, m.path))
 	}
 	if v.all {
 		m.touch.done()

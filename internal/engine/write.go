@@ -45,8 +45,9 @@ type Writer struct {
 	written []bool
 	done    int64
 	total   int64
-	over    error  // why no call works any more, io.EOF after a good Close
-	queue   *queue // puts tensors in order for a target that takes no other; else nil
+	over    error          // why no call works any more, io.EOF after a good Close
+	layout  *driver.Layout // of a Layouter
+	queue   *queue         // puts tensors in order for a target that takes no other; else nil
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -68,6 +69,9 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 			return w.started(err)
 		}
 	}
+	if err := w.findLayout(); err != nil {
+		return nil, err
+	}
 	f, err := sink.CreateFile(w.path)
 	if err != nil {
 		return nil, explain(err, w.format, w.path)
@@ -88,6 +92,9 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	w := newWriter(c)
 	if err := w.check(p); err != nil {
+		return nil, err
+	}
+	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
 	if c.Spool == SpoolNever || w.streams() {
@@ -127,17 +134,25 @@ func newWriter(c *WriteConfig) *Writer {
 
 // streams reports whether the file can be written from front to back.
 func (w *Writer) streams() bool {
-	if _, ok := w.cfg.Driver.(driver.Layouter); ok {
-		return true
+	if w.layout != nil {
+		return w.layout.Late == nil
 	}
 	s, ok := w.cfg.Driver.(driver.Streaming)
 	return ok && s.Streams(w.plan, &w.cfg.Options)
 }
 
-// check completes the plan.
+// check completes the plan, without what the caller lets go.
 func (w *Writer) check(p *driver.Plan) (err error) {
 	if w.plan, w.index, err = completed(p, w.format); err == nil {
 		w.plan, err = driver.Fit(w.cfg.Driver, w.plan, &w.cfg.Options, w.cfg.Accept)
+	}
+	return explain(err, w.format, w.path)
+}
+
+// findLayout asks a driver that has layouts for that of the plan.
+func (w *Writer) findLayout() (err error) {
+	if d, ok := w.cfg.Driver.(driver.Layouter); ok {
+		w.layout, err = d.Layout(w.plan, &w.cfg.Options)
 	}
 	return explain(err, w.format, w.path)
 }
@@ -147,13 +162,10 @@ func (w *Writer) start(t driver.Target) (*Writer, error) {
 	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
 	switch d := w.cfg.Driver.(type) {
 	case driver.Layouter:
-		var l *driver.Layout
-		if l, err = d.Layout(w.plan, &w.cfg.Options); err == nil {
-			var e *layoutEncoder
-			if e, err = newLayoutEncoder(t, w.plan, l); err == nil {
-				w.enc = e
-				w.queue.setOrder(e.order)
-			}
+		var e *layoutEncoder
+		if e, err = newLayoutEncoder(t, w.plan, w.layout); err == nil {
+			w.enc = e
+			w.queue.setOrder(e.order)
 		}
 	case driver.Encoding:
 		var enc driver.Encoder

@@ -72,17 +72,30 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return appendText(b, strconv.FormatFloat(v, 'g', -1, 64))
 		}
-		text, err := json.Marshal(v)
-		if b = append(b, text...); !bytes.ContainsAny(text, ".e") {
-			b = append(b, '.', '0') // so that it reads as what it is, and not as an integer
-		}
-		return b, err
+		return appendFloat(b, v), nil
 	case json.Number:
 		return appendWhole(b, []byte(v))
 	case json.RawMessage:
 		return appendWhole(b, v)
 	}
 	return nil, fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
+}
+
+// appendFloat appends a finite number as encoding/json writes it, and so that it
+// reads as what it is, not as an integer.
+func appendFloat(b []byte, v float64) []byte {
+	form, start := byte('f'), len(b)
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		form = 'e'
+	}
+	b = strconv.AppendFloat(b, v, form, -1, 64)
+	if n := len(b); form == 'e' && n-start >= 4 && b[n-4] == 'e' && b[n-2] == '0' {
+		b = append(b[:n-2], b[n-1]) // e-9, not e-09
+	}
+	if !bytes.ContainsAny(b[start:], ".e") {
+		b = append(b, '.', '0')
+	}
+	return b
 }
 
 // appendWhole appends text that must be exactly one value, so that it cannot
@@ -113,6 +126,5 @@ func Float(text string) (x float64, exact bool) {
 			return x, true
 		}
 	}
-	written, err := appendValue(nil, x)
-	return x, err == nil && string(written) == text
+	return x, !math.IsInf(x, 0) && string(appendFloat(nil, x)) == text
 }

@@ -62,7 +62,10 @@ func skipTexts(src []byte) ([]byte, error) {
 // that the decompressor takes no byte beyond the end.
 type headed struct {
 	head []byte
-	rest *bytes.Reader
+	rest interface {
+		io.Reader
+		io.ByteReader
+	}
 }
 
 func (h *headed) Read(p []byte) (int, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -100,7 +101,7 @@ func (c library) Decompress(src []byte, size int64) ([]byte, error) {
 			return nil, codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
 		}
 	}
-	dst := tensor.AlignedBytes(int(size))
+	dst := memory.Aligned(int(size))
 	if err := c.DecompressInto(dst, src); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // Codec is the codec "zstd".
@@ -196,7 +196,7 @@ func (library) decompress(src []byte, f frame, size int64) ([]byte, error) {
 	}
 	for {
 		// Without any room the library would take leave to allocate.
-		out, err := z.DecodeAll(src, tensor.AlignedBytes(int(max(room, 1)))[:0])
+		out, err := z.DecodeAll(src, memory.Aligned(int(max(room, 1)))[:0])
 		if err == nil && int64(len(out)) <= size {
 			decoders.Put(z)
 			return out[:len(out):len(out)], nil

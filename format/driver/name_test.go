@@ -1,0 +1,21 @@
+package driver
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestCheckName compares with tensor.CheckName, and counts what a long name costs.
+func TestCheckName(t *testing.T) {
+	for _, name := range []string{"", "w", "a\x00b", "\xff", "Größe", "encoder.layer.000.attention.self.query.weight"} {
+		if want, got := tensor.CheckName(name), CheckName([]byte(name)); want != got {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	long := []byte("encoder.layer.000.attention.self.query.weight")
+	if diff := cmp.Diff(0.0, testing.AllocsPerRun(10, func() { _ = CheckName(long) })); diff != "" {
+		t.Errorf("allocations (-want +got)\n%s", diff)
+	}
+}

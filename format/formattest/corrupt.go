@@ -1,0 +1,289 @@
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+const (
+	smallFile = 8 << 10 // up to here every byte is looked at
+	sampled   = 3000    // beyond, about so many
+)
+
+// positions returns the indices below n that are tried: all of a small file,
+// and of a larger one those of the structural ranges, the end, and a sample.
+func (x *subject) positions(n int) []int {
+	var at []int
+	step := thin
+	if n > smallFile {
+		step = max(thin, n/sampled)
+		for _, r := range x.structural() {
+			for i := r.From; i < min(r.To, r.From+sampled); i += thin {
+				at = append(at, i)
+			}
+		}
+	}
+	for i := 0; i < n; i += step {
+		at = append(at, i)
+	}
+	for i := max(0, n-64); i < n; i++ {
+		at = append(at, i)
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+func (x *subject) structural() []Range {
+	if x.s.Structural == nil {
+		return nil
+	}
+	return x.s.Structural(x.file)
+}
+
+// truncation: a file that lost its end is noticed.
+func (x *subject) truncation(t *testing.T) {
+	for _, n := range x.positions(len(x.file)) {
+		x.mustNotice(t, x.file[:n:n], fmt.Sprintf("cut to %d of %d bytes", n, len(x.file)), x.cfg.Trailing)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// appended: bytes after the end are noticed, or ignored where the format says so.
+func (x *subject) appended(t *testing.T) {
+	for _, n := range []int{1, 4, 8, 64, 4096} {
+		for _, with := range []byte{0, 0xff} {
+			b := append(slices.Clone(x.file), bytes.Repeat([]byte{with}, n)...)
+			x.mustNotice(t, b, fmt.Sprintf("%d bytes %#x after the end", n, with), x.cfg.Trailing)
+		}
+	}
+	x.mustNotice(t, append(slices.Clone(x.file), x.file...), "the file twice", x.cfg.Trailing)
+}
+
+// bitFlips: a changed bit of the structural part is noticed or harmless.
+func (x *subject) bitFlips(t *testing.T) {
+	ranges := x.structural()
+	if ranges == nil {
+		t.Skip("the sample names no range that checks cover")
+	}
+	total := 0
+	for _, r := range ranges {
+		if r.From < 0 || r.From > r.To || r.To > len(x.file) {
+			t.Fatalf("range %v of a file of %d bytes", r, len(x.file))
+		}
+		total += r.To - r.From
+	}
+	b := slices.Clone(x.file)
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for _, r := range ranges {
+		for i := r.From; i < r.To; i += thin {
+			for bit := range 8 {
+				// Of a large part one bit of each byte stands for all.
+				if total > 4096 && bit != i%8 || total > 1<<16 && rnd.IntN(total>>14) != 0 {
+					continue
+				}
+				b[i] ^= 1 << bit
+				x.mustNotice(t, b, fmt.Sprintf("bit %d of byte %#x flipped", bit, i), true)
+				b[i] ^= 1 << bit
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}
+
+// mustNotice opens and verifies a damaged file. One of the two has to fail,
+// unless harmless is allowed and the model is the same as before.
+func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool) {
+	t.Helper()
+	survives(t, what, func() {
+		m, err := x.codec.OpenBytes(b, x.s.Options)
+		if err != nil {
+			x.checkErr(t, what, err)
+			return
+		}
+		defer m.Close()
+		_, err = m.Verify(context.Background(), format.WithWorkers(1))
+		if err != nil && !(x.s.VerifyErr != nil && errors.Is(err, x.s.VerifyErr)) {
+			x.checkErr(t, what+": Verify", err)
+			return
+		}
+		got, err := x.take(m, false)
+		if err != nil {
+			t.Errorf("%s: verified, and then unreadable: %v", what, err)
+			return
+		}
+		if d := x.diff(x.base, got); d != "" {
+			t.Errorf("%s: not noticed, and the model differs: %s", what, d)
+		} else if !harmless {
+			t.Errorf("%s: not noticed", what)
+		}
+	})
+}
+
+// hostile: no input panics, be its sums right or not.
+func (x *subject) hostile(t *testing.T) {
+	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
+	b := slices.Clone(x.file)
+	probe := func(what string, i int) {
+		survives(t, fmt.Sprintf("%s at %#x", what, i), func() { x.probe(t, b, o) })
+	}
+	for _, i := range x.positions(len(b)) {
+		old := b[i]
+		for _, v := range []byte{^old, old ^ 1<<(i%8), 0xff} {
+			if v != old {
+				b[i] = v
+				probe(fmt.Sprintf("byte %#x for %#x", v, old), i)
+			}
+		}
+		b[i] = old
+		if t.Failed() {
+			return
+		}
+	}
+	r := rand.New(rand.NewPCG(11, 5))
+	for range 300 {
+		b = append(b[:0], x.file...)
+		for range 1 + r.IntN(4) {
+			if len(b) > 0 {
+				b[r.IntN(len(b))] = byte(r.Uint32())
+			}
+		}
+		if r.IntN(3) == 0 {
+			b = b[:r.IntN(len(b)+1)]
+		}
+		probe("random bytes", 0)
+	}
+}
+
+// probe opens b and reads everything there is, without expecting anything but
+// errors of the proper kind.
+func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
+	t.Helper()
+	m, err := x.codec.OpenBytes(b, o)
+	if err != nil {
+		x.checkErr(t, "open", err)
+		return
+	}
+	defer m.Close()
+	walk(m)
+}
+
+// words are what is put in place of fields: counts and sizes that claim much.
+var words = [][]byte{
+	{0xff, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0x7f}, {0, 0, 0x10, 0}, {0, 0x40, 0, 0},
+	binary.LittleEndian.AppendUint64(nil, 1<<64-1), binary.LittleEndian.AppendUint64(nil, 1<<62),
+	binary.LittleEndian.AppendUint64(nil, 1<<40), binary.LittleEndian.AppendUint64(nil, 1<<24),
+}
+
+// bounded: whatever the fields claim, opening takes no more memory than a
+// small multiple of the file.
+func (x *subject) bounded(t *testing.T) {
+	budget := uint64(256<<10+16*len(x.file)) + uint64(x.s.Slack)
+	b := slices.Clone(x.file)
+	for _, check := range []format.Check{format.CheckStructure, format.CheckDefault} {
+		o := x.with(func(o *format.Options) { o.Check = check })
+		for _, i := range x.positions(len(b)) {
+			for _, w := range words {
+				n := copy(b[i:], w)
+				got := x.openCost(budget, b, o)
+				copy(b[i:i+n], x.file[i:])
+				if got > budget {
+					t.Fatalf("% x at %#x of %d bytes: opening allocates %d bytes", w, i, len(b), got)
+				}
+			}
+			if check == format.CheckDefault && i > 256 {
+				break // sums stop the rest before it is looked at
+			}
+		}
+	}
+	for _, size := range []int64{int64(len(b)) + 1, 1 << 30, 1 << 50, 1<<63 - 1} {
+		got := cost(budget, func() {
+			if m, err := x.codec.OpenReaderAt(&failing{b: b, left: 1 << 30}, size, x.s.Options); err == nil {
+				m.Close()
+			}
+		})
+		if got > budget {
+			t.Errorf("a reader that claims %d bytes: opening allocates %d", size, got)
+		}
+	}
+}
+
+// openCost returns how many bytes opening b allocates.
+func (x *subject) openCost(budget uint64, b []byte, o *format.Options) uint64 {
+	return cost(budget, func() {
+		if m, err := x.codec.OpenBytes(b, o); err == nil {
+			m.Close()
+		}
+	})
+}
+
+// brokenDisk: the error of a reader reaches the caller, whichever read fails.
+func (x *subject) brokenDisk(t *testing.T) {
+	for n := 0; ; n++ {
+		src := &failing{b: x.file, left: n}
+		m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), x.s.Options)
+		if err == nil {
+			_, err = x.take(m, false)
+			if err == nil {
+				err = x.verified(m)
+			}
+			m.Close()
+		}
+		if src.left >= 0 { // every read worked
+			if err != nil {
+				t.Errorf("without a failure: %v", err)
+			}
+			return
+		}
+		if !errors.Is(err, errDisk) {
+			t.Fatalf("read %d fails: %v", n, err)
+		}
+		if n > 100 {
+			n += n / 4
+		}
+	}
+}
+
+// failing is a reader that has fewer bytes than is claimed, or fails after some reads.
+// Verification may read from several goroutines.
+type failing struct {
+	b    []byte
+	mu   sync.Mutex
+	left int // reads that work
+}
+
+// fail lets no read work any more.
+func (f *failing) fail() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left = 0
+}
+
+func (f *failing) ReadAt(p []byte, off int64) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left--; f.left < 0 || off < 0 || off >= int64(len(f.b)) {
+		return 0, errDisk
+	}
+	if n := copy(p, f.b[off:]); n < len(p) {
+		return n, errDisk
+	}
+	return len(p), nil
+}
+
+var errDisk = errors.New("the disk is on fire")

@@ -1,0 +1,132 @@
+package formattest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// PlanOptions bounds what RandomPlan makes.
+type PlanOptions struct {
+	DTypes           []tensor.DType // nil means all
+	Tensors          int            // at most so many; 0 means 8
+	MinTensors       int            // at least so many; 0 means 1
+	MinRank, MaxRank int            // MaxRank 0 means 4
+	MaxDim           int64          // 0 means 7
+	Zero             bool           // some dims are 0
+	Name             func(r *rand.Rand, i int) string
+}
+
+// RandomPlan makes a plan of tensors with odd sizes. The same state of r gives
+// the same plan. It has neither metadata nor graph.
+func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
+	if o.DTypes == nil {
+		o.DTypes = tensor.DTypes()
+	}
+	if o.Tensors == 0 {
+		o.Tensors = 8
+	}
+	if o.MaxRank == 0 {
+		o.MaxRank = 4
+	}
+	if o.MaxDim == 0 {
+		o.MaxDim = 7
+	}
+	if o.Name == nil {
+		o.Name = RandomName
+	}
+	p := &format.Plan{}
+	least := max(1, o.MinTensors)
+	for i := range least + r.IntN(max(o.Tensors, least)-least+1) {
+		shape := make(tensor.Shape, o.MinRank+r.IntN(o.MaxRank-o.MinRank+1))
+		for j := range shape {
+			shape[j] = 1 + r.Int64N(o.MaxDim)
+			if o.Zero && r.IntN(8) == 0 {
+				shape[j] = 0
+			}
+		}
+		p.Tensors = append(p.Tensors, tensor.Info{Name: o.Name(r, i), DType: o.DTypes[r.IntN(len(o.DTypes))], Shape: shape})
+	}
+	return p
+}
+
+// RandomName makes names of several lengths and scripts, unique by i.
+func RandomName(r *rand.Rand, i int) string {
+	stems := []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
+	return stems[r.IntN(len(stems))] + "." + strconv.Itoa(i)
+}
+
+// Decimal is a Name for formats whose tensors are numbered.
+func Decimal(_ *rand.Rand, i int) string { return strconv.Itoa(i) }
+
+// LongName is a Name as large models have them, longer than what compilers keep on the
+// stack; the names of the first thousand tensors have one length.
+func LongName(_ *rand.Rand, i int) string {
+	return fmt.Sprintf("encoder.layer.%03d.attention.self.query.weight", i)
+}
+
+// scale is the default of Config.Scale.
+func scale(n int, elems int64) *format.Plan {
+	p := &format.Plan{Tensors: make([]tensor.Info, n)}
+	for i := range p.Tensors {
+		p.Tensors[i] = tensor.Info{Name: LongName(nil, i), DType: tensor.Float32, Shape: tensor.Shape{elems}}
+	}
+	return p
+}
+
+// Fill returns bytes for a tensor, the same for the same name: numbers between
+// -1 and 1 for floating-point dtypes, 0 and 1 for bool, anything for integers.
+func Fill(t tensor.Info) []byte {
+	size, err := t.ByteSize()
+	if err != nil {
+		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
+	}
+	if t.Encoding != nil {
+		t.DType = tensor.Uint8
+	}
+	h := fnv.New64a()
+	h.Write([]byte(t.Name))
+	r := rand.New(rand.NewPCG(h.Sum64(), uint64(t.DType)))
+	b := make([]byte, 0, size)
+	for int64(len(b)) < size {
+		b = appendElem(b, r, t.DType)
+	}
+	return b
+}
+
+// appendElem appends one element of d.
+func appendElem(b []byte, r *rand.Rand, d tensor.DType) []byte {
+	le, x := binary.LittleEndian, 2*r.Float64()-1
+	switch d {
+	case tensor.Float64:
+		return le.AppendUint64(b, math.Float64bits(x))
+	case tensor.Float32:
+		return le.AppendUint32(b, math.Float32bits(float32(x)))
+	case tensor.Float16:
+		return le.AppendUint16(b, uint16(tensor.F16From(float32(x))))
+	case tensor.BFloat16:
+		return le.AppendUint16(b, uint16(tensor.BF16From(float32(x))))
+	case tensor.Complex64:
+		b = le.AppendUint32(b, math.Float32bits(float32(x)))
+		return le.AppendUint32(b, math.Float32bits(r.Float32()))
+	case tensor.Bool:
+		return append(b, byte(r.IntN(2)))
+	}
+	return append(b, le.AppendUint64(nil, r.Uint64())[:d.Size()]...)
+}
+
+// FillBits returns arbitrary bytes for a tensor, the same for the same name:
+// NaNs with payloads, infinities and subnormals are among them.
+func FillBits(t tensor.Info) []byte {
+	size, err := t.ByteSize()
+	if err != nil {
+		panic(fmt.Sprintf("formattest: tensor %q of a sample: %v", t.Name, err))
+	}
+	return Fill(tensor.Info{Name: t.Name, DType: tensor.Uint8, Shape: tensor.Shape{size}})
+}

@@ -1,0 +1,83 @@
+package formattest
+
+import (
+	"context"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// maxProbe is the size up to which Walk decodes a tensor: inputs of fuzzing may
+// declare large ones that compress well.
+const maxProbe = 16 << 20
+
+// Walk reads everything of an open model in every way and drops what it finds:
+// only panics matter. It leaves the model open.
+func Walk(m *format.Model) { walk(m) }
+
+func walk(m model) {
+	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
+	_, _, _ = m.Format(), m.Version(), m.Metadata()
+	_, _ = m.Graph()
+	_, _, _, _ = m.Notes(), m.Signature(), m.Locked(), m.Stats()
+	_ = m.Prefetch()
+	for name, v := range m.Tensors() {
+		if v.Info().Size > maxProbe {
+			continue
+		}
+		_, _ = m.Tensor(name)
+		_ = v.Use(func(b []byte) error {
+			if int64(len(b)) != v.Info().Size {
+				panic("Use shows another number of bytes than Info")
+			}
+			return nil
+		})
+		_, _ = v.Bytes()
+		_, _ = v.ReadAt(make([]byte, 3), v.Info().Size/2)
+		_, _ = tensor.Decode[float32](nil, v)
+		_, _ = tensor.As[float32](v)
+		_, _ = v.Slice()
+		if len(v.Shape()) > 0 && v.Shape()[0] > 0 {
+			_, _ = v.Slice(tensor.At(0))
+		}
+	}
+}
+
+// Fuzz is the body of a format's fuzz target: it adds the samples, and for
+// every input opens, verifies and decodes with and without checksums.
+func Fuzz(f *testing.F, c Config) {
+	for i := range c.Samples {
+		f.Add(newSubject(f, &c, &c.Samples[i]).file)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
+			x := &subject{cfg: &c, codec: codec{c.Codec, c.defects}}
+			x.probe(t, b, &format.Options{Check: check, MaxMetadataBytes: maxProbe, MaxGraphBytes: maxProbe})
+		}
+	})
+}
+
+// cost returns how many bytes f allocates on the heap. Others may allocate
+// meanwhile, so a figure beyond the budget is measured again.
+func cost(budget uint64, f func()) uint64 {
+	least := ^uint64(0)
+	for range 3 {
+		before := allocated()
+		f()
+		least = min(least, allocated()-before)
+		if least <= budget {
+			break
+		}
+	}
+	return least
+}
+
+// allocated returns the bytes allocated so far. Unlike runtime.ReadMemStats
+// it does not stop the world; small objects are counted a little late.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

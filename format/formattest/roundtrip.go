@@ -1,0 +1,220 @@
+package formattest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// rewrite: writing what was read gives the same model, and the same bytes.
+func (x *subject) rewrite(t *testing.T) {
+	m, err := x.codec.Codec.OpenBytes(x.file, x.s.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := x.writer.NewWriter(&out, p, x.options(nil))
+	if err != nil {
+		t.Fatalf("NewWriter with the plan that was read: %v", err)
+	}
+	if err := format.Copy(w, m); err != nil {
+		t.Fatalf("Copy: %v", err)
+	}
+	again := x.openBytes(t, out.Bytes())
+	defer again.Close()
+	got, err := x.take(again, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := x.diff(x.base, got); d != "" {
+		t.Fatalf("written again: %s", d)
+	}
+	if x.s.Lossy == nil {
+		x.same(t, "written again", out.Bytes())
+	}
+}
+
+// same demands that b be the sample's file, byte by byte where that is possible.
+func (x *subject) same(t *testing.T, what string, b []byte) {
+	t.Helper()
+	if !x.s.Random {
+		if !bytes.Equal(x.file, b) {
+			t.Fatalf("%s: %d bytes differ from the first %d, at %#x", what, len(b), len(x.file), firstDiff(x.file, b))
+		}
+		return
+	}
+	m := x.openBytes(t, b)
+	defer m.Close()
+	got, err := x.take(m, false)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if d := x.diff(x.base, got); d != "" {
+		t.Fatalf("%s: %s", what, d)
+	}
+}
+
+// targets: a file, a spool and a stream receive the same bytes, and nothing
+// else is left behind.
+func (x *subject) targets(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	for _, spool := range []format.Spool{format.SpoolFile, format.SpoolMemory} {
+		x.same(t, "spooled", x.write(t, x.s.Plan, nil, func(o *format.WriteOptions) { o.Spool = spool }))
+	}
+	path := x.path(t)
+	w, err := x.writer.Create(path, x.s.Plan, &format.WriteOptions{Time: fixed})
+	if err != nil {
+		t.Fatalf("Create: %v", err)
+	}
+	x.feed(t, w, x.s.Plan, nil)
+	if err := w.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.same(t, "file", b)
+	x.streamed(t)
+	for _, dir := range []string{tmp, filepath.Dir(path)} {
+		if left := listing(t, dir, filepath.Base(path)); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// streamed: without a spool a writer either streams the same bytes or refuses
+// before it has written any.
+func (x *subject) streamed(t *testing.T) {
+	var out bytes.Buffer
+	w, err := x.writer.NewWriter(&out, x.s.Plan, x.options(func(o *format.WriteOptions) { o.Spool = format.SpoolNever }))
+	if err != nil {
+		if !errors.Is(err, driver.ErrSequential) && !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("refusal to stream is neither ErrSequential nor ErrUnsupported: %v", err)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%d bytes were written before the refusal", out.Len())
+		}
+		return
+	}
+	x.feed(t, w, x.s.Plan, nil)
+	if err := w.Close(); err != nil {
+		t.Fatalf("Close of a stream: %v", err)
+	}
+	x.same(t, "streamed", out.Bytes())
+}
+
+// listing returns what else a directory holds than one name.
+func listing(t *testing.T, dir, but string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != but {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// arrival: the order in which tensors arrive does not show in the file.
+func (x *subject) arrival(t *testing.T) {
+	order := names(x.s.Plan)
+	slices.Reverse(order)
+	x.same(t, "written in reverse", x.write(t, x.s.Plan, order, nil))
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 3 {
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		x.same(t, "written in random order", x.write(t, x.s.Plan, order, nil))
+	}
+	var out bytes.Buffer
+	w, err := x.writer.NewWriter(&out, x.s.Plan, x.options(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range x.s.Plan.Tensors {
+		// One byte at a time, and the end together with the last.
+		if err := w.WriteTensor(p.Name, &trickle{x.data[p.Name]}); err != nil {
+			t.Fatalf("WriteTensor(%q) in small pieces: %v", p.Name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.same(t, "written in small pieces", out.Bytes())
+}
+
+// trickle delivers a few bytes at a time.
+type trickle struct{ b []byte }
+
+func (r *trickle) Read(p []byte) (int, error) {
+	n := copy(p[:min(len(p), 3)], r.b)
+	r.b = r.b[n:]
+	if len(r.b) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// foreignHeads begin files of other formats, and files that are none.
+var foreignHeads = map[string]string{
+	"empty": "", "text": "a text of many words, such as this one", "JSON": "{\"a\": 1}", "zip": "PK\x03\x04\x14\x00\x00\x00\x08\x00",
+	"gzip": "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "zstd": "\x28\xb5\x2f\xfd\x04\x00", "PNG": "\x89PNG\r\n\x1a\n", "ELF": "\x7fELF\x02\x01\x01",
+	"npy": "\x93NUMPY\x01\x00v\x00{'descr': '<f4'", "GGUF": "GGUF\x03\x00\x00\x00", "HDF5": "\x89HDF\r\n\x1a\n", "PDF": "%PDF-1.7",
+}
+
+// detect: the file is recognised by content, and nothing else is.
+func (x *subject) detect(t *testing.T) {
+	head, size := x.file[:min(len(x.file), driver.SniffLen)], int64(len(x.file))
+	if !x.codec.Detect(head, size) {
+		t.Errorf("Detect does not know the file")
+	}
+	claims := func(what string, b []byte) {
+		for _, n := range []int64{int64(len(b)), size, 1 << 40} {
+			if x.codec.Detect(b, n) {
+				t.Errorf("Detect claims %s, of %d bytes", what, n)
+			}
+		}
+	}
+	for name, s := range foreignHeads {
+		if !bytes.HasPrefix(head, []byte(s)) || s == "" {
+			claims(name, []byte(s))
+			claims(name+" and zeros", append([]byte(s), make([]byte, driver.SniffLen-len(s))...))
+		}
+	}
+	claims("ones", bytes.Repeat([]byte{0xff}, driver.SniffLen))
+	r := rand.New(rand.NewPCG(3, 9))
+	for range 100 {
+		b := make([]byte, 1+r.IntN(driver.SniffLen))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		claims("random bytes", b)
+	}
+	for n := range len(head) {
+		survives(t, "Detect of a short head", func() { x.codec.Detect(head[:n], int64(n)) })
+	}
+	if _, err := format.Lookup(x.codec.Name()); err != nil {
+		return // not registered
+	}
+	if got, err := format.Detect(head, size); got != x.codec.Name() || err != nil {
+		t.Errorf("format.Detect = %q, %v", got, err)
+	}
+}

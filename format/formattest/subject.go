@@ -1,0 +1,284 @@
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// fixed is the creation time of all samples: same input, same bytes out.
+var fixed = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
+
+// subject is a sample at work.
+type subject struct {
+	cfg    *Config
+	s      *Sample
+	tally  *tally
+	codec  codec     // reads
+	writer codec     // writes
+	file   []byte    // as written
+	want   *snapshot // from the plan
+	base   *snapshot // as read from file
+	data   map[string][]byte
+	layout *layoutErrors // what changed bits do to the places of tensors, once that is known
+}
+
+// newSubject writes the sample and reads it once.
+func newSubject(t testing.TB, c *Config, s *Sample) *subject {
+	t.Helper()
+	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, writer: codec{c.Codec, c.defects}, data: map[string][]byte{}}
+	if s.Codec.Name() != "" {
+		x.writer = codec{s.Codec, c.defects}
+	}
+	fill := s.Data
+	if fill == nil {
+		fill = Fill
+	}
+	for _, p := range s.Plan.Tensors {
+		p.Size, _ = p.ByteSize()
+		x.data[p.Name] = fill(p)
+	}
+	x.file = x.write(t, s.Plan, nil, nil)
+	x.read(t)
+	x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(s.Plan), Data: x.data}
+	return x
+}
+
+// foreign reads a file that the writer did not make.
+func foreign(t testing.TB, c *Config, f *File) *subject {
+	t.Helper()
+	s := &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options, VerifyErr: f.VerifyErr}
+	if s.Plan == nil {
+		s.Plan = &format.Plan{}
+	}
+	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	x.read(t)
+	x.want, x.data = x.base, x.base.Data
+	if f.Plan != nil {
+		x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(f.Plan), Data: f.Data}
+	} else {
+		x.s.Plan = x.base.Plan
+	}
+	return x
+}
+
+// refused opens a file that must not open, in every way.
+func refused(t *testing.T, c *Config, f *File) {
+	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	for _, way := range x.ways(f.Bytes, f.Options) {
+		m, err := way.open(t)
+		if err == nil {
+			m.Close()
+			t.Errorf("%s: the file opens, want %v", way.name, f.Want)
+			continue
+		}
+		x.checkErr(t, way.name, err)
+		var e *format.Error
+		if !errors.Is(err, f.Want) || f.Field != "" && errors.As(err, &e) && e.Field != f.Field {
+			t.Errorf("%s: %v, want %v at %q", way.name, err, f.Want, f.Field)
+		}
+	}
+}
+
+// read reads the file once.
+func (x *subject) read(t testing.TB) {
+	t.Helper()
+	m := x.openBytes(t, x.file)
+	defer m.Close()
+	var err error
+	if x.base, err = x.take(m, false); err != nil {
+		t.Fatalf("reading the file: %v", err)
+	}
+}
+
+// options returns write options with the fixed time.
+func (x *subject) options(change func(*format.WriteOptions)) *format.WriteOptions {
+	o := &format.WriteOptions{Time: fixed, NoSync: true, Spool: format.SpoolMemory}
+	if change != nil {
+		change(o)
+	}
+	return o
+}
+
+// write returns the file of a plan whose data is the sample's, written in the
+// given order of names (nil: the plan's).
+func (x *subject) write(t testing.TB, p *format.Plan, order []string, change func(*format.WriteOptions)) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := x.writer.NewWriter(&out, p, x.options(change))
+	if err != nil {
+		t.Fatalf("NewWriter: %v", err)
+	}
+	x.feed(t, w, p, order)
+	if err := w.Close(); err != nil {
+		t.Fatalf("Close of the writer: %v", err)
+	}
+	return out.Bytes()
+}
+
+// feed gives w all tensors.
+func (x *subject) feed(t testing.TB, w format.Writer, p *format.Plan, order []string) {
+	t.Helper()
+	if order == nil {
+		order = names(p)
+	}
+	for _, name := range order {
+		if err := w.WriteTensor(name, bytes.NewReader(x.data[name])); err != nil {
+			t.Fatalf("WriteTensor(%q): %v", name, err)
+		}
+	}
+}
+
+func names(p *format.Plan) []string {
+	var all []string
+	for _, t := range p.Tensors {
+		all = append(all, t.Name)
+	}
+	return all
+}
+
+// path returns a file name in a fresh directory.
+func (x *subject) path(t testing.TB) string {
+	return filepath.Join(t.TempDir(), x.fileName())
+}
+
+func (x *subject) fileName() string {
+	ext := ""
+	if known := x.codec.Extensions(); len(known) > 0 {
+		ext = known[0]
+	}
+	if x.cfg.NamesFromPath && len(x.s.Plan.Tensors) == 1 {
+		return x.s.Plan.Tensors[0].Name + ext
+	}
+	return "model" + ext
+}
+
+// stored writes the sample's bytes to a fresh file.
+func (x *subject) stored(t testing.TB, b []byte) string {
+	t.Helper()
+	path := x.path(t)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// with returns the sample's options with a change.
+func (x *subject) with(change func(*format.Options)) *format.Options {
+	var o format.Options
+	if x.s.Options != nil {
+		o = *x.s.Options
+	}
+	change(&o)
+	return &o
+}
+
+// openBytes opens b, which must work.
+func (x *subject) openBytes(t testing.TB, b []byte) model {
+	t.Helper()
+	m, err := x.codec.OpenBytes(b, x.s.Options)
+	if err != nil {
+		t.Fatalf("OpenBytes: %v", err)
+	}
+	return m
+}
+
+// mapped opens the sample by path, in debug mode: a use after Close kills.
+func (x *subject) mapped(t *testing.T) model {
+	t.Helper()
+	m, err := x.codec.Open(x.stored(t, x.file), x.with(func(o *format.Options) { o.Debug = true }))
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// verified verifies m; what the sample expects counts as success.
+func (x *subject) verified(m model, opts ...format.VerifyOption) error {
+	_, err := m.Verify(context.Background(), opts...)
+	if x.s.VerifyErr != nil {
+		if errors.Is(err, x.s.VerifyErr) {
+			return nil
+		}
+		if err == nil {
+			return fmt.Errorf("verified, want %v", x.s.VerifyErr)
+		}
+	}
+	return err
+}
+
+// largest returns the tensor with the most bytes, false when all are empty.
+func (x *subject) largest() (tensor.Info, bool) {
+	var most tensor.Info
+	for _, p := range x.base.Plan.Tensors {
+		if len(x.data[p.Name]) > int(most.Size) {
+			most = p
+			most.Size = int64(len(x.data[p.Name]))
+		}
+	}
+	return most, most.Size > 0
+}
+
+// named returns the tensor of that name, which a format without names calls
+// what it likes.
+func (x *subject) named(m model, name string) (tensor.View, error) {
+	if x.cfg.NamesFromPath && m.Len() == 1 {
+		return m.At(0), nil
+	}
+	return m.Tensor(name)
+}
+
+// sentinels are what errors about files wrap.
+var sentinels = []error{
+	format.ErrMagic, format.ErrVersion, format.ErrTruncated, format.ErrCorrupt, format.ErrChecksum, format.ErrLimit,
+	format.ErrUnsupported, format.ErrSignature, format.ErrKey, format.ErrShape, format.ErrDType, format.ErrQuantization,
+}
+
+// checkErr demands of an error about a file that it names the format and a
+// place in the file, and wraps a sentinel.
+func (x *subject) checkErr(t *testing.T, what string, err error) {
+	t.Helper()
+	var e *format.Error
+	switch {
+	case !errors.As(err, &e):
+		t.Errorf("%s: the error is not a *format.Error: %v", what, err)
+	case e.Format != x.codec.Name():
+		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
+	case e.Field == "" && e.Offset < 0:
+		t.Errorf("%s: the error names neither field nor offset: %v", what, err)
+	case !isAny(err, sentinels):
+		t.Errorf("%s: the error wraps no sentinel: %v", what, err)
+	}
+}
+
+func isAny(err error, list []error) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// survives runs f and reports a panic as a failure of what.
+func survives(t *testing.T, what string, f func()) {
+	t.Helper()
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if v := recover(); v != nil {
+			t.Fatalf("%s: panic: %v\n%s", what, v, debug.Stack())
+		}
+	}()
+	f()
+}

@@ -1,0 +1,503 @@
+package formattest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The toy format exists to be broken. Its file is
+//
+//	"TOY1", u32 size of the records, u32 CRC of the records, u32 tensors, u32 metadata entries, 12 zeros
+//	per tensor: u16 name length, name, u8 dtype, u8 rank, u64 dims, u64 offset, u32 CRC of the data
+//	per entry: u16 key length, key, u16 value length, value as JSON
+//	data, in the order of the records, each at the next multiple of 64
+//	"END!" after the data
+const (
+	toyMagic  = "TOY1"
+	toyEnd    = "END!"
+	toyHeader = 32
+)
+
+// toy is the format with one bug, or with none.
+type toy struct{ bug string }
+
+var (
+	_ driver.Driver   = toy{}
+	_ driver.Encoding = toy{}
+)
+
+func (y toy) has(bug string) bool { return y.bug == bug }
+
+// driver returns the format with the methods that its bug takes.
+func (y toy) driver() driver.Driver {
+	if y.has("writes in place") {
+		return toyInPlace{y}
+	}
+	return y
+}
+
+func (toy) Describe() driver.Description {
+	return driver.Description{Name: "toy", Extensions: []string{".toy"}}
+}
+
+func (y toy) Detect(head []byte, size int64) bool {
+	return bytes.HasPrefix(head, []byte(toyMagic)) ||
+		y.has("detects zip") && bytes.HasPrefix(head, []byte("PK")) ||
+		y.has("detects anything") && size > 100 && head[0] != 0
+}
+
+// toyFile is an open toy model.
+type toyFile struct {
+	toy  toy
+	src  driver.Source
+	x    *driver.Index
+	meta driver.Metadata
+	sums []uint32
+	all  []byte // of a format that copies everything
+}
+
+// Metadata implements driver.MetadataFile.
+func (f *toyFile) Metadata() (driver.Metadata, error) { return f.meta, nil }
+
+// TensorSum implements driver.Summer.
+func (f *toyFile) TensorSum(i int) driver.Sum {
+	if f.toy.has("no data checksum") {
+		return driver.Sum{}
+	}
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
+}
+
+var (
+	_ driver.MetadataFile = (*toyFile)(nil)
+	_ driver.Summer       = (*toyFile)(nil)
+)
+
+func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	f := &toyFile{toy: y, src: src, x: x}
+	x.Version = "1"
+	if y.has("reads all") || y.has("copies data") {
+		all, err := src.Slice(0, src.Size())
+		if err != nil {
+			return nil, err
+		}
+		f.all = bytes.Clone(all)
+	}
+	head, err := driver.Prefix(src, toyHeader)
+	if err != nil {
+		return nil, err
+	}
+	c := wire.NewCursor("toy", head, 0)
+	if string(c.Bytes("magic", 4)) != toyMagic {
+		return nil, c.Failf("magic", 0, driver.ErrMagic, "not TOY1")
+	}
+	size, sum, tensors, entries := c.U32("size"), c.U32("checksum"), c.U32("tensors"), c.U32("entries")
+	for range 12 {
+		if c.U8("reserved") != 0 {
+			c.Failf("reserved", c.Offset()-1, driver.ErrCorrupt, "not 0")
+		}
+	}
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	if !src.InMemory() && int64(size) > o.MaxHeaderBytes && !y.has("ignores MaxHeaderBytes") {
+		return nil, wire.Errorf("toy", "size", 4, driver.ErrLimit, "%d bytes", size)
+	}
+	rec, err := src.Slice(toyHeader, int64(size))
+	if err != nil && y.has("swallows read errors") {
+		return nil, wire.Errorf("toy", "size", 4, driver.ErrTruncated, "no records")
+	}
+	if err != nil {
+		return nil, wire.Error("toy", "size", 4, err)
+	}
+	if o.Check.Sums() && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
+		return nil, wire.Errorf("toy", "checksum", 8, driver.ErrChecksum, "records")
+	}
+	if int(tensors) > o.MaxTensors && !y.has("no limit") {
+		return nil, wire.Errorf("toy", "tensors", 12, driver.ErrLimit, "%d tensors", tensors)
+	}
+	c = wire.NewCursor("toy", rec, toyHeader)
+	if !y.has("trusts counts") {
+		c.Count("tensors", uint64(tensors), 16)
+		c.Count("entries", uint64(entries), 4)
+	}
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	if err := f.parse(&c, int(tensors), int(entries)); err != nil {
+		return nil, err
+	}
+	return f.withBug(), nil
+}
+
+// parse reads the records.
+func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
+	f.x.Grow(tensors, int(c.Left()), int(c.Left()/8))
+	f.sums = make([]uint32, 0, tensors)
+	end, err := c.Offset()+c.Left(), error(nil)
+	for range tensors {
+		if end, err = f.record(c, end); err != nil {
+			return err
+		}
+	}
+	for range entries {
+		key := string(c.Bytes("key", uint64(c.U16("key length"))))
+		value := json.RawMessage(c.Bytes("value", uint64(c.U16("value length"))))
+		if !f.toy.has("aliases metadata") {
+			value = bytes.Clone(value)
+		}
+		f.meta = append(f.meta, driver.Entry{Key: key, Value: value})
+	}
+	if c.Err() == nil && c.Left() > 0 {
+		c.Failf("size", c.Offset(), driver.ErrCorrupt, "bytes left over")
+	}
+	if c.Err() != nil {
+		return c.Err()
+	}
+	if f.toy.has("forgets behind a reader") && !f.src.InMemory() {
+		f.meta = nil
+	}
+	if f.toy.has("has a phantom") {
+		f.x.Add(&driver.Tensor{Name: []byte("0 "), DType: tensor.Int8, Shape: tensor.Shape{0}})
+		f.sums = append(f.sums, 0)
+	}
+	return f.checkEnd(end)
+}
+
+// checkEnd looks for the mark after the data.
+func (f *toyFile) checkEnd(end int64) error {
+	if f.toy.has("no end") || f.toy.has("accepts overlap") || f.toy.has("accepts holes") {
+		return nil
+	}
+	mark, err := f.src.Slice(end, 4)
+	if err != nil {
+		return wire.Error("toy", "end", end, err)
+	}
+	if string(mark) != toyEnd || f.src.Size() != end+4 && !f.toy.has("accepts more") {
+		return wire.Errorf("toy", "end", end, driver.ErrCorrupt, "no end mark, or bytes after it")
+	}
+	return nil
+}
+
+// record reads one tensor's record. end is where the data of the one before ends.
+func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
+	at := c.Offset()
+	t := driver.Tensor{Name: c.Bytes("name", uint64(c.U16("name length")))}
+	t.DType = tensor.DType(c.U8("dtype"))
+	rank := c.U8("rank")
+	c.Count("rank", uint64(rank), 8)
+	if c.Err() != nil {
+		return 0, c.Err()
+	}
+	if f.toy.has("panics") && t.DType > 100 {
+		panic("toy: what is this dtype")
+	}
+	t.Shape = f.x.Dims(int(rank))
+	for i := range t.Shape {
+		t.Shape[i] = c.I64("dim")
+	}
+	t.Offset = c.I64("offset")
+	f.sums = append(f.sums, c.U32("sum"))
+	size, err := t.Shape.ByteSize(t.DType)
+	if err != nil || c.Err() != nil {
+		return 0, c.Fail("record", at, err)
+	}
+	if err := f.checkName(t.Name); err != nil {
+		return 0, c.Fail("name", at, err)
+	}
+	t.Size = size
+	t.Loaded = f.toy.has("copies")
+	if err := f.checkPlace(c, &t, at, end); err != nil {
+		return 0, err
+	}
+	if !f.x.Add(&t) {
+		if f.toy.has("drops duplicates") {
+			f.sums = f.sums[:len(f.sums)-1]
+			return t.Offset + size, nil
+		}
+		return 0, c.Failf("name", at, driver.ErrCorrupt, "twice")
+	}
+	return t.Offset + size, nil
+}
+
+func (f *toyFile) checkName(name []byte) error {
+	if f.toy.has("allocates per name") {
+		return tensor.CheckName(string(name))
+	}
+	return driver.CheckName(name)
+}
+
+// checkPlace checks where the data of a tensor is.
+func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) error {
+	next := (end + 63) &^ 63
+	switch {
+	case t.Offset < 0 || t.Offset > f.src.Size() || t.Size > f.src.Size()-t.Offset:
+		return c.Failf("offset", at, driver.ErrTruncated, "data at %d", t.Offset)
+	case t.Offset < next && !f.toy.has("accepts overlap") && !f.toy.has("misaligns"):
+		return c.Failf("offset", at, driver.ErrCorrupt, "data at %d, before %d", t.Offset, next)
+	case t.Offset > next && !f.toy.has("accepts holes"):
+		return c.Failf("offset", at, driver.ErrCorrupt, "data at %d, after %d", t.Offset, next)
+	}
+	return nil
+}
+
+// withBug returns the file, with the methods that its bug takes.
+func (f *toyFile) withBug() driver.File {
+	switch f.toy.bug {
+	case "copies":
+		return &toyLoader{f}
+	case "touches nothing", "forgets damage":
+		return &toyToucher{f}
+	case "trusts anybody":
+		return &toySigned{f}
+	case "wears out", "overstates progress", "cannot be cancelled", "blind to faults", "vouches blindly",
+		"verifies nothing behind a reader", "ignores WithTensors", "vague", "writes into its error":
+		return &toyVerifier{toyFile: f}
+	}
+	return f
+}
+
+// toyLoader has nothing that can be viewed.
+type toyLoader struct{ *toyFile }
+
+func (f *toyLoader) Load(i int) ([]byte, error) {
+	_, off, size := f.x.Place(i)
+	b := make([]byte, size)
+	_, err := f.src.ReadAt(b, off)
+	return b, err
+}
+
+// toyToucher does not check what is touched, or has errors that nobody keeps.
+type toyToucher struct{ *toyFile }
+
+func (f *toyToucher) Touch(v driver.Verification, i int) (bool, error) {
+	if f.toy.has("touches nothing") {
+		return false, nil
+	}
+	s, off, size := f.x.Place(i)
+	sum, err := v.Hash(driver.CRC32, s, off, size, f.x.Name(i))
+	if err == nil && sum != uint64(f.sums[i]) {
+		err = wire.Errorf("toy", "data", off, driver.ErrUnsupported, "damaged")
+	}
+	return false, err
+}
+
+// toySigned says that it is unsigned, and does not look at the trusted key.
+type toySigned struct{ *toyFile }
+
+func (f *toySigned) Signature() *driver.Signature { return nil }
+
+// toyVerifier verifies by itself, and wrongly.
+type toyVerifier struct {
+	*toyFile
+	times atomic.Int32
+	err   format.Error
+}
+
+func (f *toyVerifier) Verify(v driver.Verification) error {
+	if f.toy.has("wears out") && f.times.Add(1) > 3 {
+		return errors.New("worn out")
+	}
+	if f.toy.has("overstates progress") {
+		v.Expect(1)
+	}
+	for i := range f.x.Len() {
+		if !v.Wanted(i) && !f.toy.has("ignores WithTensors") {
+			continue
+		}
+		if err := f.one(v, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one verifies tensor i.
+func (f *toyVerifier) one(v driver.Verification, i int) error {
+	s, off, size := f.x.Place(i)
+	switch f.toy.bug {
+	case "wears out", "overstates progress":
+		return nil
+	case "vouches blindly":
+		v.Vouch(i, "crc32")
+		return nil
+	case "verifies nothing behind a reader":
+		if !f.src.InMemory() {
+			v.Vouch(i, "crc32")
+		}
+		return nil
+	case "cannot be cancelled":
+		v.Expect(size)
+		b := make([]byte, min(size, 64<<10))
+		for at := int64(0); at < size; at += int64(len(b)) {
+			if _, err := f.src.ReadAt(b[:min(int64(len(b)), size-at)], off+at); err != nil {
+				return err
+			}
+			v.Done(min(int64(len(b)), size-at), f.x.Name(i))
+		}
+		v.Vouch(i, "crc32")
+		return nil
+	}
+	v.Expect(size)
+	var sum uint64
+	err := v.Each(1, func(int) (err error) {
+		sum, err = v.Hash(driver.CRC32, s, off, size, f.x.Name(i))
+		return err
+	})
+	if err == nil && sum != uint64(f.sums[i]) {
+		err = f.damaged(off)
+	}
+	if f.toy.has("blind to faults") && errors.Is(err, driver.ErrTruncated) {
+		err = nil
+	}
+	if v.Wanted(i) {
+		v.Vouch(i, "crc32")
+	}
+	return err
+}
+
+// damaged is the error for data at an offset.
+func (f *toyVerifier) damaged(off int64) error {
+	if f.toy.has("vague") {
+		return errors.New("something is wrong")
+	}
+	if f.toy.has("writes into its error") {
+		f.err = format.Error{Format: "toy", Field: "data", Offset: off, Err: driver.ErrChecksum}
+		return &f.err
+	}
+	return wire.Errorf("toy", "data", off, driver.ErrChecksum, "damaged")
+}
+
+// toyInPlace replaces the old file before the new one is complete.
+type toyInPlace struct{ toy }
+
+func (y toyInPlace) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	f, err := os.Create(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	return y.Encode(inPlace{f}, p, o)
+}
+
+type inPlace struct{ *os.File }
+
+func (inPlace) Sequential() bool { return false }
+
+// toyEncoder writes a toy file.
+type toyEncoder struct {
+	toy  toy
+	t    driver.Target
+	p    *driver.Plan
+	offs []int64
+	sums []uint32
+	seq  int
+	end  int64
+	meta driver.Metadata
+}
+
+func (y toy) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	if t.Sequential() {
+		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
+	}
+	e := &toyEncoder{toy: y, t: t, p: p, offs: make([]int64, len(p.Tensors)), sums: make([]uint32, len(p.Tensors))}
+	for _, m := range p.Metadata {
+		if y.has("drops metadata") || strings.HasPrefix(m.Key, "sum/") && !y.has("adds again") {
+			continue
+		}
+		e.meta = append(e.meta, m)
+	}
+	e.add("sum/tensors", int64(len(p.Tensors)))
+	if y.has("records the clock") {
+		e.add("sum/time", time.Now().UnixNano())
+	}
+	if y.has("shows its target") {
+		e.add("sum/path", int64(len(o.Path)))
+	}
+	e.end = toyHeader + int64(len(e.records()))
+	for i, info := range p.Tensors {
+		if y.has("misaligns") {
+			e.end = (e.end+63)&^63 - 1
+		} else {
+			e.end = (e.end + 63) &^ 63
+		}
+		e.offs[i] = e.end
+		e.end += info.Size
+	}
+	return e, nil
+}
+
+func (e *toyEncoder) add(key string, value int64) {
+	// All numbers have one length: places follow from it.
+	e.meta = append(e.meta, driver.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
+}
+
+func (e *toyEncoder) records() []byte {
+	var w wire.Buffer
+	for i, info := range e.p.Tensors {
+		w.U16(uint16(len(info.Name)))
+		w.Str(info.Name)
+		w.U8(uint8(info.DType))
+		w.U8(uint8(len(info.Shape)))
+		for _, d := range info.Shape {
+			w.I64(d)
+		}
+		w.I64(e.offs[i])
+		w.U32(e.sums[i])
+	}
+	for _, m := range e.meta {
+		w.U16(uint16(len(m.Key)))
+		w.Str(m.Key)
+		value := m.Value.(json.RawMessage)
+		w.U16(uint16(len(value)))
+		w.Raw(value)
+	}
+	return w.Bytes()
+}
+
+func (e *toyEncoder) Tensor(i int, in driver.Input) error {
+	if e.seq++; e.toy.has("records arrival") && e.seq == 1 {
+		e.meta = e.meta[:len(e.meta)-1]
+		e.add("sum/tensors", int64(i))
+	}
+	h := crc32.NewIEEE()
+	if err := in.CopyTo(e.t, e.offs[i], h); err != nil {
+		return err
+	}
+	e.sums[i] = h.Sum32()
+	return nil
+}
+
+func (e *toyEncoder) Finish() error {
+	_, err := e.t.WriteAt(toyHead(e.records(), len(e.p.Tensors), len(e.meta)), 0)
+	if err == nil {
+		_, err = e.t.WriteAt([]byte(toyEnd), e.end)
+	}
+	if e.toy.has("ignores the disk") {
+		err = nil
+	}
+	return err
+}
+
+// toyHead returns the header with the records.
+func toyHead(rec []byte, tensors, entries int) []byte {
+	var w wire.Buffer
+	w.Str(toyMagic)
+	w.U32(uint32(len(rec)))
+	w.U32(crc32.ChecksumIEEE(rec))
+	w.U32(uint32(tensors))
+	w.U32(uint32(entries))
+	w.Fill(12, 0)
+	w.Raw(rec)
+	return w.Bytes()
+}

@@ -1,0 +1,107 @@
+package mag
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// structural is what the header's checksum covers: everything before the data.
+func structural(b []byte) []formattest.Range {
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	return []formattest.Range{{From: 0, To: int(f.f.end)}}
+}
+
+// everything adds the data, of files with digests.
+func everything(b []byte) []formattest.Range {
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	r := structural(b)
+	for _, v := range f.Tensors() {
+		t := v.Info()
+		r = append(r, formattest.Range{From: int(t.Offset), To: int(t.Offset + t.Size)})
+	}
+	return r
+}
+
+// codec returns the codec with options of the format's own.
+func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
+
+// foreignFiles are version 1 files that the writer does not make.
+func foreignFiles() []formattest.File {
+	shape := func(x, y tensor.Shape) *format.Plan {
+		return &format.Plan{
+			Metadata: format.Metadata{{Key: "a", Value: int64(7)}, {Key: "b", Value: 0.0}},
+			Tensors:  []tensor.Info{{Name: "x", DType: tensor.Float32, Shape: x}, {Name: "y", DType: tensor.Float16, Shape: y}},
+		}
+	}
+	both := shape(tensor.Shape{2, 3}, tensor.Shape{2})
+	reversed := &format.Plan{Metadata: both.Metadata, Tensors: []tensor.Info{both.Tensors[1], both.Tensors[0]}}
+	data := func(y ...byte) map[string][]byte { return map[string][]byte{"x": floats(6), "y": y} }
+	return []formattest.File{
+		{Name: "trailing bytes", Bytes: v1With(func(f *v1File) { f.tail = repeated(0, 100) })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "misaligned", Bytes: v1With(func(f *v1File) { f.tensors[1].offset = 261 })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "overlapping", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = 194, nil })(), Plan: both, Data: data(0x80, 0x3f, 0, 0)},
+		{Name: "hole", Bytes: v1With(func(f *v1File) { f.tensors[1].offset = 2048 })(), Plan: both, Data: data(1, 2, 3, 4)},
+		{Name: "data in another order", Bytes: v1With(func(f *v1File) {
+			f.tensors[0].offset, f.tensors[1].offset = 256, 192
+			f.tensors[0], f.tensors[1] = f.tensors[1], f.tensors[0]
+		})(), Plan: reversed, Data: data(1, 2, 3, 4)},
+		{Name: "name twice", Bytes: v1With(func(f *v1File) { f.tensors[1].key = "x" })(), Want: format.ErrCorrupt},
+		{Name: "data in the records", Bytes: v1With(func(f *v1File) { f.tensors[1].offset, f.tensors[1].data = recEnd-1, nil })(), Want: format.ErrCorrupt},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	base := []tensor.DType{tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32}
+	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1})
+	small.Metadata = format.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
+	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1, MinTensors: 3, Tensors: 3, Name: formattest.LongName})
+	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[16:], MinRank: 1})
+	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
+	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:], MinTensors: 3, Name: formattest.LongName})
+	const shared, unused = "tensors may share bytes: tied weights", "bytes that no tensor covers are ignored"
+	t.Run("version 1", func(t *testing.T) {
+		formattest.Run(t, formattest.Config{
+			Codec:    codec,
+			Trailing: true, ZeroCopy: true,
+			Exempt: map[string]string{"Overlap": shared, "Holes": unused},
+			Files:  foreignFiles(),
+			Samples: []formattest.Sample{
+				{Name: "small", Plan: small, Structural: everything},
+				{Name: "long", Plan: long, Structural: everything},
+				{Name: "empty", Plan: &format.Plan{}, Structural: structural},
+				{Name: "metadata", Plan: &format.Plan{Metadata: small.Metadata}, Structural: structural},
+				{Name: "extended", Plan: extended, Codec: (&WriteOptions{Extended: true, Checksum: CRC32}).codec(), Structural: everything},
+				{Name: "plain", Plan: small, Codec: (&WriteOptions{NoDigests: true, NoSharing: true}).codec(), Structural: structural},
+				{Name: "tied", Plan: tied, Structural: everything, Data: func(t tensor.Info) []byte {
+					return bytes.Repeat([]byte{byte(len(t.Name) % 2)}, int(t.Size))
+				}},
+			},
+		})
+	})
+	t.Run("snapshot", func(t *testing.T) {
+		const noSums = "snapshots have no sums of data"
+		formattest.Run(t, formattest.Config{
+			Codec:    codec,
+			Reorders: true, ZeroCopy: true,
+			Exempt: map[string]string{"Overlap": shared, "Holes": unused, "CoveredData": noSums, "CheckTouch": noSums},
+			Samples: []formattest.Sample{
+				{Name: "several", Plan: snap, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
+				{Name: "empty", Plan: &format.Plan{}, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},
+			},
+		})
+	})
+}

@@ -1,0 +1,272 @@
+package mag
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// randomModel makes a plan and data for it. Few different contents make for
+// many tied tensors.
+func randomModel(r *rand.Rand, dtypes []tensor.DType, least, contents int) (*format.Plan, map[string][]byte) {
+	p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes, MinRank: least, Tensors: 12, MaxDim: 4})
+	data := map[string][]byte{}
+	for _, t := range p.Tensors {
+		size, _ := t.Shape.ByteSize(t.DType)
+		b := bytes.Repeat([]byte{byte(r.IntN(contents))}, int(size))
+		if r.IntN(8) == 0 {
+			b[len(b)-1]++
+		}
+		data[t.Name] = b
+	}
+	return p, data
+}
+
+func randomMetadata(r *rand.Rand) (m format.Metadata) {
+	for i := range r.IntN(5) {
+		e := format.Entry{Key: formattest.RandomName(r, i), Value: int64(r.Uint64())}
+		if r.IntN(2) == 0 {
+			e.Value = math.Float64frombits(r.Uint64())
+		}
+		if r.IntN(3) == 0 {
+			e.Key = "xxh64/none " + e.Key
+		}
+		m = append(m, e)
+	}
+	return m
+}
+
+// layoutV1 is where tensors are by the rules of doc.go, worked out anew from
+// the whole content.
+func layoutV1(p *format.Plan, data map[string][]byte, o *WriteOptions) (offsets []int64, size int64) {
+	at := int64(24)
+	for _, m := range p.Metadata {
+		at += 16 + int64(len(m.Key))
+	}
+	for _, t := range p.Tensors {
+		at += 20 + 8*int64(len(t.Shape)) + 4 + int64(len(t.Name))
+		if !o.NoDigests {
+			at += 16 + 6 + int64(len(t.Name))
+		}
+	}
+	seen := map[string]int64{}
+	for _, t := range p.Tensors {
+		b := string(data[t.Name])
+		if old, ok := seen[b]; ok && !o.NoSharing {
+			offsets = append(offsets, old)
+			continue
+		}
+		at = (at + 63) / 64 * 64
+		offsets = append(offsets, at)
+		seen[b] = at
+		at += int64(len(b))
+	}
+	if len(offsets) > 0 {
+		at = (at + 63) / 64 * 64
+	}
+	return offsets, at
+}
+
+// TestAnyOrder writes random plans with tensors in random order: the bytes are
+// always those of the plan's order, and the layout is the one that doc.go fixes.
+func TestAnyOrder(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p, data := randomModel(r, []tensor.DType{tensor.Float32, tensor.Int32, tensor.Bool, tensor.Float16}, 1, 1+r.IntN(4))
+		p.Metadata = randomMetadata(r)
+		o := &WriteOptions{NoDigests: r.IntN(3) == 0, NoSharing: r.IntN(4) == 0, Checksum: Checksum(r.IntN(2))}
+		want := write(t, p, data, nil, o)
+		got := write(t, p, data, r.Perm(len(p.Tensors)), o)
+		if !bytes.Equal(want, got) {
+			t.Fatalf("seed %d: %v: the bytes depend on the order of arrival", seed, o)
+		}
+		f, err := OpenBytes(got, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if _, err := f.Verify(t.Context()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		offsets, size := layoutV1(p, data, o)
+		checkModel(t, f, p, data, offsets)
+		if int64(len(got)) != size {
+			t.Errorf("seed %d: %d bytes, want %d", seed, len(got), size)
+		}
+		checkGaps(t, got, f)
+	}
+}
+
+// checkModel compares everything that f says with the plan.
+func checkModel(t *testing.T, f *File, p *format.Plan, data map[string][]byte, offsets []int64) {
+	t.Helper()
+	var order []string
+	for i, want := range p.Tensors {
+		v, err := f.Tensor(want.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := v.Info()
+		if info.DType != want.DType || !info.Shape.Equal(want.Shape) || offsets != nil && info.Offset != offsets[i] {
+			t.Errorf("%q: %v %v at %d, want %v %v", want.Name, info.DType, info.Shape, info.Offset, want.DType, want.Shape)
+		}
+		b, err := v.Bytes()
+		if err != nil || !bytes.Equal(b, data[want.Name]) || !v.ZeroCopy() {
+			t.Errorf("%q: other data, or a copy: %v", want.Name, err)
+		}
+		order = append(order, want.Name)
+	}
+	var got []string
+	for name := range f.Tensors() {
+		got = append(got, name)
+	}
+	if offsets != nil && !slices.Equal(got, order) {
+		t.Errorf("order %q, want %q", got, order)
+	}
+	raw := cmp.Transformer("bits", func(x float64) uint64 { return math.Float64bits(x) })
+	if diff := cmp.Diff(p.Metadata, f.Metadata(), raw); diff != "" {
+		t.Errorf("metadata (-plan +file):\n%s", diff)
+	}
+}
+
+// checkGaps demands FF wherever there is no tensor after the records.
+func checkGaps(t *testing.T, b []byte, f *File) {
+	t.Helper()
+	covered := make([]bool, len(b))
+	for i := range f.f.end {
+		covered[i] = true
+	}
+	for _, v := range f.Tensors() {
+		info := v.Info()
+		for j := range info.Size {
+			covered[info.Offset+j] = true
+		}
+	}
+	for i, c := range covered {
+		if !c && b[i] != 0xFF {
+			t.Fatalf("byte %d of a gap is %02x", i, b[i])
+		}
+	}
+}
+
+func TestSnapshotAnyOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		p, data := randomModel(r, dtypesSnapshot[:], 0, 256)
+		o := &WriteOptions{Snapshot: true}
+		o.Time = o.Time.AddDate(2000, 0, 0)
+		want := write(t, p, data, nil, o)
+		got := write(t, p, data, r.Perm(len(p.Tensors)), o)
+		if !bytes.Equal(want, got) {
+			t.Fatalf("seed %d: the bytes depend on the order of arrival", seed)
+		}
+		f, err := OpenBytes(got, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		checkModel(t, f, p, data, nil)
+		if f.f.end%64 != 0 {
+			t.Errorf("seed %d: the data begins at %d", seed, f.f.end)
+		}
+		last := int64(8)
+		for name, v := range f.Tensors() {
+			if v.DType().Size() > last {
+				t.Errorf("seed %d: %q is behind smaller elements", seed, name)
+			}
+			last = v.DType().Size()
+		}
+	}
+}
+
+// TestLargeData writes tensors of more than one piece in every order, tied and
+// almost tied ones among them.
+func TestLargeData(t *testing.T) {
+	const n = 300_000
+	p, data := &format.Plan{}, map[string][]byte{}
+	r := rand.New(rand.NewPCG(3, 3))
+	base := make([]byte, n)
+	for i := range base {
+		base[i] = byte(r.Uint32())
+	}
+	other := bytes.Clone(base)
+	other[n-1]++
+	for i, b := range [][]byte{base, base[:77_777], other, base, base[:n-4]} {
+		name := strconv.Itoa(i)
+		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{int64(len(b))}})
+		data[name] = b
+	}
+	want := write(t, p, data, nil, nil)
+	for range 40 {
+		if order := r.Perm(len(p.Tensors)); !bytes.Equal(want, write(t, p, data, order, nil)) {
+			t.Errorf("order %v gives other bytes", order)
+		}
+	}
+	f, err := OpenBytes(want, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offsets, _ := layoutV1(p, data, &WriteOptions{})
+	checkModel(t, f, p, data, offsets)
+}
+
+// TestCollidingDigests writes different data of one XXH64 with sharing: only
+// comparing the bytes tells them apart.
+func TestCollidingDigests(t *testing.T) {
+	a, b := collision()
+	if bytes.Equal(a, b) || tensor.XXH64(a) != tensor.XXH64(b) {
+		t.Fatalf("no collision: %x %x", tensor.XXH64(a), tensor.XXH64(b))
+	}
+	p, data := &format.Plan{}, map[string][]byte{}
+	for i, d := range [][]byte{a, b, a, b, b} {
+		name := strconv.Itoa(i)
+		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{int64(len(d))}})
+		data[name] = d
+	}
+	want := write(t, p, data, nil, nil)
+	offsets, _ := layoutV1(p, data, &WriteOptions{})
+	r := rand.New(rand.NewPCG(4, 4))
+	for range 30 {
+		got := write(t, p, data, r.Perm(5), nil)
+		if !bytes.Equal(got, want) {
+			t.Fatal("the bytes depend on the order of arrival")
+		}
+		f, err := OpenBytes(got, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkModel(t, f, p, data, offsets)
+	}
+}
+
+// collision returns two inputs of 64 bytes with equal XXH64. They are two
+// stripes of four words, and a lane's state after the first word is
+// rotl(start + word*prime2, 31) * prime1, to which the second adds its word*prime2:
+// so that word can make up for any change of the first.
+func collision() (a, b []byte) {
+	prime1, prime2 := uint64(11400714785074694791), uint64(14029467366897019727)
+	inverse := uint64(1)
+	for range 6 { // Newton: each step doubles the number of right bits, from 1
+		inverse *= 2 - prime2*inverse
+	}
+	state := func(word uint64) uint64 {
+		return bits.RotateLeft64(prime1+prime2+word*prime2, 31) * prime1
+	}
+	stripes := func(first, second uint64) []byte {
+		var w wire.Buffer
+		w.U64(first)
+		w.Fill(24, 1)
+		w.U64(second)
+		w.Fill(24, 2)
+		return w.Bytes()
+	}
+	return stripes(5, 6), stripes(7, 6+(state(5)-state(7))*inverse)
+}

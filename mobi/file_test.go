@@ -1,0 +1,179 @@
+package mobi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// TestZeroFile: the zero File and one of nothing answer and never panic.
+func TestZeroFile(t *testing.T) {
+	var f File
+	for name, err := range map[string]error{
+		"Tensor":    func() error { _, err := f.Tensor("1"); return err }(),
+		"Constant":  func() error { _, err := f.Constant(1); return err }(),
+		"Graph":     func() error { _, err := f.Graph(); return err }(),
+		"Operators": func() error { _, err := f.Operators(); return err }(),
+		"Verify":    verify(t, &f),
+		"Do":        f.Do(func() error { return nil }),
+		"Pin":       func() error { _, err := f.Pin(); return err }(),
+		"Prefetch":  f.Prefetch(),
+	} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff(Header{}, f.Header()); d != "" {
+		t.Errorf("Header (-want +got)\n%s", d)
+	}
+	if _, ok := f.Footer(); ok || f.Len() != 0 || f.Name() != "" || f.FrameworkVersion() != 0 || f.Timestamp() != 0 || f.Path() != "" {
+		t.Error("the zero File says something")
+	}
+	if len(f.Inputs())+len(f.Outputs())+len(f.Metadata())+len(f.Notes()) != 0 {
+		t.Error("the zero File lists something")
+	}
+	for range f.Constants() {
+		t.Error("the zero File has constants")
+	}
+	for range f.Tensors() {
+		t.Error("the zero File has tensors")
+	}
+	f.Stats()
+	if err := f.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// TestFrom finds the File of a model that package format opened.
+func TestFrom(t *testing.T) {
+	m, err := format.OpenBytes(small().bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := From(m)
+	if !ok || f.Name() != "modèl" || f.Model() != m {
+		t.Errorf("From: %v", ok)
+	}
+	if _, ok := From(&format.Model{}); ok {
+		t.Error("the zero Model is a MOBI file")
+	}
+}
+
+// TestStructureIsPrivate: what opening checked does not change when another
+// program writes to the file, mapped or behind a reader.
+func TestStructureIsPrivate(t *testing.T) {
+	b := small().bytes()
+	want := openImage(t, b)
+	other := bytes.Repeat([]byte{0xFF}, len(b))
+
+	path := filepath.Join(t.TempDir(), "m.mobi")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.WriteFile(path, other, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	checkStructure(t, want, f)
+
+	src := &shifting{b: b}
+	f, err = OpenReaderAt(src, int64(len(b)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	src.b = other
+	checkStructure(t, want, f)
+}
+
+// checkStructure compares all that two files say but their data.
+func checkStructure(t *testing.T, want, f *File) {
+	t.Helper()
+	ops, err := f.Operators()
+	wantOps, _ := want.Operators()
+	if d := cmp.Diff(wantOps, ops); d != "" || err != nil {
+		t.Errorf("Operators: %v (-want +got)\n%s", err, d)
+	}
+	g, err := f.Graph()
+	wantGraph, _ := want.Graph()
+	if d := cmp.Diff(wantGraph, g); d != "" || err != nil {
+		t.Errorf("Graph: %v (-want +got)\n%s", err, d)
+	}
+	if d := cmp.Diff(want.Inputs(), f.Inputs()); d != "" {
+		t.Errorf("Inputs (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(want.Metadata(), f.Metadata()); d != "" {
+		t.Errorf("Metadata (-want +got)\n%s", d)
+	}
+}
+
+// shifting is an io.ReaderAt whose content changes.
+type shifting struct{ b []byte }
+
+func (s *shifting) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, s.b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// TestMaxHeaderBytes: the limit counts what is not data, in memory and behind a
+// reader alike.
+func TestMaxHeaderBytes(t *testing.T) {
+	b := small().bytes()
+	f := openImage(t, b)
+	data := int64(0)
+	for _, v := range f.Tensors() {
+		data += v.Info().Size
+	}
+	for most, ok := range map[int64]bool{1: false, int64(len(b)) - data - 1: false, int64(len(b)) - data: true} {
+		o := &format.Options{MaxHeaderBytes: most}
+		_, err := OpenBytes(b, o)
+		_, errReader := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+		for _, err := range []error{err, errReader} {
+			if ok != (err == nil) || !ok && !errors.Is(err, format.ErrLimit) {
+				t.Errorf("at most %d bytes: %v", most, err)
+			}
+		}
+	}
+}
+
+// TestOpenCanceled: a context ends opening.
+func TestOpenCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b := small().bytes()
+	if _, err := OpenBytes(b, &format.Options{Context: ctx}); !errors.Is(err, context.Canceled) {
+		t.Errorf("OpenBytes: %v", err)
+	}
+	// The context ends when the records are read.
+	ctx, cancel = context.WithCancel(t.Context())
+	src := &canceling{ReaderAt: bytes.NewReader(b), cancel: cancel}
+	if _, err := OpenReaderAt(src, int64(len(b)), &format.Options{Context: ctx}); !errors.Is(err, context.Canceled) {
+		t.Errorf("OpenReaderAt: %v", err)
+	}
+}
+
+// canceling cancels when it is read.
+type canceling struct {
+	io.ReaderAt
+	cancel func()
+}
+
+func (c *canceling) ReadAt(p []byte, off int64) (int, error) {
+	c.cancel()
+	return c.ReaderAt.ReadAt(p, off)
+}
