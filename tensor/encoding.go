@@ -34,11 +34,13 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return rows.product(e.BlockBytes)
 }
 
+// undecodable is the error for elements without a Decode.
+func undecodable(e *Encoding) error {
+	return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
+}
+
 // decodeBlocks is Decode for tensors with an encoding.
 func decodeBlocks[T Elem](dst []T, b []byte, e *Encoding) error {
-	if e.Decode == nil {
-		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
-	}
 	switch out := any(dst).(type) {
 	case []float32:
 		return e.Decode(out, b)
