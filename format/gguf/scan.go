@@ -1,17 +1,14 @@
 package gguf
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // scan walks the structure of a file, whose size is written nowhere, in private
@@ -271,7 +268,7 @@ func (s *scan) infos(n uint64) (x extent, err error) {
 		if err != nil {
 			return x, err
 		}
-		if err := checkName(name); err != nil {
+		if err := driver.CheckName(name); err != nil {
 			return x, wire.Error(formatName, "tensor name", int64(s.at-len(name)), err)
 		}
 		at := int64(s.at)
@@ -302,12 +299,4 @@ func (s *scan) infos(n uint64) (x extent, err error) {
 		x.open = x.open || code >= uint32(len(elementTypes)) || !elementTypes[code].sized()
 	}
 	return x, nil
-}
-
-// checkName is tensor.CheckName without an allocation for good names.
-func checkName(b []byte) error {
-	if len(b) > 0 && bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) {
-		return nil
-	}
-	return tensor.CheckName(string(b))
 }
