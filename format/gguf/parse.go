@@ -56,7 +56,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 
 // add reads the structure of one file.
 func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) error {
-	s := newScan(src, min(src.Size(), o.MaxHeaderBytes))
+	s := newScan(src, o)
 	defer s.free()
 	h, err := s.header(o)
 	if err != nil {

@@ -1,9 +1,11 @@
 package gguf
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
@@ -15,6 +17,7 @@ import (
 // memory: nothing that was checked changes when another process writes to the
 // file.
 type scan struct {
+	ctx  context.Context
 	src  driver.Source
 	b    []byte // the beginning of the file
 	at   int    // the next byte
@@ -28,15 +31,16 @@ const (
 
 var scans = sync.Pool{New: func() any { return &scan{b: make([]byte, 0, firstWindow)} }}
 
-func newScan(src driver.Source, most int64) *scan {
+func newScan(src driver.Source, o *driver.Options) *scan {
 	s := scans.Get().(*scan)
-	s.src, s.b, s.at, s.most = src, s.b[:0], 0, most
+	s.ctx, s.src, s.b, s.at = o.Context, src, s.b[:0], 0
+	s.most = min(src.Size(), o.MaxHeaderBytes, math.MaxInt)
 	return s
 }
 
 // free gives the memory back, which must not be in use any more.
 func (s *scan) free() {
-	s.src = nil
+	s.ctx, s.src = nil, nil
 	if cap(s.b) <= mostPooled {
 		scans.Put(s)
 	}
@@ -61,6 +65,9 @@ func (s *scan) read(field string, n uint64) error {
 		return wire.Errorf(formatName, field, int64(s.at), format.ErrLimit, "the structure of the file is larger than %d bytes", s.most)
 	}
 	for have := int64(len(s.b)); have < end; have = int64(len(s.b)) {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
 		next := min(max(4*have, firstWindow), s.src.Size(), s.most)
 		if next > int64(cap(s.b)) {
 			s.b = append(make([]byte, 0, next), s.b...)
@@ -208,10 +215,10 @@ func (s *scan) scalars(t valueType, n uint64) error {
 	if err := s.count("metadata value", n, valueSizes[t]); err != nil {
 		return err
 	}
-	size := int(n) * valueSizes[t]
-	if err := s.need("metadata value", uint64(size)); err != nil {
+	if err := s.need("metadata value", n*uint64(valueSizes[t])); err != nil {
 		return err
 	}
+	size := int(n) * valueSizes[t]
 	s.at += size
 	if t != typeBool {
 		return nil
