@@ -36,6 +36,7 @@ func TestDependencies(t *testing.T) {
 		{"mle", []string{"brotli", "lz4", "zstd"}},
 		{"wia", []string{"gzip", "zstd"}},
 		{"format", nil},
+		{"format/gguf", nil},
 		{"format/all", every},
 		{"format/mobile", every},
 	}
