@@ -2,15 +2,11 @@ package format
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,87 +17,75 @@ import (
 type fake struct {
 	name      string
 	magic     string
-	dirs      bool  // opens directories
 	verifyErr error // of Verify
-	encodeErr error
-	tensorErr error
-	finishErr error
-	closeErr  error
-	leaveData bool // the encoder does not take the data
+	metaErr   error // of Metadata
 
-	closes   int // of encoders
-	closed   int // of models
-	encoders int
+	verified int
+	layouts  int
 }
 
-func (f *fake) codec() *Codec {
-	c := &Codec{
-		Name:       f.name,
-		Extensions: []string{"." + f.name},
-		Detect:     func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(f.magic)) },
-		Parse:      f.parse,
-		Encode:     f.encode,
-	}
-	if f.dirs {
-		c.OpenDir = func(dir string, o *Options) (Model, error) {
-			return f.parse(mapped.FromBytes([]byte(f.magic+"\x00")), o)
-		}
-	}
-	return c
+// fakeDirs is a fake format that keeps models in directories too.
+type fakeDirs struct{ *fake }
+
+func (f *fake) Describe() driver.Description {
+	return driver.Description{Name: f.name, Extensions: []string{"." + f.name}}
 }
 
-// fakeModel is an open file of a fake format.
-type fakeModel struct {
-	*catalog.Catalog
-	fake *fake
+func (f *fake) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(f.magic)) }
+
+// fakeOpen is an open file of a fake format.
+type fakeOpen struct{ fake *fake }
+
+func (m *fakeOpen) Metadata() (Metadata, error) {
+	return Metadata{{Key: "kind", Value: "fake"}}, m.fake.metaErr
 }
 
-func (m *fakeModel) Metadata() Metadata { return Metadata{{"kind", "fake"}} }
+func (m *fakeOpen) Verify(v driver.Verification) error {
+	m.fake.verified++
+	v.Section("list", "")
+	v.Vouch(0, "good will")
+	return m.fake.verifyErr
+}
 
-func (m *fakeModel) Verify(context.Context, ...VerifyOption) error { return m.fake.verifyErr }
+func (f *fake) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+	return f.parse(src, 0, x)
+}
 
-func (m *fakeModel) Close() error { m.fake.closed++; return m.Catalog.Close() }
-
-func (f *fake) parse(r *mapped.Region, o *Options) (Model, error) {
-	b, err := r.Prefix(r.Size())
+// parse lists the tensors of a file that has this number.
+func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (driver.File, error) {
+	b, err := driver.Prefix(src, src.Size())
 	if err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor("", b, 0) // the format's name is filled in by the opener
+	c := wire.NewCursor("", b, 0) // the format's name is filled in by the engine
 	if string(c.Bytes("magic", uint64(len(f.magic)))) != f.magic {
 		return nil, c.Failf("magic", 0, ErrMagic, "% x", b[:min(len(b), 4)])
 	}
-	m := &fakeModel{catalog.New(r, f.name, "1", 0, 0, 0), f}
-	var list []catalog.Tensor
+	x.Version = "1"
+	var list []driver.Tensor
 	for range c.U8("count") {
 		name := c.Bytes("name", uint64(c.U8("name length")))
 		size := int64(c.U8("size"))
-		list = append(list, catalog.Tensor{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{size}, Size: size})
+		list = append(list, driver.Tensor{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{size}, Space: s, Size: size})
 	}
 	for _, t := range list {
 		t.Offset = c.Offset()
 		c.Bytes("data", uint64(t.Size))
-		m.Add(&t)
+		x.Add(&t)
 	}
-	if c.Err() != nil {
-		return nil, c.Err()
-	}
-	return m, nil
+	return &fakeOpen{f}, c.Err()
 }
 
-// fakeEncoder writes a file of a fake format from front to back, or in any
-// order where the target allows that.
-type fakeEncoder struct {
-	fake *fake
-	t    sink.Target
-	offs []int64
+func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (driver.File, error) {
+	src, s, err := dir.Open("model")
+	if err != nil {
+		return nil, err
+	}
+	return f.parse(src, s, x)
 }
 
-func (f *fake) encode(t sink.Target, p *Plan, _ *WriteOptions) (Encoder, error) {
-	if f.encodeErr != nil {
-		return (*fakeEncoder)(nil), f.encodeErr
-	}
-	f.encoders++
+func (f *fake) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	f.layouts++
 	var w wire.Buffer
 	w.Str(f.magic)
 	w.U8(uint8(len(p.Tensors)))
@@ -110,29 +94,13 @@ func (f *fake) encode(t sink.Target, p *Plan, _ *WriteOptions) (Encoder, error) 
 		w.Str(t.Name)
 		w.U8(uint8(t.Size))
 	}
-	e := &fakeEncoder{fake: f, t: t}
-	at := int64(w.Len())
+	l := &driver.Layout{Size: int64(w.Len()), Parts: []driver.Part{{Bytes: w.Bytes()}}}
 	for _, t := range p.Tensors {
-		e.offs = append(e.offs, at)
-		at += t.Size
+		l.Offsets = append(l.Offsets, l.Size)
+		l.Size += t.Size
 	}
-	_, err := t.WriteAt(w.Bytes(), 0)
-	return e, err
+	return l, nil
 }
-
-func (e *fakeEncoder) Tensor(i int, in *sink.Input) error {
-	if e.fake.leaveData {
-		return nil
-	}
-	if err := in.CopyTo(e.t, e.offs[i]); err != nil {
-		return err
-	}
-	return e.fake.tensorErr
-}
-
-func (e *fakeEncoder) Finish() error { return e.fake.finishErr }
-
-func (e *fakeEncoder) Close() error { e.fake.closes++; return e.fake.closeErr }
 
 // fakePlan has two tensors, and fakeFile is what becomes of it.
 func fakePlan() *Plan {
@@ -160,13 +128,13 @@ var (
 	plainFake = &fake{name: "fake", magic: "FAKE"}
 	tieOne    = &fake{name: "tie1", magic: "TIE"}
 	tieTwo    = &fake{name: "tie2", magic: "TIE"}
-	dirFake   = &fake{name: "fakedir", magic: "DIRECTORY", dirs: true}
+	dirFake   = fakeDirs{&fake{name: "fakedir", magic: "DIRECTORY"}}
 	errMine   = errors.New("mine")
 )
 
 func init() {
-	for _, f := range []*fake{tieTwo, plainFake, dirFake, tieOne} {
-		Register(f.codec())
+	for _, d := range []driver.Driver{tieTwo, plainFake, dirFake, tieOne} {
+		Register(d)
 	}
 }
 
@@ -178,5 +146,3 @@ func errIs(t *testing.T, what string, err, want error) {
 		t.Errorf("%s: %v, want a *format.Error around %v", what, err, want)
 	}
 }
-
-var _ io.Closer = (*fakeEncoder)(nil)

@@ -8,60 +8,63 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // poor is a format that holds tensors of uint8 alone, whose names are short,
 // and a graph without attributes. seen is the plan that gets through.
-func poor(seen **Plan) *Codec {
-	f := &fake{name: "poor", magic: "POOR"}
-	c := f.codec()
-	c.Losses = func(p *Plan, _ *WriteOptions, l *LossList) {
-		l.AllQuantization(p, "no parameters")
-		l.AllMetadata(p, "no metadata")
-		for i := range p.Tensors {
-			if len(p.Tensors[i].Name) > 2 {
-				l.Renamed(p, i, "too long")
-			}
-			if p.Tensors[i].DType != tensor.Uint8 {
-				l.Fixed(LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
-			}
+type poor struct {
+	*fake
+	seen **Plan
+}
+
+// newPoor returns the format, which shows the plan in *seen.
+func newPoor(seen **Plan) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
+
+func (d poor) Losses(p *Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	l.AllQuantization(p, "no parameters")
+	l.AllMetadata(p, "no metadata")
+	for i := range p.Tensors {
+		if len(p.Tensors[i].Name) > 2 {
+			l.Renamed(p, i, "too long")
 		}
-		if p.Graph == nil {
-			return
-		}
-		for i, n := range p.Graph.Nodes {
-			if n.Op == "Gemm" {
-				l.Graph(fmt.Sprintf("nodes[%d]", i), fmt.Errorf("%w: no Gemm", ErrLimit))
-			}
-			for j := range n.Attributes {
-				l.Attribute(p, i, j, fmt.Errorf("%w: no attributes", ErrUnsupported))
-			}
-			if n.Name != "" {
-				l.Converted(LossLabel, n.Name, "no names")
-			}
+		if p.Tensors[i].DType != tensor.Uint8 {
+			l.Fixed(driver.LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
 		}
 	}
-	c.Encode = func(t sink.Target, p *Plan, o *WriteOptions) (Encoder, error) {
-		*seen = p
-		return f.encode(t, p, o)
+	if p.Graph == nil {
+		return
 	}
-	return c
+	for i, n := range p.Graph.Nodes {
+		if n.Op == "Gemm" {
+			l.Graph(fmt.Sprintf("nodes[%d]", i), fmt.Errorf("%w: no Gemm", ErrLimit))
+		}
+		for j := range n.Attributes {
+			l.Attribute(p, i, j, fmt.Errorf("%w: no attributes", ErrUnsupported))
+		}
+		if n.Name != "" {
+			l.Converted(driver.LossLabel, n.Name, "no names")
+		}
+	}
+}
+
+func (d poor) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	*d.seen = p
+	return d.fake.Layout(p, o)
 }
 
 // richPlan has something that poor lacks of every kind.
 func richPlan() *Plan {
 	return &Plan{
-		Metadata: Metadata{{"author", "me"}, {"epoch", int64(3)}},
+		Metadata: Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: int64(3)}},
 		Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}},
 			{Name: "long", DType: tensor.Uint8, Shape: tensor.Shape{2}},
 		},
 		Graph: &Graph{Nodes: []Node{
-			{Op: "Add", Name: "n", Attributes: []Attribute{{"x", int64(1)}, {"y", int64(2)}}},
-			{Op: "Mul", Attributes: []Attribute{{"x", int64(3)}}},
+			{Op: "Add", Name: "n", Attributes: []Attribute{{Name: "x", Value: int64(1)}, {Name: "y", Value: int64(2)}}},
+			{Op: "Mul", Attributes: []Attribute{{Name: "x", Value: int64(3)}}},
 		}},
 	}
 }
@@ -114,7 +117,7 @@ func TestLosses(t *testing.T) {
 			before := fmt.Sprintf("%+v %+v", p, p.Graph)
 			var seen *Plan
 			var out bytes.Buffer
-			_, err := poor(&seen).NewWriter(&out, p, &WriteOptions{AcceptLoss: c.accept, Spool: SpoolNever})
+			_, err := newPoor(&seen).NewWriter(&out, p, &WriteOptions{AcceptLoss: c.accept, Spool: SpoolNever})
 			if diff := cmp.Diff(c.want, itemsOf(err)); diff != "" {
 				t.Fatalf("%v: %s", err, diff)
 			}
@@ -152,15 +155,15 @@ func TestLosses(t *testing.T) {
 // TestSingleLoss: one loss looks like any other error, with field and sentinel.
 func TestSingleLoss(t *testing.T) {
 	p := fakePlan()
-	p.Metadata = Metadata{{"author", "me"}}
+	p.Metadata = Metadata{{Key: "author", Value: "me"}}
 	var seen *Plan
-	_, err := poor(&seen).CreateFile(t.TempDir()+"/m.poor", p, nil)
+	_, err := newPoor(&seen).Create(t.TempDir()+"/m.poor", p, nil)
 	var e *Error
 	if !errors.As(err, &e) || e.Field != `metadata "author"` || e.Path == "" || !strings.HasSuffix(err.Error(), `: metadata "author": invalid plan: unsupported: no metadata (string)`) {
 		t.Errorf("%v (%+v)", err, e)
 	}
 	p = &Plan{Graph: &Graph{Nodes: []Node{{Op: "Gemm"}}}}
-	if _, err = poor(&seen).NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
+	if _, err = newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrUnsupported) {
 		t.Errorf("%v, want ErrLimit too", err)
 	}
 }
@@ -169,11 +172,11 @@ func TestSingleLoss(t *testing.T) {
 func TestManyLosses(t *testing.T) {
 	p := fakePlan()
 	for i := range 1000 {
-		p.Metadata = append(p.Metadata, Entry{fmt.Sprintf("key%04d", i), strings.Repeat("x", 1000)})
+		p.Metadata = append(p.Metadata, Entry{Key: fmt.Sprintf("key%04d", i), Value: strings.Repeat("x", 1000)})
 	}
 	p.Tensors[1].DType = tensor.Int8
 	var seen *Plan
-	_, err := poor(&seen).NewWriter(&bytes.Buffer{}, p, nil)
+	_, err := newPoor(&seen).NewWriter(&bytes.Buffer{}, p, nil)
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
@@ -188,7 +191,7 @@ func TestManyLosses(t *testing.T) {
 // no plan.
 func TestAcceptUnknown(t *testing.T) {
 	for _, s := range []string{"", "metdata", "all", ":author", "dtype", "shape:w", "Metadata"} {
-		_, err := plainFake.codec().NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{AcceptLoss: []string{"graph", s}})
+		_, err := With(plainFake).NewWriter(&bytes.Buffer{}, fakePlan(), &WriteOptions{AcceptLoss: []string{"graph", s}})
 		var e *Error
 		if !errors.As(err, &e) || !errors.Is(err, ErrPlan) || e.Field != "AcceptLoss" {
 			t.Errorf("%q: %v", s, err)
@@ -210,14 +213,14 @@ func TestCopyDisagrees(t *testing.T) {
 		{"quantisation that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := plainFake.parse(mapped.FromBytes([]byte(fakeFile)), nil)
+			m, err := OpenBytes([]byte(fakeFile), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
 			p := fakePlan()
 			c.change(&p.Tensors[0])
-			w, err := plainFake.codec().NewWriter(&bytes.Buffer{}, p, nil)
+			w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,7 +51,8 @@ func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Ten
 // tensor that cannot be reached, in a file that is missing, has a view that says why.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
 
-// At returns tensor i in file order, 0 <= i < Len.
+// At returns tensor i in file order, 0 <= i < Len; the view for any other i
+// answers ErrNotFound.
 func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 
 // Graph returns the neutral form of the operator graph, nil when the file has
@@ -83,7 +84,7 @@ func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, er
 	if err != nil {
 		return nil, err
 	}
-	return &Coverage{c: c, index: m.engine().Index()}, nil
+	return &Coverage{c, m.engine().Index()}, nil
 }
 
 // Do runs f while Close waits. When f touches bytes of any tensor of the model
@@ -111,6 +112,13 @@ func (m *Model) Close() error { return m.engine().Close() }
 // DriverFile returns what the format's driver keeps of the file. It is how a format
 // package finds its own again in a Model (mag.From); programs have no use for it.
 func (m *Model) DriverFile() driver.File { return m.engine().File() }
+
+// Examine runs f with the means of a verification: sums computed on all workers,
+// guards, cancellation. It is how a format package checks what Verify does not
+// report (mle.File.CheckSignature); programs have no use for it.
+func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
+	return m.engine().Examine(ctx, f)
+}
 
 // Stats says what the model takes and how it hands out its tensors.
 func (m *Model) Stats() Stats {

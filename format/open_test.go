@@ -2,10 +2,15 @@ package format
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,18 +34,18 @@ func TestOpenWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := plainFake.codec()
+	c := With(plainFake)
 	size := int64(len(fakeFile))
-	for name, open := range map[string]func() (Model, error){
-		"Open":               func() (Model, error) { return Open(path, nil) },
-		"OpenBytes":          func() (Model, error) { return OpenBytes([]byte(fakeFile), nil) },
-		"OpenReaderAt":       func() (Model, error) { return OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
-		"OpenFile":           func() (Model, error) { return OpenFile(f, 0, -1, nil) },
-		"forced":             func() (Model, error) { return Open(path, &Options{Format: "fake"}) },
-		"Codec.Open":         func() (Model, error) { return c.Open(path, nil) },
-		"Codec.OpenBytes":    func() (Model, error) { return c.OpenBytes([]byte(fakeFile), nil) },
-		"Codec.OpenReaderAt": func() (Model, error) { return c.OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
-		"Codec.OpenFile":     func() (Model, error) { return c.OpenFile(f, 0, size, nil) },
+	for name, open := range map[string]func() (*Model, error){
+		"Open":               func() (*Model, error) { return Open(path, nil) },
+		"OpenBytes":          func() (*Model, error) { return OpenBytes([]byte(fakeFile), nil) },
+		"OpenReaderAt":       func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
+		"OpenFile":           func() (*Model, error) { return OpenFile(f, 0, -1, nil) },
+		"forced":             func() (*Model, error) { return Open(path, &Options{Format: "fake"}) },
+		"Codec.Open":         func() (*Model, error) { return c.Open(path, nil) },
+		"Codec.OpenBytes":    func() (*Model, error) { return c.OpenBytes([]byte(fakeFile), nil) },
+		"Codec.OpenReaderAt": func() (*Model, error) { return c.OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
+		"Codec.OpenFile":     func() (*Model, error) { return c.OpenFile(f, 0, size, nil) },
 	} {
 		m, err := open()
 		if err != nil {
@@ -68,27 +73,27 @@ func TestOpenErrors(t *testing.T) {
 	named, empty := stored(t, "named.fake", "????"), stored(t, "empty.fake", "")
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none.fake")
-	c := plainFake.codec()
+	c := With(plainFake)
 	for _, tt := range []struct {
 		name string
-		open func() (Model, error)
+		open func() (*Model, error)
 		want error
 		is   Error // format, path, field and offset
 	}{
-		{"missing", func() (Model, error) { return Open(none, nil) }, fs.ErrNotExist, Error{Path: none, Offset: -1}},
-		{"missing, forced by codec", func() (Model, error) { return c.Open(none, nil) }, fs.ErrNotExist, Error{Format: "fake", Path: none, Offset: -1}},
-		{"cut", func() (Model, error) { return Open(cut, nil) }, ErrTruncated, Error{Format: "fake", Path: cut, Field: "data", Offset: 15}},
-		{"cut, in memory", func() (Model, error) { return OpenBytes([]byte("FAKE"), nil) }, ErrTruncated, Error{Format: "fake", Field: "count", Offset: 4}},
-		{"unknown", func() (Model, error) { return Open(strange, nil) }, ErrUnknownFormat, Error{Path: strange, Field: "magic"}},
-		{"unknown, the name says", func() (Model, error) { return Open(named, nil) }, ErrMagic, Error{Format: "fake", Path: named, Field: "magic"}},
-		{"empty, the name says", func() (Model, error) { return Open(empty, nil) }, ErrUnknownFormat, Error{Format: "fake", Path: empty, Field: "magic"}},
-		{"empty", func() (Model, error) { return OpenBytes(nil, nil) }, ErrUnknownFormat, Error{Field: "magic"}},
-		{"forced to another", func() (Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, Error{Format: "tie1", Path: good, Field: "magic"}},
-		{"forced to nothing known", func() (Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, Error{Path: good, Field: "format", Offset: -1}},
-		{"another codec's", func() (Model, error) { return c.Open(strange, nil) }, ErrMagic, Error{Format: "fake", Path: strange, Field: "magic"}},
-		{"directory of a format without", func() (Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, Error{Path: dir, Offset: -1}},
-		{"directory by codec", func() (Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, Error{}},
-		{"reader that lies", func() (Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, Error{}},
+		{"missing", func() (*Model, error) { return Open(none, nil) }, fs.ErrNotExist, Error{Path: none, Offset: -1}},
+		{"missing, forced by codec", func() (*Model, error) { return c.Open(none, nil) }, fs.ErrNotExist, Error{Format: "fake", Path: none, Offset: -1}},
+		{"cut", func() (*Model, error) { return Open(cut, nil) }, ErrTruncated, Error{Format: "fake", Path: cut, Field: "data", Offset: 15}},
+		{"cut, in memory", func() (*Model, error) { return OpenBytes([]byte("FAKE"), nil) }, ErrTruncated, Error{Format: "fake", Field: "count", Offset: 4}},
+		{"unknown", func() (*Model, error) { return Open(strange, nil) }, ErrUnknownFormat, Error{Path: strange, Field: "magic"}},
+		{"unknown, the name says", func() (*Model, error) { return Open(named, nil) }, ErrMagic, Error{Format: "fake", Path: named, Field: "magic"}},
+		{"empty, the name says", func() (*Model, error) { return Open(empty, nil) }, ErrUnknownFormat, Error{Format: "fake", Path: empty, Field: "magic"}},
+		{"empty", func() (*Model, error) { return OpenBytes(nil, nil) }, ErrUnknownFormat, Error{Field: "magic"}},
+		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, Error{Format: "tie1", Path: good, Field: "magic"}},
+		{"forced to nothing known", func() (*Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, Error{Path: good, Field: "format", Offset: -1}},
+		{"another codec's", func() (*Model, error) { return c.Open(strange, nil) }, ErrMagic, Error{Format: "fake", Path: strange, Field: "magic"}},
+		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, Error{Path: dir, Offset: -1}},
+		{"directory by codec", func() (*Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, Error{}},
+		{"reader that lies", func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, Error{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := tt.open()
@@ -97,7 +102,7 @@ func TestOpenErrors(t *testing.T) {
 				t.Fatal("no error")
 			}
 			if m != nil {
-				t.Errorf("a model beside the error: %v", m)
+				t.Errorf("a model comes with the error: %v", m)
 			}
 			var e *Error
 			if !errors.As(err, &e) {
@@ -117,40 +122,44 @@ func TestOpenErrors(t *testing.T) {
 
 // TestOpenDirectory: a directory goes to a format that keeps models in them.
 func TestOpenDirectory(t *testing.T) {
-	dir := t.TempDir()
-	m, err := Open(dir, &Options{Format: "fakedir"})
-	if err != nil {
-		t.Fatal(err)
+	path := stored(t, "model", "DIRECTORY\x01\x01a\x01A")
+	dir := filepath.Dir(path)
+	for name, open := range map[string]func() (*Model, error){
+		"Open":            func() (*Model, error) { return Open(dir, nil) },
+		"forced":          func() (*Model, error) { return Open(dir, &Options{Format: "fakedir"}) },
+		"Codec":           func() (*Model, error) { return With(dirFake).Open(dir, nil) },
+		"Codec of a file": func() (*Model, error) { return With(dirFake).Open(path, nil) },
+	} {
+		m, err := open()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Format() != "fakedir" || m.Len() != 1 {
+			t.Errorf("%s: %s with %d tensors", name, m.Format(), m.Len())
+		}
+		m.Close()
 	}
-	m.Close()
-	m, err = dirFake.codec().Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Close()
-	if m, err = dirFake.codec().Open(stored(t, "f", "DIRECTORY\x00"), nil); err != nil {
-		t.Fatal(err)
-	}
-	m.Close()
+	_, err := Open(t.TempDir(), nil)
+	errIs(t, "an empty directory", err, fs.ErrNotExist)
 }
 
-// TestCheckAll: opening verifies when it is asked to, and closes what fails.
+// TestCheckAll: opening verifies when it is asked to.
 func TestCheckAll(t *testing.T) {
-	f := &fake{name: "checked", magic: "FAKE", verifyErr: errMine, dirs: true}
-	c := f.codec()
+	f := &fake{name: "checked", magic: "FAKE", verifyErr: errMine}
+	c := With(fakeDirs{f})
 	m, err := c.OpenBytes([]byte(fakeFile), nil)
-	if err != nil {
-		t.Fatalf("without CheckAll: %v", err)
+	if err != nil || f.verified != 0 {
+		t.Fatalf("without CheckAll: %v, verified %d times", err, f.verified)
 	}
 	m.Close()
-	f.closed = 0
 	o := &Options{Check: CheckAll}
 	m, err = c.OpenBytes([]byte(fakeFile), o)
 	errIs(t, "with CheckAll", err, errMine)
-	if m != nil || f.closed != 1 {
-		t.Errorf("the model was closed %d times", f.closed)
+	if m != nil {
+		t.Error("a model comes with the error")
 	}
-	_, err = c.Open(t.TempDir(), o)
+	_, err = c.Open(filepath.Dir(stored(t, "model", fakeFile)), o)
 	errIs(t, "a directory with CheckAll", err, errMine)
 	f.verifyErr = nil
 	if m, err = c.OpenBytes([]byte(fakeFile), o); err != nil {
@@ -160,87 +169,154 @@ func TestCheckAll(t *testing.T) {
 	}
 }
 
-func TestAs(t *testing.T) {
-	m, err := As[*fakeModel](plainFake.codec().OpenBytes([]byte(fakeFile), nil))
-	if err != nil || m.Len() != 2 {
-		t.Fatalf("%v, %v", m, err)
+// TestOptions: limits that are not set get their defaults, those that make no sense
+// are refused.
+func TestOptions(t *testing.T) {
+	want := Options{Context: context.Background(), MaxTensors: 1 << 22, MaxHeaderBytes: 1 << 30}
+	got, err := (*Options)(nil).checked()
+	if !reflect.DeepEqual(want, got) || err != nil {
+		t.Errorf("nil: %+v, %v", got, err)
 	}
-	m.Close()
-	m, err = As[*fakeModel](plainFake.codec().OpenBytes(nil, nil))
-	if err == nil || m != nil {
-		t.Errorf("%v, %v, want nil and an error", m, err)
+	mine := &Options{Context: t.Context(), Format: "mag", Check: CheckAll, MaxTensors: 1, MaxHeaderBytes: 2, MaxMetadataBytes: 3, MaxGraphBytes: 4, CacheBytes: 6, Key: []byte{5}, Dir: "d", Debug: true}
+	if got, err = mine.checked(); !reflect.DeepEqual(*mine, got) || err != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
-}
-
-func TestOptionsDefaults(t *testing.T) {
-	want := &Options{MaxTensors: 1 << 22, MaxHeaderBytes: 1 << 30}
-	if d := cmp.Diff(want, (*Options)(nil).WithDefaults()); d != "" {
-		t.Errorf("nil (-want +got)\n%s", d)
-	}
-	if d := cmp.Diff(want, (&Options{MaxTensors: -1, MaxGraphBytes: -5}).WithDefaults()); d != "" {
-		t.Errorf("negative (-want +got)\n%s", d)
-	}
-	mine := &Options{Format: "mag", Check: CheckAll, MaxTensors: 1, MaxHeaderBytes: 2, MaxMetadataBytes: 3, MaxGraphBytes: 4, Key: []byte{5}, Dir: "d", Debug: true}
-	got := mine.WithDefaults()
-	if d := cmp.Diff(mine, got); d != "" || got == mine {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-// TestInflationLimits: by default a section may inflate to 256 times what is
-// stored, to 16 MiB in any case, and to the limit at most; a caller's limit is
-// taken as it is.
-func TestInflationLimits(t *testing.T) {
-	for _, c := range []struct {
-		o               Options
-		stored          int64
-		metadata, graph int64
-	}{
-		{Options{}, 0, 16 << 20, 16 << 20},
-		{Options{}, 1 << 16, 16 << 20, 16 << 20},
-		{Options{}, 1<<16 + 1, 16<<20 + 256, 16<<20 + 256},
-		{Options{}, 1 << 18, 64 << 20, 64 << 20},
-		{Options{}, 1 << 20, 64 << 20, 256 << 20},
-		{Options{}, 1 << 62, 64 << 20, 1 << 30},
-		{Options{MaxMetadataBytes: 5, MaxGraphBytes: 1 << 40}, 1, 5, 1 << 40},
-		{Options{MaxMetadataBytes: DefaultMaxMetadataBytes, MaxGraphBytes: DefaultMaxGraphBytes}, 1, 64 << 20, 1 << 30},
+	for name, o := range map[string]*Options{
+		"MaxTensors": {MaxTensors: -1}, "MaxHeaderBytes": {MaxHeaderBytes: -1}, "MaxMetadataBytes": {MaxMetadataBytes: -1},
+		"MaxGraphBytes": {MaxGraphBytes: -1}, "CacheBytes": {CacheBytes: -1}, "Check": {Check: CheckAll + 1},
 	} {
-		o := c.o.WithDefaults()
-		if m, g := o.MetadataLimit(c.stored), o.GraphLimit(c.stored); m != c.metadata || g != c.graph {
-			t.Errorf("%+v, %d bytes stored: %d and %d, want %d and %d", c.o, c.stored, m, g, c.metadata, c.graph)
+		path := stored(t, "m.fake", fakeFile)
+		for way, open := range map[string]func() (*Model, error){
+			"Open":         func() (*Model, error) { return Open(path, o) },
+			"OpenBytes":    func() (*Model, error) { return OpenBytes([]byte(fakeFile), o) },
+			"OpenReaderAt": func() (*Model, error) { return OpenReaderAt(strings.NewReader(fakeFile), int64(len(fakeFile)), o) },
+		} {
+			_, err := open()
+			errIs(t, way+" with "+name, err, ErrOption)
+			if e := (*Error)(nil); errors.As(err, &e) && e.Field != name {
+				t.Errorf("the error of %s is about %s", name, e.Field)
+			}
 		}
+	}
+	_, err = NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Spool: SpoolNever + 1})
+	errIs(t, "Spool", err, ErrOption)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := OpenBytes([]byte(fakeFile), &Options{Context: ctx}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %v", err)
 	}
 }
 
 func TestVerifyOptions(t *testing.T) {
 	var reports int
-	o := NewVerifyOptions([]VerifyOption{
-		WithProgress(func(int64, int64, string) { reports++ }), WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
+	o, err := verifyOptions([]VerifyOption{
+		WithProgress(func(int64, int64, string) { reports++ }), nil, WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.Progress(0, 0, "")
 	if reports != 1 || o.Trusted != "key" || !cmp.Equal(o.Tensors, []string{"a", "b", "c"}) || o.Workers != 3 {
 		t.Errorf("%+v", o)
 	}
-	if o := NewVerifyOptions(nil); o.Progress != nil || o.Trusted != nil || o.Tensors != nil || o.Workers != 0 {
-		t.Errorf("none: %+v", o)
+	if o, err := verifyOptions(nil); err != nil || o.Progress != nil || o.Trusted != nil || o.Tensors != nil || o.Workers != 0 {
+		t.Errorf("none: %+v, %v", o, err)
+	}
+	_, err = verifyOptions([]VerifyOption{WithWorkers(-1)})
+	errIs(t, "fewer than no workers", err, ErrOption)
+}
+
+// TestCoverage: what a verification covered is told by name, in words too.
+func TestCoverage(t *testing.T) {
+	m, err := OpenBytes([]byte(fakeFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, tt := range []struct {
+		names     []string
+		tensors   []Covered
+		uncovered []string
+		text      string
+	}{
+		{nil, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers list, the data of 1 tensor"},
+		{[]string{"bb"}, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers list, the data of 1 tensor"},
+		{[]string{"a"}, []Covered{{"a", "good will"}}, nil, "ok, but nothing covers list"},
+	} {
+		c, err := m.Verify(t.Context(), WithTensors(tt.names...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(tt.tensors, slices.Collect(c.Tensors())); d != "" {
+			t.Errorf("%q (-want +got)\n%s", tt.names, d)
+		}
+		if d := cmp.Diff(tt.uncovered, c.Uncovered()); d != "" || c.String() != tt.text || c.Signature() != Unsigned {
+			t.Errorf("%q: %s (-want +got)\n%s", tt.names, c, d)
+		}
+		if d := cmp.Diff([]Covered{{"list", ""}}, c.Sections()); d != "" {
+			t.Errorf("%q (-want +got)\n%s", tt.names, d)
+		}
+	}
+	if _, err := m.Verify(t.Context(), WithWorkers(-1)); !errors.Is(err, ErrOption) {
+		t.Error(err)
 	}
 }
 
-func TestNamed(t *testing.T) {
-	if err := named(nil, "f", "p"); err != nil {
-		t.Errorf("nil became %v", err)
-	}
-	for _, tt := range []struct {
-		in   error
-		want string
-	}{
-		{errMine, "f: p: mine"},
-		{&Error{Offset: 3, Err: errMine}, "f: p: at 0x3: mine"},
-		{&Error{Format: "g", Path: "q", Offset: -1, Err: errMine}, "g: q: mine"},
-		{&Error{Format: "g", Offset: -1, Err: errMine}, "g: p: mine"},
-	} {
-		if got := named(tt.in, "f", "p"); got.Error() != tt.want || !errors.Is(got, errMine) {
-			t.Errorf("%q, want %q", got, tt.want)
+// TestZeroValues: the zero values of all types answer errors and do not panic.
+func TestZeroValues(t *testing.T) {
+	for name, m := range map[string]*Model{"zero": {}, "nil": nil} {
+		v, err := m.Tensor("w")
+		_, verify := m.Verify(t.Context())
+		_, pin := m.Pin()
+		_, use := v.Bytes()
+		_, at := m.At(0).Bytes()
+		_, plan := PlanOf(m)
+		for what, err := range map[string]error{
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at,
+		} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("%s of the %s Model: %v", what, name, err)
+			}
 		}
+		g, err := m.Graph()
+		if g != nil || err != nil || plan != nil || m.Metadata() != nil || m.Len() != 0 || m.Format()+m.Version()+m.Path() != "" || m.Notes() != nil ||
+			m.Signature() != nil || m.Locked() || m.DriverFile() != nil || m.Close() != nil || m.Stats().Resident != -1 {
+			t.Errorf("the %s Model says something", name)
+		}
+		for range m.Tensors() {
+			t.Errorf("the %s Model has a tensor", name)
+		}
+	}
+	for name, c := range map[string]*Coverage{"zero": {}, "nil": nil} {
+		if c.Sections() != nil || c.Uncovered() != nil || c.Signature() != Unsigned || c.String() != "ok" || len(slices.Collect(c.Tensors())) != 0 {
+			t.Errorf("the %s Coverage covers something", name)
+		}
+	}
+	var c Codec
+	_, open := c.Open("x", nil)
+	_, openBytes := c.OpenBytes(nil, nil)
+	_, openReader := c.OpenReaderAt(strings.NewReader(""), 0, nil)
+	_, openFile := c.OpenFile(nil, 0, 0, nil)
+	_, create := c.Create("x", nil, nil)
+	_, writer := c.NewWriter(io.Discard, nil, nil)
+	for what, err := range map[string]error{
+		"Open": open, "OpenBytes": openBytes, "OpenReaderAt": openReader, "OpenFile": openFile, "Create": create, "NewWriter": writer,
+	} {
+		errIs(t, what+" of the zero Codec", err, ErrUnknownFormat)
+	}
+	if c.Name() != "" || c.Extensions() != nil || c.Detect(nil, 0) || c.Driver() != nil {
+		t.Error("the zero Codec says something")
+	}
+}
+
+// TestRegisteredFormatsStay: nothing that a Codec hands out changes the format.
+func TestRegisteredFormatsStay(t *testing.T) {
+	c, err := Lookup("fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Extensions()[0] = ".mine"
+	if _, ok := ByExtension("m.fake"); !ok || c.Extensions()[0] != ".fake" {
+		t.Error("the extensions of a format were changed")
 	}
 }

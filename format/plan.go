@@ -4,9 +4,11 @@ package format
 // tensors with their quantisation, and graph. A format that cannot hold all of it
 // refuses the plan, see LossError.
 func PlanOf(m *Model) (*Plan, error) {
-	p := &Plan{}
-	var err error
-	p.Metadata = m.Metadata()
+	meta, err := m.engine().Metadata()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Metadata: meta}
 	for _, v := range m.Tensors() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}

@@ -4,30 +4,24 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 func TestRegisterPanics(t *testing.T) {
-	whole := *plainFake.codec()
-	for name, change := range map[string]func(*Codec){
-		"no name":   func(c *Codec) { c.Name = "" },
-		"no Detect": func(c *Codec) { c.Name, c.Detect = "x1", nil },
-		"no Parse":  func(c *Codec) { c.Name, c.Parse = "x2", nil },
-		"no Encode": func(c *Codec) { c.Name, c.Encode = "x3", nil },
-		"twice":     func(c *Codec) {},
-	} {
-		c := whole
-		change(&c)
+	before := Formats()
+	for name, d := range map[string]driver.Driver{"nil": nil, "no name": &fake{}, "twice": &fake{name: "fake"}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			Register(&c)
+			Register(d)
 		}()
 	}
-	if _, err := Lookup("x1"); err == nil {
-		t.Error("an incomplete codec was registered")
+	if !slices.Equal(Formats(), before) {
+		t.Errorf("registered: %v, were %v", Formats(), before)
 	}
 }
 
@@ -40,7 +34,7 @@ func TestFormatsAreSorted(t *testing.T) {
 		if !slices.Contains(names, want) {
 			t.Errorf("Formats lacks %s: %v", want, names)
 		}
-		if c, err := Lookup(want); err != nil || c.Name != want {
+		if c, err := Lookup(want); err != nil || c.Name() != want {
 			t.Errorf("Lookup(%q) = %v, %v", want, c, err)
 		}
 	}
@@ -59,7 +53,7 @@ func TestByExtension(t *testing.T) {
 		"m": "", "fake": "", ".fake/m": "", "m.fake.gz": "", "m.": "",
 	} {
 		c, ok := ByExtension(path)
-		if ok != (want != "") || ok && c.Name != want {
+		if ok != (want != "") || ok && c.Name() != want {
 			t.Errorf("ByExtension(%q) = %v, %v", path, c, ok)
 		}
 	}
@@ -82,7 +76,7 @@ func TestDetect(t *testing.T) {
 	}
 	// The extension breaks ties, and nothing else.
 	for path, want := range map[string]string{"m": "tie1", "m.tie1": "tie1", "m.tie2": "tie2", "m.TIE2": "tie2", "m.fake": "tie1"} {
-		if c, err := detect([]byte("TIE"), 3, path); err != nil || c.Name != want {
+		if c, err := detect([]byte("TIE"), 3, path); err != nil || c.Describe().Name != want {
 			t.Errorf("detect of %s: %v, %v, want %s", path, c, err, want)
 		}
 	}

@@ -103,5 +103,5 @@ var (
 	ErrMisaligned   = tensor.ErrMisaligned   // memory is not aligned for the element type
 	ErrByteOrder    = tensor.ErrByteOrder    // no view without a copy on a big-endian host
 	ErrShape        = tensor.ErrShape        // an invalid shape, range or buffer
-	ErrQuantization = tensor.ErrQuantization // unsound quantisation parameters
+	ErrQuantization = tensor.ErrQuantization // unsound quantization parameters
 )

@@ -53,8 +53,8 @@ func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
 // mean the same for every file: a format may carry no sums, or only for a part.
 // The zero Coverage covers nothing.
 type Coverage struct {
-	c     *engine.Coverage
-	index *driver.Index
+	c     engine.Coverage
+	index *driver.Index // names the tensors of c; nil in the zero Coverage
 }
 
 // Covered is what vouched for a part of a file.
@@ -67,7 +67,7 @@ type Covered struct {
 
 // Sections returns the parts of the file that are not tensors, such as "header".
 func (c *Coverage) Sections() []Covered {
-	if c == nil || c.c == nil {
+	if c == nil || c.index == nil {
 		return nil
 	}
 	out := make([]Covered, len(c.c.Sections))
@@ -81,7 +81,7 @@ func (c *Coverage) Sections() []Covered {
 // WithTensors left out are not among them.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
-		if c == nil || c.c == nil {
+		if c == nil {
 			return
 		}
 		for i, by := range c.c.Tensors {
@@ -96,7 +96,7 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 // Tensors without bytes are not among them.
 func (c *Coverage) Uncovered() []string {
 	var names []string
-	if c == nil || c.c == nil {
+	if c == nil {
 		return nil
 	}
 	for i, by := range c.c.Tensors {
@@ -109,7 +109,7 @@ func (c *Coverage) Uncovered() []string {
 
 // Signature says what is known of the signature.
 func (c *Coverage) Signature() SignatureState {
-	if c == nil || c.c == nil {
+	if c == nil {
 		return Unsigned
 	}
 	return c.c.Signature

@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -11,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -61,52 +60,6 @@ func TestWriterNilPlan(t *testing.T) {
 	}
 	if out.String() != "FAKE\x00" || err != nil {
 		t.Errorf("%q, %v", out.String(), err)
-	}
-}
-
-// TestWriterFailures: whatever part fails, the old file stays, nothing else is
-// left, the encoder is released once, and the writer says so ever after.
-func TestWriterFailures(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, tt := range []struct {
-		name   string
-		fake   fake
-		ctx    context.Context
-		run    func(w Writer) error
-		want   error
-		closes int
-	}{
-		{name: "Encode", fake: fake{encodeErr: errMine}, want: errMine, closes: 0},
-		{name: "cancelled before", ctx: ctx, want: context.Canceled, closes: 1},
-		{name: "Tensor", fake: fake{tensorErr: errMine}, run: feedFake, want: errMine, closes: 1},
-		{name: "data left", fake: fake{leaveData: true}, run: feedFake, want: ErrTruncated, closes: 1},
-		{name: "Finish", fake: fake{finishErr: errMine}, run: feedFake, want: errMine, closes: 1},
-		{name: "Close of the encoder", fake: fake{closeErr: errMine}, run: feedFake, want: errMine, closes: 1},
-		{name: "missing tensor", run: func(w Writer) error { return w.Close() }, want: ErrPlan, closes: 1},
-		{name: "short", run: func(w Writer) error { return w.WriteTensor("a", strings.NewReader("AA")) }, want: ErrTruncated, closes: 1},
-		{name: "long", run: func(w Writer) error { return w.WriteTensor("a", strings.NewReader("AAAA")) }, want: ErrShape, closes: 1},
-		{name: "abort", run: func(w Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: ErrAborted, closes: 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := tt.fake
-			f.name, f.magic = "failing", "FAKE"
-			path := stored(t, "m.fake", "old")
-			w, err := f.codec().CreateFile(path, fakePlan(), &WriteOptions{Context: tt.ctx})
-			if err == nil && tt.run != nil {
-				err = tt.run(w)
-				errIs(t, "WriteTensor after the failure", w.WriteTensor("a", strings.NewReader("AAA")), ErrAborted)
-				errIs(t, "Close after the failure", w.Close(), ErrAborted)
-				if err := w.Abort(); err != nil {
-					t.Errorf("Abort after the failure: %v", err)
-				}
-			}
-			errIs(t, tt.name, err, tt.want)
-			if f.closes != tt.closes {
-				t.Errorf("the encoder was closed %d times, want %d", f.closes, tt.closes)
-			}
-			untouched(t, path)
-		})
 	}
 }
 
@@ -173,7 +126,7 @@ func TestWriterRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrPlan)
+	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
 	if err := w.WriteTensor("a", strings.NewReader("AAA")); err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +165,7 @@ func TestWriterStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("bb", strings.NewReader("BB")); err != nil {
-		t.Fatal(err)
-	}
-	errIs(t, "going back", w.WriteTensor("a", strings.NewReader("AAA")), sink.ErrSequential)
+	errIs(t, "going back", w.WriteTensor("bb", strings.NewReader("BB")), driver.ErrSequential)
 }
 
 func TestWriterProgress(t *testing.T) {
@@ -236,7 +186,7 @@ func TestWriterProgress(t *testing.T) {
 	}
 }
 
-// TestPlanErrors: what no format can write is refused before Encode sees it.
+// TestPlanErrors: what no format can write is refused before the driver sees it.
 func TestPlanErrors(t *testing.T) {
 	u8 := func(name string, dims ...int64) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: dims}
@@ -257,15 +207,15 @@ func TestPlanErrors(t *testing.T) {
 	} {
 		f := &fake{name: "planned", magic: "FAKE"}
 		path := stored(t, "m.fake", "old")
-		_, err := f.codec().CreateFile(path, &Plan{Tensors: tt.tensors}, nil)
+		_, err := With(f).Create(path, &Plan{Tensors: tt.tensors}, nil)
 		errIs(t, tt.name, err, ErrPlan)
 		errIs(t, tt.name, err, tt.want)
 		var e *Error
 		if errors.As(err, &e) && (e.Format != "planned" || !strings.HasPrefix(e.Field, "tensor ")) {
 			t.Errorf("%s: the error does not say which tensor: %v", tt.name, err)
 		}
-		if f.encoders != 0 {
-			t.Errorf("%s: Encode was called", tt.name)
+		if f.layouts != 0 {
+			t.Errorf("%s: Layout was called", tt.name)
 		}
 		untouched(t, path)
 	}
@@ -304,10 +254,25 @@ func TestCopy(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	m.Close()
+	if _, err := PlanOf(m); !errors.Is(err, ErrClosed) {
+		t.Errorf("the plan of a closed model: %v", err)
+	}
 	w, err = NewWriter("fake", &out, p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	errIs(t, "Copy of a closed model", Copy(w, m), ErrClosed)
 	errIs(t, "the writer afterwards", w.Close(), ErrAborted)
+}
+
+// TestPlanOfBrokenMetadata: what cannot be read is not left out.
+func TestPlanOfBrokenMetadata(t *testing.T) {
+	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}
+	m, err := With(f).OpenBytes([]byte(fakeFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	_, err = PlanOf(m)
+	errIs(t, "PlanOf", err, errMine)
 }

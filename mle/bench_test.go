@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/internal/work"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // benchModel is a model to measure with.
@@ -90,7 +91,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, m := range models {
 		path := m.file(b, WriteOptions{})
 		bare := func() {
-			r, err := mapped.Open(path, mapped.Options{})
+			r, err := source.Open(path, source.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -117,14 +118,21 @@ func BenchmarkHeader(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := mapped.FromBytes(file)
+	src := bytesSource{source.FromBytes(file)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := parseHeader(r, true); err != nil {
+		f := &parsed{src: src}
+		if err := f.readHeader(true); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
+
+// bytesSource is a driver.Source without a directory.
+type bytesSource struct{ *source.Region }
+
+func (bytesSource) Path() string             { return "" }
+func (bytesSource) Dir() (driver.Dir, error) { return nil, driver.ErrUnsupported }
 
 // methodsToMeasure are the methods and level classes of the table.
 var methodsToMeasure = []struct {
@@ -163,10 +171,10 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func (f *File) weightsSize() int64 {
-	if f.comp != nil {
-		return f.comp.size
+	if f.f.comp != nil {
+		return f.f.comp.size
 	}
-	return f.h.Weights.Size
+	return f.f.h.Weights.Size
 }
 
 var checksum byte
@@ -195,25 +203,24 @@ func loadAll(b *testing.B, path string) {
 // loadFloor does what cannot be avoided: mapping, and touching or
 // decompressing all weights with the library.
 func loadFloor(b *testing.B, f *File) func() {
-	_, path := f.Region().Origin()
-	s := f.h.Weights
+	path, s, comp := f.Path(), f.f.h.Weights, f.f.comp
 	return func() {
-		r, err := mapped.Open(path, mapped.Options{})
+		r, err := source.Open(path, source.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		in := r.Bytes()[s.Offset:s.End()]
 		switch {
-		case f.comp == nil:
+		case comp == nil:
 			touch(in)
-		case f.comp.method.lossy():
-			out := tensor.AlignedBytes(int(f.comp.size))
-			if err := expand(f.comp.method, out, in); err != nil {
+		case comp.method.lossy():
+			out := memory.Aligned(int(comp.size))
+			if err := expand(comp.method, out, in); err != nil {
 				b.Fatal(err)
 			}
 		default:
-			c, _ := codecOf(f.comp.method)
-			if out, err := c.Decompress(in, f.comp.size); err != nil {
+			c, _ := codecOf(comp.method)
+			if out, err := c.Decompress(in, comp.size); err != nil {
 				b.Fatal(err)
 			} else {
 				touch(out)
@@ -234,7 +241,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(f.weightsSize())
 			for b.Loop() {
-				if err := f.Verify(context.Background()); err != nil {
+				if err := verify(f); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -251,29 +258,29 @@ func BenchmarkChunks(b *testing.B) {
 		path := m.file(b, WriteOptions{Compression: method, Level: 1, Chunked: true})
 		f := mustOpenPath(b, path)
 		defer f.Close()
-		i, _ := f.Index("blocks.3.mlp.up.weight")
-		off, n := f.lazy[i], f.Info(i).Size
+		i, _ := f.f.index.Lookup("blocks.3.mlp.up.weight")
+		off, n := f.f.lazy[i], f.f.index.Size(i)
 		b.Run(fmt.Sprintf("%v/one tensor", method), func(b *testing.B) {
 			b.SetBytes(n)
 			against(b, "x-library", func() { bareChunks(b, f, off, n) }, func() {
-				if _, err := f.loadChunks(context.Background(), off, n, 1); err != nil {
+				if _, err := f.f.loadChunks(off, n, 1); err != nil {
 					b.Fatal(err)
 				}
 			})
 		})
 		all := func(workers int) func() {
 			return func() {
-				if err := f.verifyInner(context.Background(), &format.VerifyOptions{Workers: workers}, nil); err != nil {
+				if err := verify(f, format.WithWorkers(workers)); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}
 		b.Run(fmt.Sprintf("%v/all by two over one", method), func(b *testing.B) {
-			b.SetBytes(f.comp.size)
+			b.SetBytes(f.f.comp.size)
 			against(b, "x-one", all(1), all(2))
 		})
 		b.Run(fmt.Sprintf("%v/all tensors by two over one", method), func(b *testing.B) {
-			b.SetBytes(f.comp.size)
+			b.SetBytes(f.f.comp.size)
 			load := func(workers int) func() {
 				return func() { loadTensors(b, path, workers) }
 			}
@@ -298,11 +305,11 @@ func loadTensors(b *testing.B, path string, workers int) {
 
 // bareChunks decompresses the chunks of a tensor with the library.
 func bareChunks(b *testing.B, f *File, off, n int64) {
-	c, _ := codecOf(f.comp.method)
-	first, last := f.comp.covering(off, n)
+	c, _ := codecOf(f.f.comp.method)
+	first, last := f.f.comp.covering(off, n)
 	for i := first; i < last; i++ {
-		row := f.comp.chunk(i)
-		in, err := f.stored(row.stored, row.storedSz)
+		row := f.f.comp.chunk(i)
+		in, err := f.f.stored(row.stored, row.storedSz)
 		if err == nil {
 			_, err = c.Decompress(in, row.size)
 		}

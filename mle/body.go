@@ -3,7 +3,7 @@ package mle
 import (
 	"io"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,11 +23,24 @@ func (e *encoder) bodyTo(t io.WriterAt) body {
 	case e.o.Compression == MethodNone:
 		return &plainBody{e: e, t: t, sums: make([]uint32, len(e.offsets))}
 	case e.o.Chunked:
-		return &orderedBody{spool: spool{e: e}, to: &chunkBody{e: e, out: appender{t: t}}}
-	case e.o.Compression == MethodLZ4, e.o.Compression == MethodInt8:
-		return &gatherBody{spool: spool{e: e}, out: appender{t: t}}
+		return &chunkBody{e: e, out: appender{t: t}}
+	case e.o.Compression == MethodLZ4:
+		return &lz4Body{e: e, out: appender{t: t}}
+	case e.o.Compression == MethodInt8:
+		return &int8Body{e: e, out: appender{t: t}}
 	}
-	return &orderedBody{spool: spool{e: e}, to: &streamBody{e: e, out: appender{t: t}}}
+	return &streamBody{e: e, out: appender{t: t}}
+}
+
+// ordered reports whether the body takes tensors in the plan's order only.
+func (o *WriteOptions) ordered() bool {
+	switch o.Compression {
+	case MethodNone:
+		return false
+	case MethodLZ4, MethodInt8:
+		return o.Chunked
+	}
+	return true
 }
 
 // memoryBody keeps stored weights for encryption.
@@ -73,7 +86,7 @@ type plainBody struct {
 	sums []uint32
 }
 
-func (b *plainBody) tensor(i int, in *sink.Input) error {
+func (b *plainBody) tensor(i int, in driver.Input) error {
 	var s summer
 	err := in.CopyTo(b.t, b.e.offsets[i], &s)
 	b.sums[i] = s.sum
@@ -92,79 +105,4 @@ func (b *plainBody) finish() (stored, error) {
 	return s, nil
 }
 
-func (b *plainBody) drop() {}
-
 var padding [alignment]byte
-
-// spool keeps tensors that cannot go into the file yet, each at its offset in
-// the uncompressed weights: in memory when that is where the file goes or they
-// are secret, in a temporary file otherwise.
-type spool struct {
-	e *encoder
-	t sink.Target
-}
-
-// keep takes the data of tensor i.
-func (s *spool) keep(i int, in *sink.Input) error {
-	if s.t == nil {
-		if s.e.aead != nil || s.e.o.Spool == format.SpoolMemory {
-			s.t = &sink.Memory{}
-		} else {
-			file, err := sink.NewSpool()
-			if err != nil {
-				return err
-			}
-			s.t = file
-		}
-	}
-	return in.CopyTo(s.t, s.e.offsets[i])
-}
-
-// kept returns the data of tensor i.
-func (s *spool) kept(i int) *sink.Input {
-	size := s.e.plan.Tensors[i].Size
-	return sink.NewInput(s.e.o.Context, io.NewSectionReader(s.t, s.e.offsets[i], size), size, nil)
-}
-
-func (s *spool) drop() {
-	if file, ok := s.t.(*sink.Spool); ok {
-		file.Remove()
-	}
-	s.t = nil
-}
-
-// orderedBody hands tensors on in the order of the plan. Those that come
-// early wait in a spool, so that the order of arrival does not show.
-type orderedBody struct {
-	spool
-	to      inOrder
-	next    int
-	waiting []bool
-}
-
-// inOrder takes tensors in the order of the plan.
-type inOrder interface {
-	take(i int, in *sink.Input) error
-	finish() (stored, error)
-}
-
-func (b *orderedBody) tensor(i int, in *sink.Input) error {
-	if i != b.next {
-		if b.waiting == nil {
-			b.waiting = make([]bool, len(b.e.offsets))
-		}
-		b.waiting[i] = true
-		return b.keep(i, in)
-	}
-	if err := b.to.take(i, in); err != nil {
-		return err
-	}
-	for b.next++; b.waiting != nil && b.next < len(b.waiting) && b.waiting[b.next]; b.next++ {
-		if err := b.to.take(b.next, b.kept(b.next)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *orderedBody) finish() (stored, error) { return b.to.finish() }

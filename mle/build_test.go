@@ -128,7 +128,7 @@ func (g *gFile) build() []byte {
 	return b
 }
 
-// fixSums records the right checksums of a version 2 file whose sections lie
+// fixSums records the right checksums of a version 2 file whose sections are
 // in it.
 func fixSums(b []byte) {
 	for i, pos := range []int{16, 32, 48} {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -113,7 +114,7 @@ func halves(b []byte) ([]byte, error) {
 	return out, err
 }
 
-// streamBody compresses all weights in one stream as they come.
+// streamBody compresses all weights in one stream, in the order of the plan.
 type streamBody struct {
 	e   *encoder
 	out appender
@@ -122,7 +123,7 @@ type streamBody struct {
 	pos int64
 }
 
-func (b *streamBody) take(i int, in *sink.Input) error {
+func (b *streamBody) tensor(i int, in driver.Input) error {
 	if err := b.open(); err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (h *halfWriter) Write(p []byte) (int, error) {
 
 func (h *halfWriter) Close() error { return nil }
 
-// chunkBody compresses tensors in chunks, several at a time.
+// chunkBody compresses tensors in chunks, several at a time, in the order of the plan.
 type chunkBody struct {
 	e      *encoder
 	out    appender
@@ -204,8 +205,8 @@ type chunkBody struct {
 	bufs   [][]byte
 }
 
-// take stores tensor i with the padding that follows it.
-func (b *chunkBody) take(i int, in *sink.Input) error {
+// tensor stores tensor i with the padding that follows it.
+func (b *chunkBody) tensor(i int, in driver.Input) error {
 	end := b.e.size
 	if i+1 < len(b.e.offsets) {
 		end = b.e.offsets[i+1]
@@ -239,7 +240,7 @@ func (b *chunkBody) take(i int, in *sink.Input) error {
 // store compresses some chunks in parallel and writes them in order.
 func (b *chunkBody) store(bufs [][]byte, chunks []chunk) error {
 	outs, sums := make([][]byte, len(bufs)), make([]uint32, len(bufs))
-	err := work.Each(b.e.o.Context, len(bufs), 0, func(i int) (err error) {
+	err := work.Each(b.e.base.Context, len(bufs), 0, func(i int) (err error) {
 		outs[i], sums[i], err = compress(b.e.o.Compression, bufs[i], b.e.o.Level)
 		return err
 	})
@@ -261,63 +262,81 @@ func (b *chunkBody) finish() (stored, error) {
 	return stored{size: b.out.pos, sum: b.out.sum, original: b.sum, chunks: b.chunks}, nil
 }
 
-// gatherBody is for methods that must see all weights before they can store
-// any: one LZ4 block, and one scale for all.
-type gatherBody struct {
-	spool
+// lz4Body holds all weights, for they become one block.
+type lz4Body struct {
+	e   *encoder
 	out appender
+	raw []byte
 }
 
-func (b *gatherBody) tensor(i int, in *sink.Input) error { return b.keep(i, in) }
+func (b *lz4Body) tensor(i int, in driver.Input) error {
+	b.gather()
+	_, err := io.ReadFull(in, b.raw[b.e.offsets[i]:][:in.Size()])
+	return err
+}
 
-func (b *gatherBody) finish() (stored, error) {
-	var original uint32
-	var err error
-	if b.e.o.Compression == MethodLZ4 {
-		original, err = b.lz4()
-	} else {
-		original, err = b.int8()
+func (b *lz4Body) gather() {
+	if b.raw == nil {
+		b.raw = make([]byte, b.e.size)
 	}
-	return stored{size: b.out.pos, sum: b.out.sum, original: original}, err
 }
 
-// all reads the uncompressed weights from the spool.
-func (b *gatherBody) all() io.Reader {
-	if b.t == nil {
+func (b *lz4Body) finish() (stored, error) {
+	b.gather()
+	out, sum, err := compress(MethodLZ4, b.raw, b.e.o.Level)
+	if err == nil {
+		_, err = b.out.Write(out)
+	}
+	return stored{size: b.out.pos, sum: b.out.sum, original: sum}, err
+}
+
+// int8Body puts the weights aside: their range must be known before the first
+// is stored.
+type int8Body struct {
+	e     *encoder
+	out   appender
+	aside driver.Target
+}
+
+func (b *int8Body) tensor(i int, in driver.Input) error {
+	if b.aside == nil {
+		if b.e.aead != nil || b.e.o.Spool == format.SpoolMemory {
+			b.aside = &sink.Memory{} // secrets touch no disk
+		} else {
+			file, err := sink.NewSpool()
+			if err != nil {
+				return err
+			}
+			b.aside = file
+		}
+	}
+	return in.CopyTo(b.aside, b.e.offsets[i])
+}
+
+// all reads the weights.
+func (b *int8Body) all() io.Reader {
+	if b.aside == nil {
 		return bytes.NewReader(nil)
 	}
-	return sink.NewInput(b.e.o.Context, io.NewSectionReader(b.t, 0, b.e.size), b.e.size, nil)
+	return sink.NewInput(b.e.base.Context, io.NewSectionReader(b.aside, 0, b.e.size), b.e.size, nil)
 }
 
-func (b *gatherBody) lz4() (uint32, error) {
-	raw := make([]byte, b.e.size)
-	if _, err := io.ReadFull(b.all(), raw); err != nil {
-		return 0, err
-	}
-	out, sum, err := compress(MethodLZ4, raw, b.e.o.Level)
-	if err != nil {
-		return 0, err
-	}
-	_, err = b.out.Write(out)
-	return sum, err
-}
-
-// int8 goes through the weights twice: for their range, and to map them.
-func (b *gatherBody) int8() (uint32, error) {
+// finish goes through the weights twice: for their range, and to map them.
+func (b *int8Body) finish() (stored, error) {
 	var lo, hi float32
 	err := eachFloats(b.all(), func(values []float32) error {
 		lo, hi = rangeOf(values, lo, hi)
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return stored{}, err
 	}
 	q, err := newQuantizer(lo, hi)
 	if err != nil {
-		return 0, err
+		return stored{}, err
 	}
 	if _, err := b.out.Write(q.head()); err != nil {
-		return 0, err
+		return stored{}, err
 	}
 	var out []byte
 	err = eachFloats(b.all(), func(values []float32) error {
@@ -325,7 +344,15 @@ func (b *gatherBody) int8() (uint32, error) {
 		_, err := b.out.Write(out)
 		return err
 	})
-	return q.sum, err
+	return stored{size: b.out.pos, sum: b.out.sum, original: q.sum}, err
+}
+
+// drop removes the temporary file.
+func (b *int8Body) drop() {
+	if file, ok := b.aside.(*sink.Spool); ok {
+		file.Remove()
+	}
+	b.aside = nil
 }
 
 // eachFloats reads little-endian floats and hands them on in pieces.

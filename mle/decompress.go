@@ -10,10 +10,11 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/brotli"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// int8Head is what stands before the integers of MethodInt8: f32 scale, u8 zero
+// int8Head is what comes before the integers of MethodInt8: f32 scale, u8 zero
 // point, three zero bytes.
 const int8Head = 8
 
@@ -54,7 +55,7 @@ func buffer(size int64) ([]byte, error) {
 	if size > math.MaxInt-4096 {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", format.ErrLimit, size)
 	}
-	return tensor.AlignedBytes(int(size)), nil
+	return memory.Aligned(int(size)), nil
 }
 
 // decompressInto is decompress into memory of the right size.
@@ -69,7 +70,7 @@ func decompressInto(m Method, out, in []byte) error {
 	return c.DecompressInto(out, in)
 }
 
-// expand undoes the lossy methods; in has the length that out asks for.
+// expand undoes the lossy methods; in has the length that out needs.
 func expand(m Method, out, in []byte) error {
 	if m == MethodFloat16 {
 		return widen(out, in, tensor.Float16, nil)

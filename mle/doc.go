@@ -1,5 +1,5 @@
 // Package mle reads and writes .mle files, versions 1 and 2: JSON metadata, an
-// operator graph, and weights that may be compressed, quantised, cut into
+// operator graph, and weights that may be compressed, quantized, cut into
 // chunks, encrypted, signed and checksummed.
 //
 // Everything is little-endian and packed, whatever the host; integers are
@@ -8,6 +8,16 @@
 // and kept until Close; chunks are decompressed for the tensors that need them,
 // several at a time. A size that a file claims is believed only as far as its
 // tensors and its bytes bear it out.
+//
+// Opening copies everything but the weights into private memory, up to
+// format.Options.MaxHeaderBytes, and nothing that was checked is read again: another
+// process may write to a mapped file at any moment. Verify reads the file again and
+// compares. It says what covers what (format.Coverage): "crc32" for header, metadata
+// and graph; for tensors "crc32 of the weights", "crc32 of the chunk", "crc32 of
+// the uncompressed weights" or "AES-256-GCM"; "sha256 of the file" for what only the
+// signature covers; and nothing, as in version 1 without any of these. With
+// format.CheckTouch the weights' sum, or those of a tensor's chunks, are checked before
+// the first use.
 //
 // The specification marks access policies as a future feature. They are left out:
 // there is nothing about them in the layout, and neither reader nor writer knows
@@ -38,7 +48,7 @@
 // emits 144, or 128 if WriteOptions.HeaderSize says so: the reference implementation
 // always sums 144 bytes, and refuses signed files with a shorter header.
 //
-// Sections may lie in any order, with gaps between them that mean nothing, but
+// Sections may come in any order, with gaps between them that mean nothing, but
 // neither in the header nor over each other, and the last one ends the file. The
 // writer keeps the order metadata, graph, weights, compression, signature, begins
 // the weights at a multiple of 64 and the rest at a multiple of 8 (the metadata
@@ -59,7 +69,7 @@
 //	0x10 QUANTIZATION       a hint; written for INT8 and FP16
 //	0x20 EXTENDED_METADATA  a hint
 //	0x40 CHUNKED_WEIGHTS    with COMPRESSION: there is a chunk table; else ignored
-//	0x80 MEMORY_MAPPING     a hint; written when every tensor lies plainly at a multiple of 64
+//	0x80 MEMORY_MAPPING     a hint; written when every tensor is stored plainly at a multiple of 64
 //
 // A flag of COMPRESSION or SIGNING without its section is refused, and a section
 // without its flag. Unknown flags are kept and reported.
@@ -78,7 +88,7 @@
 // Sections are found by their offsets. One exporter in the field wrote a header of
 // 80 bytes and offsets for one of 64. Such a file is recognised when metadata_offset
 // is 64, bytes 64 to 79 are zero, byte 80 is "{" and the file is exactly 16 bytes
-// longer than its sections say; then all sections lie 16 bytes later.
+// longer than its sections say; then all sections are 16 bytes later.
 //
 // Another program uses the same magic for a container of a Python pickle: files of
 // exactly 24 + a + b bytes, where a and b are the 64-bit words at 8 and 16, with "{"
@@ -89,8 +99,8 @@
 //
 // One JSON object (RFC 8259) in UTF-8, or nothing: no byte order mark, top-level
 // keys unique and without NUL, at most 1,000 levels deep. Any size. Numbers keep
-// their text. The layout has no names for tensors; the writer puts them under the
-// key "tensor_names", an array with one string for each descriptor of the graph,
+// their text. The layout has no names for tensors; the writer puts them into
+// the entry "tensor_names", an array with one string for each descriptor of the graph,
 // placeholders included. They are unique, not empty, without NUL. Files without the
 // key have tensors named "tensor_0", "tensor_1" and so on, by descriptor.
 //
@@ -147,9 +157,9 @@
 // means the same in either version, and the writer refuses, by the node's number,
 // an operator that the version it writes has no code for.
 //
-// Attributes lie behind the last node: JSON objects with the rules of the metadata.
+// Attributes are behind the last node: JSON objects with the rules of the metadata.
 // Nodes may share them, and bytes that no node refers to are ignored. Ranges that
-// overlap to more than 64 times the room they lie in are refused (ErrLimit).
+// overlap to more than 64 times the room they take are refused (ErrLimit).
 //
 // Ids count descriptors. In files from the field they may exceed them, since some
 // exporters number activations without describing them. Such ids are kept and
@@ -185,7 +195,7 @@
 //	16     1   quantization_bits   8 for INT8, 16 for FP16, else 0
 //	17     3   padding             0
 //
-// uncompressed_size lies between the end of the last tensor and that rounded up to a
+// uncompressed_size is between the end of the last tensor and that rounded up to a
 // multiple of 64; anything else is refused on open. The types:
 //
 //	0 none     stored as they are, zero-copy
@@ -215,7 +225,7 @@
 //	28     4   reserved            0
 //
 // Rows ascend from uncompressed offset 0; a chunk reaches to the next, the last to
-// uncompressed_size. Stored bytes lie back to back and fill the section. A chunk is
+// uncompressed_size. Stored bytes are back to back and fill the section. A chunk is
 // stored as a section of its type would be, INT8 with a scale of its own. A tensor
 // takes one chunk or more, with the padding behind it, and no chunk holds parts of
 // two tensors that are apart.
@@ -223,7 +233,7 @@
 // # Encryption
 //
 // The weights section is a nonce of 12 bytes, the AES-256-GCM ciphertext of what
-// would stand there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
+// would be there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
 // are authenticated with it. The writer adds a compression section, of type 0 when
 // nothing is compressed: readers that do not know the flag then refuse the file for
 // the checksum, where they would else compute with ciphertext. Readers do without
@@ -232,7 +242,8 @@
 // (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens
 // and its tensors answer ErrKey, and so does Verify after checking everything else;
 // a wrong key is ErrKey. The cipher vouches for the section as a whole, which is
-// therefore held in memory when it is written and when it is read. Nonces are random:
+// therefore held in memory when it is written and when it is read (as all weights of
+// one LZ4 block are). Nonces are random:
 // only encrypted files differ when they are written twice.
 //
 // # Signature
@@ -248,8 +259,9 @@
 // Trust comes from the caller's key; the one in the file only says who claims to
 // have signed. CheckSignature tells apart files that are unsigned, signed by a key
 // that is not trusted, valid, and tampered with: when the hash or the signature by
-// the key in the file does not fit. Verify demands a valid signature if a trusted key is given, and
-// compares the hash alone if none is. Sign signs an existing file: it copies it
-// as it is, appends or replaces the section, changes the header, and puts the copy in
-// place of the file in one step, so a failure leaves the old one whole.
+// the key in the file does not fit. Verify demands a valid signature if a trusted key
+// is given, and compares the hash alone if none is. Sign signs an existing file: it
+// copies it as it is, all its bytes or none, appends or replaces the section, changes
+// the header, and puts the copy in place of the file in one step, so a failure leaves
+// the old one whole.
 package mle

@@ -12,6 +12,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -20,9 +21,10 @@ import (
 
 // encoder assembles one file.
 type encoder struct {
-	t    sink.Target
+	t    driver.Target
+	base *driver.WriteOptions
 	o    *WriteOptions
-	plan *format.Plan
+	plan *driver.Plan
 
 	h       Header
 	meta    []byte
@@ -36,11 +38,9 @@ type encoder struct {
 
 // body is the way the weights take into the file.
 type body interface {
-	tensor(i int, in *sink.Input) error
+	tensor(i int, in driver.Input) error
 	// finish completes the stored weights and describes them.
 	finish() (stored, error)
-	// drop frees temporary files.
-	drop()
 }
 
 // stored describes the weights section before encryption.
@@ -51,8 +51,8 @@ type stored struct {
 	chunks   []chunk
 }
 
-// layOut decides where everything goes, as far as that does not depend on data.
-func (e *encoder) layOut() error {
+// place decides where everything goes, as far as that does not depend on data.
+func (e *encoder) place() error {
 	for i := range e.plan.Tensors {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]
@@ -128,7 +128,7 @@ func (e *encoder) features() (f Features) {
 		f |= Signing
 	}
 	if f&Compression == 0 {
-		f |= MemoryMapping // every tensor lies plainly at a multiple of 64
+		f |= MemoryMapping // every tensor is stored plainly at a multiple of 64
 	}
 	return f
 }
@@ -166,19 +166,18 @@ func (e *encoder) write(off int64, b []byte) error {
 	return err
 }
 
-// Tensor implements format.Encoder.
-func (e *encoder) Tensor(i int, in *sink.Input) error { return e.body.tensor(i, in) }
+// Tensor implements driver.Encoder.
+func (e *encoder) Tensor(i int, in driver.Input) error { return e.body.tensor(i, in) }
 
 // Close implements io.Closer: it frees temporary files.
 func (e *encoder) Close() error {
-	if e.body != nil {
-		e.body.drop()
-		e.body = nil
+	if b, ok := e.body.(*int8Body); ok {
+		b.drop()
 	}
 	return nil
 }
 
-// Finish implements format.Encoder.
+// Finish implements driver.Encoder.
 func (e *encoder) Finish() error {
 	s, err := e.body.finish()
 	if err != nil {
@@ -218,7 +217,7 @@ func (e *encoder) Finish() error {
 		return err
 	}
 	if e.o.Signer != nil {
-		return sign(e.o.Context, e.t, h.Signature, end, e.o.Signer, e.o.Time.Unix())
+		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, e.base.Time.Unix())
 	}
 	return nil
 }

@@ -47,12 +47,12 @@ func evaluate(f *File, inputs ...*matrix) ([]*matrix, error) {
 		return nil, err
 	}
 	m := &machine{f: f, ir: ir, values: map[uint32]*matrix{}}
-	m.byID, _ = ir.descriptorsByID()
+	m.byID = ir.descriptorsByID()
 	for i, in := range inputs {
 		m.values[ir.Inputs[i]] = in
 	}
 	for i := range ir.Nodes {
-		op := opTables[f.Header().Version][f.graph.node(i).code]
+		op := opTables[f.Header().Version][f.f.graph.node(i).code]
 		if err := m.run(op, &ir.Nodes[i]); err != nil {
 			return nil, fmt.Errorf("node %d (%s): %w", i, op, err)
 		}

@@ -8,7 +8,9 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -18,7 +20,7 @@ type Descriptor struct {
 	Name   string
 	DType  tensor.DType // Invalid when the code is unknown, which only a placeholder's may be
 	Code   uint8        // dtype code of the file
-	Shape  tensor.Shape // dims as they stand in the file: 0 to 2^32-1
+	Shape  tensor.Shape // dims as the file has them: 0 to 2^32-1
 	Offset uint64       // of the data in the uncompressed weights; a placeholder's is kept, and means nothing
 	Size   int64        // in bytes; 0 for placeholders
 }
@@ -42,36 +44,8 @@ type IRNode struct {
 	Attributes              json.RawMessage // one JSON object, nil without
 }
 
-// IR decodes the graph section.
-func (f *File) IR() (*IR, error) {
-	var ir *IR
-	err := f.use(func() error {
-		ir = f.decodeIR()
-		return nil
-	})
-	return ir, err
-}
-
-// Descriptors lists all tensors of the graph in file order: what Tensors
-// shows, and the placeholders.
-func (f *File) Descriptors() ([]Descriptor, error) {
-	ir, err := f.IR()
-	if err != nil {
-		return nil, err
-	}
-	return ir.Tensors, nil
-}
-
-// use runs fn while the memory is held, and guarded.
-func (f *File) use(fn func() error) error {
-	if err := f.Enter(); err != nil {
-		return err
-	}
-	defer f.Leave()
-	return f.located(f.Region().Guard(fn))
-}
-
-func (f *File) decodeIR() *IR {
+// ir decodes the graph section.
+func (f *parsed) ir() *IR {
 	g := &f.graph
 	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs()}
 	for i := range g.tensors {
@@ -103,8 +77,8 @@ func (f *File) decodeIR() *IR {
 // one of that index. In a file with an id that has no descriptor, the
 // exporter numbered activations too without describing them: when the ids of
 // graph inputs and params are as many as the descriptors, they are theirs, in
-// ascending order. loose is whether there are ids without descriptor.
-func (ir *IR) descriptorsByID() (byID map[uint32]int, loose bool) {
+// ascending order.
+func (ir *IR) descriptorsByID() map[uint32]int {
 	beyond := false
 	var used []uint32
 	see := func(ids []uint32, named bool) {
@@ -122,20 +96,20 @@ func (ir *IR) descriptorsByID() (byID map[uint32]int, loose bool) {
 		see(ir.Nodes[i].Outputs, false)
 		see(ir.Nodes[i].Params, true)
 	}
-	byID = make(map[uint32]int, len(ir.Tensors))
+	byID := make(map[uint32]int, len(ir.Tensors))
 	if beyond {
 		slices.Sort(used)
 		if used = slices.Compact(used); len(used) == len(ir.Tensors) {
 			for i, id := range used {
 				byID[id] = i
 			}
-			return byID, true
+			return byID
 		}
 	}
 	for i := range ir.Tensors {
 		byID[uint32(i)] = i
 	}
-	return byID, beyond
+	return byID
 }
 
 // namer gives ids their names.
@@ -148,7 +122,7 @@ type namer struct {
 
 func newNamer(ir *IR) *namer {
 	n := &namer{ir: ir, taken: map[string]bool{}, loose: map[uint32]string{}}
-	n.byID, _ = ir.descriptorsByID()
+	n.byID = ir.descriptorsByID()
 	for i := range ir.Tensors {
 		n.taken[ir.Tensors[i].Name] = true
 	}
@@ -204,16 +178,15 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 // dynamicDim is how we write a dim of a placeholder that is not fixed.
 const dynamicDim = math.MaxUint32
 
-// Graph returns the neutral form of the graph, nil when it has neither nodes
-// nor inputs nor outputs. A node's inputs are its input_ids followed by its
-// param_ids.
-func (f *File) Graph() (*format.Graph, error) {
-	ir, err := f.IR()
-	if err != nil || len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
-		return nil, err
+// Graph implements driver.GraphFile. It returns nil for a graph that has neither nodes
+// nor inputs nor outputs. A node's inputs are its input_ids followed by its param_ids.
+func (f *parsed) Graph() (g *driver.Graph, err error) {
+	ir := f.ir()
+	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
+		return nil, nil
 	}
 	n := newNamer(ir)
-	g := &format.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs)}
+	g = &format.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs)}
 	type place struct {
 		first *byte
 		size  int
@@ -226,7 +199,7 @@ func (f *File) Graph() (*format.Graph, error) {
 			at, seen := place{&from.Attributes[0], len(from.Attributes)}, false
 			if to.Attributes, seen = shared[at]; !seen {
 				if to.Attributes, err = attributes(from.Attributes); err != nil {
-					return nil, f.located(err)
+					return nil, wire.Error(formatName, "attributes", -1, err)
 				}
 				shared[at] = to.Attributes
 			}

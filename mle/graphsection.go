@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphSection is the graph IR as it stands in the file: four counts, the ids of
+// graphSection is the graph IR as the file has it: four counts, the ids of
 // inputs and outputs, tensor descriptors, nodes, attributes.
 type graphSection struct {
 	b    []byte
@@ -21,9 +21,11 @@ type graphSection struct {
 	nodes, tensors, inputs, outputs int
 
 	nodesAt, attrsAt int // offsets in b
+
+	loose bool // checkNodes met an id that no descriptor has
 }
 
-// descriptor is one tensor of the graph as it stands in the file.
+// descriptor is one tensor of the graph as the file has it.
 type descriptor struct {
 	offset, size uint64
 	rank         uint32
@@ -34,7 +36,7 @@ type descriptor struct {
 // constant reports whether the tensor has data.
 func (d *descriptor) constant() bool { return d.size != 0 }
 
-// node is one operator as it stands in the file.
+// node is one operator as the file has it.
 type node struct {
 	code                      uint16 // of the operator, as the file's version numbers it
 	inputs, outputs, params   uint16
@@ -141,6 +143,8 @@ func tensorField(i int) string { return fmt.Sprintf("tensor descriptor %d", i) }
 // checkNodes checks counts and attributes of all nodes.
 func (g *graphSection) checkNodes() error {
 	total := uint64(0)
+	g.see(16, g.inputs)
+	g.see(16+4*maxIDs, g.outputs)
 	for i := range g.nodes {
 		n := g.node(i)
 		at := g.base + int64(g.nodesAt+i*nodeSize)
@@ -150,17 +154,29 @@ func (g *graphSection) checkNodes() error {
 				return fail(fmt.Sprintf("node %d %s", i, what), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", count, maxIDs)
 			}
 		}
+		first := g.nodesAt + i*nodeSize
+		g.see(first+8, int(n.inputs))
+		g.see(first+8+4*maxIDs, int(n.outputs))
+		g.see(first+8+8*maxIDs, int(n.params))
 		if n.attrSize == 0 {
 			continue
 		}
 		end := uint64(n.attrOffset) + uint64(n.attrSize)
 		if uint64(n.attrOffset) < uint64(g.attrsAt) || end > uint64(len(g.b)) {
 			return fail(fmt.Sprintf("node %d attr_offset", i), at+200, format.ErrCorrupt,
-				"attributes from %d to %d of the graph section, they lie between %d and %d", n.attrOffset, end, g.attrsAt, len(g.b))
+				"attributes from %d to %d of the graph section, they are between %d and %d", n.attrOffset, end, g.attrsAt, len(g.b))
 		}
 		total += uint64(n.attrSize)
 	}
 	return g.checkAttributes(total)
+}
+
+// see notices ids that no descriptor has among n at offset at.
+func (g *graphSection) see(at, n int) {
+	for i := range n {
+		id := binary.LittleEndian.Uint32(g.b[at+4*i:])
+		g.loose = g.loose || uint64(id) >= uint64(g.tensors)
+	}
 }
 
 // checkAttributes checks the attributes of all nodes, total bytes of them. Nodes

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -17,7 +17,7 @@ type Section struct{ Offset, Size int64 }
 func (s Section) End() int64 { return s.Offset + s.Size }
 
 // Header is the file header. For version 1 the fields that it lacks are zero,
-// and sections lie where they were found (see Shift).
+// and sections are where they were found (see Shift).
 type Header struct {
 	Version    uint32
 	Features   Features
@@ -34,7 +34,7 @@ type Header struct {
 
 	MinReaderVersion, WriterVersion uint32
 
-	// Shift is by how many bytes the sections of a version 1 file lie behind
+	// Shift is by how many bytes the sections of a version 1 file are behind
 	// the offsets that it states: 0, or 16 for the files of one exporter.
 	Shift int64
 	// LegacySignature is version 1's signature_offset, which is not used.
@@ -46,47 +46,48 @@ func fail(field string, offset int64, sentinel error, text string, args ...any) 
 	return wire.Errorf(formatName, field, offset, sentinel, text, args...)
 }
 
-// parseHeader reads the header, whatever the version, and checks that its
-// sections lie in the file, apart from each other. It returns the bytes of the
-// header too.
-func parseHeader(r *mapped.Region, sums bool) (h Header, head []byte, err error) {
-	head, err = r.Prefix(headerStruct)
+// readHeader reads the header, whatever the version, and checks that its
+// sections are in the file, apart from each other.
+func (f *parsed) readHeader(sums bool) error {
+	b, err := driver.Prefix(f.src, headerStruct)
 	if err != nil {
-		return h, nil, err
+		return err
 	}
-	c := wire.NewCursor(formatName, head, 0)
+	f.head = f.first[:copy(f.first[:], b)]
+	h := &f.h
+	c := wire.NewCursor(formatName, f.head, 0)
 	if m := c.U32("magic"); c.Err() == nil && m != magic {
-		return h, nil, fail("magic", 0, format.ErrMagic, "%#08x instead of %#08x", m, magic)
+		return fail("magic", 0, format.ErrMagic, "%#08x instead of %#08x", m, magic)
 	}
-	if err := refusePickle(r, head); err != nil {
-		return h, nil, err
+	if err := refusePickle(f.src, f.head); err != nil {
+		return err
 	}
 	h.Version = c.U32("version")
 	if c.Err() != nil {
-		return h, nil, c.Err()
+		return c.Err()
 	}
 	switch h.Version {
 	case 1:
-		err = h.readV1(&c, r)
+		err = h.readV1(&c, f.head, f.src.Size())
 	case 2:
 		err = h.readV2(&c)
 	default:
 		err = fail("version", atVersion, format.ErrVersion, "%d, not %d to %d", h.Version, minVersion, maxVersion)
 	}
 	if err == nil && sums {
-		err = h.checkHeaderSum(head)
+		err = h.checkSum(f.head)
 	}
 	if err == nil {
-		err = h.checkSections(r.Size())
+		err = h.checkSections(f.src.Size())
 	}
-	return h, head, err
+	return err
 }
 
-// refusePickle recognises the container of another program that has the same
+// refusePickle recognizes the container of another program that has the same
 // magic and holds a Python pickle, which is a program and is never read.
-func refusePickle(r *mapped.Region, head []byte) error {
+func refusePickle(src driver.Source, head []byte) error {
 	const fixed = 24
-	size := uint64(r.Size())
+	size := uint64(src.Size())
 	if len(head) <= fixed || head[fixed] != '{' {
 		return nil
 	}
@@ -94,7 +95,7 @@ func refusePickle(r *mapped.Region, head []byte) error {
 	if a > size || b > size || fixed+a+b != size || b == 0 {
 		return nil
 	}
-	first, err := r.Slice(int64(fixed+a), 1)
+	first, err := src.Slice(int64(fixed+a), 1)
 	if err != nil {
 		return err
 	}
@@ -106,63 +107,56 @@ func refusePickle(r *mapped.Region, head []byte) error {
 
 // section reads a pair of offset and size. Values that no file can have stay
 // recognisable: they become negative or larger than any file.
-func section(c *wire.Cursor, name string) Section {
+func section(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
-	off, size := c.U64(name+"_offset"), c.U64(name+"_size")
+	off, size := c.U64(offset), c.U64(length)
 	if c.Err() == nil && (off > math.MaxInt64 || size > math.MaxInt64-off) {
-		c.Failf(name+"_offset", at, tensor.ErrTruncated, "offset %d and size %d lie beyond any file", off, size)
+		c.Failf(offset, at, tensor.ErrTruncated, "offset %d and size %d are beyond any file", off, size)
 	}
 	return Section{int64(off), int64(size)}
 }
 
 // readV1 reads the fields after the version: seven words of 64 bits.
-func (h *Header) readV1(c *wire.Cursor, r *mapped.Region) error {
+func (h *Header) readV1(c *wire.Cursor, head []byte, size int64) error {
 	h.HeaderSize = headerV1
-	h.Metadata = section(c, "metadata")
-	h.Graph = section(c, "graph")
-	h.Weights = section(c, "weights")
+	h.Metadata = section(c, "metadata_offset", "metadata_size")
+	h.Graph = section(c, "graph_offset", "graph_size")
+	h.Weights = section(c, "weights_offset", "weights_size")
 	h.LegacySignature = c.U64("signature_offset")
-	if c.Err() != nil {
-		return c.Err()
+	if c.Err() == nil {
+		h.findShift(head, size)
 	}
-	return h.findShift(r)
+	return c.Err()
 }
 
-// findShift recognises the exporter that wrote a header of 80 bytes but
+// findShift recognizes the exporter that wrote a header of 80 bytes but
 // offsets for one of 64.
-func (h *Header) findShift(r *mapped.Region) error {
-	end := max(h.Metadata.End(), h.Graph.End(), h.Weights.End())
-	if h.Metadata.Offset != headerV1 || r.Size()-end != exportShift {
-		return nil
+func (h *Header) findShift(head []byte, size int64) {
+	const end = headerV1 + exportShift
+	last := max(h.Metadata.End(), h.Graph.End(), h.Weights.End())
+	if h.Metadata.Offset != headerV1 || size-last != exportShift || len(head) <= end || head[end] != '{' {
+		return
 	}
-	b, err := r.Slice(headerV1, exportShift+1)
-	if err != nil {
-		return err
-	}
-	for _, zero := range b[:exportShift] {
+	for _, zero := range head[headerV1:end] {
 		if zero != 0 {
-			return nil
+			return
 		}
-	}
-	if b[exportShift] != '{' {
-		return nil
 	}
 	h.Shift = exportShift
 	for _, s := range []*Section{&h.Metadata, &h.Graph, &h.Weights} {
 		s.Offset += exportShift
 	}
-	return nil
 }
 
 // readV2 reads the fields after the version.
 func (h *Header) readV2(c *wire.Cursor) error {
 	h.Features = Features(c.U32("feature_flags"))
 	h.HeaderSize = c.U32("header_size")
-	h.Metadata = section(c, "metadata")
-	h.Graph = section(c, "graph")
-	h.Weights = section(c, "weights")
-	h.Signature = section(c, "signature")
-	h.Compression = section(c, "compression")
+	h.Metadata = section(c, "metadata_offset", "metadata_size")
+	h.Graph = section(c, "graph_offset", "graph_size")
+	h.Weights = section(c, "weights_offset", "weights_size")
+	h.Signature = section(c, "signature_offset", "signature_size")
+	h.Compression = section(c, "compression_offset", "compression_size")
 	h.MetadataChecksum = c.U32("metadata_checksum")
 	h.GraphChecksum = c.U32("graph_checksum")
 	h.WeightsChecksum = c.U32("weights_checksum")
@@ -181,9 +175,9 @@ func (h *Header) readV2(c *wire.Cursor) error {
 	return nil
 }
 
-// checkHeaderSum accepts the sum over header_size bytes and that of the
+// checkSum accepts the sum over header_size bytes and that of the
 // reference implementation, which takes 144 bytes whatever header_size says.
-func (h *Header) checkHeaderSum(head []byte) error {
+func (h *Header) checkSum(head []byte) error {
 	if h.Version == 1 || h.HeaderChecksum == 0 {
 		return nil
 	}
@@ -229,7 +223,7 @@ func (h *Header) sections() [5]struct {
 	}
 }
 
-// checkSections makes sure that the sections lie between header and end of
+// checkSections makes sure that the sections are between header and end of
 // the file, do not overlap, and leave no bytes behind the last.
 func (h *Header) checkSections(size int64) error {
 	all := h.sections()

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // SectionStatus is the outcome of checking one section.
@@ -17,13 +18,17 @@ const (
 	Intact                          // it is what was recorded
 	Broken                          // it is not
 	Unreadable                      // it could not be checked for want of the key
-	statusCount
 )
 
-var sectionStatusNames = [statusCount]string{"absent", "no checksum recorded", "ok", "broken", "not checked"}
+var sectionStatusNames = [...]string{"absent", "no checksum recorded", "ok", "broken", "not checked"}
 
 // String describes the status in a few words.
-func (s SectionStatus) String() string { return sectionStatusNames[s] }
+func (s SectionStatus) String() string {
+	if int(s) >= len(sectionStatusNames) {
+		return "unknown"
+	}
+	return sectionStatusNames[s]
+}
 
 // SectionReport is what VerifyIntegrity found out about a section.
 type SectionReport struct {
@@ -53,9 +58,12 @@ func (r *Integrity) Err() error {
 // those whose checksums would keep Open from opening it. The error is for
 // files whose structure cannot be read at all. Options may give the key.
 func VerifyIntegrity(path string, o *format.Options) (*Integrity, error) {
-	opts := o.WithDefaults()
+	var opts format.Options
+	if o != nil {
+		opts = *o
+	}
 	opts.Check = format.CheckStructure
-	f, err := Open(path, opts)
+	f, err := Open(path, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -68,58 +76,61 @@ func VerifyIntegrity(path string, o *format.Options) (*Integrity, error) {
 // error tells that checking was cancelled, or that the file is closed.
 func (f *File) VerifyIntegrity(ctx context.Context) (*Integrity, error) {
 	r := &Integrity{}
-	err := f.use(func() error {
-		h := &f.h
-		r.Sections = [6]SectionReport{
-			report("header", h.Version == 2 && h.HeaderChecksum != 0, f.checkHeaderSum()),
-			report("metadata", h.MetadataChecksum != 0, f.checkMetadataSum()),
-			report("graph", h.GraphChecksum != 0, f.checkGraphSum()),
-			report("weights", h.WeightsChecksum != 0, f.verifyStored(ctx, nil, 0)),
-			report("compression", true, f.verifyContents(ctx)),
-			report("signature", true, f.verifySigned(ctx)),
+	for i, check := range f.f.checks() {
+		err := f.m.Examine(ctx, check.run)
+		if e := ctx.Err(); e != nil {
+			return nil, e
 		}
-		if f.meta == nil {
-			r.Sections[1].Status = Absent
+		if errors.Is(err, format.ErrClosed) {
+			return nil, err
 		}
-		if f.comp == nil && !h.Features.Has(Encryption) {
-			r.Sections[4].Status = Absent
-		}
-		if f.sig == nil {
-			r.Sections[5].Status = Absent
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range r.Sections {
-		r.Sections[i].Err = f.located(r.Sections[i].Err)
+		r.Sections[i] = check.report(err)
 	}
 	return r, nil
 }
 
-func report(name string, recorded bool, err error) SectionReport {
-	s := SectionReport{Name: name, Status: Intact, Err: err}
+// check is that of one section.
+type check struct {
+	name              string
+	present, recorded bool
+	run               func(driver.Verification) error
+}
+
+// checks lists those of all sections, in the order of the report. Of the zero File
+// there is nothing but that it is closed.
+func (f *parsed) checks() [6]check {
+	if f == nil {
+		return [6]check{}
+	}
+	h, parts := &f.h, f.parts()
+	return [6]check{
+		{"header", true, h.HeaderChecksum != 0, func(driver.Verification) error { return f.verifyHeader() }},
+		{"metadata", f.meta != nil, h.MetadataChecksum != 0, parts[0].verify},
+		{"graph", true, h.GraphChecksum != 0, parts[1].verify},
+		{"weights", true, h.WeightsChecksum != 0, f.verifyStored},
+		{"compression", f.comp != nil || h.Features.Has(Encryption), true, f.verifyContents},
+		{"signature", f.sig != nil, true, func(v driver.Verification) error {
+			status, err := f.checkSignature(v, nil)
+			if status == Tampered {
+				err = f.tampered()
+			}
+			return err
+		}},
+	}
+}
+
+// report says what came out.
+func (c *check) report(err error) SectionReport {
+	s := SectionReport{Name: c.name, Status: Intact, Err: err}
 	switch {
 	case errors.Is(err, format.ErrKey):
 		s.Status = Unreadable
 	case err != nil:
 		s.Status = Broken
-	case !recorded:
+	case !c.present:
+		s.Status = Absent
+	case !c.recorded:
 		s.Status = Unrecorded
 	}
 	return s
-}
-
-// verifyContents checks what comes out of weights that are not stored plainly.
-func (f *File) verifyContents(ctx context.Context) error {
-	return f.verifyInner(ctx, &format.VerifyOptions{}, nil)
-}
-
-func (f *File) verifySigned(ctx context.Context) error {
-	status, err := f.checkSignature(ctx, nil, nil)
-	if err != nil {
-		return err
-	}
-	return signatureError(&f.h, status, nil)
 }

@@ -33,8 +33,8 @@ const (
 	tagSize   = 16
 	aadSize   = 16 // header bytes that encryption authenticates
 
-	exportShift = 16 // how far one exporter's sections lie off
-	alignment   = 64 // of weights, as the writer lays them out
+	exportShift = 16 // how far one exporter's sections are off
+	alignment   = 64 // of tensors in the weights, as written
 )
 
 // Byte offsets in the header.
@@ -68,10 +68,10 @@ const (
 	Encryption                            // weights are encrypted
 	Signing                               // the file is signed
 	Streaming                             // hint: supports streaming decompression
-	Quantized                             // hint: quantised weights
+	Quantized                             // hint: quantized weights
 	ExtendedMetadata                      // hint: extended metadata format
 	ChunkedWeights                        // compressed weights are cut into chunks
-	MemoryMapping                         // hint: every tensor lies plainly at a multiple of 64
+	MemoryMapping                         // hint: every tensor is stored plainly at a multiple of 64
 
 	knownFeatures = MemoryMapping<<1 - 1
 )

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // losses lists what a file cannot hold of a plan.
-func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
+func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	l.AllQuantization(p, "the format has no quantisation parameters")
 	metadataLosses(p, l)
 	if p.Graph != nil && o.IR == nil {
@@ -50,12 +51,12 @@ func checkShape(t *tensor.Info) error {
 }
 
 // metadataLosses finds entries that are no JSON, or none that readers take, and
-// one under the key of the tensor names that says something else.
-func metadataLosses(p *format.Plan, l *format.LossList) {
+// one with the key of the tensor names that says something else.
+func metadataLosses(p *driver.Plan, l *driver.LossList) {
 	for i, e := range p.Metadata {
 		if e.Key == namesKey {
 			if !namesTensors(e.Value, p.Tensors) {
-				l.Metadata(p, i, fmt.Errorf("%w: the names of the tensors stand under this key", format.ErrUnsupported))
+				l.Metadata(p, i, fmt.Errorf("%w: this key is that of the names of the tensors", format.ErrUnsupported))
 			}
 			continue
 		}
@@ -100,8 +101,8 @@ func namesTensors(v any, tensors []tensor.Info) bool {
 
 // graphLosses compares a neutral graph with what the layout has room for.
 type graphLosses struct {
-	p *format.Plan
-	l *format.LossList
+	p *driver.Plan
+	l *driver.LossList
 	b *irBuilder
 }
 

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -357,7 +356,7 @@ func TestLyingStreams(t *testing.T) {
 				if _, err := v.Bytes(); !errors.Is(err, format.ErrCorrupt) {
 					t.Errorf("%s %s %s: %v, want ErrCorrupt", name, label, how, err)
 				}
-				if err := f.Verify(context.Background()); !errors.Is(err, format.ErrCorrupt) {
+				if err := verify(f); !errors.Is(err, format.ErrCorrupt) {
 					t.Errorf("%s %s %s: Verify: %v, want ErrCorrupt", name, label, how, err)
 				}
 				// Brotli's window takes 16 MiB in the worst case.
@@ -390,7 +389,7 @@ func TestZstdFramesAsRuled(t *testing.T) {
 	} {
 		f := mustOpen(t, compressedGolden(MethodZstd, tt.stream).build(), nil)
 		before := allocatedBytes()
-		if err := f.Verify(context.Background()); (err == nil) != tt.ok {
+		if err := verify(f); (err == nil) != tt.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 		if used := allocatedBytes() - before; used > 8<<20 {
@@ -404,7 +403,7 @@ func TestInt8Padding(t *testing.T) {
 	g := int8Golden()
 	g.weights[6] = 1
 	f := mustOpen(t, g.build(), nil)
-	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrCorrupt) {
+	if err := verify(f); !errors.Is(err, format.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 }
@@ -415,19 +414,19 @@ func TestUncompressedChecksum(t *testing.T) {
 		g := zstdGolden()
 		le.PutUint32(g.comp[12:], sum)
 		f := mustOpen(t, g.build(), nil)
-		if err := f.Verify(context.Background()); !errors.Is(err, format.ErrChecksum) {
+		if err := verify(f); !errors.Is(err, format.ErrChecksum) {
 			t.Errorf("single: sum %d: %v, want ErrChecksum", sum, err)
 		}
 		g = chunkedGolden(zstdRaw, MethodZstd)
 		le.PutUint32(g.comp[12:], sum)
 		f = mustOpen(t, g.build(), nil)
-		if err := f.Verify(context.Background()); !errors.Is(err, format.ErrChecksum) {
+		if err := verify(f); !errors.Is(err, format.ErrChecksum) {
 			t.Errorf("chunked: sum %d: %v, want ErrChecksum", sum, err)
 		}
 		g = chunkedGolden(zstdRaw, MethodZstd)
 		le.PutUint32(g.comp[24+24:], sum)
 		f = mustOpen(t, g.build(), nil)
-		if err := f.Verify(context.Background()); !errors.Is(err, format.ErrChecksum) {
+		if err := verify(f); !errors.Is(err, format.ErrChecksum) {
 			t.Errorf("row: sum %d: %v, want ErrChecksum", sum, err)
 		}
 	}

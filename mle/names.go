@@ -10,12 +10,12 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// namesKey is the metadata key under which the names of all descriptors stand.
+// namesKey is the metadata key of the names of all descriptors.
 const namesKey = "tensor_names"
 
 // readNames reads the names of the descriptors from the metadata, if they are
 // there: one string each, all different.
-func (f *File) readNames() error {
+func (f *parsed) readNames() error {
 	value := jsonmeta.Lookup(f.meta, namesKey)
 	if value == nil {
 		return nil
@@ -55,17 +55,17 @@ func (f *File) readNames() error {
 }
 
 // checkPlaceholderNames refuses a placeholder with the name of another
-// descriptor. The catalog has seen to those of constants.
-func (f *File) checkPlaceholderNames() error {
-	if f.names == nil || f.Len() == f.graph.tensors {
+// descriptor. The index has seen to those of constants.
+func (f *parsed) checkPlaceholderNames() error {
+	if f.names == nil || f.index.Len() == f.graph.tensors {
 		return nil
 	}
-	names := make([][]byte, 0, f.graph.tensors-f.Len())
+	names := make([][]byte, 0, f.graph.tensors-f.index.Len())
 	for i, name := range f.names {
 		if d := f.graph.descriptor(i); d.constant() {
 			continue
 		}
-		if _, taken := f.IndexBytes(name); taken {
+		if _, taken := f.index.LookupBytes(name); taken {
 			return f.nameTwice(name)
 		}
 		names = append(names, name)
@@ -76,7 +76,7 @@ func (f *File) checkPlaceholderNames() error {
 	return nil
 }
 
-func (f *File) nameTwice(name []byte) error {
+func (f *parsed) nameTwice(name []byte) error {
 	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 
@@ -93,7 +93,7 @@ func repeated(names [][]byte) (i int, twice bool) {
 
 // appendName appends the name of descriptor i, which is "tensor_<i>" unless the
 // metadata say otherwise.
-func (f *File) appendName(b []byte, i int) []byte {
+func (f *parsed) appendName(b []byte, i int) []byte {
 	if f.names != nil {
 		return f.names[i]
 	}

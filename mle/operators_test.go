@@ -97,7 +97,7 @@ func TestConversionRenumbers(t *testing.T) {
 // rewritten is the file written anew, through its IR or the neutral graph.
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes(), nil

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -31,7 +32,7 @@ func (e *encoder) ir() (*IR, error) {
 }
 
 // checkIR holds the caller's graph against the plan and the layout.
-func checkIR(ir *IR, p *format.Plan) error {
+func checkIR(ir *IR, p *driver.Plan) error {
 	next := 0
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
@@ -80,7 +81,7 @@ func checkIR(ir *IR, p *format.Plan) error {
 // encodeGraph writes the graph section. offsets are those of the constants.
 func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	var w wire.Buffer
-	attrs, at, err := layAttributes(ir)
+	attrs, at, err := joinAttributes(ir)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +142,9 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	}
 }
 
-// layAttributes joins the attributes of all nodes, equal ones once, and
+// joinAttributes joins the attributes of all nodes, equal ones once, and
 // returns where those of each node begin in the graph section.
-func layAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
+func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
 	seen := map[string]uint32{}
 	at = make([]uint32, len(ir.Nodes))
@@ -190,8 +191,8 @@ func encodeAttributes(field string, list []format.Attribute) (json.RawMessage, e
 	return append(out, '}'), nil
 }
 
-// encodeMetadata makes the metadata object. The names of all descriptors stand
-// under tensor_names: where the caller has such an entry, else at the end.
+// encodeMetadata makes the metadata object. The names of all descriptors are
+// in tensor_names: where the caller has such an entry, else at the end.
 func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 	names := make([]string, len(all))
 	for i := range all {

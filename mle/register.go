@@ -4,27 +4,71 @@ import (
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
-var codec = format.Codec{
-	Name:       formatName,
-	Extensions: []string{".mle"},
-	Detect: func(head []byte, _ int64) bool {
-		return len(head) >= 4 && binary.LittleEndian.Uint32(head) == magic
-	},
-	Parse: func(r *mapped.Region, o *format.Options) (format.Model, error) {
-		f, err := parse(r, o)
-		if err != nil {
-			return nil, err
-		}
-		return f, nil
-	},
-	Losses: func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { new(WriteOptions).losses(p, l) },
-	Encode: func(t sink.Target, p *format.Plan, o *format.WriteOptions) (format.Encoder, error) {
-		return encode(t, p, &WriteOptions{WriteOptions: *o})
-	},
+// fileFormat is the driver, with the options that only this format has.
+type fileFormat struct{ opts WriteOptions }
+
+var (
+	_ driver.Encoding  = fileFormat{}
+	_ driver.Streaming = fileFormat{}
+	_ driver.Ordered   = fileFormat{}
+	_ driver.Lossy     = fileFormat{}
+)
+
+// What a parsed file can do.
+var (
+	_ driver.MetadataFile = (*parsed)(nil)
+	_ driver.GraphFile    = (*parsed)(nil)
+	_ driver.NotesFile    = (*parsed)(nil)
+	_ driver.SignedFile   = (*parsed)(nil)
+	_ driver.LockedFile   = (*parsed)(nil)
+	_ driver.Loader       = (*parsed)(nil)
+	_ driver.Verifier     = (*parsed)(nil)
+	_ driver.Toucher      = (*parsed)(nil)
+)
+
+var codec = format.With(fileFormat{})
+
+func init() { format.Register(fileFormat{}) }
+
+// Describe implements driver.Driver.
+func (fileFormat) Describe() driver.Description {
+	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
-func init() { format.Register(&codec) }
+var extensions = []string{".mle"}
+
+// Detect implements driver.Driver.
+func (fileFormat) Detect(head []byte, _ int64) bool {
+	return len(head) >= 4 && binary.LittleEndian.Uint32(head) == magic
+}
+
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	f, err := parse(src, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Encode implements driver.Encoding.
+func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	return encode(t, p, o, d.opts)
+}
+
+// Streams implements driver.Streaming: the header of version 2 holds checksums of
+// what follows.
+func (d fileFormat) Streams(*driver.Plan, *driver.WriteOptions) bool { return d.opts.Version == 1 }
+
+// Ordered implements driver.Ordered.
+func (d fileFormat) Ordered(*driver.Plan, *driver.WriteOptions) (ordered, secret bool) {
+	return d.opts.ordered(), d.opts.Key != nil
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, l)
+}

@@ -1,11 +1,11 @@
 package mle
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"io"
 	"os"
 	"time"
@@ -46,16 +46,22 @@ func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if opts.Time.IsZero() {
 		opts.Time = time.Now()
 	}
-	err := signFile(path, key, &opts)
-	var e *format.Error
-	if err != nil && !errors.As(err, &e) {
-		e = &format.Error{Format: formatName, Offset: -1, Err: err}
-		err = e
+	return located(signFile(path, key, &opts), path)
+}
+
+// located names the file in an error that does not, in a copy of it.
+func located(err error, path string) error {
+	if err == nil {
+		return nil
 	}
-	if e != nil && e.Path == "" {
+	e := &format.Error{Format: formatName, Offset: -1, Err: err}
+	if known, ok := err.(*format.Error); ok {
+		*e = *known
+	}
+	if e.Path == "" {
 		e.Path = path
 	}
-	return err
+	return e
 }
 
 func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
@@ -67,7 +73,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		return err
 	}
 	defer src.Close()
-	h, head, err := headerOf(src)
+	h, head, size, err := headerOf(src)
 	if err != nil {
 		return err
 	}
@@ -81,7 +87,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := signCopy(f, src, &h, head, key, o); err != nil {
+	if err := signCopy(f, src, size, &h, head, key, o); err != nil {
 		f.Abort()
 		return err
 	}
@@ -90,25 +96,27 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 }
 
 // headerOf reads and checks the structure of a file, and returns its header
-// with its bytes.
-func headerOf(src *os.File) (h Header, head []byte, err error) {
+// with its bytes, and the size of the file.
+func headerOf(src *os.File) (h Header, head []byte, size int64, err error) {
 	m, err := OpenFile(src, 0, -1, nil)
 	if err != nil {
-		return h, nil, err
+		return h, nil, 0, err
 	}
 	defer m.Close()
-	err = m.use(func() error {
-		h, head = m.h, append([]byte(nil), m.head[:m.h.HeaderSize]...)
-		return nil
-	})
-	return h, head, err
+	return m.f.h, m.f.head[:m.f.h.HeaderSize], m.f.src.Size(), nil
 }
 
-// signCopy makes f a signed copy of src, whose header this is.
-func signCopy(f *sink.File, src *os.File, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
-	size, err := copyFile(o.Context, f.File, src)
-	if err != nil {
+// signCopy makes f a signed copy of src, which has this size and header.
+func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
+	if err := copyFile(o.Context, f, src, size); err != nil {
 		return err
+	}
+	copied := make([]byte, len(head))
+	if _, err := f.ReadAt(copied, 0); err != nil {
+		return err
+	}
+	if !bytes.Equal(copied, head) {
+		return errChanged("header", 0)
 	}
 	end := size
 	if h.Signature.Size == 0 {
@@ -133,24 +141,28 @@ func signCopy(f *sink.File, src *os.File, h *Header, head []byte, key ed25519.Pr
 	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 }
 
-// copyFile copies all of src, in steps that can be cancelled and that the
-// system can do by sharing blocks.
-func copyFile(ctx context.Context, dst, src *os.File) (int64, error) {
+// copyFile copies all of src, which has that size, in steps that can be cancelled
+// and that the system can do by sharing blocks. It counts: a copy that ended early
+// must not take the place of the file.
+func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
 	const step = 64 << 20
-	total := int64(0)
-	for {
+	for done := int64(0); done < size; {
 		if err := ctx.Err(); err != nil {
-			return total, err
+			return err
 		}
-		n, err := io.CopyN(dst, src, step)
-		total += n
+		n, err := io.CopyN(dst, src, min(step, size-done))
+		done += n
 		if err == io.EOF {
-			return total, nil
+			return fail("file size", done, format.ErrTruncated, "%d of %d bytes could be copied", done, size)
 		}
 		if err != nil {
-			return total, err
+			return err
 		}
 	}
+	if n, _ := src.Read(make([]byte, 1)); n > 0 {
+		return fail("file size", size, format.ErrCorrupt, "the file grew while it was copied")
+	}
+	return nil
 }
 
 // Verify checks everything the file at path carries, and that it was signed
@@ -161,5 +173,6 @@ func Verify(path string, trusted ed25519.PublicKey) error {
 		return err
 	}
 	defer f.Close()
-	return f.Verify(context.Background(), format.WithTrustedKey(trusted))
+	_, err = f.Verify(context.Background(), format.WithTrustedKey(trusted))
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,13 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
 var testTime = time.Unix(1700000000, 0)
 
-// written returns the file of a plan with data from formattest.Fill.
+// written returns the file of a plan with data from fill.
 func written(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	own := *o
@@ -35,7 +35,7 @@ func written(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 		t.Fatal(err)
 	}
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSignatureStatus(t *testing.T) {
 			if tt.key != nil {
 				opts = append(opts, format.WithTrustedKey(tt.key))
 			}
-			if err := f.Verify(context.Background(), opts...); !errors.Is(err, tt.verify) {
+			if err := verify(f, opts...); !errors.Is(err, tt.verify) {
 				t.Errorf("Verify: %v, want %v", err, tt.verify)
 			}
 		})
@@ -145,7 +145,7 @@ func TestSignatureStatus(t *testing.T) {
 	}
 	f := mustOpen(t, good, nil)
 	rsa := struct{ crypto.PublicKey }{}
-	if err := f.Verify(context.Background(), format.WithTrustedKey(rsa)); !errors.Is(err, format.ErrSignature) {
+	if err := verify(f, format.WithTrustedKey(rsa)); !errors.Is(err, format.ErrSignature) {
 		t.Errorf("a key of another kind: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestTrustedKeyOfAnotherLength(t *testing.T) {
 		if err != nil || status != Untrusted {
 			t.Errorf("%d bytes: %v, %v", len(key), status, err)
 		}
-		if err := f.Verify(context.Background(), format.WithTrustedKey(key)); !errors.Is(err, format.ErrSignature) {
+		if err := verify(f, format.WithTrustedKey(key)); !errors.Is(err, format.ErrSignature) {
 			t.Errorf("%d bytes: Verify: %v, want ErrSignature", len(key), err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestSignExisting(t *testing.T) {
 				t.Errorf("%s: other bytes than signing while writing", name)
 			}
 		}
-		if err := before.Verify(context.Background()); err != nil || before.Signature() != nil {
+		if err := verify(before); err != nil || before.Signature() != nil {
 			t.Errorf("%s: the old mapping is disturbed: %v", name, err)
 		}
 		if err := Verify(path, trusted(testSigner)); err != nil {
@@ -203,7 +203,34 @@ func TestSignExisting(t *testing.T) {
 	}
 }
 
-// TestSignFieldFile signs a file whose sections lie as others wrote them.
+// cutReader ends early, as a system call that copies may.
+type cutReader struct{ r io.Reader }
+
+func (c cutReader) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// TestSignCounts: a copy that is not the whole file takes nobody's place. One that
+// ended early replaced a model by its first bytes once.
+func TestSignCounts(t *testing.T) {
+	data := bytes.Repeat([]byte("weights "), 1000)
+	for _, tt := range []struct {
+		name string
+		size int64
+		want error
+	}{
+		{"whole", 8000, nil}, {"ends early", 8001, format.ErrTruncated}, {"grew", 7999, format.ErrCorrupt}, {"grew from nothing", 0, format.ErrCorrupt},
+	} {
+		var out bytes.Buffer
+		err := copyFile(context.Background(), &out, cutReader{bytes.NewReader(data)}, tt.size)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		if err == nil && !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("%s: other bytes", tt.name)
+		}
+	}
+}
+
+// TestSignForeignLayout signs a file whose sections are as others wrote them.
 func TestSignForeignLayout(t *testing.T) {
 	g := chunkedGolden(zstdRaw, MethodZstd)
 	g.headerSize, g.noSums = 144, true
@@ -264,7 +291,7 @@ func TestSignRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Verify(context.Background(), format.WithTrustedKey(trusted(key))); err != nil {
+	if err := verify(f, format.WithTrustedKey(trusted(key))); err != nil {
 		t.Error(err)
 	}
 }
@@ -333,19 +360,19 @@ func TestEncryption(t *testing.T) {
 			if _, err := v.Bytes(); !errors.Is(err, format.ErrKey) {
 				t.Errorf("wrong key: %v, want ErrKey", err)
 			}
-			if err := f.Verify(context.Background()); !errors.Is(err, format.ErrKey) {
+			if err := verify(f); !errors.Is(err, format.ErrKey) {
 				t.Errorf("wrong key: Verify: %v, want ErrKey", err)
 			}
 			f = mustOpen(t, b, &format.Options{Key: testKey})
 			v, _ = f.Tensor("bytes")
 			got, err := v.Bytes()
-			if err != nil || !bytes.Equal(got, formattest.Fill(v.Info())) {
+			if err != nil || !bytes.Equal(got, fill(v.Info())) {
 				t.Errorf("right key: %v", err)
 			}
 			if info := v.Info(); info.Offset != -1 {
 				t.Errorf("%+v", info)
 			}
-			if err := f.Verify(context.Background()); err != nil {
+			if err := verify(f); err != nil {
 				t.Errorf("right key: Verify: %v", err)
 			}
 			if _, err := OpenBytes(b, &format.Options{Key: testKey[:16]}); !errors.Is(err, format.ErrKey) {
@@ -373,13 +400,13 @@ func checkLocked(t *testing.T, b []byte) {
 			t.Errorf("%v, want ErrKey", err)
 		}
 	}
-	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrKey) {
+	if err := verify(f); !errors.Is(err, format.ErrKey) {
 		t.Errorf("Verify: %v, want ErrKey", err)
 	}
 	// What can be checked without the key is.
 	b = clone(b)
 	b[int(le.Uint64(b[48:]))+20] ^= 1
-	if err := mustOpen(t, b, nil).Verify(context.Background()); errors.Is(err, format.ErrKey) || err == nil {
+	if err := verify(mustOpen(t, b, nil)); errors.Is(err, format.ErrKey) || err == nil {
 		t.Errorf("Verify of changed weights: %v", err)
 	}
 }

@@ -2,16 +2,14 @@ package mle
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/internal/work"
 )
 
 // Offsets in the signature section.
@@ -39,22 +37,16 @@ func checkSignatureSection(b []byte, base int64) error {
 	return nil
 }
 
-// Signature returns what the signature section says of its signer, nil for an
-// unsigned file. It proves nothing: CheckSignature does.
-func (f *File) Signature() *format.Signature {
+// Signature implements driver.SignedFile.
+func (f *parsed) Signature() *driver.Signature {
 	if f.sig == nil {
 		return nil
 	}
-	var s *format.Signature
-	_ = f.use(func() error {
-		s = &format.Signature{
-			Algorithm: "Ed25519",
-			PublicKey: ed25519.PublicKey(bytes.Clone(f.sig[sigKey:sigBytes])),
-			Timestamp: int64(binary.LittleEndian.Uint64(f.sig[sigTime:])),
-		}
-		return nil
-	})
-	return s
+	return &driver.Signature{
+		Algorithm: "Ed25519",
+		PublicKey: ed25519.PublicKey(bytes.Clone(f.sig[sigKey:sigBytes])),
+		Timestamp: int64(binary.LittleEndian.Uint64(f.sig[sigTime:])),
+	}
 }
 
 // SignatureStatus is the outcome of checking a signature.
@@ -71,109 +63,91 @@ const (
 var statusNames = [...]string{"unsigned", "signed by an untrusted key", "valid", "tampered with"}
 
 // String describes the status in a few words.
-func (s SignatureStatus) String() string { return statusNames[s] }
-
-// CheckSignature hashes the file and checks its signature against the key that
-// the caller trusts, which may be nil. The key in the file only says who
-// claims to have signed. The error tells what kept it from finding out.
-func (f *File) CheckSignature(ctx context.Context, trusted ed25519.PublicKey) (SignatureStatus, error) {
-	var status SignatureStatus
-	err := f.use(func() (err error) {
-		status, err = f.checkSignature(ctx, trusted, nil)
-		return err
-	})
-	return status, err
+func (s SignatureStatus) String() string {
+	if int(s) >= len(statusNames) {
+		return "unknown"
+	}
+	return statusNames[s]
 }
 
-func (f *File) checkSignature(ctx context.Context, trusted ed25519.PublicKey, p *work.Progress) (SignatureStatus, error) {
-	if f.sig == nil {
-		return Unsigned, nil
-	}
-	digest, err := f.modelHash(ctx, p)
-	if err != nil {
-		return 0, err
-	}
-	// Others may write to a mapped file: what is compared is what is verified.
-	sig := bytes.Clone(f.sig)
-	key := ed25519.PublicKey(sig[sigKey:sigBytes])
-	known := trusted != nil && key.Equal(trusted)
-	if known {
-		key = trusted
-	}
+// trustedKey returns the caller's key; one that cannot have signed an MLE file
+// is as good as another's, and an unsigned file as one by another.
+func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
+	ed, ok := key.(ed25519.PublicKey)
 	switch {
-	case !bytes.Equal(digest, sig[sigHash:]), !ed25519.Verify(key, digest, sig[sigBytes:sigHash]):
-		return Tampered, nil
-	case !known:
-		return Untrusted, nil
+	case key != nil && !ok:
+		return nil, fail("signature", -1, format.ErrSignature, "files are signed with Ed25519, the trusted key is a %T", key)
+	case key != nil && f.sig == nil:
+		return nil, fail("signature", -1, format.ErrSignature, "the file is not signed")
 	}
-	return Valid, nil
+	return ed, nil
 }
 
-// checkModelHash compares the recorded hash of a signed file with its own.
-func (f *File) checkModelHash(ctx context.Context, p *work.Progress) error {
+// verifySignature demands a valid signature by the trusted key. Without one only
+// the recorded hash is compared: a signature proves nothing by the key that comes
+// with it.
+func (f *parsed) verifySignature(v driver.Verification, trusted ed25519.PublicKey) error {
 	if f.sig == nil {
 		return nil
 	}
-	digest, err := f.modelHash(ctx, p)
-	if err == nil && !bytes.Equal(digest, f.sig[sigHash:]) {
-		err = fail("model_hash", f.h.Signature.Offset+sigHash, format.ErrSignature, "the file was changed after it was signed")
+	digest, err := f.modelHash(v)
+	if err != nil {
+		return err
 	}
-	return err
+	at := f.h.Signature.Offset
+	if v.Trusted() == nil {
+		v.Signed(driver.SignatureUnknown)
+		if !bytes.Equal(digest, f.sig[sigHash:]) {
+			return fail("model_hash", at+sigHash, format.ErrSignature, "the file was changed after it was signed")
+		}
+		return nil
+	}
+	switch f.statusOf(digest, trusted) {
+	case Untrusted:
+		return fail("signature", at+sigKey, format.ErrSignature, "the file was signed by another key than the trusted one")
+	case Tampered:
+		return f.tampered()
+	}
+	v.Signed(driver.SignatureTrusted)
+	return nil
+}
+
+func (f *parsed) tampered() error {
+	return fail("signature", f.h.Signature.Offset, format.ErrSignature, "the file or its signature was changed after it was signed")
+}
+
+// checkSignature hashes the file and checks its signature.
+func (f *parsed) checkSignature(v driver.Verification, trusted ed25519.PublicKey) (SignatureStatus, error) {
+	if f.sig == nil {
+		return Unsigned, nil
+	}
+	digest, err := f.modelHash(v)
+	if err != nil {
+		return Unsigned, err
+	}
+	return f.statusOf(digest, trusted), nil
+}
+
+// statusOf checks the signature of a digest, with the trusted key if that is the
+// one in the file.
+func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureStatus {
+	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
+	known := trusted != nil && key.Equal(trusted)
+	switch {
+	case !bytes.Equal(digest, f.sig[sigHash:]), !ed25519.Verify(key, digest, f.sig[sigBytes:sigHash]):
+		return Tampered
+	case !known:
+		return Untrusted
+	}
+	return Valid
 }
 
 // modelHash is the SHA-256 of all bytes of the file but the signature section.
-func (f *File) modelHash(ctx context.Context, p *work.Progress) ([]byte, error) {
-	h := sha256.New()
-	s := f.h.Signature
-	if err := f.hashRange(ctx, h, 0, s.Offset, p); err != nil {
-		return nil, err
+func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
+	h, s := sha256.New(), f.h.Signature
+	err := v.Feed(h, 0, 0, s.Offset, "signature")
+	if err == nil {
+		err = v.Feed(h, 0, s.End(), f.src.Size()-s.End(), "signature")
 	}
-	if err := f.hashRange(ctx, h, s.End(), f.Region().Size(), p); err != nil {
-		return nil, err
-	}
-	return h.Sum(nil), nil
-}
-
-// hashRange feeds a range of the file to h.
-func (f *File) hashRange(ctx context.Context, h hash.Hash, from, to int64, p *work.Progress) error {
-	return f.eachPart(from, to, func(b []byte) error {
-		return work.Chunks(ctx, b, p, "signature", func(piece []byte) { h.Write(piece) })
-	})
-}
-
-// eachPart calls fn with one part of a range of the file after the other: all of
-// it at once in memory, a few megabytes each from a reader.
-func (f *File) eachPart(from, to int64, fn func([]byte) error) error {
-	step := to - from
-	if !f.Region().InMemory() {
-		step = min(step, 4<<20)
-	}
-	for from < to {
-		b, err := f.Region().Slice(from, min(step, to-from))
-		if err != nil {
-			return err
-		}
-		if err := fn(b); err != nil {
-			return err
-		}
-		from += int64(len(b))
-	}
-	return nil
-}
-
-// signatureError is what verification says of a status.
-func signatureError(h *Header, status SignatureStatus, key crypto.PublicKey) error {
-	switch status {
-	case Unsigned:
-		if key != nil {
-			return fail("signature", -1, format.ErrSignature, "the file is not signed")
-		}
-	case Untrusted:
-		if key != nil {
-			return fail("signature", h.Signature.Offset+sigKey, format.ErrSignature, "the file was signed by another key than the trusted one")
-		}
-	case Tampered:
-		return fail("signature", h.Signature.Offset, format.ErrSignature, "the file or its signature was changed after it was signed")
-	}
-	return nil
+	return h.Sum(nil), err
 }

@@ -1,8 +1,129 @@
 package mle
 
 import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/mle/brotli"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 var equateEmpty = cmpopts.EquateEmpty()
+
+// verify verifies a file and drops what was covered by what.
+func verify(f *File, opts ...format.VerifyOption) error {
+	_, err := f.Verify(context.Background(), opts...)
+	return err
+}
+
+// view returns a tensor that must be there.
+func view(t testing.TB, f *File, name string) tensor.View {
+	t.Helper()
+	v, err := f.Tensor(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// fill returns data for a tensor, its own for each name: floats from -1 to 1.
+func fill(info tensor.Info) []byte {
+	n, err := info.Shape.Elems()
+	if err != nil {
+		panic(err)
+	}
+	r := rand.New(rand.NewPCG(tensor.XXH64([]byte(info.Name)), uint64(info.DType)))
+	var b []byte
+	for range n {
+		x := float32(2*r.Float64() - 1)
+		switch info.DType {
+		case tensor.Float32:
+			b = u32(b, math.Float32bits(x))
+		case tensor.Float16:
+			b = u16(b, uint16(tensor.F16From(x)))
+		case tensor.Int32:
+			b = u32(b, r.Uint32())
+		default:
+			b = append(b, byte(r.Uint32()))
+		}
+	}
+	return b
+}
+
+// randomPlan makes a plan of tensors with odd sizes.
+func randomPlan(r *rand.Rand, dtypes []tensor.DType) *format.Plan {
+	p := &format.Plan{}
+	for i := range 1 + r.IntN(8) {
+		shape := make(tensor.Shape, r.IntN(maxRank+1))
+		for k := range shape {
+			shape[k] = 1 + r.Int64N(5)
+		}
+		name := []string{"w", "layer.bias", "Größe", "with space", "\"quoted\"\n"}[r.IntN(5)]
+		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint(name, i), DType: dtypes[r.IntN(len(dtypes))], Shape: shape})
+	}
+	return p
+}
+
+var testKey = []byte("0123456789abcdef0123456789ABCDEF")
+
+var testSigner = ed25519.NewKeyFromSeed([]byte("weightmap test seed, 32 bytes ok"))
+
+// floatPlan is a model of float32 tensors, which every method takes.
+func floatPlan() *format.Plan {
+	return &format.Plan{
+		Metadata: format.Metadata{
+			{Key: "model_name", Value: "Größe \"q\" <&>"}, {Key: "n", Value: int64(-3)}, {Key: "x", Value: json.Number("1.50")},
+			{Key: "list", Value: json.RawMessage(`[1, 2, {"a": null}]`)}, {Key: "yes", Value: true}, {Key: "nothing", Value: nil},
+		},
+		Tensors: []tensor.Info{
+			{Name: "fc1.weight", DType: tensor.Float32, Shape: tensor.Shape{5, 7}},
+			{Name: "fc1.bias", DType: tensor.Float32, Shape: tensor.Shape{5}},
+			{Name: "scale", DType: tensor.Float32, Shape: tensor.Shape{}},
+			{Name: "fc2.weight", DType: tensor.Float32, Shape: tensor.Shape{3, 5, 1, 1, 1, 1, 1, 1}},
+		},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim}, {Size: 7}}}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 3)}},
+			Nodes: []format.Node{
+				{Op: "Linear", Inputs: []string{"x", "fc1.weight", "fc1.bias"}, Outputs: []string{"h"}},
+				{Op: "Mul", Inputs: []string{"scale", "h"}, Outputs: []string{"h2"}, Attributes: []format.Attribute{
+					{Name: "alpha", Value: 0.25}, {Name: "axes", Value: []int64{0, -1}}, {Name: "mode", Value: "same"},
+					{Name: "flag", Value: false}, {Name: "k", Value: int64(3)}, {Name: "f", Value: []float64{1, 0.5}},
+					{Name: "s", Value: []string{"a", "b"}}, {Name: "any", Value: json.RawMessage(`{"a":[]}`)},
+				}},
+				{Op: "4711", Inputs: []string{"h2", "fc2.weight"}, Outputs: []string{"y"}},
+			},
+		},
+	}
+}
+
+// mixedPlan has every dtype.
+func mixedPlan() *format.Plan {
+	p := floatPlan()
+	p.Tensors = append(p.Tensors,
+		tensor.Info{Name: "half", DType: tensor.Float16, Shape: tensor.Shape{9}},
+		tensor.Info{Name: "bytes", DType: tensor.Int8, Shape: tensor.Shape{3, 7}},
+		tensor.Info{Name: "ints", DType: tensor.Int32, Shape: tensor.Shape{2, 3, 4}},
+	)
+	return p
+}
+
+// near accepts what a lossy method may change.
+func near(tolerance float64) func(tensor.Info, []byte, []byte) error {
+	return func(t tensor.Info, want, got []byte) error {
+		a, b := floatsOf(nil, want), floatsOf(nil, got)
+		for i := range a {
+			if math.Abs(float64(a[i]-b[i])) > tolerance {
+				return fmt.Errorf("element %d is %v, was %v", i, b[i], a[i])
+			}
+		}
+		return nil
+	}
+}

@@ -15,8 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -69,8 +68,8 @@ func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
 	if diff := cmp.Diff(head, b[:headerSize]); diff != "" {
 		t.Error(diff)
 	}
-	weights := append(formattest.Fill(p.Tensors[0]), make([]byte, 40)...)
-	weights = append(weights, formattest.Fill(p.Tensors[1])...)
+	weights := append(fill(p.Tensors[0]), make([]byte, 40)...)
+	weights = append(weights, fill(p.Tensors[1])...)
 	if diff := cmp.Diff(weights, b[data:]); diff != "" {
 		t.Error(diff)
 	}
@@ -130,7 +129,7 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,8 +141,8 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := p.Tensors[2]
-	w.WriteTensor(last.Name, bytes.NewReader(formattest.Fill(last)))
-	if err := w.WriteTensor(p.Tensors[0].Name, bytes.NewReader(formattest.Fill(p.Tensors[0]))); !errors.Is(err, sink.ErrSequential) {
+	w.WriteTensor(last.Name, bytes.NewReader(fill(last)))
+	if err := w.WriteTensor(p.Tensors[0].Name, bytes.NewReader(fill(p.Tensors[0]))); !errors.Is(err, driver.ErrSequential) {
 		t.Errorf("out of order: %v, want ErrSequential", err)
 	}
 }
@@ -307,11 +306,11 @@ func TestRandomPlans(t *testing.T) {
 		if r.IntN(3) == 0 {
 			o.Signer = testSigner
 		}
-		po := formattest.PlanOptions{DTypes: dtypes[:], MaxRank: 8, MaxDim: 5}
+		types := dtypes[:]
 		if m.lossy() {
-			po.DTypes = dtypes[:1]
+			types = dtypes[:1]
 		}
-		p := formattest.RandomPlan(r, po)
+		p := randomPlan(r, types)
 		b := shuffled(t, r, p, &o)
 		f, err := OpenBytes(b, &format.Options{Key: o.Key, Check: format.CheckAll})
 		if err != nil {
@@ -321,12 +320,12 @@ func TestRandomPlans(t *testing.T) {
 			t.Errorf("%d tensors, want %d", f.Len(), len(p.Tensors))
 		}
 		for _, info := range p.Tensors {
-			v, ok := f.Tensor(info.Name)
-			if !ok || !v.Shape().Equal(info.Shape) || v.DType() != info.DType {
+			v, err := f.Tensor(info.Name)
+			if err != nil || !v.Shape().Equal(info.Shape) || v.DType() != info.DType {
 				t.Fatalf("plan %d: tensor %q: %+v", n, info.Name, v.Info())
 			}
 			got, err := v.Bytes()
-			want := formattest.Fill(info)
+			want := fill(info)
 			if err == nil && m.lossy() {
 				err = near(0.005)(info, want, got)
 			} else if err == nil && !bytes.Equal(got, want) {
@@ -349,7 +348,7 @@ func shuffled(t *testing.T, r *rand.Rand, p *format.Plan, o *WriteOptions) []byt
 		t.Fatal(err)
 	}
 	for _, i := range r.Perm(len(p.Tensors)) {
-		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(formattest.Fill(p.Tensors[i]))); err != nil {
+		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(p.Tensors[i]))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -371,7 +370,7 @@ func TestIRIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +379,7 @@ func TestIRIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatal(err)
 	}
 	again := mustOpen(t, out.Bytes(), nil)
@@ -449,7 +448,7 @@ func TestNoTensors(t *testing.T) {
 				o.Chunked = false
 			}
 			f := mustOpen(t, written(t, &format.Plan{}, &o), &format.Options{Key: testKey})
-			if err := f.Verify(context.Background()); err != nil || f.Len() != 0 {
+			if err := verify(f); err != nil || f.Len() != 0 {
 				t.Errorf("%v %+v: %v", m, o, err)
 			}
 		}

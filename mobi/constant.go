@@ -58,7 +58,8 @@ func (c *Constant) ToTensor() (tensor.View, error) {
 	}
 	info := v.Info()
 	info.Quant = cloneQuant(c.Quant)
-	return tensor.View(memory.New(&info, memory.Ref[tensor.Info](v).Owner(), data)), nil
+	ref := memory.Ref[tensor.Info](v)
+	return tensor.View(memory.New(&info, ref.Owner(), data)), nil
 }
 
 func cloneQuant(q *tensor.Quantization) *tensor.Quantization {

@@ -16,7 +16,7 @@ type Elem interface {
 
 // As returns the tensor as a slice of T over the model's own memory, without
 // copying and without allocating. It is valid until the model is closed and
-// must not be written to. When View.ZeroCopy is false because the data are
+// must not be written to. When View.ZeroCopy is false because the data is
 // compressed, remote or misaligned, the slice is over the copy Bytes returns.
 //
 // T must be the Go type of the dtype: F16 (or the bits as uint16) for float16,
@@ -24,7 +24,7 @@ type Elem interface {
 // name. Errors: ErrDType, ErrMisaligned, ErrByteOrder (elements of several
 // bytes on a big-endian host: use Decode), ErrClosed.
 func As[T Elem](v View) ([]T, error) {
-	// The usual case first, in a few nanoseconds: the data lie in memory, of
+	// The usual case first, in a few nanoseconds: the data is in memory, of
 	// the right type and aligned.
 	r := v.ref()
 	if r.Data() != nil && memory.LittleEndian && viewable[T](r.Info().DType) && r.Owner().Lend(r.Info()) == nil {

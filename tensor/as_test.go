@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // asOf calls As with the Go type of each dtype.
@@ -30,7 +31,7 @@ func TestAsTypes(t *testing.T) {
 	accepted := map[string][]DType{
 		"float64": {Float64}, "float32": {Float32}, "F16": {Float16}, "BF16": {BFloat16},
 		"int64": {Int64}, "int32": {Int32}, "int16": {Int16}, "int8": {Int8},
-		"uint64": {Uint64}, "uint32": {Uint32}, "uint16": {Uint16, Float16, BFloat16}, "uint8": {Uint8, Bool},
+		"uint64": {Uint64}, "uint32": {Uint32}, "uint16": {Uint16, Float16, BFloat16}, "uint8": {Uint8, Bool, Float8E4M3FN, Float8E5M2},
 		"complex64": {Complex64},
 	}
 	for name, call := range asOf {
@@ -47,9 +48,9 @@ func TestAsTypes(t *testing.T) {
 			switch {
 			case !good && !errors.Is(err, ErrDType):
 				t.Errorf("As[%s] of %v = %v, want ErrDType", name, d, err)
-			case good && littleEndian && err != nil:
+			case good && memory.LittleEndian && err != nil:
 				t.Errorf("As[%s] of %v = %v", name, d, err)
-			case good && !littleEndian && d.Size() > 1 && !errors.Is(err, ErrByteOrder):
+			case good && !memory.LittleEndian && d.Size() > 1 && !errors.Is(err, ErrByteOrder):
 				t.Errorf("As[%s] of %v = %v, want ErrByteOrder", name, d, err)
 			}
 		}
@@ -57,11 +58,11 @@ func TestAsTypes(t *testing.T) {
 }
 
 func TestAsValues(t *testing.T) {
-	if !littleEndian {
+	if !memory.LittleEndian {
 		t.Skip("views of elements of several bytes need a little-endian host")
 	}
 	data := le(float32(1), float32(-2.5))
-	aligned := AlignedBytes(8)
+	aligned := memory.Aligned(8)
 	copy(aligned, data)
 	v, _ := FromBytes("w", Float32, Shape{2}, aligned)
 	got, err := As[float32](v)
@@ -78,16 +79,16 @@ func TestAsValues(t *testing.T) {
 // TestAsMisaligned: memory that is not aligned is copied, never viewed.
 func TestAsMisaligned(t *testing.T) {
 	for skip := range 8 {
-		b := AlignedBytes(16 + skip)[skip:]
+		b := memory.Aligned(16 + skip)[skip:]
 		copy(b, le(float64(1), float64(2)))
 		v, err := FromBytes("w", Float64, Shape{2}, b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.ZeroCopy() != (skip == 0 && littleEndian) {
+		if v.ZeroCopy() != (skip == 0 && memory.LittleEndian) {
 			t.Errorf("skip %d: ZeroCopy %v", skip, v.ZeroCopy())
 		}
-		if !littleEndian {
+		if !memory.LittleEndian {
 			continue
 		}
 		s, err := As[float64](v)
@@ -102,7 +103,7 @@ func TestAsMisaligned(t *testing.T) {
 
 // TestCast holds the one unsafe conversion to what it promises.
 func TestCast(t *testing.T) {
-	mem := AlignedBytes(64)
+	mem := memory.Aligned(64)
 	if _, err := cast[uint32](mem[1:9]); !errors.Is(err, ErrMisaligned) {
 		t.Errorf("misaligned: %v", err)
 	}
@@ -121,13 +122,13 @@ func TestCast(t *testing.T) {
 	}
 	want := make([]uint32, 16)
 	decodeCopy(want, mem, 4)
-	if got, err := cast[uint32](mem); littleEndian && (err != nil || !cmp.Equal(want, got)) {
+	if got, err := cast[uint32](mem); memory.LittleEndian && (err != nil || !cmp.Equal(want, got)) {
 		t.Errorf("cast and decodeCopy differ: %v", err)
 	}
 }
 
 func TestAsErrorsNameTheTensor(t *testing.T) {
-	v := NewView(&Info{Name: "w", DType: Int8, Shape: Shape{1}, Offset: 64, Size: 1}, &owner{}, at(1, 0))
+	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{1}, Offset: 64, Size: 1}, &owner{}, at(1, 0))
 	_, err := As[float32](v)
 	want := `test: file.test: at 0x40: tensor "w": wrong dtype: int8, not float32`
 	if fmt.Sprint(err) != want {

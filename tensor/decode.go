@@ -20,10 +20,11 @@ import (
 func Decode[T Elem](dst []T, v View) ([]T, error) {
 	err := v.Use(func(b []byte) error {
 		// The memory is allocated only now: a compressed tensor has proved by
-		// then that its declared size is real. The shape of elements of an unknown
-		// size proves nothing.
-		if e := v.ref().Info().Encoding; e != nil && e.Decode == nil {
-			return v.explain(undecodable(e))
+		// then that its declared size is real.
+		if e := v.ref().Info().Encoding; e != nil {
+			if err := e.unreadable(v.Shape()); err != nil {
+				return v.explain(err)
+			}
 		}
 		n := int(v.Len())
 		dst = slices.Grow(dst[:0], n)[:n]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // exact returns the value of the element at the start of b as a big float, by
@@ -50,8 +51,31 @@ func exact(b []byte, d DType) (*big.Float, float64) {
 		return signed(int64(int8(bits)))
 	case Bool:
 		return signed(int64(min(bits, 1)))
+	case Float8E4M3FN:
+		if bits&0x7f == 0x7f {
+			return nil, math.NaN()
+		}
+		return number(minifloat(int(bits), 3, 7))
+	case Float8E5M2:
+		switch {
+		case bits&0x7f > 0x7c:
+			return nil, math.NaN()
+		case bits&0x7f == 0x7c:
+			return nil, math.Inf(1 - int(bits>>7)*2)
+		}
+		return number(minifloat(int(bits), 2, 15))
 	}
 	return new(big.Float).SetUint64(bits), 0
+}
+
+// minifloat returns the value of a finite number of 8 bits with so many of fraction.
+func minifloat(bits, fraction, bias int) float64 {
+	exponent, f := bits&0x7f>>fraction, float64(bits&(1<<fraction-1))/float64(int(1)<<fraction)
+	value := math.Ldexp(f, 1-bias)
+	if exponent > 0 {
+		value = math.Ldexp(1+f, exponent-bias)
+	}
+	return math.Copysign(value, float64(1-bits>>7*2))
 }
 
 // TestDecodeReal decodes every real dtype as float32 and float64, and compares
@@ -69,7 +93,7 @@ func TestDecodeReal(t *testing.T) {
 			for i := 16; i < 32; i++ {
 				data[i] = 0xff
 			}
-			v := NewView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
+			v := newView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
 			single, err := Decode[float32](nil, v)
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +148,7 @@ func TestDecodeStored(t *testing.T) {
 		{"complex64", le(float32(1), float32(2), float32(3), float32(4)), Complex64, decoded[complex64], []complex64{complex(1, 2), complex(3, 4)}},
 	} {
 		for skip := range 2 {
-			b := AlignedBytes(len(tt.data) + skip)[skip:]
+			b := memory.Aligned(len(tt.data) + skip)[skip:]
 			copy(b, tt.data)
 			v, err := FromBytes("w", tt.dtype, Shape{2}, b)
 			if err != nil {
@@ -142,7 +166,7 @@ func decoded[T Elem](v View) (any, error) { return Decode[T](nil, v) }
 
 func TestDecodeErrors(t *testing.T) {
 	view := func(d DType, q *Quantization) View {
-		return NewView(&Info{Name: "w", DType: d, Shape: Shape{2}, Size: 2 * d.Size(), Quant: q}, &owner{}, make([]byte, 2*d.Size()))
+		return newView(&Info{Name: "w", DType: d, Shape: Shape{2}, Size: 2 * d.Size(), Quant: q}, &owner{}, make([]byte, 2*d.Size()))
 	}
 	for _, tt := range []struct {
 		name   string
@@ -173,7 +197,7 @@ func TestDecodeErrors(t *testing.T) {
 
 func TestDecodeQuantised(t *testing.T) {
 	q := &Quantization{Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}, Axis: 0}
-	v := NewView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
+	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
 	single, err := Decode[float32](nil, v)
 	if d := cmp.Diff([]float32{0, 1, -4, -2}, single); d != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, d)
@@ -218,6 +242,38 @@ func TestSwapWords(t *testing.T) {
 		swapWords(b, tt.word)
 		if d := cmp.Diff(tt.want, b); d != "" {
 			t.Errorf("words of %d (-want +got)\n%s", tt.word, d)
+		}
+	}
+}
+
+// TestDecodeEncoding reads elements that are no dtype with their own decoder, and
+// allocates nothing for what has none: its shape may claim anything.
+func TestDecodeEncoding(t *testing.T) {
+	pairs := &Encoding{Name: "pairs", BlockElems: 2, BlockBytes: 1, Decode: func(dst []float32, src []byte) error {
+		for i, b := range src {
+			dst[2*i], dst[2*i+1] = float32(b>>4), float32(b&15)
+		}
+		return nil
+	}}
+	view := func(e *Encoding, shape Shape) View {
+		return newView(&Info{Name: "w", Shape: shape, Size: 2, Encoding: e}, &owner{}, []byte{0x12, 0x34})
+	}
+	v := view(pairs, Shape{2, 2})
+	single, err := Decode[float32](nil, v)
+	double, err64 := Decode[float64](nil, v)
+	if d := cmp.Diff([]float32{1, 2, 3, 4}, single); d != "" || err != nil || err64 != nil || double[3] != 4 || v.Len() != 4 {
+		t.Errorf("%v, %v, %v, %d elements (-want +got)\n%s", err, err64, double, v.Len(), d)
+	}
+	if _, err := Decode[uint8](nil, v); !errors.Is(err, ErrDType) {
+		t.Errorf("as uint8: %v", err)
+	}
+	for name, v := range map[string]View{
+		"no decoder":          view(&Encoding{Name: "x", BlockElems: 1, BlockBytes: 1}, Shape{2}),
+		"no known block":      view(&Encoding{Name: "x"}, Shape{1 << 60}),
+		"no block, a decoder": view(&Encoding{Name: "x", Decode: pairs.Decode}, Shape{1 << 60}),
+	} {
+		if _, err := Decode[float32](nil, v); !errors.Is(err, ErrDType) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ func TestDTypeTable(t *testing.T) {
 		{Int64, "int64", 8, 8}, {Int32, "int32", 4, 4}, {Int16, "int16", 2, 2}, {Int8, "int8", 1, 1},
 		{Uint64, "uint64", 8, 8}, {Uint32, "uint32", 4, 4}, {Uint16, "uint16", 2, 2}, {Uint8, "uint8", 1, 1},
 		{Bool, "bool", 1, 1}, {Complex64, "complex64", 8, 4},
+		{Float8E4M3FN, "float8_e4m3fn", 1, 1}, {Float8E5M2, "float8_e5m2", 1, 1},
 	}
 	var all []DType
 	for _, w := range want {

@@ -34,9 +34,14 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return rows.product(e.BlockBytes)
 }
 
-// undecodable is the error for elements without a Decode.
-func undecodable(e *Encoding) error {
-	return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
+// unreadable says why a tensor of this shape cannot be read as numbers, before
+// memory is allocated for as many as its shape claims.
+func (e *Encoding) unreadable(s Shape) error {
+	if e.Decode == nil {
+		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
+	}
+	_, err := e.Bytes(s)
+	return err
 }
 
 // decodeBlocks is Decode for tensors with an encoding.

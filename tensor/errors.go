@@ -8,7 +8,7 @@ import (
 )
 
 // The sentinels every error of this module wraps, for errors.Is. Package
-// format exports them again under the same names, beside those only it needs.
+// format exports them again under the same names, with those only it needs.
 var (
 	// ErrClosed is returned by every accessor once the model was closed.
 	ErrClosed = errors.New("closed")

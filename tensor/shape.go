@@ -49,7 +49,7 @@ func (s Shape) product(unit int64) (int64, error) {
 	return int64(n), nil
 }
 
-// Strides returns the distance in elements between neighbours along each
+// Strides returns the distance in elements between neighbors along each
 // axis, for the row-major layout that all formats have.
 func (s Shape) Strides() []int64 {
 	strides := make([]int64, len(s))

@@ -24,10 +24,10 @@ func TestShapeSizes(t *testing.T) {
 		{"matrix", Shape{3, 5}, Complex64, 15, 120},
 		{"ones", Shape{1, 1, 1, 1}, Bool, 1, 1},
 		{"empty", Shape{0}, Float32, 0, 0},
-		{"empty beside others", Shape{3, 0, 5}, Float32, 0, 0},
+		{"empty among others", Shape{3, 0, 5}, Float32, 0, 0},
 		{"two empty", Shape{0, 0}, Float32, 0, 0},
 		{"negative", Shape{-1}, Float32, -1, -1},
-		{"negative beside zero", Shape{0, -1}, Float32, -1, -1},
+		{"negative and zero", Shape{0, -1}, Float32, -1, -1},
 		{"least", Shape{math.MinInt64}, Float32, -1, -1},
 		{"two negative", Shape{-2, -3}, Float32, -1, -1},
 		{"largest of bytes", Shape{math.MaxInt64}, Uint8, math.MaxInt64, math.MaxInt64},
@@ -39,8 +39,8 @@ func TestShapeSizes(t *testing.T) {
 		{"wraps to a small number", Shape{1 << 32, 1 << 32, 3}, Int8, -1, -1},
 		{"overflow before a zero", Shape{big, big, 2, 0}, Int8, -1, -1},
 		{"overflow after a zero", Shape{0, big, big, 2}, Int8, -1, -1},
-		{"bytes overflow beside a zero", Shape{big, 0, big}, Int16, 0, -1},
-		{"largest beside a zero", Shape{math.MaxInt64, 0}, Int8, 0, 0},
+		{"bytes overflow before a zero", Shape{big, 0, big}, Int16, 0, -1},
+		{"largest, and a zero", Shape{math.MaxInt64, 0}, Int8, 0, 0},
 		{"a dim of 2^62 and the itemsize", Shape{1 << 62}, Float32, 1 << 62, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // naiveSlice selects element by element.
@@ -64,7 +65,7 @@ func TestSliceRandom(t *testing.T) {
 		skip := r.IntN(2)
 		o := &owner{}
 		info := &Info{Name: "w", DType: d, Shape: shape, Offset: 640, Size: size, Stored: size}
-		v := NewView(info, o, randBytesAt(r, int(size), skip))
+		v := newView(info, o, randBytesAt(r, int(size), skip))
 		// Ranges that take whole axes at the end may be left out, and ends may
 		// be given from the end.
 		ranges := spellings(r, shape, sel)
@@ -72,7 +73,7 @@ func TestSliceRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v %v %v: %v", d, shape, ranges, err)
 		}
-		want := naiveSlice(v.data, d.Size(), shape, sel)
+		want := naiveSlice(v.ref().Data(), d.Size(), shape, sel)
 		b, err := got.Bytes()
 		if err != nil || !bytes.Equal(b, want) {
 			t.Fatalf("%v %v %v: %x, %v, want %x", d, shape, ranges, b, err, want)
@@ -91,14 +92,14 @@ func checkSliced(t *testing.T, v, got View, shape Shape, sel []Range) {
 		first += r.From * shape.Strides()[i]
 	}
 	info := got.Info()
-	if !info.Shape.Equal(dims) || info.Size != info.Stored || info.Size != int64(len(got.data)) || info.Name != "w" {
+	if !info.Shape.Equal(dims) || info.Size != info.Stored || info.Size != int64(len(got.ref().Data())) || info.Name != "w" {
 		t.Fatalf("%v %v: described as %+v", shape, sel, info)
 	}
 	if got.Len() == 0 {
 		return // it lies nowhere in particular
 	}
-	if v.aligned() && naiveContiguous(shape, sel) {
-		if want := v.info.Offset + first*v.info.DType.Size(); info.Offset != want || !got.ZeroCopy() {
+	if viewed(v.ref()) && naiveContiguous(shape, sel) {
+		if want := v.ref().Info().Offset + first*v.ref().Info().DType.Size(); info.Offset != want || !got.ZeroCopy() {
 			t.Fatalf("%v %v: contiguous, at %d, ZeroCopy %v; want %d", shape, sel, info.Offset, got.ZeroCopy(), want)
 		}
 	} else if info.Offset != -1 {
@@ -124,7 +125,7 @@ func randSelection(r *rand.Rand) (Shape, []Range) {
 }
 
 func randBytesAt(r *rand.Rand, n, skip int) []byte {
-	b := AlignedBytes(n + skip)[skip:]
+	b := memory.Aligned(n + skip)[skip:]
 	copy(b, randBytes(r, n))
 	return b
 }
@@ -170,7 +171,7 @@ func TestSliceErrors(t *testing.T) {
 // TestSliceLifetime: a contiguous slice dies with its owner, a gathered one lives.
 func TestSliceLifetime(t *testing.T) {
 	o := &owner{}
-	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{2, 2}, Size: 4}, o, at(4, 0))
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{2, 2}, Size: 4}, o, at(4, 0))
 	row, err := v.Slice(At(1))
 	if err != nil {
 		t.Fatal(err)
@@ -193,8 +194,8 @@ func TestSliceLifetime(t *testing.T) {
 
 // TestSliceLoaded slices a tensor that must be loaded, which is then a copy.
 func TestSliceLoaded(t *testing.T) {
-	l := &loader{owner{loaded: at(6, 0)}}
-	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{3, 2}, Offset: 7, Size: 6, Stored: 4, Compression: "gzip"}, l, nil)
+	l := &owner{loaded: at(6, 0)}
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{3, 2}, Offset: 7, Size: 6, Stored: 4, Compression: "gzip"}, l, nil)
 	s, err := v.Slice(Range{1, 3})
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestSliceQuantisation(t *testing.T) {
 		{"an axis that is not there", &Quantization{Scales: []float32{1}, Axis: 7}, &Quantization{Scales: []float32{1}, Axis: 7}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := NewView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, heap{}, at(6, 0))
+			v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, &owner{}, at(6, 0))
 			s, err := v.Slice(All(), Range{1, 3})
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,9 @@ import (
 // A view that came with an error repeats that error from all its accessors.
 type View memory.Ref[Info]
 
-func (v View) ref() memory.Ref[Info] { return memory.Ref[Info](v) }
+// ref is what the view is underneath. The unexported methods of views have pointer
+// receivers because six words are copied for each call otherwise.
+func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
 // FromBytes makes a view of the caller's memory: little-endian data of the given
 // dtype and shape, not copied. It fails with ErrShape when the sizes differ.
@@ -82,7 +84,7 @@ func (v View) ZeroCopy() bool {
 }
 
 // viewed tells whether the bytes are in memory, aligned for the dtype.
-func viewed(r memory.Ref[Info]) bool {
+func viewed(r *memory.Ref[Info]) bool {
 	return r.Data() != nil && isAligned(r.Data(), r.Info().DType)
 }
 
@@ -141,17 +143,20 @@ func (v View) Use(f func([]byte) error) error {
 }
 
 // enter holds the memory until Leave of the owner.
-func (v View) enter() error {
+func (v *View) enter() error {
 	r := v.ref()
-	return v.explain(r.Owner().Enter(r.Info()))
+	if err := r.Owner().Enter(r.Info()); err != nil {
+		return v.explain(err)
+	}
+	return nil
 }
 
 // guard runs f and turns faults in the owner's memory into its error. A system
 // call that is handed missing bytes returns EFAULT instead of faulting.
-func (v View) guard(b []byte, f func() error) error {
+func (v *View) guard(b []byte, f func() error) error {
 	o := v.ref().Owner()
 	addr, err := fault.GuardOwner(o, f)
-	if addr == 0 && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
+	if addr == 0 && err != nil && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
 		addr = memory.Address(b)
 	}
 	if addr != 0 {
@@ -272,7 +277,7 @@ func (v View) Digest() (uint64, error) {
 }
 
 // explain names the tensor in an error that does not yet say where it is from.
-func (v View) explain(err error) error {
+func (v *View) explain(err error) error {
 	if err == nil {
 		return nil
 	}

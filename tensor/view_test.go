@@ -2,23 +2,30 @@ package tensor
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// owner is memory whose lifetime a test controls and counts.
+// owner is memory whose lifetime a test controls and counts. Without loaded
+// bytes it makes aligned copies of mem.
 type owner struct {
 	closed               bool
 	entered, lent, loads int
+	mem                  []byte
 	loaded               []byte // what Load returns
 	loadErr              error
+	ranged               bool // ReadAt gets parts of mem
+	reads                []Range
 }
 
-func (o *owner) Enter() error {
+func (o *owner) Enter(*Info) error {
 	if o.closed {
 		return ErrClosed
 	}
@@ -28,7 +35,7 @@ func (o *owner) Enter() error {
 
 func (o *owner) Leave() { o.entered-- }
 
-func (o *owner) Lend() error {
+func (o *owner) Lend(*Info) error {
 	if o.closed {
 		return ErrClosed
 	}
@@ -36,19 +43,42 @@ func (o *owner) Lend() error {
 	return nil
 }
 
-func (o *owner) Origin() (format, path string) { return "test", "file.test" }
+func (o *owner) Load(*Info) ([]byte, error) {
+	o.loads++
+	if o.loaded == nil && o.loadErr == nil {
+		return append(memory.Aligned(len(o.mem))[:0], o.mem...), nil
+	}
+	return o.loaded, o.loadErr
+}
 
-// loader is an owner of tensors that must be loaded.
-type loader struct{ owner }
+func (o *owner) Ranged(*Info) bool { return o.ranged }
 
-func (l *loader) Load(info *Info) ([]byte, error) {
-	l.loads++
-	return l.loaded, l.loadErr
+func (o *owner) ReadAt(_ *Info, p []byte, off int64) error {
+	if o.loadErr != nil {
+		return o.loadErr
+	}
+	o.reads = append(o.reads, Range{off, off + int64(len(p))})
+	copy(p, o.mem[off:])
+	return nil
+}
+
+func (o *owner) Holds(uintptr) bool { return false }
+
+func (o *owner) Fault(uintptr) error { return ErrTruncated }
+
+func (o *owner) Explain(info *Info, err error) error {
+	return &Error{Format: "test", Path: "file.test", Field: fmt.Sprintf("tensor %q", info.Name), Offset: info.Offset, Err: err}
+}
+
+// newView makes the view of a tensor of o whose bytes are data.
+func newView(info *Info, o *owner, data []byte) View {
+	o.mem = data
+	return View(memory.New(info, memory.Owner[Info](o), data))
 }
 
 // at returns n bytes 0, 1, 2... that begin skip bytes after a multiple of 64.
 func at(n, skip int) []byte {
-	b := AlignedBytes(n + skip)[skip:]
+	b := memory.Aligned(n + skip)[skip:]
 	for i := range b {
 		b[i] = byte(i)
 	}
@@ -70,6 +100,14 @@ var uses = []struct {
 		n, err := v.ReadInto(b)
 		return b[:n], err
 	}},
+	{"ReadAt", func(v View) ([]byte, error) {
+		b := make([]byte, v.Info().Size+3)
+		n, err := v.ReadAt(b, 0)
+		if err == io.EOF {
+			err = nil
+		}
+		return b[:n], err
+	}},
 	{"Clone", func(v View) ([]byte, error) {
 		c, err := v.Clone()
 		if err != nil {
@@ -79,11 +117,11 @@ var uses = []struct {
 	}},
 	{"As", func(v View) ([]byte, error) {
 		s, err := As[uint16](v)
-		return bytesOf(s), err
+		return memory.BytesOf(s), err
 	}},
 	{"Decode", func(v View) ([]byte, error) {
 		s, err := Decode[uint16](nil, v)
-		return bytesOf(s), err
+		return memory.BytesOf(s), err
 	}},
 	{"Slice", func(v View) ([]byte, error) {
 		s, err := v.Slice()
@@ -101,15 +139,18 @@ func TestViewUses(t *testing.T) {
 		view     func() (View, *owner)
 		zeroCopy bool
 	}{
-		{"aligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 0)), o }, true},
-		{"misaligned", func() (View, *owner) { o := &owner{}; return NewView(info, o, at(8, 1)), o }, false},
-		{"misaligned with a loader", func() (View, *owner) {
-			l := &loader{owner{loaded: at(8, 0)}}
-			return NewView(info, l, at(8, 1)), &l.owner
+		{"aligned", func() (View, *owner) { o := &owner{}; return newView(info, o, at(8, 0)), o }, true},
+		{"misaligned", func() (View, *owner) { o := &owner{}; return newView(info, o, at(8, 1)), o }, false},
+		{"misaligned, kept aligned elsewhere", func() (View, *owner) {
+			o := &owner{loaded: at(8, 0)}
+			return newView(info, o, at(8, 1)), o
 		}, false},
-		{"loaded", func() (View, *owner) {
-			l := &loader{owner{loaded: at(8, 0)}}
-			return NewView(info, l, nil), &l.owner
+		{"loaded", func() (View, *owner) { o := &owner{loaded: at(8, 0)}; return newView(info, o, nil), o }, false},
+		{"behind a reader", func() (View, *owner) {
+			o := &owner{ranged: true}
+			v := newView(info, o, nil)
+			o.mem = at(8, 0)
+			return v, o
 		}, false},
 	} {
 		for _, u := range uses {
@@ -149,7 +190,7 @@ func TestViewUses(t *testing.T) {
 func TestViewAliases(t *testing.T) {
 	mem := at(8, 0)
 	o := &owner{}
-	v := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
+	v := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
 	b, _ := v.Bytes()
 	s, _ := As[uint16](v)
 	row, _ := v.Slice(At(1))
@@ -190,7 +231,7 @@ func TestZeroView(t *testing.T) {
 func TestCloneOutlives(t *testing.T) {
 	o := &owner{}
 	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
-	c, err := NewView(info, o, at(8, 1)).Clone()
+	c, err := newView(info, o, at(8, 1)).Clone()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +302,7 @@ func TestViewReadIntoShort(t *testing.T) {
 func TestViewUseErrors(t *testing.T) {
 	mine := errors.New("mine")
 	o := &owner{}
-	v := NewView(&Info{Name: "w", DType: Uint8, Shape: Shape{1}, Size: 1}, o, at(1, 0))
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{1}, Size: 1}, o, at(1, 0))
 	if err := v.Use(func([]byte) error { return mine }); err != mine {
 		t.Errorf("Use = %v, want the function's own error", err)
 	}
@@ -276,8 +317,8 @@ func TestViewUseErrors(t *testing.T) {
 		}()
 		v.Use(func([]byte) error { panic(mine) })
 	}()
-	l := &loader{owner{loadErr: mine}}
-	lv := NewView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
+	l := &owner{loadErr: mine}
+	lv := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
 	for _, u := range uses {
 		if _, err := u.call(lv); !errors.Is(err, mine) {
 			t.Errorf("%s = %v, want the loader's error", u.name, err)
@@ -289,7 +330,7 @@ func TestViewUseErrors(t *testing.T) {
 }
 
 func TestViewAllocations(t *testing.T) {
-	v := NewView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{}, at(16, 0))
+	v := newView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{}, at(16, 0))
 	into := make([]byte, 16)
 	dst := make([]float32, 4)
 	use := func([]byte) error { return nil }
@@ -344,9 +385,9 @@ func TestCheckName(t *testing.T) {
 
 func TestAlignedBytes(t *testing.T) {
 	for n := range 200 {
-		b := AlignedBytes(n)
-		if len(b) != n || cap(b) != n || n > 0 && Address(b)%64 != 0 {
-			t.Fatalf("AlignedBytes(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), Address(b))
+		b := memory.Aligned(n)
+		if len(b) != n || cap(b) != n || n > 0 && memory.Address(b)%64 != 0 {
+			t.Fatalf("memory.Aligned(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), memory.Address(b))
 		}
 	}
 }
@@ -360,4 +401,84 @@ func le(values ...any) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// TestViewReadAt holds ReadAt to io.ReaderAt, over the heap and through an owner
+// that reads ranges, which is asked for no more than that.
+func TestViewReadAt(t *testing.T) {
+	info := &Info{Name: "w", DType: Uint8, Shape: Shape{8}, Size: 8}
+	onHeap, err := FromBytes("w", Uint8, Shape{8}, at(8, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &owner{ranged: true}
+	ranged := newView(info, o, nil)
+	o.mem = at(8, 0)
+	for name, v := range map[string]View{"heap": onHeap, "memory": newView(info, &owner{}, at(8, 0)), "ranged": ranged} {
+		for _, tt := range []struct {
+			off  int64
+			n    int
+			want string
+			err  error
+		}{
+			{0, 8, "0001020304050607", nil}, {2, 3, "020304", nil}, {6, 3, "0607", io.EOF}, {8, 1, "", io.EOF}, {9, 1, "", io.EOF},
+			{1<<63 - 1, 2, "", io.EOF}, {0, 0, "", nil}, {8, 0, "", nil}, {9, 0, "", nil}, {-1, 1, "", ErrShape}, {-1 << 63, 0, "", ErrShape},
+		} {
+			p := make([]byte, tt.n)
+			n, err := v.ReadAt(p, tt.off)
+			if got := fmt.Sprintf("%x", p[:n]); got != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("%s: %d bytes at %d: %s, %v, want %s, %v", name, tt.n, tt.off, got, err, tt.want, tt.err)
+			}
+		}
+	}
+	if d := cmp.Diff([]Range{{0, 8}, {2, 5}, {6, 8}}, o.reads); d != "" || o.loads != 0 {
+		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
+}
+
+// TestReadIntoContext stops between steps, and reads a range at a time.
+func TestReadIntoContext(t *testing.T) {
+	const size = 2*readStep + 5
+	o := &owner{ranged: true}
+	v := newView(&Info{Name: "w", DType: Uint8, Shape: Shape{size}, Size: size}, o, nil)
+	o.mem = at(size, 0)
+	dst := make([]byte, size)
+	if n, err := v.ReadIntoContext(context.Background(), dst); n != size || err != nil || !bytes.Equal(dst, o.mem) {
+		t.Errorf("%d, %v", n, err)
+	}
+	if d := cmp.Diff([]Range{{0, readStep}, {readStep, 2 * readStep}, {2 * readStep, size}}, o.reads); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n, err := v.ReadIntoContext(ctx, dst); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %d, %v", n, err)
+	}
+	o.loadErr = ErrTruncated
+	if n, err := v.ReadInto(dst); n != 0 || !errors.Is(err, ErrTruncated) {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestSliceRanged: contiguous elements behind a reader are read when they are
+// asked for, others at once, and no bytes but theirs.
+func TestSliceRanged(t *testing.T) {
+	o := &owner{ranged: true}
+	v := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{4, 3}, Offset: 100, Size: 24}, o, nil)
+	o.mem = at(24, 0)
+	row, err := v.Slice(Range{1, 3}, All())
+	if err != nil || row.Info().Offset != 106 || row.Info().Size != 12 || len(o.reads)+o.loads != 0 {
+		t.Errorf("rows: %+v, %v, read %v", row.Info(), err, o.reads)
+	}
+	column, err := v.Slice(Range{1, 3}, At(2))
+	if err != nil || column.Info().Offset != -1 {
+		t.Errorf("a column: %+v, %v", column.Info(), err)
+	}
+	b, err := column.Bytes()
+	if d := cmp.Diff([]byte{10, 11, 16, 17}, b); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+	if d := cmp.Diff([]Range{{10, 12}, {16, 18}}, o.reads); d != "" || o.loads != 0 {
+		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
 }

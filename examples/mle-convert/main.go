@@ -58,10 +58,10 @@ func (j *job) run(stdout, stderr io.Writer) error {
 	}
 	defer f.Close()
 	// A new file has new checksums: what is wrong now would look right then.
-	if err := f.Verify(context.Background()); err != nil {
+	if _, err := f.Verify(context.Background()); err != nil {
 		return err
 	}
-	plan, err := format.PlanOf(f)
+	plan, err := format.PlanOf(f.Model())
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (j *job) run(stdout, stderr io.Writer) error {
 	j.write.Progress = progress.report
 	w, err := mle.Create(j.output, plan, &j.write)
 	if err == nil {
-		err = format.Copy(w, f)
+		err = format.Copy(w, f.Model())
 	}
 	progress.finish()
 	if err != nil {
@@ -88,6 +88,6 @@ func (j *job) summary(out io.Writer, f *mle.File) error {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)\n",
-		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Region().Size()))
+		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize))
 	return err
 }

@@ -13,7 +13,8 @@
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
 // file, 64 hexadecimal digits.
 //
-// What is tolerated about a file goes to standard error too. Several files are
+// What is tolerated about a file, and what no sum covers, goes to standard error
+// too. Several files are
 // separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
 // for wrong usage.
 package main
@@ -24,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -117,6 +120,9 @@ func (i *inspector) inspect(path string) error {
 	for _, note := range f.Notes() {
 		fmt.Fprintf(i.errs, "%s: %s\n", path, note)
 	}
+	if bare := uncovered(integrity); bare != "" {
+		fmt.Fprintf(i.errs, "%s: ok, but nothing covers %s\n", path, bare)
+	}
 	if err := integrity.Err(); err != nil {
 		return err
 	}
@@ -159,6 +165,26 @@ func verdict(r *mle.Integrity) string {
 		return "UNKNOWN (encrypted weights)"
 	}
 	return "OK"
+}
+
+// uncovered lists the sections of a sound file that no sum covers. A signature covers
+// all, and a sum of the uncompressed weights the stored ones.
+func uncovered(r *mle.Integrity) string {
+	intact := map[string]bool{}
+	var bare []string
+	for _, s := range r.Sections {
+		intact[s.Name] = s.Status == mle.Intact
+		if s.Status == mle.Unrecorded {
+			bare = append(bare, s.Name)
+		}
+	}
+	if !r.OK() || intact["signature"] {
+		return ""
+	}
+	if intact["compression"] {
+		bare = slices.DeleteFunc(bare, func(name string) bool { return name == "weights" })
+	}
+	return strings.Join(bare, ", ")
 }
 
 // judge demands what --trust asks for, and says what is missing without it.

@@ -35,6 +35,7 @@ func TestDependencies(t *testing.T) {
 		{"tsr", nil},
 		{"mle", []string{"brotli", "lz4", "zstd"}},
 		{"wia", []string{"gzip", "zstd"}},
+		{"format/safetensors", nil},
 		{"format", nil},
 		{"format/gguf", nil},
 		{"format/all", every},

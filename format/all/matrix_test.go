@@ -55,6 +55,11 @@ var lost = map[string]string{
 	"wia (Add) to mle":  `quantization:q quantization:unused metadata:tensor_names attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x value:y label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first)`,
 	"wia (Add) to mobi": `quantization:unused metadata:tensor_names attribute:nodes[0].ss attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first) name:w name:q name:unused`,
 	"wia (Add) to tsr":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
+
+	"mag to safetensors":       `conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"five" conversion:metadata_"worst"`,
+	"mle to safetensors":       `graph conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
+	"mle (Add) to safetensors": `graph conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,
+	"mobi to safetensors":      `quantization:3 quantization:2 graph conversion:metadata_"framework_version" conversion:metadata_"creation_timestamp" conversion:metadata_"flags"`,
 }
 
 // fill returns the data of tensor i: no two are alike, and bools are 0 or 1.
@@ -499,6 +504,14 @@ func (w *words) valueInfo(v format.ValueInfo) string {
 // for less by leave of the caller, so do the words.
 func (w *words) value(name string, v any) string {
 	converted := w.lost("conversion", name)
+	if converted && strings.HasPrefix(name, "metadata") {
+		switch x := v.(type) { // a string takes its place
+		case int64, bool, json.Number:
+			return fmt.Sprint("s ", x)
+		case nil:
+			return "s null"
+		}
+	}
 	switch x := v.(type) {
 	case int64:
 		return fmt.Sprint("i ", x)

@@ -38,7 +38,8 @@
 // A format whose places follow from the plan implements Layouter: it returns
 // where everything goes, and the engine streams, spools, orders and patches.
 // One whose places depend on data (compression, signatures) implements
-// Encoding and writes to a Target itself.
+// Encoding and writes to a Target itself; Streaming and Ordered say more about the
+// order in which it does.
 //
 // # Trust
 //

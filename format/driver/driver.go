@@ -88,6 +88,13 @@ type Loader interface {
 	Load(i int) ([]byte, error)
 }
 
+// ClosingFile keeps memory that is to go when the model is closed, such as
+// sections it decoded.
+type ClosingFile interface {
+	// Close is called once nobody uses the model any more, and perhaps again.
+	Close() error
+}
+
 // Summer has sums of single tensors.
 type Summer interface {
 	// TensorSum returns the sum that covers the data of tensor i alone; its Kind is

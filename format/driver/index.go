@@ -136,11 +136,11 @@ func (x *Index) extra(i int) *extra {
 	return &x.extras[i]
 }
 
-// SetQuant gives tensor i its quantisation parameters, for formats that learn of
+// SetQuant gives tensor i its quantization parameters, for formats that learn of
 // them after the tensor itself.
 func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
 
-// Quant returns the quantisation parameters of tensor i, nil for none.
+// Quant returns the quantization parameters of tensor i, nil for none.
 func (x *Index) Quant(i int) *tensor.Quantization {
 	if i < len(x.extras) {
 		return x.extras[i].quant

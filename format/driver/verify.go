@@ -73,6 +73,9 @@ type Verification interface {
 	// says which, "adler32 of the file". With an empty by nothing covers it, but it
 	// exists. The engine does not look at the tensor any more.
 	Vouch(i int, by string)
+	// VouchAll is Vouch for every tensor that is to be verified and that nothing
+	// vouched for yet.
+	VouchAll(by string)
 	// Signed records what is known of the signature.
 	Signed(s SignatureState)
 }

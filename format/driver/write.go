@@ -56,6 +56,15 @@ type Streaming interface {
 	Streams(p *Plan, o *WriteOptions) bool
 }
 
+// Ordered is an Encoding that takes the tensors of some plans in the plan's order
+// only.
+type Ordered interface {
+	// Ordered reports whether tensors must reach the Encoder in the plan's order.
+	// Those that come early wait where the caller's Spool says; secret ones, which
+	// will be encrypted, in memory.
+	Ordered(p *Plan, o *WriteOptions) (ordered, secret bool)
+}
+
 // Encoder is a format's part in writing one file. It is not called concurrently.
 type Encoder interface {
 	// Tensor stores the data of tensor i of the plan, all that in delivers.

@@ -97,8 +97,8 @@ func (x *subject) targets(t *testing.T) {
 	}
 }
 
-// streamed: without a spool a writer either streams the same bytes or refuses
-// before it has written any.
+// streamed: without a spool a writer either streams the same bytes, from tensors
+// that come in the order of the file, or refuses before it has written any.
 func (x *subject) streamed(t *testing.T) {
 	var out bytes.Buffer
 	w, err := x.writer.NewWriter(&out, x.s.Plan, x.options(func(o *format.WriteOptions) { o.Spool = format.SpoolNever }))
@@ -111,7 +111,15 @@ func (x *subject) streamed(t *testing.T) {
 		}
 		return
 	}
-	x.feed(t, w, x.s.Plan, nil)
+	var order []string
+	if x.cfg.Reorders {
+		m := x.openBytes(t, x.file)
+		defer m.Close()
+		for name := range m.Tensors() {
+			order = append(order, name)
+		}
+	}
+	x.feed(t, w, x.s.Plan, order)
 	if err := w.Close(); err != nil {
 		t.Fatalf("Close of a stream: %v", err)
 	}

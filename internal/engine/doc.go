@@ -1,6 +1,6 @@
 // Package engine is everything that model formats share once a driver has said
 // where the tensors of a file are: views, copies of what cannot be viewed where it
-// is, files beside the file, sums before first use, verification and what it
+// is, other files of a model, sums before first use, verification and what it
 // covered, guards against files that are cut short; and for writing order,
 // spooling, late fields and the atomic end.
 //

@@ -82,7 +82,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 			return err
 		}
 	}
-	last, number := "", v.number("")
+	last, number := "", uint16(NotLooked)
 	for _, i := range g.which {
 		by, err := "", error(nil)
 		if fetched != nil {
@@ -93,7 +93,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		if err != nil {
 			return err
 		}
-		if by != last {
+		if by != last || number == NotLooked {
 			last, number = by, v.number(by)
 		}
 		v.vouched[i] = number

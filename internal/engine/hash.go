@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"sync"
@@ -47,12 +48,20 @@ func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (u
 // hash returns a sum of a range. With wide, all workers take a part where sums
 // of parts combine.
 func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
+	if err := r.Check(off, size); err != nil {
+		return 0, err
+	}
 	parts := int(size / partSize)
 	if !wide || k == driver.XXH64 || parts < 2 {
 		return v.hashPart(k, r, off, size, part)
 	}
 	sums := make([]uint64, parts)
-	bound := func(i int) int64 { return size * int64(i) / int64(parts) }
+	bound := func(i int) int64 {
+		if i == parts {
+			return size
+		}
+		return int64(i) * partSize
+	}
 	err := v.Each(parts, func(i int) (err error) {
 		sums[i], err = v.hashPart(k, r, off+bound(i), bound(i+1)-bound(i), part)
 		return err
@@ -67,7 +76,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	return sum, nil
 }
 
-// hashPart returns a sum of a range.
+// hashPart returns a sum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
@@ -88,19 +97,23 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 // Feed implements driver.Verification.
 func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part string) error {
 	r, err := v.m.spaces.region(s)
+	if err == nil {
+		err = r.Check(off, size)
+	}
 	if err != nil {
 		return err
 	}
-	return v.feed(r, off, size, part, func(b []byte) {
+	fed := v.feed(r, off, size, part, func(b []byte) {
 		if err == nil {
 			_, err = h.Write(b)
 		}
 	})
+	return cmp.Or(fed, err)
 }
 
 var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
 
-// feed calls f with the steps of a range.
+// feed calls f with the steps of a range of r.
 func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
 	if r.InMemory() {
 		b, err := r.Slice(off, size)

@@ -22,8 +22,8 @@ type cell struct {
 }
 
 // get returns the copy of tensor i, which decode makes the first time, under the
-// model's guard.
-func (k *kept) get(m *Model, i int, decode func() ([]byte, error)) ([]byte, error) {
+// model's guard. Only with keep it is there for the next time.
+func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([]byte, error) {
 	k.once.Do(func() { k.cells = make([]cell, m.index.Len()) })
 	c := &k.cells[i]
 	c.mu.Lock()
@@ -42,8 +42,10 @@ func (k *kept) get(m *Model, i int, decode func() ([]byte, error)) ([]byte, erro
 	if data == nil {
 		data = []byte{}
 	}
-	c.data = data
-	k.bytes.Add(int64(len(data)))
+	if keep {
+		c.data = data
+		k.bytes.Add(int64(len(data)))
+	}
 	return data, nil
 }
 

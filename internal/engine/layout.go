@@ -41,10 +41,13 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	end := int64(0)
 	for _, x := range extents {
-		if x.from < end || x.to < x.from || x.to > l.Size {
-			return nil, fmt.Errorf("%w: in the layout, %d to %d overlaps what comes before or leaves the %d bytes of the file", driver.ErrPlan, x.from, x.to, l.Size)
+		if x.from < end || x.to < x.from {
+			return nil, fmt.Errorf("%w: in the layout, %d to %d overlaps what comes before", driver.ErrPlan, x.from, x.to)
 		}
 		end = x.to
+	}
+	if end > l.Size {
+		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, end, l.Size)
 	}
 	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
 	if t.Sequential() && l.Late != nil {

@@ -20,6 +20,9 @@ type ledger struct {
 func (l *ledger) Section(name, by string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.sections == nil {
+		l.sections = make([]Section, 0, 4)
+	}
 	l.sections = append(l.sections, Section{name, by})
 }
 
@@ -51,6 +54,6 @@ func (l *ledger) Signed(s driver.SignatureState) {
 }
 
 // coverage returns the record.
-func (l *ledger) coverage() (*Coverage, error) {
-	return &Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.vouched}, nil
+func (l *ledger) coverage() Coverage {
+	return Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.vouched}
 }

@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -19,7 +19,7 @@ type Config struct {
 	Driver  driver.Driver
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
-	Dir     string // of the files beside a model without path; "" for that of Path
+	Dir     string // of the other files of a model without path; "" for that of Path
 	Debug   bool   // see source.Options
 	Cache   int64  // bytes of tensors behind a reader that are kept
 }
@@ -110,8 +110,12 @@ func (m *Model) checkIndex() error {
 		size, err := m.byteSize(i, n)
 		switch {
 		case err != nil:
+		case n < 0:
+			err = fmt.Errorf("%w: the driver gives it %d bytes", tensor.ErrCorrupt, n)
 		case n != size:
 			err = fmt.Errorf("%w: the driver gives %d bytes to %v %v, which takes %d", tensor.ErrCorrupt, n, m.index.DType(i), m.index.Shape(i), size)
+		case !m.spaces.known(space):
+			err = errUnknown
 		case m.index.Loaded(i) && !loads:
 			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
 		case !m.index.Loaded(i):
@@ -151,18 +155,23 @@ func (m *Model) Index() *driver.Index { return &m.index }
 // Tensor returns the tensor of that name.
 func (m *Model) Tensor(name string) (tensor.View, error) {
 	i, ok := m.index.Lookup(name)
-	if !ok && m.main.Closed() {
-		return failed(name, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: -1, Err: tensor.ErrClosed})
-	}
 	if !ok {
-		return failed(name, NotFound(m.desc.Name, m.path, name))
+		return m.missing(name, tensorField(name))
 	}
 	return m.at(i)
 }
 
+// missing returns the error for a tensor that there is not.
+func (m *Model) missing(name, field string) (tensor.View, error) {
+	err := tensor.ErrNotFound
+	if m.main.Closed() {
+		err = tensor.ErrClosed
+	}
+	return failed(&tensor.Info{Name: name, Offset: -1}, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: err})
+}
+
 // failed returns an error, and a view that repeats it.
-func failed(name string, err error) (tensor.View, error) {
-	info := &tensor.Info{Name: name, Offset: -1}
+func failed(info *tensor.Info, err error) (tensor.View, error) {
 	return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
 }
 
@@ -174,12 +183,15 @@ func (m *Model) At(i int) tensor.View {
 }
 
 func (m *Model) at(i int) (tensor.View, error) {
-	space, off, size := m.index.Place(i)
-	if space != 0 {
-		return m.spaces.view(i, space, off, size)
+	if uint(i) >= uint(m.index.Len()) {
+		return m.missing("", fmt.Sprintf("tensor %d", i))
 	}
 	var data []byte
 	if !m.index.Loaded(i) {
+		space, off, size := m.index.Place(i)
+		if space != 0 {
+			return m.spaces.view(i, space, off, size)
+		}
 		if mem := m.main.Bytes(); mem != nil {
 			data = mem[off : off+size : off+size]
 		}
@@ -201,16 +213,20 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 // Select returns the positions of the tensors of those names, of all when there
 // are no names, ascending and each once.
 func (m *Model) Select(names []string) ([]int, error) {
-	which := make([]int, 0, max(len(names), m.index.Len()))
-	for _, name := range names {
+	if len(names) == 0 {
+		which := make([]int, m.index.Len())
+		for i := range which {
+			which[i] = i
+		}
+		return which, nil
+	}
+	which := make([]int, len(names))
+	for k, name := range names {
 		i, ok := m.index.Lookup(name)
 		if !ok {
 			return nil, NotFound(m.desc.Name, m.path, name)
 		}
-		which = append(which, i)
-	}
-	for i := 0; len(names) == 0 && i < m.index.Len(); i++ {
-		which = append(which, i)
+		which[k] = i
 	}
 	slices.Sort(which)
 	return slices.Compact(which), nil
@@ -306,10 +322,16 @@ func (m *Model) Locked() (locked bool) {
 
 // Prefetch asks the system to read all files ahead.
 func (m *Model) Prefetch() error {
-	if err := m.main.Prefetch(0, m.main.Size()); err != nil {
+	if err := m.main.Enter(); err != nil {
 		return err
 	}
-	return m.spaces.prefetch()
+	defer m.main.Leave()
+	for r := range m.regions() {
+		if err := r.Prefetch(0, r.Size()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Pin holds the memory of all files across Close.
@@ -320,10 +342,8 @@ func (m *Model) Close() error {
 	err := m.main.Close()
 	m.kept.drop()
 	m.cache.drop()
-	if c, ok := m.file.(io.Closer); ok {
-		if e := c.Close(); err == nil {
-			err = e
-		}
+	if f, ok := m.file.(driver.ClosingFile); ok {
+		err = errors.Join(err, f.Close())
 	}
 	return err
 }

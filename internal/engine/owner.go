@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -57,12 +58,12 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 		return nil, tensor.ErrClosed // a view of a failed model
 	}
 	if m.index.Loaded(i) {
-		return m.kept.get(m, i, func() ([]byte, error) { return m.decode(i) })
+		return m.kept.get(m, i, true, func() ([]byte, error) { return m.decode(i) })
 	}
 	if !r.InMemory() {
 		return m.cache.get(r, info.Offset, info.Size)
 	}
-	return m.kept.get(m, i, func() ([]byte, error) {
+	return m.kept.get(m, i, true, func() ([]byte, error) {
 		b, err := r.Slice(info.Offset, info.Size)
 		if err != nil {
 			return nil, err
@@ -144,10 +145,11 @@ func (m *Model) Explain(info *tensor.Info, err error) error {
 
 // explainTensor is explain for an error that happened with a tensor.
 func explainTensor(info *tensor.Info, err error, format, path string) error {
-	if e, ok := explain(err, format, path).(*tensor.Error); ok && e.Err == err && e.Field == "" {
-		return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) {
+		return explain(err, format, path)
 	}
-	return explain(err, format, path)
+	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }
 
 // failure owns views that came with an error, and repeats it whatever is wrong

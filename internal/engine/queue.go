@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/sink"
 )
 
-// queue keeps tensors that come too early for a target that takes them in one
-// order only. A nil queue lets all through.
+// queue keeps tensors that come too early for a target or driver that takes them in
+// one order only. A nil queue lets all through.
 type queue struct {
 	spool Spool
 	order []int // nil for that of the plan

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// spaces are the files of a model beside its own: shards that were opened while
+// spaces are the files of a model other than its own: shards that were opened while
 // parsing, and files that are opened when a tensor in them is first used. It is the
 // driver.Dir of the model.
 type spaces struct {
@@ -26,7 +28,7 @@ type spaces struct {
 	root   *os.Root                // while parsing
 	files  []*space                // number - 1; fixed after parsing
 	byName map[string]driver.Space // while parsing
-	frozen bool
+	frozen bool                    // read only from here on
 }
 
 // file is a Source with a directory.
@@ -82,6 +84,9 @@ func (s *spaces) Path() string { return s.dir }
 
 // Entries implements driver.Dir.
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
+	if s.frozen {
+		return nil, errFrozen
+	}
 	list, err := os.ReadDir(s.dir) // sorted by name
 	if err != nil {
 		return nil, err
@@ -139,12 +144,16 @@ func (s *spaces) add(f *space) driver.Space {
 	return f.number
 }
 
-var errFrozen = errors.New("files can be added to a model only while it is parsed")
+var errFrozen = errors.New("the directory of a model is open only while it is parsed")
 
 // Open implements driver.Dir.
 func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	if s.frozen {
 		return nil, 0, errFrozen
+	}
+	if n, ok := s.byName[name]; ok {
+		src, err := s.OpenSpace(n)
+		return src, n, err
 	}
 	r, err := s.mapNow(name)
 	if err != nil {
@@ -153,7 +162,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	f := &space{name: name, dir: s.dir}
 	f.region.Store(r)
 	n := s.add(f)
-	return &shard{file{r, s}, filepath.Join(s.dir, filepath.FromSlash(name))}, n, nil
+	return &shard{file{r, s}, f.path()}, n, nil
 }
 
 // shard is the Source of another file than the model's own.
@@ -182,13 +191,12 @@ func (s *spaces) mapNow(name string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mapBelow(root, name, path, s.m, nil)
+	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
 }
 
-// mapBelow maps a regular file below root. It looks before it opens, since
-// opening a pipe would wait for its other end. was is what the file must be, if
-// not nil.
-func mapBelow(root *os.Root, name, path string, m *Model, was os.FileInfo) (*source.Region, error) {
+// mapBelow maps a regular file below root, if check agrees with what was opened.
+// It looks before it opens, since opening a pipe would wait for its other end.
+func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo) error) (*source.Region, error) {
 	local := filepath.FromSlash(name)
 	info, err := root.Stat(local)
 	if err != nil {
@@ -202,14 +210,11 @@ func mapBelow(root *os.Root, name, path string, m *Model, was os.FileInfo) (*sou
 		return nil, escapes(err)
 	}
 	defer f.Close()
-	if was != nil {
-		now, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		if !sameFile(was, now) {
-			return nil, fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)
-		}
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if err := check(info); err != nil {
+		return nil, err
 	}
 	r, err := source.OpenFile(f, 0, -1, source.Options{Debug: m.debug})
 	if err != nil {
@@ -219,9 +224,16 @@ func mapBelow(root *os.Root, name, path string, m *Model, was os.FileInfo) (*sou
 	return r, nil
 }
 
-// sameFile compares device, inode, size and time of the last change.
-func sameFile(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+// same refuses a file that is not the one that was declared: it compares device,
+// inode, size and time of the last change.
+func (f *space) same(now os.FileInfo) error {
+	switch was := f.was; {
+	case was == nil:
+		return fmt.Errorf("%w: the file was not there when the model was opened", tensor.ErrCorrupt)
+	case !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()):
+		return fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)
+	}
+	return nil
 }
 
 // Declare implements driver.Dir.
@@ -258,8 +270,16 @@ func (s *spaces) region(n driver.Space) (*source.Region, error) {
 	if n == 0 {
 		return s.m.main, nil
 	}
+	if !s.known(n) {
+		return nil, errUnknown
+	}
 	return s.files[n-1].open()
 }
+
+// known reports whether there is a space of that number.
+func (s *spaces) known(n driver.Space) bool { return uint64(n) <= uint64(len(s.files)) }
+
+var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
 func (f *space) path() string { return filepath.Join(f.dir, filepath.FromSlash(f.name)) }
 
@@ -284,7 +304,7 @@ func (f *space) open() (*source.Region, error) {
 		return nil, err
 	}
 	defer root.Close()
-	r, err := mapBelow(root, f.name, f.path(), f.Model, f.was)
+	r, err := mapBelow(root, f.name, f.path(), f.Model, f.same)
 	if err == nil {
 		f.region.Store(r)
 	}
@@ -293,41 +313,46 @@ func (f *space) open() (*source.Region, error) {
 
 // view makes the view of tensor i, which is in another file.
 func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
-	f, info := s.files[n-1], s.m.Info(i)
+	info := s.m.Info(i)
 	// Close waits for files that are being mapped.
 	if err := s.m.main.Enter(); err != nil {
-		return failed(info.Name, err)
+		return failed(info, err)
 	}
 	defer s.m.main.Leave()
-	r, err := f.open()
-	if err == nil && (off > r.Size() || size > r.Size()-off) {
-		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
-	}
+	r, err := s.home(i)
 	if err != nil {
-		err = &tensor.Error{
-			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(info.Name), Offset: -1,
-			Err: fmt.Errorf("external data %.200q: %w", f.name, err),
-		}
-		return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
+		return failed(info, err)
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
 		data = mem[off : off+size : off+size]
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data)), nil
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](s.files[n-1]), data)), nil
 }
 
-// check refuses places outside of the file that they are in.
-func (s *spaces) check(n driver.Space, off, size int64) error {
-	if int(n) > len(s.files) {
-		return fmt.Errorf("%w: the driver places it in a file that there is not", tensor.ErrCorrupt)
+// home returns the memory of the file that tensor i is in, and checks that it is.
+func (s *spaces) home(i int) (*source.Region, error) {
+	n, off, size := s.m.index.Place(i)
+	r, err := s.region(n)
+	if err == nil && size > r.Size()-off {
+		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
 	}
-	total := s.m.main.Size()
-	if n > 0 {
-		r := s.files[n-1].region.Load()
-		if r == nil {
-			return nil // looked at when it is opened
+	if err != nil && n > 0 {
+		err = &tensor.Error{
+			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(s.m.index.Name(i)), Offset: -1,
+			Err: fmt.Errorf("external data %.200q: %w", s.files[n-1].name, err),
 		}
+	}
+	return r, err
+}
+
+// check refuses places outside of the file that they are in. How large a file
+// is that was only declared is looked at when it is opened.
+func (s *spaces) check(n driver.Space, off, size int64) error {
+	total := int64(math.MaxInt64)
+	if n == 0 {
+		total = s.m.main.Size()
+	} else if r := s.files[n-1].region.Load(); r != nil {
 		total = r.Size()
 	}
 	if off < 0 || off > total || size > total-off {
@@ -346,20 +371,22 @@ func (s *spaces) holding(addr uintptr) *space {
 	return nil
 }
 
-func (s *spaces) prefetch() error {
-	for _, f := range s.files {
-		if r := f.region.Load(); r != nil {
-			if err := r.Prefetch(0, r.Size()); err != nil {
-				return err
+// regions walks the files of the model that are open.
+func (m *Model) regions() iter.Seq[*source.Region] {
+	return func(yield func(*source.Region) bool) {
+		if !yield(m.main) {
+			return
+		}
+		for _, f := range m.spaces.files {
+			if r := f.region.Load(); r != nil && !yield(r) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // close gives all files back. The gate has made sure that nobody uses them.
 func (s *spaces) close() error {
-	s.parsed()
 	var errs []error
 	for _, f := range s.files {
 		f.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -40,13 +39,7 @@ func (m *Model) Stats() Stats {
 		return s
 	}
 	defer m.main.Leave()
-	regions := []*source.Region{m.main}
-	for _, f := range m.spaces.files {
-		if r := f.region.Load(); r != nil {
-			regions = append(regions, r)
-		}
-	}
-	for _, r := range regions {
+	for r := range m.regions() {
 		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Lent()
 		switch {
@@ -61,8 +54,9 @@ func (m *Model) Stats() Stats {
 			s.Resident += n
 		}
 	}
+	locked := m.Locked()
 	for i := range m.index.Len() {
-		if why := m.copied(i); why != "" {
+		if why := m.copied(i, locked); why != "" {
 			s.Copies[why]++
 		} else {
 			s.ZeroCopy++
@@ -72,13 +66,13 @@ func (m *Model) Stats() Stats {
 }
 
 // copied says why tensor i is handed out by copy, "" when it is not.
-func (m *Model) copied(i int) string {
+func (m *Model) copied(i int, locked bool) string {
 	d := m.index.DType(i)
 	space, off, _ := m.index.Place(i)
 	switch {
 	case m.index.Compression(i) != "":
 		return compressed
-	case m.Locked():
+	case m.index.Loaded(i) && locked:
 		return encrypted
 	case m.index.Loaded(i):
 		return decoded
@@ -131,8 +125,10 @@ func (m *Model) engineNotes() []string {
 	default:
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
 	}
-	if m.path != "" && m.main.Size() > 0 && m.main.InMemory() && !m.main.Mapped() {
-		notes = append(notes, "the file is not mapped: it was read into memory")
+	for r := range m.regions() {
+		if _, path := r.Origin(); path != "" && r.Size() > 0 && r.InMemory() && !r.Mapped() {
+			return append(notes, "the file is not mapped: it was read into memory")
+		}
 	}
 	return notes
 }

@@ -13,6 +13,7 @@ import (
 // touch has sums checked before the bytes they cover are first handed out.
 type touch struct {
 	pending atomic.Bool // some tensors were not checked yet
+	left    atomic.Int64
 	m       *Model
 
 	mu   sync.Mutex // of the driver's Touch
@@ -32,6 +33,7 @@ func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
 	_, touches := m.file.(driver.Toucher)
 	_, sums := m.file.(driver.Summer)
+	t.left.Store(int64(m.index.Len()))
 	t.pending.Store(wanted && (touches || sums) && m.index.Len() > 0)
 }
 
@@ -58,6 +60,9 @@ func (t *touch) check(name string) error {
 	switch {
 	case err == nil:
 		s.good.Store(true)
+		if t.left.Add(-1) == 0 {
+			t.done()
+		}
 	case isLasting(err):
 		s.err = err
 	}

@@ -47,7 +47,7 @@ type Writer struct {
 	total   int64
 	over    error          // why no call works any more, io.EOF after a good Close
 	layout  *driver.Layout // of a Layouter
-	queue   *queue         // puts tensors in order for a target that takes no other; else nil
+	queue   *queue         // puts tensors in order for a target or driver that takes no other; else nil
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -69,6 +69,7 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 			return w.started(err)
 		}
 	}
+	w.order()
 	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
@@ -101,6 +102,7 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		w.queue = &queue{spool: c.Spool}
 		return w.start(sink.NewStream(out))
 	}
+	w.order()
 	if c.Spool == SpoolMemory {
 		m := &sink.Memory{}
 		w.end = ending{commit: func() error {
@@ -141,6 +143,21 @@ func (w *Writer) streams() bool {
 	return ok && s.Streams(w.plan, &w.cfg.Options)
 }
 
+// order has early tensors wait for a driver that takes them in one order only.
+func (w *Writer) order() {
+	d, ok := w.cfg.Driver.(driver.Ordered)
+	if !ok {
+		return
+	}
+	ordered, secret := d.Ordered(w.plan, &w.cfg.Options)
+	if ordered {
+		w.queue = &queue{}
+	}
+	if ordered && (secret || w.cfg.Spool == SpoolMemory) {
+		w.queue.spool = SpoolMemory
+	}
+}
+
 // check completes the plan, without what the caller lets go.
 func (w *Writer) check(p *driver.Plan) (err error) {
 	if w.plan, w.index, err = completed(p, w.format); err == nil {
@@ -152,7 +169,9 @@ func (w *Writer) check(p *driver.Plan) (err error) {
 // findLayout asks a driver that has layouts for that of the plan.
 func (w *Writer) findLayout() (err error) {
 	if d, ok := w.cfg.Driver.(driver.Layouter); ok {
-		w.layout, err = d.Layout(w.plan, &w.cfg.Options)
+		if w.layout, err = d.Layout(w.plan, &w.cfg.Options); err == nil && w.layout == nil {
+			err = fmt.Errorf("%w: the driver made no layout", driver.ErrPlan)
+		}
 	}
 	return explain(err, w.format, w.path)
 }
@@ -169,7 +188,10 @@ func (w *Writer) start(t driver.Target) (*Writer, error) {
 		}
 	case driver.Encoding:
 		var enc driver.Encoder
-		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil {
+		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil && enc == nil {
+			err = fmt.Errorf("%w: the driver made no encoder", driver.ErrPlan)
+		}
+		if err == nil {
 			w.enc = enc
 			w.queue.setOrder(nil)
 		}
@@ -342,7 +364,7 @@ func (w *Writer) giveUp(err error) {
 	}
 }
 
-// release frees what the encoder holds beside the target.
+// release frees what the encoder holds besides the target.
 func (w *Writer) release() error {
 	w.queue.remove()
 	c, ok := w.enc.(io.Closer)

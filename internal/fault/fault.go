@@ -83,7 +83,8 @@ type Owner interface {
 
 // GuardOwner runs fn and returns 0 and its error. When fn touched missing memory
 // that o holds, it returns the address and an *Error; faults elsewhere go on as panics.
-func GuardOwner(o Owner, fn func() error) (addr uintptr, err error) {
+// A type parameter spares converting one interface into another.
+func GuardOwner[O Owner](o O, fn func() error) (addr uintptr, err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)

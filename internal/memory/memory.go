@@ -47,10 +47,10 @@ type Ref[I any] struct {
 func New[I any](info *I, owner Owner[I], data []byte) Ref[I] { return Ref[I]{info, owner, data} }
 
 // Info returns the description, nil for the zero Ref.
-func (r Ref[I]) Info() *I { return r.info }
+func (r *Ref[I]) Info() *I { return r.info }
 
 // Owner returns the owner.
-func (r Ref[I]) Owner() Owner[I] { return r.owner }
+func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 
 // Data returns the bytes that are in memory, nil when they must be loaded.
-func (r Ref[I]) Data() []byte { return r.data }
+func (r *Ref[I]) Data() []byte { return r.data }

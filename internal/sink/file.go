@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// File is a Target in a temporary file beside the one it will replace, so that
+// File is a Target in a temporary file next to the one it will replace, so that
 // the replacement is one rename: readers see the old file or the new one,
 // and a mapping of the old one is not disturbed.
 type File struct {
@@ -98,7 +98,7 @@ func Beside(path string, create func(name string) error) (string, error) {
 			return name, err
 		}
 	}
-	return "", fmt.Errorf("no free temporary name beside %s: %w", path, fs.ErrExist)
+	return "", fmt.Errorf("no free temporary name next to %s: %w", path, fs.ErrExist)
 }
 
 // Commit makes the file take the place of the old one. With sync it is on

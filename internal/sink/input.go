@@ -157,7 +157,7 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
 		sum = io.MultiWriter(sums...)
 	}
 	if b := in.large(); b != nil {
-		s := beside(sum, b)
+		s := startSum(sum, b)
 		defer s.stop()
 		if _, err := (pieces{in, write}).Write(b); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
 // exactly as many as they should be; else it returns nil and leaves the reader alone.
 func (in *Input) large() []byte {
 	m := inMemory(in.r)
-	if m == nil || in.size < besideFrom || in.left != in.size || int64(m.Len()) != in.size {
+	if m == nil || in.size < parallelFrom || in.left != in.size || int64(m.Len()) != in.size {
 		return nil
 	}
 	var w whole

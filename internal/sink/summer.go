@@ -10,9 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// besideFrom is the size from which summing on another processor gains more
+// parallelFrom is the size from which summing on another processor gains more
 // than it takes to wake that.
-const besideFrom = 512 << 10
+const parallelFrom = 512 << 10
 
 // summer sums memory on a goroutine of its own.
 type summer struct {
@@ -21,8 +21,8 @@ type summer struct {
 	done   chan error
 }
 
-// beside starts to sum b, which must not change or go before wait or stop.
-func beside(sum io.Writer, b []byte) *summer {
+// startSum starts to sum b, which must not change or go before wait or stop.
+func startSum(sum io.Writer, b []byte) *summer {
 	s := &summer{done: make(chan error, 1)}
 	go func() { s.done <- s.run(sum, b) }()
 	return s

@@ -10,14 +10,14 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestSumsBeside: large data in memory have the same sum as any others, and
+// TestParallelSums: large data in memory have the same sum as any others, and
 // the reader is used up.
-func TestSumsBeside(t *testing.T) {
-	for _, n := range []int{besideFrom - 1, besideFrom, besideFrom + 1, 3*besideFrom + 7} {
+func TestParallelSums(t *testing.T) {
+	for _, n := range []int{parallelFrom - 1, parallelFrom, parallelFrom + 1, 3*parallelFrom + 7} {
 		for name, reader := range readers {
 			in := NewInput(context.Background(), reader(pattern(n)), int64(n), nil)
 			a, b := crc32.NewIEEE(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -32,10 +32,10 @@ func TestSumsBeside(t *testing.T) {
 	}
 }
 
-// TestSumsBesideFail: the first error of either side is returned, and only when
+// TestParallelSumsFail: the first error of either side is returned, and only when
 // the other side has let go of the memory.
-func TestSumsBesideFail(t *testing.T) {
-	const n = 4 * besideFrom
+func TestParallelSumsFail(t *testing.T) {
+	const n = 4 * parallelFrom
 	broken := errors.New("broken")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -105,12 +105,12 @@ func TestSumOfTruncatedMapping(t *testing.T) {
 	default:
 		t.Skip("files are not mapped here, or cannot be truncated while they are")
 	}
-	const n = 4 * besideFrom
+	const n = 4 * parallelFrom
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, pattern(n), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := mapped.Open(path, mapped.Options{})
+	r, err := source.Open(path, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

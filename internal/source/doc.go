@@ -1,4 +1,4 @@
-// Package mapped owns the bytes of a model: a memory-mapped file or a window
+// Package source owns the bytes of a model: a memory-mapped file or a window
 // of one, the caller's memory, or a reader that is asked when bytes are wanted.
 //
 // # Lifetime

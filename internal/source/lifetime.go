@@ -46,7 +46,7 @@ func (r *Region) Enter() error {
 // Leave ends what Enter began.
 func (r *Region) Leave() {
 	if s := r.state.Add(-inside); s < 0 || int32(s) < 0 {
-		r.settle(s)
+		r.conclude(s)
 	}
 }
 
@@ -89,7 +89,7 @@ func (r *Region) Pin() (unpin func(), err error) {
 			return
 		}
 		if s := r.state.Add(-pin); s < 0 {
-			r.settle(s)
+			r.conclude(s)
 		}
 	}, nil
 }
@@ -102,7 +102,7 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // waits likewise and returns nil. Close must not be called between the caller's
 // own Enter and Leave: it would wait for itself.
 func (r *Region) Close() error {
-	r.settle(r.state.Or(closed) | closed)
+	r.conclude(r.state.Or(closed) | closed)
 	r.mu.Lock()
 	if !r.quiet {
 		if r.left == nil {
@@ -121,14 +121,14 @@ func (r *Region) Close() error {
 
 // refuse takes back what an Enter or Pin counted that came too late.
 func (r *Region) refuse(count int64) error {
-	r.settle(r.state.Add(-count))
+	r.conclude(r.state.Add(-count))
 	return r.fail(-1, tensor.ErrClosed)
 }
 
-// settle draws the conclusions from state s of a closed region, as the Add that
+// conclude acts on state s of a closed region, as the Add that
 // made it returned it: who waits is woken when nobody is inside, and the memory
 // goes back when nobody holds a pin either.
-func (r *Region) settle(s int64) {
+func (r *Region) conclude(s int64) {
 	if int32(s) < 0 {
 		panic("source: Leave without Enter")
 	}

@@ -40,7 +40,7 @@ func (r *Region) Bytes() []byte {
 // A range beyond the window fails with tensor.ErrTruncated, a negative one with
 // tensor.ErrCorrupt.
 func (r *Region) Slice(off, n int64) ([]byte, error) {
-	if err := r.check(off, n); err != nil {
+	if err := r.Check(off, n); err != nil {
 		return nil, err
 	}
 	if r.src == nil {
@@ -126,7 +126,7 @@ func (r *Region) Guard(fn func() error) error {
 // hint: it returns before they are there, and does nothing for heap memory,
 // readers, and systems other than Linux and Android.
 func (r *Region) Prefetch(off, n int64) error {
-	if err := r.check(off, n); err != nil {
+	if err := r.Check(off, n); err != nil {
 		return err
 	}
 	if err := r.Enter(); err != nil {
@@ -143,8 +143,8 @@ func (r *Region) Prefetch(off, n int64) error {
 	return nil
 }
 
-// check refuses ranges that leave the window.
-func (r *Region) check(off, n int64) error {
+// Check refuses ranges that leave the window, as Slice does.
+func (r *Region) Check(off, n int64) error {
 	switch {
 	case off < 0 || n < 0:
 		return r.fail(-1, &rangeError{off, n, r.size, tensor.ErrCorrupt})

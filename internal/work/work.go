@@ -66,43 +66,62 @@ func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	return each(ctx, n, workers, f)
 }
 
+// run is one call of Each on several goroutines.
+type run struct {
+	ctx   context.Context
+	f     func(i int) error
+	next  atomic.Int64
+	group sync.WaitGroup
+
+	mu     sync.Mutex
+	failed int // the lowest index that failed
+	err    error
+}
+
 func each(ctx context.Context, n, workers int, f func(i int) error) error {
-	var (
-		next   atomic.Int64
-		mu     sync.Mutex
-		failed = n
-		first  error
-		group  sync.WaitGroup
-	)
-	worst := func() int { mu.Lock(); defer mu.Unlock(); return failed }
+	r := &run{ctx: ctx, f: f, failed: n}
+	r.group.Add(workers)
 	for range workers {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= worst() {
-					return
-				}
-				if err := f(i); err != nil {
-					mu.Lock()
-					if i < failed {
-						failed, first = i, err
-					}
-					mu.Unlock()
-				}
-			}
-		}()
+		go r.work()
 	}
-	group.Wait()
-	if first != nil {
-		return first
+	r.group.Wait()
+	if r.err != nil {
+		return r.err
 	}
 	return ctx.Err()
 }
 
+// work takes one index after the other.
+func (r *run) work() {
+	defer r.group.Done()
+	for r.ctx.Err() == nil {
+		i := int(r.next.Add(1)) - 1
+		if i >= r.worst() {
+			return
+		}
+		if err := r.f(i); err != nil {
+			r.fail(i, err)
+		}
+	}
+}
+
+// worst returns the lowest index that failed, or how many there are.
+func (r *run) worst() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *run) fail(i int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i < r.failed {
+		r.failed, r.err = i, err
+	}
+}
+
 // Step is how many bytes Chunks hands out at a time: enough that a callback
-// costs nothing beside hashing, little enough that cancelling is prompt.
+// costs nothing compared with hashing, little enough that cancelling is prompt.
 const Step = 1 << 20
 
 // Chunks calls f with the steps of b, counting them as progress.

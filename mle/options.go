@@ -2,14 +2,10 @@ package mle
 
 import (
 	"crypto/ed25519"
-	"fmt"
-	"io"
 
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/brotli"
-	"github.com/weightmap/weightmap/internal/sink"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // WriteOptions changes how a file is written. Nil and the zero value write
@@ -25,7 +21,8 @@ type WriteOptions struct {
 	HeaderSize int
 	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
 	// and for models of float32 tensors alone; MethodBrotli takes the package
-	// mle/brotli.
+	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which are
+	// held in memory until Close.
 	Compression Method
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int
@@ -47,71 +44,15 @@ type WriteOptions struct {
 
 const defaultChunk = 4 << 20
 
-// Create starts writing a file to path, in a temporary file that takes its place
-// on Close. Nil options work.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
-	o = o.orDefault()
-	return o.codec().CreateFile(path, p, &o.WriteOptions)
-}
-
-// NewWriter starts writing a file to w. Nil options work. A version 2 file is
-// assembled elsewhere first, as Spool says, since its header holds checksums of
-// what follows. Version 1 can be streamed with SpoolNever, when the tensors
-// come in the plan's order.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
-	o = o.orDefault()
-	return o.codec().NewWriter(w, p, &o.WriteOptions)
-}
-
 func (o *WriteOptions) orDefault() *WriteOptions {
 	if o == nil {
-		o = &WriteOptions{}
+		return &WriteOptions{}
 	}
 	return o
 }
 
-// codec returns the registered codec with these options for writing.
-func (o *WriteOptions) codec() *format.Codec {
-	c := codec
-	c.Encode = func(t sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
-		own := *o
-		own.WriteOptions = *common
-		return encode(t, p, &own)
-	}
-	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
-	return &c
-}
-
-// refuse is the error for a plan or options that cannot be written.
-func refuse(field string, sentinel error, text string, args ...any) error {
-	return &format.Error{Format: formatName, Field: field, Offset: -1,
-		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
-}
-
-func refuseTensor(t *tensor.Info, sentinel error, text string, args ...any) error {
-	return refuse(fmt.Sprintf("tensor %q", t.Name), sentinel, text, args...)
-}
-
-// encode checks options and plan and starts a file.
-func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, error) {
-	if err := o.check(t); err != nil {
-		return nil, err
-	}
-	if err := o.checkTensors(p); err != nil {
-		return nil, err
-	}
-	e := &encoder{t: t, o: o, plan: p}
-	if err := e.layOut(); err != nil {
-		return nil, err
-	}
-	if err := e.begin(); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
 // check fills in defaults and refuses options that contradict each other.
-func (o *WriteOptions) check(t sink.Target) error {
+func (o *WriteOptions) check() error {
 	if o.Version == 0 {
 		o.Version = maxVersion
 	}
@@ -145,19 +86,7 @@ func (o *WriteOptions) check(t sink.Target) error {
 		return refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", o.ChunkSize, 1<<30)
 	case o.Signer != nil && len(o.Signer) != ed25519.PrivateKeySize:
 		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(o.Signer), ed25519.PrivateKeySize)
-	case o.Version == 2 && t.Sequential():
-		return refuse("checksums", format.ErrUnsupported, "the header of version 2 holds checksums of what follows: %v", sink.ErrSequential)
 	}
 	o.ChunkSize = (o.ChunkSize + alignment - 1) &^ (alignment - 1)
-	return nil
-}
-
-// checkTensors refuses a method that is not for these tensors.
-func (o *WriteOptions) checkTensors(p *format.Plan) error {
-	for i := range p.Tensors {
-		if t := &p.Tensors[i]; o.Compression.lossy() && t.DType != tensor.Float32 {
-			return refuseTensor(t, format.ErrUnsupported, "%v compresses float32, not %v", o.Compression, t.DType)
-		}
-	}
 	return nil
 }

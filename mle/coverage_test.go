@@ -1,0 +1,184 @@
+package mle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestCoverage: what vouches for what.
+func TestCoverage(t *testing.T) {
+	old := plainGolden()
+	old.version = 1
+	bare := func(g *gFile) *gFile { g.noSums = true; return g }
+	signed := WriteOptions{Signer: testSigner}
+	key := &format.Options{Key: testKey}
+	sealed := func(o WriteOptions) []byte {
+		o.Key = testKey
+		b := written(t, floatPlan(), &o)
+		le.PutUint32(b[104:], 0) // no sum of the weights
+		fixHeader(b)
+		return b
+	}
+	for _, tt := range []struct {
+		name     string
+		file     []byte
+		opts     []format.VerifyOption
+		sections string // by which the header is covered
+		tensors  string // by which all tensors are
+		n        int
+		state    format.SignatureState
+		says     string
+	}{
+		{"plain", plainGolden().build(), nil, "crc32", "crc32 of the weights", 2, format.Unsigned, "ok"},
+		{"chunked", chunkedGolden(zstdRaw, MethodZstd).build(), nil, "crc32", "crc32 of the chunk", 2, format.Unsigned, "ok"},
+		{"one tensor", chunkedGolden(zstdRaw, MethodZstd).build(), []format.VerifyOption{format.WithTensors("b")}, "crc32", "crc32 of the chunk", 1, format.Unsigned, "ok"},
+		{"one tensor of a plain file", plainGolden().build(), []format.VerifyOption{format.WithTensors("b")}, "crc32", "crc32 of the weights", 1, format.Unsigned, "ok"},
+		{"compressed without sums", bare(zstdGolden()).build(), nil, "", "crc32 of the uncompressed weights", 2, format.Unsigned, "ok, but nothing covers graph, header, metadata"},
+		{"plain without sums", bare(plainGolden()).build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers graph, header, metadata, the data of 2 tensors"},
+		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers graph, header, metadata, the data of 2 tensors"},
+		{"signed", written(t, floatPlan(), &signed), nil, "crc32", "crc32 of the weights", 4, format.SignatureUnknown, "ok"},
+		{"trusted", written(t, floatPlan(), &signed), []format.VerifyOption{format.WithTrustedKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
+		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, "ok"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := mustOpen(t, tt.file, key).Verify(context.Background(), tt.opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []format.Covered{{Name: "header", By: tt.sections}, {Name: "metadata", By: tt.sections}, {Name: "graph", By: tt.sections}}
+			if diff := cmp.Diff(want, c.Sections()); diff != "" {
+				t.Error(diff)
+			}
+			all := slices.Collect(c.Tensors())
+			for _, covered := range all {
+				if covered.By != tt.tensors {
+					t.Errorf("tensor %s is covered by %q, want %q", covered.Name, covered.By, tt.tensors)
+				}
+			}
+			if len(all) != tt.n || c.Signature() != tt.state || c.String() != tt.says {
+				t.Errorf("%d tensors, %v, %v", len(all), c.Signature(), c)
+			}
+		})
+	}
+}
+
+// TestSignatureCoversAll: the hash of a signed file vouches for what has no sum of
+// its own.
+func TestSignatureCoversAll(t *testing.T) {
+	g := plainGolden()
+	g.headerSize, g.noSums = 144, true
+	path := saved(t, g.build())
+	if err := Sign(path, testSigner, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := f.Verify(context.Background(), format.WithTrustedKey(trusted(testSigner)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const by = "sha256 of the file"
+	want := []format.Covered{{Name: "header", By: "crc32"}, {Name: "metadata", By: by}, {Name: "graph", By: by}, {Name: "w", By: by}, {Name: "b", By: by}}
+	if diff := cmp.Diff(want, append(c.Sections(), slices.Collect(c.Tensors())...)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCheckTouch: no byte is handed out before the sum that covers it was
+// checked, and a chunk is checked without the others.
+func TestCheckTouch(t *testing.T) {
+	flipped := func(g *gFile, at int) []byte {
+		b := g.build()
+		b[int(le.Uint64(b[48:]))+at] ^= 1
+		return b
+	}
+	sumOff := func(g *gFile) *gFile { le.PutUint32(g.comp[12:], 1); return g }
+	unsummed := zstdGolden()
+	unsummed.noSums = true
+	none := plainGolden()
+	none.noSums = true
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want map[string]error
+	}{
+		{"whole", plainGolden().build(), map[string]error{"w": nil, "b": nil}},
+		{"plain", flipped(plainGolden(), 0), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
+		{"nothing recorded", flipped(none, 0), map[string]error{"w": nil, "b": nil}},
+		{"chunked", flipped(chunkedGolden(zstdRaw, MethodZstd), 20), map[string]error{"w": format.ErrChecksum, "b": nil}},
+		{"compressed", flipped(zstdGolden(), 20), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
+		{"another sum of what comes out", sumOff(zstdGolden()).build(), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
+		{"only the sum of what comes out", flipped(unsummed, 20), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, want := range tt.want {
+				f := mustOpen(t, tt.file, &format.Options{Check: format.CheckTouch})
+				for range 2 {
+					if _, err := tensor.Decode[float32](nil, view(t, f, name)); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", name, err, want)
+					}
+				}
+			}
+		})
+	}
+	f := mustOpen(t, written(t, floatPlan(), &WriteOptions{Key: testKey, Compression: MethodZstd}), &format.Options{Check: format.CheckTouch, Key: testKey})
+	contents(t, f)
+}
+
+// TestZeroFile: every method answers, none panics.
+func TestZeroFile(t *testing.T) {
+	var f File
+	ctx := context.Background()
+	_, lookup := f.Tensor("w")
+	_, meta := f.MetadataJSON()
+	_, ir := f.IR()
+	_, descriptors := f.Descriptors()
+	_, graph := f.Graph()
+	_, check := f.CheckSignature(ctx, trusted(testSigner))
+	_, integrity := f.VerifyIntegrity(ctx)
+	_, pin := f.Pin()
+	for name, err := range map[string]error{
+		"Tensor": lookup, "Verify": verify(&f), "MetadataJSON": meta, "IR": ir, "Descriptors": descriptors, "Graph": graph,
+		"CheckSignature": check, "VerifyIntegrity": integrity, "Pin": pin, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil }),
+	} {
+		if name != "Graph" && !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v, want ErrClosed", name, err)
+		}
+	}
+	if _, ok := f.Compression(); ok || f.Len() != 0 || f.Locked() || f.Signature() != nil || f.Metadata() != nil || f.Notes() != nil || f.Path() != "" {
+		t.Error("the zero File says something")
+	}
+	if diff := cmp.Diff(Header{}, f.Header()); diff != "" {
+		t.Error(diff)
+	}
+	f.Close()
+	if s := SignatureStatus(99).String() + SectionStatus(99).String(); s != "unknownunknown" {
+		t.Error(s)
+	}
+}
+
+// TestFrom finds the File in a Model, and nothing in another.
+func TestFrom(t *testing.T) {
+	m, err := format.OpenBytes(plainGolden().build(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := From(m)
+	if !ok || f.Model() != m {
+		t.Fatal("not found")
+	}
+	checkGolden(t, f)
+	if _, ok := From(&format.Model{}); ok {
+		t.Error("found in nothing")
+	}
+}

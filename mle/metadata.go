@@ -1,0 +1,52 @@
+package mle
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
+)
+
+// Metadata implements driver.MetadataFile.
+func (f *parsed) Metadata() (driver.Metadata, error) {
+	if f.meta == nil {
+		return nil, nil
+	}
+	return jsonmeta.Metadata(f.meta)
+}
+
+// Notes implements driver.NotesFile. What only Verify can find out is among them
+// once it has.
+func (f *parsed) Notes() []string {
+	var notes []string
+	h := &f.h
+	if h.Shift > 0 {
+		notes = append(notes, fmt.Sprintf("sections are %d bytes behind the offsets in the header", h.Shift))
+	}
+	if h.LegacySignature != 0 {
+		notes = append(notes, fmt.Sprintf("version 1 signature_offset %d ignored", h.LegacySignature))
+	}
+	if h.Version > 1 {
+		for _, s := range []struct {
+			name string
+			sum  uint32
+		}{{"header", h.HeaderChecksum}, {"metadata", h.MetadataChecksum}, {"graph", h.GraphChecksum}, {"weights", h.WeightsChecksum}} {
+			if s.sum == 0 {
+				notes = append(notes, s.name+" checksum not recorded")
+			}
+		}
+	}
+	if unknown := h.Features &^ knownFeatures; unknown != 0 {
+		notes = append(notes, fmt.Sprintf("unknown feature flags %#x", uint32(unknown)))
+	}
+	if f.graph.loose {
+		notes = append(notes, "the graph uses ids that no tensor descriptor has")
+	}
+	if f.flushed.Load() {
+		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
+	}
+	if f.Locked() {
+		notes = append(notes, "weights are encrypted and no key was given")
+	}
+	return notes
+}

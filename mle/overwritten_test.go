@@ -1,0 +1,143 @@
+package mle
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// overwrite changes bytes of a file in place, as another process may do while the
+// file is mapped.
+func overwrite(t *testing.T, path string, at int64, b []byte) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshot is everything that a file says but for its weights.
+func snapshot(t *testing.T, f *File) []any {
+	t.Helper()
+	ir, err := f.IR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := f.MetadataJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := f.Compression()
+	return []any{ir, graph, string(meta), f.Metadata(), f.Signature(), info, f.Header(), f.Notes()}
+}
+
+// TestOverwrittenWhileOpen: fields that were checked are not read again from the
+// mapping. A changed row of the chunk table made Decode panic once, in a goroutine
+// of the library, and a changed ndim made Graph allocate 8 GiB. What changed is
+// found by Verify.
+func TestOverwrittenWhileOpen(t *testing.T) {
+	g := chunkedGolden(zstdRaw, MethodZstd)
+	g.flags |= 4
+	g.sig = signedGolden().sig
+	b := g.build()
+	section := func(pos int) int64 { return int64(le.Uint64(b[pos:])) }
+	ones := bytes.Repeat([]byte{0xFF}, 64)
+	for name, at := range map[string]struct{ from, n int64 }{
+		"chunk offset":        {section(gComp) + 24 + 32, 8},
+		"chunk stored offset": {section(gComp) + 24 + 8, 8},
+		"chunk stored size":   {section(gComp) + 24 + 16, 8},
+		"chunk checksum":      {section(gComp) + 24 + 24, 4},
+		"uncompressed_size":   {section(gComp) + 4, 8},
+		"ndim":                {section(gGraph) + gTensor0 + 16, 4},
+		"shape":               {section(gGraph) + gTensor0 + 20, 8},
+		"offset":              {section(gGraph) + gTensor0, 8},
+		"num_inputs":          {section(gGraph) + 8, 4},
+		"node counts":         {section(gGraph) + gNode0 + 2, 6},
+		"attr_offset":         {section(gGraph) + gNode0 + 200, 8},
+		"attributes":          {section(gGraph) + gNode0 + 208, 4},
+		"metadata":            {section(16), 16},
+		"signature":           {section(gSig), 64},
+		"header":              {48, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := saved(t, b)
+			f, err := Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			before := snapshot(t, f)
+			overwrite(t, path, at.from, ones[:at.n])
+			if diff := cmp.Diff(goldenContents, contents(t, f)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, snapshot(t, f)); diff != "" {
+				t.Error(diff)
+			}
+			err = verify(f)
+			if !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrChecksum) {
+				t.Errorf("Verify: %v, want ErrCorrupt or ErrChecksum", err)
+			}
+		})
+	}
+}
+
+// TestChangedWithoutChecksums: sections without a recorded sum are compared with
+// what was read when the file was opened.
+func TestChangedWithoutChecksums(t *testing.T) {
+	g := plainGolden()
+	g.noSums = true
+	b := g.build()
+	for field, at := range map[string]int64{"header": 121, "metadata": int64(le.Uint64(b[16:])) + 2, "graph": int64(le.Uint64(b[gGraph:])) + 100} {
+		path := saved(t, b)
+		f, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		overwrite(t, path, at, []byte{0xA5})
+		var e *format.Error
+		if err := verify(f); !errors.Is(err, format.ErrCorrupt) || !errors.As(err, &e) || e.Field != field || e.Path != path {
+			t.Errorf("%s: %v, want ErrCorrupt", field, err)
+		}
+	}
+}
+
+// TestKeyIsNotReadAgain: a key that is put into the file after it was opened says
+// nothing. A writer that toggled the key got a foreign signature accepted once.
+func TestKeyIsNotReadAgain(t *testing.T) {
+	_, forger, err := GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := written(t, mixedPlan(), &WriteOptions{Signer: forger})
+	path := saved(t, b)
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	overwrite(t, path, int64(le.Uint64(b[gSig:]))+sigKey, trusted(testSigner))
+	for _, key := range []ed25519.PublicKey{trusted(testSigner), nil} {
+		if status, err := f.CheckSignature(context.Background(), key); err != nil || status != Untrusted {
+			t.Errorf("%v, %v, want Untrusted", status, err)
+		}
+	}
+	if err := verify(f, format.WithTrustedKey(trusted(testSigner))); err == nil {
+		t.Error("a foreign signature is accepted")
+	}
+}

@@ -1,0 +1,249 @@
+package mle
+
+import (
+	"bytes"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// parsed is what is kept of an open file besides its index. Everything but the
+// weights is in private memory: other processes may write to a mapped file, and
+// what was checked must not change.
+type parsed struct {
+	src   driver.Source
+	index *driver.Index
+	h     Header
+	first [headerStruct]byte
+	head  []byte // of first: the header, and with a short one what follows
+	meta  []byte // JSON text, nil when there is none
+	graph graphSection
+	table []byte       // compression section, nil without
+	sig   []byte       // signature section, nil without
+	names [][]byte     // by descriptor; nil when the file gives none
+	comp  *compression // nil without compression
+	lazy  []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
+	store store
+
+	flushed atomic.Bool // Verify met the reference's sum over float16 weights, see flushedSum
+}
+
+// parse reads and checks everything but the weights.
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+	f := &parsed{src: src, index: x}
+	if err := f.readHeader(o.Check.Sums()); err != nil {
+		return nil, err
+	}
+	x.Version = strconv.Itoa(int(f.h.Version))
+	if err := f.readSections(o); err != nil {
+		return nil, err
+	}
+	if f.meta != nil {
+		err := jsonmeta.Check(f.meta, jsonmeta.Options{LoneSurrogates: true})
+		if err != nil {
+			return nil, jsonError(err, "metadata", f.h.Metadata.Offset)
+		}
+	}
+	if err := f.graph.checkNodes(); err != nil {
+		return nil, err
+	}
+	if err := f.readTensors(o.MaxTensors); err != nil {
+		return nil, err
+	}
+	return f, f.store.setKey(&f.h, o.Key)
+}
+
+// part is a section that is kept in memory.
+type part struct {
+	name  string
+	at    Section
+	bytes *[]byte
+	sum   uint32 // recorded, 0 for none
+	field int64  // of the recorded sum
+}
+
+// parts lists all sections but the weights.
+func (f *parsed) parts() [4]part {
+	h := &f.h
+	return [4]part{
+		{"metadata", h.Metadata, &f.meta, h.MetadataChecksum, atChecksums},
+		{"graph", h.Graph, &f.graph.b, h.GraphChecksum, atChecksums + 4},
+		{"compression", h.Compression, &f.table, 0, 0},
+		{"signature", h.Signature, &f.sig, 0, 0},
+	}
+}
+
+// readSections copies all sections but the weights into memory, and checks their
+// sums and the counts of the graph.
+func (f *parsed) readSections(o *driver.Options) (err error) {
+	parts, size := f.parts(), int64(0)
+	for i := range parts {
+		size += parts[i].at.Size // sections are in the file, apart
+	}
+	if size > o.MaxHeaderBytes {
+		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, o.MaxHeaderBytes)
+	}
+	var live [len(parts)][]byte
+	for i := range parts {
+		if at := parts[i].at; at.Size > 0 {
+			if live[i], err = f.src.Slice(at.Offset, at.Size); err != nil {
+				return err
+			}
+		}
+	}
+	if f.src.InMemory() {
+		all := bytes.Join(live[:], nil)
+		for i, b := range live {
+			live[i], all = all[:len(b):len(b)], all[len(b):]
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		if p.at.Size > 0 {
+			*p.bytes = live[i]
+		}
+		if !o.Check.Sums() {
+			continue
+		}
+		if err := p.check(tensor.CRC32(*p.bytes)); err != nil {
+			return err
+		}
+	}
+	if f.sig != nil {
+		if err := checkSignatureSection(f.sig, f.h.Signature.Offset); err != nil {
+			return err
+		}
+	}
+	f.graph, err = parseGraph(f.graph.b, f.h.Graph.Offset)
+	return err
+}
+
+// check compares the CRC-32 of the section with the recorded one, if any.
+func (p *part) check(got uint32) error {
+	if p.sum == 0 || got == p.sum {
+		return nil
+	}
+	return sumError(p.name+"_checksum", p.field, p.sum, got)
+}
+
+func sumError(field string, at int64, want, got uint32) error {
+	return fail(field, at, format.ErrChecksum, "%#08x recorded, %#08x computed", want, got)
+}
+
+// totals are what a first pass over the descriptors counts.
+type totals struct {
+	constants int
+	dims      int
+	nameBytes int
+	end       int64 // of the last tensor in the uncompressed weights
+}
+
+// readTensors checks the descriptors and the compression section that
+// depends on them, and fills the index.
+func (f *parsed) readTensors(most int) error {
+	if err := f.readNames(); err != nil {
+		return err
+	}
+	sum, err := f.count()
+	if err != nil {
+		return err
+	}
+	if sum.constants > most {
+		return fail("num_tensors", f.graph.base+4, format.ErrLimit, "%d tensors, the limit is %d", sum.constants, most)
+	}
+	if f.h.Features.Has(Compression) {
+		if err := f.readCompression(sum.end); err != nil {
+			return err
+		}
+	} else if sum.end > f.h.plainSize() {
+		return fail("weights_size", f.h.sections()[2].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", f.h.plainSize(), sum.end)
+	}
+	f.index.Grow(sum.constants, sum.nameBytes, sum.dims)
+	if f.comp != nil && f.comp.method != MethodNone || f.h.Features.Has(Encryption) {
+		f.lazy = make([]int64, 0, sum.constants)
+	}
+	return f.fill()
+}
+
+// count checks all descriptors.
+func (f *parsed) count() (sum totals, err error) {
+	scratch := make(tensor.Shape, maxRank)
+	for i := range f.graph.tensors {
+		d := f.graph.descriptor(i)
+		if err := f.graph.checkDescriptor(i, &d, scratch); err != nil {
+			return sum, err
+		}
+		if !d.constant() {
+			continue
+		}
+		end := d.offset + d.size
+		if d.size > 1<<62 || end < d.offset || end > 1<<62 {
+			return sum, fail(tensorField(i)+" offset", f.graph.base+int64(f.graph.descriptorAt(i)), format.ErrTruncated,
+				"%d bytes from %d are beyond any file", d.size, d.offset)
+		}
+		sum.end = max(sum.end, int64(end))
+		sum.constants++
+		sum.dims += int(d.rank)
+		if f.names != nil {
+			sum.nameBytes += len(f.names[i])
+		} else {
+			sum.nameBytes += len("tensor_") + decimalDigits(i)
+		}
+	}
+	return sum, nil
+}
+
+func decimalDigits(n int) int {
+	digits := 1
+	for ; n >= 10; n /= 10 {
+		digits++
+	}
+	return digits
+}
+
+// fill adds all constants to the index.
+func (f *parsed) fill() error {
+	var scratch [32]byte
+	method := ""
+	if f.comp != nil {
+		method = f.comp.method.Name()
+	}
+	for i := range f.graph.tensors {
+		d := f.graph.descriptor(i)
+		if !d.constant() {
+			continue
+		}
+		t := driver.Tensor{
+			Name: f.appendName(scratch[:0], i), DType: dtypeOf(d.dtype), Shape: f.index.Dims(int(d.rank)),
+			Offset: f.h.Weights.Offset + int64(d.offset), Size: int64(d.size), Compression: method,
+		}
+		for k := range t.Shape {
+			t.Shape[k] = int64(d.shape[k])
+		}
+		if f.lazy != nil {
+			f.lazy = append(f.lazy, int64(d.offset))
+			t.Loaded, t.Offset = true, -1
+			t.Stored = f.storedSize(&d)
+		}
+		if !f.index.Add(&t) {
+			return f.nameTwice(t.Name)
+		}
+	}
+	return f.checkPlaceholderNames()
+}
+
+// storedSize returns what tensor.Info.Stored says of a tensor that is not in the
+// file as such.
+func (f *parsed) storedSize(d *descriptor) int64 {
+	switch {
+	case f.comp == nil || f.comp.method == MethodNone:
+		return int64(d.size)
+	case f.comp.chunked:
+		return f.comp.storedSize(int64(d.offset), int64(d.size))
+	}
+	return -1
+}
