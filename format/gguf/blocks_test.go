@@ -1,10 +1,15 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -285,5 +290,61 @@ func TestQuantizeBlock(t *testing.T) {
 	copy(b, f32(1e-44)) // its inverse is infinite
 	if got, err = appendQ8_0(nil, b, tensor.Float32); err != nil || cmp.Diff(make([]byte, 34), got) != "" {
 		t.Errorf("% x, %v", got, err)
+	}
+}
+
+// TestQuantizeTargets writes the same bytes to a stream and to a file, in the order
+// of the plan and in another, in whole tensors and in pieces that end anywhere.
+func TestQuantizeTargets(t *testing.T) {
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{3, 64}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{5}},
+		{Name: "c", DType: tensor.Float16, Shape: tensor.Shape{1, 32}}, {Name: "empty", DType: tensor.Float32, Shape: tensor.Shape{0, 32}},
+	}}
+	data := map[string][]byte{"a": floats(192), "b": floats(5), "c": bytes.Repeat([]byte{0, 0x3c, 1, 0x40}, 16)}
+	o := &WriteOptions{Quantize: Matrices}
+	want := write(t, plan, o, data)
+	if _, types := infos(open(t, want)); !cmp.Equal(types, []string{"Q8_0", "float32", "Q8_0", "Q8_0"}) {
+		t.Fatal(types)
+	}
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	for _, order := range [][]string{{"a", "b", "c", "empty"}, {"empty", "c", "b", "a"}} {
+		var stream bytes.Buffer
+		w, err := NewWriter(&stream, plan, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Create(path, plan, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range order {
+			err := errors.Join(w.WriteTensor(name, iotest.OneByteReader(bytes.NewReader(data[name]))),
+				f.WriteTensor(name, iotest.HalfReader(bytes.NewReader(data[name]))))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(want, stream.Bytes()) || !bytes.Equal(want, file) {
+			t.Errorf("%v: %v", order, err)
+		}
+	}
+	// A value that cannot be quantized ends the writer, and leaves the old file.
+	f, err := Create(path, plan, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(data["a"][400:], f32(float32(math.NaN())))
+	if err := f.WriteTensor("a", bytes.NewReader(data["a"])); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	if err := f.Close(); !errors.Is(err, format.ErrAborted) {
+		t.Error(err)
+	}
+	if file, err := os.ReadFile(path); err != nil || !bytes.Equal(want, file) {
+		t.Error("the old file is gone", err)
 	}
 }
