@@ -56,9 +56,8 @@ func (c *Constant) ToTensor() (tensor.View, error) {
 	if err != nil {
 		return tensor.View{}, constantError(c.ID, err)
 	}
-	info := v.Info()
+	info, ref := v.Info(), memory.Ref[tensor.Info](v)
 	info.Quant = cloneQuant(c.Quant)
-	ref := memory.Ref[tensor.Info](v)
 	return tensor.View(memory.New(&info, ref.Owner(), data)), nil
 }
 

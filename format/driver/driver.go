@@ -139,8 +139,9 @@ type Source interface {
 	// goroutines they start are not.
 	Guard(fn func() error) error
 	// Dir returns the directory that other files of the model are in: that of
-	// the file, or Options.Dir. It fails with ErrUnsupported when there is none.
-	Dir() (Dir, error)
+	// the file, or Options.Dir. Where there is neither, its Open and Entries fail
+	// with ErrUnsupported, and so does the use of a file that was declared.
+	Dir() Dir
 }
 
 // Prefix returns the first n bytes of src, or all when it has fewer.
@@ -169,10 +170,15 @@ type Dir interface {
 	Open(name string) (Source, Space, error)
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. The file that is there now is remembered: another one that took
-	// its place by then is an error. A file that is missing now fails the use.
+	// its place by then is an error. A file that is missing now, that the system
+	// does not let us reach or that cannot hold data, fails the use, not Declare.
 	Declare(name string) (Space, error)
 	// OpenSpace returns the file of a space.
 	OpenSpace(s Space) (Source, error)
+	// View returns the view of a tensor that is not in the Index, such as that of
+	// an attribute of a node: info.Size bytes at info.Offset of a space. It has no
+	// sum that is checked before its first use. Its accessors say what is wrong.
+	View(s Space, info *tensor.Info) tensor.View
 }
 
 // Signature is what a signed file says of its signer.

@@ -186,12 +186,12 @@ func (m *Model) at(i int) (tensor.View, error) {
 	if uint(i) >= uint(m.index.Len()) {
 		return m.missing("", fmt.Sprintf("tensor %d", i))
 	}
+	space, off, size := m.index.Place(i)
+	if space != 0 {
+		return m.spaces.view(i, space)
+	}
 	var data []byte
 	if !m.index.Loaded(i) {
-		space, off, size := m.index.Place(i)
-		if space != 0 {
-			return m.spaces.view(i, space, off, size)
-		}
 		if mem := m.main.Bytes(); mem != nil {
 			data = mem[off : off+size : off+size]
 		}

@@ -25,6 +25,7 @@ type spaces struct {
 	m      *Model
 	own    file                    // the driver's way to the model's own file
 	dir    string                  // "" for none
+	abs    string                  // the same, absolute; made when it is needed
 	root   *os.Root                // while parsing
 	files  []*space                // number - 1; fixed after parsing
 	byName map[string]driver.Space // while parsing
@@ -40,12 +41,9 @@ type file struct {
 func (f *file) Path() string { return f.s.m.path }
 
 // Dir implements driver.Source.
-func (f *file) Dir() (driver.Dir, error) {
-	if f.s.dir == "" {
-		return nil, fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
-	}
-	return f.s, nil
-}
+func (f *file) Dir() driver.Dir { return f.s }
+
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{m.main, s}
@@ -71,8 +69,8 @@ type space struct {
 	number driver.Space
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
-	was    os.FileInfo // of a declared file, when it was declared; nil when it was missing
-	why    error       // of a declared file that could not be looked at
+	was    os.FileInfo // of a declared file, when it was declared
+	why    error       // a declared file cannot be opened
 
 	mu     sync.Mutex
 	region atomic.Pointer[source.Region]
@@ -86,6 +84,9 @@ func (s *spaces) Path() string { return s.dir }
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.frozen {
 		return nil, errFrozen
+	}
+	if s.dir == "" {
+		return nil, errNoDir
 	}
 	list, err := os.ReadDir(s.dir) // sorted by name
 	if err != nil {
@@ -104,6 +105,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 
 // open returns the directory, which is kept open while parsing.
 func (s *spaces) open() (*os.Root, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	if s.root == nil {
 		root, err := os.OpenRoot(s.dir)
 		if err != nil {
@@ -177,6 +181,9 @@ func (s *shard) Path() string { return s.path }
 // spares opening it twice; whatever links are on the way to another is resolved
 // below the directory.
 func (s *spaces) mapNow(name string) (*source.Region, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -244,13 +251,25 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &space{name: name, dir: s.dir}
-	// The program may be in another directory when the file is opened.
-	if abs, err := filepath.Abs(s.dir); err == nil {
-		f.dir = abs
+	f := &space{name: name, dir: s.laterDir()}
+	if strings.HasSuffix(name, "/") {
+		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	} else {
+		f.was, f.why = s.stat(name)
 	}
-	f.was, f.why = s.stat(name)
 	return s.add(f), nil
+}
+
+// laterDir returns the directory in a form that holds when the program has moved to
+// another one.
+func (s *spaces) laterDir() string {
+	if s.abs == "" && s.dir != "" {
+		s.abs = s.dir
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			s.abs = abs
+		}
+	}
+	return s.abs
 }
 
 // OpenSpace implements driver.Dir.
@@ -296,55 +315,100 @@ func (f *space) open() (*source.Region, error) {
 	if f.gone {
 		return nil, tensor.ErrClosed
 	}
+	r, err := f.mapLater()
+	if err != nil {
+		return nil, f.external(err)
+	}
+	f.region.Store(r)
+	return r, nil
+}
+
+// mapLater maps a declared file, if it is still the one that was declared.
+func (f *space) mapLater() (*source.Region, error) {
+	if f.dir == "" {
+		return nil, errNoDir
+	}
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
-		return nil, f.why
+		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	r, err := mapBelow(root, f.name, f.path(), f.Model, f.same)
-	if err == nil {
-		f.region.Store(r)
-	}
-	return r, err
+	return mapBelow(root, f.name, f.path(), f.Model, f.same)
 }
 
 // view makes the view of tensor i, which is in another file.
-func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
-	info := s.m.Info(i)
+func (s *spaces) view(i int, n driver.Space) (tensor.View, error) {
+	return s.lend(s.m.Info(i), n, s.files[n-1])
+}
+
+// View implements driver.Dir.
+func (s *spaces) View(n driver.Space, info *tensor.Info) tensor.View {
+	if n == 0 || !s.known(n) {
+		v, _ := failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
+		return v
+	}
+	v, _ := s.lend(info, n, loose{s.files[n-1]})
+	return v
+}
+
+// lend makes the view of a tensor in another file, which is mapped now.
+func (s *spaces) lend(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info]) (tensor.View, error) {
 	// Close waits for files that are being mapped.
 	if err := s.m.main.Enter(); err != nil {
 		return failed(info, err)
 	}
 	defer s.m.main.Leave()
-	r, err := s.home(i)
+	r, err := s.home(n, info.Name, info.Offset, info.Size)
 	if err != nil {
 		return failed(info, err)
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
-		data = mem[off : off+size : off+size]
+		data = mem[info.Offset:][:info.Size:info.Size]
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](s.files[n-1]), data)), nil
+	return tensor.View(memory.New(info, owner, data)), nil
 }
 
-// home returns the memory of the file that tensor i is in, and checks that it is.
-func (s *spaces) home(i int) (*source.Region, error) {
-	n, off, size := s.m.index.Place(i)
+// loose owns tensors in other files that are not in the index: no sum is checked
+// before their first use, and copies of misaligned ones are not kept.
+type loose struct{ *space }
+
+// Enter implements memory.Owner.
+func (l loose) Enter(*tensor.Info) error { return l.main.Enter() }
+
+// Lend implements memory.Owner.
+func (l loose) Lend(*tensor.Info) error { return errors.Join(l.main.Lend(), l.region.Load().Lend()) }
+
+// Load implements memory.Owner.
+func (l loose) Load(info *tensor.Info) ([]byte, error) {
+	b, err := l.region.Load().Slice(info.Offset, info.Size)
+	if err != nil {
+		return nil, err
+	}
+	return append(memory.Aligned(len(b))[:0], b...), nil
+}
+
+// home returns the memory of the file that so many bytes of a tensor are in, and
+// checks that they are.
+func (s *spaces) home(n driver.Space, name string, off, size int64) (*source.Region, error) {
 	r, err := s.region(n)
-	if err == nil && size > r.Size()-off {
+	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
+		if n > 0 {
+			err = s.files[n-1].external(err)
+		}
 	}
 	if err != nil && n > 0 {
-		err = &tensor.Error{
-			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(s.m.index.Name(i)), Offset: -1,
-			Err: fmt.Errorf("external data %.200q: %w", s.files[n-1].name, err),
-		}
+		err = &tensor.Error{Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(name), Offset: -1, Err: err}
 	}
 	return r, err
 }
+
+// external names the file in an error.
+func (f *space) external(err error) error { return fmt.Errorf("external data %.200q: %w", f.name, err) }
 
 // check refuses places outside of the file that they are in. How large a file
 // is that was only declared is looked at when it is opened.

@@ -42,11 +42,7 @@ func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driv
 		}
 	}
 	if d.dir != nil {
-		dir, err := src.Dir()
-		if err != nil {
-			return nil, err
-		}
-		if err := d.dir(dir); err != nil {
+		if err := d.dir(src.Dir()); err != nil {
 			return nil, err
 		}
 	}

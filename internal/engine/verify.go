@@ -127,7 +127,7 @@ func (v *verification) tensors() error {
 func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
-	_, off, size := v.m.index.Place(i)
+	space, off, size := v.m.index.Place(i)
 	if v.m.index.Loaded(i) {
 		// It is kept only when it was touched: then its bytes are wanted next.
 		data, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
@@ -137,7 +137,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		}
 		return s.Kind.String(), v.compare(i, s, sumOf(s.Kind, data), off)
 	}
-	r, err := v.m.spaces.home(i)
+	r, err := v.m.spaces.home(space, name, off, size)
 	if err != nil {
 		return "", err
 	}
