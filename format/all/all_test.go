@@ -38,6 +38,7 @@ func TestDependencies(t *testing.T) {
 		{"format/safetensors", nil},
 		{"format/safetensors", nil},
 		{"format", nil},
+		{"format/gguf", nil},
 		{"format/all", every},
 		{"format/mobile", every},
 	}

@@ -56,6 +56,15 @@ var lost = map[string]string{
 	"wia (Add) to mobi": `quantization:unused metadata:tensor_names attribute:nodes[0].ss attribute:nodes[0].bytes attribute:nodes[0].g attribute:nodes[0].t value:x label:graph_name label:initializers label:x_dim_0_(batch) label:nodes[0]_name_(first) name:w name:q name:unused`,
 	"wia (Add) to tsr":  `quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
 
+	"mag to gguf":       `dtype:mask!`,
+	"mle to gguf":       `metadata:digits metadata:nothing metadata:tags metadata:more graph`,
+	"mle (Add) to gguf": `graph`,
+	"mobi to gguf":      `quantization:3 quantization:2 graph`,
+	"wia to gguf":       `quantization:fc.q quantization:log quantization:unused metadata:model_info graph dtype:u! dtype:mask!`,
+	"wia (Add) to gguf": `quantization:q quantization:unused graph`,
+
+	"wia to safetensors":       `quantization:fc.q quantization:log quantization:unused graph conversion:metadata_"model_info" conversion:metadata_"epoch" conversion:metadata_"loss"`,
+	"wia (Add) to safetensors": `quantization:q quantization:unused graph`,
 	"mag to safetensors":       `conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"five" conversion:metadata_"worst"`,
 	"mle to safetensors":       `graph conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
 	"mle (Add) to safetensors": `graph conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,

@@ -205,7 +205,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 var foreignHeads = map[string]string{
 	"empty": "", "text": "a text of many words, such as this one", "JSON": "{\"a\": 1}", "zip": "PK\x03\x04\x14\x00\x00\x00\x08\x00",
 	"gzip": "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "zstd": "\x28\xb5\x2f\xfd\x04\x00", "PNG": "\x89PNG\r\n\x1a\n", "ELF": "\x7fELF\x02\x01\x01",
-	"npy": "\x93NUMPY\x01\x00v\x00{'descr': '<f4'", "GGUF": "GGUF\x03\x00\x00\x00", "HDF5": "\x89HDF\r\n\x1a\n", "PDF": "%PDF-1.7",
+	"npy": "\x93NUMPY\x01\x00v\x00{'descr': '<f4'", "GGUF": "GGUF", "HDF5": "\x89HDF\r\n\x1a\n", "PDF": "%PDF-1.7",
 }
 
 // detect: the file is recognised by content, and nothing else is.
