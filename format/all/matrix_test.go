@@ -557,7 +557,11 @@ func (w *words) value(name string, v any) string {
 		if converted {
 			return "s " + string(x)
 		}
-		return "j " + string(x)
+		var text bytes.Buffer // spaces mean nothing, and some formats store values
+		if err := json.Compact(&text, x); err != nil {
+			return "not JSON: " + err.Error()
+		}
+		return "j " + text.String()
 	case []int32:
 		return listed(w, name, x)
 	case []int64:

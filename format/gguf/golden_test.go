@@ -75,7 +75,7 @@ func TestPlainTypes(t *testing.T) {
 		if diff := cmp.Diff(data, dataOf(t, m)); diff != "" {
 			t.Error(diff)
 		}
-		if c, err := m.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers header, the data of 8 tensors" {
+		if c, err := m.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers the header or the data of 8 tensors" {
 			t.Errorf("%v, %v", c, err)
 		}
 		if version == 3 {
