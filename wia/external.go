@@ -35,7 +35,8 @@ func (f *parsed) space(location []byte) (driver.Space, error) {
 	if strings.HasSuffix(l, "/") {
 		name += "/"
 	}
-	s, err := f.src.Dir().Declare(name)
+	dir, _ := f.src.Dir() // without one, the use of the file is the error
+	s, err := dir.Declare(name)
 	if err != nil {
 		return 0, err
 	}

@@ -147,7 +147,8 @@ func (f *parsed) attributeView(t *Tensor) tensor.View {
 	info := tensor.Info{Name: t.Name, DType: dtypeOf(t.DType), Shape: append(tensor.Shape{}, t.Dims...), Quant: t.Metadata.quantization()}
 	if e := t.External; e != nil {
 		info.Offset, info.Size, info.Stored = e.Offset, e.Length, e.Length
-		return f.src.Dir().View(f.spaces[e.Location], &info)
+		dir, _ := f.src.Dir()
+		return dir.View(f.spaces[e.Location], &info)
 	}
 	v, _ := tensor.FromInfo(info, t.RawData) // which was checked on open
 	return v

@@ -141,8 +141,9 @@ func TestOpenAllocations(t *testing.T) {
 			f.Close()
 		})
 	}
+	const pools = 8 // what is in pools gets lost under the race detector
 	few, more := count(8), count(2000)
-	if few > 41 || more > few+2 {
+	if few > 41+pools || more > few+2+pools {
 		t.Errorf("%v allocations for 8 tensors, %v for 2000", few, more)
 	}
 }

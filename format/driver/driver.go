@@ -139,9 +139,10 @@ type Source interface {
 	// goroutines they start are not.
 	Guard(fn func() error) error
 	// Dir returns the directory that other files of the model are in: that of
-	// the file, or Options.Dir. Where there is neither, its Open and Entries fail
-	// with ErrUnsupported, and so does the use of a file that was declared.
-	Dir() Dir
+	// the file, or Options.Dir. It fails with ErrUnsupported when there is none.
+	// A Dir that comes with an error takes declarations all the same, and using
+	// what was declared repeats the error.
+	Dir() (Dir, error)
 }
 
 // Prefix returns the first n bytes of src, or all when it has fewer.

@@ -41,7 +41,12 @@ type file struct {
 func (f *file) Path() string { return f.s.m.path }
 
 // Dir implements driver.Source.
-func (f *file) Dir() driver.Dir { return f.s }
+func (f *file) Dir() (driver.Dir, error) {
+	if f.s.dir == "" {
+		return f.s, errNoDir
+	}
+	return f.s, nil
+}
 
 var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
 
