@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -54,7 +55,7 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 // rules: wire format, names that repeat, initializers that do not match the
 // plan's tensors, data of the wrong size.
 func checkMessage(b []byte, tensors []tensor.Info) error {
-	f := &parsed{index: &driver.Index{}, graph: payload{source: *inMemory(b), block: graphBlock}}
+	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
 	if err := f.checkWire(len(tensors)); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func checkMessage(b []byte, tensors []tensor.Info) error {
 		t := &tensors[i]
 		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
-	if f.graph.carriers {
+	if f.graph.Carriers {
 		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
 	return f.checkGraph()

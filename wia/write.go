@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -172,8 +173,8 @@ func (w *encoder) describe(info *tensor.Info, it *item) error {
 		}
 		it.message.Metadata = &meta
 		// What the reader would refuse is not written: text that is not UTF-8.
-		b := tensorMsg.append(nil, &it.message)
-		return inMemory(b).check(tensorMsg, 0, int64(len(b)), 2)
+		b := tensorMsg.Append(nil, &it.message)
+		return protobuf.InMemory(b).Check(tensorMsg, 0, int64(len(b)), 2)
 	} else if quant != nil {
 		it.message.Metadata = &TensorMetadata{Quantization: quant}
 	}
@@ -192,7 +193,7 @@ func (w *encoder) planStructure(p *driver.Plan) error {
 	var graph []byte
 	g, err := w.graphMessage(p)
 	if err == nil && g != nil {
-		graph = graphMsg.append(nil, g)
+		graph = graphMsg.Append(nil, g)
 		err = checkMessage(graph, p.Tensors)
 	}
 	if err != nil {
@@ -242,7 +243,7 @@ func (w *encoder) advance(stored int64) *item {
 	switch {
 	case it.external:
 		// The checksum is not known yet, but its length is.
-		it.prefix = putMessage(nil, 1, tensorMsg, &it.message)
+		it.prefix = protobuf.PutMessage(nil, 1, tensorMsg, &it.message)
 		w.pos += int64(len(it.prefix))
 	case it.codec != None:
 		it.prefix = compressedPrefix(it, stored)
@@ -341,7 +342,7 @@ func (w *encoder) external(i int, in driver.Input) error {
 
 // record writes the message of an external tensor, whose checksum is known now.
 func (w *encoder) record(it *item) error {
-	return w.write(putMessage(nil, 1, tensorMsg, &it.message), it.off)
+	return w.write(protobuf.PutMessage(nil, 1, tensorMsg, &it.message), it.off)
 }
 
 // plain writes prefix and data of a tensor whose offset is known.
