@@ -105,7 +105,7 @@ func (m *Model) opened(err error, c *Config) error {
 // as long as its description says.
 func (m *Model) checkIndex() error {
 	_, loads := m.file.(driver.Loader)
-	for i := range m.index.Len() {
+	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
 		space, off, n := m.index.Place(i)
 		size, err := m.byteSize(i, n)
 		switch {
