@@ -93,11 +93,11 @@ func (s *source) tensor(h *head, p, end int64, level int) error {
 	var f field
 	for p < end {
 		err := s.next(&f, p, end)
+		if err == nil && !s.checked {
+			_, err = s.admit(tensorMsg, &f)
+		}
 		if err == nil {
-			var d *fieldDef
-			if d, err = s.admit(tensorMsg, &f); d != nil && err == nil {
-				err = s.tensorField(h, &f, level)
-			}
+			err = s.tensorField(h, &f, level)
 		}
 		if err != nil {
 			return s.inMessage(tensorMsg, start, &f, err)
@@ -107,7 +107,7 @@ func (s *source) tensor(h *head, p, end int64, level int) error {
 	return nil
 }
 
-// tensorField takes one known field.
+// tensorField takes a field, if it is one that counts.
 func (s *source) tensorField(h *head, f *field, level int) (err error) {
 	switch f.num {
 	case 1:
@@ -206,7 +206,7 @@ func (s *source) perChannel(q *quantHead, msg field) error {
 // compressedTensor reads a CompressedTensor message.
 func (s *source) compressedTensor(h *head, msg field, level int) error {
 	h.compressed = true
-	return s.eachKnown(compressedMsg, msg, func(f field) error {
+	return s.eachChecked(compressedMsg, msg, func(f field) error {
 		switch f.num {
 		case 1:
 			return s.tensor(h, f.start, f.end, level+1)

@@ -321,17 +321,17 @@ func (s *source) each(m *message, msg field, f func(field) error) error {
 	return nil
 }
 
-// eachKnown calls f for the fields of one message that its table has, after the
-// wire rules were checked; messages in it are left to f.
-func (s *source) eachKnown(m *message, msg field, f func(field) error) error {
+// eachChecked calls f for the fields of one message after their wire rules were
+// checked; messages in it are left to f.
+func (s *source) eachChecked(m *message, msg field, f func(field) error) error {
 	var fl field
 	for p := msg.start; p < msg.end; {
 		err := s.next(&fl, p, msg.end)
+		if err == nil && !s.checked {
+			_, err = s.admit(m, &fl)
+		}
 		if err == nil {
-			var d *fieldDef
-			if d, err = s.admit(m, &fl); d != nil && err == nil {
-				err = f(fl)
-			}
+			err = f(fl)
 		}
 		if err != nil {
 			return s.inMessage(m, msg.start, &fl, err)

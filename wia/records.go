@@ -142,7 +142,7 @@ func (x *indexer) tensors() error {
 
 // walk takes the tensors of a TensorData message.
 func (x *indexer) walk(s *source, p *payload) error {
-	return s.eachKnown(tensorDataMsg, field{end: s.size}, func(fl field) (err error) {
+	return s.eachChecked(tensorDataMsg, field{end: s.size}, func(fl field) (err error) {
 		h := &x.scratch.head
 		h.reset()
 		switch fl.num {
