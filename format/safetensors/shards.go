@@ -111,8 +111,8 @@ func (w *weightMap) add(name []byte, at, most int) error {
 
 // join lists the tensors of the weight map in its order.
 func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *driver.Options) error {
-	dir := src.Dir()
-	if dir.Path() == "" {
+	dir, err := src.Dir()
+	if err != nil {
 		return wire.Errorf(formatName, "weight_map", 0, format.ErrUnsupported, "without a path the index has no directory to find shards in; set Options.Dir")
 	}
 	f.shards = w.shards
