@@ -69,6 +69,7 @@ func (s *spaces) parsed() {
 type space struct {
 	*Model
 	number driver.Space
+	src    shard       // of a file that was opened while parsing
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
 	was    os.FileInfo // of a declared file, when it was declared; nil when it was missing
@@ -92,6 +93,7 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 		return nil, err
 	}
 	entries := make([]driver.DirEntry, len(list))
+	s.grow(len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
@@ -133,11 +135,17 @@ func escapes(err error) error {
 	return err
 }
 
+// grow makes room for n files: most of a directory's are usually opened.
+func (s *spaces) grow(n int) {
+	if s.byName == nil {
+		s.files = slices.Grow(s.files, n)
+		s.byName = make(map[string]driver.Space, n)
+	}
+}
+
 // add numbers a file.
 func (s *spaces) add(f *space) driver.Space {
-	if s.byName == nil {
-		s.byName = make(map[string]driver.Space)
-	}
+	s.grow(1)
 	s.files = append(s.files, f)
 	f.Model, f.number = s.m, driver.Space(len(s.files))
 	s.byName[f.name] = f.number
@@ -155,14 +163,14 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 		src, err := s.OpenSpace(n)
 		return src, n, err
 	}
-	r, err := s.mapNow(name)
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	r, err := s.mapNow(name, path)
 	if err != nil {
 		return nil, 0, err
 	}
-	f := &space{name: name, dir: s.dir}
+	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
 	f.region.Store(r)
-	n := s.add(f)
-	return &shard{file{r, s}, f.path()}, n, nil
+	return &f.src, s.add(f), nil
 }
 
 // shard is the Source of another file than the model's own.
@@ -176,14 +184,13 @@ func (s *shard) Path() string { return s.path }
 // mapNow maps a file of the directory. A plain entry is mapped by its name, which
 // spares opening it twice; whatever links are on the way to another is resolved
 // below the directory.
-func (s *spaces) mapNow(name string) (*source.Region, error) {
-	path := filepath.Join(s.dir, filepath.FromSlash(name))
+func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-			r, err := source.Open(path, source.Options{Debug: s.m.debug})
-			if err == nil {
-				r.SetOrigin(s.m.desc.Name, path)
-			}
+		r, err := source.Open(path, source.Options{Debug: s.m.debug, NoLink: true})
+		if err == nil {
+			r.SetOrigin(s.m.desc.Name, path)
+		}
+		if !errors.Is(err, source.ErrNotRegular) {
 			return r, err
 		}
 	}
@@ -393,11 +400,14 @@ func (s *spaces) close() error {
 		f.gone = true
 		r := f.region.Load()
 		f.mu.Unlock()
-		if r != nil {
-			errs = append(errs, r.Close())
+		if r == nil {
+			continue
+		}
+		if err := r.Close(); err != nil {
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return e == nil })...)
+	return errors.Join(errs...)
 }
 
 // Lend implements memory.Owner: two files must outlive the slice.
