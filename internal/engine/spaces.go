@@ -319,22 +319,32 @@ func (f *space) open() (*source.Region, error) {
 }
 
 // view makes the view of tensor i, which is in another file.
-func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
+func (s *spaces) view(i int, v *tensor.View) (err error) {
 	info := s.m.Info(i)
-	// Close waits for files that are being mapped.
-	if err := s.m.main.Enter(); err != nil {
-		return failed(info, err)
-	}
-	defer s.m.main.Leave()
-	r, err := s.home(i)
-	if err != nil {
-		return failed(info, err)
+	n, off, size := s.m.index.Place(i)
+	f := s.files[n-1]
+	r := f.region.Load()
+	if r == nil || size > r.Size()-off {
+		if r, err = s.enterHome(i); err != nil {
+			*v, err = failed(info, err)
+			return err
+		}
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
 		data = mem[off : off+size : off+size]
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](s.files[n-1]), data)), nil
+	*v = tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data))
+	return nil
+}
+
+// enterHome is home for a file that may have to be mapped: Close waits meanwhile.
+func (s *spaces) enterHome(i int) (*source.Region, error) {
+	if err := s.m.main.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.m.main.Leave()
+	return s.home(i)
 }
 
 // home returns the memory of the file that tensor i is in, and checks that it is.
