@@ -36,7 +36,13 @@ func WithTensors(names ...string) VerifyOption {
 // WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption.
 func WithWorkers(n int) VerifyOption { return func(o *engine.VerifyOptions) { o.Workers = n } }
 
+// noVerifyOptions is what calls without options share. Nothing writes to it.
+var noVerifyOptions engine.VerifyOptions
+
 func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
+	if len(opts) == 0 {
+		return &noVerifyOptions, nil
+	}
 	o := &engine.VerifyOptions{}
 	for _, f := range opts {
 		if f != nil {

@@ -20,6 +20,9 @@ type ledger struct {
 func (l *ledger) Section(name, by string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.sections == nil {
+		l.sections = make([]Section, 0, 4) // few files have more
+	}
 	l.sections = append(l.sections, Section{name, by})
 }
 
