@@ -210,7 +210,7 @@ func TestOptions(t *testing.T) {
 func TestVerifyOptions(t *testing.T) {
 	var reports int
 	o, err := verifyOptions([]VerifyOption{
-		WithProgress(func(int64, int64, string) { reports++ }), nil, WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
+		WithProgress(func(int64, int64, string) { reports++ }), VerifyOption{}, WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func BenchmarkHeader(b *testing.B) {
 type bytesSource struct{ *source.Region }
 
 func (bytesSource) Path() string             { return "" }
-func (bytesSource) Dir() driver.Dir { return nil }
+func (bytesSource) Dir() (driver.Dir, error) { return nil, driver.ErrUnsupported }
 
 // methodsToMeasure are the methods and level classes of the table.
 var methodsToMeasure = []struct {

@@ -87,11 +87,11 @@ func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
 	var f protobuf.Field
 	for p < end {
 		err := s.Next(&f, p, end)
+		if err == nil && !s.Checked {
+			_, err = s.Admit(tensorMsg, &f)
+		}
 		if err == nil {
-			var d *protobuf.FieldDef
-			if d, err = s.Admit(tensorMsg, &f); d != nil && err == nil {
-				err = h.field(s, &f, level)
-			}
+			err = h.field(s, &f, level)
 		}
 		if err != nil {
 			return s.InMessage(tensorMsg, start, &f, err)
@@ -101,7 +101,7 @@ func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
 	return nil
 }
 
-// field takes one known field.
+// field takes a field, if it is one that counts.
 func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err error) {
 	switch f.Num {
 	case 1:
@@ -191,7 +191,7 @@ func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field) error {
 // readCompressed reads a CompressedTensor message.
 func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.compressed = true
-	return s.EachKnown(compressedMsg, msg, func(f protobuf.Field) error {
+	return s.EachChecked(compressedMsg, msg, func(f protobuf.Field) error {
 		switch f.Num {
 		case 1:
 			return h.read(s, f.Start, f.End, level+1)

@@ -143,7 +143,7 @@ func (x *indexer) tensors() error {
 
 // walk takes the tensors of a TensorData message.
 func (x *indexer) walk(s *protobuf.Source, p *payload) error {
-	return s.EachKnown(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
+	return s.EachChecked(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
 		h := &x.scratch.head
 		h.reset()
 		switch fl.Num {

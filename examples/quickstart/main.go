@@ -96,6 +96,7 @@ type target struct {
 
 var targets = []target{
 	{"mnist.mag", "conv1.weight", plainly("mag")},
+	{"mnist.gguf", "conv1.weight", plainly("gguf")},
 	{"mnist.mle", "conv1.weight", plainly("mle")},
 	{"mnist.mobi", "0", func(path string, plan *format.Plan) (format.Writer, error) {
 		// MOBI numbers its tensors and has no room for their names.

@@ -76,7 +76,7 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Skip("no go command: ", err)
 	}
-	formats := []string{"mobi", "mag", "tsr", "mle", "wia", "format/safetensors"}
+	formats := []string{"mobi", "mag", "tsr", "mle", "wia", "format/safetensors", "format/gguf"}
 	for _, name := range formats {
 		out, err := exec.Command(tool, "list", "-f", `{{join .Imports "\n"}}`, module+name).Output()
 		if err != nil {

@@ -106,7 +106,10 @@ func (f *parsed) join(o *driver.Options) error {
 		f.alone = fmt.Sprintf("part %d of %d of a split model, opened alone: the first part, by its name, opens all", s.no.value+1, s.count.value)
 		return nil
 	}
-	dir := src.Dir()
+	dir, err := src.Dir()
+	if err != nil {
+		return wire.Error(formatName, keySplitCount, s.count.at, err)
+	}
 	for i := int64(1); i < count; i++ {
 		if err := o.Context.Err(); err != nil {
 			return err

@@ -27,8 +27,8 @@ var checks = map[string]format.Check{
 // where one is asked for, null will do. It is read when a model is opened;
 // changing it later has no effect on that model.
 type Options struct {
-	// Format forces a format by name ("mobi", "mag", "tsr", "mle", "wia",
-	// "safetensors") instead of detecting it by content.
+	// Format forces a format by name, such as "mobi", instead of detecting it by
+	// content.
 	Format string
 	// Check is CheckDefault, CheckStructure, CheckTouch or CheckAll.
 	Check string

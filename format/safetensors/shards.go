@@ -111,9 +111,9 @@ func (w *weightMap) add(name []byte, at, most int) error {
 
 // join lists the tensors of the weight map in its order.
 func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *driver.Options) error {
-	dir := src.Dir()
-	if dir.Path() == "" {
-		return wire.Errorf(formatName, "weight_map", 0, format.ErrUnsupported, "without a path the index has no directory to find shards in; set Options.Dir")
+	dir, err := src.Dir()
+	if err != nil {
+		return wire.Error(formatName, "weight_map", 0, err)
 	}
 	f.shards = w.shards
 	left, total := *o, 0

@@ -42,7 +42,8 @@ func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driv
 		}
 	}
 	if d.dir != nil {
-		if err := d.dir(src.Dir()); err != nil {
+		dir, _ := src.Dir() // one that is missing takes declarations
+		if err := d.dir(dir); err != nil {
 			return nil, err
 		}
 	}

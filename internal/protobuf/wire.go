@@ -327,17 +327,17 @@ func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
 	return nil
 }
 
-// EachKnown calls f for the fields of one message that its table has, after the
-// wire rules were checked; messages in it are left to f.
-func (s *Source) EachKnown(m *Message, msg Field, f func(Field) error) error {
+// EachChecked calls f for the fields of one message after their wire rules were
+// checked; messages in it are left to f.
+func (s *Source) EachChecked(m *Message, msg Field, f func(Field) error) error {
 	var fl Field
 	for p := msg.Start; p < msg.End; {
 		err := s.Next(&fl, p, msg.End)
+		if err == nil && !s.Checked {
+			_, err = s.Admit(m, &fl)
+		}
 		if err == nil {
-			var d *FieldDef
-			if d, err = s.Admit(m, &fl); d != nil && err == nil {
-				err = f(fl)
-			}
+			err = f(fl)
 		}
 		if err != nil {
 			return s.InMessage(m, msg.Start, &fl, err)

@@ -1,0 +1,83 @@
+package wia
+
+import (
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// with returns the codec that writes with these options.
+func with(o WriteOptions) format.Codec { return format.With(fileFormat{opts: o}) }
+
+// covered is the header, minus nothing, and all blocks but the signature block:
+// what checksums cover.
+func covered(b []byte) []formattest.Range {
+	f, err := OpenBytes(b, &format.Options{Key: testKey})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	var out []formattest.Range
+	out = append(out, formattest.Range{From: 0, To: headerSize})
+	for _, s := range f.f.hdr.blocks[:signatureBlock] {
+		out = append(out, formattest.Range{From: int(s.off), To: int(s.end())})
+	}
+	return out
+}
+
+// exempt are the properties that the format cannot have.
+func exempt() map[string]string {
+	return map[string]string{
+		"Holes":     "messages and padding are between the data of tensors",
+		"OneTensor": "one sum covers the tensor block",
+	}
+}
+
+// foreign are files that the writer would not make.
+func foreign() []formattest.File {
+	gaps, backwards := small(), small()
+	gaps.gap, backwards.order = 13, []int{3, 2, 1, 0}
+	w := inline("w", 8, []byte{1, 2, 3}, 3)
+	dataFirst := container{tensor: by(1, by(4, []byte{1, 2, 3}), vi(3, 8), dims(3), st(1, "w"))}
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{3}}}}
+	data := map[string][]byte{"w": {1, 2, 3}}
+	return []formattest.File{
+		{Name: "gaps", Bytes: gaps.bytes()},
+		{Name: "backwards", Bytes: backwards.bytes()},
+		{Name: "data first", Bytes: dataFirst.bytes(), Plan: plan, Data: data},
+		{Name: "misaligned", Bytes: container{tensor: by(1, inline("odd name", 1, make([]byte, 8), 2))}.bytes()},
+		{Name: "unknown fields", Bytes: odd().bytes()},
+		{Name: "no sums", Bytes: container{noSums: true, tensor: by(1, w)}.bytes(), VerifyErr: format.ErrChecksum, Plan: plan, Data: data},
+		{Name: "name twice", Bytes: container{tensor: cat(by(1, w), by(1, w))}.bytes(), Want: format.ErrCorrupt, Field: "tensor.tensors[1].name"},
+		{Name: "bytes after the end", Bytes: append(small().bytes(), 0), Want: format.ErrCorrupt, Field: "end of file"},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	full, plan := samplePlan(t), tinyPlan()
+	formattest.Run(t, formattest.Config{
+		Codec: wiaCodec, ZeroCopy: true, Align: alignment, Exempt: exempt(), Files: foreign(),
+		Samples: []formattest.Sample{
+			{Name: "full", Plan: full},
+			{Name: "plain", Plan: plan, Structural: covered},
+			{Name: "empty", Plan: &format.Plan{}, Structural: covered},
+			{Name: "gzip", Plan: plan, Structural: covered, Codec: with(WriteOptions{Compression: Gzip}), Slack: 1 << 20},
+			{Name: "zstd", Plan: plan, Structural: covered, Codec: with(WriteOptions{Compression: Zstd}), Slack: 4 << 20},
+		},
+	})
+	formattest.Run(t, formattest.Config{
+		Codec: wiaCodec, Exempt: exempt(),
+		Samples: []formattest.Sample{
+			{Name: "full compressed", Plan: full, Codec: with(WriteOptions{Compression: Zstd, CompressTensor: alternate}), Slack: 4 << 20},
+			{Name: "tensors", Plan: plan, Structural: covered, Codec: with(WriteOptions{CompressTensor: alternate}), Slack: 4 << 20},
+			{Name: "both", Plan: plan, Structural: covered, Codec: with(WriteOptions{Compression: Zstd, CompressTensor: alternate}), Slack: 4 << 20},
+			{Name: "encrypted", Plan: plan, Structural: covered, Codec: with(WriteOptions{Key: testKey}), Options: &format.Options{Key: testKey}, Random: true},
+			{Name: "all", Plan: plan, Codec: with(WriteOptions{Compression: Gzip, CompressTensor: alternate, Key: testKey, Signer: rsaKey(t)}),
+				Options: &format.Options{Key: testKey}, Random: true, Slack: 4 << 20},
+			{Name: "rsa", Plan: plan, Structural: covered, Codec: with(WriteOptions{Signer: rsaKey(t)})},
+			{Name: "ecdsa", Plan: plan, Structural: covered, Codec: with(WriteOptions{Signer: ecdsaKey(t)})},
+		},
+	})
+}
