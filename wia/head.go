@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -20,7 +21,7 @@ type head struct {
 	dims  []int64
 	dtype int32
 	arm   protowire.Number // rawArm, externalArm, or 0: no data
-	raw   protobuf.Field      // of raw_data
+	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
 
@@ -230,7 +231,7 @@ func (h *head) check(at int64) error {
 
 // check refuses what cannot be a range of a file below the model's directory.
 func (e *externalHead) check(at, size int64) error {
-	if err := checkLocation(e.location); err != nil {
+	if err := external.CheckLocation(e.location); err != nil {
 		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
 	}
 	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {

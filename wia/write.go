@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -55,10 +56,10 @@ type encoder struct {
 	fixed bool // all offsets are known from the start
 	next  int  // the first item whose offset is not known yet
 	pos   int64
-	tail  []byte        // unknown fields of the tensor block
-	block *blockWriter  // nil when it is assembled in memory
-	heap  *sink.Memory  // payload of an encrypted tensor block
-	ext   *externalFile // nil without external data
+	tail  []byte         // unknown fields of the tensor block
+	block *blockWriter   // nil when it is assembled in memory
+	heap  *sink.Memory   // payload of an encrypted tensor block
+	ext   *external.File // nil without external data
 	sign  *signing
 
 	cipher *seal.Cipher // nil unless the file is encrypted
@@ -126,14 +127,14 @@ func (w *encoder) planTensors(p *driver.Plan) error {
 		}
 		w.fixed = w.fixed && it.codec == None
 		if it.external && w.ext == nil {
-			ext, err := newExternalFile(w.o.External, w.w.Path)
+			ext, err := external.NewFile(w.o.External, w.w.Path)
 			if err != nil {
 				return w.refuse("external data", err)
 			}
 			w.ext = ext
 		}
 		if it.external {
-			it.message.External = w.ext.reserve(info.Size)
+			it.message.External = reserve(w.ext, info.Size)
 		}
 	}
 	return w.checkDescribed(p)
@@ -324,7 +325,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 // external writes a tensor to the file of external data.
 func (w *encoder) external(i int, in driver.Input) error {
 	it := &w.items[i]
-	if err := w.ext.write(it.message.External, in); err != nil {
+	if err := writeExternal(w.ext, it.message.External, in); err != nil {
 		return err
 	}
 	if !it.located && i != w.next {
@@ -449,7 +450,7 @@ func (w *encoder) Finish() error {
 		return err
 	}
 	if w.ext != nil {
-		return w.ext.commit(!w.w.NoSync)
+		return w.ext.Commit(!w.w.NoSync)
 	}
 	return nil
 }
@@ -481,7 +482,7 @@ func (w *encoder) Close() error {
 		}
 	}
 	if w.ext != nil {
-		w.ext.abort()
+		w.ext.Abort()
 	}
 	w.items = nil
 	return nil

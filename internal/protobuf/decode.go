@@ -88,6 +88,8 @@ func (s *Source) take(to any, f *Field) (err error) {
 		*alloc(p) = int64(f.Val)
 	case *int32:
 		*p = int32(f.Val)
+	case **float32:
+		*alloc(p) = math.Float32frombits(uint32(f.Val))
 	case *float32:
 		*p = math.Float32frombits(uint32(f.Val))
 	case *[]int64:
@@ -120,7 +122,7 @@ func AppendInts(s *Source, out []int64, f *Field, most int) ([]int64, error) {
 		out = append(out, int64(f.Val))
 	}
 	for p := f.Start; f.Typ == protowire.BytesType && p < f.End && len(out) <= most; {
-		v, next, err := s.varint(p, f.End)
+		v, next, err := s.Varint(p, f.End)
 		if err != nil {
 			return out, err
 		}
@@ -139,7 +141,7 @@ func AppendInt32s(s *Source, out []int32, f *Field) ([]int32, error) {
 		return append(out, int32(f.Val)), nil
 	}
 	for p := f.Start; p < f.End; {
-		v, next, err := s.varint(p, f.End)
+		v, next, err := s.Varint(p, f.End)
 		if err != nil {
 			return out, err
 		}

@@ -71,6 +71,10 @@ func put(b []byte, num protowire.Number, from any) []byte {
 		b = PutInt(b, num, *p)
 	case *int32:
 		b = PutInt(b, num, int64(*p))
+	case **float32:
+		if *p != nil {
+			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(**p))
+		}
 	case *float32: // +0 is left out only: -0 and NaN are values
 		if math.Float32bits(*p) != 0 {
 			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(*p))

@@ -18,7 +18,8 @@ const (
 	KindMessage
 )
 
-func (k kind) wireType() protowire.Type {
+// WireType returns how a single value is written.
+func (k kind) WireType() protowire.Type {
 	switch k {
 	case KindInt, KindEnum:
 		return protowire.VarintType
@@ -113,7 +114,7 @@ func extend[T any](list *[]T) *T {
 }
 
 // Bare is a field that is checked and not kept.
-func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.wireType()} }
+func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
 
 // One is a field of a single value.
 func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {

@@ -76,8 +76,8 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	return win[: to-from : to-from], nil
 }
 
-// varint reads a varint at p, which must end by end.
-func (s *Source) varint(p, end int64) (v uint64, next int64, err error) {
+// Varint reads a varint at p, which must end by end.
+func (s *Source) Varint(p, end int64) (v uint64, next int64, err error) {
 	if i := p - s.lo; p < end && i >= 0 && i < int64(len(s.Win)) && s.Win[i] < 0x80 {
 		return uint64(s.Win[i]), p + 1, nil
 	}
@@ -129,7 +129,7 @@ func (s *Source) Next(f *Field, p, end int64) error {
 
 // nextAny is next for all other fields.
 func (s *Source) nextAny(f *Field, p, end int64) error {
-	tag, p, err := s.varint(p, end)
+	tag, p, err := s.Varint(p, end)
 	if err != nil {
 		return err
 	}
@@ -139,10 +139,10 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 	f.Num, f.Typ, f.Start = protowire.Number(tag>>3), protowire.Type(tag&7), p
 	switch f.Typ {
 	case protowire.VarintType:
-		f.Val, f.End, err = s.varint(p, end)
+		f.Val, f.End, err = s.Varint(p, end)
 	case protowire.BytesType:
 		var n uint64
-		if n, f.Start, err = s.varint(p, end); err == nil && n > uint64(end-f.Start) {
+		if n, f.Start, err = s.Varint(p, end); err == nil && n > uint64(end-f.Start) {
 			err = Defectf(f.At, tensor.ErrCorrupt, "field %d: length %d, %d bytes are left in the message", f.Num, n, end-f.Start)
 		}
 		f.End = f.Start + int64(n)
@@ -232,7 +232,7 @@ func (s *Source) checkScalar(d *FieldDef, f *Field) error {
 	}
 	for p := f.Start; p < f.End; {
 		var err error
-		if _, p, err = s.varint(p, f.End); err != nil {
+		if _, p, err = s.Varint(p, f.End); err != nil {
 			return err
 		}
 	}
