@@ -50,7 +50,7 @@
 //
 // Unknown fields are ignored. A field that occurs again replaces, or merges with, the
 // one before, as protocol buffers do. A file that does not say its IR version or operator
-// sets is noted. Checksums of external data are not looked at.
+// sets is noted; one with two graphs, such as two models in a row, is refused. Checksums of external data are not looked at.
 //
 // # Detection
 //
@@ -60,7 +60,7 @@
 //
 // # Writing
 //
-// Tensors become raw data at multiples of 64 bytes: data_type is repeated in front of
+// The graph comes last. Tensors become raw data at multiples of 64 bytes: data_type is repeated in front of
 // it as often as fills the gap, which protocol buffers allow for any field and readers
 // do not see. Files of more than 2 GiB are no protocol buffers to most readers: they
 // are refused, and WriteOptions.ExternalFrom puts data into a file beside the model, at

@@ -241,9 +241,11 @@ func (h *head) check(at int64) error {
 		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "both raw_data and %s are set", h.listName()))
 	}
 	if h.typ != nil && h.typ.bits > 0 {
-		// Products that overflow with the element are refused in bytes of 64 bits and more.
-		wide := append(append(make([]int64, 0, len(h.dims)+1), h.dims...), (h.typ.bits+7)/8)
-		if _, err := tensor.Shape(wide).Elems(); err != nil {
+		n, err := tensor.Shape(h.dims).ByteSize(h.typ.likeSized())
+		if err == nil && h.typ.bits > 64 && n > math.MaxInt64/2 {
+			err = fmt.Errorf("%w: the product of %v overflows", tensor.ErrShape, tensor.Shape(h.dims))
+		}
+		if err != nil {
 			return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 		}
 		h.size = h.typ.bytes(elems)

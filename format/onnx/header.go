@@ -173,9 +173,10 @@ func domainsOf(g *driver.Graph, set map[string]bool) {
 	}
 }
 
-// frame is a model without its tensors: what precedes the graph, the graph before and
-// after its initializers, and what follows it.
-type frame struct{ front, before, after, back []byte }
+// frame is a model without its tensors: what precedes the graph, and the graph before and
+// after its initializers. The graph comes last, so that a file that is cut short is
+// never taken for a whole one.
+type frame struct{ front, before, after []byte }
 
 // frameOf makes the frame of a plan.
 func frameOf(p *driver.Plan) (f frame, err error) {
@@ -183,9 +184,7 @@ func frameOf(p *driver.Plan) (f frame, err error) {
 	if err = h.plan(p); err != nil {
 		return f, err
 	}
-	front, back := h.model, model{opsets: h.opsets, props: h.props}
-	front.opsets, front.props = nil, nil
-	f.front, f.back = modelMsg.Append(nil, &front), modelMsg.Append(nil, &back)
+	f.front = modelMsg.Append(nil, &h.model)
 	g := &graph{}
 	if p.Graph != nil {
 		if g, err = graphMessage(p.Graph); err != nil {

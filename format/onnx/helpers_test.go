@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
-
 )
 
 // The helpers below write protocol buffers field by field.
@@ -69,4 +68,3 @@ func bytesOf(t *testing.T, f *File, name string) []byte {
 	}
 	return b
 }
-

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -146,6 +145,9 @@ func (f *parsed) scan() error {
 	err := s.EachChecked(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
 		switch {
 		case fl.Num == 7:
+			if found {
+				return protobuf.Defectf(fl.At, tensor.ErrCorrupt, "it occurs twice")
+			}
 			found = true
 			return s.EachChecked(graphMsg, fl, func(g protobuf.Field) error {
 				switch {
@@ -271,6 +273,9 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	if ok && (!sized || x.size >= 0 || f.again) {
 		return x, nil
 	}
+	if f.again {
+		return x, protobuf.Defectf(0, tensor.ErrCorrupt, "external data %.200q was not there", location)
+	}
 	x.size = -1
 	dir, _ := f.src.Dir() // without one, the use of the file is the error
 	name := string(location)
@@ -332,10 +337,10 @@ func (f *parsed) Verify(v driver.Verification) error {
 	again := &parsed{src: f.src, index: &driver.Index{}, o: f.o, files: f.files, unknown: map[int32]*tensor.Encoding{}, again: true}
 	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
 	if err := again.scan(); err != nil {
-		if errors.Is(err, tensor.ErrTruncated) {
-			return err
+		if _, ok := err.(*protobuf.Defect); ok {
+			return changed
 		}
-		return changed
+		return err
 	}
 	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) {
 		return changed

@@ -114,7 +114,6 @@ func layout(p *driver.Plan, outside func(i int) []byte) (*driver.Layout, error) 
 		}
 		w.add(f.after)
 		n := w.at - start
-		w.add(f.back)
 		w.flush()
 		if protowire.SizeVarint(uint64(n)) > size {
 			continue
