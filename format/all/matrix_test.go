@@ -350,6 +350,7 @@ type said struct {
 var written = map[string]*regexp.Regexp{ // what formats add of their own
 	"mobi": regexp.MustCompile(`^(name|framework_version|creation_timestamp|flags)=|^  (input\d+_(scale|zero_point|axis)):`),
 	"mle":  regexp.MustCompile(`^tensor_names=`),
+	"onnx": regexp.MustCompile(`^(ir_version|opsets)=`),
 }
 
 // compare demands that a copy says what the plan said, less what was accepted.

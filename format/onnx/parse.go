@@ -134,11 +134,20 @@ func (f *parsed) read() error {
 	return nil
 }
 
+// buffers are memory of windows, for the next file.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // scan walks the file once: it lists the initializers and keeps the rest.
 func (f *parsed) scan() error {
 	f.measure()
 	most := f.o.MaxHeaderBytes
 	w := protobuf.NewWindow(f.src, 0, f.src.Size(), most)
+	buf := buffers.Get().(*[]byte)
+	w.Buf = *buf
+	defer func() {
+		*buf = w.Buf
+		buffers.Put(buf)
+	}()
 	s := &protobuf.Source{Size: f.src.Size(), From: w}
 	h := &head{}
 	found := false

@@ -108,9 +108,7 @@ func layout(p *driver.Plan, outside func(i int) []byte) (*driver.Layout, error) 
 			}
 			w.add(initializer(t, w.at))
 			w.layout.Offsets[i] = w.at
-			if t.Size > 0 {
-				w.data(t.Size)
-			}
+			w.data(t.Size)
 		}
 		w.add(f.after)
 		n := w.at - start
