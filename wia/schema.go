@@ -148,9 +148,7 @@ func init() {
 		typed.Type = a.seen
 		return &typed
 	}
-	graphMsg.Begin = func(s *protobuf.Source, m any, msg protobuf.Field) error {
-		return s.Grow(graphMsg, 2, msg, func(n int) { g := m.(*Graph); g.Nodes = slices.Grow(g.Nodes, n) })
-	}
+	graphMsg.Large, graphMsg.Begin = 2, func(m any, n int) { g := m.(*Graph); g.Nodes = slices.Grow(g.Nodes, n) }
 	// The data of a tensor comes last, so that a writer can put it where it wants.
 	tensorMsg.Tail = func(m any, b []byte) []byte {
 		if t := m.(*Tensor); t.HasData {

@@ -252,7 +252,5 @@ func init() {
 			m.(*attribute).seen = attributeTypes[num]
 		}
 	}
-	graphMsg.Begin = func(s *protobuf.Source, m any, msg protobuf.Field) error {
-		return s.Grow(graphMsg, 1, msg, func(n int) { g := m.(*graph); g.nodes = slices.Grow(g.nodes, n) })
-	}
+	graphMsg.Large, graphMsg.Begin = 1, func(m any, n int) { g := m.(*graph); g.nodes = slices.Grow(g.nodes, n) }
 }

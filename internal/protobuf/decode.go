@@ -12,9 +12,11 @@ import (
 // how protobuf merges. Byte fields alias the payload.
 func (s *Source) Merge(def *Message, m any, msg Field) error {
 	if def.Begin != nil {
-		if err := def.Begin(s, m, msg); err != nil {
+		n, err := s.occurrences(def, def.Large, msg)
+		if err != nil {
 			return err
 		}
+		def.Begin(m, n)
 	}
 	return s.Each(def, msg, func(f Field) error {
 		d := def.Known(f.Num)
@@ -41,18 +43,15 @@ func (s *Source) Merge(def *Message, m any, msg Field) error {
 	})
 }
 
-// Grow makes room for the messages in a field. They are large and may be many in
-// few bytes: room for just as many spares the copies that growing would leave.
-func (s *Source) Grow(def *Message, num protowire.Number, msg Field, room func(n int)) error {
-	n := 0
-	err := s.Each(def, msg, func(f Field) error {
+// occurrences counts a field of a message.
+func (s *Source) occurrences(def *Message, num protowire.Number, msg Field) (n int, err error) {
+	err = s.Each(def, msg, func(f Field) error {
 		if f.Num == num {
 			n++
 		}
 		return nil
 	})
-	room(n)
-	return err
+	return n, err
 }
 
 // isOurs recognizes the one field that this library adds to a message that the

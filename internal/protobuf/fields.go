@@ -38,9 +38,12 @@ type Message struct {
 	Arms    uint64     // bits of the field numbers of a oneof
 	Unknown func(m any) *[]byte
 	// What a type of messages does beside its fields; nil for nothing: Begin is called
-	// before the fields of a message are merged into m, Seen for each of them. Typed
+	// before the fields of a message are merged into m, with the number of messages in
+	// the field Large: they are large in memory and may be many in few bytes, and room
+	// for just as many spares the copies that growing would leave. Seen is called for each field. Typed
 	// returns what is written in place of m, and Tail appends what comes last.
-	Begin func(s *Source, m any, msg Field) error
+	Begin func(m any, n int)
+	Large protowire.Number
 	Seen  func(m any, num protowire.Number)
 	Typed func(m any) any
 	Tail  func(m any, b []byte) []byte
