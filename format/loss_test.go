@@ -210,7 +210,7 @@ func TestCopyDisagrees(t *testing.T) {
 		{"as it is", func(*tensor.Info) {}, nil},
 		{"another shape", func(i *tensor.Info) { i.Shape = tensor.Shape{3, 1} }, nil},
 		{"another dtype", func(i *tensor.Info) { i.DType = tensor.Int8 }, ErrDType},
-		{"quantisation that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
+		{"quantization that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := OpenBytes([]byte(fakeFile), nil)

@@ -81,9 +81,9 @@
 // written.
 //
 // The format cannot express tensors of rank 0 or without elements; the writer
-// refuses them, and string or bool metadata, graphs and quantisation parameters,
+// refuses them, and string or bool metadata, graphs and quantization parameters,
 // with the list of all it has no place for: format.WriteOptions.AcceptLoss may
-// let metadata, graph and quantisation go. A json.Number is written as the int64
+// let metadata, graph and quantization go. A json.Number is written as the int64
 // or float64 that it stands for, if its text says no more than that.
 //
 // # Snapshot 0.1.0

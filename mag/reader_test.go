@@ -184,7 +184,7 @@ func TestVerify(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Verify(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 	if _, err := f.Verify(t.Context(), format.WithWorkers(1)); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("one worker: %v", err)

@@ -86,7 +86,7 @@
 //	 64     -   reserved            the writer writes 8 zero bytes, as exporters do
 //
 // Sections are found by their offsets. One exporter in the field wrote a header of
-// 80 bytes and offsets for one of 64. Such a file is recognised when metadata_offset
+// 80 bytes and offsets for one of 64. Such a file is recognized when metadata_offset
 // is 64, bytes 64 to 79 are zero, byte 80 is "{" and the file is exactly 16 bytes
 // longer than its sections say; then all sections are 16 bytes later.
 //
@@ -175,7 +175,7 @@
 // by node inputs, params and outputs, while tensors keep their order.
 //
 // Names of nodes and graphs, operator domains and symbols of dims have no place in
-// the layout, nor have quantisation parameters, attributes that are no JSON, other
+// the layout, nor have quantization parameters, attributes that are no JSON, other
 // dtypes of inputs and outputs than tensors may have, and scalars among these: a plan
 // with such is refused with the list of it, unless format.WriteOptions.AcceptLoss
 // names it. Operators must be of the list, or decimal codes.

@@ -106,7 +106,7 @@ func refusePickle(src driver.Source, head []byte) error {
 }
 
 // section reads a pair of offset and size. Values that no file can have stay
-// recognisable: they become negative or larger than any file.
+// recognizable: they become negative or larger than any file.
 func section(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
 	off, size := c.U64(offset), c.U64(length)

@@ -73,7 +73,7 @@ func VerifyIntegrity(path string, o *format.Options) (*Integrity, error) {
 
 // VerifyIntegrity checks the sections one by one. The signature counts as
 // intact when the file is what was signed, by whomever: see CheckSignature. The
-// error tells that checking was cancelled, or that the file is closed.
+// error tells that checking was canceled, or that the file is closed.
 func (f *File) VerifyIntegrity(ctx context.Context) (*Integrity, error) {
 	r := &Integrity{}
 	for i, check := range f.f.checks() {

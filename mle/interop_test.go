@@ -72,7 +72,6 @@ type sample struct {
 		Inputs, Outputs, Params []uint32
 		AttrSize                int `json:"attr_size"`
 	}
-	Dequantised struct{ Size int64 }
 }
 
 const interopDir = "../../shared/interop/mle"

@@ -13,7 +13,7 @@ import (
 
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "the format has no quantisation parameters")
+	l.AllQuantization(p, "the format has no quantization parameters")
 	metadataLosses(p, l)
 	if p.Graph != nil && o.IR == nil {
 		version := o.Version

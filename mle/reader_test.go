@@ -213,7 +213,7 @@ func halfGolden() *gFile {
 	return g
 }
 
-func TestGoldenQuantised(t *testing.T) {
+func TestGoldenQuantized(t *testing.T) {
 	tests := []struct {
 		name string
 		g    *gFile
@@ -237,8 +237,8 @@ func TestGoldenQuantised(t *testing.T) {
 	}
 }
 
-// TestQuantisedLooksAtConstants: placeholders may have any dtype.
-func TestQuantisedLooksAtConstants(t *testing.T) {
+// TestQuantizedLooksAtConstants: placeholders may have any dtype.
+func TestQuantizedLooksAtConstants(t *testing.T) {
 	for _, g := range []*gFile{int8Golden(), halfGolden()} {
 		g.tensors[1].dtype, g.tensors[3].dtype = 3, 200
 		if err := verify(mustOpen(t, g.build(), nil)); err != nil {

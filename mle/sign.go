@@ -22,7 +22,7 @@ func GenerateKey() (ed25519.PublicKey, ed25519.PrivateKey, error) {
 
 // SignOptions changes how Sign works. Nil and the zero value work.
 type SignOptions struct {
-	Context context.Context // nil means never cancelled
+	Context context.Context // nil means never canceled
 	Time    time.Time       // of signing; zero means now
 	NoSync  bool            // as in format.WriteOptions
 }
@@ -141,7 +141,7 @@ func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, ke
 	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 }
 
-// copyFile copies all of src, which has that size, in steps that can be cancelled
+// copyFile copies all of src, which has that size, in steps that can be canceled
 // and that the system can do by sharing blocks. It counts: a copy that ended early
 // must not take the place of the file.
 func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {

@@ -86,7 +86,7 @@ var targetTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Float16}
 // compression headers, operators and scales come on top.)
 func TestTargetSizes(t *testing.T) {
 	if raceEnabled {
-		t.Skip("nothing happens at the same time here, and quantising takes long under the race detector")
+		t.Skip("nothing happens at the same time here, and quantizing takes long under the race detector")
 	}
 	for _, g := range targets {
 		for _, d := range targetTypes {

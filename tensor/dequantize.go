@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Dequantize fills dst with the real numbers that quantised elements stand
+// Dequantize fills dst with the real numbers that quantized elements stand
 // for, as rounded to float32 once. data holds the little-endian elements of any
 // integer dtype, row-major in shape; dst has as many elements.
 //

@@ -1,6 +1,6 @@
 // Package tensor is what all model formats have in common below the file: element
 // types, shapes, views of data that lie in somebody else's memory, half-precision
-// numbers, quantisation and checksums. It knows nothing of files.
+// numbers, quantization and checksums. It knows nothing of files.
 //
 // # Views
 //
@@ -16,9 +16,9 @@
 //
 // As gives elements as they lie there and fails where that is impossible; Decode
 // always works: it copies, swaps bytes on big-endian hosts, and converts half
-// precision, integers and quantised values to float32 or float64.
+// precision, integers and quantized values to float32 or float64.
 //
-// # Quantisation
+// # Quantization
 //
 // Quantize maps float32 to fewer bits, per tensor or per channel, and reports what
 // was lost; Dequantize is the way back, for every integer type a file may hold.

@@ -3,7 +3,7 @@ package tensor
 import "fmt"
 
 // Encoding is how the elements of a tensor are stored when they are no DType:
-// blocks of quantised numbers, or a type that this library does not know. Such
+// blocks of quantized numbers, or a type that this library does not know. Such
 // a tensor has DType Invalid, its raw bytes, and a name for what they are.
 type Encoding struct {
 	// Name is the file's own name of the type, "Q4_0".

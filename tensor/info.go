@@ -25,7 +25,7 @@ type Info struct {
 	// Compression names how the bytes are stored: "" (as they are), "gzip",
 	// "zstd", "lz4", "brotli", "int8", "float16".
 	Compression string
-	// Quant holds the quantisation parameters, nil for plain tensors.
+	// Quant holds the quantization parameters, nil for plain tensors.
 	Quant *Quantization
 	// Encoding describes elements that are no DType, which is Invalid then; nil
 	// for all others.
@@ -49,7 +49,7 @@ func (i *Info) ByteSize() (int64, error) {
 	return i.Shape.ByteSize(i.DType)
 }
 
-// Scheme says how a quantised integer q stands for a real number.
+// Scheme says how a quantized integer q stands for a real number.
 type Scheme uint8
 
 // The two schemes that formats know, with q' = q - zero point.
@@ -66,7 +66,7 @@ func (s Scheme) String() string {
 	return "linear"
 }
 
-// PerTensor is the Axis of a quantisation with one scale.
+// PerTensor is the Axis of a quantization with one scale.
 const PerTensor = -1
 
 // Quantization maps stored integers to real numbers. The values may come from

@@ -231,7 +231,7 @@ func isCuttable() bool {
 
 const uncuttable = "files are not mapped here, or cannot be truncated while they are"
 
-// cancelVerify: a verification stops when its context is cancelled half way.
+// cancelVerify: a verification stops when its context is canceled half way.
 func (y *scales) cancelVerify(t *testing.T) {
 	x, path := y.model(t, 6, 1<<19)
 	m, err := x.codec.Open(path, nil)
@@ -247,10 +247,10 @@ func (y *scales) cancelVerify(t *testing.T) {
 		cancel()
 	}))
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Verify cancelled by its first report = %v", err)
+		t.Errorf("Verify canceled by its first report = %v", err)
 	}
 	if done == 0 || done > int64(len(x.file))/2 {
-		t.Errorf("Verify was cancelled after %d bytes of %d", done, len(x.file))
+		t.Errorf("Verify was canceled after %d bytes of %d", done, len(x.file))
 	}
 	checkProgress(t, func(p format.Progress) error {
 		_, err := m.Verify(context.Background(), format.WithProgress(p))

@@ -118,8 +118,8 @@ func TestInputWrongSize(t *testing.T) {
 	})
 }
 
-// TestInputCancelled stops between pieces.
-func TestInputCancelled(t *testing.T) {
+// TestInputCanceled stops between pieces.
+func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0

@@ -141,7 +141,7 @@ func touch(src []byte) {
 	if len(src) > 0 {
 		sum += src[len(src)-1]
 	}
-	touched.Store(uint32(sum)) // so that the loop is not optimised away
+	touched.Store(uint32(sum)) // so that the loop is not optimized away
 }
 
 var touched atomic.Uint32
