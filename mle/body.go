@@ -11,8 +11,8 @@ import (
 // newBody chooses the way the weights take. With encryption it ends in memory,
 // and nothing of the plain weights touches a disk.
 func (e *encoder) newBody() body {
-	if e.aead == nil {
-		return e.bodyTo(&shifted{e.t, e.h.Weights.Offset})
+	if e.cipher == nil {
+		return e.bodyTo(io.NewOffsetWriter(e.t, e.h.Weights.Offset))
 	}
 	m := &sink.Memory{}
 	return &memoryBody{body: e.bodyTo(m), m: m}
@@ -48,14 +48,6 @@ type memoryBody struct {
 	body
 	m *sink.Memory
 }
-
-// shifted is a part of a target.
-type shifted struct {
-	t    io.WriterAt
-	base int64
-}
-
-func (s *shifted) WriteAt(p []byte, off int64) (int, error) { return s.t.WriteAt(p, s.base+off) }
 
 // appender writes one piece after the other and adds up their checksum.
 type appender struct {

@@ -300,7 +300,7 @@ type int8Body struct {
 
 func (b *int8Body) tensor(i int, in driver.Input) error {
 	if b.aside == nil {
-		if b.e.aead != nil || b.e.o.Spool == format.SpoolMemory {
+		if b.e.cipher != nil || b.e.o.Spool == format.SpoolMemory {
 			b.aside = &sink.Memory{} // secrets touch no disk
 		} else {
 			file, err := sink.NewSpool()

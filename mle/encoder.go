@@ -2,9 +2,7 @@ package mle
 
 import (
 	"context"
-	"crypto/cipher"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -32,8 +31,8 @@ type encoder struct {
 	offsets []int64 // of the tensors in the uncompressed weights
 	size    int64   // of the uncompressed weights
 
-	aead cipher.AEAD // nil without encryption
-	body body
+	cipher *seal.Cipher // nil without encryption
+	body   body
 }
 
 // body is the way the weights take into the file.
@@ -92,11 +91,10 @@ func (e *encoder) place() error {
 
 // checkSize refuses what a method cannot hold, before anything is written.
 func (e *encoder) checkSize() error {
-	const gcmMost = 1<<36 - 32
 	switch {
 	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
 		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
-	case e.o.Key != nil && e.size > gcmMost:
+	case e.o.Key != nil && e.size > seal.MaxPlain:
 		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
 	case (e.o.Key != nil || e.o.Compression == MethodLZ4 && !e.o.Chunked) && e.size > math.MaxInt/4:
 		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
@@ -137,7 +135,7 @@ func (e *encoder) features() (f Features) {
 func (e *encoder) begin() (err error) {
 	e.h.Features = e.features()
 	if e.o.Key != nil {
-		if e.aead, err = newAEAD(e.o.Key); err != nil {
+		if e.cipher, err = newCipher(e.o.Key); err != nil {
 			return fmt.Errorf("%w: %w", format.ErrPlan, err)
 		}
 	}
@@ -185,7 +183,7 @@ func (e *encoder) Finish() error {
 	}
 	h := &e.h
 	h.Weights.Size, h.WeightsChecksum = s.size, s.sum
-	if e.aead != nil {
+	if e.cipher != nil {
 		if err := e.encrypt(); err != nil {
 			return err
 		}
@@ -225,9 +223,10 @@ func (e *encoder) Finish() error {
 // encrypt seals what the body left in memory and writes it.
 func (e *encoder) encrypt() error {
 	plain := e.body.(*memoryBody).m.Bytes()
-	out := make([]byte, nonceSize, nonceSize+len(plain)+tagSize)
-	rand.Read(out)
-	out = e.aead.Seal(out, out[:nonceSize], plain, e.headerBytes()[:aadSize])
+	out, err := e.cipher.Seal(plain, e.headerBytes()[:aadSize])
+	if err != nil {
+		return err
+	}
 	e.h.Weights.Size, e.h.WeightsChecksum = int64(len(out)), tensor.CRC32(out)
 	return e.write(e.h.Weights.Offset, out)
 }

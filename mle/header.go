@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -268,7 +269,7 @@ func (h *Header) checkFeatures() error {
 			return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v is not set, but there is a %s section", f.flag, f.name)
 		}
 	}
-	if h.Features.Has(Encryption) && h.Weights.Size < nonceSize+tagSize {
+	if h.Features.Has(Encryption) && h.Weights.Size < seal.Overhead {
 		return fail("weights_size", atSections+40, format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
 	}
 	if h.Graph.Size < graphHead {
@@ -280,7 +281,7 @@ func (h *Header) checkFeatures() error {
 // plainSize returns the size of the weights section once decrypted.
 func (h *Header) plainSize() int64 {
 	if h.Features.Has(Encryption) {
-		return h.Weights.Size - nonceSize - tagSize
+		return h.Weights.Size - seal.Overhead
 	}
 	return h.Weights.Size
 }
