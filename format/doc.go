@@ -19,7 +19,7 @@
 // # Copies
 //
 // Copy with the plan of PlanOf keeps everything that is in the plan, or nothing
-// is written: what the target has no place for (quantization, metadata, a graph
+// is written: what the target cannot hold (quantization, metadata, a graph
 // or parts of it, names, dtypes, shapes) is refused with a LossError that lists
 // all of it. WriteOptions.AcceptLoss names what the caller lets go, by kind or one
 // by one.

@@ -180,7 +180,7 @@ func TestManyLosses(t *testing.T) {
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
-	want := "poor: invalid plan: unsupported: the format has no place for 1001 things; that rule it out: dtype:bb (int8)" +
+	want := "poor: invalid plan: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
 		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)

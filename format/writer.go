@@ -41,7 +41,7 @@ type WriteOptions struct {
 	NoSync bool
 	// Spool says where NewWriter keeps what cannot be written from front to back.
 	Spool Spool
-	// AcceptLoss names what may get lost when the format has no place for it:
+	// AcceptLoss names what may get lost when the format cannot hold it:
 	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
 	// else cannot be kept is refused with a LossError that lists all of it,
 	// before anything is written. Naming what does not get lost does no harm; a

@@ -4,7 +4,7 @@
 // 0.1.0 that newer magnetrons write.
 //
 // Everything is little-endian and packed, whatever the host. Integers are unsigned
-// where nothing else is said. Tensor data lie row-major.
+// where nothing else is said. Tensor data is row-major.
 //
 // # Version 1
 //
@@ -82,7 +82,7 @@
 //
 // The format cannot express tensors of rank 0 or without elements; the writer
 // refuses them, and string or bool metadata, graphs and quantization parameters,
-// with the list of all it has no place for: format.WriteOptions.AcceptLoss may
+// with the list of all it cannot hold: format.WriteOptions.AcceptLoss may
 // let metadata, graph and quantization go. A json.Number is written as the int64
 // or float64 that it stands for, if its text says no more than that.
 //
@@ -121,15 +121,15 @@
 //
 // Every string of the pool, used or not, is a legal key: not empty, valid UTF-8,
 // without NUL, and unlike all others. Unlike in version 1 a key may have more than
-// 65,535 bytes. Data lie back to back in the order of the descriptors, without any
+// 65,535 bytes. Data is back to back in the order of the descriptors, without any
 // padding, and fill the file to its end. The checksum is checked on open.
 //
 // Alignment. Since nothing may be padded, the writer sorts the tensors by the size
 // of their elements (8, 4, 2, 1, otherwise in the order of the plan) and adds to
 // the pool one string that nothing refers to, of hyphens, 1 to 64 bytes long, so
-// that the data begin at a multiple of 64. Every tensor is then aligned for its
+// that the data begins at a multiple of 64. Every tensor is then aligned for its
 // dtype. Should a tensor be called like that string, it is longer by 64, and so on;
-// it is missing when the data begin at a multiple of 64 anyway, when there are no
+// it is missing when the data begins at a multiple of 64 anyway, when there are no
 // tensors, and when the pool is full.
 //
 // The container has neither metadata, nor digests, nor float64, nor shared data.

@@ -54,7 +54,7 @@ func (f *failing) Truncate(size int64) error {
 	return f.Memory.Truncate(size)
 }
 
-// encodeTied writes tied tensors, last first, so that data are compared, moved
+// encodeTied writes tied tensors, last first, so that data is compared, moved
 // and cut off.
 func encodeTied(ctx context.Context, t sink.Target) error {
 	const n = 600_000

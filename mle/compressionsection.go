@@ -67,7 +67,7 @@ func (p *compression) checkStored(i int, size, stored, at int64) error {
 		want = size / 2
 	}
 	if p.method.lossy() && size%4 != 0 {
-		return fail("uncompressed_size", at, format.ErrCorrupt, "%d bytes are no whole number of float32", size)
+		return fail("uncompressed_size", at, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
 	}
 	if want != stored {
 		return fail("stored size", at, format.ErrCorrupt, "part %d of %d bytes takes %d as %v, not %d", i, size, want, p.method, stored)

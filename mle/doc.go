@@ -175,7 +175,7 @@
 // by node inputs, params and outputs, while tensors keep their order.
 //
 // Names of nodes and graphs, operator domains and symbols of dims have no place in
-// the layout, nor have quantization parameters, attributes that are no JSON, other
+// the layout, nor have quantization parameters, attributes that are not JSON, other
 // dtypes of inputs and outputs than tensors may have, and scalars among these: a plan
 // with such is refused with the list of it, unless format.WriteOptions.AcceptLoss
 // names it. Operators must be of the list, or decimal codes.

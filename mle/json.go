@@ -79,13 +79,13 @@ func listValue(array json.RawMessage) any {
 	return nil
 }
 
-// exactFloat parses a number that formatFloat writes the same way.
+// exactFloat parses a number that appendFloat writes the same way.
 func exactFloat(text string) (float64, bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	return x, err == nil && string(appendFloat(nil, x, 64)) == text
 }
 
-// appendFloat writes a float64 or float32 as JSON that is no integer.
+// appendFloat writes a float64 or float32 as JSON that is not an integer.
 func appendFloat(b []byte, x float64, bits int) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, x, 'g', -1, bits)
@@ -134,7 +134,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 		return appendFinite(b, float64(v), 32)
 	case json.Number:
 		if _, err := strconv.ParseFloat(string(v), 64); err != nil && !errors.Is(err, strconv.ErrRange) {
-			return nil, fmt.Errorf("%q is no number", string(v))
+			return nil, fmt.Errorf("%q is not a number", string(v))
 		}
 		return appendRaw(b, []byte(v))
 	case json.RawMessage:

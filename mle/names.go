@@ -31,11 +31,11 @@ func (f *parsed) readNames() error {
 		case len(names) == f.graph.tensors:
 			err = bad("more names than the %d tensors", f.graph.tensors)
 		case !isText:
-			err = bad("element %d is no string", len(names))
+			err = bad("element %d is not a string", len(names))
 		case len(name) == 0:
 			err = bad("name %d is empty", len(names))
 		case !whole || !utf8.Valid(name):
-			err = bad("name %d is no valid UTF-8", len(names))
+			err = bad("name %d is not valid UTF-8", len(names))
 		case bytes.IndexByte(name, 0) >= 0:
 			err = bad("name %d contains a NUL character", len(names))
 		}
@@ -46,7 +46,7 @@ func (f *parsed) readNames() error {
 	case err != nil:
 		return err
 	case !ok:
-		return bad("no array")
+		return bad("not an array")
 	case len(names) < f.graph.tensors:
 		return bad("%d names for %d tensors", len(names), f.graph.tensors)
 	}
@@ -92,7 +92,7 @@ func repeated(names [][]byte) (i int, twice bool) {
 }
 
 // appendName appends the name of descriptor i, which is "tensor_<i>" unless the
-// metadata say otherwise.
+// metadata says otherwise.
 func (f *parsed) appendName(b []byte, i int) []byte {
 	if f.names != nil {
 		return f.names[i]

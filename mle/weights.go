@@ -153,7 +153,7 @@ func (f *parsed) inflated() ([]byte, error) {
 	})
 }
 
-// weightsError places an error of decompression of the bytes at off of the
+// weightsError locates an error of decompression of the bytes at off of the
 // weights section.
 func (f *parsed) weightsError(err error, off int64) error {
 	if err == nil {

@@ -50,7 +50,7 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		return nil, err
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p}
-	if err := e.place(); err != nil {
+	if err := e.layout(); err != nil {
 		return nil, err
 	}
 	if err := e.begin(); err != nil {
@@ -86,8 +86,8 @@ type encoder struct {
 	body   body
 }
 
-// place decides where everything goes, as far as that does not depend on data.
-func (e *encoder) place() error {
+// layout decides where everything goes, as far as that does not depend on data.
+func (e *encoder) layout() error {
 	for i := range e.plan.Tensors {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]

@@ -246,7 +246,7 @@ func TestSwapWords(t *testing.T) {
 	}
 }
 
-// TestDecodeEncoding reads elements that are no dtype with their own decoder, and
+// TestDecodeEncoding reads elements that are not of a dtype with their own decoder, and
 // allocates nothing for what has none: its shape may claim anything.
 func TestDecodeEncoding(t *testing.T) {
 	pairs := &Encoding{Name: "pairs", BlockElems: 2, BlockBytes: 1, Decode: func(dst []float32, src []byte) error {

@@ -15,7 +15,7 @@ import (
 // zero points are 0; a single one serves all scales.
 //
 // Errors: ErrQuantization for parameters that [Quantization.Check] refuses;
-// ErrShape when dst or data do not fit the shape.
+// ErrShape when dst or data does not fit the shape.
 func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantization) error {
 	if err := q.Check(dt, shape); err != nil {
 		return err

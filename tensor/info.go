@@ -13,8 +13,8 @@ type Info struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Offset is where the data begin in the file (for external data: in the
-	// external file), -1 when they do not lie there as such.
+	// Offset is where the data begins in the file (for external data: in the
+	// external file), -1 when it is not there as such.
 	Offset int64
 	// Size is the number of bytes of the tensor itself: shape times dtype.
 	Size int64
@@ -27,7 +27,7 @@ type Info struct {
 	Compression string
 	// Quant holds the quantization parameters, nil for plain tensors.
 	Quant *Quantization
-	// Encoding describes elements that are no DType, which is Invalid then; nil
+	// Encoding describes elements that are not of a DType, which is Invalid then; nil
 	// for all others.
 	Encoding *Encoding
 }
@@ -78,7 +78,7 @@ type Quantization struct {
 	// ZeroPoints is empty (all are 0), has one value for all scales, or as many
 	// values as Scales.
 	ZeroPoints []int32
-	// Axis is the dimension along which channels lie, PerTensor for one scale.
+	// Axis is the dimension that has the channels, PerTensor for one scale.
 	Axis int
 }
 

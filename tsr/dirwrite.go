@@ -24,7 +24,7 @@ func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, err
 	return Create(path, p, &c)
 }
 
-// dirEncoder assembles a directory beside the one it will replace.
+// dirEncoder assembles a directory next to the one it will replace.
 type dirEncoder struct {
 	names   []string // file names
 	headers [][]byte
@@ -81,7 +81,7 @@ func replaceable(path string) error {
 	}
 	names, others := members(list)
 	if len(others) > 0 {
-		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d beside %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
+		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d besides %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (d *dirEncoder) Finish() error {
 	}
 	if old != "" {
 		// The new directory is in place; what cannot be removed of the old one
-		// is no failure of writing.
+		// is not a failure of writing.
 		_ = os.RemoveAll(old)
 	}
 	return nil

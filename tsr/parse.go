@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file or directory beside its index.
+// parsed is what is kept of an open file or directory besides its index.
 type parsed struct {
 	parts []part // by tensor
 	notes []string

@@ -18,7 +18,7 @@ import (
 var refusedPlans = []struct {
 	name  string
 	plan  *format.Plan
-	err   error // beside ErrPlan
+	err   error // besides ErrPlan
 	field string
 }{
 	{"nil", nil, format.ErrUnsupported, "tensors"},

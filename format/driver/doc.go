@@ -1,7 +1,7 @@
 // Package driver says what a file format is, for those who add one, in this
 // module or in another. Programs that read and write models use package format.
 //
-// A format is a parser, and it returns data: where tensors lie, what sums
+// A format is a parser, and it returns data: where tensors are, what sums
 // vouch for them, what else the file says. Everything else is done once for all
 // formats: mapping, views, first use, verification, guards against files that are
 // cut short, reading through an io.ReaderAt, atomic writing.
@@ -35,9 +35,9 @@
 //
 // # Writing
 //
-// A format whose places follow from the plan implements Layouter: it returns
+// A format whose offsets follow from the plan implements Layouter: it returns
 // where everything goes, and the engine streams, spools, orders and patches.
-// One whose places depend on data (compression, signatures) implements
+// One whose offsets depend on data (compression, signatures) implements
 // Encoding and writes to a Target itself; Streaming and Ordered say more about the
 // order in which it does.
 //

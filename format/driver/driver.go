@@ -200,6 +200,6 @@ type Tensor struct {
 	Stored      int64        // as in tensor.Info; counts only with a Compression, else it is Size
 	Compression string       // as in tensor.Info
 	Quant       *tensor.Quantization
-	Encoding    *tensor.Encoding // of elements that are no DType, which is Invalid then
+	Encoding    *tensor.Encoding // of elements that are not of a DType, which is Invalid then
 	Loaded      bool             // the bytes come from Loader, not from Offset
 }

@@ -211,7 +211,7 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 }
 
 // Select returns the positions of the tensors of those names, of all when there
-// are no names, ascending and each once.
+// are not names, ascending and each once.
 func (m *Model) Select(names []string) ([]int, error) {
 	if len(names) == 0 {
 		which := make([]int, m.index.Len())

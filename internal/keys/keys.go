@@ -60,7 +60,7 @@ func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	return ParsePublicDER(der)
 }
 
-// ParsePublicDER parses a PKIX public key without its PEM armour.
+// ParsePublicDER parses a PKIX public key without its PEM armor.
 func ParsePublicDER(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {

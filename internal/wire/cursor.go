@@ -83,7 +83,7 @@ func (c *Cursor) Bytes(field string, n uint64) []byte {
 }
 
 // Count fails unless n records of at least size bytes fit in what is left, so
-// that a count can be trusted before memory is asked for.
+// that a count can be trusted before anything is allocated for it.
 func (c *Cursor) Count(field string, n, size uint64) int {
 	if c.err == nil && n > uint64(c.Left())/size {
 		c.Failf(field, c.Offset(), tensor.ErrTruncated, "%d records of at least %d bytes, %d bytes are left", n, size, c.Left())

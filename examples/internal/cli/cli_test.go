@@ -123,7 +123,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestWidth: nothing is known of what is no terminal.
+// TestWidth: nothing is known of what is not a terminal.
 func TestWidth(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

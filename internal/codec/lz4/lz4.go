@@ -92,7 +92,7 @@ func (c library) Decompress(src []byte, size int64) ([]byte, error) {
 	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
-	// A block says nowhere how much it holds. Counting costs little beside
+	// A block says nowhere how much it holds. Counting costs little next to
 	// decompressing, but is needed only where memory is at stake.
 	if size > codec.Ahead(len(src)) {
 		if n, err := contentSize(src); err != nil {
