@@ -41,7 +41,7 @@ func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, erro
 	}
 	var err error
 	if d.final, err = destination(o.Path); err != nil {
-		return nil, inFile(err, o.Path)
+		return nil, wire.InFile(err, o.Path)
 	}
 	if d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) }); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func destination(path string) (string, error) {
 	}
 	final, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A link that leads nowhere exists all the same.
+		// A link that leads nowhere still exists.
 		if _, e := os.Lstat(abs); e != nil {
 			return abs, nil
 		}
@@ -149,7 +149,7 @@ func (d *dirEncoder) moveAside() (old string, err error) {
 		return "", err
 	}
 	if err := replaceable(old); err != nil {
-		return "", errors.Join(inFile(err, d.final), os.Rename(old, d.final))
+		return "", errors.Join(wire.InFile(err, d.final), os.Rename(old, d.final))
 	}
 	return old, nil
 }

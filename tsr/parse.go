@@ -85,6 +85,6 @@ func (f *parsed) Verify(v driver.Verification) error {
 		if err == nil && h != p.header {
 			err = wire.Errorf(name, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}
-		return inFile(err, p.src.Path())
+		return wire.InFile(err, p.src.Path())
 	})
 }

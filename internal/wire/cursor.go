@@ -9,6 +9,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -65,6 +66,17 @@ func Error(format, field string, offset int64, err error) error {
 // text keeps a cause.
 func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
+}
+
+// InFile names a file in an error about it that names none, in a copy.
+func InFile(err error, path string) error {
+	var e *tensor.Error
+	if !errors.As(err, &e) || e.Path != "" {
+		return err
+	}
+	c := *e
+	c.Path = path
+	return &c
 }
 
 // Bytes returns the next n bytes, aliasing the buffer. n is compared with
