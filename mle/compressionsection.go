@@ -75,7 +75,7 @@ func (p *compression) checkStored(i int, size, stored, at int64) error {
 	return nil
 }
 
-// readCompression parses the section and holds it against the descriptors. end is
+// readCompression parses the section and compares it with the descriptors. end is
 // where the last tensor ends.
 func (f *parsed) readCompression(end int64) (err error) {
 	f.comp, err = parseCompression(f.table, f.h.Compression.Offset, f.h.Features.Has(ChunkedWeights), f.h.plainSize(), end)

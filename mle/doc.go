@@ -168,7 +168,7 @@
 // neutral Graph an id without descriptor is the value "value_<id>".
 //
 // The neutral graph's node inputs are input_ids and then param_ids. Written, the
-// inputs at the end that are constants become params, but for graph inputs, which
+// inputs at the end that are constants become params, except graph inputs, which
 // may have data too, and for MatMul, Add, Mul and Attention: they take all their
 // operands from input_ids. The reference implementation computes garbage from
 // anything else. Descriptors are numbered as exporters do: graph inputs, then node

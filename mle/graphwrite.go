@@ -26,7 +26,7 @@ func (e *encoder) ir() (*IR, error) {
 	return b.ir, nil
 }
 
-// checkIR holds the caller's graph against the plan and the layout.
+// checkIR compares the caller's graph with the plan and the layout.
 func checkIR(ir *IR, p *driver.Plan) error {
 	next := 0
 	for i := range ir.Tensors {

@@ -255,7 +255,7 @@ func (h *Header) checkSections(size int64) error {
 	return h.checkFeatures()
 }
 
-// checkFeatures holds the flags against the sections.
+// checkFeatures compares the flags with the sections.
 func (h *Header) checkFeatures() error {
 	for _, f := range []struct {
 		flag Features

@@ -55,7 +55,7 @@ func (f *parsed) readNames() error {
 }
 
 // checkPlaceholderNames refuses a placeholder with the name of another
-// descriptor. The index has seen to those of constants.
+// descriptor. The index has refused those of constants.
 func (f *parsed) checkPlaceholderNames() error {
 	if f.names == nil || f.index.Len() == f.graph.tensors {
 		return nil

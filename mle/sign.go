@@ -178,7 +178,7 @@ func Verify(path string, trusted ed25519.PublicKey) error {
 	return err
 }
 
-// sign hashes a file that is complete but for its signature section, and
+// sign hashes a file that is complete except for its signature section, and
 // writes that.
 func sign(ctx context.Context, t interface {
 	io.ReaderAt

@@ -167,7 +167,7 @@ func (e *encoder) features() (f Features) {
 	return f
 }
 
-// begin writes what precedes the weights, but for version 2's header.
+// begin writes what precedes the weights, except version 2's header.
 func (e *encoder) begin() (err error) {
 	e.h.Features = e.features()
 	if e.o.Key != nil {

@@ -136,7 +136,7 @@ type realParams struct {
 	zero  int64
 }
 
-// linear is exact but for its one rounding while v-zero has up to 29 bits.
+// linear is exact except for its one rounding while v-zero has up to 29 bits.
 func (p realParams) linear(v int64) float32 { return float32(float64(v-p.zero) * p.scale) }
 
 // linearRun converts len(dst) elements from the front of b.

@@ -23,15 +23,15 @@
 // (tensors that are compressed or encrypted), TensorSum and Verify (checksums),
 // Touch (sums that must vouch for bytes before their first use).
 //
-// Input is hostile. Compare every count with the bytes that are left before
-// memory is allocated for it, and check every offset and product. Errors wrap a
+// Input is hostile. Compare every count with the bytes that are left before you
+// allocate for it, and check every offset and product. Errors wrap a
 // sentinel of this package and are *Error values with field and offset; the path is
 // added for you. After Parse the engine checks every tensor once more:
-// it lies inside its file, and its size is that of its shape and dtype. A driver
+// it is inside its file, and its size is that of its shape and dtype. A driver
 // that says otherwise makes the open fail, not the program.
 //
-// Every tensor lies in a Space: the file itself, or another file of its directory
-// (Source.Dir). Tensors that do not lie anywhere as they are come from Loader.
+// Every tensor is in a Space: the file itself, or another file of its directory
+// (Source.Dir). Tensors that are nowhere as such come from Loader.
 //
 // # Writing
 //

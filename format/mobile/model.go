@@ -115,7 +115,7 @@ func (m *Model) Note(index int64) string {
 	return notes[index]
 }
 
-// Locked reports whether tensor data cannot be read for want of the key in
+// Locked reports whether tensor data cannot be read without the key in
 // Options.
 func (m *Model) Locked() bool { return m.m.Locked() }
 

@@ -16,6 +16,6 @@
 //
 // The region of the file is the gate of the whole model: every use of any of its
 // files goes through Enter and Leave of that region, and the others go when its
-// memory goes. Nothing below takes a lock while it holds another, but for
+// memory goes. Nothing below takes a lock while it holds another, except for
 // the cells of single tensors, which are taken before everything else.
 package engine

@@ -309,7 +309,7 @@ func (m *Model) Signature() (s *driver.Signature) {
 	return s
 }
 
-// Locked reports whether data cannot be read for want of the key.
+// Locked reports whether data cannot be read without the key.
 func (m *Model) Locked() (locked bool) {
 	if f, ok := m.file.(driver.LockedFile); ok {
 		_ = m.within(func() error {
