@@ -50,10 +50,10 @@
 // records and every further one at the next multiple of 64 after the one before,
 // fills the gaps with FF, and the last tensor up to a multiple of 64, as the
 // reference does. A reader takes numel times the element size at offset and asks
-// only that they lie within the file and behind the records. Tensors may share data
+// only that this is within the file and behind the records. Tensors may share data
 // or overlap; gaps, and bytes after the last tensor (the reference leaves some
-// zeros), mean nothing. Nobody checks the bytes of bool tensors. Data that are not
-// aligned for their dtype are handed out by copy; Notes tells.
+// zeros), mean nothing. Nobody checks the bytes of bool tensors. Data that is not
+// aligned for its dtype is handed out by copy; Notes tells.
 //
 // Checksum. The reference computes CRC-32C (Castagnoli) over the bytes from 12,
 // num_tensors, to the end of the tensor records. The wording of the specification,
@@ -75,9 +75,9 @@
 // the order of the tensors.
 //
 // Tied weights. Tensors with the same bytes are written once: found by XXH64,
-// confirmed by comparing them, their records name the same offset. The place is
-// that of the first of them in the plan, and every tensor after lies as far down as
-// it can, so the bytes of a file do not depend on the order in which tensors were
+// confirmed by comparing them, their records name the same offset. It is that
+// of the first of them in the plan, and every tensor after is as far down as it can
+// be, so the bytes of a file do not depend on the order in which tensors were
 // written.
 //
 // The format cannot express tensors of rank 0 or without elements; the writer
@@ -122,7 +122,7 @@
 // Every string of the pool, used or not, is a legal key: not empty, valid UTF-8,
 // without NUL, and unlike all others. Unlike in version 1 a key may have more than
 // 65,535 bytes. Data is back to back in the order of the descriptors, without any
-// padding, and fill the file to its end. The checksum is checked on open.
+// padding, and fills the file to its end. The checksum is checked on open.
 //
 // Alignment. Since nothing may be padded, the writer sorts the tensors by the size
 // of their elements (8, 4, 2, 1, otherwise in the order of the plan) and adds to

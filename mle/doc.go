@@ -52,7 +52,7 @@
 // neither in the header nor over each other, and the last one ends the file. The
 // writer keeps the order metadata, graph, weights, compression, signature, begins
 // the weights at a multiple of 64 and the rest at a multiple of 8 (the metadata
-// follow the header), and fills gaps with zeros.
+// follows the header), and fills gaps with zeros.
 //
 // Checksums are CRC-32 (IEEE): of the stored bytes of a section, and of header_size
 // bytes of the header with header_checksum zeroed; readers take the reference's sum
@@ -174,10 +174,10 @@
 // anything else. Descriptors are numbered as exporters do: graph inputs, then node
 // by node inputs, params and outputs, while tensors keep their order.
 //
-// Names of nodes and graphs, operator domains and symbols of dims have no place in
-// the layout, nor have quantization parameters, attributes that are not JSON, other
-// dtypes of inputs and outputs than tensors may have, and scalars among these: a plan
-// with such is refused with the list of it, unless format.WriteOptions.AcceptLoss
+// The layout has no names of nodes and graphs, operator domains, symbols of dims,
+// quantization parameters, attributes that are not JSON, other dtypes of inputs and
+// outputs than tensors may have, or scalars among these: a plan with such is refused
+// with the list of it, unless format.WriteOptions.AcceptLoss
 // names it. Operators must be of the list, or decimal codes.
 // WriteOptions.IR writes a graph as File.IR read it.
 //
@@ -236,7 +236,7 @@
 // would be there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
 // are authenticated with it. The writer adds a compression section, of type 0 when
 // nothing is compressed: readers that do not know the flag then refuse the file for
-// the checksum, where they would else compute with ciphertext. Readers do without
+// the checksum, where they would otherwise compute with ciphertext. Readers do without
 // it. Compression comes first; chunk offsets and checksums refer to the decrypted
 // section, and weights_checksum to the encrypted one. The key is the caller's
 // (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens

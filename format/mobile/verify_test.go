@@ -149,7 +149,7 @@ func TestReport(t *testing.T) {
 		}, answer{"ok, but nothing covers the header or the graph", false, []string{"", ""}, "crc32", SignatureNone, ""}},
 		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "") },
 			answer{"ok, but nothing covers the header, the graph or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"signed by whomever", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
+		{"signed by anybody", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
 		{"without naming a key", &format.Signature{}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, ""}},
