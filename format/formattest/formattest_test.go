@@ -322,11 +322,10 @@ func TestSurvivesAliases(t *testing.T) {
 // child runs the kit with a bug, in a process of its own, and looks for the failure.
 func child(t *testing.T, bug, run, fails string) []byte {
 	t.Helper()
-	rounds := "1"
+	c := exec.Command(os.Args[0], "-test.v", "-test.run", run)
 	if bug == "writes into its error" {
-		rounds = "20" // two goroutines do not meet in every one
+		c.Args = append(c.Args, "-test.count=20", "-test.failfast") // two goroutines do not meet in every round
 	}
-	c := exec.Command(os.Args[0], "-test.v", "-test.count", rounds, "-test.failfast", "-test.run", run)
 	c.Env = append(os.Environ(), bugVariable+"="+bug)
 	out, err := c.CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("--- FAIL: TestToy/"+strings.ReplaceAll(fails, " ", "_"))) {
