@@ -5,6 +5,7 @@
 package all
 
 import (
+	_ "github.com/weightmap/weightmap/format/npy"
 	_ "github.com/weightmap/weightmap/mag"
 	_ "github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mobi"
