@@ -57,8 +57,8 @@
 // noted. They are UTF-8, and must be legal and different. Entries of other
 // names are ignored, and noted; an archive that has only such entries, as those of
 // PyTorch have, is no .npz file (ErrUnknownFormat and ErrMagic). An archive
-// without entries is a model without tensors. Prefixes before the first entry and
-// gaps between entries are ignored, as every reader of archives does.
+// without entries is a model without tensors. Gaps between entries are ignored, as
+// every reader of archives does; nothing may stand before the first entry.
 //
 // Everything that says the same must be the same, or the file is ErrCorrupt: the
 // directory ends where its end records begin and has as many entries as they say;
