@@ -72,6 +72,7 @@ func (f *archiveFile) parse(b []byte, o *driver.Options) error {
 	s, r := newStream(window), &reader{most: f.most, buf: make([]byte, 0, window)}
 	var buf []byte
 	c := wire.NewCursor("", b, f.dir.off)
+	f.index.Version = versions[0]
 	for range n {
 		if err := o.Context.Err(); err != nil {
 			return err
@@ -142,6 +143,7 @@ func (f *archiveFile) member(s *stream, r *reader, m *member, e entry) error {
 	if !f.add(r, name, e) {
 		return m.errorf("file name", m.at+centralLen, format.ErrCorrupt, "it occurs twice")
 	}
+	f.index.Version = max(f.index.Version, versions[r.major-1])
 	if leadsOut(name) {
 		f.paths++
 	}

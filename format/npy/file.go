@@ -71,8 +71,8 @@ func (f *File) Model() *format.Model { return f.m }
 // Format returns "npy" or "npz".
 func (f *File) Format() string { return f.m.Format() }
 
-// Version returns "1.0", "2.0" or "3.0" for a .npy file, "" for an archive, whose
-// arrays have versions of their own.
+// Version returns "1.0", "2.0" or "3.0", in an archive the highest version of its
+// arrays.
 func (f *File) Version() string { return f.m.Version() }
 
 // Path returns the name the file was opened by, "" for bytes and readers.

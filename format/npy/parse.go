@@ -182,6 +182,9 @@ func (f *parsed) add(r *reader, name []byte, e entry) bool {
 	return f.index.Add(&t)
 }
 
+// versions of the header; an archive has the highest of its arrays.
+var versions = [...]string{"1.0", "2.0", "3.0"}
+
 // loneFile is an open .npy file.
 type loneFile struct{ parsed }
 
@@ -196,7 +199,7 @@ func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*loneFile
 	if err != nil {
 		return nil, err
 	}
-	x.Version = [...]string{"1.0", "2.0", "3.0"}[r.major-1]
+	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
 	f.add(r, []byte(name), entry{stored: src.Size(), size: src.Size()})
 	return f, nil
