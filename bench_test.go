@@ -25,8 +25,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/internal/mapped"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -221,7 +221,7 @@ func readSum(data []byte) (sum uint64) {
 	return sum
 }
 
-// sum keeps results from being optimised away.
+// sum keeps results from being optimized away.
 var sum uint64
 
 // copyOnce writes data to a new file with one write.
@@ -285,13 +285,25 @@ func synced(sync bool) string {
 // wholeFile maps a file and returns it as one tensor of bytes.
 func wholeFile(b *testing.B, path string) tensor.View {
 	b.Helper()
-	r, err := mapped.Open(path, mapped.Options{})
+	f, err := format.With(bare{}).Open(path, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { r.Close() })
-	info := &tensor.Info{Name: path, DType: tensor.Uint8, Shape: tensor.Shape{r.Size()}, Size: r.Size()}
-	return tensor.NewView(info, r, r.Bytes())
+	b.Cleanup(func() { f.Close() })
+	return f.At(0)
+}
+
+// bare is the format whose files are one tensor of bytes.
+type bare struct{}
+
+func (bare) Describe() driver.Description { return driver.Description{Name: "bare"} }
+
+func (bare) Detect([]byte, int64) bool { return true }
+
+func (bare) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+	n := src.Size()
+	x.Add(&driver.Tensor{Name: []byte("bytes"), DType: tensor.Uint8, Shape: tensor.Shape{n}, Size: n})
+	return nil, nil
 }
 
 // sumOf reads every byte of a view.
@@ -334,14 +346,17 @@ func BenchmarkTensor(b *testing.B) {
 				names[i] = f.plan.Tensors[i*7919%n].Name
 			}
 			for i := 0; b.Loop(); i++ {
-				if _, ok := opened.Tensor(names[i%n]); !ok {
-					b.Fatal("a tensor is missing")
+				if _, err := opened.Tensor(names[i%n]); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("as", func(b *testing.B) {
 			b.ReportAllocs()
-			v, _ := opened.Tensor(f.plan.Tensors[0].Name)
+			v, err := opened.Tensor(f.plan.Tensors[0].Name)
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
 				s, err := tensor.As[float32](v)
 				if err != nil || len(s) == 0 {
@@ -362,7 +377,10 @@ func BenchmarkVerify(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer opened.Close()
-		verify := func() error { return opened.Verify(context.Background()) }
+		verify := func() error {
+			_, err := opened.Verify(context.Background())
+			return err
+		}
 		if err := verify(); err != nil {
 			b.Skipf("this file does not verify: %v", err)
 		}

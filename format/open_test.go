@@ -210,7 +210,7 @@ func TestOptions(t *testing.T) {
 func TestVerifyOptions(t *testing.T) {
 	var reports int
 	o, err := verifyOptions([]VerifyOption{
-		WithProgress(func(int64, int64, string) { reports++ }), nil, WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
+		WithProgress(func(int64, int64, string) { reports++ }), VerifyOption{}, WithTrustedKey("key"), WithTensors("a"), WithTensors("b", "c"), WithWorkers(3),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -239,9 +239,9 @@ func TestCoverage(t *testing.T) {
 		uncovered []string
 		text      string
 	}{
-		{nil, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers list, the data of 1 tensor"},
-		{[]string{"bb"}, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers list, the data of 1 tensor"},
-		{[]string{"a"}, []Covered{{"a", "good will"}}, nil, "ok, but nothing covers list"},
+		{nil, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
+		{[]string{"bb"}, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
+		{[]string{"a"}, []Covered{{"a", "good will"}}, nil, "ok, but nothing covers the list"},
 	} {
 		c, err := m.Verify(t.Context(), WithTensors(tt.names...))
 		if err != nil {

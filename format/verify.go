@@ -4,43 +4,50 @@ import (
 	"crypto"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
 )
 
-// VerifyOption changes how Model.Verify works.
-type VerifyOption func(*engine.VerifyOptions)
+// VerifyOption changes how Model.Verify works. The zero VerifyOption changes nothing.
+type VerifyOption struct{ set func(*engine.VerifyOptions) }
 
 // WithProgress reports the progress of a verification.
 func WithProgress(p Progress) VerifyOption {
-	return func(o *engine.VerifyOptions) { o.Progress = p }
+	return VerifyOption{func(o *engine.VerifyOptions) { o.Progress = p }}
 }
 
 // WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
 // *rsa.PublicKey or *ecdsa.PublicKey. Unsigned files then fail with ErrSignature,
 // those of formats without signatures too.
 func WithTrustedKey(key crypto.PublicKey) VerifyOption {
-	return func(o *engine.VerifyOptions) { o.Trusted = key }
+	return VerifyOption{func(o *engine.VerifyOptions) { o.Trusted = key }}
 }
 
 // WithTensors limits the verification of data to these tensors, as far as the
 // format's checksums allow; the structural part is checked all the same.
 // A name that is no tensor's is ErrNotFound.
 func WithTensors(names ...string) VerifyOption {
-	return func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }
+	return VerifyOption{func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }
 
 // WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption.
-func WithWorkers(n int) VerifyOption { return func(o *engine.VerifyOptions) { o.Workers = n } }
+func WithWorkers(n int) VerifyOption {
+	return VerifyOption{func(o *engine.VerifyOptions) { o.Workers = n }}
+}
+
+// noVerifyOptions is what calls without options share. Nothing writes to it.
+var noVerifyOptions engine.VerifyOptions
 
 func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
+	if len(opts) == 0 {
+		return &noVerifyOptions, nil
+	}
 	o := &engine.VerifyOptions{}
 	for _, f := range opts {
-		if f != nil {
-			f(o)
+		if f.set != nil {
+			f.set(o)
 		}
 	}
 	if o.Workers < 0 {
@@ -115,25 +122,28 @@ func (c *Coverage) Signature() SignatureState {
 	return c.c.Signature
 }
 
-// String says in a few words what is left in doubt: "ok", or
-// "ok, but nothing covers the data of 15 tensors".
+// String says in a few words what is left in doubt: "ok",
+// "ok, but nothing covers the data of 15 tensors", or
+// "ok, but nothing covers the header, the graph or the data of 1 tensor".
 func (c *Coverage) String() string {
-	n := len(c.Uncovered())
 	var bare []string
 	for _, s := range c.Sections() {
 		if s.By == "" {
-			bare = append(bare, s.Name)
+			bare = append(bare, "the "+s.Name)
 		}
 	}
-	slices.Sort(bare)
-	switch {
+	switch n := len(c.Uncovered()); {
 	case n == 1:
 		bare = append(bare, "the data of 1 tensor")
 	case n > 1:
 		bare = append(bare, fmt.Sprintf("the data of %d tensors", n))
 	}
-	if len(bare) == 0 {
+	last := len(bare) - 1
+	switch {
+	case last < 0:
 		return "ok"
+	case last > 0:
+		bare = []string{strings.Join(bare[:last], ", "), bare[last]}
 	}
-	return "ok, but nothing covers " + strings.Join(bare, ", ")
+	return "ok, but nothing covers " + strings.Join(bare, " or ")
 }

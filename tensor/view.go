@@ -30,15 +30,21 @@ func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 // FromBytes makes a view of the caller's memory: little-endian data of the given
 // dtype and shape, not copied. It fails with ErrShape when the sizes differ.
 func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
-	size, err := shape.ByteSize(d)
+	return FromInfo(Info{Name: name, DType: d, Shape: shape}, data)
+}
+
+// FromInfo is FromBytes for a tensor that may be quantised. Of its description,
+// Name, DType, Shape and Quant count.
+func FromInfo(info Info, data []byte) (View, error) {
+	size, err := info.Shape.ByteSize(info.DType)
 	if err != nil {
 		return View{}, err
 	}
 	if size != int64(len(data)) {
-		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, d, shape, size, len(data))
+		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.DType, info.Shape, size, len(data))
 	}
-	info := &Info{Name: name, DType: d, Shape: shape.Clone(), Offset: -1, Size: size, Stored: size}
-	return onHeap(info, data), nil
+	c := &Info{Name: info.Name, DType: info.DType, Shape: info.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: info.Quant}
+	return onHeap(c, data), nil
 }
 
 // Info returns the description. Its Shape and Quant belong to the model and

@@ -66,7 +66,7 @@
 // every byte, so that it finds files that were cut short since; it cannot tell
 // wrong values from right ones.
 //
-// Metadata: the format has none, nor a graph or quantisation parameters. A plan
+// Metadata: the format has none, nor a graph or quantization parameters. A plan
 // with any of them is refused, with the list of all of them, unless
 // format.WriteOptions.AcceptLoss names them: then they are left out.
 //

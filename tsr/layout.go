@@ -2,6 +2,7 @@ package tsr
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -31,24 +32,17 @@ const (
 	offReserved3  = 56
 )
 
-// codes pairs the numbers of the dtype field with dtypes and the specification's names.
-var codes = [...]struct {
-	code  int32
-	dtype tensor.DType
-	name  string
-}{
-	{1, tensor.Float32, "FP32"},
-	{2, tensor.Int8, "INT8"},
-	{3, tensor.Int32, "INT32"},
-}
+// The element types by their codes less one, and the specification's names of them.
+var (
+	dtypes    = []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32}
+	typeNames = [...]string{"FP32", "INT8", "INT32"}
+)
 
 // TypeName returns the specification's name of a dtype: "FP32", "INT8" or
 // "INT32", and "" for what a TSR file cannot hold.
 func TypeName(d tensor.DType) string {
-	for _, c := range codes {
-		if c.dtype == d {
-			return c.name
-		}
+	if code := codeOf(d); code > 0 {
+		return typeNames[code-1]
 	}
 	return ""
 }
@@ -98,14 +92,11 @@ func reserved(c *wire.Cursor, field string, offset, value int64) {
 
 func (h *header) readType(c *wire.Cursor) {
 	code := c.I32("dtype")
-	for _, k := range codes {
-		if k.code == code {
-			h.dtype = k.dtype
-		}
-	}
-	if h.dtype == tensor.Invalid {
+	if code < 1 || code > int32(len(dtypes)) {
 		c.Failf("dtype", offDType, format.ErrUnsupported, "dtype %d", code)
+		return
 	}
+	h.dtype = dtypes[code-1]
 }
 
 func (h *header) readDims(c *wire.Cursor) {
@@ -148,14 +139,7 @@ func (h *header) checkSize(c *wire.Cursor, elements, fileSize int64) {
 }
 
 // codeOf returns the number of a dtype, 0 for what a file cannot hold.
-func codeOf(d tensor.DType) int32 {
-	for _, k := range codes {
-		if k.dtype == d {
-			return k.code
-		}
-	}
-	return 0
-}
+func codeOf(d tensor.DType) int32 { return int32(slices.Index(dtypes, d) + 1) }
 
 // encode returns the header of a tensor that can have one.
 func encode(t *tensor.Info) []byte {

@@ -11,14 +11,10 @@ import (
 
 // losses lists what neither a file nor a directory can hold.
 func losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "TSR has no quantisation parameters")
-	l.AllMetadata(p, "TSR has no metadata")
-	l.AnyGraph(p, "TSR has no graph")
+	l.TensorsOnly(p, "TSR")
+	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if codeOf(t.DType) == 0 {
-			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: dtype %v (TSR has float32, int8 and int32)", format.ErrUnsupported, t.DType))
-		}
 		if err := checkShape(t.Shape); err != nil {
 			l.Fixed(driver.LossShape, t.Name, err)
 		}

@@ -16,7 +16,7 @@ import (
 func random(r *rand.Rand) (*format.Plan, map[string][]byte) {
 	p, data := &format.Plan{}, map[string][]byte{}
 	for i := range 1 + r.IntN(8) {
-		t := tensor.Info{Name: "t" + strconv.Itoa(i), DType: codes[r.IntN(len(codes))].dtype, Shape: tensor.Shape{}}
+		t := tensor.Info{Name: "t" + strconv.Itoa(i), DType: dtypes[r.IntN(len(dtypes))], Shape: tensor.Shape{}}
 		for range r.IntN(maxRank + 1) {
 			t.Shape = append(t.Shape, r.Int64N(6))
 		}

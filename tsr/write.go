@@ -14,7 +14,7 @@ import (
 // tensors. A file does not store its tensor's name: it is read back under that
 // of the file, which is the caller's choice.
 // What TSR has no place for is refused with a [format.LossError], or left out
-// if the options accept that: metadata, graph, quantisation, names in a
+// if the options accept that: metadata, graph, quantization, names in a
 // directory that cannot be those of files.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()

@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
@@ -144,4 +145,24 @@ func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// verify verifies f; what was covered is looked at elsewhere.
+func verify(f *File, opts ...format.VerifyOption) error {
+	return verifyContext(context.Background(), f, opts...)
+}
+
+func verifyContext(ctx context.Context, f *File, opts ...format.VerifyOption) error {
+	_, err := f.Verify(ctx, opts...)
+	return err
+}
+
+// tensorBlockOf returns the payload of the tensor block.
+func tensorBlockOf(t testing.TB, f *File) []byte {
+	t.Helper()
+	b, err := f.f.slice(&f.f.tensors, 0, f.f.tensors.size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

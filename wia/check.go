@@ -13,7 +13,7 @@ import (
 // the payload itself and builds nothing, so that opening stays cheap.
 type checker struct {
 	s    *source
-	f    *File
+	f    *parsed
 	seen []bool   // initializers of the main graph, by tensor
 	name [][]byte // a stack of names being compared
 	decl head
@@ -22,28 +22,12 @@ type checker struct {
 }
 
 // checkGraph checks the graph block, whose wire rules have been checked.
-func (f *File) checkGraph() error {
-	c := &checker{s: &f.graph.source, f: f, seen: make([]bool, f.Len())}
+func (f *parsed) checkGraph() error {
+	c := &checker{s: &f.graph.source, f: f, seen: make([]bool, f.index.Len())}
 	return f.graph.locate("graph", c.graph(true, field{end: f.graph.size}))
 }
 
-// each calls f for the fields of one message.
-func (s *source) each(m *message, msg field, f func(field) error) error {
-	var fl field
-	for p := msg.start; p < msg.end; {
-		err := s.next(&fl, p, msg.end)
-		if err == nil {
-			err = f(fl)
-		}
-		if err != nil {
-			return s.place(m, msg.start, &fl, err)
-		}
-		p = fl.end
-	}
-	return nil
-}
-
-// graph checks a graph, which lies in several pieces when the field that holds
+// graph checks a graph, which is in several pieces when the field that holds
 // it occurs more than once: messages merge.
 func (c *checker) graph(main bool, pieces ...field) error {
 	base := len(c.name)
@@ -66,7 +50,7 @@ func (c *checker) graph(main bool, pieces ...field) error {
 			return err
 		}
 	}
-	if err := under("initializers", c.unique(base, pieces[0].at)); err != nil {
+	if err := inField("initializers", c.unique(base, pieces[0].at)); err != nil {
 		return err
 	}
 	if err := c.values(3, inputs, pieces); err != nil {
@@ -92,7 +76,7 @@ func (c *checker) values(num protowire.Number, count int, pieces []field) error 
 			return err
 		}
 	}
-	return under(graphMsg.fields[num].name, c.unique(base, pieces[0].at))
+	return inField(graphMsg.fields[num].name, c.unique(base, pieces[0].at))
 }
 
 // nameOf returns field 1 of a message that was checked, which is its name.
@@ -113,14 +97,14 @@ func (c *checker) unique(base int, at int64) error {
 	slices.SortFunc(names, bytes.Compare)
 	for i := 1; i < len(names); i++ {
 		if bytes.Equal(names[i-1], names[i]) {
-			return flawed(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
+			return defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
 		}
 	}
 	return nil
 }
 
 // initializer checks a tensor that a graph declares. Those of subgraphs have
-// their own scope: their data are no tensors of the file, and the names that
+// their own scope: their data is no tensor of the file, and the names that
 // they share are compared within their graph only.
 func (c *checker) initializer(main bool, f *field) error {
 	h := &c.decl
@@ -129,29 +113,28 @@ func (c *checker) initializer(main bool, f *field) error {
 		return err
 	}
 	if len(h.name) == 0 {
-		return under("name", flawed(f.at, tensor.ErrCorrupt, "empty name"))
-	}
-	if h.arm != 0 && !main {
-		c.name = append(c.name, h.name)
-		c.hides(h)
-		return h.settle(f.at)
-	}
-	i, ok := c.f.IndexBytes(h.name)
-	if !ok {
-		return flawed(f.at, tensor.ErrCorrupt, "%q has no data", h.name)
+		return inField("name", defectf(f.at, tensor.ErrCorrupt, "empty name"))
 	}
 	if !main {
-		c.name = append(c.name, h.name)
-	} else if c.seen[i] {
-		return under("name", flawed(f.at, tensor.ErrCorrupt, "%q is declared twice", h.name))
-	} else {
+		c.name = append(c.name, c.nameOf(*f))
+	}
+	if h.arm != 0 && !main {
+		return c.hide(h, h.check(f.at))
+	}
+	i, ok := c.f.index.LookupBytes(h.name)
+	if !ok {
+		return defectf(f.at, tensor.ErrCorrupt, "%q has no data", h.name)
+	}
+	if main && c.seen[i] {
+		return inField("name", defectf(f.at, tensor.ErrCorrupt, "%q is declared twice", h.name))
+	} else if main {
 		c.seen[i] = true
 	}
-	if d := c.f.DType(i); dtypeOf(h.dtype) != d {
-		return under("dtype", flawed(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data are %v", h.name, h.dtype, d))
+	if d := c.f.index.DType(i); dtypeOf(h.dtype) != d {
+		return inField("dtype", defectf(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, d))
 	}
-	if s := c.f.Shape(i); !s.Equal(h.dims) {
-		return under("dims", flawed(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data are %v", h.name, tensor.Shape(h.dims), s))
+	if s := c.f.index.Shape(i); !s.Equal(h.dims) {
+		return inField("dims", defectf(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), s))
 	}
 	return nil
 }
@@ -169,7 +152,7 @@ func (c *checker) node(msg field) error {
 	if err != nil {
 		return err
 	}
-	return under("attributes", c.unique(base, msg.at))
+	return inField("attributes", c.unique(base, msg.at))
 }
 
 // attribute checks the tensors and graphs of an attribute.
@@ -190,7 +173,7 @@ func (c *checker) attribute(msg field) error {
 			c.elem.reset()
 			err := c.s.tensor(&c.elem, f.start, f.end, 2)
 			if err == nil {
-				err = c.settleAttribute(&c.elem, f.at)
+				err = c.attributeTensor(&c.elem, f.at)
 			}
 			return err
 		case 11:
@@ -199,10 +182,10 @@ func (c *checker) attribute(msg field) error {
 		return nil
 	})
 	if err == nil && tensors {
-		err = under("t", c.settleAttribute(&c.attr, msg.at))
+		err = inField("t", c.attributeTensor(&c.attr, msg.at))
 	}
 	if err == nil && single != nil {
-		err = under("g", c.graph(false, single...))
+		err = inField("g", c.graph(false, single...))
 	}
 	if err != nil || !graphs {
 		return err
@@ -215,21 +198,23 @@ func (c *checker) attribute(msg field) error {
 	})
 }
 
-// settleAttribute checks a tensor inside an attribute, which needs no name but
+// attributeTensor checks a tensor inside an attribute, which needs no name but
 // carries its own data.
-func (c *checker) settleAttribute(h *head, at int64) error {
-	err := h.settle(at)
-	c.hides(h)
+func (c *checker) attributeTensor(h *head, at int64) error {
+	err := h.check(at)
 	if err == nil && h.arm == 0 && h.size > 0 {
-		err = under("raw_data", flawed(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
+		err = h.noData(at)
 	}
-	return err
+	return c.hide(h, err)
 }
 
-// hides notes external data that no tensor of the file has.
-func (c *checker) hides(h *head) {
-	if h.arm == externalArm {
-		c.f.hidden = true
-		c.f.uses(h.ext.location)
+// hide notes external data that no tensor of the file has. A graph that is being
+// written has no files yet.
+func (c *checker) hide(h *head, err error) error {
+	if err != nil || h.arm != externalArm || c.f.src == nil {
+		return err
 	}
+	s, err := c.f.space(h.ext.location)
+	c.f.hidden = append(c.f.hidden, elsewhere{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})
+	return err
 }

@@ -4,12 +4,104 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The functions below read messages whose wire rules have been checked. A
-// message that occurs again is read into the same value: that is how protobuf
-// merges. Byte fields alias the payload.
+// merge reads a message whose wire rules have been checked into the struct that m
+// points to. A message that occurs again is read into the same struct: that is
+// how protobuf merges. Byte fields alias the payload.
+func (s *source) merge(def *message, m any, msg field) error {
+	attribute, _ := m.(*Attribute)
+	if g, ok := m.(*Graph); ok {
+		if err := s.growNodes(g, msg); err != nil {
+			return err
+		}
+	}
+	return s.each(def, msg, func(f field) error {
+		d := def.known(f.num)
+		if d == nil && s.isOurs(def, &f) {
+			d = &def.fields[f.num]
+		}
+		switch {
+		case d == nil:
+			return s.keep(def.unknown(m), &f)
+		case attribute != nil && int(f.num) < len(attributeTypes) && f.num > 1:
+			attribute.seen = attributeTypes[f.num]
+		}
+		switch {
+		case d.subs != nil:
+			return s.merge(d.message, d.subs.next(m), f)
+		case d.value != nil:
+			return s.take(d.value(m), &f)
+		}
+		return nil
+	})
+}
+
+// growNodes makes room for the nodes of a graph. They are large and may be many in
+// few bytes: room for just as many spares the copies that growing would leave.
+func (s *source) growNodes(g *Graph, msg field) error {
+	nodes := 0
+	err := s.each(graphMsg, msg, func(f field) error {
+		if f.num == 2 {
+			nodes++
+		}
+		return nil
+	})
+	g.Nodes = slices.Grow(g.Nodes, nodes)
+	return err
+}
+
+// isOurs recognizes the one field that this library adds to a message that the
+// specification prints. Elsewhere the number may mean something else: what
+// cannot be a name is kept as an unknown field.
+func (s *source) isOurs(def *message, f *field) bool {
+	return int(f.num) < len(def.fields) && def.fields[f.num].kind == kindOurs &&
+		f.typ == protowire.BytesType && s.checkString(&fieldDef{kind: kindName}, f) == nil
+}
+
+// attributeTypes tells which type the value fields of an Attribute belong to.
+var attributeTypes = [...]AttributeType{
+	2: AttributeFloat, 3: AttributeInt, 4: AttributeString, 5: AttributeTensor, 6: AttributeGraph,
+	7: AttributeFloats, 8: AttributeInts, 9: AttributeStrings, 10: AttributeTensors, 11: AttributeGraphs,
+}
+
+// take reads a field into the Go field that to points to.
+func (s *source) take(to any, f *field) (err error) {
+	switch p := to.(type) {
+	case *string:
+		err = s.str(p, f)
+	case **string:
+		err = s.str(alloc(p), f)
+	case *[]string:
+		err = s.str(extend(p), f)
+	case *[]byte:
+		*p, err = s.bytes(f.start, f.end)
+	case *[][]byte:
+		*extend(p), err = s.bytes(f.start, f.end)
+	case *Tensor:
+		p.HasData = true
+		p.RawData, err = s.bytes(f.start, f.end)
+	case *int64:
+		*p = int64(f.val)
+	case **int64:
+		*alloc(p) = int64(f.val)
+	case *int32:
+		*p = int32(f.val)
+	case *AttributeType:
+		*p = AttributeType(f.val)
+	case *float32:
+		*p = math.Float32frombits(uint32(f.val))
+	case *[]int64:
+		*p, err = appendInts(s, *p, f, maxNumbers)
+	case *[]int32:
+		*p, err = appendInt32s(s, *p, f)
+	case *[]float32:
+		*p, err = appendFloats(s, *p, f)
+	}
+	return err
+}
 
 // str reads a string field.
 func (s *source) str(out *string, f *field) error {
@@ -25,305 +117,49 @@ func (s *source) keep(out *[]byte, f *field) error {
 	return err
 }
 
-// alloc makes the message that *p points to unless it is there already.
-func alloc[T any](p **T) *T {
-	if *p == nil {
-		*p = new(T)
+// appendInts reads a repeated integer, packed or not, up to a number of most.
+func appendInts(s *source, out []int64, f *field, most int) ([]int64, error) {
+	if f.typ == protowire.VarintType {
+		out = append(out, int64(f.val))
 	}
-	return *p
-}
-
-// extend appends an empty message.
-func extend[T any](list *[]T) *T {
-	var zero T
-	*list = append(*list, zero)
-	return &(*list)[len(*list)-1]
-}
-
-func (g *Graph) merge(s *source, msg field) error {
-	// Nodes are large and may be many in few bytes: room for just as many spares
-	// the copies that growing would leave behind.
-	nodes := 0
-	err := s.each(graphMsg, msg, func(f field) error {
-		if f.num == 2 {
-			nodes++
+	for p := f.start; f.typ == protowire.BytesType && p < f.end && len(out) <= most; {
+		v, next, err := s.varint(p, f.end)
+		if err != nil {
+			return out, err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		out, p = append(out, int64(v)), next
 	}
-	g.Nodes = slices.Grow(g.Nodes, nodes)
-	return s.each(graphMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&g.Name, &f)
-		case 2:
-			return extend(&g.Nodes).merge(s, f)
-		case 3:
-			return extend(&g.Inputs).merge(s, f)
-		case 4:
-			return extend(&g.Outputs).merge(s, f)
-		case 5:
-			return extend(&g.Initializers).merge(s, f)
-		case 6:
-			return alloc(&g.Metadata).merge(s, f)
-		}
-		return s.keep(&g.Unknown, &f)
-	})
-}
-
-func (n *Node) merge(s *source, msg field) error {
-	return s.each(nodeMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&n.Name, &f)
-		case 2:
-			return s.str(&n.OpType, &f)
-		case 3:
-			return s.str(extend(&n.Inputs), &f)
-		case 4:
-			return s.str(extend(&n.Outputs), &f)
-		case 5:
-			return extend(&n.Attributes).merge(s, f)
-		case 6:
-			return s.str(&n.DocString, &f)
-		case 7:
-			return n.domain(s, &f)
-		}
-		return s.keep(&n.Unknown, &f)
-	})
-}
-
-// domain reads the one field this library adds to a message that the
-// specification prints. Elsewhere the number may mean something else: what
-// cannot be a domain is kept as an unknown field.
-func (n *Node) domain(s *source, f *field) error {
-	if f.typ != protowire.BytesType || s.checkString(&fieldDef{kind: kindName}, f) != nil {
-		return s.keep(&n.Unknown, f)
+	if len(out) > most {
+		return out, defectf(f.at, tensor.ErrLimit, "more than %d", most)
 	}
-	return s.str(&n.Domain, f)
+	return out, nil
 }
 
-func (v *ValueInfo) merge(s *source, msg field) error {
-	return s.each(valueInfoMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&v.Name, &f)
-		case 2:
-			return alloc(&v.Type).merge(s, f)
-		case 3:
-			return s.str(&v.DocString, &f)
+// appendInt32s reads a repeated int32; what is beyond is cut off, as everywhere
+// in protobuf.
+func appendInt32s(s *source, out []int32, f *field) ([]int32, error) {
+	if f.typ == protowire.VarintType {
+		return append(out, int32(f.val)), nil
+	}
+	for p := f.start; p < f.end; {
+		v, next, err := s.varint(p, f.end)
+		if err != nil {
+			return out, err
 		}
-		return s.keep(&v.Unknown, &f)
-	})
+		out, p = append(out, int32(v)), next
+	}
+	return out, nil
 }
 
-func (m *GraphMetadata) merge(s *source, msg field) error {
-	return s.each(graphMetaMsg, msg, func(f field) error {
-		if f.num == 1 {
-			return extend(&m.Properties).merge(s, f)
-		}
-		return s.keep(&m.Unknown, &f)
-	})
-}
-
-func (k *KeyValue) merge(s *source, msg field) error {
-	return s.each(keyValueMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&k.Key, &f)
-		case 2:
-			return s.str(&k.Value, &f)
-		}
-		return s.keep(&k.Unknown, &f)
-	})
-}
-
-func (t *Type) merge(s *source, msg field) error {
-	return s.each(typeMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return alloc(&t.Tensor).merge(s, f)
-		case 6:
-			return s.str(&t.Denotation, &f)
-		}
-		return s.keep(&t.Unknown, &f)
-	})
-}
-
-func (t *TensorType) merge(s *source, msg field) error {
-	return s.each(tensorTypeMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			t.ElemType = int32(f.val)
-			return nil
-		case 2:
-			return alloc(&t.Shape).merge(s, f)
-		}
-		return s.keep(&t.Unknown, &f)
-	})
-}
-
-func (d *Shape) merge(s *source, msg field) error {
-	return s.each(shapeMsg, msg, func(f field) error {
-		if f.num == 1 {
-			return extend(&d.Dims).merge(s, f)
-		}
-		return s.keep(&d.Unknown, &f)
-	})
-}
-
-func (d *Dimension) merge(s *source, msg field) error {
-	return s.each(dimensionMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			*alloc(&d.Value) = int64(f.val)
-			return nil
-		case 2:
-			return s.str(alloc(&d.Param), &f)
-		case 3:
-			return s.str(&d.Denotation, &f)
-		}
-		return s.keep(&d.Unknown, &f)
-	})
-}
-
-// attributeTypes tells which type the value fields of an Attribute belong to.
-var attributeTypes = [...]AttributeType{
-	2: AttributeFloat, 3: AttributeInt, 4: AttributeString, 5: AttributeTensor, 6: AttributeGraph,
-	7: AttributeFloats, 8: AttributeInts, 9: AttributeStrings, 10: AttributeTensors, 11: AttributeGraphs,
-}
-
-func (a *Attribute) merge(s *source, msg field) error {
-	return s.each(attributeMsg, msg, func(f field) (err error) {
-		if int(f.num) < len(attributeTypes) && f.num > 1 {
-			a.seen = attributeTypes[f.num]
-		}
-		switch f.num {
-		case 1:
-			return s.str(&a.Name, &f)
-		case 2:
-			a.F = math.Float32frombits(uint32(f.val))
-		case 3:
-			a.I = int64(f.val)
-		case 4:
-			a.S, err = s.bytes(f.start, f.end)
-		case 5:
-			return alloc(&a.T).merge(s, f)
-		case 6:
-			return alloc(&a.G).merge(s, f)
-		case 7:
-			a.Floats, err = appendFloats(s, a.Floats, &f)
-		case 8:
-			a.Ints, err = appendInts(s, a.Ints, &f, maxNumbers)
-		case 9:
-			*extend(&a.Strings), err = s.bytes(f.start, f.end)
-		case 10:
-			return extend(&a.Tensors).merge(s, f)
-		case 11:
-			return extend(&a.Graphs).merge(s, f)
-		case 13:
-			return s.str(&a.DocString, &f)
-		case 20:
-			a.Type = AttributeType(f.val)
-		case 21:
-			return s.str(&a.RefAttrName, &f)
-		default:
-			return s.keep(&a.Unknown, &f)
-		}
-		return err
-	})
-}
-
-func (t *Tensor) merge(s *source, msg field) error {
-	return s.each(tensorMsg, msg, func(f field) (err error) {
-		switch f.num {
-		case 1:
-			return s.str(&t.Name, &f)
-		case 2:
-			t.Dims, err = appendInts(s, t.Dims, &f, maxDims)
-			return err
-		case 3:
-			t.DType = int32(f.val)
-			return nil
-		case 4:
-			t.HasData = true
-			t.RawData, err = s.bytes(f.start, f.end)
-			return err
-		case 5:
-			return alloc(&t.External).merge(s, f)
-		case 6:
-			return alloc(&t.Metadata).merge(s, f)
-		}
-		return s.keep(&t.Unknown, &f)
-	})
-}
-
-func (e *ExternalData) merge(s *source, msg field) error {
-	return s.each(externalMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&e.Location, &f)
-		case 2:
-			e.Offset = int64(f.val)
-		case 3:
-			e.Length = int64(f.val)
-		case 4:
-			return s.str(&e.Checksum, &f)
-		default:
-			return s.keep(&e.Unknown, &f)
-		}
-		return nil
-	})
-}
-
-func (m *TensorMetadata) merge(s *source, msg field) error {
-	return s.each(tensorMetaMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.str(&m.DocString, &f)
-		case 2:
-			return extend(&m.Properties).merge(s, f)
-		case 3:
-			return alloc(&m.Quantization).merge(s, f)
-		}
-		return s.keep(&m.Unknown, &f)
-	})
-}
-
-func (q *QuantizationParams) merge(s *source, msg field) error {
-	return s.each(quantMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			q.Type = int32(f.val)
-		case 2:
-			q.Scale = math.Float32frombits(uint32(f.val))
-		case 3:
-			q.ZeroPoint = int32(f.val)
-		case 4:
-			q.QuantizedType = int32(f.val)
-		case 5:
-			return alloc(&q.PerChannel).merge(s, f)
-		default:
-			return s.keep(&q.Unknown, &f)
-		}
-		return nil
-	})
-}
-
-func (p *PerChannelQuantization) merge(s *source, msg field) error {
-	return s.each(perChannelMsg, msg, func(f field) (err error) {
-		switch f.num {
-		case 1:
-			p.Scales, err = appendFloats(s, p.Scales, &f)
-		case 2:
-			p.ZeroPoints, err = appendInt32s(s, p.ZeroPoints, &f)
-		case 3:
-			p.ChannelDim = int32(f.val)
-		default:
-			return s.keep(&p.Unknown, &f)
-		}
-		return err
-	})
+// appendFloats reads a repeated float, packed or not.
+func appendFloats(s *source, out []float32, f *field) ([]float32, error) {
+	if f.typ == protowire.Fixed32Type {
+		return append(out, math.Float32frombits(uint32(f.val))), nil
+	}
+	b, err := s.bytes(f.start, f.end)
+	for ; err == nil && len(b) >= 4; b = b[4:] {
+		v, _ := protowire.ConsumeFixed32(b)
+		out = append(out, math.Float32frombits(v))
+	}
+	return out, err
 }

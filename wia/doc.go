@@ -18,7 +18,7 @@
 //	256           the blocks
 //
 // The header is 256 bytes, so that reserved has 182 bytes (the specification
-// says 214, which would not add up). Blocks lie in any order, after the header,
+// says 214, which would not add up). Blocks are in any order, after the header,
 // and do not overlap; gaps between them mean nothing, bytes after the last are
 // refused. A block of size 0 is empty, if it is neither compressed nor encrypted.
 // The writer puts them in the order above, without gaps but one before the
@@ -53,17 +53,16 @@
 //
 // A TensorData message holds the tensors one after the other. Before each, the
 // writer puts a padding field (number 15) of such a length that the tensor's
-// raw_data begin at a multiple of 64 in the file. raw_data is the last field of
-// its message. So every tensor that is stored plainly is handed out where it lies
-// in the mapping. In files of other writers a misaligned tensor is a copy, and
-// says so.
+// raw_data begins at a multiple of 64 in the file. raw_data is the last field of
+// its message. So every tensor that is stored plainly is a view into the mapping.
+// In files of other writers a misaligned tensor is a copy, and a note says so.
 //
-// A tensor's data lie in exactly one place: in the tensor block, plain or
+// A tensor's data is in exactly one place: in the tensor block, plain or
 // compressed, in an external file that the tensor block names, or in an
 // initializer of the graph that carries data itself. Initializers without data
 // declare a tensor of the same name, dims and dtype, which must exist. Tensors
 // need not be declared. File order is that of the records: those of the graph
-// block come first if that block lies first. A tensor without elements may omit
+// block come first if that block is first. A tensor without elements may omit
 // its data in the tensor block.
 //
 // Tensors inside attributes carry their own data and may be nameless. The
@@ -76,14 +75,16 @@
 // Options.Dir). Absolute paths, elements "..", backslashes, drives and URLs are
 // refused on open; symbolic links that lead out, and what is no regular file,
 // when the file is used (os.Root sees to that: any absolute link, and any that
-// passes through a directory outside, leads out even if it comes back). length must be the tensor's size.
-// Opening only looks the files up by name and records device, inode, size and
-// modification time; they may be missing. They are mapped when a tensor in them
-// is first asked for, one mapping for all their tensors, and compared with that
-// record: a file that was put in place or changed in between is ErrCorrupt.
-// Model.Verify checks that ranges exist and, where a checksum is recorded, their
-// SHA-256. With a trusted key, external data without a checksum are ErrSignature,
-// since the signature would not cover them. The writer always records it.
+// passes through a directory outside, leads out even if it comes back). length
+// must be the tensor's size. Opening only looks the files up by name and records
+// device, inode, size and modification time; they may be missing, and so may the
+// directory of a model that was not opened by path. They are mapped when a tensor
+// in them is first asked for, one mapping for all their tensors, and compared with
+// that record: a file that came or changed in between is an error. Model.Verify
+// checks that ranges exist and, where a checksum is recorded, their SHA-256; ranges
+// that tensors share are hashed once. With a trusted key, external data without a
+// checksum is ErrSignature, since the signature would not cover it. The writer
+// always records one.
 //
 // # Checksums and signatures
 //
@@ -91,7 +92,10 @@
 // and the "metadata", "graph" and "tensor" blocks, as stored. All four are
 // required, once each; sums of anything else are ignored. They are compared by
 // Model.Verify, not on open. A file without signature block opens, but does not
-// verify: it carries no checksums.
+// verify: it carries no checksums. The Coverage of a verification says "sha256 of
+// the tensor block" for most tensors, "sha256" for external ones, and nothing for
+// external ones without a checksum. With CheckTouch the sum of the block, or of
+// the external range, is compared before the first use of a tensor.
 //
 // What is signed is the four digests in that order, then the timestamp as a
 // little-endian int64, 136 bytes in all: "RSA-SHA256" is PKCS #1 v1.5, "ECDSA" is
@@ -130,7 +134,7 @@
 //
 // # ONNX models
 //
-// The format has no place for the versions of operator sets. They stand in the
+// The format does not record the versions of operator sets. They are in the
 // metadata, under the keys
 //
 //	opsets      an array of {"domain": "ai.onnx", "version": 17}
@@ -148,30 +152,35 @@
 //     which are kept as unknown fields. An attribute without type has the type
 //     of the last value field it holds.
 //   - A dtype, compression or encryption code that is not known is refused where
-//     data depend on it; element types of value infos and attribute types are
+//     data depends on it; element types of value infos and attribute types are
 //     kept as numbers.
 //   - In a neutral graph, float64 attributes become float32, booleans 0 and 1,
 //     JSON values text: ONNX has nothing else. A plan where that changes
 //     something is refused, unless format.WriteOptions.AcceptLoss has
 //     "conversion"; a float64 is taken to be the float32 of the same shortest
 //     decimal text, so 0.1 stays 0.1.
-//   - Quantisation parameters that do not fit their tensor let the file open;
+//   - Quantization parameters that do not fit their tensor let the file open;
 //     tensor.Decode into float32 answers ErrQuantization. A plan with such
-//     parameters is refused, or written without them if the loss is accepted; Rewrite keeps them. Type NONE means that there are
-//     none.
-//   - An external file is put in its place just before the model that names it.
-//     Whoever reads the old model between the two sees wrong checksums.
+//     parameters is refused, or written without them if the loss is accepted; Rewrite
+//     keeps them. Type NONE means that there are none.
+//   - An external file replaces the old one just before the model that names it
+//     does. Whoever reads the old model between the two sees wrong checksums.
 //
 // # Rewriting
 //
 // [Rewrite] keeps everything a file says, unknown fields included. format.Copy
-// with format.PlanOf keeps what formats have in common: tensors, quantisation,
+// with format.PlanOf keeps what formats have in common: tensors, quantization,
 // metadata, graph; not doc strings, properties and unknown fields.
 //
 // # Cost of opening
 //
 // Opening looks at every record, but neither copies nor touches tensor data, and
-// asks for memory a fixed number of times. Graph and metadata are checked on open
-// and built when they are asked for. Behind an io.ReaderAt the records are read
-// in small windows that jump over the data.
+// allocates a fixed number of times. Graph and metadata are checked on open and
+// built when they are asked for.
+//
+// Another process may write to the file at any moment. So what was checked is not
+// read from it again: header, metadata, graph and signatures are copied to private
+// memory, of Options.MaxHeaderBytes a block at most, and so are the descriptions of
+// tensors, in small pieces that jump over the data. Tensors in attributes
+// are views of that copy, or of external files.
 package wia

@@ -57,7 +57,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, _ := f.Tensor("kernel")
+	v, err := f.Tensor("kernel")
+	if err != nil {
+		log.Fatal(err)
+	}
 	kernel, err := tensor.As[float32](v)
 	if err != nil {
 		log.Fatal(err)
@@ -77,8 +80,12 @@ func ExampleFile_Verify() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Println(f.Signature().Algorithm, f.Verify(context.Background(), format.WithTrustedKey(key.Public())))
-	// Output: ECDSA <nil>
+	covered, err := f.Verify(context.Background(), format.WithTrustedKey(key.Public()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered)
+	// Output: ECDSA trusted ok
 }
 
 // Attributes that a node leaves out have the defaults of the specification.
@@ -129,7 +136,10 @@ func ExampleRewriteTo() {
 		log.Fatal(err)
 	}
 	defer g.Close()
-	v, _ := g.Tensor("kernel")
+	v, err := g.Tensor("kernel")
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(g.Compression(), v.Info().Compression, v.ZeroCopy())
 	// Output: zstd zstd false
 }

@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,13 +15,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/formattest"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/internal/memory"
+
+	mapping "github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// outside is a Tensor record of n bytes whose data lie in another file.
-func outside(name, location string, off, n int64, sum string) []byte {
+// elsewhereRecord is a Tensor record of n bytes whose data is in another file.
+func elsewhereRecord(name, location string, off, n int64, sum string) []byte {
 	return by(1, decl(name, 8, n), by(5, st(1, location), vi(2, off), vi(3, n), st(4, sum)))
 }
 
@@ -57,11 +57,11 @@ func TestExternalData(t *testing.T) {
 	}
 	upper := "sha256:" + string(bytes.ToUpper([]byte(checksumText(data[4:8])[7:])))
 	f := modelIn(t, dir,
-		outside("all", "weights/w.bin", 0, 16, checksumText(data)),
-		outside("part", "./weights//w.bin", 4, 4, upper),
-		outside("tail", "weights/./w.bin", 15, 1, ""),
-		outside("none", "weights/w.bin", 16, 0, ""))
-	if err := f.Verify(context.Background()); err != nil {
+		elsewhereRecord("all", "weights/w.bin", 0, 16, checksumText(data)),
+		elsewhereRecord("part", "./weights//w.bin", 4, 4, upper),
+		elsewhereRecord("tail", "weights/./w.bin", 15, 1, ""),
+		elsewhereRecord("none", "weights/w.bin", 16, 0, ""))
+	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"all": string(data), "part": "4567", "tail": "f", "none": ""} {
@@ -74,8 +74,8 @@ func TestExternalData(t *testing.T) {
 			t.Errorf("%s is a copy", name)
 		}
 	}
-	if n := len(f.ext.files); n != 1 {
-		t.Errorf("%d mappings of one file", n)
+	if s := f.Stats(); s.FileSize != s.Mapped || s.FileSize != f.f.src.Size()+16 {
+		t.Errorf("one external file of 16 bytes, and %+v", s)
 	}
 	v, _ := f.Tensor("part")
 	if info := v.Info(); info.Offset != 4 || info.Size != 4 || info.Stored != 4 {
@@ -99,7 +99,7 @@ func TestExternalData(t *testing.T) {
 	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("a view made after Close: %v", err)
 	}
-	if err := f.Verify(context.Background()); !errors.Is(err, format.ErrClosed) {
+	if err := verify(f); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("verifying after Close: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestExternalData(t *testing.T) {
 func TestExternalPinnedLater(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
-	f := modelIn(t, dir, outside("w", "w.bin", 0, 4, ""))
+	f := modelIn(t, dir, elsewhereRecord("w", "w.bin", 0, 4, ""))
 	unpin, err := f.Pin()
 	if err != nil {
 		t.Fatal(err)
@@ -149,34 +149,34 @@ func TestExternalRefused(t *testing.T) {
 		at   []byte
 		want error // nil: works
 	}{
-		{"link within", outside("w", "link", 0, 4, ""), nil},
-		{"link up", outside("w", "up", 0, 4, ""), tensor.ErrCorrupt},
-		{"absolute link", outside("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
-		{"directory link up", outside("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
-		{"link to itself", outside("w", "loop", 0, 4, ""), errAny},
-		{"missing", outside("w", "nope", 0, 4, ""), fs.ErrNotExist},
-		{"missing directory", outside("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
-		{"directory", outside("w", "directory", 0, 4, ""), mapped.ErrNotRegular},
-		{"the model's directory", outside("w", ".", 0, 4, ""), mapped.ErrNotRegular},
-		{"file as directory", outside("w", "good/", 0, 4, ""), mapped.ErrNotRegular},
-		{"too short", outside("w", "short", 0, 4, ""), tensor.ErrTruncated},
-		{"offset beyond the end", outside("w", "short", 9, 0, ""), tensor.ErrTruncated},
-		{"range beyond the end", outside("w", "good", 1, 4, ""), tensor.ErrTruncated},
-		{"wrong checksum", outside("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
+		{"link within", elsewhereRecord("w", "link", 0, 4, ""), nil},
+		{"link up", elsewhereRecord("w", "up", 0, 4, ""), tensor.ErrCorrupt},
+		{"absolute link", elsewhereRecord("w", "absolute", 0, 4, ""), tensor.ErrCorrupt},
+		{"directory link up", elsewhereRecord("w", "parent/secret", 0, 4, ""), tensor.ErrCorrupt},
+		{"link to itself", elsewhereRecord("w", "loop", 0, 4, ""), errAny},
+		{"missing", elsewhereRecord("w", "nope", 0, 4, ""), fs.ErrNotExist},
+		{"missing directory", elsewhereRecord("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
+		{"directory", elsewhereRecord("w", "directory", 0, 4, ""), mapping.ErrNotRegular},
+		{"the model's directory", elsewhereRecord("w", ".", 0, 4, ""), mapping.ErrNotRegular},
+		{"file as directory", elsewhereRecord("w", "good/", 0, 4, ""), mapping.ErrNotRegular},
+		{"too short", elsewhereRecord("w", "short", 0, 4, ""), tensor.ErrTruncated},
+		{"offset beyond the end", elsewhereRecord("w", "short", 9, 0, ""), tensor.ErrTruncated},
+		{"range beyond the end", elsewhereRecord("w", "good", 1, 4, ""), tensor.ErrTruncated},
+		{"wrong checksum", elsewhereRecord("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := modelIn(t, dir, tt.at)
-			err := f.Verify(context.Background())
+			err := verify(f)
 			if tt.want == nil && err == nil {
 				return
 			}
 			if err == nil || tt.want != errAny && !errors.Is(err, tt.want) {
 				t.Fatalf("Verify: %v, want %v", err, tt.want)
 			}
-			v, ok := f.Tensor("w")
-			if !ok {
-				t.Fatal("no such tensor")
+			v, viewErr := f.Tensor("w")
+			if _, err := v.Bytes(); (err == nil) != (viewErr == nil) {
+				t.Errorf("Tensor: %v, Bytes: %v", viewErr, err)
 			}
 			if _, err := v.Bytes(); !errors.Is(tt.want, format.ErrChecksum) && v.Info().Size > 0 && err == nil {
 				t.Error("has bytes")
@@ -192,19 +192,19 @@ func TestExternalDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the test knows Linux's /dev only")
 	}
-	f, err := OpenBytes(container{tensor: outside("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
+	f, err := OpenBytes(container{tensor: elsewhereRecord("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); !errors.Is(err, mapped.ErrNotRegular) {
+	if _, err := v.Bytes(); !errors.Is(err, mapping.ErrNotRegular) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestExternalWithoutDirectory(t *testing.T) {
-	f := mustOpen(t, container{tensor: outside("w", "f", 0, 4, "")}.bytes(), nil)
+	f := mustOpen(t, container{tensor: elsewhereRecord("w", "f", 0, 4, "")}.bytes(), nil)
 	v, _ := f.Tensor("w")
 	if _, err := v.Bytes(); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("%v", err)
@@ -246,20 +246,20 @@ func TestExternalWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Verify(context.Background()); err != nil {
+		if err := verify(f); err != nil {
 			t.Error(err)
 		}
 		for i, info := range p.Tensors {
 			size, _ := info.Shape.ByteSize(info.DType)
-			if got, want := f.records[i].external, size >= o.ExternalFrom; got != want {
+			if got, want := f.f.records[i].external, size >= o.ExternalFrom; got != want {
 				t.Errorf("%s of %d bytes: external %v", info.Name, size, got)
 			}
 			v, _ := f.Tensor(info.Name)
 			b, err := v.Bytes()
-			if err != nil || !bytes.Equal(b, formattest.Fill(info)) {
+			if err != nil || !bytes.Equal(b, fill(info)) {
 				t.Errorf("%s: %v", info.Name, err)
 			}
-			if f.records[i].external && (!v.ZeroCopy() || tensor.Address(b)%alignment != 0) {
+			if f.f.records[i].external && (!v.ZeroCopy() || memory.Address(b)%alignment != 0) {
 				t.Errorf("%s is not aligned to %d", info.Name, alignment)
 			}
 		}
@@ -318,7 +318,7 @@ func TestAttributeExternalData(t *testing.T) {
 		"wrong":     attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x")))),
 	} {
 		f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-		err := f.Verify(context.Background())
+		err := verify(f)
 		if (name == "wrong") != errors.Is(err, format.ErrChecksum) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -355,7 +355,7 @@ func TestExternalConcurrent(t *testing.T) {
 	for i := range 8 {
 		name := fmt.Sprintf("w%d", i)
 		os.WriteFile(filepath.Join(dir, name), []byte("data"), 0o644)
-		tensors = append(tensors, outside(name, name, 0, 4, checksumText([]byte("data"))))
+		tensors = append(tensors, elsewhereRecord(name, name, 0, 4, checksumText([]byte("data"))))
 	}
 	for range 20 {
 		f := modelIn(t, dir, tensors...)
@@ -365,7 +365,7 @@ func TestExternalConcurrent(t *testing.T) {
 			go func() {
 				defer group.Done()
 				if i == 0 {
-					if err := f.Verify(context.Background()); err != nil && !errors.Is(err, format.ErrClosed) {
+					if err := verify(f); err != nil && !errors.Is(err, format.ErrClosed) {
 						t.Error(err)
 					}
 				}
@@ -399,14 +399,14 @@ func TestExternalCut(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, n), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := modelIn(t, dir, outside("w", "w", 0, n, checksumText(make([]byte, n))))
-	if err := f.Verify(context.Background()); err != nil {
+	f := modelIn(t, dir, elsewhereRecord("w", "w", 0, n, checksumText(make([]byte, n))))
+	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 10); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Verify(context.Background()); !errors.Is(err, tensor.ErrTruncated) {
+	if err := verify(f); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Verify: %v", err)
 	}
 	v, _ := f.Tensor("w")
@@ -419,7 +419,7 @@ func TestExternalCut(t *testing.T) {
 func TestExternalAfterChdir(t *testing.T) {
 	t.Chdir(t.TempDir())
 	os.WriteFile("w.bin", []byte("data"), 0o644)
-	f := modelIn(t, ".", outside("w", "w.bin", 0, 4, ""))
+	f := modelIn(t, ".", elsewhereRecord("w", "w.bin", 0, 4, ""))
 	t.Chdir(t.TempDir())
 	v, _ := f.Tensor("w")
 	if b, err := v.Bytes(); string(b) != "data" {

@@ -2,7 +2,7 @@ package wia
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -24,7 +24,7 @@ func exercise(t *testing.T, b []byte) {
 	}
 	defer f.Close()
 	defer remote.Close()
-	_ = f.Verify(context.Background())
+	_ = verify(f)
 	f.Metadata()
 	if _, err := f.ModelMetadata(); err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func exercise(t *testing.T, b []byte) {
 		Validate(g, nil)
 	}
 	for name, v := range f.Tensors() {
-		w, ok := remote.Tensor(name)
-		if !ok {
+		w, err := remote.Tensor(name)
+		if errors.Is(err, format.ErrNotFound) {
 			t.Fatalf("%q: not behind a reader", name)
 		}
 		x, errX := v.Bytes()
@@ -57,10 +57,10 @@ func exercise(t *testing.T, b []byte) {
 func rewritten(t *testing.T, f *File) {
 	for _, v := range f.Tensors() {
 		if _, err := v.Bytes(); err != nil {
-			return // external data that are not there, or data that do not inflate
+			return // external data that is not there, or data that does not inflate
 		}
 	}
-	if f.hidden {
+	if len(f.f.hidden) > 0 {
 		return
 	}
 	var out bytes.Buffer
@@ -74,7 +74,7 @@ func rewritten(t *testing.T, f *File) {
 		t.Fatalf("what was rewritten: %v", err)
 	}
 	defer g.Close()
-	if err := g.Verify(context.Background()); err != nil {
+	if err := verify(g); err != nil {
 		t.Fatal(err)
 	}
 	for name, v := range f.Tensors() {

@@ -1,59 +1,38 @@
 package wia
 
 import (
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// GraphMessage returns the graph block as it is, with everything format.Graph
-// has no place for: doc strings, properties, unknown fields. It is decoded at
-// the first call, shared by all, and must not be changed; nil when the block is
-// empty. Byte fields may alias the mapping and are valid until Close.
-func (f *File) GraphMessage() (*Graph, error) {
-	if err := f.Lend(); err != nil {
-		return nil, err
-	}
-	return f.decoded()
-}
-
-// decoded is GraphMessage for what keeps no bytes of the mapping.
-func (f *File) decoded() (*Graph, error) {
+// decoded returns the message of the graph block, nil when that is empty.
+func (f *parsed) decoded() (*Graph, error) {
 	if f.graph.size == 0 {
-		return nil, f.within(func() error { return nil })
+		return nil, nil
 	}
 	f.graphOnce.Do(func() {
-		f.graphErr = f.within(func() error {
-			g := &Graph{}
-			if err := g.merge(f.graph.reader(), field{end: f.graph.size}); err != nil {
-				return f.graph.locate("graph", err)
-			}
-			f.message = g
-			return nil
-		})
+		g := &Graph{}
+		if err := f.graph.merge(graphMsg, g, field{end: f.graph.size}); err != nil {
+			f.graphErr = f.graph.locate("graph", err)
+			return
+		}
+		f.message = g
 	})
 	return f.message, f.graphErr
 }
 
-// Graph returns the graph in its neutral form, nil when the block is empty.
-// Attribute values have the types their AttributeType says; an attribute
-// without a value (a reference to one of an enclosing function) has nil.
-// Initializers is never nil: it lists what the graph declares.
-func (f *File) Graph() (*format.Graph, error) {
+// Graph implements driver.GraphFile.
+func (f *parsed) Graph() (*driver.Graph, error) {
 	m, err := f.decoded()
 	if m == nil || err != nil {
 		return nil, err
 	}
-	var g *format.Graph
-	err = f.within(func() error {
-		g = f.neutral(m)
-		return nil
-	})
-	return g, err
+	return f.neutral(m), nil
 }
 
 // neutral translates a graph.
-func (f *File) neutral(m *Graph) *format.Graph {
-	g := &format.Graph{
+func (f *parsed) neutral(m *Graph) *driver.Graph {
+	g := &driver.Graph{
 		Name:         m.Name,
 		Inputs:       neutralValues(m.Inputs),
 		Outputs:      neutralValues(m.Outputs),
@@ -63,24 +42,24 @@ func (f *File) neutral(m *Graph) *format.Graph {
 		g.Initializers[i] = m.Initializers[i].Name
 	}
 	if len(m.Nodes) > 0 {
-		g.Nodes = make([]format.Node, len(m.Nodes))
+		g.Nodes = make([]driver.Node, len(m.Nodes))
 	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		g.Nodes[i] = format.Node{Name: n.Name, Op: n.OpType, Domain: n.Domain, Inputs: n.Inputs, Outputs: n.Outputs}
+		g.Nodes[i] = driver.Node{Name: n.Name, Op: n.OpType, Domain: n.Domain, Inputs: n.Inputs, Outputs: n.Outputs}
 		for j := range n.Attributes {
 			a := &n.Attributes[j]
-			g.Nodes[i].Attributes = append(g.Nodes[i].Attributes, format.Attribute{Name: a.Name, Value: f.value(a)})
+			g.Nodes[i].Attributes = append(g.Nodes[i].Attributes, driver.Attribute{Name: a.Name, Value: f.value(a)})
 		}
 	}
 	return g
 }
 
 // neutralValues translates value infos.
-func neutralValues(list []ValueInfo) []format.ValueInfo {
-	var out []format.ValueInfo
+func neutralValues(list []ValueInfo) []driver.ValueInfo {
+	var out []driver.ValueInfo
 	for _, v := range list {
-		info := format.ValueInfo{Name: v.Name}
+		info := driver.ValueInfo{Name: v.Name}
 		if v.Type != nil && v.Type.Tensor != nil {
 			info.DType = dtypeOf(v.Type.Tensor.ElemType)
 			info.Dims = neutralDims(v.Type.Tensor.Shape)
@@ -91,13 +70,13 @@ func neutralValues(list []ValueInfo) []format.ValueInfo {
 }
 
 // neutralDims translates a shape: nil when it is not known, empty for a scalar.
-func neutralDims(s *Shape) []format.Dim {
+func neutralDims(s *Shape) []driver.Dim {
 	if s == nil {
 		return nil
 	}
-	dims := make([]format.Dim, len(s.Dims))
+	dims := make([]driver.Dim, len(s.Dims))
 	for i, d := range s.Dims {
-		dims[i].Size = format.DynamicDim
+		dims[i].Size = driver.DynamicDim
 		if d.Value != nil {
 			dims[i].Size = *d.Value
 		}
@@ -108,8 +87,8 @@ func neutralDims(s *Shape) []format.Dim {
 	return dims
 }
 
-// value returns an attribute's value as format.Attribute has it.
-func (f *File) value(a *Attribute) any {
+// value returns an attribute's value as the neutral form has it.
+func (f *parsed) value(a *Attribute) any {
 	t := a.Type
 	if t == AttributeUndefined {
 		t = a.seen
@@ -138,7 +117,7 @@ func (f *File) value(a *Attribute) any {
 }
 
 // listValue is value for lists of what has no copy of its own.
-func (f *File) listValue(t AttributeType, a *Attribute) any {
+func (f *parsed) listValue(t AttributeType, a *Attribute) any {
 	switch t {
 	case AttributeStrings:
 		list := make([]string, len(a.Strings))
@@ -153,7 +132,7 @@ func (f *File) listValue(t AttributeType, a *Attribute) any {
 		}
 		return list
 	case AttributeGraphs:
-		list := make([]*format.Graph, len(a.Graphs))
+		list := make([]*driver.Graph, len(a.Graphs))
 		for i := range a.Graphs {
 			list[i] = f.neutral(&a.Graphs[i])
 		}
@@ -162,26 +141,17 @@ func (f *File) listValue(t AttributeType, a *Attribute) any {
 	return nil
 }
 
-// attributeView makes the view of a tensor inside an attribute.
-func (f *File) attributeView(t *Tensor) tensor.View {
-	info := &tensor.Info{Name: t.Name, DType: dtypeOf(t.DType), Shape: append(tensor.Shape{}, t.Dims...), Offset: -1}
-	info.Size, _ = info.Shape.ByteSize(info.DType)
-	info.Stored = info.Size
-	info.Quant = t.Metadata.quantization()
-	if t.External == nil {
-		return tensor.NewView(info, f.region, t.RawData[:len(t.RawData):len(t.RawData)])
+// attributeView makes the view of a tensor inside an attribute: of the private copy
+// of the graph, or of an external file.
+func (f *parsed) attributeView(t *Tensor) tensor.View {
+	info := tensor.Info{Name: t.Name, DType: dtypeOf(t.DType), Shape: append(tensor.Shape{}, t.Dims...), Quant: t.Metadata.quantization()}
+	if e := t.External; e != nil {
+		info.Offset, info.Size, info.Stored = e.Offset, e.Length, e.Length
+		dir, _ := f.src.Dir()
+		return dir.View(f.spaces[e.Location], &info)
 	}
-	info.Offset = t.External.Offset
-	r, data, err := f.ext.data(t.External.head())
-	if err != nil {
-		return tensor.NewView(info, unusable{f.Catalog, err}, nil)
-	}
-	return tensor.NewView(info, r, data)
-}
-
-// head returns the form that the reader uses.
-func (e *ExternalData) head() *externalHead {
-	return &externalHead{location: []byte(e.Location), checksum: []byte(e.Checksum), offset: e.Offset, length: e.Length}
+	v, _ := tensor.FromInfo(info, t.RawData) // which was checked on open
+	return v
 }
 
 // quantization returns the parameters in the common form, nil for none.

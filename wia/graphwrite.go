@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // maxAttributeTensor bounds the data of a tensor inside the graph block:
-// larger ones belong into the tensor block or into external files.
+// larger ones belong in the tensor block or in external files.
 const maxAttributeTensor = 1<<31 - 1
 
 // graphOf makes the message of a neutral graph. Initializers that it does not
@@ -55,18 +54,16 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 // rules: wire format, names that repeat, initializers that do not match the
 // plan's tensors, data of the wrong size.
 func checkMessage(b []byte, tensors []tensor.Info) error {
-	f := &File{graph: &payload{source: *inMemory(b), block: graphBlock}}
-	if err := f.graph.check(graphMsg, 0, f.graph.size, 1); err != nil {
-		return under("graph", err)
+	f := &parsed{index: &driver.Index{}, graph: payload{source: *inMemory(b), block: graphBlock}}
+	if err := f.checkWire(len(tensors)); err != nil {
+		return err
 	}
-	f.graph.checked = true
-	f.Catalog = catalog.New(mapped.FromBytes(nil), formatName, "", len(tensors), 0, 0)
 	for i := range tensors {
 		t := &tensors[i]
-		f.Add(&catalog.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Lazy: true})
+		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
 	if f.graph.carriers {
-		return fmt.Errorf("%w: initializers of the graph carry data: they belong into the plan", tensor.ErrCorrupt)
+		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
 	return f.checkGraph()
 }
@@ -241,7 +238,7 @@ func (t *Tensor) set(v tensor.View) error {
 	return err
 }
 
-// quantMessage returns the message of a plan's quantisation, nil for none. What
+// quantMessage returns the message of a plan's quantization, nil for none. What
 // is unsound for the shape is refused.
 func quantMessage(info *tensor.Info) (*QuantizationParams, error) {
 	q := info.Quant

@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 
@@ -11,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// head is what a Tensor message says, but for doc string and properties. Its
-// slices alias the payload or are reused for the next tensor.
+// head is what a Tensor message says, but for doc string and properties, in memory
+// that is used again for the next tensor.
 type head struct {
 	name  []byte
 	dims  []int64
@@ -22,8 +23,8 @@ type head struct {
 	ext   externalHead
 	quant quantHead
 
-	size int64        // shape x dtype, set by settle
-	dt   tensor.DType // set by settle
+	size int64        // shape x dtype, set by check
+	dt   tensor.DType // set by check
 
 	// Of a CompressedTensor around it.
 	compressed   bool
@@ -41,6 +42,13 @@ const (
 type externalHead struct {
 	location, checksum []byte
 	offset, length     int64
+	sum                digest // set by check
+}
+
+// digest is a SHA-256 sum that may be missing.
+type digest struct {
+	set bool
+	sum [sha256.Size]byte
 }
 
 type quantHead struct {
@@ -56,7 +64,23 @@ type quantHead struct {
 
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	*h = head{dims: h.dims[:0], quant: quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}}
+	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
+	h.raw.start, h.raw.end, h.packed.start, h.packed.end = 0, 0, 0, 0
+	h.compressed, h.compression, h.uncompressed = false, 0, 0
+	if h.arm == externalArm {
+		h.ext = externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]}
+	}
+	if h.quant.present {
+		h.quant = quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}
+	}
+	h.arm = 0
+}
+
+// copyTo replaces out by a copy of a field's bytes, which do not change any more.
+func (s *source) copyTo(out *[]byte, f *field) error {
+	b, err := s.bytes(f.start, f.end)
+	*out = append((*out)[:0], b...)
+	return err
 }
 
 // tensor merges the Tensor message at p..end into h, checking the wire rules.
@@ -69,25 +93,25 @@ func (s *source) tensor(h *head, p, end int64, level int) error {
 	var f field
 	for p < end {
 		err := s.next(&f, p, end)
+		if err == nil && !s.checked {
+			_, err = s.admit(tensorMsg, &f)
+		}
 		if err == nil {
-			var d *fieldDef
-			if d, err = s.admit(tensorMsg, &f); d != nil && err == nil {
-				err = s.tensorField(h, &f, level)
-			}
+			err = s.tensorField(h, &f, level)
 		}
 		if err != nil {
-			return s.place(tensorMsg, start, &f, err)
+			return s.inMessage(tensorMsg, start, &f, err)
 		}
 		p = f.end
 	}
 	return nil
 }
 
-// tensorField takes one known field.
+// tensorField takes a field, if it is one that counts.
 func (s *source) tensorField(h *head, f *field, level int) (err error) {
 	switch f.num {
 	case 1:
-		h.name, err = s.bytes(f.start, f.end)
+		err = s.copyTo(&h.name, f)
 	case 2:
 		h.dims, err = appendInts(s, h.dims, f, maxDims)
 	case 3:
@@ -108,201 +132,113 @@ func (s *source) tensorField(h *head, f *field, level int) (err error) {
 	return err
 }
 
-// appendInts reads a repeated integer, packed or not, up to a number of most.
-func appendInts(s *source, out []int64, f *field, most int) ([]int64, error) {
-	if f.typ == protowire.VarintType {
-		out = append(out, int64(f.val))
+// hold checks a message and keeps all of it in the window, so that what is read
+// next is what was checked.
+func (s *source) hold(m *message, f *field, level int) error {
+	if _, err := s.bytes(f.start, f.end); err != nil {
+		return err
 	}
-	for p := f.start; f.typ == protowire.BytesType && p < f.end && len(out) <= most; {
-		v, next, err := s.varint(p, f.end)
-		if err != nil {
-			return out, err
-		}
-		out, p = append(out, int64(v)), next
-	}
-	if len(out) > most {
-		return out, flawed(f.at, tensor.ErrLimit, "more than %d", most)
-	}
-	return out, nil
+	return s.check(m, f.start, f.end, level)
 }
 
 // external merges an ExternalData message.
-func (s *source) external(e *externalHead, f *field, level int) error {
-	if err := s.check(externalMsg, f.start, f.end, level); err != nil {
+func (s *source) external(e *externalHead, msg *field, level int) error {
+	if err := s.hold(externalMsg, msg, level); err != nil {
 		return err
 	}
-	var g field
-	for p := f.start; p < f.end; {
-		err := s.next(&g, p, f.end)
-		if err != nil {
-			return err
-		}
-		switch g.num {
+	return s.each(externalMsg, *msg, func(f field) (err error) {
+		switch f.num {
 		case 1:
-			e.location, err = s.bytes(g.start, g.end)
+			err = s.copyTo(&e.location, &f)
 		case 2:
-			e.offset = int64(g.val)
+			e.offset = int64(f.val)
 		case 3:
-			e.length = int64(g.val)
+			e.length = int64(f.val)
 		case 4:
-			e.checksum, err = s.bytes(g.start, g.end)
+			err = s.copyTo(&e.checksum, &f)
 		}
-		if err != nil {
-			return err
-		}
-		p = g.end
-	}
-	return nil
+		return err
+	})
 }
 
-// tensorMeta checks a TensorMetadata message and merges its quantisation.
-func (s *source) tensorMeta(q *quantHead, f *field, level int) error {
-	if err := s.check(tensorMetaMsg, f.start, f.end, level); err != nil {
+// tensorMeta checks a TensorMetadata message and merges its quantization.
+func (s *source) tensorMeta(q *quantHead, msg *field, level int) error {
+	if err := s.hold(tensorMetaMsg, msg, level); err != nil {
 		return err
 	}
-	var g field
-	for p := f.start; p < f.end; {
-		err := s.next(&g, p, f.end)
-		if err == nil && g.num == 3 {
-			err = s.quantization(q, &g)
+	return s.each(tensorMetaMsg, *msg, func(f field) error {
+		if f.num != 3 {
+			return nil
 		}
-		if err != nil {
-			return err
-		}
-		p = g.end
-	}
-	return nil
-}
-
-// quantization merges a QuantizationParams message that was checked.
-func (s *source) quantization(q *quantHead, f *field) error {
-	q.present = true
-	var g field
-	for p := f.start; p < f.end; {
-		err := s.next(&g, p, f.end)
-		if err != nil {
-			return err
-		}
-		switch g.num {
-		case 1:
-			q.kind = int32(g.val)
-		case 2:
-			q.scale = math.Float32frombits(uint32(g.val))
-		case 3:
-			q.zero = int32(g.val)
-		case 5:
-			err = s.perChannel(q, &g)
-		}
-		if err != nil {
-			return err
-		}
-		p = g.end
-	}
-	return nil
+		q.present = true
+		return s.each(quantMsg, f, func(f field) error {
+			switch f.num {
+			case 1:
+				q.kind = int32(f.val)
+			case 2:
+				q.scale = math.Float32frombits(uint32(f.val))
+			case 3:
+				q.zero = int32(f.val)
+			case 5:
+				return s.perChannel(q, f)
+			}
+			return nil
+		})
+	})
 }
 
 // perChannel merges a PerChannelQuantization message that was checked.
-func (s *source) perChannel(q *quantHead, f *field) error {
+func (s *source) perChannel(q *quantHead, msg field) error {
 	q.perChannel = true
-	var g field
-	for p := f.start; p < f.end; {
-		err := s.next(&g, p, f.end)
-		if err != nil {
-			return err
-		}
-		switch g.num {
+	return s.each(perChannelMsg, msg, func(f field) (err error) {
+		switch f.num {
 		case 1:
-			q.scales, err = appendFloats(s, q.scales, &g)
+			q.scales, err = appendFloats(s, q.scales, &f)
 		case 2:
-			q.zeros, err = appendInt32s(s, q.zeros, &g)
+			q.zeros, err = appendInt32s(s, q.zeros, &f)
 		case 3:
-			q.channel = int32(g.val)
+			q.channel = int32(f.val)
 		}
-		if err != nil {
-			return err
-		}
-		p = g.end
-	}
-	return nil
-}
-
-// appendFloats reads a repeated float, packed or not.
-func appendFloats(s *source, out []float32, f *field) ([]float32, error) {
-	if f.typ == protowire.Fixed32Type {
-		return append(out, math.Float32frombits(uint32(f.val))), nil
-	}
-	b, err := s.bytes(f.start, f.end)
-	for ; err == nil && len(b) >= 4; b = b[4:] {
-		v, _ := protowire.ConsumeFixed32(b)
-		out = append(out, math.Float32frombits(v))
-	}
-	return out, err
-}
-
-// appendInt32s reads a repeated int32; what lies beyond is cut off, as
-// everywhere in protobuf.
-func appendInt32s(s *source, out []int32, f *field) ([]int32, error) {
-	if f.typ == protowire.VarintType {
-		return append(out, int32(f.val)), nil
-	}
-	for p := f.start; p < f.end; {
-		v, next, err := s.varint(p, f.end)
-		if err != nil {
-			return out, err
-		}
-		out, p = append(out, int32(v)), next
-	}
-	return out, nil
+		return err
+	})
 }
 
 // compressedTensor reads a CompressedTensor message.
-func (s *source) compressedTensor(h *head, p, end int64, level int) error {
+func (s *source) compressedTensor(h *head, msg field, level int) error {
 	h.compressed = true
-	start := p
-	var f field
-	for p < end {
-		err := s.next(&f, p, end)
-		if err == nil {
-			var d *fieldDef
-			if d, err = s.admit(compressedMsg, &f); d != nil && err == nil {
-				switch f.num {
-				case 1:
-					err = s.tensor(h, f.start, f.end, level+1)
-				case 2:
-					h.compression = int32(f.val)
-				case 3:
-					h.packed = f
-				case 4:
-					h.uncompressed = int64(f.val)
-				}
-			}
+	return s.eachChecked(compressedMsg, msg, func(f field) error {
+		switch f.num {
+		case 1:
+			return s.tensor(h, f.start, f.end, level+1)
+		case 2:
+			h.compression = int32(f.val)
+		case 3:
+			h.packed = f
+		case 4:
+			h.uncompressed = int64(f.val)
 		}
-		if err != nil {
-			return s.place(compressedMsg, start, &f, err)
-		}
-		p = f.end
-	}
-	return nil
+		return nil
+	})
 }
 
-// settle checks what depends on several fields: dtype, dims, and that data, if
-// there are any, have the right size. at is the offset for errors.
-func (h *head) settle(at int64) error {
+// check checks what depends on several fields: dtype, dims, and that data, if
+// there is any, has the right size. at is the offset for errors.
+func (h *head) check(at int64) error {
 	h.dt = dtypeOf(h.dtype)
 	if h.dt == tensor.Invalid {
-		return under("dtype", flawed(at, format.ErrUnsupported, "dtype code %d", h.dtype))
+		return inField("dtype", defectf(at, format.ErrUnsupported, "dtype code %d", h.dtype))
 	}
 	var err error
 	if h.size, err = tensor.Shape(h.dims).ByteSize(h.dt); err != nil {
-		return under("dims", &defect{at: at, err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+		return inField("dims", &defect{at: at, err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
 	switch h.arm {
 	case rawArm:
 		if n := h.raw.end - h.raw.start; n != h.size {
-			return under("raw_data", flawed(h.raw.at, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
+			return inField("raw_data", defectf(h.raw.at, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
 		}
 	case externalArm:
-		return under("external_data", h.ext.check(at, h.size))
+		return inField("external_data", h.ext.check(at, h.size))
 	}
 	return nil
 }
@@ -310,36 +246,36 @@ func (h *head) settle(at int64) error {
 // check refuses what cannot be a range of a file below the model's directory.
 func (e *externalHead) check(at, size int64) error {
 	if err := checkLocation(e.location); err != nil {
-		return under("location", &defect{at: at, err: err})
+		return inField("location", &defect{at: at, err: err})
 	}
 	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {
-		return under("offset", flawed(at, tensor.ErrCorrupt, "%d", e.offset))
+		return inField("offset", defectf(at, tensor.ErrCorrupt, "%d", e.offset))
 	}
 	if e.length != size {
-		return under("length", flawed(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, size))
+		return inField("length", defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, size))
 	}
-	if err := checkChecksum(e.checksum); err != nil {
-		return under("checksum", &defect{at: at, err: err})
+	var err error
+	if e.sum, err = parseChecksum(e.checksum); err != nil {
+		return inField("checksum", &defect{at: at, err: err})
 	}
 	return nil
 }
 
 const checksumPrefix = "sha256:"
 
-// checkChecksum refuses what is neither absent nor "sha256:<hex>".
-func checkChecksum(text []byte) error {
+// parseChecksum reads "sha256:<hex>", or nothing.
+func parseChecksum(text []byte) (d digest, err error) {
 	if len(text) == 0 {
-		return nil
+		return d, nil
 	}
 	digits, ok := bytes.CutPrefix(text, []byte(checksumPrefix))
-	ok = ok && len(digits) == 2*sha256.Size
-	for _, c := range digits {
-		ok = ok && (c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f')
+	if ok = ok && len(digits) == 2*sha256.Size; ok {
+		_, err = hex.Decode(d.sum[:], digits)
 	}
-	if !ok {
-		return fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
+	if d.set = ok && err == nil; !d.set {
+		return d, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
 	}
-	return nil
+	return d, nil
 }
 
 // quantization returns the parameters in the common form, nil for none. What is
@@ -373,8 +309,8 @@ const (
 	quantLogarithmic = 2
 )
 
-// unsound is a scheme that nothing dequantises by.
+// unsound is a scheme that nothing dequantizes by.
 const unsound tensor.Scheme = 255
 
-// quantised reports whether the tensor has a quantisation at all.
-func (q *quantHead) quantised() bool { return q.present && q.kind != quantNone }
+// quantized reports whether the tensor has a quantization at all.
+func (q *quantHead) quantized() bool { return q.present && q.kind != quantNone }

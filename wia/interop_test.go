@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,7 +30,7 @@ func TestInterop(t *testing.T) {
 			}
 			defer f.Close()
 			asDescribed(t, f, strings.TrimSuffix(path, ".wia")+".json")
-			if err := f.Verify(context.Background()); err != nil && f.signature != nil {
+			if err := verify(f); err != nil && f.f.signature != nil {
 				t.Error(err)
 			}
 			g, err := f.Graph()
@@ -68,9 +67,9 @@ func asDescribed(t *testing.T, f *File, path string) {
 		t.Fatal(err)
 	}
 	for _, w := range want.Tensors {
-		v, ok := f.Tensor(w.Name)
-		if !ok {
-			t.Errorf("no tensor %q", w.Name)
+		v, err := f.Tensor(w.Name)
+		if err != nil {
+			t.Error(err)
 			continue
 		}
 		b, err := v.Bytes()
@@ -84,7 +83,7 @@ func asDescribed(t *testing.T, f *File, path string) {
 // copied writes f again through its neutral form, which keeps graph and versions.
 func copied(t *testing.T, f *File, g *format.Graph) {
 	t.Helper()
-	p, err := format.PlanOf(f)
+	p, err := format.PlanOf(f.Model())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +92,7 @@ func copied(t *testing.T, f *File, g *format.Graph) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, f); err != nil {
+	if err := format.Copy(w, f.Model()); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(path, nil)
@@ -111,7 +110,7 @@ func copied(t *testing.T, f *File, g *format.Graph) {
 	if d := cmp.Diff(f.OperatorSets(), again.OperatorSets()); d != "" || f.IRVersion() != again.IRVersion() {
 		t.Errorf("version %d, sets (-want +got)\n%s", again.IRVersion(), d)
 	}
-	if err := again.Verify(context.Background()); err != nil {
+	if err := verify(again); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,10 @@
 package wia
 
 import (
-	"encoding/binary"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,7 +20,8 @@ const (
 	minor      = 0
 	alignment  = 64 // of raw_data in the file
 
-	signatureField = 64 // where signature_size stands
+	signatureField  = 64 // where signature_size is
+	encryptionField = 73
 )
 
 // Compression says how a block or a tensor is stored. The numbers are those of
@@ -95,7 +95,12 @@ var blockNames = [numBlocks]string{"metadata", "graph", "tensor", "signature"}
 
 func (b block) String() string { return blockNames[b] }
 
-// span is where a block lies in the file.
+// spanNames are the fields that say where the blocks are.
+var spanNames = [numBlocks][2]string{
+	{"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
+}
+
+// span is where a block is in the file.
 type span struct{ off, size int64 }
 
 func (s span) end() int64 { return s.off + s.size }
@@ -108,6 +113,8 @@ type header struct {
 	compression Compression
 	encrypted   bool
 }
+
+func (h *header) version() string { return strconv.Itoa(major) + "." + strconv.Itoa(int(h.minor)) }
 
 // append writes the header; reserved bytes are zero.
 func (h *header) append(w *wire.Buffer) {
@@ -127,35 +134,28 @@ func (h *header) append(w *wire.Buffer) {
 	w.Fill(headerSize-w.Len(), 0)
 }
 
-// detect goes by the magic number.
-func detect(head []byte, _ int64) bool {
-	if len(head) < 4 {
-		return false
-	}
-	m := binary.LittleEndian.Uint32(head)
-	return m == magic || m == magicASCII
-}
+func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 
-// parseHeader reads and checks the header of section 2.2: magic, version,
-// codes, and that the blocks lie within the file and apart.
-func parseHeader(r *mapped.Region) (*header, error) {
-	b, err := r.Prefix(headerSize)
+// parse reads and checks the header of section 2.2: magic, version, codes, and
+// that the blocks are within the file and apart.
+func (h *header) parse(src driver.Source) error {
+	var private [headerSize]byte
+	b, err := driver.Prefix(src, headerSize)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := wire.NewCursor(formatName, b, 0)
-	h := &header{magic: c.U32("magic")}
-	if c.Err() == nil && !detect(b, 0) {
-		return nil, c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
+	c := wire.NewCursor(formatName, private[:copy(private[:], b)], 0)
+	h.magic = c.U32("magic")
+	if c.Err() == nil && !isMagic(h.magic) {
+		return c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
 	}
 	if v := c.U16("version_major"); c.Err() == nil && v != major {
-		return nil, c.Failf("version_major", 4, format.ErrVersion, "%d", v)
+		return c.Failf("version_major", 4, format.ErrVersion, "%d", v)
 	}
 	h.minor = c.U16("version_minor")
 	for i := range h.blocks {
-		h.blocks[i], err = parseSpan(&c, block(i), r.Size())
-		if err != nil {
-			return nil, err
+		if h.blocks[i], err = parseSpan(&c, block(i), src.Size()); err != nil {
+			return err
 		}
 	}
 	h.compression = Compression(c.U8("compression"))
@@ -163,26 +163,26 @@ func parseHeader(r *mapped.Region) (*header, error) {
 	c.Bytes("reserved", headerSize-74)
 	switch {
 	case c.Err() != nil:
-		return nil, c.Err()
+		return c.Err()
 	case h.compression > Zstd:
-		return nil, c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
+		return c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
 	case encryption > 1:
-		return nil, c.Failf("encryption", 73, format.ErrUnsupported, "code %d", encryption)
+		return c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", encryption)
 	}
 	h.encrypted = encryption == 1
-	return h, h.checkLayout(&c, r.Size())
+	return h.checkLayout(&c, src.Size())
 }
 
 // parseSpan reads one pair of offset and size.
 func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
-	at := c.Offset()
-	off, size := c.U64(b.String()+"_offset"), c.U64(b.String()+"_size")
+	at, names := c.Offset(), &spanNames[b]
+	off, size := c.U64(names[0]), c.U64(names[1])
 	switch {
 	case c.Err() != nil:
 	case off > uint64(fileSize):
-		c.Failf(b.String()+"_offset", at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
+		c.Failf(names[0], at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
 	case size > uint64(fileSize)-off:
-		c.Failf(b.String()+"_size", at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
+		c.Failf(names[1], at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
 	}
 	return span{int64(off), int64(size)}, c.Err()
 }
@@ -197,11 +197,11 @@ func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
 		}
 		at := int64(8 + 16*i)
 		if b.off < headerSize {
-			return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d lies within the header", b.off)
+			return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d is within the header", b.off)
 		}
 		for j, o := range h.blocks[:i] {
 			if o.size > 0 && b.off < o.end() && o.off < b.end() {
-				return c.Failf(block(i).String()+"_offset", at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
+				return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
 			}
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	numCounted
 )
 
-// The limits lie far above what models have: the largest graphs have some
+// The limits are far above what models have: the largest graphs have some
 // hundred thousand nodes.
 const (
 	maxNodes      = 1 << 20
@@ -73,7 +73,7 @@ func (s *source) count(d *fieldDef, f *field) error {
 	}
 	t := s.tally
 	if t.n[d.counted] += n; t.n[d.counted] > t.max[d.counted] {
-		return flawed(f.at, tensor.ErrLimit, "more than %d %s", t.max[d.counted], countedNames[d.counted])
+		return defectf(f.at, tensor.ErrLimit, "more than %d %s", t.max[d.counted], countedNames[d.counted])
 	}
 	return nil
 }

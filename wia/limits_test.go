@@ -91,9 +91,9 @@ func TestCrowdOfDims(t *testing.T) {
 	}
 	f := mustOpen(t, container{}.bytes(), nil)
 	for n := 1; n <= 2; n++ {
-		x := &index{f: f, max: 10, counting: true, n: counts{dims: 1<<25 - 1}}
+		x := &indexer{f: f.f, max: 10, measuring: true, n: counts{dims: 1<<25 - 1}}
 		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: field{end: 1}}
-		if err := x.take(f.tensors, h, &field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+		if err := x.take(&f.f.tensors, h, &field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)
 		}
 	}

@@ -7,23 +7,23 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists what a file cannot hold of a plan. Rewrite keeps messages as they
-// are, so there is nothing to lose.
-func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
+// losses lists what a file cannot hold of a plan.
+func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := hasCode(t.DType); err != nil {
-			l.Fixed(format.LossDType, t.Name, err)
+			l.Fixed(driver.LossDType, t.Name, err)
 		}
-		if _, err := quantMessage(t); err != nil && o.like == nil {
+		if _, err := quantMessage(t); err != nil && d.from == nil {
 			l.Quantization(p, i, err)
 		}
 	}
-	if o.like != nil {
+	if d.from != nil {
 		return
 	}
 	for i, e := range p.Metadata {
@@ -33,7 +33,7 @@ func (o *WriteOptions) losses(p *format.Plan, l *format.LossList) {
 			l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))
 		}
 	}
-	if p.Graph != nil && o.Graph == nil {
+	if p.Graph != nil && d.opts.Graph == nil {
 		graphLosses(p, l)
 	}
 }
@@ -47,24 +47,24 @@ func hasCode(d tensor.DType) error {
 
 // graphLosses looks at what only other formats have: dtypes, codes and
 // attribute values.
-func graphLosses(p *format.Plan, l *format.LossList) {
+func graphLosses(p *driver.Plan, l *driver.LossList) {
 	for _, list := range [][]format.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
 		for i := range list {
 			if why := unsaid(&list[i]); why != "" {
-				l.Converted(format.LossValue, list[i].Name, why)
+				l.Converted(driver.LossValue, list[i].Name, why)
 			}
 		}
 	}
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
 			var c conversions
-			err := c.value(format.AttributeName(p, i, j), p.Graph.Nodes[i].Attributes[j].Value)
+			err := c.value(driver.AttributeName(p, i, j), p.Graph.Nodes[i].Attributes[j].Value)
 			if err != nil {
 				l.Attribute(p, i, j, err)
 				continue
 			}
 			for _, one := range c {
-				l.Converted(format.LossConversion, one[0], one[1])
+				l.Converted(driver.LossConversion, one[0], one[1])
 			}
 		}
 	}

@@ -10,7 +10,7 @@ type Graph struct {
 	Name            string
 	Nodes           []Node
 	Inputs, Outputs []ValueInfo
-	Initializers    []Tensor // name, dims and dtype; data lie in the tensor block
+	Initializers    []Tensor // name, dims and dtype; data is in the tensor block
 	Metadata        *GraphMetadata
 	Unknown         []byte
 }
@@ -113,8 +113,8 @@ type Attribute struct {
 	seen AttributeType // the type that the last value field read belongs to
 }
 
-// Tensor is the description of a tensor, section 3.2, with its data where they
-// lie in the message itself.
+// Tensor is the description of a tensor, section 3.2, with its data where that is
+// in the message itself.
 type Tensor struct {
 	Name     string
 	Dims     []int64
@@ -126,7 +126,7 @@ type Tensor struct {
 	Unknown  []byte
 }
 
-// ExternalData is a range of a file beside the model.
+// ExternalData is a range of another file of the model.
 type ExternalData struct {
 	Location       string
 	Offset, Length int64
@@ -134,7 +134,7 @@ type ExternalData struct {
 	Unknown        []byte
 }
 
-// TensorMetadata is what a tensor says beside its data.
+// TensorMetadata is what a tensor says beyond its data.
 type TensorMetadata struct {
 	DocString    string
 	Properties   []KeyValue

@@ -7,10 +7,9 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// ModelMetadata is the metadata of section 5.1, and what ONNX models say beside
-// it. The schema is not enforced: what
-// it has no place for, or has another type than it says, is in the Extra of
-// the object it was found in, under its own key.
+// ModelMetadata is the metadata of section 5.1, and what ONNX models say besides.
+// The schema is not enforced: what it does not have, or what has another type
+// than it says, is in the Extra of the object it was found in, with its own key.
 type ModelMetadata struct {
 	ModelInfo      ModelInfo
 	TrainingInfo   TrainingInfo
@@ -44,7 +43,7 @@ type DeploymentInfo struct {
 	Extra                format.Metadata
 }
 
-// slot is a place in one of the structs: exactly one pointer is set.
+// slot is a field of one of the structs: exactly one pointer is set.
 type slot struct {
 	key    string
 	text   *string
@@ -90,7 +89,7 @@ func (m *ModelMetadata) sections() []section {
 // Close.
 func (f *File) ModelMetadata() (*ModelMetadata, error) {
 	m := &ModelMetadata{}
-	if err := f.within(func() error { return nil }); err != nil {
+	if err := f.m.Do(func() error { return nil }); err != nil {
 		return nil, err
 	}
 	m.Set(f.Metadata())

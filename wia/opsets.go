@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// The metadata keys of what ONNX models say of themselves and the format has no
-// other place for.
+// The metadata keys of what ONNX models say of themselves and the format does not
+// record elsewhere.
 const (
 	keyOperatorSets = "opsets"
 	keyIRVersion    = "ir_version"

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -41,7 +40,7 @@ func small() container {
 
 func TestReadSmall(t *testing.T) {
 	f := mustOpen(t, small().bytes(), nil)
-	if err := f.Verify(context.Background()); err != nil {
+	if err := verify(f); err != nil {
 		t.Fatal(err)
 	}
 	want := format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(7)}}
@@ -156,11 +155,11 @@ func TestMisalignedNote(t *testing.T) {
 	if v.Info().Offset%4 == 0 || v.ZeroCopy() {
 		t.Fatalf("%+v is aligned", v.Info())
 	}
-	if notes := strings.Join(f.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
+	if notes := strings.Join(f.Notes(), "\n"); notes != "1 tensor is not aligned: views are copies" {
 		t.Errorf("notes %q", notes)
 	}
 	e := mustOpen(t, container{tensor: by(1, decl("w", 1, 1), by(5, st(1, "w.bin"), vi(2, 2), vi(3, 4)))}.bytes(), nil)
-	if notes := strings.Join(e.Notes(), "\n"); notes != "misaligned tensors, handed out by copy: 1" {
+	if notes := strings.Join(e.Notes(), "\n"); notes != "1 tensor is not aligned: views are copies" {
 		t.Errorf("notes of external data %q", notes)
 	}
 	g := mustOpen(t, writeSample(t, samplePlan(t), nil), nil)

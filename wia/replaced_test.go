@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"context"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -61,7 +60,7 @@ func TestExternalReplaced(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "w.bin")
 			put(t, path, "data")
-			f := modelIn(t, dir, outside("w", "./w.bin", 0, 4, ""))
+			f := modelIn(t, dir, elsewhereRecord("w", "./w.bin", 0, 4, ""))
 			c.change(t, path)
 			v, _ := f.Tensor("w")
 			b, err := v.Bytes()
@@ -71,7 +70,7 @@ func TestExternalReplaced(t *testing.T) {
 				}
 				return
 			}
-			for what, err := range map[string]error{"Bytes": err, "Verify": f.Verify(context.Background())} {
+			for what, err := range map[string]error{"Bytes": err, "Verify": verify(f)} {
 				if !errors.Is(err, tensor.ErrCorrupt) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "w.bin") {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -84,7 +83,7 @@ func TestExternalReplaced(t *testing.T) {
 // the error, also when a file has come meanwhile.
 func TestExternalMissing(t *testing.T) {
 	dir := t.TempDir()
-	f := modelIn(t, dir, outside("w", "sub/w.bin", 0, 4, ""), by(1, inline("here", 8, []byte{1}, 1)))
+	f := modelIn(t, dir, elsewhereRecord("w", "sub/w.bin", 0, 4, ""), by(1, inline("here", 8, []byte{1}, 1)))
 	v, _ := f.Tensor("w")
 	if _, err := v.Bytes(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
@@ -97,7 +96,7 @@ func TestExternalMissing(t *testing.T) {
 	if v, _ = f.Tensor("w"); v.Use(func([]byte) error { return nil }) == nil {
 		t.Error("a file that came later is used")
 	}
-	again := modelIn(t, dir, outside("w", "sub/w.bin", 0, 4, ""))
+	again := modelIn(t, dir, elsewhereRecord("w", "sub/w.bin", 0, 4, ""))
 	v, _ = again.Tensor("w")
 	if b, err := v.Bytes(); string(b) != "data" || err != nil {
 		t.Errorf("opened again: %q, %v", b, err)
@@ -113,7 +112,7 @@ func TestExternalSubgraphReplaced(t *testing.T) {
 	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
 	os.Rename(path, path+".old")
 	os.WriteFile(path, []byte("evil"), 0o644)
-	if err := f.Verify(context.Background()); !errors.Is(err, tensor.ErrCorrupt) {
+	if err := verify(f); !errors.Is(err, tensor.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 }
@@ -135,7 +134,7 @@ func TestNoDescriptors(t *testing.T) {
 		}
 		return n
 	}
-	f := modelIn(t, dir, outside("w", "w.bin", 0, 4, ""))
+	f := modelIn(t, dir, elsewhereRecord("w", "w.bin", 0, 4, ""))
 	if n := held(); n != 0 {
 		t.Errorf("%d descriptors after opening", n)
 	}
@@ -185,17 +184,17 @@ func TestTrustedExternal(t *testing.T) {
 		only  []string
 		wrong string // the tensor that the error names
 	}{
-		{"all have checksums", container{tensor: cat(outside("a", "w.bin", 0, 4, sum), outside("b", "w.bin", 0, 4, sum)), graph: hidden(sum)}, nil, ""},
-		{"one has none", container{tensor: cat(outside("a", "w.bin", 0, 4, sum), outside("b", "w.bin", 0, 4, ""))}, nil, `"b"`},
-		{"one has none and is missing", container{tensor: cat(outside("a", "w.bin", 0, 4, sum), outside("b", "none", 0, 4, ""))}, nil, `"b"`},
-		{"another is asked for", container{tensor: cat(outside("a", "w.bin", 0, 4, sum), outside("b", "w.bin", 0, 4, ""))}, []string{"a"}, ""},
+		{"all have checksums", container{tensor: cat(elsewhereRecord("a", "w.bin", 0, 4, sum), elsewhereRecord("b", "w.bin", 0, 4, sum)), graph: hidden(sum)}, nil, ""},
+		{"one has none", container{tensor: cat(elsewhereRecord("a", "w.bin", 0, 4, sum), elsewhereRecord("b", "w.bin", 0, 4, ""))}, nil, `"b"`},
+		{"one has none and is missing", container{tensor: cat(elsewhereRecord("a", "w.bin", 0, 4, sum), elsewhereRecord("b", "none", 0, 4, ""))}, nil, `"b"`},
+		{"another is asked for", container{tensor: cat(elsewhereRecord("a", "w.bin", 0, 4, sum), elsewhereRecord("b", "w.bin", 0, 4, ""))}, []string{"a"}, ""},
 		{"in an attribute", container{graph: hidden("")}, nil, `"in"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := signedBy(t, c.c, key)
 			f := mustOpen(t, b, &format.Options{Dir: dir})
 			opts := []format.VerifyOption{format.WithTrustedKey(key.Public()), format.WithTensors(c.only...)}
-			err := f.Verify(context.Background(), opts...)
+			err := verify(f, opts...)
 			switch {
 			case c.wrong == "":
 				if err != nil {
@@ -204,7 +203,7 @@ func TestTrustedExternal(t *testing.T) {
 			case !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), c.wrong):
 				t.Errorf("%v", err)
 			}
-			if err := f.Verify(context.Background()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := verify(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("without a trusted key: %v", err)
 			}
 		})

@@ -3,15 +3,16 @@ package wia
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// likeness is what Rewrite carries over from a file beyond a plan: unknown
+// original is what Rewrite carries over from a file beyond a plan: unknown
 // fields of all messages, doc strings, properties, the text of the metadata.
-type likeness struct {
+type original struct {
 	f         *File
 	metadata  []byte
 	graph     *Graph
@@ -24,81 +25,65 @@ type likeness struct {
 // included, where format.Copy keeps what the formats have in common; only
 // checksums and signature are made anew. Tensors that initializers of the graph
 // carry move to the tensor block. o.Graph and o.Describe are not looked at.
-// External data become part of the file unless o.ExternalFrom says otherwise. A
+// External data becomes part of the file unless o.ExternalFrom says otherwise. A
 // nil o writes everything plainly, unsigned and not encrypted.
 func Rewrite(path string, f *File, o *WriteOptions) error {
-	c := o.withDefaults()
-	c.dir, c.base = filepath.Dir(path), filepath.Base(path)
-	return f.rewrite(c, func(p *format.Plan) (format.Writer, error) { return c.codec().CreateFile(path, p, &c.WriteOptions) })
+	o = o.orDefault()
+	return f.rewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.Create(path, p, &o.WriteOptions) })
 }
 
 // RewriteTo is Rewrite to w.
 func RewriteTo(w io.Writer, f *File, o *WriteOptions) error {
-	c := o.withDefaults()
-	return f.rewrite(c, func(p *format.Plan) (format.Writer, error) { return c.codec().NewWriter(w, p, &c.WriteOptions) })
+	o = o.orDefault()
+	return f.rewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.NewWriter(w, p, &o.WriteOptions) })
 }
 
-func (f *File) rewrite(o *WriteOptions, start func(*format.Plan) (format.Writer, error)) error {
+func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (format.Writer, error)) error {
 	unpin, err := f.Pin()
 	if err != nil {
 		return err
 	}
 	defer unpin()
-	if o.like, err = f.likeness(); err != nil {
+	from := &original{f: f}
+	if err := f.m.Do(from.read); err != nil {
 		return err
 	}
 	p := &format.Plan{}
 	for _, v := range f.Tensors() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
-	w, err := start(p)
+	w, err := start(format.With(fileFormat{opts: *o, from: from}), p)
 	if err != nil {
 		return err
 	}
-	return format.Copy(w, f)
+	return format.Copy(w, f.m)
 }
 
-// likeness collects what is carried over.
-func (f *File) likeness() (*likeness, error) {
-	l := &likeness{f: f, metadata: []byte("{}")}
-	message, err := f.decoded()
-	if err != nil {
-		return nil, err
+// read collects what is carried over.
+func (o *original) read() error {
+	f := o.f.f
+	if o.metadata = f.meta.win; len(o.metadata) == 0 {
+		o.metadata = []byte("{}")
 	}
-	err = f.within(func() error {
-		if f.meta.size > 0 {
-			l.metadata = append([]byte(nil), f.meta.win...)
-		}
-		if err := f.tensors.unknown(tensorDataMsg, &l.tail); err != nil {
-			return err
-		}
-		if s := f.hdr.blocks[signatureBlock]; s.size > 0 {
-			b, err := f.region.Slice(s.off, s.size)
-			if err == nil {
-				err = (&payload{source: *inMemory(b)}).unknown(signatureBlockMsg, &l.signature)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if message == nil {
+	if f.signature != nil {
+		o.signature = f.signature.unknown
+	}
+	s := f.reader(&f.tensors)
+	err := s.each(tensorDataMsg, field{end: s.size}, func(fl field) error {
+		if tensorDataMsg.known(fl.num) != nil {
 			return nil
 		}
-		l.graph = message.shallow()
-		return l.graph.inline(f)
+		return s.keep(&o.tail, &fl)
 	})
-	return l, err
-}
-
-// unknown collects the unknown fields of an outermost message.
-func (p *payload) unknown(m *message, out *[]byte) error {
-	s := p.reader()
-	return s.each(m, field{end: s.size}, func(f field) error {
-		if int(f.num) < len(m.fields) && m.fields[f.num].kind != kindUnknown {
-			return nil
-		}
-		return s.keep(out, &f)
-	})
+	if err != nil {
+		return f.tensors.locate("tensor", err)
+	}
+	message, err := f.decoded()
+	if message == nil || err != nil {
+		return err
+	}
+	o.graph = message.shallow()
+	return o.graph.inline(f)
 }
 
 // shallow copies what inline changes of a graph: the data of its initializers.
@@ -113,14 +98,14 @@ func (g *Graph) shallow() *Graph {
 }
 
 // inline replaces external data of tensors within attributes and subgraphs: the
-// new file may lie in another directory.
-func (g *Graph) inline(f *File) error {
-	if !f.hidden {
+// new file may be in another directory.
+func (g *Graph) inline(f *parsed) error {
+	if len(f.hidden) == 0 {
 		return nil
 	}
 	// The message is shared: decode another one to change.
 	own := &Graph{}
-	if err := own.merge(f.graph.reader(), field{end: f.graph.size}); err != nil {
+	if err := f.graph.merge(graphMsg, own, field{end: f.graph.size}); err != nil {
 		return err
 	}
 	var first error
@@ -142,50 +127,88 @@ func (g *Graph) inline(f *File) error {
 	return first
 }
 
-// fill gives an item the message that the tensor has in the file.
-func (l *likeness) fill(name string, it *item) bool {
-	i, ok := l.f.Index(name)
-	if !ok {
-		return false
+// eachHidden calls f for the tensors of attributes and subgraphs.
+func (g *Graph) eachHidden(f func(*Tensor)) {
+	sub := func(g *Graph) {
+		for i := range g.Initializers {
+			f(&g.Initializers[i])
+		}
+		g.eachHidden(f)
 	}
-	err := l.f.within(func() error { return l.f.record(i, it) })
-	it.message.External = nil
-	return err == nil
+	for i := range g.Nodes {
+		for j := range g.Nodes[i].Attributes {
+			a := &g.Nodes[i].Attributes[j]
+			if a.T != nil {
+				f(a.T)
+			}
+			for k := range a.Tensors {
+				f(&a.Tensors[k])
+			}
+			if a.G != nil {
+				sub(a.G)
+			}
+			for k := range a.Graphs {
+				sub(&a.Graphs[k])
+			}
+		}
+	}
 }
 
-// record reads the message of tensor i, without data, and the unknown fields of
-// the CompressedTensor around it.
-func (f *File) record(i int, it *item) error {
-	r := &f.records[i]
-	p := f.tensors
-	if r.graph {
-		p = f.graph
-	}
-	s, msg := p.reader(), field{start: r.at, end: r.end}
-	defer func() { it.message.HasData, it.message.RawData = false, nil }()
-	if !r.compressed {
-		return it.message.merge(s, msg)
-	}
-	return s.each(compressedMsg, msg, func(f field) error {
-		switch f.num {
-		case 1:
-			return it.message.merge(s, f)
-		case 2, 3, 4:
-			return nil
+// describe gives an item the message that the tensor has in the file.
+func (o *original) describe(name string, it *item) error {
+	return o.f.m.Do(func() error {
+		i, ok := o.f.f.index.Lookup(name)
+		if !ok {
+			return format.ErrNotFound
 		}
-		return s.keep(&it.unknown, &f)
+		err := o.f.f.describe(i, it)
+		it.message.External = nil
+		return err
 	})
 }
 
-// TensorMessage returns what the record of a tensor says beside its data: doc
-// string, properties, quantisation as it is written, unknown fields, and where
-// external data are. RawData is left out.
-func (f *File) TensorMessage(name string) (*Tensor, error) {
-	i, ok := f.Index(name)
-	if !ok {
-		return nil, wire.Errorf(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrUnsupported, "the file has no such tensor")
+// describe reads the message of tensor i, without data, and the unknown fields of
+// the CompressedTensor around it. The message is copied first and checked again,
+// since it may be in a file that changed meanwhile.
+func (f *parsed) describe(i int, it *item) error {
+	r, p := &f.records[i], f.payloadOf(i)
+	s, msg := f.reader(p), field{start: r.at, end: r.end}
+	var text []byte
+	var err error
+	if r.compressed {
+		err = s.each(compressedMsg, msg, func(fl field) error {
+			switch d := compressedMsg.known(fl.num); {
+			case d == nil:
+				return s.keep(&it.unknown, &fl)
+			case fl.num == 1 && fl.typ == protowire.BytesType:
+				return s.without(&text, fl)
+			}
+			return nil
+		})
+	} else {
+		err = s.without(&text, msg)
 	}
-	var it item
-	err := f.within(func() error { return f.record(i, &it) })
-	return &it.message, err
+	own := inMemory(text)
+	if err == nil {
+		err = own.check(tensorMsg, 0, own.size, 2)
+	}
+	if err == nil {
+		own.checked = true
+		err = own.merge(tensorMsg, &it.message, field{end: own.size})
+	}
+	m := &it.message
+	if err == nil && (m.Name != f.index.Name(i) || dtypeOf(m.DType) != f.index.DType(i) || !f.index.Shape(i).Equal(m.Dims)) {
+		err = defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
+	}
+	return p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+}
+
+// without appends the fields of a Tensor message but for its data.
+func (s *source) without(out *[]byte, msg field) error {
+	return s.each(tensorMsg, msg, func(fl field) error {
+		if fl.num == rawArm {
+			return nil
+		}
+		return s.keep(out, &fl)
+	})
 }

@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,11 +16,11 @@ import (
 )
 
 // unknown are fields no schema has, of each wire type.
-func unknown() []byte { return cat(vi(77, -1), by(78, []byte("x")), fl(79, 2)) }
+func unknownFields() []byte { return cat(vi(77, -1), by(78, []byte("x")), fl(79, 2)) }
 
 // odd has unknown fields in every message, and all that a plan has no place for.
 func odd() container {
-	u := unknown()
+	u := unknownFields()
 	quant := by(3, vi(1, 77), fl(2, 2), vi(4, 3), by(5, by(1, floats(1)), u), u)
 	meta := by(6, st(1, "doc"), by(2, st(1, "k"), st(2, "v"), u), quant, u)
 	value := func(name string) []byte {
@@ -63,10 +62,10 @@ func TestRewriteKeepsAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
-			if err := g.Verify(context.Background()); err != nil {
+			if err := verify(g); err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(f.meta.win, g.meta.win); diff != "" {
+			if diff := gocmp.Diff(f.f.meta.win, g.f.meta.win); diff != "" {
 				t.Error("metadata:", diff)
 			}
 			a, errA := f.GraphMessage()
@@ -83,11 +82,11 @@ func TestRewriteKeepsAll(t *testing.T) {
 				t.Error("graph:", diff)
 			}
 			compareRecords(t, f, g)
-			if !bytes.Contains(g.tensors.win, unknown()) {
+			if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
 				t.Error("tensor block: unknown fields are lost")
 			}
-			s := g.hdr.blocks[signatureBlock]
-			if !bytes.Contains(out.Bytes()[s.off:s.end()], unknown()) {
+			s := g.f.hdr.blocks[signatureBlock]
+			if !bytes.Contains(out.Bytes()[s.off:s.end()], unknownFields()) {
 				t.Error("signature block: unknown fields are lost")
 			}
 		})
@@ -98,24 +97,24 @@ func TestRewriteKeepsAll(t *testing.T) {
 // and the data.
 func compareRecords(t *testing.T, a, b *File) {
 	t.Helper()
-	l := &likeness{f: a}
-	m := &likeness{f: b}
+	l := &original{f: a}
+	m := &original{f: b}
 	for name, v := range a.Tensors() {
-		w, ok := b.Tensor(name)
+		w, err := b.Tensor(name)
 		x, errA := v.Bytes()
 		y, errB := w.Bytes()
-		if !ok || errA != nil || errB != nil || !bytes.Equal(x, y) {
-			t.Errorf("%s: %v %v %v", name, ok, errA, errB)
+		if err != nil || errA != nil || errB != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s: %v %v %v", name, err, errA, errB)
 			continue
 		}
 		var want, got item
-		if !l.fill(name, &want) || !m.fill(name, &got) {
-			t.Errorf("%s: no message", name)
+		if errA, errB := l.describe(name, &want), m.describe(name, &got); errA != nil || errB != nil {
+			t.Errorf("%s: %v, %v", name, errA, errB)
 		}
 		if diff := gocmp.Diff(want.message, got.message); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if i, _ := b.Index(name); b.records[i].compressed && !bytes.Equal(want.unknown, got.unknown) {
+		if i, _ := b.f.index.Lookup(name); b.f.records[i].compressed && !bytes.Equal(want.unknown, got.unknown) {
 			t.Errorf("%s: unknown fields of the compressed tensor: % x", name, got.unknown)
 		}
 	}
@@ -130,9 +129,9 @@ func TestDecodeEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := schema(t)
-	want, got := decode(t, d, "Graph", f.graph.win), decode(t, d, "Graph", g.append(nil))
+	want, got := decode(t, d, "Graph", f.f.graph.win), decode(t, d, "Graph", graphMsg.append(nil, g))
 	c := odd()
-	c.graph = g.append(nil)
+	c.graph = graphMsg.append(nil, g)
 	h, err := mustOpen(t, c.bytes(), nil).GraphMessage()
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +161,7 @@ func TestRewritePath(t *testing.T) {
 	}
 	defer g.Close()
 	compareRecords(t, f, g)
-	if err := g.Verify(context.Background()); err != nil {
+	if err := verify(g); err != nil {
 		t.Error(err)
 	}
 	// Into itself: the mapping is not disturbed.

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -34,14 +35,11 @@ type signing struct {
 	unknown   []byte
 }
 
-// newSigning checks the key.
-func newSigning(o *WriteOptions) (*signing, error) {
-	s := &signing{signer: o.Signer, timestamp: o.Time.Unix()}
-	if o.like != nil {
-		s.unknown = o.like.signature
-	}
+// newSigning checks the key. unknown are fields that the block gets besides.
+func newSigning(signer crypto.Signer, at time.Time, unknown []byte) (*signing, error) {
+	s := &signing{signer: signer, timestamp: at.Unix(), unknown: unknown}
 	slack := 0
-	switch key := publicOf(o.Signer).(type) {
+	switch key := publicOf(signer).(type) {
 	case nil:
 	case *rsa.PublicKey:
 		s.algorithm, s.longest = algorithmRSA, key.Size()
@@ -76,55 +74,33 @@ func publicOf(s crypto.Signer) crypto.PublicKey {
 }
 
 // encode returns the SignatureBlock without padding.
-func (s *signing) encode(sums *sums, signature []byte) []byte {
-	var b []byte
+func (s *signing) encode(sums *sums, sig []byte) []byte {
+	m := &signatures{unknown: s.unknown}
 	for i, name := range sumNames {
-		b = putMessage(b, 1, &checksumMessage{name, sums[i][:]})
+		m.checksums = append(m.checksums, blockChecksum{block: name, sum: sums[i][:]})
 	}
 	if s.signer != nil {
-		b = putMessage(b, 2, &signatureMessage{s.algorithm, s.public, signature, s.timestamp})
+		m.signature = &signature{algorithm: s.algorithm, publicKey: s.public, signature: sig, timestamp: s.timestamp}
 	}
-	return append(b, s.unknown...)
-}
-
-type checksumMessage struct {
-	blockType string
-	sha256    []byte
-}
-
-func (m *checksumMessage) append(b []byte) []byte {
-	return putBytes(putString(b, 1, m.blockType), 2, m.sha256)
-}
-
-type signatureMessage struct {
-	algorithm            string
-	publicKey, signature []byte
-	timestamp            int64
-}
-
-func (m *signatureMessage) append(b []byte) []byte {
-	b = putString(b, 1, m.algorithm)
-	b = putBytes(b, 2, m.publicKey)
-	b = putBytes(b, 3, m.signature)
-	return putInt(b, 4, m.timestamp)
+	return signatureBlockMsg.append(nil, m)
 }
 
 // block returns the signature block, exactly size bytes.
 func (s *signing) block(sums *sums) ([]byte, error) {
-	var signature []byte
+	var sig []byte
 	if s.signer != nil {
-		digest := sha256.Sum256((&signatures{sums: *sums, timestamp: s.timestamp}).message())
+		digest := sha256.Sum256(sums.message(s.timestamp))
 		var err error
-		if signature, err = s.sign(digest[:]); err != nil {
+		if sig, err = s.sign(digest[:]); err != nil {
 			return nil, fmt.Errorf("%w: %w", format.ErrSignature, err)
 		}
 	}
-	b := s.encode(sums, signature)
+	b := s.encode(sums, sig)
 	switch gap := s.size - int64(len(b)); {
 	case gap == 0:
 		return b, nil
 	case gap < 2 || gap > 129:
-		return nil, fmt.Errorf("%w: a signature of %d bytes where %d were announced", format.ErrSignature, len(signature), s.longest)
+		return nil, fmt.Errorf("%w: a signature of %d bytes where %d were announced", format.ErrSignature, len(sig), s.longest)
 	default:
 		return putBytes(b, 15, make([]byte, gap-2)), nil
 	}

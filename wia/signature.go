@@ -1,140 +1,185 @@
 package wia
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // sums are the digests of the four things a signature block covers, in the
-// order in which they are signed: header, metadata, graph, tensor.
+// order in which they are signed.
 type sums [numSums][sha256.Size]byte
 
-const numSums = 4
+const (
+	sumOfHeader = iota
+	sumOfMetadata
+	sumOfGraph
+	sumOfTensors
+	numSums
+)
 
 // sumNames are the values of block_type.
 var sumNames = [numSums]string{"header", "metadata", "graph", "tensor"}
 
-// signatures is what a signature block says, in memory of its own.
+// signatures is the SignatureBlock message.
 type signatures struct {
-	sums      sums
-	signed    bool
+	checksums []blockChecksum
+	signature *signature // nil for checksums alone
+	unknown   []byte
+}
+
+type blockChecksum struct {
+	block   string
+	sum     []byte
+	unknown []byte
+}
+
+type signature struct {
 	algorithm string
 	publicKey []byte // PKIX DER, may be empty
 	signature []byte
 	timestamp int64
+	unknown   []byte
 }
 
-// loadSignatures reads the signature block: the four checksums are required,
-// once each.
-func (l *loader) loadSignatures() (*signatures, error) {
-	p, err := l.load(signatureBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	s := &signatures{}
-	if err = p.check(signatureBlockMsg, 0, p.size, 1); err == nil {
-		err = s.read(&p.source)
-	}
-	return s, p.locate("signature", err)
-}
-
-// read takes a signature block whose wire rules have been checked.
-func (s *signatures) read(src *source) error {
-	var have [numSums]bool
-	err := src.each(signatureBlockMsg, field{end: src.size}, func(f field) error {
-		switch f.num {
-		case 1:
-			return s.checksum(src, &f, &have)
-		case 2:
-			s.signed = true
-			return s.signer(src, &f)
-		}
+// readSignatures reads the signature block, if there is one.
+func (f *parsed) readSignatures(l *loader) error {
+	if f.hdr.blocks[signatureBlock].size == 0 {
 		return nil
-	})
-	for i, ok := range have {
-		if err == nil && !ok {
-			err = under("checksums", flawed(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
-		}
 	}
-	return err
+	var p payload
+	if err := l.load(&p, signatureBlock, 0); err != nil {
+		return err
+	}
+	s := &signatures{checksums: make([]blockChecksum, 0, numSums)}
+	var err error
+	if err = p.check(signatureBlockMsg, 0, p.size, 1); err == nil {
+		err = p.merge(signatureBlockMsg, s, field{end: p.size})
+	}
+	if err == nil {
+		f.signature = s
+		f.sums, err = s.sums()
+	}
+	return p.locate("signature", err)
 }
 
-// checksum takes one BlockChecksum; those of other blocks than ours are ignored.
-func (s *signatures) checksum(src *source, msg *field, have *[numSums]bool) error {
-	var name, sum []byte
-	err := src.each(checksumMsg, *msg, func(f field) (err error) {
-		switch f.num {
-		case 1:
-			name, err = src.bytes(f.start, f.end)
-		case 2:
-			sum, err = src.bytes(f.start, f.end)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i := range sumNames {
-		if string(name) != sumNames[i] {
+// sums returns the four digests, which are required, once each; those of other
+// blocks are ignored.
+func (s *signatures) sums() (out sums, err error) {
+	var have [numSums]bool
+	for k, c := range s.checksums {
+		i := slices.Index(sumNames[:], c.block)
+		switch {
+		case i < 0:
 			continue
-		}
-		if have[i] {
-			return under("block_type", flawed(msg.at, tensor.ErrCorrupt, "%q twice", name))
-		}
-		if len(sum) != sha256.Size {
-			return under("sha256", flawed(msg.at, tensor.ErrCorrupt, "%d bytes", len(sum)))
+		case have[i]:
+			return out, inField(fmt.Sprintf("checksums[%d].block_type", k), defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
+		case len(c.sum) != sha256.Size:
+			return out, inField(fmt.Sprintf("checksums[%d].sha256", k), defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
 		}
 		have[i] = true
-		copy(s.sums[i][:], sum)
+		copy(out[i][:], c.sum)
 	}
-	return nil
-}
-
-// signer merges the Signature message.
-func (s *signatures) signer(src *source, msg *field) error {
-	return src.each(signatureMsg, *msg, func(f field) error {
-		if f.num == 4 {
-			s.timestamp = int64(f.val)
+	for i, ok := range have {
+		if !ok {
+			return out, inField("checksums", defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
 		}
-		if f.num > 3 {
-			return nil
-		}
-		b, err := src.bytes(f.start, f.end)
-		switch f.num {
-		case 1:
-			s.algorithm = string(b)
-		case 2:
-			s.publicKey = append([]byte(nil), b...)
-		case 3:
-			s.signature = append([]byte(nil), b...)
-		}
-		return err
-	})
+	}
+	return out, nil
 }
 
 // message returns what is signed: the four digests and the timestamp.
-func (s *signatures) message() []byte {
+func (s *sums) message(timestamp int64) []byte {
 	var out []byte
-	for i := range s.sums {
-		out = append(out, s.sums[i][:]...)
+	for i := range s {
+		out = append(out, s[i][:]...)
 	}
-	return binary.LittleEndian.AppendUint64(out, uint64(s.timestamp))
+	return binary.LittleEndian.AppendUint64(out, uint64(timestamp))
 }
 
-// Signature returns what the file says of its signer, nil for an unsigned file.
-// PublicKey is nil when the file names no key, or none that can be read.
-func (f *File) Signature() *format.Signature {
-	s := f.signature
-	if s == nil || !s.signed {
+// Signature implements driver.SignedFile. PublicKey is nil when the file names no
+// key, or none that can be read.
+func (f *parsed) Signature() *driver.Signature {
+	if f.signature == nil || f.signature.signature == nil {
 		return nil
 	}
-	out := &format.Signature{Algorithm: s.algorithm, Timestamp: s.timestamp}
+	s := f.signature.signature
+	out := &driver.Signature{Algorithm: s.algorithm, Timestamp: s.timestamp}
 	if key, err := x509.ParsePKIXPublicKey(s.publicKey); err == nil {
 		out.PublicKey = key
 	}
 	return out
+}
+
+// checkSignature checks the signature with the trusted key, if there is one. The
+// key in the file only says who claims to have signed.
+func (f *parsed) checkSignature(v driver.Verification) error {
+	s, trusted := f.signature.signature, v.Trusted()
+	fail := func(text string, args ...any) error {
+		return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, text, args...)
+	}
+	switch {
+	case s == nil && trusted == nil:
+		v.Signed(driver.Unsigned)
+		return nil
+	case s == nil:
+		return fail("the file is not signed")
+	case trusted == nil:
+		v.Signed(driver.SignatureUnknown)
+		return nil
+	}
+	if len(s.publicKey) > 0 {
+		named, err := x509.ParsePKIXPublicKey(s.publicKey)
+		if err != nil {
+			return fail("public_key: %v", err)
+		}
+		if !keys.Equal(named, trusted) {
+			return fail("signed by another key than the trusted one")
+		}
+	}
+	digest := sha256.Sum256(f.sums.message(s.timestamp))
+	if err := verifyDigest(trusted, s.algorithm, digest[:], s.signature); err != nil {
+		return fail("%v", err)
+	}
+	v.Signed(driver.SignatureTrusted)
+	return nil
+}
+
+// The values of Signature.algorithm.
+const (
+	algorithmRSA   = "RSA-SHA256"
+	algorithmECDSA = "ECDSA"
+)
+
+// verifyDigest checks a signature over a SHA-256 digest.
+func verifyDigest(key crypto.PublicKey, algorithm string, digest, sig []byte) error {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		if algorithm != algorithmRSA {
+			break
+		}
+		return rsa.VerifyPKCS1v15(k, crypto.SHA256, digest, sig)
+	case *ecdsa.PublicKey:
+		if algorithm != algorithmECDSA || k.Curve != elliptic.P256() {
+			break
+		}
+		if !ecdsa.VerifyASN1(k, digest, sig) {
+			return errors.New("the ECDSA signature does not fit")
+		}
+		return nil
+	}
+	return fmt.Errorf("algorithm %q does not go with a trusted key of type %T", algorithm, key)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/seal"
 )
 
 func pkix(t testing.TB, key crypto.PublicKey) []byte {
@@ -37,14 +38,14 @@ func TestSignatures(t *testing.T) {
 			b := writeSample(t, samplePlan(t), &WriteOptions{Signer: key})
 			f := mustOpen(t, b, nil)
 			ctx := context.Background()
-			if err := f.Verify(ctx, format.WithTrustedKey(key.Public())); err != nil {
+			if err := verifyContext(ctx, f, format.WithTrustedKey(key.Public())); err != nil {
 				t.Error(err)
 			}
-			if err := f.Verify(ctx); err != nil {
+			if err := verifyContext(ctx, f); err != nil {
 				t.Errorf("without a trusted key: %v", err)
 			}
 			for name, wrong := range other {
-				if err := f.Verify(ctx, format.WithTrustedKey(wrong.Public())); !errors.Is(err, format.ErrSignature) {
+				if err := verifyContext(ctx, f, format.WithTrustedKey(wrong.Public())); !errors.Is(err, format.ErrSignature) {
 					t.Errorf("another %s key: %v", name, err)
 				}
 			}
@@ -65,17 +66,17 @@ func TestForgedSignatures(t *testing.T) {
 	key := ecdsaKey(t)
 	good := writeSample(t, samplePlan(t), &WriteOptions{Signer: key})
 	f := mustOpen(t, good, nil)
-	sig := *f.signature
-	with := func(edit func(*signatures)) []byte {
+	sums, sig := f.f.sums, *f.f.signature.signature
+	with := func(edit func(*signature)) []byte {
 		s := sig
 		edit(&s)
 		b := bytes.Clone(good)
-		at := f.hdr.blocks[signatureBlock]
+		at := f.f.hdr.blocks[signatureBlock]
 		var body []byte
 		for i, name := range sumNames {
-			body = append(body, by(1, st(1, name), by(2, s.sums[i][:]))...)
+			body = append(body, by(1, st(1, name), by(2, sums[i][:]))...)
 		}
-		if s.signed {
+		if s.algorithm != "" {
 			body = append(body, by(2, st(1, s.algorithm), by(2, s.publicKey), by(3, s.signature), vi(4, s.timestamp))...)
 		}
 		gap := int(at.size) - len(body) - 2
@@ -89,27 +90,27 @@ func TestForgedSignatures(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		edit func(*signatures)
+		edit func(*signature)
 		ok   bool
 	}{
-		{"nothing", func(*signatures) {}, true},
-		{"no public key", func(s *signatures) { s.publicKey = nil }, true},
-		{"unsigned", func(s *signatures) { s.signed = false }, false},
-		{"timestamp", func(s *signatures) { s.timestamp++ }, false},
-		{"algorithm", func(s *signatures) { s.algorithm, s.publicKey = "RSA-SHA256", nil }, false},
-		{"unknown algorithm", func(s *signatures) { s.algorithm = "x" }, false},
-		{"another key", func(s *signatures) { s.publicKey = pkix(t, ecdsaKey(t).Public()) }, false},
-		{"no key at all", func(s *signatures) { s.publicKey = []byte("junk") }, false},
-		{"signature", func(s *signatures) { s.signature = bytes.Clone(s.signature); s.signature[10] ^= 1 }, false},
-		{"empty signature", func(s *signatures) { s.signature = nil }, false},
+		{"nothing", func(*signature) {}, true},
+		{"no public key", func(s *signature) { s.publicKey = nil }, true},
+		{"unsigned", func(s *signature) { s.algorithm = "" }, false},
+		{"timestamp", func(s *signature) { s.timestamp++ }, false},
+		{"algorithm", func(s *signature) { s.algorithm, s.publicKey = "RSA-SHA256", nil }, false},
+		{"unknown algorithm", func(s *signature) { s.algorithm = "x" }, false},
+		{"another key", func(s *signature) { s.publicKey = pkix(t, ecdsaKey(t).Public()) }, false},
+		{"no key at all", func(s *signature) { s.publicKey = []byte("junk") }, false},
+		{"signature", func(s *signature) { s.signature = bytes.Clone(s.signature); s.signature[10] ^= 1 }, false},
+		{"empty signature", func(s *signature) { s.signature = nil }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, with(tt.edit), nil)
-			if err := f.Verify(context.Background()); err != nil {
+			if err := verify(f); err != nil {
 				t.Errorf("without a trusted key: %v", err)
 			}
-			err := f.Verify(context.Background(), format.WithTrustedKey(key.Public()))
+			err := verify(f, format.WithTrustedKey(key.Public()))
 			if tt.ok != (err == nil) || !tt.ok && !errors.Is(err, format.ErrSignature) {
 				t.Errorf("Verify: %v", err)
 			}
@@ -132,11 +133,11 @@ func TestSignerRefused(t *testing.T) {
 		}
 	}
 	f := mustOpen(t, writeSample(t, tinyPlan(), nil), nil)
-	if err := f.Verify(context.Background(), format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
+	if err := verify(f, format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
 		t.Errorf("an unsigned file with a trusted key: %v", err)
 	}
 	g := mustOpen(t, container{noSums: true}.bytes(), nil)
-	if err := g.Verify(context.Background(), format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
+	if err := verify(g, format.WithTrustedKey(ed.Public())); !errors.Is(err, format.ErrSignature) {
 		t.Errorf("a file without signature block with a trusted key: %v", err)
 	}
 	if f.Signature() != nil || g.Signature() != nil {
@@ -199,10 +200,10 @@ func TestOpenSSL(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := mustOpen(t, writeSample(t, samplePlan(t), &WriteOptions{Signer: key}), nil)
-			if err := os.WriteFile(file("message"), f.signature.message(), 0o600); err != nil {
+			if err := os.WriteFile(file("message"), f.f.sums.message(f.Signature().Timestamp), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file("signature"), f.signature.signature, 0o600); err != nil {
+			if err := os.WriteFile(file("signature"), f.f.signature.signature.signature, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
@@ -217,7 +218,7 @@ func TestOpenSSL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Verify(context.Background(), format.WithTrustedKey(trusted)); err != nil {
+			if err := verify(f, format.WithTrustedKey(trusted)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -240,7 +241,7 @@ func TestSignatureTimes(t *testing.T) {
 		if got := f.Signature().Timestamp; got != at.Unix() {
 			t.Errorf("%d, want %d", got, at.Unix())
 		}
-		if err := f.Verify(context.Background(), format.WithTrustedKey(key.Public())); err != nil {
+		if err := verify(f, format.WithTrustedKey(key.Public())); err != nil {
 			t.Error(err)
 		}
 	}
@@ -255,7 +256,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	f := mustOpen(t, b, &format.Options{Key: testKey})
-	if !f.Encrypted() || f.Locked() || f.Compression() != Zstd {
+	if !f.Encrypted() || f.Model().Locked() || f.Compression() != Zstd {
 		t.Error("header")
 	}
 	for name, v := range f.Tensors() {
@@ -264,7 +265,11 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	// A block does not open in the place of another one.
-	sealed, err := encrypt(testKey, metadataBlock, []byte("{}"))
+	c, err := seal.New(testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := c.Seal([]byte("{}"), []byte("metadata"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +284,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	again := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
-	if at := f.hdr.blocks[tensorBlock].off; bytes.Equal(b[at:at+nonceSize], again[at:at+nonceSize]) {
+	if at := f.f.hdr.blocks[tensorBlock].off; bytes.Equal(b[at:at+seal.NonceSize], again[at:at+seal.NonceSize]) {
 		t.Error("a nonce was used twice")
 	}
 	if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Key: []byte("short")}); !errors.Is(err, format.ErrKey) {

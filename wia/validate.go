@@ -26,7 +26,7 @@ func (f *File) Validate() ([]Problem, error) {
 		return nil, err
 	}
 	return Validate(g, func(name string) bool {
-		_, ok := f.Index(name)
+		_, ok := f.f.index.Lookup(name)
 		return ok
 	}), nil
 }

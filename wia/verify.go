@@ -1,376 +1,254 @@
 package wia
 
 import (
-	"bytes"
-	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 var (
 	errNoChecksums = fmt.Errorf("%w: no checksums", format.ErrChecksum)
-	errUncovered   = fmt.Errorf("%w: external data without a checksum are not covered by it", format.ErrSignature)
+	errUncovered   = fmt.Errorf("%w: external data without a checksum is not covered by it", format.ErrSignature)
 )
 
-// Verify checks the SHA-256 of header, metadata, graph and tensor block, those
-// of external data, and that compressed tensors inflate to their size. A file
-// without a signature block carries no checksums and fails. With a trusted key
-// the signature must be valid and by that key, and external data must have
-// checksums, or it would not cover them; without one it is not looked at.
-//
-// The tensor block has one checksum for all its tensors: WithTensors spares it
-// only when all tensors named are external (and no signature is checked, which
-// would cover it). External data and compressed tensors are checked one by
-// one. Blocks and files are hashed in parallel.
-func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) error {
-	o := format.NewVerifyOptions(opts)
-	return f.region.Locate(f.withinNoGuard(func() error {
-		v := &verification{f: f, ctx: ctx, o: o}
-		if err := v.plan(); err != nil {
-			return err
-		}
-		if err := v.run(); err != nil {
-			return err
-		}
-		return f.checkSignature(o.Trusted)
-	}))
-}
-
-// withinNoGuard is within for work that other goroutines do, each with a guard
-// of its own.
-func (f *File) withinNoGuard(fn func() error) error {
-	if err := f.Enter(); err != nil {
+// Verify implements driver.Verifier. The tensor block has one sum for all its
+// tensors; it is spared only when none of them is wanted and no signature, which
+// covers it, is checked.
+func (f *parsed) Verify(v driver.Verification) error {
+	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	defer f.Leave()
-	return fn()
-}
-
-// verification is a list of jobs.
-type verification struct {
-	f    *File
-	ctx  context.Context
-	o    *format.VerifyOptions
-	jobs []job
-	p    *work.Progress
-}
-
-// job hashes size bytes and compares, or inflates.
-type job struct {
-	name string
-	size int64
-	run  func(*job) error
-}
-
-// plan lists what is to be done, the largest part first.
-func (v *verification) plan() error {
-	f := v.f
-	if f.signature == nil {
-		if v.o.Trusted != nil {
-			return wire.Error(formatName, "signature_size", signatureField, fmt.Errorf("%w: the file is not signed", format.ErrSignature))
+	jobs := f.jobs(v)
+	for i := range jobs {
+		v.Expect(jobs[i].size)
+	}
+	if err := v.Each(len(jobs), func(i int) error { return jobs[i].run(v) }); err != nil {
+		return err
+	}
+	for _, j := range slices.Backward(jobs) {
+		if j.section != "" {
+			v.Section(j.section, "sha256")
 		}
+	}
+	for i := range f.records {
+		if v.Wanted(i) {
+			v.Vouch(i, f.voucher(i))
+		}
+	}
+	return f.checkSignature(v)
+}
+
+// voucher names the sum that covers tensor i, "" for none.
+func (f *parsed) voucher(i int) string {
+	switch r := &f.records[i]; {
+	case r.external && !f.digests[r.more].set:
+		return ""
+	case r.external:
+		return "sha256"
+	case r.graph:
+		return "sha256 of the graph block"
+	}
+	return "sha256 of the tensor block"
+}
+
+// canVerify refuses files without sums, and with a trusted key external data
+// without a checksum: a signature covers what the model's file says of it, and so
+// not its bytes.
+func (f *parsed) canVerify(v driver.Verification) error {
+	trusted := v.Trusted() != nil
+	switch {
+	case f.signature == nil && trusted:
+		return wire.Error(formatName, "signature_size", signatureField, fmt.Errorf("%w: the file is not signed", format.ErrSignature))
+	case f.signature == nil:
 		return wire.Error(formatName, "signature_size", signatureField, errNoChecksums)
+	case !trusted:
+		return nil
 	}
-	wanted, err := v.wanted()
-	if err == nil && v.o.Trusted != nil {
-		err = f.region.Guard(func() error { return v.covered(wanted) })
-	}
-	if err != nil {
-		return err
-	}
-	block := len(v.o.Tensors) == 0 || v.o.Trusted != nil
-	var tensors []job
 	for i, r := range f.records {
-		if wanted != nil && !wanted[i] {
-			continue
-		}
-		if !r.external {
-			block = block || !r.graph
-		}
-		if r.external || r.compressed {
-			tensors = append(tensors, v.tensorJob(i, r.external))
-		}
-	}
-	if block {
-		v.addBlock(3, f.hdr.blocks[tensorBlock])
-	}
-	v.jobs = append(v.jobs, tensors...)
-	if err := f.region.Guard(v.attributes); err != nil {
-		return err
-	}
-	v.addBlock(2, f.hdr.blocks[graphBlock])
-	v.addBlock(1, f.hdr.blocks[metadataBlock])
-	v.addBlock(0, span{0, headerSize})
-	return nil
-}
-
-// wanted returns which tensors WithTensors names, nil for all.
-func (v *verification) wanted() ([]bool, error) {
-	if len(v.o.Tensors) == 0 {
-		return nil, nil
-	}
-	wanted := make([]bool, v.f.Len())
-	for _, name := range v.o.Tensors {
-		i, ok := v.f.Index(name)
-		if !ok {
-			return nil, wire.Errorf(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrUnsupported, "the file has no such tensor")
-		}
-		wanted[i] = true
-	}
-	return wanted, nil
-}
-
-// covered fails for external data without a checksum: a signature covers what
-// the model's file says of them, and so not their bytes.
-func (v *verification) covered(wanted []bool) error {
-	f := v.f
-	for i, r := range f.records {
-		if !r.external || wanted != nil && !wanted[i] {
-			continue
-		}
-		h, err := f.tensorHead(i)
-		if err != nil {
-			return err
-		}
-		if len(h.ext.checksum) == 0 {
+		if r.external && v.Wanted(i) && !f.digests[r.more].set {
 			return f.externalError(i, errUncovered)
 		}
 	}
-	if !f.hidden {
-		return nil
-	}
-	g, err := f.decoded()
-	if err != nil {
-		return err
-	}
-	g.eachHidden(func(t *Tensor) {
-		if err == nil && t.External != nil && t.External.Checksum == "" {
-			err = wire.Error(formatName, fmt.Sprintf("graph: tensor %q", t.Name), f.hdr.blocks[graphBlock].off, errUncovered)
+	for _, h := range f.hidden {
+		if !h.sum.set {
+			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", h.name), f.graph.at, errUncovered)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
-// addBlock adds the comparison of one of the four sums.
-func (v *verification) addBlock(sum int, s span) {
-	f := v.f
-	v.jobs = append(v.jobs, job{sumNames[sum], s.size, func(j *job) error {
-		got, err := v.hash(f.region, s.off, s.size, j.name)
-		if err == nil && got != f.signature.sums[sum] {
-			err = wire.Errorf(formatName, sumNames[sum], s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], f.signature.sums[sum][:8])
-		}
-		return err
-	}})
+// job is a part of a verification.
+type job struct {
+	section string // that the sum is for, "" for others
+	size    int64
+	run     func(driver.Verification) error
 }
 
-// tensorJob adds an external or a compressed tensor.
-func (v *verification) tensorJob(i int, external bool) job {
-	info := v.f.Info(i)
-	if !external {
-		return job{info.Name, info.Size, func(j *job) error {
-			err := v.f.region.Guard(func() error {
-				_, err := v.f.fetch(i)
-				return err
-			})
-			v.p.Add(j.size, j.name)
-			return err
-		}}
+// jobs lists what is to be done, the largest part first. Equal ranges of external
+// files are hashed once, however many tensors share them.
+func (f *parsed) jobs(v driver.Verification) []job {
+	jobs := make([]job, 0, numSums)
+	block := v.All() || v.Trusted() != nil
+	var rest []job
+	var ranges map[extent][]claim
+	var order []extent
+	add := func(e extent, c claim) {
+		if ranges == nil {
+			ranges = make(map[extent][]claim)
+		}
+		if ranges[e] == nil {
+			order = append(order, e)
+		}
+		ranges[e] = append(ranges[e], c)
 	}
-	return job{info.Name, info.Size, func(j *job) error {
-		var e externalHead
-		err := v.f.region.Guard(func() error {
-			h, err := v.f.tensorHead(i)
-			if err == nil {
-				e = h.ext
-				e.location, e.checksum = bytes.Clone(e.location), bytes.Clone(e.checksum)
+	for i := range f.records {
+		r := &f.records[i]
+		switch {
+		case !v.Wanted(i):
+		case r.external:
+			add(f.extentOf(i), claim{i, f.digests[r.more]})
+		default:
+			block = block || !r.graph
+			if r.compressed && f.index.Loaded(i) {
+				rest = append(rest, f.inflation(i))
 			}
-			return err
-		})
-		if err != nil {
-			return err
 		}
-		return v.f.externalError(i, v.external(&e, j.name))
+	}
+	for _, h := range f.hidden {
+		add(h.rng, claim{-1, h.sum})
+	}
+	if block {
+		jobs = append(jobs, f.blockJob(sumOfTensors))
+	}
+	for _, e := range order {
+		claims := ranges[e]
+		jobs = append(jobs, job{size: e.size, run: func(v driver.Verification) error { return f.checkRange(v, e, claims) }})
+	}
+	jobs = append(jobs, rest...)
+	return append(jobs, f.blockJob(sumOfGraph), f.blockJob(sumOfMetadata), f.blockJob(sumOfHeader))
+}
+
+// inflation is the job for a compressed tensor.
+func (f *parsed) inflation(i int) job {
+	size := f.index.Size(i)
+	return job{size: size, run: func(v driver.Verification) error {
+		err := f.inflates(i)
+		v.Done(size, f.index.Name(i))
+		return err
 	}}
 }
 
+// blockJob is the job for one of the four sums.
+func (f *parsed) blockJob(sum int) job {
+	s := span{0, headerSize}
+	if sum != sumOfHeader {
+		s = f.hdr.blocks[sum-1]
+	}
+	return job{section: sumNames[sum], size: s.size, run: func(v driver.Verification) error {
+		got, err := sha256Of(v, extent{off: s.off, size: s.size}, sumNames[sum])
+		if err == nil && got != f.sums[sum] {
+			err = wire.Errorf(formatName, sumNames[sum], s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], f.sums[sum][:8])
+		}
+		return err
+	}}
+}
+
+// sha256Of returns the SHA-256 of a range.
+func sha256Of(v driver.Verification, e extent, part string) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	if err = v.Feed(h, e.space, e.off, e.size, part); err == nil {
+		h.Sum(sum[:0])
+	}
+	return sum, err
+}
+
+// claim is what a tensor, -1 for one of an attribute, says of a range.
+type claim struct {
+	tensor int
+	sum    digest
+}
+
+// checkRange checks that a range of an external file exists and has the sums that
+// it should have.
+func (f *parsed) checkRange(v driver.Verification, e extent, claims []claim) error {
+	part, summed := "graph", false
+	for _, c := range claims {
+		summed = summed || c.sum.set
+		if c.tensor >= 0 {
+			part = f.index.Name(c.tensor)
+		}
+	}
+	if !summed {
+		_, err := v.Hash(driver.NoSum, e.space, e.off, e.size, part)
+		return f.externalError(claims[0].tensor, err)
+	}
+	got, err := sha256Of(v, e, part)
+	if err != nil {
+		return f.externalError(claims[0].tensor, err)
+	}
+	for _, c := range claims {
+		if want := c.sum.sum; c.sum.set && got != want {
+			return f.externalError(c.tensor, fmt.Errorf("%w: SHA-256 of %d bytes at %d of %q is %x, recorded %x",
+				format.ErrChecksum, e.size, e.off, f.location(e.space), got[:8], want[:8]))
+		}
+	}
+	return nil
+}
+
+// location returns where an external file is, in one of the spellings of the file.
+func (f *parsed) location(s driver.Space) (location string) {
+	for l, n := range f.spaces {
+		if n == s && (location == "" || l < location) {
+			location = l
+		}
+	}
+	return location
+}
+
 // externalError says which tensor an error about external data is about, and
-// where its message lies.
-func (f *File) externalError(i int, err error) error {
+// where its message is; of tensors in attributes it says only that.
+func (f *parsed) externalError(i int, err error) error {
 	var inner *tensor.Error
-	if errors.As(err, &inner) && inner.Path == "" && inner.Field != "" {
+	switch {
+	case err == nil:
+		return nil
+	case i < 0:
+		return wire.Error(formatName, "graph: external_data", f.graph.at, err)
+	case errors.As(err, &inner) && inner.Path == "" && inner.Field != "":
 		err = fmt.Errorf("%s: %w", inner.Field, inner.Err)
 	}
-	if err != nil {
-		err = under("external_data", &defect{at: f.records[i].at, err: err})
-	}
-	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.Name(i)), err)
+	err = inField("external_data", &defect{at: f.records[i].at, err: err})
+	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
-// attributes adds the external data of tensors within attributes and subgraphs.
-func (v *verification) attributes() error {
-	if !v.f.hidden {
-		return nil
+// Touch implements driver.Toucher: the sum of the tensor's block, or of its range of
+// an external file. Loading checks the rest.
+func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
+	if f.signature == nil {
+		return true, nil
 	}
-	g, err := v.f.decoded()
-	if err != nil {
-		return err
-	}
-	g.eachHidden(func(t *Tensor) {
-		if t.External != nil {
-			e := t.External.head()
-			v.jobs = append(v.jobs, job{"graph", e.length, func(j *job) error { return v.external(e, j.name) }})
+	r := &f.records[i]
+	if r.external {
+		if d := f.digests[r.more]; d.set {
+			err = f.checkRange(v, f.extentOf(i), []claim{{i, d}})
 		}
-	})
-	return nil
-}
-
-// external checks that a range exists and has the sum it should have.
-func (v *verification) external(e *externalHead, name string) error {
-	r, _, err := v.f.ext.data(e)
-	if err != nil {
-		return err
+		return false, err
 	}
-	if err := r.Enter(); err != nil {
-		return err
+	b, sum := tensorBlock, sumOfTensors
+	if r.graph {
+		b, sum = graphBlock, sumOfGraph
 	}
-	defer r.Leave()
-	got, err := v.hash(r, e.offset, e.length, name)
-	if err != nil || len(e.checksum) == 0 {
-		return err
-	}
-	want, _ := hex.DecodeString(string(e.checksum[len(checksumPrefix):]))
-	if !bytes.Equal(want, got[:]) {
-		err = v.f.ext.fail(e, fmt.Errorf("%w: SHA-256 of %d bytes at %d is %x, recorded %x", format.ErrChecksum, e.length, e.offset, got[:8], want[:8]))
-	}
-	return err
-}
-
-// hash returns the SHA-256 of a range, in steps so that it can be cancelled.
-func (v *verification) hash(r *mapped.Region, off, size int64, name string) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	err = r.Guard(func() error {
-		for size > 0 {
-			n := min(size, work.Step)
-			b, err := r.Slice(off, n)
-			if err != nil {
-				return err
-			}
-			if err := work.Chunks(v.ctx, b, v.p, name, func(p []byte) { h.Write(p) }); err != nil {
-				return err
-			}
-			off, size = off+n, size-n
+	if !f.touched[b] {
+		if err := f.blockJob(sum).run(v); err != nil {
+			return false, err
 		}
-		return nil
-	})
-	if err != nil {
-		return sum, err // a fault inside Write leaves a digest that cannot be summed
+		f.touched[b] = true
 	}
-	h.Sum(sum[:0])
-	return sum, nil
-}
-
-// run does the jobs.
-func (v *verification) run() error {
-	total := int64(0)
-	for _, j := range v.jobs {
-		total += j.size
-	}
-	v.p = work.NewProgress(v.o.Progress, total)
-	return work.Each(v.ctx, len(v.jobs), v.o.Workers, func(i int) error { return v.jobs[i].run(&v.jobs[i]) })
-}
-
-// checkSignature checks the signature against a trusted key, if there is one.
-func (f *File) checkSignature(trusted crypto.PublicKey) error {
-	if trusted == nil {
-		return nil
-	}
-	fail := func(text string, args ...any) error {
-		return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, text, args...)
-	}
-	s := f.signature
-	if !s.signed {
-		return fail("the file is not signed")
-	}
-	if len(s.publicKey) > 0 {
-		named, err := x509.ParsePKIXPublicKey(s.publicKey)
-		if err != nil {
-			return fail("public_key: %v", err)
-		}
-		if k, ok := named.(interface{ Equal(crypto.PublicKey) bool }); !ok || !k.Equal(trusted) {
-			return fail("signed by another key than the trusted one")
-		}
-	}
-	digest := sha256.Sum256(s.message())
-	if err := verifyDigest(trusted, s.algorithm, digest[:], s.signature); err != nil {
-		return fail("%v", err)
-	}
-	return nil
-}
-
-// The values of Signature.algorithm.
-const (
-	algorithmRSA   = "RSA-SHA256"
-	algorithmECDSA = "ECDSA"
-)
-
-// verifyDigest checks a signature over a SHA-256 digest.
-func verifyDigest(key crypto.PublicKey, algorithm string, digest, sig []byte) error {
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		if algorithm != algorithmRSA {
-			break
-		}
-		return rsa.VerifyPKCS1v15(k, crypto.SHA256, digest, sig)
-	case *ecdsa.PublicKey:
-		if algorithm != algorithmECDSA || k.Curve != elliptic.P256() {
-			break
-		}
-		if !ecdsa.VerifyASN1(k, digest, sig) {
-			return errors.New("the ECDSA signature does not fit")
-		}
-		return nil
-	}
-	return fmt.Errorf("algorithm %q does not go with a trusted key of type %T", algorithm, key)
-}
-
-// eachHidden calls f for the tensors of attributes and subgraphs.
-func (g *Graph) eachHidden(f func(*Tensor)) {
-	for i := range g.Nodes {
-		for j := range g.Nodes[i].Attributes {
-			a := &g.Nodes[i].Attributes[j]
-			if a.T != nil {
-				f(a.T)
-			}
-			for k := range a.Tensors {
-				f(&a.Tensors[k])
-			}
-			if a.G != nil {
-				a.G.eachOwn(f)
-			}
-			for k := range a.Graphs {
-				a.Graphs[k].eachOwn(f)
-			}
-		}
-	}
-}
-
-// eachOwn is eachHidden for a subgraph, whose initializers are hidden too.
-func (g *Graph) eachOwn(f func(*Tensor)) {
-	for i := range g.Initializers {
-		f(&g.Initializers[i])
-	}
-	g.eachHidden(f)
+	return len(f.digests) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.graph.carriers), nil
 }

@@ -1,6 +1,6 @@
 // Package flat is a small weight format of its own, in a module of its own: what it
 // takes to teach weightmap a format that it does not know. Reading by mapping,
-// views, verification, atomic and streamed writing, limits and guards come with it.
+// views, verification, atomic writing, limits and guards come with it.
 //
 // A file, little-endian:
 //
@@ -16,7 +16,6 @@ package flat
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -24,11 +23,16 @@ import (
 )
 
 const (
+	name       = "flat"
 	magic      = "FLAT"
 	headerSize = 16
 	recordSize = 16 // without dims and name
 	alignment  = 64
 )
+
+var about = driver.Description{Name: name, Extensions: []string{".flat"}}
+
+var le = binary.LittleEndian
 
 // dtypes are the element types by their codes.
 var dtypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8, tensor.Int32, tensor.Uint8}
@@ -38,110 +42,99 @@ func init() { format.Register(Driver{}) }
 // Driver is the format.
 type Driver struct{}
 
-// file is what an open file keeps beside its index.
+// file is what is kept of an open file beyond its index.
 type file struct {
-	src  driver.Source
-	sums []uint32 // by tensor
-	sum  uint32   // of the records
-	size int64    // of the records
+	fileSize int64
+	size     int64        // of the records
+	sum      uint32       // of the records
+	sums     []driver.Sum // by tensor
 }
 
 // Describe implements driver.Driver.
-func (Driver) Describe() driver.Description {
-	return driver.Description{Name: "flat", Extensions: []string{".flat"}}
-}
+func (Driver) Describe() driver.Description { return about }
 
 // Detect implements driver.Driver.
 func (Driver) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// fail makes an error with a place in the file.
-func fail(field string, at int64, sentinel error, text string, args ...any) error {
-	return &format.Error{Format: "flat", Field: field, Offset: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
-}
-
 // Parse implements driver.Driver.
 func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	head := make([]byte, headerSize)
-	if _, err := src.ReadAt(head, 0); err != nil {
-		return nil, fail("header", 0, format.ErrTruncated, "%v", err)
-	}
-	if string(head[:4]) != magic {
-		return nil, fail("magic", 0, format.ErrMagic, "%q", head[:4])
-	}
-	u32 := binary.LittleEndian.Uint32
-	count, f := int64(u32(head[4:])), &file{src: src, sum: u32(head[8:]), size: int64(u32(head[12:]))}
-	switch {
-	case count > int64(o.MaxTensors) || f.size > o.MaxHeaderBytes:
-		return nil, fail("count", 4, format.ErrLimit, "%d tensors in %d bytes", count, f.size)
-	case f.size > src.Size()-headerSize || count > f.size/(recordSize+1):
-		return nil, fail("size", 12, format.ErrTruncated, "%d tensors in %d bytes of records; the file has %d", count, f.size, src.Size())
-	}
-	records := make([]byte, f.size) // private: another process may write to the file
-	if _, err := src.ReadAt(records, headerSize); err != nil {
+	header, err := src.Slice(0, headerSize)
+	if err != nil {
 		return nil, err
 	}
+	if string(header[:4]) != magic {
+		return nil, driver.Errorf(name, "magic", 0, format.ErrMagic, "%q", header[:4])
+	}
+	count, f := int64(le.Uint32(header[4:])), &file{fileSize: src.Size(), sum: le.Uint32(header[8:]), size: int64(le.Uint32(header[12:]))}
+	if count > int64(o.MaxTensors) || f.size > o.MaxHeaderBytes {
+		return nil, driver.Errorf(name, "count", 4, format.ErrLimit, "%d tensors, %d bytes of records", count, f.size)
+	}
+	stored, err := src.Slice(headerSize, f.size)
+	if err != nil {
+		return nil, err
+	}
+	records := bytes.Clone(stored) // what was checked must stay: another process may write to the file
 	if o.Check.Sums() && tensor.CRC32(records) != f.sum {
-		return nil, fail("sum", 8, format.ErrChecksum, "of the records")
+		return nil, driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")
 	}
 	x.Version = "1"
-	x.Grow(int(count), len(records), len(records)/8)
-	f.sums = make([]uint32, 0, count)
-	end := headerSize + f.size
-	for b := records; len(b) > 0 || int64(x.Len()) < count; {
-		at := headerSize + f.size - int64(len(b))
-		n, err := f.record(b, at, &end, x)
-		if err != nil {
+	most := int(min(count, f.size/recordSize)) // whatever the file claims
+	x.Grow(most, len(records), len(records)/8)
+	f.sums = make([]driver.Sum, 0, most)
+	at, end := int64(headerSize), headerSize+f.size
+	for range count {
+		if at, end, err = f.record(records[at-headerSize:], at, end, x); err != nil {
 			return nil, err
 		}
-		b = b[n:]
 	}
-	if int64(x.Len()) != count || src.Size() != end {
-		return nil, fail("count", 4, format.ErrCorrupt, "%d tensors, the records end with %d; %d bytes, the data ends at %d", count, x.Len(), src.Size(), end)
+	if at != headerSize+f.size || end != f.fileSize {
+		return nil, driver.Errorf(name, "size", 12, format.ErrCorrupt, "the records end at %d, the data at %d of %d", at, end, f.fileSize)
 	}
 	return f, nil
 }
 
-// record adds the tensor of the record that b begins with, at an offset of the
-// file, and returns the bytes it takes. end is where the data before it ends.
-func (f *file) record(b []byte, at int64, end *int64, x *driver.Index) (int, error) {
-	if len(b) < recordSize || len(b) < recordSize+8*int(b[1])+int(binary.LittleEndian.Uint16(b[2:])) {
-		return 0, fail("record", at, format.ErrTruncated, "%d bytes are left", len(b))
+// record adds the tensor of the record that b begins with, at an offset of the file.
+// It returns where the record and its data end; end is where the data before does.
+func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, error) {
+	if len(b) < recordSize || len(b) < recordSize+8*int(b[1])+int(le.Uint16(b[2:])) {
+		return 0, 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))
 	}
-	names := recordSize + 8*int(b[1])
-	t := driver.Tensor{Name: b[names : names+int(binary.LittleEndian.Uint16(b[2:]))], Shape: x.Dims(int(b[1]))}
+	rank, nameAt := int(b[1]), recordSize+8*int(b[1])
+	t := driver.Tensor{Name: b[nameAt : nameAt+int(le.Uint16(b[2:]))], Offset: int64(le.Uint64(b[8:])), Shape: x.Dims(rank)}
 	for i := range t.Shape {
-		t.Shape[i] = int64(binary.LittleEndian.Uint64(b[recordSize+8*i:]))
+		t.Shape[i] = int64(le.Uint64(b[recordSize+8*i:]))
 	}
 	if int(b[0]) >= len(dtypes) {
-		return 0, fail("dtype", at, format.ErrUnsupported, "%d", b[0])
+		return 0, 0, driver.Errorf(name, "dtype", at, format.ErrUnsupported, "%d", b[0])
 	}
-	t.DType, t.Offset = dtypes[b[0]], int64(binary.LittleEndian.Uint64(b[8:]))
+	t.DType = dtypes[b[0]]
 	var err error
 	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
-		return 0, fail("dims", at+recordSize, format.ErrCorrupt, "%v", err)
+		return 0, 0, driver.Errorf(name, "dims", at+recordSize, format.ErrCorrupt, "%w", err)
 	}
-	if t.Offset != align(*end) || t.Size > f.src.Size()-t.Offset {
-		return 0, fail("offset", at+8, format.ErrCorrupt, "%d, the data before ends at %d", t.Offset, *end)
+	if t.Offset != align(end) || t.Offset > f.fileSize || t.Size > f.fileSize-t.Offset {
+		return 0, 0, driver.Errorf(name, "offset", at+8, format.ErrCorrupt, "%d bytes at %d of %d, behind %d", t.Size, t.Offset, f.fileSize, end)
 	}
-	if err := tensor.CheckName(string(t.Name)); err != nil || !x.Add(&t) {
-		return 0, fail("name", at+int64(names), format.ErrCorrupt, "%q: not usable, or taken", t.Name)
+	if err := driver.CheckName(t.Name); err != nil {
+		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%w", err)
 	}
-	*end, f.sums = t.Offset+t.Size, append(f.sums, binary.LittleEndian.Uint32(b[4:]))
-	return names + len(t.Name), nil
+	if !x.Add(&t) {
+		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%q occurs twice", t.Name)
+	}
+	f.sums = append(f.sums, driver.Sum{Kind: driver.CRC32, Want: uint64(le.Uint32(b[4:]))})
+	return at + int64(nameAt+len(t.Name)), t.Offset + t.Size, nil
 }
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
 // TensorSum implements driver.Summer.
-func (f *file) TensorSum(i int) driver.Sum {
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
-}
+func (f *file) TensorSum(i int) driver.Sum { return f.sums[i] }
 
 // Verify implements driver.Verifier.
 func (f *file) Verify(v driver.Verification) error {
-	sum, err := v.Hash(driver.CRC32, 0, headerSize, f.size, "records")
+	sum, err := v.Rehash(driver.CRC32, 0, headerSize, f.size)
 	if err == nil && uint32(sum) != f.sum {
-		err = fail("sum", 8, format.ErrChecksum, "of the records")
+		err = driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")
 	}
 	v.Section("records", "crc32")
 	return err

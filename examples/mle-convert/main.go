@@ -1,5 +1,5 @@
 // Command mle-convert writes an MLE file anew: it brings version 1 to version
-// 2, compresses, quantises, signs and encrypts.
+// 2, compresses, quantizes, signs and encrypts.
 //
 //	mle-convert --input model_v1.mle --output model_v2.mle --compress zstd --sign key.pem
 //

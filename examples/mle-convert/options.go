@@ -16,7 +16,7 @@ import (
 // The values of --compress and --quantize.
 var (
 	compressors = map[string]mle.Method{"none": mle.MethodNone, "lz4": mle.MethodLZ4, "zstd": mle.MethodZstd, "brotli": mle.MethodBrotli}
-	quantisers  = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
+	quantizers  = map[string]mle.Method{"int8": mle.MethodInt8, "fp16": mle.MethodFloat16}
 )
 
 var tool = cli.Tool{
@@ -66,7 +66,7 @@ func (j *job) method(compress, quantize string) error {
 		if m != mle.MethodNone {
 			return errors.New("--compress and --quantize exclude each other: a file has one method")
 		}
-		if m, ok = quantisers[quantize]; !ok {
+		if m, ok = quantizers[quantize]; !ok {
 			return fmt.Errorf("--quantize %s: int8 or fp16", quantize)
 		}
 	}

@@ -13,10 +13,10 @@
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
 // file, 64 hexadecimal digits.
 //
-// What is tolerated about a file, and what no sum covers, goes to standard error
-// too. Several files are
-// separated by empty lines. Exit status: 0 for success, 1 if any file is bad, 2
-// for wrong usage.
+// What is tolerated about a file goes to standard error too, and what no checksum
+// and no signature covers: "model.mle: ok, but nothing covers the graph". Several
+// files are separated by empty lines. Exit status: 0 for success, 1 if any file is
+// bad, 2 for wrong usage.
 package main
 
 import (
@@ -25,8 +25,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -107,26 +105,39 @@ func (i *inspector) inspect(path string) error {
 		return err
 	}
 	defer f.Close()
-	integrity, err := f.VerifyIntegrity(context.Background())
-	if err != nil {
-		return err
+	covered, bad := f.Verify(context.Background())
+	integrity := "OK"
+	if bad != nil {
+		report, err := f.VerifyIntegrity(context.Background())
+		if err != nil {
+			return err
+		}
+		integrity = verdict(report)
+		if err := report.Err(); err != nil {
+			bad = err
+		}
 	}
 	status, err := f.CheckSignature(context.Background(), i.trusted)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
-		f.Version(), f.Header().Features, compression(f), i.signature(status), verdict(integrity))
+		f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
 	for _, note := range f.Notes() {
-		fmt.Fprintf(i.errs, "%s: %s\n", path, note)
+		i.remark(path, note)
 	}
-	if bare := uncovered(integrity); bare != "" {
-		fmt.Fprintf(i.errs, "%s: ok, but nothing covers %s\n", path, bare)
+	if bad != nil {
+		return bad
 	}
-	if err := integrity.Err(); err != nil {
-		return err
+	if text := covered.String(); text != "ok" {
+		i.remark(path, text)
 	}
 	return i.judge(path, f, status)
+}
+
+// remark prints what does not make a file bad.
+func (i *inspector) remark(path, text string) {
+	fmt.Fprintln(i.errs, cli.Printable(path+": "+text))
 }
 
 // compression describes how the weights are stored.
@@ -155,6 +166,7 @@ func (i *inspector) signature(s mle.SignatureStatus) string {
 	return "Valid (ED25519)"
 }
 
+// verdict describes a file that does not verify.
 func verdict(r *mle.Integrity) string {
 	for _, s := range r.Sections {
 		if s.Status == mle.Broken {
@@ -164,27 +176,7 @@ func verdict(r *mle.Integrity) string {
 	if !r.OK() {
 		return "UNKNOWN (encrypted weights)"
 	}
-	return "OK"
-}
-
-// uncovered lists the sections of a sound file that no sum covers. A signature covers
-// all, and a sum of the uncompressed weights the stored ones.
-func uncovered(r *mle.Integrity) string {
-	intact := map[string]bool{}
-	var bare []string
-	for _, s := range r.Sections {
-		intact[s.Name] = s.Status == mle.Intact
-		if s.Status == mle.Unrecorded {
-			bare = append(bare, s.Name)
-		}
-	}
-	if !r.OK() || intact["signature"] {
-		return ""
-	}
-	if intact["compression"] {
-		bare = slices.DeleteFunc(bare, func(name string) bool { return name == "weights" })
-	}
-	return strings.Join(bare, ", ")
+	return "FAILED" // what is not a matter of one section
 }
 
 // judge demands what --trust asks for, and says what is missing without it.
@@ -193,7 +185,7 @@ func (i *inspector) judge(path string, f *mle.File, s mle.SignatureStatus) error
 	case i.trusted != nil && s != mle.Valid:
 		return fmt.Errorf("%s: %w: %v", path, format.ErrSignature, s)
 	case i.trusted == nil && s == mle.Untrusted:
-		fmt.Fprintln(i.errs, cli.Printable(path+": "+cli.SignedBy(f.Signature().PublicKey, nil)))
+		i.remark(path, cli.Signed(format.SignatureUnknown, f.Signature(), nil))
 	}
 	return nil
 }

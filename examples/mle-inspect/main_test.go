@@ -94,7 +94,7 @@ func TestInspect(t *testing.T) {
 		{"trusted", []string{"--trust", "pub.pem", "model.mle"}, 0, model, ""},
 		{"another trusted", []string{"--trust", "other.pem", "model.mle"}, 1, strings.Replace(model, "Valid", "Untrusted", 1), "untrusted key"},
 		{"unsigned", []string{"--trust", "pub.pem", "plain.mle"}, 1, plain, "unsigned"},
-		{"several", []string{"old.mle", "plain.mle"}, 0, old + "\n" + plain, "old.mle: ok, but nothing covers header, metadata, graph, weights\n"},
+		{"several", []string{"old.mle", "plain.mle"}, 0, old + "\n" + plain, "old.mle: ok, but nothing covers the header, the metadata, the graph or the data of 1 tensor\n"},
 		{"changed", []string{"changed.mle"}, 1, strings.Replace(strings.Replace(model, "Valid", "Invalid", 1), "OK", "FAILED (weights)", 1), "checksum mismatch"},
 		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
 		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},

@@ -42,7 +42,7 @@ func run(args []string, out, errs io.Writer) int {
 	switch {
 	case err != nil:
 	case f.NArg() > 0:
-		err = tool.Usagef("no arguments are known beside -dir")
+		err = tool.Usagef("no arguments are known but -dir")
 	default:
 		err = show(out, *dir)
 	}
@@ -96,11 +96,13 @@ type target struct {
 
 var targets = []target{
 	{"mnist.mag", "conv1.weight", plainly("mag")},
+	{"mnist.gguf", "conv1.weight", plainly("gguf")},
 	{"mnist.mle", "conv1.weight", plainly("mle")},
 	{"mnist.mobi", "0", func(path string, plan *format.Plan) (format.Writer, error) {
 		// MOBI numbers its tensors and has no room for their names.
 		return mobi.Create(path, plan, &mobi.WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
 	}},
+	{"mnist.safetensors", "conv1.weight", plainly("safetensors")},
 	{"mnist.tsr/", "conv1.weight", plainly("tsr")},
 	{"mnist.wia", "conv1.weight", plainly("wia")},
 }
@@ -129,14 +131,14 @@ func roundTrip(path string, t target, net []layer) (row []string, err error) {
 	opened := time.Since(start)
 
 	start = time.Now()
-	if err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(context.Background()); err != nil {
 		return nil, err
 	}
 	verified := time.Since(start)
 
-	v, ok := m.Tensor(t.first)
-	if !ok {
-		return nil, fmt.Errorf("%s: no tensor %q", path, t.first)
+	v, err := m.Tensor(t.first)
+	if err != nil {
+		return nil, err
 	}
 	weights, err := tensor.As[float32](v) // a slice of the file itself
 	if err != nil {

@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 		{"help", []string{"--help"}, 0, "example:\n  quickstart -dir ", ""},
 		{"short help", []string{"-h"}, 0, "usage: quickstart [-dir DIR]\n", ""},
 		{"unknown option", []string{"-what"}, 2, "", "quickstart: flag provided but not defined: -what; usage: quickstart [-dir DIR]\n"},
-		{"argument", []string{"models"}, 2, "", "no arguments are known beside -dir; usage: quickstart [-dir DIR]\n"},
+		{"argument", []string{"models"}, 2, "", "no arguments are known but -dir; usage: quickstart [-dir DIR]\n"},
 		{"no directory", []string{"-dir", file}, 1, "", "not a directory\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

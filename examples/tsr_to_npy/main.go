@@ -3,7 +3,7 @@
 //	tsr_to_npy data.tsr data.npy
 //
 // The result is format version 1.0, C order, little-endian: '<f4' for FP32,
-// '|i1' for INT8, '<i4' for INT32. The data are copied once, from the mapping of
+// '|i1' for INT8, '<i4' for INT32. The data is copied once, from the mapping of
 // the one file into the other. An existing file is replaced when all is written.
 // Exit status: 0 for success, 1 for a bad file, 2 for wrong usage.
 package main

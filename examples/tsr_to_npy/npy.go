@@ -17,7 +17,7 @@ var descr = map[tensor.DType]string{
 }
 
 // npyHeader returns what precedes the data: magic, version 1.0, a length of 16
-// bits, and a Python dict that is padded so that the data begin at a multiple
+// bits, and a Python dict that is padded so that the data begins at a multiple
 // of 64. (Version 2.0 differs in the width of the length. The dict of four dims
 // takes some 100 bytes, so it is never needed.)
 func npyHeader(t tensor.Info) ([]byte, error) {

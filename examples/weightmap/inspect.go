@@ -66,18 +66,15 @@ func (r *report) json(out io.Writer) error {
 }
 
 // describe collects the report of an open model.
-func describe(path string, m format.Model, sums bool) (*report, error) {
+func describe(path string, m *format.Model, sums bool) (*report, error) {
 	r := &report{
 		Path: path, Format: m.Format(), Version: m.Version(), FileSize: cli.FileSize(path),
-		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, notes(m)...),
-	}
-	if s, ok := m.(format.Signer); ok {
-		r.Signature = describeSignature(s.Signature())
+		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
+		Signature: describeSignature(m.Signature()),
 	}
 	// The rest of an encrypted file is worth showing without its key. A wrong
 	// key is an error all the same.
-	e, ok := m.(format.Encrypted)
-	locked := ok && e.Locked()
+	locked := m.Locked()
 	h := hashes{}
 	for _, v := range m.Tensors() {
 		t := describeTensor(v)
@@ -89,11 +86,7 @@ func describe(path string, m format.Model, sums bool) (*report, error) {
 		}
 		r.Tensors = append(r.Tensors, t)
 	}
-	if g, ok := m.(format.Grapher); ok {
-		var err error
-		if r.Graph, err = g.Graph(); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	var err error
+	r.Graph, err = m.Graph()
+	return r, err
 }

@@ -40,7 +40,8 @@ var commands = []*command{
 	{cli.Tool{
 		Name: "weightmap verify", Args: "[-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
-		Details: "Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
+		Details: "A file is ok, \"but nothing covers\" what it carries no checksum for: that was read, no more.\n" +
+			"Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
 			"a file that is not signed by that key fails.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},

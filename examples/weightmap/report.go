@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -81,18 +82,19 @@ func describeSignature(s *format.Signature) *signatureReport {
 }
 
 // hashes remembers the SHA-256 of memory that several tensors may share.
-type hashes map[memory]string
+type hashes map[stretch]string
 
-type memory struct {
+// stretch is some memory.
+type stretch struct {
 	address uintptr
 	size    int
 }
 
-// sum returns the SHA-256 of a tensor's bytes. Only what lies in the mapping
+// sum returns the SHA-256 of a tensor's bytes. Only what is in the mapping
 // has an address of its own for as long as the file is open.
 func (h hashes) sum(v tensor.View) (text string, err error) {
 	err = v.Use(func(b []byte) error {
-		at := memory{tensor.Address(b), len(b)}
+		at := stretch{memory.Address(b), len(b)}
 		if known, ok := h[at]; ok {
 			text = known
 			return nil

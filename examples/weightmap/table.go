@@ -101,7 +101,7 @@ func cell(n int64) string {
 	return cli.Size(n)
 }
 
-// stored says in a word or two how a tensor's bytes lie in the file.
+// stored says in a word or two how the file stores a tensor's bytes.
 func stored(t tensorReport) string {
 	how := t.Compression
 	switch {

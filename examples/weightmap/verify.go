@@ -56,32 +56,25 @@ func verifyFile(path string, key []byte, trusted crypto.PublicKey) (string, erro
 	return line, hint(err, key)
 }
 
-func verifyModel(m format.Model, size int64, trusted crypto.PublicKey) (string, error) {
+func verifyModel(m *format.Model, size int64, trusted crypto.PublicKey) (string, error) {
 	var opts []format.VerifyOption
 	if trusted != nil {
 		opts = append(opts, format.WithTrustedKey(trusted))
 	}
-	known := notes(m)
-	if err := m.Verify(context.Background(), opts...); err != nil {
+	known := m.Notes()
+	covered, err := m.Verify(context.Background(), opts...)
+	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("ok (%s %s, %s, %s)", m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(size))
-	if s, ok := m.(format.Signer); ok && s.Signature() != nil {
-		line += ", " + cli.SignedBy(s.Signature().PublicKey, trusted)
+	line := fmt.Sprintf("%v (%s %s, %s, %s)", covered, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(size))
+	if text := cli.Signed(covered.Signature(), m.Signature(), trusted); text != "" {
+		line += ", " + text
 	}
 	// What only verification could notice; inspect shows the rest.
-	for _, n := range notes(m) {
+	for _, n := range m.Notes() {
 		if !slices.Contains(known, n) {
 			line += ", " + n
 		}
 	}
 	return line, nil
-}
-
-// notes returns what was noticed about a file so far.
-func notes(m format.Model) []string {
-	if n, ok := m.(format.Noter); ok {
-		return n.Notes()
-	}
-	return nil
 }

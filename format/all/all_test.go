@@ -35,7 +35,10 @@ func TestDependencies(t *testing.T) {
 		{"tsr", nil},
 		{"mle", []string{"brotli", "lz4", "zstd"}},
 		{"wia", []string{"gzip", "zstd"}},
+		{"format/safetensors", nil},
+		{"format/safetensors", nil},
 		{"format", nil},
+		{"format/gguf", nil},
 		{"format/all", every},
 		{"format/mobile", every},
 	}
@@ -63,6 +66,31 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("codecs (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLayers: a format sees the library through format and format/driver, neither
+// the engine nor the mapping, and never another format.
+func TestLayers(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
+	}
+	formats := []string{"mobi", "mag", "tsr", "mle", "wia", "format/safetensors", "format/gguf"}
+	for _, name := range formats {
+		out, err := exec.Command(tool, "list", "-f", `{{join .Imports "\n"}}`, module+name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		imports := strings.Fields(string(out))
+		if !slices.Contains(imports, module+"format/driver") {
+			t.Errorf("%s does not import format/driver", name)
+		}
+		for _, other := range append(formats, "internal/engine", "internal/source") {
+			if slices.Contains(imports, module+other) {
+				t.Errorf("%s imports %s", name, other)
+			}
+		}
 	}
 }
 

@@ -88,6 +88,13 @@ type Loader interface {
 	Load(i int) ([]byte, error)
 }
 
+// ClosingFile keeps memory that is to go when the model is closed, such as
+// sections it decoded.
+type ClosingFile interface {
+	// Close is called once nobody uses the model any more, and perhaps again.
+	Close() error
+}
+
 // Summer has sums of single tensors.
 type Summer interface {
 	// TensorSum returns the sum that covers the data of tensor i alone; its Kind is
@@ -133,6 +140,8 @@ type Source interface {
 	Guard(fn func() error) error
 	// Dir returns the directory that other files of the model are in: that of
 	// the file, or Options.Dir. It fails with ErrUnsupported when there is none.
+	// A Dir that comes with an error takes declarations all the same, and using
+	// what was declared repeats the error.
 	Dir() (Dir, error)
 }
 
@@ -162,10 +171,15 @@ type Dir interface {
 	Open(name string) (Source, Space, error)
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. The file that is there now is remembered: another one that took
-	// its place by then is an error. A file that is missing now fails the use.
+	// its place by then is an error. A file that is missing now, that the system
+	// does not let us reach or that cannot hold data, fails the use, not Declare.
 	Declare(name string) (Space, error)
 	// OpenSpace returns the file of a space.
 	OpenSpace(s Space) (Source, error)
+	// View returns the view of a tensor that is not in the Index, such as that of
+	// an attribute of a node: info.Size bytes at info.Offset of a space. It has no
+	// sum that is checked before its first use. Its accessors say what is wrong.
+	View(s Space, info *tensor.Info) tensor.View
 }
 
 // Signature is what a signed file says of its signer.

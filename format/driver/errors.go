@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -35,3 +36,10 @@ var (
 	ErrShape        = tensor.ErrShape
 	ErrQuantization = tensor.ErrQuantization
 )
+
+// Errorf makes the Error for a field at an offset of the file (-1: none), which
+// wraps a sentinel: "checksum mismatch: ...". %w in the text keeps a cause. The
+// engine adds the path.
+func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
+	return wire.Errorf(format, field, offset, sentinel, text, args...)
+}

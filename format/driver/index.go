@@ -188,6 +188,28 @@ func (x *Index) Place(i int) (s Space, offset, size int64) {
 // Size returns the number of bytes of tensor i.
 func (x *Index) Size(i int) int64 { return x.records[i].size }
 
+// Plain returns the first tensor from number i on that is not as most are, or Len:
+// those lie in the model's own file, which has so many bytes, as they are and as
+// long as their shape and dtype say. The others need a closer look.
+func (x *Index) Plain(i int, size int64) int {
+	for ; i < len(x.records); i++ {
+		r := &x.records[i]
+		if r.loaded || r.space != 0 || r.offset < 0 || r.size < 0 || r.offset > size || r.size > size-r.offset {
+			return i
+		}
+		n, hi := uint64(r.dtype.Size()), uint64(0)
+		for _, d := range x.dims[r.dimsAt : r.dimsAt+int(r.rank)] {
+			if hi, n = bits.Mul64(n, uint64(d)); hi != 0 || d <= 0 {
+				return i
+			}
+		}
+		if n == 0 || n != uint64(r.size) {
+			return i
+		}
+	}
+	return i
+}
+
 // Loaded reports whether the bytes of tensor i come from Loader.
 func (x *Index) Loaded(i int) bool { return x.records[i].loaded }
 

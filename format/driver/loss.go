@@ -219,6 +219,23 @@ func (l *LossList) AnyGraph(p *Plan, text string) {
 	}
 }
 
+// TensorsOnly adds all metadata, all parameters and the graph, for a format that
+// has none of them.
+func (l *LossList) TensorsOnly(p *Plan, format string) {
+	l.AllMetadata(p, format+" has no metadata")
+	l.AllQuantization(p, format+" has no quantization parameters")
+	l.AnyGraph(p, format+" has no graph")
+}
+
+// DTypes adds the tensors whose elements are none of those that the format has.
+func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
+	for i := range p.Tensors {
+		if t := &p.Tensors[i]; !slices.Contains(known, t.DType) {
+			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %v)", ErrUnsupported, t.TypeName(), format, known))
+		}
+	}
+}
+
 // Attribute adds attribute j of node i.
 func (l *LossList) Attribute(p *Plan, i, j int, err error) {
 	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: dropAttribute, item: i, attr: j, inGraph: true})

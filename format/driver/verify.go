@@ -49,7 +49,10 @@ type Verification interface {
 	// All reports whether every tensor is to be verified, Wanted whether tensor i is.
 	All() bool
 	Wanted(i int) bool
-	// Expect announces n more bytes of work, for progress reports.
+	// Expect announces n more bytes of work, for progress reports. The total must
+	// not change once something was counted, and the tensors that a Verifier
+	// leaves to the engine are announced when it returned: one that leaves any
+	// counts nothing itself.
 	Expect(n int64)
 	// Done counts n bytes of the named part.
 	Done(n int64, part string)
@@ -60,8 +63,8 @@ type Verification interface {
 	// time than a few megabytes, and counts the bytes as done. Kinds that
 	// combine are computed on all workers.
 	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
-	// Rehash is Hash of bytes that were counted before, for files that may carry
-	// one of several sums: it reports no progress.
+	// Rehash is Hash without progress: of bytes that were counted before, in files
+	// that may carry one of several sums, and of records before the tensors.
 	Rehash(kind Kind, s Space, off, size int64) (uint64, error)
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for sums that are not a Kind, such as SHA-256.

@@ -37,7 +37,7 @@ func (x *subject) badOptions(t *testing.T) {
 		isOptionError(t, "NewWriter with an unknown Spool", "Spool", err)
 	}
 	// What is zero, or nil, means the default.
-	if err := x.verified(m, nil, format.WithWorkers(0), format.WithTensors(), format.WithProgress(nil), format.WithTrustedKey(nil)); err != nil {
+	if err := x.verified(m, format.VerifyOption{}, format.WithWorkers(0), format.WithTensors(), format.WithProgress(nil), format.WithTrustedKey(nil)); err != nil {
 		t.Errorf("Verify with options that say nothing: %v", err)
 	}
 	if x.s.Options == nil {

@@ -1,6 +1,9 @@
 package mobile
 
-import "github.com/weightmap/weightmap/tensor"
+import (
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
 
 // Address returns the address of the elements in memory, ByteSize bytes,
 // row-major and little-endian, aligned for the dtype: for a direct ByteBuffer or
@@ -33,13 +36,13 @@ func (m *Model) lend(v tensor.View) (int64, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	// Memory of a mapping is nothing to the pinner; a copy must neither be
-	// freed nor moved now that its address is known elsewhere.
+	// The pinner ignores memory of a mapping; a copy must neither be freed nor
+	// moved now that its address is known elsewhere.
 	m.pins.Pin(&b[0])
 	if m.addresses == nil {
 		m.addresses = map[string]int64{}
 	}
-	at := int64(tensor.Address(b))
+	at := int64(memory.Address(b))
 	m.addresses[v.Name()] = at
 	lent.Store(m, nil)
 	return at, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asset is a file in the middle of a larger one, as assets lie in a package: at
+// asset is a file in the middle of a larger one, as assets are in a package: at
 // a multiple of 4.
 func asset(t *testing.T, file []byte) (f *os.File, off int64) {
 	t.Helper()
@@ -33,8 +33,8 @@ func window(t *testing.T, file []byte, off int64) *os.File {
 	return f
 }
 
-// TestDescriptorAlignment: where a window begins decides what can be lent as it
-// lies; the data are the same in any case.
+// TestDescriptorAlignment: where a window begins decides what can be lent
+// without a copy; the data is the same in any case.
 func TestDescriptorAlignment(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("where windows are read instead of mapped, they are aligned")

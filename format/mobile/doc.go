@@ -25,7 +25,7 @@
 //
 // # Android
 //
-// An asset is opened where it lies in the package, by descriptor, and mapped. It
+// An asset is opened where it is in the package, by descriptor, and mapped. It
 // must be stored uncompressed (androidResources { noCompress += "mobi" }), or
 // there is no descriptor. Packagers align assets to 4 bytes: tensors with elements
 // of 8 bytes may turn out not to be ZeroCopy there.
@@ -153,8 +153,16 @@
 //     reachable any more.
 //  4. Close waits for calls that are reading, on whatever thread. It cannot know of
 //     buffers over addresses: end their use first.
-//  5. After Close, data are an error with the code "closed"; names, shapes and
-//     dtypes can still be read.
+//  5. After Close, asking for data is an error with the code "closed"; names, shapes
+//     and dtypes can still be read.
+//
+// # Verification
+//
+// Verify fails when a checksum is wrong or data is missing. Not every file carries
+// checksums of everything: the Report that Verify returns says what is left in
+// doubt, in a line for people ("ok, but nothing covers the data of 15 tensors"; in
+// Java toString), as a whole (Covered), and by tensor (ChecksumOf, Uncovered).
+// VerifySigned demands a signature by a key that the app trusts.
 //
 // # Errors
 //

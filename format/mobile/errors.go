@@ -23,10 +23,11 @@ const (
 	CodeKey           = "key"            // wrong or missing key
 	CodeLimit         = "limit"          // beyond a limit of Options or of the device
 	CodeUnsupported   = "unsupported"    // legal, but not supported here
-	CodeQuantization  = "quantization"   // quantisation parameters make no sense
+	CodeQuantization  = "quantization"   // quantization parameters make no sense
 	CodeDType         = "dtype"          // not to be had from a tensor of this dtype
 	CodeShape         = "shape"          // a buffer is too small
 	CodeNotFound      = "not-found"      // no tensor of that name
+	CodeOption        = "option"         // Options that make no sense
 	CodeIndex         = "index"          // an index or offset that does not exist
 	CodeClosed        = "closed"         // the model was closed
 	CodeCancelled     = "cancelled"      // by Progress
@@ -41,9 +42,10 @@ var codes = []struct {
 }{
 	{errCancelled, CodeCancelled},
 	{context.Canceled, CodeCancelled},
-	{errNotFound, CodeNotFound},
 	{errIndex, CodeIndex},
 	{format.ErrClosed, CodeClosed},
+	{format.ErrNotFound, CodeNotFound},
+	{format.ErrOption, CodeOption},
 	{format.ErrKey, CodeKey},
 	{format.ErrSignature, CodeSignature},
 	{format.ErrUnknownFormat, CodeUnknownFormat},

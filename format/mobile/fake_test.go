@@ -1,33 +1,26 @@
 package mobile
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/catalog"
-	"github.com/weightmap/weightmap/internal/mapped"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fake is a model with one tensor of each kind that this package treats
-// differently, over memory of its own.
+// fake is a format, and its one file, with a tensor of each kind that this
+// package treats differently.
 type fake struct {
-	*catalog.Catalog
-	meta  format.Metadata
-	graph *format.Graph
-	notes []string
+	parts  []part
+	meta   format.Metadata
+	graph  *format.Graph
+	notes  []string
+	signed *format.Signature
+	verify func(driver.Verification) // may be nil
 }
-
-func (f *fake) Metadata() format.Metadata { return f.meta }
-
-func (f *fake) Graph() (*format.Graph, error) { return f.graph, nil }
-
-func (f *fake) Notes() []string { return f.notes }
-
-func (f *fake) Verify(context.Context, ...format.VerifyOption) error { return nil }
 
 // part is a tensor of a fake.
 type part struct {
@@ -40,37 +33,71 @@ type part struct {
 	skew  int  // misaligned by so many bytes
 }
 
-// newFake lays the parts out, each at a multiple of 64 plus its skew.
+// room is what a part takes of the file, a multiple of 64.
+func (p *part) room() int { return (len(p.data)+p.skew+63)&^63 + 64 }
+
+func (f *fake) Describe() driver.Description { return driver.Description{Name: "fake"} }
+
+func (f *fake) Detect([]byte, int64) bool { return true }
+
+func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+	x.Version = "7"
+	at := 0
+	for _, p := range f.parts {
+		in := &driver.Tensor{
+			Name: []byte(p.name), DType: p.dtype, Shape: p.shape, Quant: p.quant,
+			Offset: int64(at + p.skew), Size: int64(len(p.data)), Loaded: p.lazy,
+		}
+		if p.lazy {
+			in.Offset, in.Stored, in.Compression = -1, 1, "gzip"
+		}
+		x.Add(in)
+		at += p.room()
+	}
+	return f, nil
+}
+
+func (f *fake) Metadata() (format.Metadata, error) { return f.meta, nil }
+
+func (f *fake) Graph() (*format.Graph, error) { return f.graph, nil }
+
+func (f *fake) Notes() []string { return f.notes }
+
+func (f *fake) Signature() *format.Signature { return f.signed }
+
+func (f *fake) Load(i int) ([]byte, error) { return append(memory.Aligned(0), f.parts[i].data...), nil }
+
+func (f *fake) Verify(v driver.Verification) error {
+	if f.verify != nil {
+		f.verify(v)
+	}
+	return nil
+}
+
+// newFake opens a fake with these parts, each at a multiple of 64 plus its skew.
 func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	t.Helper()
 	size := 0
 	for _, p := range parts {
-		size += (len(p.data)+p.skew+63)&^63 + 64
+		size += p.room()
 	}
-	file := tensor.AlignedBytes(size)
-	c := catalog.New(mapped.FromBytes(file), "fake", "7", len(parts), 0, 0)
-	lazy := map[int][]byte{}
+	file := memory.Aligned(size)
 	at := 0
-	for i, p := range parts {
-		shape := c.Dims(len(p.shape))
-		copy(shape, p.shape)
-		in := &catalog.Tensor{
-			Name: []byte(p.name), DType: p.dtype, Shape: shape, Quant: p.quant,
-			Offset: int64(at + p.skew), Size: int64(len(p.data)), Lazy: p.lazy,
+	for _, p := range parts {
+		if !p.lazy {
+			copy(file[at+p.skew:], p.data)
 		}
-		if p.lazy {
-			in.Offset, in.Stored, in.Compression = -1, 1, "gzip"
-			lazy[i] = p.data
-		}
-		copy(file[at+p.skew:], p.data)
-		if !c.Add(in) {
-			t.Fatalf("%q occurs twice", p.name)
-		}
-		at += (len(p.data)+p.skew+63)&^63 + 64
+		at += p.room()
 	}
-	c.Fetch = func(i int) ([]byte, error) { return append(tensor.AlignedBytes(0), lazy[i]...), nil }
-	f := &fake{Catalog: c}
-	return &Model{m: f}, f
+	f := &fake{parts: parts}
+	m, err := format.With(f).OpenBytes(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Len() != len(parts) {
+		t.Fatalf("%d tensors of %d", m.Len(), len(parts))
+	}
+	return &Model{m: m}, f
 }
 
 // floats returns values as little-endian float32.
@@ -82,7 +109,7 @@ func floats(values ...float32) []byte {
 	return b
 }
 
-// ramp returns n bytes that differ from their neighbours.
+// ramp returns n bytes that differ from their neighbors.
 func ramp(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

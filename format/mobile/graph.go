@@ -1,10 +1,6 @@
 package mobile
 
-import (
-	"encoding/json"
-
-	"github.com/weightmap/weightmap/format"
-)
+import "encoding/json"
 
 // GraphJSON returns the operator graph as one JSON object, and an empty text for
 // a file without one:
@@ -20,11 +16,7 @@ func (m *Model) GraphJSON() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g, ok := open.(format.Grapher)
-	if !ok {
-		return "", nil
-	}
-	graph, err := g.Graph()
+	graph, err := open.Graph()
 	if err != nil || graph == nil {
 		return "", err
 	}

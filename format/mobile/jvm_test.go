@@ -90,7 +90,9 @@ fc.weight float32 2 3 6 24 %d true
 ids int32 5 5 20 %d true
 from bytes true
 sum -3.0, progress true, locked false
+ok, covered true, 0 uncovered, xxh64, true
 key other
+true
 closed: mag: %s: closed
 true
 `, fc.Place, ids.Place, path)
@@ -169,7 +171,7 @@ func jdkInclude(t *testing.T) string {
 		_, err = os.Stat(filepath.Join(dir, "jni.h"))
 	}
 	if err != nil {
-		t.Skipf("no jni.h beside javac: %v", err)
+		t.Skipf("no jni.h where javac is: %v", err)
 	}
 	return dir
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // uses is every call that needs the model's data.
@@ -18,7 +18,7 @@ var uses = []struct {
 	{"Tensor", func(m *Model, _ *Tensor) error { _, err := m.Tensor(0); return err }},
 	{"TensorNamed", func(m *Model, x *Tensor) error { _, err := m.TensorNamed("fc.weight"); return err }},
 	{"Prefetch", func(m *Model, _ *Tensor) error { return m.Prefetch() }},
-	{"Verify", func(m *Model, _ *Tensor) error { return m.Verify(nil) }},
+	{"Verify", func(m *Model, _ *Tensor) error { _, err := m.Verify(nil); return err }},
 	{"CopyTo", func(_ *Model, x *Tensor) error { _, err := x.CopyTo(make([]byte, 64)); return err }},
 	{"CopyRangeTo", func(_ *Model, x *Tensor) error { _, err := x.CopyRangeTo(make([]byte, 64), 0); return err }},
 	{"Bytes", func(_ *Model, x *Tensor) error { _, err := x.Bytes(); return err }},
@@ -67,7 +67,7 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %v", u.name, err)
 		}
 	}
-	if err := m.VerifySigned(nil, nil); err == nil {
+	if _, err := m.VerifySigned(nil, nil); err == nil {
 		t.Error("VerifySigned: no error")
 	}
 	if err := m.Close(); err != nil {
@@ -77,6 +77,10 @@ func TestEmpty(t *testing.T) {
 	numbers := m.TensorCount() + m.NoteCount() + x.ShapeRank() + x.Len() + x.ByteSize() + x.QuantCount()
 	if texts != "" || numbers != 0 || m.Locked() || x.ZeroCopy() || x.Quantized() {
 		t.Errorf("an empty model says %q, %d", texts, numbers)
+	}
+	r := new(Report)
+	if text := r.String() + r.Uncovered(0) + r.ChecksumOf("") + r.Signer(); text != "" || r.Covered() || r.UncoveredCount() != 0 || r.Signature() != SignatureNone {
+		t.Errorf("an empty report says %q", text)
 	}
 	if x.ShapeAt(0) != -1 || x.FileOffset() != -1 || x.QuantAxis() != -1 || x.DType() != "invalid" {
 		t.Error("an empty tensor has a place")
@@ -101,7 +105,7 @@ func TestAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at != 0 && at != int64(tensor.Address(b)) {
+		if at != 0 && at != int64(memory.Address(b)) {
 			t.Errorf("%s: %#x is not where its bytes are", x.Name(), at)
 		}
 		if again, err := get(t, m, x.Name()).Address(); again != at || err != nil {

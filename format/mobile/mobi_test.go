@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestMobi opens what a phone is most likely to: a quantised, compressed model
+// TestMobi opens what a phone is most likely to: a quantized, compressed model
 // with a graph.
 func TestMobi(t *testing.T) {
 	plan := &format.Plan{
@@ -41,8 +41,12 @@ func TestMobi(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.Verify(nil); err != nil {
-		t.Error(err)
+	r, err := m.Verify(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Covered() || r.String() != "ok" || r.ChecksumOf("1") == "" {
+		t.Errorf("%v, covered %v, tensor by %q", r, r.Covered(), r.ChecksumOf("1"))
 	}
 	want := description{Format: "mobi", Version: "1", Tensors: []tensorDescription{
 		{Name: "1", DType: "int8", Shape: []int64{2, 512}, Len: 1024, ByteSize: 1024, Place: -1, Data: data},

@@ -20,11 +20,8 @@ import (
 // Do not compare models or put them into sets: the generated Java classes hold
 // any two for equal.
 type Model struct {
-	m      format.Model // nil in an empty model
+	m      *format.Model // nil in an empty model: the methods of format.Model take that for a closed one
 	closed atomic.Bool
-
-	index sync.Once
-	names []string // of the tensors, in file order; made when first asked for
 
 	mu        sync.Mutex
 	addresses map[string]int64 // of the tensors whose memory was given out
@@ -37,13 +34,12 @@ var lent sync.Map
 
 // Why something cannot be had.
 var (
-	errClosed   = &format.Error{Field: "model", Offset: -1, Err: format.ErrClosed}
-	errNotFound = errors.New("not found")
-	errIndex    = errors.New("index out of range")
+	errClosed = &format.Error{Field: "model", Offset: -1, Err: format.ErrClosed}
+	errIndex  = errors.New("index out of range")
 )
 
 // open returns the model, or why it cannot be used.
-func (m *Model) open() (format.Model, error) {
+func (m *Model) open() (*format.Model, error) {
 	if m.m == nil || m.closed.Load() {
 		return nil, m.fail("model", format.ErrClosed)
 	}
@@ -56,22 +52,12 @@ func (m *Model) fail(field string, err error) error {
 }
 
 // Format returns the name of the file's format, "mobi".
-func (m *Model) Format() string {
-	if m.m == nil {
-		return ""
-	}
-	return m.m.Format()
-}
+func (m *Model) Format() string { return m.m.Format() }
 
 // Version returns the version of the format that the file has, "1".
-func (m *Model) Version() string {
-	if m.m == nil {
-		return ""
-	}
-	return m.m.Version()
-}
+func (m *Model) Version() string { return m.m.Version() }
 
-// Name returns the model's name as the metadata have it, empty when they do
+// Name returns the model's name as the metadata has it, empty when it does
 // not, or the model is closed.
 func (m *Model) Name() string {
 	open, err := m.open()
@@ -111,45 +97,30 @@ func (m *Model) MetadataJSON() (string, error) {
 	if err != nil {
 		return "", m.fail("metadata", err)
 	}
-	// Metadata are read when asked for: a Close in between leaves none.
+	// Metadata is read when asked for: a Close in between leaves none.
 	_, err = m.open()
 	return string(text), err
 }
 
 // NoteCount returns how many oddities of the file were noticed and tolerated.
-func (m *Model) NoteCount() int64 { return int64(len(m.notes())) }
+func (m *Model) NoteCount() int64 { return int64(len(m.m.Notes())) }
 
 // Note returns one of them, such as "header checksum not recorded", and an
 // empty text for an index that does not exist.
 func (m *Model) Note(index int64) string {
-	notes := m.notes()
+	notes := m.m.Notes()
 	if index < 0 || index >= int64(len(notes)) {
 		return ""
 	}
 	return notes[index]
 }
 
-func (m *Model) notes() []string {
-	if n, ok := m.m.(format.Noter); ok {
-		return n.Notes()
-	}
-	return nil
-}
-
 // Locked reports whether tensor data cannot be read for want of the key in
 // Options.
-func (m *Model) Locked() bool {
-	e, ok := m.m.(format.Encrypted)
-	return ok && e.Locked()
-}
+func (m *Model) Locked() bool { return m.m.Locked() }
 
 // TensorCount returns the number of tensors that have data.
-func (m *Model) TensorCount() int64 {
-	if m.m == nil {
-		return 0
-	}
-	return int64(m.m.Len())
-}
+func (m *Model) TensorCount() int64 { return int64(m.m.Len()) }
 
 // TensorName returns the name of a tensor by its place in the file, from 0, and
 // an empty text for an index that does not exist.
@@ -157,13 +128,7 @@ func (m *Model) TensorName(index int64) string {
 	if index < 0 || index >= m.TensorCount() {
 		return ""
 	}
-	m.index.Do(func() {
-		m.names = make([]string, 0, m.m.Len())
-		for name := range m.m.Tensors() {
-			m.names = append(m.names, name)
-		}
-	})
-	return m.names[index]
+	return m.m.At(int(index)).Name()
 }
 
 // Tensor returns a tensor by its place in the file, from 0.
@@ -171,11 +136,10 @@ func (m *Model) Tensor(index int64) (*Tensor, error) {
 	if _, err := m.open(); err != nil {
 		return nil, err
 	}
-	name := m.TensorName(index)
-	if name == "" {
+	if index < 0 || index >= m.TensorCount() {
 		return nil, m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount()))
 	}
-	return m.TensorNamed(name)
+	return m.TensorNamed(m.TensorName(index))
 }
 
 // TensorNamed returns a tensor by its name.
@@ -184,9 +148,9 @@ func (m *Model) TensorNamed(name string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, ok := open.Tensor(name)
-	if !ok {
-		return nil, m.fail(fmt.Sprintf("tensor %q", name), errNotFound)
+	v, err := open.Tensor(name)
+	if err != nil {
+		return nil, err
 	}
 	return &Tensor{model: m, view: v}, nil
 }
@@ -197,19 +161,13 @@ func (m *Model) Prefetch() error {
 	if err != nil {
 		return err
 	}
-	if p, ok := open.(format.Prefetcher); ok {
-		return p.Prefetch()
-	}
-	return nil
+	return open.Prefetch()
 }
 
 // Close waits for calls that are reading, and gives the file's memory back:
 // addresses that tensors gave out are dead from here on. It must not be called
 // from Progress, where it would wait for itself. A second Close does nothing.
 func (m *Model) Close() error {
-	if m.m == nil {
-		return nil
-	}
 	m.closed.Store(true)
 	err := m.m.Close()
 	// Whoever is giving out an address right now has the lock; after him there

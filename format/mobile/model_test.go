@@ -122,6 +122,7 @@ func TestOpen(t *testing.T) {
 			return OpenBytes(lent, nil)
 		}},
 		{"check all", func() (*Model, error) { return Open(path, &Options{Check: CheckAll, Format: "mag"}) }},
+		{"check on touch", func() (*Model, error) { return Open(path, &Options{Check: CheckTouch}) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -159,9 +160,11 @@ func TestOpenErrors(t *testing.T) {
 		{"flipped bit", func() (*Model, error) { return OpenBytes(flipped, nil) }, "", "mag: at 0x"},
 		{"cut short", func() (*Model, error) { return OpenBytes(file[:20], nil) }, CodeTruncated, "mag"},
 		{"too many tensors", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: 1}) }, CodeLimit, "mag"},
-		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeUnsupported, "check"},
-		{"unknown check, bytes", func() (*Model, error) { return OpenBytes(file, &Options{Check: "some"}) }, CodeUnsupported, "check"},
-		{"unknown check, descriptor", func() (*Model, error) { return OpenDescriptor(0, 0, -1, &Options{Check: "some"}) }, CodeUnsupported, "check"},
+		{"negative limit", func() (*Model, error) { return OpenBytes(file, &Options{MaxGraphBytes: -1}) }, CodeOption, "MaxGraphBytes"},
+		{"very negative limit", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: -1 << 32}) }, CodeOption, "MaxTensors"},
+		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeOption, "check"},
+		{"unknown check, bytes", func() (*Model, error) { return OpenBytes(file, &Options{Check: "some"}) }, CodeOption, "check"},
+		{"unknown check, descriptor", func() (*Model, error) { return OpenDescriptor(0, 0, -1, &Options{Check: "some"}) }, CodeOption, "check"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -171,7 +174,7 @@ func TestOpenErrors(t *testing.T) {
 				t.Fatal("no error")
 			}
 			if m != nil {
-				t.Error("a model beside the error")
+				t.Error("a model with the error")
 			}
 			if got := ErrorCode(err); test.code != "" && got != test.code {
 				t.Errorf("code %q, want %q (%v)", got, test.code, err)

@@ -6,24 +6,31 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all" // an app may meet any of them
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // What Options.Check may say.
 const (
 	CheckDefault   = ""          // what the format demands of readers
 	CheckStructure = "structure" // the layout only, no checksums
-	CheckAll       = "all"       // everything, as Verify does
+	CheckTouch     = "touch"     // checksums of data before its first use
+	CheckAll       = "all"       // everything on opening, as Verify does
 )
+
+// checks translates them.
+var checks = map[string]format.Check{
+	CheckDefault: format.CheckDefault, CheckStructure: format.CheckStructure,
+	CheckTouch: format.CheckTouch, CheckAll: format.CheckAll,
+}
 
 // Options changes how a model is opened. A fresh one changes nothing, and
 // where one is asked for, null will do. It is read when a model is opened;
 // changing it later has no effect on that model.
 type Options struct {
-	// Format forces a format by name ("mobi", "mag", "tsr", "mle", "wia")
-	// instead of detecting it by content.
+	// Format forces a format by name, such as "mobi", instead of detecting it by
+	// content.
 	Format string
-	// Check is CheckDefault, CheckStructure or CheckAll.
+	// Check is CheckDefault, CheckStructure, CheckTouch or CheckAll.
 	Check string
 	// Key decrypts an encrypted file: 32 bytes.
 	Key []byte
@@ -32,7 +39,7 @@ type Options struct {
 	Dir string
 	// MaxTensors refuses files with more tensors; 0 means 4,194,304.
 	MaxTensors int64
-	// MaxHeaderBytes bounds what must be held in memory beside tensor data; 0
+	// MaxHeaderBytes bounds what must be held in memory besides tensor data; 0
 	// means 1 GiB.
 	MaxHeaderBytes int64
 	// MaxMetadataBytes bounds compressed metadata once inflated; 0 means 64 MiB,
@@ -54,27 +61,21 @@ func (o *Options) options() (*format.Options, error) {
 	if o == nil {
 		return nil, nil
 	}
-	out := &format.Options{
+	check, ok := checks[o.Check]
+	if !ok {
+		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}
+	}
+	return &format.Options{
 		Format:           o.Format,
-		MaxTensors:       int(min(o.MaxTensors, math.MaxInt)),
+		Check:            check,
+		MaxTensors:       int(max(-1, min(o.MaxTensors, math.MaxInt))), // also where int has 32 bits
 		MaxHeaderBytes:   o.MaxHeaderBytes,
 		MaxMetadataBytes: o.MaxMetadataBytes,
 		MaxGraphBytes:    o.MaxGraphBytes,
 		Key:              o.Key,
 		Dir:              o.Dir,
 		Debug:            o.Debug,
-	}
-	switch o.Check {
-	case CheckDefault:
-		out.Check = format.CheckDefault
-	case CheckStructure:
-		out.Check = format.CheckStructure
-	case CheckAll:
-		out.Check = format.CheckAll
-	default:
-		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrUnsupported, o.Check)}
-	}
-	return out, nil
+	}, nil
 }
 
 // Open maps the model file at path and reads its structure; the format is
@@ -95,7 +96,7 @@ func OpenBytes(data []byte, options *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := tensor.AlignedBytes(len(data))
+	b := memory.Aligned(len(data))
 	copy(b, data)
 	return newModel(format.OpenBytes(b, o))
 }
@@ -119,7 +120,7 @@ func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, e
 }
 
 // newModel wraps what format opened.
-func newModel(m format.Model, err error) (*Model, error) {
+func newModel(m *format.Model, err error) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}

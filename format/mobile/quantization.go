@@ -16,7 +16,7 @@ func (t *Tensor) QuantScheme() string {
 	return ""
 }
 
-// QuantAxis returns the axis along which the channels lie, -1 when all
+// QuantAxis returns the axis of the channels, -1 when all
 // elements share one scale, and for plain tensors.
 func (t *Tensor) QuantAxis() int64 {
 	if q := t.view.Info().Quant; q != nil {

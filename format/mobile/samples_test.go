@@ -21,7 +21,7 @@ import (
 )
 
 // published is what the samples open: a MOBI file in the middle of a larger one,
-// as assets lie in a package.
+// as assets are in a package.
 type published struct {
 	path         string
 	offset, size int64
@@ -66,9 +66,9 @@ func (p published) values(t *testing.T) []float32 {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	v, ok := m.Tensor("7")
-	if !ok {
-		t.Fatal("no tensor")
+	v, err := m.Tensor("7")
+	if err != nil {
+		t.Fatal(err)
 	}
 	values, err := tensor.Decode[float32](nil, v)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Tensor is one tensor of a model. All methods may be called from any thread.
 // What describes the tensor stays readable after the model was closed; its data
-// do not: asking for them is an error then. Tensors are made by Model; one
+// does not: asking for it is an error then. Tensors are made by Model; one
 // made otherwise is empty.
 //
 // Do not compare tensors or put them into sets: the generated Java classes
@@ -48,9 +48,9 @@ func (t *Tensor) Len() int64 { return t.view.Len() }
 // ByteSize returns the number of bytes of all elements.
 func (t *Tensor) ByteSize() int64 { return t.view.Info().Size }
 
-// FileOffset returns where the data begin in the file (external data: in the
+// FileOffset returns where the data begins in the file (external data: in the
 // external file), counted from the offset that OpenDescriptor was given, or -1
-// when they do not lie there as such (compressed, encrypted).
+// when it is not there as such (compressed, encrypted).
 func (t *Tensor) FileOffset() int64 { return t.view.Info().Offset }
 
 // ZeroCopy reports whether Address points into the file's own memory. When it
@@ -105,8 +105,8 @@ func (t *Tensor) Bytes() ([]byte, error) {
 }
 
 // Float32At returns one element, in row-major order from 0, as a real number:
-// converted from any dtype but complex64, and dequantised when the tensor is
-// quantised. For many elements CopyFloat32To is far quicker.
+// converted from any dtype but complex64, and dequantized when the tensor is
+// quantized. For many elements CopyFloat32To is far quicker.
 func (t *Tensor) Float32At(index int64) (float32, error) {
 	if t.model == nil {
 		return 0, errClosed

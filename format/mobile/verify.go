@@ -22,27 +22,33 @@ type Progress interface {
 
 var errCancelled = errors.New("cancelled")
 
-// Verify checks every checksum the file carries and all its data. It reads the
-// whole file: call it off the main thread. progress may be null.
-func (m *Model) Verify(progress Progress) error {
-	return m.verify(progress)
+// Verify checks every checksum the file carries and that all its data is there,
+// and reports what no checksum covers. It reads the whole file: call it off the
+// main thread. progress may be null.
+func (m *Model) Verify(progress Progress) (*Report, error) {
+	return m.verify(progress, nil)
 }
 
 // VerifySigned is Verify, and demands a valid signature by the given key, which
 // is a PKIX public key (Ed25519, RSA, ECDSA), DER or PEM. Unsigned files fail,
 // those of formats without signatures too.
-func (m *Model) VerifySigned(publicKey []byte, progress Progress) error {
+func (m *Model) VerifySigned(publicKey []byte, progress Progress) (*Report, error) {
 	key, err := parseKey(publicKey)
 	if err != nil {
-		return m.fail("trusted key", err)
+		return nil, m.fail("trusted key", err)
 	}
-	return m.verify(progress, format.WithTrustedKey(key))
+	return m.verify(progress, key)
 }
 
-func (m *Model) verify(progress Progress, opts ...format.VerifyOption) error {
+// verify trusts nobody without a key.
+func (m *Model) verify(progress Progress, trusted crypto.PublicKey) (*Report, error) {
 	open, err := m.open()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var opts []format.VerifyOption
+	if trusted != nil {
+		opts = append(opts, format.WithTrustedKey(trusted))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -53,11 +59,14 @@ func (m *Model) verify(progress Progress, opts ...format.VerifyOption) error {
 			}
 		}))
 	}
-	err = open.Verify(ctx, opts...)
+	c, err := open.Verify(ctx, opts...)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		return m.fail("verification", errCancelled)
+		return nil, m.fail("verification", errCancelled)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return newReport(open, c, trusted), nil
 }
 
 // parseKey reads a PKIX public key, DER or PEM.

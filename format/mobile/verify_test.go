@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,7 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // watch notes what it is told, and cancels at some call.
@@ -50,7 +55,10 @@ func TestVerify(t *testing.T) {
 			}
 			defer m.Close()
 			w := &watch{cancelAt: test.cancelAt}
-			err = m.Verify(w)
+			r, err := m.Verify(w)
+			if (r == nil) != (err != nil) {
+				t.Errorf("report %v with error %v", r, err)
+			}
 			if got := ErrorCode(err); got != test.code {
 				t.Fatalf("code %q, want %q (%v)", got, test.code, err)
 			}
@@ -93,8 +101,87 @@ func TestVerifySigned(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if err := m.VerifySigned(test.key, nil); ErrorCode(err) != test.code {
+			if r, err := m.VerifySigned(test.key, nil); ErrorCode(err) != test.code || r != nil {
 				t.Errorf("%v, want code %q", err, test.code)
+			}
+		})
+	}
+}
+
+// TestReport: what no checksum covers is said, in words, by name, and as a whole.
+func TestReport(t *testing.T) {
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(der)
+	print := "SHA256:" + hex.EncodeToString(sum[:])
+	type answer struct {
+		Text              string
+		Covered           bool
+		Uncovered         []string // with indexes -1 to their number
+		Sum               string   // of "a"
+		Signature, Signer string
+	}
+	tests := []struct {
+		name   string
+		signed *format.Signature
+		trust  bool
+		verify func(driver.Verification)
+		want   answer
+	}{
+		{"nothing covers the data", nil, false, nil,
+			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
+		{"one left", nil, false, func(v driver.Verification) { v.Vouch(0, "crc32") },
+			answer{"ok, but nothing covers the data of 1 tensor", false, []string{"", "b", ""}, "crc32", SignatureNone, ""}},
+		{"all data", nil, false, func(v driver.Verification) { v.Section("header", "crc32"); v.Vouch(0, "crc32"); v.Vouch(1, "adler32") },
+			answer{"ok", true, []string{"", ""}, "crc32", SignatureNone, ""}},
+		{"sections", nil, false, func(v driver.Verification) {
+			v.Section("header", "")
+			v.Section("metadata", "crc32")
+			v.Section("graph", "")
+			v.Vouch(0, "crc32")
+			v.Vouch(1, "crc32")
+		}, answer{"ok, but nothing covers the header or the graph", false, []string{"", ""}, "crc32", SignatureNone, ""}},
+		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "") },
+			answer{"ok, but nothing covers the header, the graph or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
+		{"signed by whomever", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
+			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
+		{"without naming a key", &format.Signature{}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
+			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, ""}},
+		{"signed by the trusted key", &format.Signature{}, true, func(v driver.Verification) { v.Signed(driver.SignatureTrusted) },
+			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, f := newFake(t,
+				part{name: "a", dtype: tensor.Int8, shape: tensor.Shape{2}, data: []byte{1, 2}},
+				part{name: "b", dtype: tensor.Int8, shape: tensor.Shape{1}, data: []byte{3}},
+				part{name: "empty", dtype: tensor.Int8, shape: tensor.Shape{0}, data: []byte{}}, // nothing to cover
+			)
+			f.signed, f.verify = test.signed, test.verify
+			verify := func() (*Report, error) { return m.Verify(nil) }
+			if test.trust {
+				verify = func() (*Report, error) { return m.VerifySigned(der, nil) }
+			}
+			r, err := verify()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Close() // the report outlives the model
+			got := answer{Text: r.String(), Covered: r.Covered(), Sum: r.ChecksumOf("a"), Signature: r.Signature(), Signer: r.Signer()}
+			for i := range r.UncoveredCount() + 2 {
+				got.Uncovered = append(got.Uncovered, r.Uncovered(i-1))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if sum := r.ChecksumOf("none"); sum != "" {
+				t.Errorf("a tensor that is not there is covered by %q", sum)
 			}
 		})
 	}
@@ -123,7 +210,8 @@ func TestErrorCode(t *testing.T) {
 		{wrapped(format.ErrDType), CodeDType},
 		{wrapped(format.ErrShape), CodeShape},
 		{wrapped(format.ErrClosed), CodeClosed},
-		{wrapped(errNotFound), CodeNotFound},
+		{wrapped(format.ErrNotFound), CodeNotFound},
+		{wrapped(format.ErrOption), CodeOption},
 		{wrapped(errIndex), CodeIndex},
 		{wrapped(errCancelled), CodeCancelled},
 		{wrapped(context.Canceled), CodeCancelled},

@@ -19,7 +19,7 @@ import (
 type array struct {
 	magic        string
 	major, minor byte
-	length       int // of the header, -1 for what it is
+	length       int64 // of the header, -1 for what it is
 	header       string
 	data         []byte
 }
@@ -41,7 +41,7 @@ func (a array) bytes() []byte {
 	}
 	n := a.length
 	if n < 0 {
-		n = len(text)
+		n = int64(len(text))
 	}
 	b := append([]byte(a.magic), a.major, a.minor)
 	if a.major > 1 {

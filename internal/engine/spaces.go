@@ -25,6 +25,7 @@ type spaces struct {
 	m      *Model
 	own    file                    // the driver's way to the model's own file
 	dir    string                  // "" for none
+	abs    string                  // the same, absolute; made when it is needed
 	root   *os.Root                // while parsing
 	files  []*space                // number - 1; fixed after parsing
 	byName map[string]driver.Space // while parsing
@@ -42,10 +43,12 @@ func (f *file) Path() string { return f.s.m.path }
 // Dir implements driver.Source.
 func (f *file) Dir() (driver.Dir, error) {
 	if f.s.dir == "" {
-		return nil, fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
+		return f.s, errNoDir
 	}
 	return f.s, nil
 }
+
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{m.main, s}
@@ -69,10 +72,11 @@ func (s *spaces) parsed() {
 type space struct {
 	*Model
 	number driver.Space
+	src    shard       // of a file that was opened while parsing
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
-	was    os.FileInfo // of a declared file, when it was declared; nil when it was missing
-	why    error       // of a declared file that could not be looked at
+	was    os.FileInfo // of a declared file, when it was declared
+	why    error       // a declared file cannot be opened
 
 	mu     sync.Mutex
 	region atomic.Pointer[source.Region]
@@ -87,11 +91,15 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.frozen {
 		return nil, errFrozen
 	}
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	list, err := os.ReadDir(s.dir) // sorted by name
 	if err != nil {
 		return nil, err
 	}
 	entries := make([]driver.DirEntry, len(list))
+	s.grow(len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
@@ -104,6 +112,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 
 // open returns the directory, which is kept open while parsing.
 func (s *spaces) open() (*os.Root, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	if s.root == nil {
 		root, err := os.OpenRoot(s.dir)
 		if err != nil {
@@ -133,11 +144,17 @@ func escapes(err error) error {
 	return err
 }
 
+// grow makes room for n files: most of a directory's are usually opened.
+func (s *spaces) grow(n int) {
+	if s.byName == nil {
+		s.files = slices.Grow(s.files, n)
+		s.byName = make(map[string]driver.Space, n)
+	}
+}
+
 // add numbers a file.
 func (s *spaces) add(f *space) driver.Space {
-	if s.byName == nil {
-		s.byName = make(map[string]driver.Space)
-	}
+	s.grow(1)
 	s.files = append(s.files, f)
 	f.Model, f.number = s.m, driver.Space(len(s.files))
 	s.byName[f.name] = f.number
@@ -155,14 +172,14 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 		src, err := s.OpenSpace(n)
 		return src, n, err
 	}
-	r, err := s.mapNow(name)
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	r, err := s.mapNow(name, path)
 	if err != nil {
 		return nil, 0, err
 	}
-	f := &space{name: name, dir: s.dir}
+	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
 	f.region.Store(r)
-	n := s.add(f)
-	return &shard{file{r, s}, f.path()}, n, nil
+	return &f.src, s.add(f), nil
 }
 
 // shard is the Source of another file than the model's own.
@@ -176,14 +193,16 @@ func (s *shard) Path() string { return s.path }
 // mapNow maps a file of the directory. A plain entry is mapped by its name, which
 // spares opening it twice; whatever links are on the way to another is resolved
 // below the directory.
-func (s *spaces) mapNow(name string) (*source.Region, error) {
-	path := filepath.Join(s.dir, filepath.FromSlash(name))
+func (s *spaces) mapNow(name, path string) (*source.Region, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-			r, err := source.Open(path, source.Options{Debug: s.m.debug})
-			if err == nil {
-				r.SetOrigin(s.m.desc.Name, path)
-			}
+		r, err := source.Open(path, source.Options{Debug: s.m.debug, NoLink: true})
+		if err == nil {
+			r.SetOrigin(s.m.desc.Name, path)
+		}
+		if !errors.Is(err, source.ErrNotRegular) {
 			return r, err
 		}
 	}
@@ -244,13 +263,25 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &space{name: name, dir: s.dir}
-	// The program may be in another directory when the file is opened.
-	if abs, err := filepath.Abs(s.dir); err == nil {
-		f.dir = abs
+	f := &space{name: name, dir: s.laterDir()}
+	if strings.HasSuffix(name, "/") {
+		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	} else {
+		f.was, f.why = s.stat(name)
 	}
-	f.was, f.why = s.stat(name)
 	return s.add(f), nil
+}
+
+// laterDir returns the directory in a form that holds when the program has moved to
+// another one.
+func (s *spaces) laterDir() string {
+	if s.abs == "" && s.dir != "" {
+		s.abs = s.dir
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			s.abs = abs
+		}
+	}
+	return s.abs
 }
 
 // OpenSpace implements driver.Dir.
@@ -296,55 +327,103 @@ func (f *space) open() (*source.Region, error) {
 	if f.gone {
 		return nil, tensor.ErrClosed
 	}
+	r, err := f.mapLater()
+	if err != nil {
+		return nil, f.external(err)
+	}
+	f.region.Store(r)
+	return r, nil
+}
+
+// mapLater maps a declared file, if it is still the one that was declared.
+func (f *space) mapLater() (*source.Region, error) {
+	if f.dir == "" {
+		return nil, errNoDir
+	}
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
-		return nil, f.why
+		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	r, err := mapBelow(root, f.name, f.path(), f.Model, f.same)
-	if err == nil {
-		f.region.Store(r)
-	}
-	return r, err
+	return mapBelow(root, f.name, f.path(), f.Model, f.same)
 }
 
-// view makes the view of tensor i, which is in another file.
-func (s *spaces) view(i int, n driver.Space, off, size int64) (tensor.View, error) {
-	info := s.m.Info(i)
-	// Close waits for files that are being mapped.
-	if err := s.m.main.Enter(); err != nil {
-		return failed(info, err)
+// View implements driver.Dir.
+func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
+	if n == 0 || !s.known(n) {
+		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
+		return v
 	}
-	defer s.m.main.Leave()
-	r, err := s.home(i)
-	if err != nil {
-		return failed(info, err)
+	_ = s.view(info, n, loose{s.files[n-1]}, &v)
+	return v
+}
+
+// view makes the view of a tensor in another file, which is mapped now.
+func (s *spaces) view(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info], v *tensor.View) (err error) {
+	r := s.files[n-1].region.Load()
+	if r == nil || info.Offset < 0 || info.Size > r.Size()-info.Offset {
+		if r, err = s.enterHome(n, info); err != nil {
+			*v, err = failed(info, err)
+			return err
+		}
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
-		data = mem[off : off+size : off+size]
+		data = mem[info.Offset:][:info.Size:info.Size]
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](s.files[n-1]), data)), nil
+	*v = tensor.View(memory.New(info, owner, data))
+	return nil
 }
 
-// home returns the memory of the file that tensor i is in, and checks that it is.
-func (s *spaces) home(i int) (*source.Region, error) {
-	n, off, size := s.m.index.Place(i)
+// enterHome is home for a file that may have to be mapped: Close waits meanwhile.
+func (s *spaces) enterHome(n driver.Space, info *tensor.Info) (*source.Region, error) {
+	if err := s.m.main.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.m.main.Leave()
+	return s.home(n, info.Name, info.Offset, info.Size)
+}
+
+// loose owns tensors in other files that are not in the index: no sum is checked
+// before their first use, and copies of misaligned ones are not kept.
+type loose struct{ *space }
+
+// Enter implements memory.Owner.
+func (l loose) Enter(*tensor.Info) error { return l.main.Enter() }
+
+// Lend implements memory.Owner.
+func (l loose) Lend(*tensor.Info) error { return errors.Join(l.main.Lend(), l.region.Load().Lend()) }
+
+// Load implements memory.Owner.
+func (l loose) Load(info *tensor.Info) ([]byte, error) {
+	b, err := l.region.Load().Slice(info.Offset, info.Size)
+	if err != nil {
+		return nil, err
+	}
+	return append(memory.Aligned(len(b))[:0], b...), nil
+}
+
+// home returns the memory of the file that so many bytes of a tensor are in, and
+// checks that they are.
+func (s *spaces) home(n driver.Space, name string, off, size int64) (*source.Region, error) {
 	r, err := s.region(n)
-	if err == nil && size > r.Size()-off {
+	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
+		if n > 0 {
+			err = s.files[n-1].external(err)
+		}
 	}
 	if err != nil && n > 0 {
-		err = &tensor.Error{
-			Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(s.m.index.Name(i)), Offset: -1,
-			Err: fmt.Errorf("external data %.200q: %w", s.files[n-1].name, err),
-		}
+		err = &tensor.Error{Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(name), Offset: -1, Err: err}
 	}
 	return r, err
 }
+
+// external names the file in an error.
+func (f *space) external(err error) error { return fmt.Errorf("external data %.200q: %w", f.name, err) }
 
 // check refuses places outside of the file that they are in. How large a file
 // is that was only declared is looked at when it is opened.
@@ -393,11 +472,14 @@ func (s *spaces) close() error {
 		f.gone = true
 		r := f.region.Load()
 		f.mu.Unlock()
-		if r != nil {
-			errs = append(errs, r.Close())
+		if r == nil {
+			continue
+		}
+		if err := r.Close(); err != nil {
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return e == nil })...)
+	return errors.Join(errs...)
 }
 
 // Lend implements memory.Owner: two files must outlive the slice.

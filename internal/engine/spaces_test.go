@@ -231,8 +231,19 @@ func TestDirOfModel(t *testing.T) {
 	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" || !m.At(0).ZeroCopy() {
 		t.Error(got)
 	}
-	err := new(Model).Open(source.FromBytes(nil), config(d))
-	wantError(t, "no directory", err, driver.ErrUnsupported, "")
+	d.dir = func(x driver.Dir) error {
+		if _, err := x.Entries(); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("entries of no directory: %v", err)
+		}
+		if _, _, err := x.Open("w.bin"); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("a file of no directory: %v", err)
+		}
+		_, err := x.Declare("w.bin")
+		return err
+	}
+	m = open(t, source.FromBytes(nil), d)
+	_, err := m.Tensor("w")
+	wantError(t, "no directory", err, driver.ErrUnsupported, `tensor "w"`)
 }
 
 // TestDeclaredElsewhere: the program may change its directory before first use.

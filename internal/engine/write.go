@@ -295,8 +295,8 @@ func (w *Writer) Agrees(from tensor.Info) error {
 	}
 	to := &w.plan.Tensors[i]
 	switch {
-	case to.DType != from.DType:
-		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has %v, the model %v", tensor.ErrDType, to.DType, from.DType))
+	case to.TypeName() != from.TypeName():
+		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName()))
 	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
 		return planError(w.format, to.Name, fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization))
 	}

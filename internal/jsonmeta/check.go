@@ -25,6 +25,8 @@ const MaxDepth = 1000
 type Options struct {
 	// LoneSurrogates accepts escapes such as \ud800 that have no other half.
 	LoneSurrogates bool
+	// MaxDepth is another limit than the package's, if not 0.
+	MaxDepth int
 }
 
 // Error says what is wrong and where. It wraps tensor.ErrCorrupt.
@@ -58,7 +60,11 @@ func (c *Checker) Check(b []byte, o Options) error {
 	if !s.at('{') {
 		return s.fail("expected an object")
 	}
-	if err := s.object(1, func(raw []byte, at int) { c.keys = append(c.keys, key{raw, at}) }); err != nil {
+	err := s.object(1, func(raw []byte, at int) error {
+		c.keys = append(c.keys, key{raw, at})
+		return s.value(1)
+	})
+	if err != nil {
 		return err
 	}
 	s.space()
@@ -86,6 +92,11 @@ func checkKeys(keys []key) error {
 			return &Error{int64(k.at), "a key contains a NUL character"}
 		}
 	}
+	return checkTwice(keys)
+}
+
+// checkTwice refuses keys that occur twice. Escapes are gone from them.
+func checkTwice(keys []key) error {
 	slices.SortStableFunc(keys, func(a, b key) int { return bytes.Compare(a.raw, b.raw) })
 	for i := 1; i < len(keys); i++ {
 		if bytes.Equal(keys[i-1].raw, keys[i].raw) {
@@ -136,7 +147,7 @@ func (s *scanner) value(depth int) error {
 	case c == '{':
 		return s.object(depth+1, nil)
 	case c == '[':
-		return s.array(depth + 1)
+		return s.array(depth+1, nil)
 	case c == '"':
 		_, err := s.text()
 		return err
@@ -152,12 +163,24 @@ func (s *scanner) value(depth int) error {
 	return s.fail("expected a value")
 }
 
-// object walks an object and tells each about its keys, if not nil.
-func (s *scanner) object(depth int, each func(raw []byte, at int)) error {
-	if depth > MaxDepth {
-		return s.fail("nested deeper than 1000 levels")
+// enter begins an object or an array.
+func (s *scanner) enter(depth int) error {
+	most := MaxDepth
+	if s.opts.MaxDepth > 0 {
+		most = s.opts.MaxDepth
+	}
+	if depth > most {
+		return s.fail("nested deeper than " + strconv.Itoa(most) + " levels")
 	}
 	s.i++
+	return nil
+}
+
+// object walks an object. each, if not nil, gets the keys and walks the values.
+func (s *scanner) object(depth int, each func(raw []byte, at int) error) error {
+	if err := s.enter(depth); err != nil {
+		return err
+	}
 	if s.space(); s.take('}') {
 		return nil
 	}
@@ -171,14 +194,16 @@ func (s *scanner) object(depth int, each func(raw []byte, at int)) error {
 		if err != nil {
 			return err
 		}
-		if each != nil {
-			each(raw, at)
-		}
 		if s.space(); !s.take(':') {
 			return s.fail("expected a colon")
 		}
 		s.space()
-		if err := s.value(depth); err != nil {
+		if each != nil {
+			err = each(raw, at)
+		} else {
+			err = s.value(depth)
+		}
+		if err != nil {
 			return err
 		}
 		if s.space(); s.take('}') {
@@ -190,17 +215,23 @@ func (s *scanner) object(depth int, each func(raw []byte, at int)) error {
 	}
 }
 
-func (s *scanner) array(depth int) error {
-	if depth > MaxDepth {
-		return s.fail("nested deeper than 1000 levels")
+// array walks an array. each, if not nil, walks the elements.
+func (s *scanner) array(depth int, each func(i int) error) error {
+	if err := s.enter(depth); err != nil {
+		return err
 	}
-	s.i++
 	if s.space(); s.take(']') {
 		return nil
 	}
-	for {
+	for i := 0; ; i++ {
 		s.space()
-		if err := s.value(depth); err != nil {
+		var err error
+		if each != nil {
+			err = each(i)
+		} else {
+			err = s.value(depth)
+		}
+		if err != nil {
 			return err
 		}
 		if s.space(); s.take(']') {

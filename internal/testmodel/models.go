@@ -23,20 +23,20 @@ func (b *builder) layer(name string, dims ...int64) {
 	b.add(bias, name+".bias", dims[0])
 }
 
-// scale adds the learned parameters of a normalisation.
+// scale adds the learned parameters of a normalization.
 func (b *builder) scale(name string, n int64) {
 	b.add(gain, name+".weight", n)
 	b.add(bias, name+".bias", n)
 }
 
-// norm adds a batch normalisation with its statistics.
+// norm adds a batch normalization with its statistics.
 func (b *builder) norm(name string, n int64) {
 	b.scale(name, n)
 	b.add(bias, name+".running_mean", n)
 	b.add(variance, name+".running_var", n)
 }
 
-// Small returns a CNN of 20 tensors and 2 MB for 28x28 grey images.
+// Small returns a CNN of 20 tensors and 2 MB for 28x28 gray images.
 func Small() []Tensor {
 	b := builder{seed: 20}
 	in := int64(1)
@@ -50,8 +50,8 @@ func Small() []Tensor {
 	return All(b.specs)
 }
 
-// MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 grey
-// images: three convolutions with batch normalisation, two poolings, three
+// MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 gray
+// images: three convolutions with batch normalization, two poolings, three
 // linear layers.
 func MNIST() []Tensor {
 	b := builder{seed: 28}
@@ -67,8 +67,8 @@ func MNIST() []Tensor {
 	return All(b.specs)
 }
 
-// CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 colour
-// images: six convolutions with batch normalisation, three poolings, two linear
+// CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 color
+// images: six convolutions with batch normalization, three poolings, two linear
 // layers.
 func CIFAR() []Tensor {
 	b := builder{seed: 32}

@@ -1,9 +1,9 @@
 // Package testmodel makes models for tests and benchmarks: names, shapes and
 // weights as trained networks have them, the same on every run.
 //
-// Weights are normal with the spread of He initialisation, sqrt(2/fan-in), and
+// Weights are normal with the spread of He initialization, sqrt(2/fan-in), and
 // each output channel has a spread of its own around that, as training leaves
-// it. Normalisation parameters lie around 1 and 0.
+// it. Normalization parameters are around 1 and 0.
 package testmodel
 
 import (

@@ -52,7 +52,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestValues looks at what quantisation and compression depend on: the spread
+// TestValues looks at what quantization and compression depend on: the spread
 // by layer, and that every run has the same values.
 func TestValues(t *testing.T) {
 	digests := func(ts []Tensor) map[string]uint64 {
@@ -92,7 +92,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestQuantised holds the promises of quantisation on the models themselves.
+// TestQuantised holds the promises of quantization on the models themselves.
 func TestQuantised(t *testing.T) {
 	for _, x := range append(MNIST(), CIFAR()...) {
 		for _, dt := range []tensor.DType{tensor.Int8, tensor.Int16} {

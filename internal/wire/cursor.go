@@ -61,9 +61,10 @@ func Error(format, field string, offset int64, err error) error {
 	return &tensor.Error{Format: format, Field: field, Offset: offset, Err: err}
 }
 
-// Errorf is Error with a sentinel and a text: "checksum mismatch: ...".
+// Errorf is Error with a sentinel and a text: "checksum mismatch: ...". %w in the
+// text keeps a cause.
 func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
-	return Error(format, field, offset, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
 // Bytes returns the next n bytes, aliasing the buffer. n is compared with

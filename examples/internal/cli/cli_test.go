@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
 )
 
 // TestPrintable: what a file contains must not reach a terminal raw.
@@ -179,20 +181,29 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-func TestSignedBy(t *testing.T) {
+func TestSigned(t *testing.T) {
 	a := ed25519.NewKeyFromSeed(make([]byte, 32)).Public()
 	b := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public()
 	// What openssl pkey -pubin -outform DER | sha256sum prints for these keys.
 	const sumA = "339e2ff917630507b6a423b5ce084e285d1fa65d93b3e27a6195d3bbebc9ae23"
 	const sumB = "fd110d301d2f077de1414b8f99f441b1403fab207b2052fbd2c065e4ee8e7dc2"
-	for _, tt := range []struct{ got, want string }{
-		{SignedBy(a, nil), "signed by SHA256:" + sumA + ", not checked against a trusted key"},
-		{SignedBy(a, b), "signed by SHA256:" + sumB},
-		{SignedBy(nil, a), "signed by SHA256:" + sumA},
-		{SignedBy(nil, nil), "signed by a key the file does not name, not checked against a trusted key"},
+	const unknown, trusted = format.SignatureUnknown, format.SignatureTrusted
+	for _, tt := range []struct {
+		name    string
+		state   format.SignatureState
+		s       *format.Signature
+		trusted crypto.PublicKey
+		want    string
+	}{
+		{"unsigned", format.Unsigned, nil, nil, ""},
+		{"by whomever", unknown, &format.Signature{PublicKey: a}, nil, "signed by SHA256:" + sumA + ", not checked against a trusted key"},
+		{"by the trusted key", trusted, &format.Signature{PublicKey: a}, b, "signed by SHA256:" + sumB},
+		{"without naming it", trusted, &format.Signature{}, a, "signed by SHA256:" + sumA},
+		{"without naming any", unknown, &format.Signature{}, nil, "signed by a key the file does not name, not checked against a trusted key"},
+		{"closed meanwhile", unknown, nil, nil, ""},
 	} {
-		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if diff := cmp.Diff(tt.want, Signed(tt.state, tt.s, tt.trusted)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
@@ -46,15 +47,17 @@ func ReadPublic(path string) (crypto.PublicKey, error) {
 	return key, nil
 }
 
-// SignedBy says who signed and whether that means anything. claimed is the key
-// that the file names, nil when it names none, and trusted the one that its
-// signature was checked against, or nil.
-func SignedBy(claimed, trusted crypto.PublicKey) string {
-	who := "signed by "
-	if trusted != nil {
-		return who + fingerprint(trusted)
+// Signed says who signed a file that was verified and whether that means anything,
+// nothing for an unsigned file. s is what the file says, and trusted the key that
+// its signature was checked against, if any.
+func Signed(state format.SignatureState, s *format.Signature, trusted crypto.PublicKey) string {
+	switch {
+	case state == format.SignatureTrusted:
+		return "signed by " + fingerprint(trusted)
+	case state == format.SignatureUnknown && s != nil:
+		return "signed by " + fingerprint(s.PublicKey) + ", not checked against a trusted key"
 	}
-	return who + fingerprint(claimed) + ", not checked against a trusted key"
+	return ""
 }
 
 // fingerprint names a key and says how.

@@ -36,7 +36,7 @@ func convert(t *cli.Tool, args []string, stdout io.Writer, h Header) error {
 	return File(f.Arg(0), f.Arg(1), h)
 }
 
-// File converts the TSR file in. The data go straight from its mapping to a
+// File converts the TSR file in. The data goes straight from its mapping to a
 // temporary file, which takes the place of out at the end; a failure leaves what
 // was there.
 func File(in, out string, h Header) error {

@@ -11,6 +11,7 @@ import mobile.Mobile;
 import mobile.Model;
 import mobile.Options;
 import mobile.Progress;
+import mobile.Report;
 import mobile.Tensor;
 
 /** App uses every part of the bindings, as an Android app would. */
@@ -92,7 +93,7 @@ public final class App implements Progress {
 		Model model = open(args[0], null, 0, 0, 0);
 		model.prefetch();
 		model.verify(app);
-		model.verify(null);
+		Report report = model.verify(null);
 		System.out.println(describe(model));
 		byte[] bytes = Files.readAllBytes(Paths.get(args[0]));
 		Model copy = open(null, bytes, 0, 0, 0);
@@ -100,11 +101,18 @@ public final class App implements Progress {
 		System.out.println("from bytes " + (describe(copy).equals(describe(model)) && sum(copy.tensor(0)) == sum(model.tensor(0))));
 		copy.close();
 		System.out.println("sum " + sum(model.tensor(0)) + ", progress " + (app.calls > 0) + ", locked " + model.locked());
+		System.out.println(report + ", covered " + report.covered() + ", " + report.uncoveredCount() + report.uncovered(0) + " uncovered, "
+			+ report.checksumOf("ids") + ", " + report.signature().equals(Mobile.SignatureNone) + report.signer());
 		Tensor kept = model.tensor(0);
 		try {
 			model.verifySigned(new byte[3], null);
 		} catch (Exception e) {
 			System.out.println(Mobile.errorCode(e) + " " + Mobile.errorCode(new Exception("the app's own")));
+		}
+		try {
+			model.tensorNamed("none");
+		} catch (Exception e) {
+			System.out.println(Mobile.errorCode(e).equals(Mobile.CodeNotFound));
 		}
 		model.close();
 		try {

@@ -14,8 +14,8 @@ import (
 // maxLevels is how deep messages may nest, the outermost counted as 1.
 const maxLevels = 100
 
-// defect is what is wrong in a message: path and place are completed on the
-// way out, so that good input pays nothing for them.
+// defect is what is wrong in a message: its path is completed on the way out, so
+// that good input pays nothing for it.
 type defect struct {
 	path string
 	at   int64 // within the payload of the block
@@ -25,13 +25,13 @@ type defect struct {
 func (d *defect) Error() string { return d.path + ": " + d.err.Error() }
 func (d *defect) Unwrap() error { return d.err }
 
-// flawed makes a defect of a sentinel and a text.
-func flawed(at int64, sentinel error, text string, args ...any) error {
+// defectf makes a defect of a sentinel and a text.
+func defectf(at int64, sentinel error, text string, args ...any) error {
 	return &defect{at: at, err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
 }
 
-// under puts a field name before the path of a defect.
-func under(name string, err error) error {
+// inField puts the name of a field before the path of a defect.
+func inField(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -45,30 +45,30 @@ func under(name string, err error) error {
 	return err
 }
 
-// source is the payload of a block: all in memory, or, behind an io.ReaderAt, a
-// window of it that moves on.
+// source is the payload of a block: all of it, or a window that moves on.
 type source struct {
 	win  []byte
 	lo   int64 // payload offset of win[0]
 	size int64
-	fill func(at, n int64) ([]byte, error) // reads at least n bytes; nil when win is everything
+	from *window // moves win; nil when that is everything
 
-	carriers bool   // check met tensors with data directly under the outermost message
+	carriers bool   // check met tensors with data in the outermost message
 	tally    *tally // counts what check meets, nil for nothing
 	checked  bool   // the wire rules of all of it hold: nothing needs to be admitted again
 }
 
 func inMemory(payload []byte) *source { return &source{win: payload, size: int64(len(payload))} }
 
-// bytes returns the payload bytes from..to, which the caller has checked.
+// bytes returns the payload bytes from..to, which the caller has checked. Those of
+// a window are valid until it moves.
 func (s *source) bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.win)) {
 		return s.win[i:j:j], nil
 	}
-	if s.fill == nil {
-		return nil, flawed(from, tensor.ErrCorrupt, "the block ends before its message")
+	if s.from == nil {
+		return nil, defectf(from, tensor.ErrCorrupt, "the block ends before its message")
 	}
-	win, err := s.fill(from, to-from)
+	win, err := s.from.fill(from, to-from)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func (s *source) varint(p, end int64) (v uint64, next int64, err error) {
 	}
 	v, n := protowire.ConsumeVarint(b)
 	if n < 0 {
-		return 0, p, flawed(p, tensor.ErrCorrupt, "bad varint: %v", protowire.ParseError(n))
+		return 0, p, defectf(p, tensor.ErrCorrupt, "bad varint: %v", protowire.ParseError(n))
 	}
 	return v, p + int64(n), nil
 }
 
-// field is one field of a message as it lies on the wire.
+// field is one field of a message on the wire.
 type field struct {
 	num   protowire.Number
 	typ   protowire.Type
@@ -134,7 +134,7 @@ func (s *source) nextAny(f *field, p, end int64) error {
 		return err
 	}
 	if n := tag >> 3; n < uint64(protowire.MinValidNumber) || n > uint64(protowire.MaxValidNumber) {
-		return flawed(f.at, tensor.ErrCorrupt, "field number %d", n)
+		return defectf(f.at, tensor.ErrCorrupt, "field number %d", n)
 	}
 	f.num, f.typ, f.start = protowire.Number(tag>>3), protowire.Type(tag&7), p
 	switch f.typ {
@@ -143,7 +143,7 @@ func (s *source) nextAny(f *field, p, end int64) error {
 	case protowire.BytesType:
 		var n uint64
 		if n, f.start, err = s.varint(p, end); err == nil && n > uint64(end-f.start) {
-			err = flawed(f.at, tensor.ErrCorrupt, "field %d: length %d, %d bytes are left in the message", f.num, n, end-f.start)
+			err = defectf(f.at, tensor.ErrCorrupt, "field %d: length %d, %d bytes are left in the message", f.num, n, end-f.start)
 		}
 		f.end = f.start + int64(n)
 	case protowire.Fixed32Type:
@@ -151,9 +151,9 @@ func (s *source) nextAny(f *field, p, end int64) error {
 	case protowire.Fixed64Type:
 		err = s.fixed(f, 8, end)
 	case protowire.StartGroupType, protowire.EndGroupType:
-		err = flawed(f.at, tensor.ErrCorrupt, "field %d: groups are not allowed", f.num)
+		err = defectf(f.at, tensor.ErrCorrupt, "field %d: groups are not allowed", f.num)
 	default:
-		err = flawed(f.at, tensor.ErrCorrupt, "field %d: reserved wire type %d", f.num, f.typ)
+		err = defectf(f.at, tensor.ErrCorrupt, "field %d: reserved wire type %d", f.num, f.typ)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (s *source) nextAny(f *field, p, end int64) error {
 // fixed reads the value of a fixed32 or fixed64 field.
 func (s *source) fixed(f *field, n, end int64) error {
 	if n > end-f.start {
-		return flawed(f.at, tensor.ErrCorrupt, "field %d: %d bytes of value, %d are left in the message", f.num, n, end-f.start)
+		return defectf(f.at, tensor.ErrCorrupt, "field %d: %d bytes of value, %d are left in the message", f.num, n, end-f.start)
 	}
 	f.end = f.start + n
 	b, err := s.bytes(f.start, f.end)
@@ -180,18 +180,12 @@ func (s *source) fixed(f *field, n, end int64) error {
 // about its value that does not depend on other fields. Messages within are not
 // looked into. It returns the definition, nil for an unknown field.
 func (s *source) admit(m *message, f *field) (*fieldDef, error) {
-	if int(f.num) >= len(m.fields) {
-		return nil, nil
-	}
-	d := &m.fields[f.num]
-	if d.kind == kindUnknown {
-		return nil, nil
-	}
-	if s.checked {
+	d := m.known(f.num)
+	if d == nil || s.checked {
 		return d, nil
 	}
 	if f.typ != d.wire && (!d.repeated || f.typ != protowire.BytesType) {
-		return d, flawed(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, d.wire)
+		return d, defectf(f.at, tensor.ErrCorrupt, "wire type %d instead of %d", f.typ, d.wire)
 	}
 	switch d.kind {
 	case kindString, kindName:
@@ -209,9 +203,9 @@ func (s *source) checkString(d *fieldDef, f *field) error {
 	case err != nil:
 		return err
 	case !utf8.Valid(b):
-		return flawed(f.at, tensor.ErrCorrupt, "invalid UTF-8")
+		return defectf(f.at, tensor.ErrCorrupt, "invalid UTF-8")
 	case d.kind == kindName && bytes.IndexByte(b, 0) >= 0:
-		return flawed(f.at, tensor.ErrCorrupt, "name contains a NUL byte")
+		return defectf(f.at, tensor.ErrCorrupt, "name contains a NUL byte")
 	}
 	return nil
 }
@@ -220,13 +214,13 @@ func (s *source) checkString(d *fieldDef, f *field) error {
 func (s *source) checkScalar(d *fieldDef, f *field) error {
 	if f.typ != protowire.BytesType {
 		if d.kind == kindEnum && int64(f.val) != int64(int32(f.val)) {
-			return flawed(f.at, tensor.ErrCorrupt, "enum value %d beyond int32", f.val)
+			return defectf(f.at, tensor.ErrCorrupt, "enum value %d beyond int32", f.val)
 		}
 		return nil
 	}
 	if d.kind == kindFloat {
 		if (f.end-f.start)%4 != 0 {
-			return flawed(f.at, tensor.ErrCorrupt, "%d bytes are no whole number of floats", f.end-f.start)
+			return defectf(f.at, tensor.ErrCorrupt, "%d bytes are no whole number of floats", f.end-f.start)
 		}
 		return nil
 	}
@@ -253,7 +247,7 @@ func (s *source) check(m *message, p, end int64, level int) error {
 	var f field
 	for p < end {
 		if err := s.next(&f, p, end); err != nil {
-			return s.place(m, start, &f, err)
+			return s.inMessage(m, start, &f, err)
 		}
 		d, err := s.admit(m, &f)
 		if d != nil && err == nil && d.counted != notCounted && s.tally != nil {
@@ -268,7 +262,7 @@ func (s *source) check(m *message, p, end int64, level int) error {
 			}
 		}
 		if err != nil {
-			return s.place(m, start, &f, err)
+			return s.inMessage(m, start, &f, err)
 		}
 		p = f.end
 	}
@@ -279,23 +273,23 @@ func (s *source) check(m *message, p, end int64, level int) error {
 }
 
 func tooDeep(at int64) error {
-	return flawed(at, tensor.ErrCorrupt, "messages nest deeper than %d levels", maxLevels)
+	return defectf(at, tensor.ErrCorrupt, "messages nest deeper than %d levels", maxLevels)
 }
 
 func bothArms(at int64) error {
-	return flawed(at, tensor.ErrCorrupt, "both arms of the oneof are set")
+	return defectf(at, tensor.ErrCorrupt, "both arms of the oneof are set")
 }
 
-// place puts the name of a field that failed before the path of the error, and
+// inMessage puts the name of a field that failed before the path of the error, and
 // its index if it is one of several messages or strings: "nodes[3].name". The
 // message begins at start.
-func (s *source) place(m *message, start int64, f *field, err error) error {
-	if f.num <= 0 || int(f.num) >= len(m.fields) || m.fields[f.num].kind == kindUnknown {
+func (s *source) inMessage(m *message, start int64, f *field, err error) error {
+	d := m.known(f.num)
+	if d == nil {
 		return err
 	}
-	d := &m.fields[f.num]
 	if !d.repeated || d.kind == kindInt || d.kind == kindFloat {
-		return under(d.name, err)
+		return inField(d.name, err)
 	}
 	var g field
 	n := 0
@@ -308,5 +302,41 @@ func (s *source) place(m *message, start int64, f *field, err error) error {
 		}
 		p = g.end
 	}
-	return under(fmt.Sprintf("%s[%d]", d.name, n), err)
+	return inField(fmt.Sprintf("%s[%d]", d.name, n), err)
+}
+
+// each calls f for the fields of one message.
+func (s *source) each(m *message, msg field, f func(field) error) error {
+	var fl field
+	for p := msg.start; p < msg.end; {
+		err := s.next(&fl, p, msg.end)
+		if err == nil {
+			err = f(fl)
+		}
+		if err != nil {
+			return s.inMessage(m, msg.start, &fl, err)
+		}
+		p = fl.end
+	}
+	return nil
+}
+
+// eachChecked calls f for the fields of one message after their wire rules were
+// checked; messages in it are left to f.
+func (s *source) eachChecked(m *message, msg field, f func(field) error) error {
+	var fl field
+	for p := msg.start; p < msg.end; {
+		err := s.next(&fl, p, msg.end)
+		if err == nil && !s.checked {
+			_, err = s.admit(m, &fl)
+		}
+		if err == nil {
+			err = f(fl)
+		}
+		if err != nil {
+			return s.inMessage(m, msg.start, &fl, err)
+		}
+		p = fl.end
+	}
+	return nil
 }

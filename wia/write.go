@@ -1,90 +1,31 @@
 package wia
 
 import (
-	"crypto"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// WriteOptions are the common options and what only this format has. Nil and
-// the zero value work: blocks and tensors stored as they are, with checksums.
-type WriteOptions struct {
-	format.WriteOptions
-	// Compression says how the metadata and graph blocks are stored.
-	Compression Compression
-	// CompressTensor says how a tensor is stored; nil means none is compressed.
-	// Compressed tensors cannot be views into the mapping, and a file with any
-	// cannot be streamed (see Spool), since sizes come first.
-	CompressTensor func(tensor.Info) Compression
-	// Level is the compression level from 1 (fast) to 9 (small); 0 means 6.
-	Level int
-	// ExternalFrom puts tensors of at least so many bytes into a file beside the
-	// model; 0 means none. It needs Create: a stream has no place beside it.
-	// That file replaces an older one just before the model does.
-	ExternalFrom int64
-	// External is the location of that file, relative to the model's directory
-	// and with slashes; "" means the model's file name with ".data" added.
-	External string
-	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes.
-	// The tensor block is then assembled in memory. External data are never
-	// encrypted.
-	Key []byte
-	// Signer signs the checksums: an RSA key ("RSA-SHA256") or an ECDSA key on
-	// P-256 ("ECDSA"). Time is recorded as the time of the signature.
-	Signer crypto.Signer
-	// Describe adds doc strings and properties to tensors, by name. A nil
-	// Quantization there means that of the plan.
-	Describe map[string]*TensorMetadata
-	// Graph is written instead of the plan's graph, which is then ignored. Its
-	// initializers must not carry data, but may declare any tensors of the plan.
-	Graph *Graph
-
-	like *likeness // what Rewrite keeps of the file it reads
-	dir  string    // of the model
-	base string    // file name of the model
-}
-
 // Create starts writing a model to path. It is written to a temporary file
 // that takes the place of an old one on Close.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
-	c := o.withDefaults()
-	c.dir, c.base = filepath.Dir(path), filepath.Base(path)
-	return c.codec().CreateFile(path, p, &c.WriteOptions)
+	o = o.orDefault()
+	return format.With(fileFormat{opts: *o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a model to w.
+// NewWriter starts writing a model to w: straight through, unless tensors are
+// compressed, since sizes come first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
-	c := o.withDefaults()
-	return c.codec().NewWriter(w, p, &c.WriteOptions)
-}
-
-// withDefaults returns a copy. It works on nil.
-func (o *WriteOptions) withDefaults() *WriteOptions {
-	var c WriteOptions
-	if o != nil {
-		c = *o
-	}
-	return &c
-}
-
-// codec returns the format's codec with these options.
-func (o *WriteOptions) codec() *format.Codec {
-	c := wiaCodec
-	c.Encode = func(t sink.Target, p *format.Plan, common *format.WriteOptions) (format.Encoder, error) {
-		own := *o
-		own.WriteOptions = *common
-		return encode(t, p, &own)
-	}
-	c.Losses = func(p *format.Plan, _ *format.WriteOptions, l *format.LossList) { o.losses(p, l) }
-	return &c
+	o = o.orDefault()
+	return format.With(fileFormat{opts: *o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // item is a tensor to be written.
@@ -96,44 +37,53 @@ type item struct {
 	size     int64  // of the tensor
 	prefix   []byte // what precedes the data in the block, padding included
 	off      int64  // of the prefix in the payload
-	placed   bool
-	waiting  *blob // data that came before their turn
+	located  bool   // off is known
+	waiting  *blob  // data that came before its turn
 }
 
-// modelWriter writes one file.
-type modelWriter struct {
+// encoder writes one file.
+type encoder struct {
 	o     *WriteOptions
-	t     sink.Target
+	from  *original // what Rewrite carries over; nil else
+	w     *driver.WriteOptions
+	t     driver.Target
 	hdr   header
 	meta  []byte
 	graph []byte
 	items []item
-	fixed bool // all places are known from the start
-	next  int  // the first item that has no place yet
+	fixed bool // all offsets are known from the start
+	next  int  // the first item whose offset is not known yet
 	pos   int64
 	tail  []byte        // unknown fields of the tensor block
 	block *blockWriter  // nil when it is assembled in memory
 	heap  *sink.Memory  // payload of an encrypted tensor block
 	ext   *externalFile // nil without external data
 	sign  *signing
+
+	cipher *seal.Cipher // nil unless the file is encrypted
 }
 
-// encode lays out what can be laid out before data come.
-func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, error) {
-	w := &modelWriter{o: o, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: len(o.Key) > 0}}
+// encode decides what can be decided before data comes.
+func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (driver.Encoder, error) {
+	o := &d.opts
+	w := &encoder{o: o, from: d.from, w: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: len(o.Key) > 0}}
 	if o.Compression > Zstd {
 		return nil, w.refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
 	}
 	if o.Level < 0 || o.Level > 9 {
 		return nil, w.refuse("level", fmt.Errorf("%w: %d", codec.ErrLevel, o.Level))
 	}
+	var err error
 	if w.hdr.encrypted {
-		if _, err := newGCM(o.Key); err != nil {
+		if w.cipher, err = seal.New(o.Key); err != nil {
 			return nil, w.refuse("key", err)
 		}
 	}
-	var err error
-	if w.sign, err = newSigning(o); err != nil {
+	var unknown []byte
+	if w.from != nil {
+		unknown, w.tail = w.from.signature, w.from.tail
+	}
+	if w.sign, err = newSigning(o.Signer, common.Time, unknown); err != nil {
 		return nil, w.refuse("signer", err)
 	}
 	if err := w.planTensors(p); err != nil {
@@ -142,7 +92,9 @@ func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, err
 	if err := w.planStructure(p); err != nil {
 		return nil, err
 	}
-	w.place()
+	for w.fixed && w.next < len(w.items) {
+		w.advance(0)
+	}
 	if err := w.begin(); err != nil {
 		w.Close()
 		return nil, err
@@ -151,12 +103,12 @@ func encode(t sink.Target, p *format.Plan, o *WriteOptions) (format.Encoder, err
 }
 
 // refuse is the error of a plan that cannot be written.
-func (w *modelWriter) refuse(field string, err error) error {
+func (w *encoder) refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
 // planTensors makes the items.
-func (w *modelWriter) planTensors(p *format.Plan) error {
+func (w *encoder) planTensors(p *driver.Plan) error {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
@@ -173,7 +125,7 @@ func (w *modelWriter) planTensors(p *format.Plan) error {
 		}
 		w.fixed = w.fixed && it.codec == None
 		if it.external && w.ext == nil {
-			ext, err := newExternalFile(w.o)
+			ext, err := newExternalFile(w.o.External, w.w.Path)
 			if err != nil {
 				return w.refuse("external data", err)
 			}
@@ -187,7 +139,7 @@ func (w *modelWriter) planTensors(p *format.Plan) error {
 }
 
 // checkDescribed refuses descriptions of tensors that are not written.
-func (w *modelWriter) checkDescribed(p *format.Plan) error {
+func (w *encoder) checkDescribed(p *driver.Plan) error {
 	if len(w.o.Describe) == 0 {
 		return nil
 	}
@@ -204,9 +156,9 @@ func (w *modelWriter) checkDescribed(p *format.Plan) error {
 }
 
 // describe makes the message of a tensor, without data.
-func (w *modelWriter) describe(info *tensor.Info, it *item) error {
-	if w.o.like != nil && w.o.like.fill(info.Name, it) {
-		return nil
+func (w *encoder) describe(info *tensor.Info, it *item) error {
+	if w.from != nil {
+		return w.from.describe(info.Name, it)
 	}
 	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: codeOf(info.DType)}
 	quant, err := quantMessage(info)
@@ -220,7 +172,7 @@ func (w *modelWriter) describe(info *tensor.Info, it *item) error {
 		}
 		it.message.Metadata = &meta
 		// What the reader would refuse is not written: text that is not UTF-8.
-		b := it.message.append(nil)
+		b := tensorMsg.append(nil, &it.message)
 		return inMemory(b).check(tensorMsg, 0, int64(len(b)), 2)
 	} else if quant != nil {
 		it.message.Metadata = &TensorMetadata{Quantization: quant}
@@ -229,10 +181,10 @@ func (w *modelWriter) describe(info *tensor.Info, it *item) error {
 }
 
 // planStructure makes the metadata and graph blocks as they will be stored.
-func (w *modelWriter) planStructure(p *format.Plan) error {
+func (w *encoder) planStructure(p *driver.Plan) error {
 	text, err := jsonmeta.Marshal(p.Metadata, jsonmeta.Options{})
-	if w.o.like != nil {
-		text, err = w.o.like.metadata, nil
+	if w.from != nil {
+		text, err = w.from.metadata, nil
 	}
 	if err != nil {
 		return w.refuse("metadata", err)
@@ -240,7 +192,7 @@ func (w *modelWriter) planStructure(p *format.Plan) error {
 	var graph []byte
 	g, err := w.graphMessage(p)
 	if err == nil && g != nil {
-		graph = g.append(nil)
+		graph = graphMsg.append(nil, g)
 		err = checkMessage(graph, p.Tensors)
 	}
 	if err != nil {
@@ -253,10 +205,10 @@ func (w *modelWriter) planStructure(p *format.Plan) error {
 }
 
 // graphMessage returns the graph to write, nil for none.
-func (w *modelWriter) graphMessage(p *format.Plan) (*Graph, error) {
+func (w *encoder) graphMessage(p *driver.Plan) (*Graph, error) {
 	switch {
-	case w.o.like != nil:
-		return w.o.like.graph, nil
+	case w.from != nil:
+		return w.from.graph, nil
 	case w.o.Graph != nil:
 		return w.o.Graph, nil
 	case p.Graph != nil:
@@ -266,7 +218,7 @@ func (w *modelWriter) graphMessage(p *format.Plan) (*Graph, error) {
 }
 
 // store compresses and encrypts a whole block.
-func (w *modelWriter) store(b block, payload []byte) ([]byte, error) {
+func (w *encoder) store(b block, payload []byte) ([]byte, error) {
 	if w.o.Compression != None {
 		z, err := codecOf(w.o.Compression)
 		if err == nil {
@@ -276,31 +228,21 @@ func (w *modelWriter) store(b block, payload []byte) ([]byte, error) {
 			return nil, w.refuse("compression", err)
 		}
 	}
-	if !w.hdr.encrypted {
+	if w.cipher == nil {
 		return payload, nil
 	}
-	return encrypt(w.o.Key, b, payload)
+	return w.cipher.Seal(payload, []byte(b.String()))
 }
 
-// place gives every item its place in the payload, as far as that is known.
-func (w *modelWriter) place() {
-	if w.o.like != nil {
-		w.tail = w.o.like.tail
-	}
-	for w.next < len(w.items) && w.fixed {
-		w.advance(0)
-	}
-}
-
-// advance places the next item, whose data take stored bytes if they are
-// compressed, and returns it.
-func (w *modelWriter) advance(stored int64) *item {
+// advance decides the offset of the next item, whose data takes stored bytes if it
+// is compressed, and returns it.
+func (w *encoder) advance(stored int64) *item {
 	it := &w.items[w.next]
 	it.off = w.pos
 	switch {
 	case it.external:
 		// The checksum is not known yet, but its length is.
-		it.prefix = putMessage(nil, 1, &it.message)
+		it.prefix = putMessage(nil, 1, tensorMsg, &it.message)
 		w.pos += int64(len(it.prefix))
 	case it.codec != None:
 		it.prefix = compressedPrefix(it, stored)
@@ -309,13 +251,13 @@ func (w *modelWriter) advance(stored int64) *item {
 		it.prefix = plainPrefix(&it.message, w.pos, it.size)
 		w.pos += int64(len(it.prefix)) + it.size
 	}
-	it.placed = true
+	it.located = true
 	w.next++
 	return it
 }
 
 // begin starts the file: what is known is written where the target allows.
-func (w *modelWriter) begin() error {
+func (w *encoder) begin() error {
 	b := &w.hdr.blocks
 	b[metadataBlock] = span{headerSize, int64(len(w.meta))}
 	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
@@ -326,25 +268,25 @@ func (w *modelWriter) begin() error {
 		return nil
 	}
 	if !w.fixed && w.t.Sequential() {
-		return w.refuse("tensor", fmt.Errorf("%w: compressed tensors", sink.ErrSequential))
+		return w.refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
 	}
 	w.block = newBlockWriter(w.t, start)
 	if !w.fixed {
 		return nil
 	}
-	w.settle(w.pos + int64(len(w.tail)))
+	w.setSize(w.pos + int64(len(w.tail)))
 	return w.writeFront()
 }
 
-// settle fixes the size of the tensor block and with it the header.
-func (w *modelWriter) settle(size int64) {
+// setSize fixes the size of the tensor block and with it the header.
+func (w *encoder) setSize(size int64) {
 	b := &w.hdr.blocks
 	b[tensorBlock].size = size
 	b[signatureBlock] = span{b[tensorBlock].end(), w.sign.size}
 }
 
 // writeFront writes what precedes the tensor block.
-func (w *modelWriter) writeFront() error {
+func (w *encoder) writeFront() error {
 	var out wire.Buffer
 	w.hdr.append(&out)
 	out.Raw(w.meta)
@@ -353,15 +295,15 @@ func (w *modelWriter) writeFront() error {
 	return err
 }
 
-// Tensor takes the data of one tensor. In the order of the plan they go where
-// they belong at once; where places depend on compressed sizes, data that come
-// before their turn wait in a blob.
-func (w *modelWriter) Tensor(i int, in *sink.Input) error {
+// Tensor implements driver.Encoder. In the order of the plan data goes where it
+// belongs at once; where offsets depend on compressed sizes, data that comes before
+// its turn waits in a blob.
+func (w *encoder) Tensor(i int, in driver.Input) error {
 	it := &w.items[i]
 	switch {
 	case it.external:
 		return w.external(i, in)
-	case it.placed:
+	case it.located:
 		return w.plain(it, in)
 	case it.codec == None && i == w.next:
 		w.advance(0)
@@ -378,17 +320,17 @@ func (w *modelWriter) Tensor(i int, in *sink.Input) error {
 	return w.catchUp()
 }
 
-// external writes a tensor to the file beside the model.
-func (w *modelWriter) external(i int, in *sink.Input) error {
+// external writes a tensor to the file of external data.
+func (w *encoder) external(i int, in driver.Input) error {
 	it := &w.items[i]
 	if err := w.ext.write(it.message.External, in); err != nil {
 		return err
 	}
-	if !it.placed && i != w.next {
+	if !it.located && i != w.next {
 		it.waiting = &blob{}
 		return nil
 	}
-	if !it.placed {
+	if !it.located {
 		w.advance(0)
 	}
 	if err := w.record(it); err != nil {
@@ -398,12 +340,12 @@ func (w *modelWriter) external(i int, in *sink.Input) error {
 }
 
 // record writes the message of an external tensor, whose checksum is known now.
-func (w *modelWriter) record(it *item) error {
-	return w.write(putMessage(nil, 1, &it.message), it.off)
+func (w *encoder) record(it *item) error {
+	return w.write(putMessage(nil, 1, tensorMsg, &it.message), it.off)
 }
 
-// plain writes prefix and data of a placed tensor.
-func (w *modelWriter) plain(it *item, in *sink.Input) error {
+// plain writes prefix and data of a tensor whose offset is known.
+func (w *encoder) plain(it *item, in driver.Input) error {
 	if err := w.write(it.prefix, it.off); err != nil {
 		return err
 	}
@@ -416,7 +358,7 @@ func (w *modelWriter) plain(it *item, in *sink.Input) error {
 }
 
 // collect gathers what a tensor will take in the file.
-func (w *modelWriter) collect(it *item, in *sink.Input) (*blob, error) {
+func (w *encoder) collect(it *item, in driver.Input) (*blob, error) {
 	b := &blob{}
 	it.waiting = b // for Close to remove, whatever happens
 	if it.codec == None {
@@ -444,7 +386,7 @@ func (w *modelWriter) collect(it *item, in *sink.Input) (*blob, error) {
 }
 
 // catchUp writes the tensors that waited for those before them.
-func (w *modelWriter) catchUp() error {
+func (w *encoder) catchUp() error {
 	for w.next < len(w.items) && w.items[w.next].waiting != nil {
 		b := w.items[w.next].waiting
 		it := w.advance(b.size)
@@ -468,7 +410,7 @@ func (w *modelWriter) catchUp() error {
 }
 
 // write puts bytes into the payload of the tensor block.
-func (w *modelWriter) write(p []byte, off int64) error {
+func (w *encoder) write(p []byte, off int64) error {
 	if w.heap != nil {
 		_, err := w.heap.WriteAt(p, off)
 		return err
@@ -476,19 +418,19 @@ func (w *modelWriter) write(p []byte, off int64) error {
 	return w.block.write(p, off)
 }
 
-// Finish completes the file.
-func (w *modelWriter) Finish() error {
+// Finish implements driver.Encoder.
+func (w *encoder) Finish() error {
 	if err := w.write(w.tail, w.pos); err != nil {
 		return err
 	}
 	size := w.pos + int64(len(w.tail))
 	if w.heap != nil {
-		stored, err := encrypt(w.o.Key, tensorBlock, w.heap.Bytes())
+		stored, err := w.cipher.Seal(w.heap.Bytes(), []byte(tensorBlock.String()))
 		if err != nil {
 			return err
 		}
 		w.heap, size = nil, int64(len(stored))
-		w.settle(size)
+		w.setSize(size)
 		if err := w.writeFront(); err != nil {
 			return err
 		}
@@ -497,7 +439,7 @@ func (w *modelWriter) Finish() error {
 			return err
 		}
 	} else if !w.fixed {
-		w.settle(size)
+		w.setSize(size)
 		if err := w.writeFront(); err != nil {
 			return err
 		}
@@ -506,14 +448,14 @@ func (w *modelWriter) Finish() error {
 		return err
 	}
 	if w.ext != nil {
-		return w.ext.commit(!w.o.NoSync)
+		return w.ext.commit(!w.w.NoSync)
 	}
 	return nil
 }
 
 // writeSignature writes the signature block.
-func (w *modelWriter) writeSignature(size int64) error {
-	sum, err := w.block.sum(w.o.Context, size)
+func (w *encoder) writeSignature(size int64) error {
+	sum, err := w.block.sum(w.w.Context, size)
 	if err != nil {
 		return err
 	}
@@ -530,8 +472,8 @@ func (w *modelWriter) writeSignature(size int64) error {
 	return w.t.Truncate(s.end())
 }
 
-// Close frees what the writer holds beside the target.
-func (w *modelWriter) Close() error {
+// Close frees what the encoder holds besides the target.
+func (w *encoder) Close() error {
 	for i := range w.items {
 		if b := w.items[i].waiting; b != nil {
 			b.remove()

@@ -1,0 +1,315 @@
+package flat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// record is one of a file that the writer need not have made.
+type record struct {
+	dtype, rank uint8
+	nameLen     uint16
+	sum         uint32
+	offset      uint64
+	dims        []uint64
+	name        string
+}
+
+// image is a file, field by field.
+type image struct {
+	magic        string
+	count        uint32
+	sum, size    uint32
+	records      []record
+	tail         []byte
+	fixed, short bool // sum and size as they are; without the tail
+}
+
+// bytes puts the file together.
+func (m *image) bytes() []byte {
+	var rec []byte
+	for _, r := range m.records {
+		rec = le.AppendUint16(append(rec, r.dtype, r.rank), r.nameLen)
+		rec = le.AppendUint64(le.AppendUint32(rec, r.sum), r.offset)
+		for _, d := range r.dims {
+			rec = le.AppendUint64(rec, d)
+		}
+		rec = append(rec, r.name...)
+	}
+	if !m.fixed {
+		m.sum, m.size = tensor.CRC32(rec), uint32(len(rec))
+	}
+	b := le.AppendUint32([]byte(m.magic), m.count)
+	b = append(le.AppendUint32(le.AppendUint32(b, m.sum), m.size), rec...)
+	return append(b, m.tail...)
+}
+
+// values is the data of tensor "a" of a valid file, four int8; "b" is empty.
+var values = []byte{1, 2, 3, 4}
+
+// with returns a valid file of two tensors with a change.
+func with(change func(m *image)) []byte {
+	m := &image{magic: "FLAT", count: 2, records: []record{
+		{dtype: 3, rank: 2, nameLen: 1, sum: tensor.CRC32(values), offset: 128, dims: []uint64{2, 2}, name: "a"},
+		{dtype: 0, rank: 1, nameLen: 1, offset: 192, dims: []uint64{0}, name: "b"},
+	}}
+	// The header has 16 bytes, the records 16+16+1 and 16+8+1: the data is at 128.
+	m.tail = append(make([]byte, 128-16-33-25), values...)
+	m.tail = append(m.tail, make([]byte, 60)...)
+	change(m)
+	return m.bytes()
+}
+
+// plan is what such a file shows.
+func plan() *format.Plan {
+	return &format.Plan{Tensors: []tensor.Info{
+		{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{2, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{0}},
+	}}
+}
+
+// malformed are files that must not open.
+var malformed = []formattest.File{
+	{Name: "only the magic", Bytes: []byte("FLAT"), Want: format.ErrTruncated},
+	{Name: "no records", Bytes: with(func(m *image) { m.fixed, m.size, m.records, m.tail = true, 58, nil, nil }), Want: format.ErrTruncated},
+	{Name: "other magic", Bytes: with(func(m *image) { m.magic = "flat" }), Want: format.ErrMagic},
+	{Name: "more tensors than records", Bytes: with(func(m *image) { m.count = 3 }), Want: format.ErrCorrupt, Field: "record"},
+	{Name: "most tensors", Bytes: with(func(m *image) { m.count = math.MaxUint32 }), Want: format.ErrLimit, Field: "count"},
+	{Name: "fewer tensors than records", Bytes: with(func(m *image) { m.count = 1 }), Want: format.ErrCorrupt, Field: "size"},
+	{Name: "records larger than allowed", Options: &format.Options{MaxHeaderBytes: 57}, Bytes: with(func(*image) {}), Want: format.ErrLimit, Field: "count"},
+	{Name: "wrong sum of the records", Bytes: with(func(m *image) { m.fixed, m.sum, m.size = true, 1, 58 }), Want: format.ErrChecksum, Field: "sum"},
+	{Name: "dtype", Bytes: with(func(m *image) { m.records[0].dtype = 6 }), Want: format.ErrUnsupported, Field: "dtype"},
+	{Name: "rank beyond the records", Bytes: with(func(m *image) { m.records[1].rank = 255 }), Want: format.ErrCorrupt, Field: "record"},
+	{Name: "name beyond the records", Bytes: with(func(m *image) { m.records[1].nameLen = 2 }), Want: format.ErrCorrupt, Field: "record"},
+	{Name: "negative dim", Bytes: with(func(m *image) { m.records[0].dims[1] = math.MaxUint64 }), Want: format.ErrCorrupt, Field: "dims"},
+	{Name: "dims overflow", Bytes: with(func(m *image) { m.records[0].dims = []uint64{1 << 32, 1 << 32} }), Want: format.ErrCorrupt, Field: "dims"},
+	{Name: "data beyond the end", Bytes: with(func(m *image) { m.records[0].dims[0] = 1000 }), Want: format.ErrCorrupt, Field: "offset"},
+	{Name: "empty tensor beyond the end", Bytes: with(func(m *image) { m.tail = m.tail[:len(m.tail)-60] }), Want: format.ErrCorrupt, Field: "offset"},
+	{Name: "misplaced data", Bytes: with(func(m *image) { m.records[0].offset = 64 }), Want: format.ErrCorrupt, Field: "offset"},
+	{Name: "negative offset", Bytes: with(func(m *image) { m.records[0].offset = 1 << 63 }), Want: format.ErrCorrupt, Field: "offset"},
+	{Name: "no name", Bytes: with(func(m *image) { m.records[0].nameLen, m.records[0].name = 0, "" }), Want: format.ErrCorrupt, Field: "name"},
+	{Name: "NUL as a name", Bytes: with(func(m *image) { m.records[0].name = "\x00" }), Want: format.ErrCorrupt, Field: "name"},
+	{Name: "name twice", Bytes: with(func(m *image) { m.records[1].name = "a" }), Want: format.ErrCorrupt, Field: "name"},
+	{Name: "bytes behind the data", Bytes: with(func(m *image) { m.tail = append(m.tail, 0) }), Want: format.ErrCorrupt, Field: "size"},
+}
+
+// structural is all that sums or rules cover: everything but the gaps.
+func structural(b []byte) []formattest.Range {
+	m, err := format.OpenBytes(b, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer m.Close()
+	covered := []formattest.Range{{From: 0, To: headerSize + int(m.DriverFile().(*file).size)}}
+	for _, v := range m.Tensors() {
+		t := v.Info()
+		covered = append(covered, formattest.Range{From: int(t.Offset), To: int(t.Offset + t.Size)})
+	}
+	return covered
+}
+
+func TestConformance(t *testing.T) {
+	long := &format.Plan{}
+	for i, d := range dtypes {
+		long.Tensors = append(long.Tensors, tensor.Info{Name: fmt.Sprintf("%s.%d", strings.Repeat("layer.", 10), i), DType: d, Shape: tensor.Shape{int64(i), 3}})
+	}
+	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Plan: plan(), Data: map[string][]byte{"a": values, "b": {}}}
+	damaged := formattest.File{Name: "damaged data", Bytes: with(func(m *image) { m.records[0].sum++ }), VerifyErr: format.ErrChecksum}
+	formattest.Run(t, formattest.Config{
+		Codec:    format.With(Driver{}),
+		ZeroCopy: true,
+		Align:    alignment,
+		Samples: []formattest.Sample{
+			{Name: "nothing", Plan: &format.Plan{}, Structural: structural},
+			{Name: "small", Plan: plan(), Structural: structural},
+			{Name: "all dtypes", Plan: long, Structural: structural},
+		},
+		Files: append(malformed, intact, damaged),
+	})
+}
+
+// TestBytes: the writer makes the bytes that the package comment describes.
+func TestBytes(t *testing.T) {
+	var out bytes.Buffer
+	w, err := format.With(Driver{}).NewWriter(&out, plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", "a"} {
+		if err := w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(with(func(*image) {}), out.Bytes()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestOpen: package format finds the format by content, maps the file, verifies and
+// copies it.
+func TestOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	w, err := format.Create("flat", path, plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c, err := m.Verify(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := m.Tensor("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.As[int8](a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type seen struct {
+		Format, Version, Verified string
+		Data                      []int8
+		ZeroCopy                  int
+	}
+	want := seen{"flat", "1", "ok", []int8{1, 2, 3, 4}, 2}
+	if d := cmp.Diff(want, seen{m.Format(), m.Version(), c.String(), got, m.Stats().ZeroCopy}); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestRefusals: what a file cannot hold is refused before anything is written.
+func TestRefusals(t *testing.T) {
+	one := func(change func(*tensor.Info)) *format.Plan {
+		i := tensor.Info{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{1}}
+		change(&i)
+		return &format.Plan{Tensors: []tensor.Info{i}}
+	}
+	tests := []struct {
+		name string
+		plan *format.Plan
+		kind format.LossKind // "" for a plan that only the layout refuses
+	}{
+		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), format.LossDType},
+		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), format.LossQuantization},
+		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: true}}}, format.LossMetadata},
+		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, format.LossGraph},
+		{"rank", one(func(i *tensor.Info) { i.Shape = make(tensor.Shape, 256) }), ""},
+		{"name", one(func(i *tensor.Info) { i.Name = strings.Repeat("n", 1<<16) }), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			_, err := format.With(Driver{}).NewWriter(&out, tt.plan, nil)
+			if !errors.Is(err, format.ErrPlan) || out.Len() > 0 {
+				t.Fatalf("%v after %d bytes, want ErrPlan", err, out.Len())
+			}
+			var kind format.LossKind
+			if e := (*format.LossError)(nil); errors.As(err, &e) {
+				kind = e.Losses[0].Kind
+			}
+			if d := cmp.Diff(tt.kind, kind); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// broken is a file that cannot be read from byte good on.
+type broken struct {
+	file []byte
+	good int64
+}
+
+var errDisk = errors.New("the disk is broken")
+
+// ReadAt implements io.ReaderAt.
+func (b broken) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > b.good {
+		return 0, errDisk
+	}
+	return copy(p, b.file[off:]), nil
+}
+
+// TestCause: the error of a read keeps its cause, and is no truncation.
+func TestCause(t *testing.T) {
+	whole := with(func(*image) {})
+	for _, good := range []int64{0, headerSize} {
+		_, err := format.With(Driver{}).OpenReaderAt(broken{whole, good}, int64(len(whole)), nil)
+		if !errors.Is(err, errDisk) || errors.Is(err, format.ErrTruncated) {
+			t.Errorf("broken from %d on: %v, want the cause", good, err)
+		}
+	}
+}
+
+// TestZero: nothing panics on zero values.
+func TestZero(t *testing.T) {
+	var d Driver
+	if d.Detect(nil, 0) || d.Detect([]byte("FLA"), 3) || !d.Detect([]byte("FLAT"), 4) {
+		t.Error("Detect goes by something else than the magic")
+	}
+	if _, err := format.With(d).OpenBytes(nil, nil); !errors.Is(err, format.ErrTruncated) {
+		t.Errorf("an empty file: %v", err)
+	}
+	w, err := format.With(d).NewWriter(&bytes.Buffer{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("a file of no tensors: %v", err)
+	}
+}
+
+// TestPublicOnly: a format of another module needs no package of this one but three
+// public ones.
+func TestPublicOnly(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if path, _ := strconv.Unquote(i.Path.Value); strings.Contains(path, ".") {
+				used[path] = true
+			}
+		}
+	}
+	const module = "github.com/weightmap/weightmap/"
+	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "tensor": true}, used); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

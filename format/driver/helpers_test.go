@@ -1,0 +1,71 @@
+package driver_test
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestErrorf: the error wraps the sentinel and what %w names, and says where.
+func TestErrorf(t *testing.T) {
+	err := driver.Errorf("flat", "dims", 12, driver.ErrCorrupt, "%d of %w", 3, fs.ErrInvalid)
+	var e *driver.Error
+	if !errors.Is(err, driver.ErrCorrupt) || !errors.Is(err, fs.ErrInvalid) || !errors.As(err, &e) {
+		t.Fatalf("%v lacks sentinel or cause", err)
+	}
+	if d := cmp.Diff([]any{"flat", "dims", int64(12), "corrupt: 3 of invalid argument"}, []any{e.Format, e.Field, e.Offset, e.Err.Error()}); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// tensorsOnly is a format with int8 tensors and nothing else.
+type tensorsOnly struct{ driver.Driver }
+
+func (tensorsOnly) Describe() driver.Description { return driver.Description{Name: "plain"} }
+
+func (tensorsOnly) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	l.TensorsOnly(p, "plain")
+	l.DTypes(p, "plain", []tensor.DType{tensor.Int8})
+}
+
+// TestTensorsOnly: all that such a format cannot hold is on the list, and what can be
+// accepted goes.
+func TestTensorsOnly(t *testing.T) {
+	quant := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
+	p := &driver.Plan{
+		Metadata: driver.Metadata{{Key: "k", Value: true}},
+		Tensors: []tensor.Info{
+			{Name: "q", DType: tensor.Int8, Quant: quant},
+			{Name: "f", DType: tensor.Float32},
+			{Name: "e", Encoding: &tensor.Encoding{Name: "Q4_0"}},
+		},
+		Graph: &driver.Graph{Name: "g"},
+	}
+	_, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, nil)
+	var losses *driver.LossError
+	if !errors.As(err, &losses) {
+		t.Fatalf("%v, want a LossError", err)
+	}
+	want := []driver.Loss{
+		{Kind: driver.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
+		{Kind: driver.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
+		{Kind: driver.LossGraph, Why: "plain has no graph", Acceptable: true},
+		{Kind: driver.LossDType, Name: "f", Why: "dtype float32 (plain has [int8])"},
+		{Kind: driver.LossDType, Name: "e", Why: "dtype Q4_0 (plain has [int8])"},
+	}
+	if d := cmp.Diff(want, losses.Losses); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	p.Tensors = p.Tensors[:1]
+	got, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, []string{"quantization", "metadata", "graph"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&driver.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

@@ -1,0 +1,350 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// f16 is the value of a float16 from its definition: sign, five bits of exponent,
+// ten of fraction.
+func f16(b []byte) float64 {
+	h := int(b[0]) | int(b[1])<<8
+	exp, frac, sign := h>>10&31, h&1023, 1.0
+	if h>>15 == 1 {
+		sign = -1
+	}
+	switch exp {
+	case 0:
+		return sign * math.Ldexp(float64(frac), -24)
+	case 31:
+		return math.NaN()
+	}
+	return sign * math.Ldexp(float64(1024+frac), exp-25)
+}
+
+// bits returns n bits of a byte from bit at.
+func bits(b byte, at, n int) int { return int(b) >> at & (1<<n - 1) }
+
+// nibble returns 4-bit element i of 32: the low halves come first.
+func nibble(b []byte, i int) int { return bits(b[i%16], i/16*4, 4) }
+
+// bit returns bit i of a string of bits.
+func bit(b []byte, i int) int { return bits(b[i/8], i%8, 1) }
+
+// sixBits returns scale or minimum i of the 12 bytes of Q4_K and Q5_K. The first
+// four of each are in the low six bits of bytes 0 to 3 and 4 to 7, whose upper
+// two bits complete the halves in bytes 8 to 11.
+func sixBits(b []byte, i int, minimum bool) int {
+	at, half := 0, 0
+	if minimum {
+		at, half = 4, 4
+	}
+	if i < 4 {
+		return bits(b[at+i], 0, 6)
+	}
+	return bits(b[8+i-4], half, 4) + bits(b[at+i-4], 6, 2)*16
+}
+
+// q3Scale returns 6-bit scale i of 16 in the 12 bytes of Q3_K: low halves of 0 to 7
+// in the lower halves of bytes 0 to 7, of 8 to 15 in the upper ones; the upper two
+// bits of scale i in byte 8+i%4 from bit 2*(i/4).
+func q3Scale(b []byte, i int) int {
+	low := bits(b[i%8], i/8*4, 4)
+	return low + bits(b[8+i%4], i/4*2, 2)*16
+}
+
+// elements computes one element of a block from the published layouts, in
+// float64. They share nothing with the code under test.
+var elements = map[string]func(b []byte, i int) float64{
+	"Q4_0": func(b []byte, i int) float64 { return f16(b) * float64(nibble(b[2:], i)-8) },
+	"Q4_1": func(b []byte, i int) float64 { return f16(b)*float64(nibble(b[4:], i)) + f16(b[2:]) },
+	"Q5_0": func(b []byte, i int) float64 { return f16(b) * float64(nibble(b[6:], i)+16*bit(b[2:], i)-16) },
+	"Q5_1": func(b []byte, i int) float64 { return f16(b)*float64(nibble(b[8:], i)+16*bit(b[4:], i)) + f16(b[2:]) },
+	"Q8_0": func(b []byte, i int) float64 { return f16(b) * float64(int8(b[2+i])) },
+	"Q2_K": func(b []byte, i int) float64 {
+		q := bits(b[16+i/128*32+i%32], i%128/32*2, 2)
+		s := b[i/16]
+		return f16(b[80:])*float64(s%16)*float64(q) - f16(b[82:])*float64(s/16)
+	},
+	"Q3_K": func(b []byte, i int) float64 {
+		q := bits(b[32+i/128*32+i%32], i%128/32*2, 2)
+		if bits(b[i%32], i/32, 1) == 0 {
+			q -= 4
+		}
+		return f16(b[108:]) * float64(q3Scale(b[96:], i/16)-32) * float64(q)
+	},
+	"Q4_K": func(b []byte, i int) float64 {
+		q := bits(b[16+i/64*32+i%32], i/32%2*4, 4)
+		return f16(b)*float64(sixBits(b[4:], i/32, false)*q) - f16(b[2:])*float64(sixBits(b[4:], i/32, true))
+	},
+	"Q5_K": func(b []byte, i int) float64 {
+		q := bits(b[48+i/64*32+i%32], i/32%2*4, 4) + 16*bits(b[16+i%32], i/32, 1)
+		return f16(b)*float64(sixBits(b[4:], i/32, false)*q) - f16(b[2:])*float64(sixBits(b[4:], i/32, true))
+	},
+	"Q6_K": func(b []byte, i int) float64 {
+		at := i % 128 // in a half: 64 bytes of low halves, 32 of upper bits
+		q := bits(b[i/128*64+at%64], at/64*4, 4) + 16*bits(b[128+i/128*32+at%32], at/32*2, 2)
+		return f16(b[208:]) * float64(int8(b[192+i/16])) * float64(q-32)
+	},
+}
+
+// halves says where a block has float16 numbers.
+var halves = map[string][]int{
+	"Q4_0": {0}, "Q4_1": {0, 2}, "Q5_0": {0}, "Q5_1": {0, 2}, "Q8_0": {0},
+	"Q2_K": {80, 82}, "Q3_K": {108}, "Q4_K": {0, 2}, "Q5_K": {0, 2}, "Q6_K": {208},
+}
+
+// randomBlocks are n blocks of any bits but for float16 numbers of moderate size.
+func randomBlocks(r *rand.Rand, e *tensor.Encoding, n int) []byte {
+	b := make([]byte, int(e.BlockBytes)*n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	for i := range n {
+		for _, at := range halves[e.Name] {
+			h := b[i*int(e.BlockBytes)+at:]
+			h[1] = h[1]&0x83 | byte(8+r.IntN(16))<<2 // exponents 8 to 23 of 0 to 31
+		}
+	}
+	return b
+}
+
+// TestDecodeBlocks compares every element with the published layouts.
+func TestDecodeBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, e := range elementTypes {
+		if e.encoding == nil || e.encoding.Decode == nil {
+			continue
+		}
+		e := e.encoding
+		element := elements[e.Name]
+		if element == nil {
+			t.Fatalf("%s is not tested", e.Name)
+		}
+		const n = 50
+		src := randomBlocks(r, e, n)
+		got := make([]float32, n*e.BlockElems)
+		if err := e.Decode(got, src); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range got {
+			b := src[int64(i)/e.BlockElems*e.BlockBytes:]
+			want := element(b, i%int(e.BlockElems))
+			if x != float32(want) {
+				t.Fatalf("%s: element %d is %v, want %v", e.Name, i, x, want)
+			}
+		}
+		if e.Decode(got, src[1:]) == nil || e.Decode(got[1:], src) == nil || e.Decode(got[e.BlockElems:], src) == nil {
+			t.Errorf("%s: sizes that do not fit are accepted", e.Name)
+		}
+		if err := e.Decode(nil, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestKnownBlocks has blocks that were computed by hand.
+func TestKnownBlocks(t *testing.T) {
+	one, two := "\x00\x3c", "\x00\x40" // float16 1 and 2
+	pad := func(s string, n int) string { return s + string(make([]byte, n-len(s))) }
+	for _, c := range []struct {
+		name  string
+		block string
+		want  map[int]float32 // some elements
+	}{
+		{"Q4_0", pad(two+"\x0f\xf0", 18), map[int]float32{0: 14, 1: -16, 16: -16, 17: 14, 2: -16}},
+		{"Q4_1", pad(two+one+"\x21", 20), map[int]float32{0: 3, 16: 5, 1: 1}},
+		{"Q5_0", pad(one+"\x01\x00\x02\x00\x21", 22), map[int]float32{0: 1, 16: -14, 17: 0, 1: -16}},
+		{"Q5_1", pad(one+two+"\x01\x00\x02\x00\x21", 24), map[int]float32{0: 19, 16: 4, 17: 18, 1: 2}},
+		{"Q8_0", pad(two+"\x7f\x80\xff", 34), map[int]float32{0: 254, 1: -256, 2: -2, 3: 0}},
+		{"Q2_K", pad("\x53\x00\x21", 16) + pad("\x27", 64) + one + two, map[int]float32{0: 3*3 - 5*2, 1: -10, 32: 1 - 4, 64: 0, 16: 0}},
+		{"Q3_K", pad("\x01", 32) + pad("\x03", 64) + pad("\x01\x00\x00\x00\x00\x00\x00\x00\x03", 12) + one, map[int]float32{0: 17 * 3, 1: 17 * -4, 32: -32 * -4}},
+		{"Q4_K", one + two + "\x42\x00\x00\x00\x81\x00\x00\x00\x32\x00\x00\x00" + pad("\x5a", 128), map[int]float32{0: 2*10 - 2, 1: -2, 32: 0, 128: -2 * (3 + 32)}},
+		{"Q5_K", one + two + "\x42\x00\x00\x00\x81\x00\x00\x00\x32\x00\x00\x00" + pad("\x11", 32) + pad("\x5a", 128), map[int]float32{0: 2*26 - 2, 1: -2, 128: (2+16)*16 - 2*(3+32), 129: -70}},
+		{"Q6_K", pad("\x5a", 128) + pad("\x31", 64) + pad("\x02\x00\x00\x00\xff", 16) + two, map[int]float32{0: 2 * 2 * (10 + 16 - 32), 1: 4 * -32, 64: -2 * (5 + 48 - 32), 65: 64}},
+	} {
+		for _, e := range elementTypes {
+			if e.encoding == nil || e.encoding.Name != c.name {
+				continue
+			}
+			dst := make([]float32, e.encoding.BlockElems)
+			if err := e.encoding.Decode(dst, []byte(c.block)); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			got := map[int]float32{}
+			for i := range c.want {
+				got[i] = dst[i]
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
+			}
+		}
+	}
+}
+
+// TestQuantize writes Q8_0 and compares scale and elements with their definition.
+func TestQuantize(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const rows, cols = 5, 96
+	values := make([]float64, rows*cols)
+	for i := range values {
+		values[i] = float64(float32(r.NormFloat64()))
+	}
+	clear(values[32:64]) // a block of zeros
+	values[64] = -100    // the largest is negative
+	encode := map[tensor.DType]func(b []byte, x float64) []byte{
+		tensor.Float32: func(b []byte, x float64) []byte { return append(b, f32(float32(x))...) },
+		tensor.Float64: func(b []byte, x float64) []byte { return append(b, f64(x)...) },
+		tensor.Float16: func(b []byte, x float64) []byte {
+			return binary.LittleEndian.AppendUint16(b, uint16(tensor.F16From64(x)))
+		},
+		tensor.BFloat16: func(b []byte, x float64) []byte {
+			return binary.LittleEndian.AppendUint16(b, uint16(tensor.BF16From64(x)))
+		},
+	}
+	for d, f := range encode {
+		var raw []byte
+		for _, x := range values {
+			raw = f(raw, x)
+		}
+		plan := &format.Plan{Tensors: []tensor.Info{
+			{Name: "w", DType: d, Shape: tensor.Shape{rows, cols}},
+			{Name: "norm", DType: d, Shape: tensor.Shape{cols}},
+			{Name: "odd", DType: d, Shape: tensor.Shape{2, 31}},
+			{Name: "ids", DType: tensor.Int32, Shape: tensor.Shape{2, 32}},
+		}}
+		size := int(d.Size())
+		data := map[string][]byte{"w": raw, "norm": raw[:cols*size], "odd": raw[:62*size], "ids": make([]byte, 256)}
+		m := open(t, write(t, plan, &WriteOptions{Quantize: Matrices}, data))
+		if _, types := infos(m); !cmp.Equal(types, []string{"Q8_0", d.String(), d.String(), "int32"}) {
+			t.Fatal(types)
+		}
+		if v, ok := m.Value("general.quantization_version"); !ok || v != uint32(2) {
+			t.Error(v, ok)
+		}
+		view := m.At(0)
+		got, err := tensor.Decode[float64](nil, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := tensor.FromBytes("w", d, tensor.Shape{rows, cols}, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := tensor.Decode[float64](nil, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 0; at < len(want); at += 32 {
+			most := 0.0
+			for _, x := range want[at : at+32] {
+				most = max(most, math.Abs(x))
+			}
+			// Half a step, and what the float16 scale is off by.
+			bound := most/127/2 + most/1024
+			for i := at; i < at+32; i++ {
+				if math.Abs(want[i]-got[i]) > bound {
+					t.Fatalf("%v: element %d is %v, want %v", d, i, got[i], want[i])
+				}
+			}
+		}
+		if got[64] >= 0 || got[32] != 0 {
+			t.Errorf("%v: %v, %v", d, got[64], got[32])
+		}
+		if diff := cmp.Diff(data["norm"], dataOf(t, m)["norm"]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestQuantizeBlock is a block byte by byte: 127 and -63.5 with a scale of 1, and
+// halves rounded away from zero.
+func TestQuantizeBlock(t *testing.T) {
+	var b []byte
+	for _, x := range append([]float32{127, -63.5, 0.5, -0.5, 0.49, 1.5, 2.5, -127}, make([]float32, 24)...) {
+		b = append(b, f32(x)...)
+	}
+	got, err := appendQ8_0(nil, b, tensor.Float32)
+	want := append([]byte{0x00, 0x3c, 127, 0xc0, 1, 0xff, 0, 2, 3, 0x81}, make([]byte, 24)...)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
+		copy(b[40:], f32(bad))
+		if _, err := appendQ8_0(nil, b, tensor.Float32); err == nil {
+			t.Errorf("%v is quantized", bad)
+		}
+	}
+	copy(b, make([]byte, len(b)))
+	copy(b, f32(1e-44)) // its inverse is infinite
+	if got, err = appendQ8_0(nil, b, tensor.Float32); err != nil || cmp.Diff(make([]byte, 34), got) != "" {
+		t.Errorf("% x, %v", got, err)
+	}
+}
+
+// TestQuantizeTargets writes the same bytes to a stream and to a file, in the order
+// of the plan and in another, in whole tensors and in pieces that end anywhere.
+func TestQuantizeTargets(t *testing.T) {
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{3, 64}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{5}},
+		{Name: "c", DType: tensor.Float16, Shape: tensor.Shape{1, 32}}, {Name: "empty", DType: tensor.Float32, Shape: tensor.Shape{0, 32}},
+	}}
+	data := map[string][]byte{"a": floats(192), "b": floats(5), "c": bytes.Repeat([]byte{0, 0x3c, 1, 0x40}, 16)}
+	o := &WriteOptions{Quantize: Matrices}
+	want := write(t, plan, o, data)
+	if _, types := infos(open(t, want)); !cmp.Equal(types, []string{"Q8_0", "float32", "Q8_0", "Q8_0"}) {
+		t.Fatal(types)
+	}
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	for _, order := range [][]string{{"a", "b", "c", "empty"}, {"empty", "c", "b", "a"}} {
+		var stream bytes.Buffer
+		w, err := NewWriter(&stream, plan, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Create(path, plan, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range order {
+			err := errors.Join(w.WriteTensor(name, iotest.OneByteReader(bytes.NewReader(data[name]))),
+				f.WriteTensor(name, iotest.HalfReader(bytes.NewReader(data[name]))))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(want, stream.Bytes()) || !bytes.Equal(want, file) {
+			t.Errorf("%v: %v", order, err)
+		}
+	}
+	// A value that cannot be quantized ends the writer, and leaves the old file.
+	f, err := Create(path, plan, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(data["a"][400:], f32(float32(math.NaN())))
+	if err := f.WriteTensor("a", bytes.NewReader(data["a"])); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	if err := f.Close(); !errors.Is(err, format.ErrAborted) {
+		t.Error(err)
+	}
+	if file, err := os.ReadFile(path); err != nil || !bytes.Equal(want, file) {
+		t.Error("the old file is gone", err)
+	}
+}

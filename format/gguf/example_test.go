@@ -1,0 +1,69 @@
+package gguf_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// A file with metadata and a matrix that is quantized on the way, and what is
+// read of it.
+func Example() {
+	dir, err := os.MkdirTemp("", "gguf")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.gguf")
+
+	plan := &format.Plan{
+		Metadata: format.Metadata{
+			{Key: "general.architecture", Value: "llama"},
+			{Key: "llama.block_count", Value: uint32(1)},
+			{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}},
+		},
+		Tensors: []tensor.Info{{Name: "blk.0.ffn_up.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 32}}},
+	}
+	w, err := gguf.Create(path, plan, &gguf.WriteOptions{Quantize: gguf.Matrices})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer w.Abort()
+	data := bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 64) // ones
+	if err := w.WriteTensor("blk.0.ffn_up.weight", bytes.NewReader(data)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	f, err := gguf.Open(path, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer f.Close()
+	tokens, _ := f.Value("tokenizer.ggml.tokens")
+	fmt.Println(tokens)
+	for name, v := range f.Tensors() {
+		x, err := tensor.Decode[float32](nil, v)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		i := v.Info()
+		fmt.Println(name, i.TypeName(), i.Shape, i.Size, "bytes, the first is", x[0])
+	}
+	// Output:
+	// [<s> a b]
+	// blk.0.ffn_up.weight Q8_0 [2, 32] 68 bytes, the first is 0.99993896
+}

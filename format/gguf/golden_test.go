@@ -1,0 +1,242 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestHeaderBytes spells one file out byte by byte, so that the test code that
+// lays out the others is itself held to something.
+func TestHeaderBytes(t *testing.T) {
+	want := "GGUF" + "\x03\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" +
+		"\x03\x00\x00\x00\x00\x00\x00\x00" + "key" + "\x04\x00\x00\x00" + "\x07\x00\x00\x00" +
+		"\x01\x00\x00\x00\x00\x00\x00\x00" + "l" + "\x09\x00\x00\x00" + "\x05\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" +
+		"\xff\xff\xff\xff" + "\x02\x00\x00\x00" +
+		"\x01\x00\x00\x00\x00\x00\x00\x00" + "w" + "\x02\x00\x00\x00" +
+		"\x03\x00\x00\x00\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" + "\x18\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00"
+	want += string(make([]byte, up(len(want), 32)-len(want))) + "\x01\x02\x03\x04\x05\x06"
+	want += string(make([]byte, up(len(want), 32)-len(want)))
+	f := fields{
+		magic: "GGUF", version: 3,
+		entries: []kv{{"key", 4, le32(7)}, {"l", 9, arr(5, le32(math.MaxUint32), le32(2))}},
+		tensors: []info{{name: "w", dims: []uint64{3, 2}, typ: 24, data: []byte{1, 2, 3, 4, 5, 6}}},
+	}
+	if diff := cmp.Diff([]byte(want), f.bytes()); diff != "" {
+		t.Error(diff)
+	}
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
+		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
+	}
+	if diff := cmp.Diff([]byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// plain are the types that are dtypes.
+var plain = []struct {
+	code  uint32
+	dtype tensor.DType
+}{
+	{0, tensor.Float32}, {1, tensor.Float16}, {24, tensor.Int8}, {25, tensor.Int16}, {26, tensor.Int32},
+	{27, tensor.Int64}, {28, tensor.Float64}, {30, tensor.BFloat16},
+}
+
+func TestPlainTypes(t *testing.T) {
+	for _, version := range []uint32{2, 3} {
+		f := fields{magic: "GGUF", version: version}
+		plan := &format.Plan{}
+		data := map[string][]byte{}
+		for i, c := range plain {
+			name := c.dtype.String()
+			data[name] = bytes.Repeat([]byte{byte(i + 1)}, 6*int(c.dtype.Size()))
+			f.tensors = append(f.tensors, info{name: name, dims: []uint64{3, 1, 2}, typ: c.code, data: data[name]})
+			plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: c.dtype, Shape: tensor.Shape{2, 1, 3}})
+		}
+		m := open(t, f.bytes())
+		if m.Format() != "gguf" || m.Version() != string(rune('0'+version)) || m.Notes() != nil || m.Metadata() != nil || m.Alignment() != 32 || m.Parts() != 1 {
+			t.Errorf("%s %s: %q, %v", m.Format(), m.Version(), m.Notes(), m.Metadata())
+		}
+		at := int64(up(len(f.header()), 32))
+		for i, c := range plain {
+			v, size := m.At(i), int64(6*c.dtype.Size())
+			want := tensor.Info{Name: c.dtype.String(), DType: c.dtype, Shape: tensor.Shape{2, 1, 3}, Offset: at, Size: size, Stored: size}
+			if diff := cmp.Diff(want, v.Info()); diff != "" || !v.ZeroCopy() {
+				t.Errorf("zero copy %v: %s", v.ZeroCopy(), diff)
+			}
+			at = int64(up(int(at+size), 32))
+		}
+		if diff := cmp.Diff(data, dataOf(t, m)); diff != "" {
+			t.Error(diff)
+		}
+		if c, err := m.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers the header or the data of 8 tensors" {
+			t.Errorf("%v, %v", c, err)
+		}
+		if version == 3 {
+			if diff := cmp.Diff(f.bytes(), write(t, plan, nil, data)); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+}
+
+// TestShapes reads ranks 0 to 4 and dims of 0, and data without padding.
+func TestShapes(t *testing.T) {
+	f := fields{magic: "GGUF", version: 3, unpadded: true, tensors: []info{
+		{name: "scalar", typ: 0, data: floats(1)},
+		{name: "vector", dims: []uint64{3}, typ: 0, data: floats(3)},
+		{name: "four", dims: []uint64{4, 3, 2, 1}, typ: 24, data: make([]byte, 24)},
+		{name: "empty", dims: []uint64{4, 0, 1 << 40}, typ: 0},
+		{name: "empty blocks", dims: []uint64{0, 3}, typ: 14},
+		{name: "last", dims: []uint64{1}, typ: 24, data: []byte{9}},
+		{name: "behind", dims: []uint64{0}, typ: 24},
+	}}
+	m := open(t, f.bytes())
+	want := []tensor.Shape{{}, {3}, {1, 2, 3, 4}, {1 << 40, 0, 4}, {3, 0}, {1}, {0}}
+	var got []tensor.Shape
+	for _, v := range m.Tensors() {
+		got = append(got, v.Shape())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := m.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if b, err := m.At(5).Bytes(); err != nil || !bytes.Equal(b, []byte{9}) {
+		t.Errorf("% x, %v", b, err)
+	}
+	if m.Notes() != nil {
+		t.Errorf("%q", m.Notes())
+	}
+}
+
+// TestHeaderOnly opens files that end with their header.
+func TestHeaderOnly(t *testing.T) {
+	f := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 0, []byte{1}}}}
+	for _, b := range [][]byte{f.header(), f.bytes()} {
+		if m := open(t, b); m.Len() != 0 || len(m.Metadata()) != 1 {
+			t.Error(m.Len(), m.Metadata())
+		}
+	}
+	f.tensors = []info{{name: "e", dims: []uint64{0}, typ: 0}}
+	if m := open(t, f.header()); m.Len() != 1 {
+		t.Error(m.Len())
+	}
+}
+
+// TestEncodings lists every other type with its raw bytes.
+func TestEncodings(t *testing.T) {
+	for code, e := range elementTypes {
+		if e.encoding == nil || !e.sized() {
+			continue
+		}
+		elems, size := e.encoding.BlockElems, e.encoding.BlockBytes
+		data := make([]byte, 6*size)
+		for i := range data {
+			data[i] = byte(i * 7)
+		}
+		f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: []uint64{uint64(2 * elems), 3}, typ: uint32(code), data: data}}}
+		m := open(t, f.bytes())
+		v, _ := m.Tensor("w")
+		i := v.Info()
+		if i.TypeName() != e.encoding.Name || i.DType != tensor.Invalid || !i.Shape.Equal(tensor.Shape{3, 2 * elems}) || i.Size != 6*size || v.Len() != 6*elems {
+			t.Errorf("%+v", i)
+		}
+		if b, err := v.Bytes(); err != nil || !bytes.Equal(b, data) || !v.ZeroCopy() {
+			t.Errorf("%s: %v", i.TypeName(), err)
+		}
+		x, err := tensor.Decode[float32](nil, v)
+		if ok := e.encoding.Decode != nil; ok != (err == nil) || ok && len(x) != int(6*elems) {
+			t.Errorf("%s: %d values, %v", i.TypeName(), len(x), err)
+		}
+		plan, err := format.PlanOf(m.Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(f.bytes(), write(t, plan, nil, dataOf(t, m))); diff != "" {
+			t.Errorf("%s copied: %s", i.TypeName(), diff)
+		}
+	}
+}
+
+// TestUnknownTypes lists types without a known size up to the next tensor.
+func TestUnknownTypes(t *testing.T) {
+	f := fields{magic: "GGUF", version: 3, tensors: []info{
+		{name: "new", dims: []uint64{10, 2}, typ: 99, data: make([]byte, 40)},
+		{name: "old", dims: []uint64{16}, typ: 4, data: make([]byte, 10)},
+		{name: "none", dims: []uint64{0}, typ: 99},
+		{name: "scalar", typ: 255, data: make([]byte, 32)},
+		{name: "last", dims: []uint64{7}, typ: 5, data: make([]byte, 8)},
+	}, unpadded: true}
+	m := open(t, f.bytes())
+	got := map[string]int64{}
+	for _, v := range m.Tensors() {
+		i := v.Info()
+		got[i.TypeName()+" "+i.Name] = i.Size
+	}
+	want := map[string]int64{"type 99 new": 64, "Q4_2 old": 32, "type 99 none": 0, "type 255 scalar": 32, "Q4_3 last": 8}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := m.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTypeTable compares names and block sizes with the list of the reference.
+func TestTypeTable(t *testing.T) {
+	want := map[int]struct {
+		name         string
+		elems, bytes int64
+	}{
+		2: {"Q4_0", 32, 2 + 16}, 3: {"Q4_1", 32, 2 + 2 + 16}, 6: {"Q5_0", 32, 2 + 4 + 16}, 7: {"Q5_1", 32, 2 + 2 + 4 + 16},
+		8: {"Q8_0", 32, 2 + 32}, 9: {"Q8_1", 32, 2 + 2 + 32}, 10: {"Q2_K", 256, 2 + 2 + 256/16 + 256/4},
+		11: {"Q3_K", 256, 2 + 256/4 + 256/8 + 12}, 12: {"Q4_K", 256, 2 + 2 + 256/2 + 12}, 13: {"Q5_K", 256, 2 + 2 + 256/2 + 256/8 + 12},
+		14: {"Q6_K", 256, 2 + 256/2 + 256/4 + 256/16}, 15: {"Q8_K", 256, 4 + 256 + 256/8}, 16: {"IQ2_XXS", 256, 2 + 256/4},
+		17: {"IQ2_XS", 256, 2 + 256/4 + 256/32}, 18: {"IQ3_XXS", 256, 2 + 256/4 + 256/8}, 19: {"IQ1_S", 256, 2 + 256/8 + 256/16},
+		20: {"IQ4_NL", 32, 2 + 16}, 21: {"IQ3_S", 256, 2 + 256/4 + 256/8 + 256/32 + 4}, 22: {"IQ2_S", 256, 2 + 256/4 + 256/16},
+		23: {"IQ4_XS", 256, 2 + 2 + 256/2 + 256/64}, 29: {"IQ1_M", 256, 256/8 + 256/16 + 256/32}, 34: {"TQ1_0", 256, 2 + 4*13},
+		35: {"TQ2_0", 256, 2 + 64}, 39: {"MXFP4", 32, 1 + 16}, 40: {"NVFP4", 64, 4 + 32}, 41: {"Q1_0", 128, 2 + 16},
+	}
+	for code, w := range want {
+		e := elementTypes[code].encoding
+		if e.Name != w.name || e.BlockElems != w.elems || e.BlockBytes != w.bytes {
+			t.Errorf("%d: %+v, want %+v", code, e, w)
+		}
+	}
+}
+
+// TestZeroFile calls every method of the zero File.
+func TestZeroFile(t *testing.T) {
+	var f File
+	if f.Model() != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
+		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Close() != nil {
+		t.Error("the zero File says something")
+	}
+	if _, ok := f.Value("general.alignment"); ok {
+		t.Error("a value")
+	}
+	if _, err := f.Tensor("x"); err == nil {
+		t.Error("a tensor")
+	}
+	for range f.Tensors() {
+		t.Error("a tensor")
+	}
+	if _, err := f.Verify(t.Context()); err == nil {
+		t.Error("verified")
+	}
+	if f.Do(func() error { return nil }) == nil || f.Prefetch() == nil {
+		t.Error("no error")
+	}
+	if _, err := f.Pin(); err == nil {
+		t.Error("pinned")
+	}
+	_ = f.Stats()
+}

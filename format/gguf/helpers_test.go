@@ -1,0 +1,198 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// fields is a file as the specification describes it, for tests that set one field
+// after the other.
+type fields struct {
+	magic    string
+	version  uint32
+	tensors  []info
+	entries  []kv
+	align    int // of the data; 0 is 32
+	count    *uint64
+	kvCount  *uint64
+	extra    int  // bytes too many at the end
+	lack     int  // bytes too few
+	unpadded bool // the last tensor is not padded
+}
+
+// kv is a metadata entry; value is the bytes behind its type.
+type kv struct {
+	key   string
+	typ   uint32
+	value []byte
+}
+
+// info is a tensor; dims as in the file, innermost first.
+type info struct {
+	name   string
+	dims   []uint64
+	typ    uint32
+	data   []byte
+	offset *uint64 // instead of the next multiple of the alignment
+	rank   *uint32 // instead of the number of dims
+	length *uint64 // instead of that of the name
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func le32(v uint32) []byte   { return binary.LittleEndian.AppendUint32(nil, v) }
+func le64(v uint64) []byte   { return binary.LittleEndian.AppendUint64(nil, v) }
+func f32(v float32) []byte   { return le32(math.Float32bits(v)) }
+func f64(v float64) []byte   { return le64(math.Float64bits(v)) }
+func str(s string) []byte    { return append(le64(uint64(len(s))), s...) }
+func cat(p ...[]byte) []byte { return bytes.Join(p, nil) }
+
+// arr is an array value.
+func arr(typ uint32, elems ...[]byte) []byte {
+	return cat(le32(typ), le64(uint64(len(elems))), cat(elems...))
+}
+
+func up(n, to int) int { return (n + to - 1) / to * to }
+
+// header is everything before the data, unpadded.
+func (f fields) header() []byte {
+	b := append([]byte(f.magic), le32(f.version)...)
+	count, kvs := uint64(len(f.tensors)), uint64(len(f.entries))
+	if f.count != nil {
+		count = *f.count
+	}
+	if f.kvCount != nil {
+		kvs = *f.kvCount
+	}
+	b = cat(b, le64(count), le64(kvs))
+	for _, e := range f.entries {
+		b = cat(b, str(e.key), le32(e.typ), e.value)
+	}
+	at := 0
+	for _, t := range f.tensors {
+		name := str(t.name)
+		if t.length != nil {
+			name = append(le64(*t.length), t.name...)
+		}
+		rank, off := uint32(len(t.dims)), uint64(at)
+		if t.rank != nil {
+			rank = *t.rank
+		}
+		if t.offset != nil {
+			off = *t.offset
+		}
+		b = cat(b, name, le32(rank))
+		for _, d := range t.dims {
+			b = append(b, le64(d)...)
+		}
+		b = cat(b, le32(t.typ), le64(off))
+		at = up(at+len(t.data), f.alignment())
+	}
+	return b
+}
+
+func (f fields) alignment() int {
+	if f.align == 0 {
+		return 32
+	}
+	return f.align
+}
+
+// bytes lays the file out.
+func (f fields) bytes() []byte {
+	b := f.header()
+	b = append(b, make([]byte, up(len(b), f.alignment())-len(b))...)
+	for i, t := range f.tensors {
+		b = append(b, t.data...)
+		if i+1 < len(f.tensors) || !f.unpadded {
+			b = append(b, make([]byte, up(len(b), f.alignment())-len(b))...)
+		}
+	}
+	b = append(b, make([]byte, f.extra)...)
+	return b[:len(b)-f.lack]
+}
+
+// floats are n float32 1.5, 2.5 and so on.
+func floats(n int) (b []byte) {
+	for i := range n {
+		b = append(b, f32(float32(i)+1.5)...)
+	}
+	return b
+}
+
+// small is a good file that tests break.
+func small() fields {
+	return fields{
+		magic: "GGUF", version: 3,
+		entries: []kv{
+			{"general.architecture", 8, str("test")},
+			{"general.alignment", 4, le32(32)},
+			{"list", 9, arr(8, str("a"), str("bc"))},
+		},
+		tensors: []info{
+			{name: "a", dims: []uint64{4, 3}, typ: 0, data: floats(12)},
+			{name: "b", dims: []uint64{32, 2}, typ: 8, data: bytes.Repeat([]byte{1}, 68)},
+			{name: "c", dims: []uint64{5}, typ: 24, data: []byte{1, 2, 3, 4, 5}},
+		},
+	}
+}
+
+func open(t testing.TB, b []byte) *File {
+	t.Helper()
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// write returns the file of a plan.
+func write(t testing.TB, p *format.Plan, o *WriteOptions, data map[string][]byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, p := range p.Tensors {
+		if err := w.WriteTensor(p.Name, bytes.NewReader(data[p.Name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// dataOf returns the bytes of all tensors.
+func dataOf(t testing.TB, f *File) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for name, v := range f.Tensors() {
+		b, err := v.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = bytes.Clone(b)
+	}
+	return all
+}
+
+// infos returns the descriptions of all tensors, encodings by their name.
+func infos(f *File) (list []tensor.Info, types []string) {
+	for _, v := range f.Tensors() {
+		i := v.Info()
+		types = append(types, i.TypeName())
+		i.Encoding = nil
+		list = append(list, i)
+	}
+	return list, types
+}

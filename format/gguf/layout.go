@@ -1,0 +1,147 @@
+package gguf
+
+import (
+	"strconv"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const (
+	formatName   = "gguf"
+	extension    = ".gguf"
+	magic        = "GGUF"
+	writeVersion = 3
+
+	headerSize = 24 // magic, version, two counts
+	minEntry   = 13 // an empty key, a type, one byte
+	minTensor  = 24 // an empty name, no dims
+
+	defaultAlign = 32
+	minAlign     = 8
+	maxRank      = 4
+	maxDepth     = 8  // of arrays in arrays
+	usualName    = 64 // bytes of a tensor's name that every reader takes
+	maxKey       = 1<<16 - 1
+	maxCode      = 256 // of element types; what is above cannot be a newer one
+)
+
+// Keys that say something about the file itself.
+const (
+	keyAlignment    = "general.alignment"
+	keyQuantVersion = "general.quantization_version"
+	keySplitNo      = "split.no"
+	keySplitCount   = "split.count"
+	keySplitTensors = "split.tensors.count"
+)
+
+// valueType is the type of a metadata value.
+type valueType uint32
+
+const (
+	typeUint8 valueType = iota
+	typeInt8
+	typeUint16
+	typeInt16
+	typeUint32
+	typeInt32
+	typeFloat32
+	typeBool
+	typeString
+	typeArray
+	typeUint64
+	typeInt64
+	typeFloat64
+	numValueTypes
+)
+
+// valueSizes are the bytes of a value; of strings and arrays the least.
+var valueSizes = [numValueTypes]int{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
+
+// elementType is a type of tensor elements: a dtype, or an encoding.
+type elementType struct {
+	dtype    tensor.DType
+	encoding *tensor.Encoding
+}
+
+// elementTypes are the types that are known, by their code. Block sizes are
+// those of the reference implementation.
+var elementTypes = [...]elementType{
+	0:  {dtype: tensor.Float32},
+	1:  {dtype: tensor.Float16},
+	2:  blocks("Q4_0", 32, 18, decodeQ4_0),
+	3:  blocks("Q4_1", 32, 20, decodeQ4_1),
+	4:  blocks("Q4_2", 0, 0, nil), // removed before the format had versions
+	5:  blocks("Q4_3", 0, 0, nil),
+	6:  blocks("Q5_0", 32, 22, decodeQ5_0),
+	7:  blocks("Q5_1", 32, 24, decodeQ5_1),
+	8:  blocks("Q8_0", 32, 34, decodeQ8_0),
+	9:  blocks("Q8_1", 32, 36, nil),
+	10: blocks("Q2_K", 256, 84, decodeQ2K),
+	11: blocks("Q3_K", 256, 110, decodeQ3K),
+	12: blocks("Q4_K", 256, 144, decodeQ4K),
+	13: blocks("Q5_K", 256, 176, decodeQ5K),
+	14: blocks("Q6_K", 256, 210, decodeQ6K),
+	15: blocks("Q8_K", 256, 292, nil),
+	16: blocks("IQ2_XXS", 256, 66, nil),
+	17: blocks("IQ2_XS", 256, 74, nil),
+	18: blocks("IQ3_XXS", 256, 98, nil),
+	19: blocks("IQ1_S", 256, 50, nil),
+	20: blocks("IQ4_NL", 32, 18, nil),
+	21: blocks("IQ3_S", 256, 110, nil),
+	22: blocks("IQ2_S", 256, 82, nil),
+	23: blocks("IQ4_XS", 256, 136, nil),
+	24: {dtype: tensor.Int8},
+	25: {dtype: tensor.Int16},
+	26: {dtype: tensor.Int32},
+	27: {dtype: tensor.Int64},
+	28: {dtype: tensor.Float64},
+	29: blocks("IQ1_M", 256, 56, nil),
+	30: {dtype: tensor.BFloat16},
+	31: blocks("Q4_0_4_4", 32, 18, nil),
+	32: blocks("Q4_0_4_8", 32, 18, nil),
+	33: blocks("Q4_0_8_8", 32, 18, nil),
+	34: blocks("TQ1_0", 256, 54, nil),
+	35: blocks("TQ2_0", 256, 66, nil),
+	36: blocks("IQ4_NL_4_4", 32, 18, nil),
+	37: blocks("IQ4_NL_4_8", 32, 18, nil),
+	38: blocks("IQ4_NL_8_8", 32, 18, nil),
+	39: blocks("MXFP4", 32, 17, nil),
+	40: blocks("NVFP4", 64, 36, nil),
+	41: blocks("Q1_0", 128, 18, nil),
+}
+
+const codeQ8_0 = 8
+
+// elementTypeOf returns the type of a code below maxCode.
+func elementTypeOf(code uint32) elementType {
+	if code < uint32(len(elementTypes)) {
+		return elementTypes[code]
+	}
+	return elementType{encoding: &tensor.Encoding{Name: "type " + strconv.Itoa(int(code))}}
+}
+
+// sized reports whether the size of a tensor follows from its shape.
+func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
+
+// bytes returns the size of a tensor.
+func (e elementType) bytes(s tensor.Shape) (int64, error) {
+	if e.encoding != nil {
+		return e.encoding.Bytes(s)
+	}
+	return s.ByteSize(e.dtype)
+}
+
+// codeOf returns the code of a tensor's elements; ok is false for what the
+// format has no code for.
+func codeOf(t *tensor.Info) (code uint32, ok bool) {
+	for i, e := range elementTypes {
+		switch {
+		case t.Encoding == nil && e.encoding == nil && e.dtype == t.DType:
+			return uint32(i), true
+		case t.Encoding != nil && e.encoding != nil && e.sized() && e.encoding.Name == t.Encoding.Name &&
+			e.encoding.BlockElems == t.Encoding.BlockElems && e.encoding.BlockBytes == t.Encoding.BlockBytes:
+			return uint32(i), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,244 @@
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// put replaces the value of the list, whose type is at 113.
+func put(typ uint32, value []byte) func(*fields) {
+	return func(f *fields) { f.entries[2] = kv{"list", typ, value} }
+}
+
+// nested is an array value of so many levels around one number.
+func nested(depth int) []byte {
+	v := arr(0, []byte{7})
+	for range depth - 1 {
+		v = arr(9, v)
+	}
+	return v
+}
+
+// malformed breaks one thing at a time in the file that small returns. Its parts
+// begin at 24 (architecture), 68 (alignment), 101 (list), 148, 189 and 230 (tensors).
+var malformed = []struct {
+	name   string
+	mutate func(*fields)
+	err    error
+	field  string
+	offset int64
+}{
+	{"magic", func(f *fields) { f.magic = "GGUP" }, format.ErrMagic, "magic", 0},
+	{"magic of a big-endian word", func(f *fields) { f.magic = "FUGG" }, format.ErrMagic, "magic", 0},
+	{"version 0", func(f *fields) { f.version = 0 }, format.ErrVersion, "version", 4},
+	{"version 1", func(f *fields) { f.version = 1 }, format.ErrVersion, "version", 4},
+	{"version 4", func(f *fields) { f.version = 4 }, format.ErrVersion, "version", 4},
+	{"big-endian", func(f *fields) { f.version = 3 << 24 }, format.ErrVersion, "version", 4},
+	{"big-endian version 2", func(f *fields) { f.version = 2 << 24 }, format.ErrVersion, "version", 4},
+	{"2^60 tensors", func(f *fields) { f.count = ptr(uint64(1 << 60)) }, format.ErrTruncated, "tensor_count", 8},
+	{"2^64-1 tensors", func(f *fields) { f.count = ptr(uint64(math.MaxUint64)) }, format.ErrTruncated, "tensor_count", 8},
+	{"2^60 entries", func(f *fields) { f.kvCount = ptr(uint64(1 << 60)) }, format.ErrTruncated, "metadata_kv_count", 16},
+	{"2^64-1 entries", func(f *fields) { f.kvCount = ptr(uint64(math.MaxUint64)) }, format.ErrTruncated, "metadata_kv_count", 16},
+	{"one entry too many", func(f *fields) { f.kvCount = ptr(uint64(4)) }, format.ErrTruncated, "tensor name", 171},
+	{"one entry too few", func(f *fields) { f.kvCount = ptr(uint64(2)) }, format.ErrCorrupt, "tensor n_dims", 113},
+	{"one tensor too many", func(f *fields) { f.count = ptr(uint64(4)) }, format.ErrCorrupt, "tensor name", 271},
+
+	{"type 13", put(13, nil), format.ErrUnsupported, "metadata type", 113},
+	{"type 2^32-1", put(math.MaxUint32, nil), format.ErrUnsupported, "metadata type", 113},
+	{"bool 2", put(7, []byte{2}), format.ErrCorrupt, "metadata value", 117},
+	{"bool 255 in an array", put(9, arr(7, []byte{1}, []byte{255})), format.ErrCorrupt, "metadata value", 130},
+	{"string of 2^60 bytes", put(8, le64(1<<60)), format.ErrTruncated, "metadata value", 125},
+	{"string of 2^64-1 bytes", put(8, le64(math.MaxUint64)), format.ErrTruncated, "metadata value", 125},
+	{"key of 2^63 bytes", func(f *fields) {
+		f.entries[2].key = ""
+		f.entries = append(f.entries[:2], kv{"", 0, []byte{0}})
+		f.entries[1].value = cat(f.entries[1].value, le64(1<<63))
+	}, format.ErrTruncated, "metadata key", 109},
+	{"array of type 13", put(9, arr(13)), format.ErrUnsupported, "metadata array type", 117},
+	{"array of 2^60 bytes", put(9, cat(le32(0), le64(1<<60))), format.ErrTruncated, "metadata array length", 129},
+	{"array of 2^61 uint64", put(9, cat(le32(10), le64(1<<61))), format.ErrTruncated, "metadata array length", 129},
+	{"array of 2^61 strings", put(9, cat(le32(8), le64(1<<61))), format.ErrTruncated, "metadata array length", 129},
+	{"array of 2^60 arrays", put(9, cat(le32(9), le64(1<<60))), format.ErrTruncated, "metadata array length", 129},
+	{"arrays 9 deep", put(9, nested(9)), format.ErrLimit, "metadata value", 213},
+	{"string in an array too long", put(9, arr(8, str("a"), le64(1<<40))), format.ErrTruncated, "metadata value", 146},
+
+	{"alignment 0", align(4, le32(0)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 1", align(4, le32(1)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 3", align(4, le32(3)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 4", align(4, le32(4)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 33", align(4, le32(33)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 2^32-1", align(4, le32(math.MaxUint32)), format.ErrCorrupt, "metadata value", 97},
+	{"alignment 2^63", align(10, le64(1<<63)), format.ErrCorrupt, "metadata type", 93},
+	{"alignment as uint64", align(10, le64(32)), format.ErrCorrupt, "metadata type", 93},
+	{"alignment as int32", align(5, le32(32)), format.ErrCorrupt, "metadata type", 93},
+	{"alignment as string", align(8, str("32")), format.ErrCorrupt, "metadata type", 93},
+	{"alignment as array", align(9, arr(4, le32(32))), format.ErrCorrupt, "metadata type", 93},
+
+	{"empty name", func(f *fields) { f.tensors[0].name = "" }, format.ErrCorrupt, "tensor name", 156},
+	{"NUL in a name", func(f *fields) { f.tensors[0].name = "\x00" }, format.ErrCorrupt, "tensor name", 156},
+	{"name not UTF-8", func(f *fields) { f.tensors[0].name = "\xff" }, format.ErrCorrupt, "tensor name", 156},
+	{"name of 2^60 bytes", func(f *fields) { f.tensors[0].length = ptr(uint64(1 << 60)) }, format.ErrTruncated, "tensor name", 156},
+	{"name twice", func(f *fields) { f.tensors[2].name = "a" }, format.ErrCorrupt, "tensor name", 238},
+	{"5 dims", func(f *fields) { f.tensors[2].dims = []uint64{5, 1, 1, 1, 1} }, format.ErrCorrupt, "tensor n_dims", 239},
+	{"2^32-1 dims", func(f *fields) { f.tensors[2].rank = ptr(uint32(math.MaxUint32)) }, format.ErrCorrupt, "tensor n_dims", 239},
+	{"dim of 2^63", func(f *fields) { f.tensors[2].dims[0] = 1 << 63 }, format.ErrCorrupt, "tensor dims", 243},
+	{"dim of 2^64-1", func(f *fields) { f.tensors[0].dims[1] = math.MaxUint64 }, format.ErrCorrupt, "tensor dims", 169},
+	{"product of 2^64", func(f *fields) { f.tensors[0].dims = []uint64{1 << 32, 1 << 32} }, format.ErrCorrupt, "tensor dims", 161},
+	{"product of 2^64 beside 0", func(f *fields) { f.tensors[0].dims = []uint64{0, 1 << 32, 1 << 32} }, format.ErrCorrupt, "tensor dims", 161},
+	{"bytes of 2^64", func(f *fields) { f.tensors[0].dims = []uint64{1 << 62, 1} }, format.ErrCorrupt, "tensor dims", 161},
+	{"row of half a block", func(f *fields) { f.tensors[1].dims = []uint64{16, 4} }, format.ErrCorrupt, "tensor dims", 202},
+	{"blocks in a scalar", func(f *fields) { f.tensors[1].dims = nil }, format.ErrCorrupt, "tensor dims", 202},
+	{"super-block of 32", func(f *fields) { f.tensors[1].typ = 12 }, format.ErrCorrupt, "tensor dims", 202},
+	{"blocks of 2^63 bytes", func(f *fields) { f.tensors[1].dims = []uint64{1 << 40, 1 << 23} }, format.ErrCorrupt, "tensor dims", 202},
+	{"elements of an unknown type reach 2^63", func(f *fields) { f.tensors[1].dims, f.tensors[1].typ = []uint64{1 << 40, 1 << 23}, 99 }, format.ErrCorrupt, "tensor dims", 202},
+	{"element type 256", func(f *fields) { f.tensors[0].typ = 256 }, format.ErrUnsupported, "tensor type", 177},
+	{"element type 2^32-1", func(f *fields) { f.tensors[0].typ = math.MaxUint32 }, format.ErrUnsupported, "tensor type", 177},
+	{"offset 1", func(f *fields) { f.tensors[0].offset = ptr(uint64(1)) }, format.ErrCorrupt, "tensor offset", 181},
+	{"offset 16", func(f *fields) { f.tensors[0].offset = ptr(uint64(16)) }, format.ErrCorrupt, "tensor offset", 181},
+	{"offset behind the file", func(f *fields) { f.tensors[0].offset = ptr(uint64(1 << 20)) }, format.ErrTruncated, "tensor offset", 181},
+	{"offset 2^63", func(f *fields) { f.tensors[0].offset = ptr(uint64(1 << 63)) }, format.ErrTruncated, "tensor offset", 181},
+	{"offset near 2^64", func(f *fields) { f.tensors[0].offset = ptr(uint64(math.MaxUint64 - 31)) }, format.ErrTruncated, "tensor offset", 181},
+	{"empty tensor far behind the file", func(f *fields) { f.tensors[2].dims[0], f.tensors[2].offset = 0, ptr(uint64(1<<20)) }, format.ErrTruncated, "tensor offset", 255},
+	{"unknown type at the end", func(f *fields) { f.tensors[2].typ, f.tensors[2].offset = 99, ptr(uint64(192)) }, format.ErrTruncated, "tensor offset", 255},
+	{"data too short", func(f *fields) { f.lack = 32 - 5 + 1 }, format.ErrTruncated, "tensor offset", 255},
+	{"no data", func(f *fields) { f.lack = 192 }, format.ErrTruncated, "tensor offset", 181},
+
+	{"split.no without parts", split1("split.no", 2, []byte{1, 0}), format.ErrCorrupt, "split.no", 121},
+	{"split.count without split.no", split1("split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.no", 124},
+	{"split.count as string", split1("split.count", 8, str("2")), format.ErrCorrupt, "metadata value", 124},
+	{"split.count negative", split1("split.count", 5, le32(math.MaxUint32)), format.ErrCorrupt, "metadata value", 124},
+	{"split.tensors.count wrong", split1("split.tensors.count", 5, le32(4)), format.ErrCorrupt, "split.tensors.count", 132},
+}
+
+func align(typ uint32, value []byte) func(*fields) {
+	return func(f *fields) { f.entries[1] = kv{"general.alignment", typ, value} }
+}
+
+func split1(key string, typ uint32, value []byte) func(*fields) {
+	return func(f *fields) { f.entries[2] = kv{key, typ, value} }
+}
+
+func TestMalformed(t *testing.T) {
+	for _, c := range malformed {
+		t.Run(c.name, func(t *testing.T) {
+			f := small()
+			c.mutate(&f)
+			refused(t, f.bytes(), c.err, c.field, c.offset)
+		})
+	}
+}
+
+// refused opens b in every way and compares the errors.
+func refused(t *testing.T, b []byte, want error, field string, offset int64) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bad.gguf")
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for how, open := range map[string]func() (*File, error){
+		"bytes":  func() (*File, error) { return OpenBytes(b, nil) },
+		"mapped": func() (*File, error) { return Open(path, nil) },
+		"reader": func() (*File, error) { return OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil) },
+	} {
+		f, err := open()
+		if err == nil {
+			f.Close()
+			t.Errorf("%s: no error", how)
+			continue
+		}
+		var e *format.Error
+		if !errors.As(err, &e) || !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", how, err, want)
+			continue
+		}
+		if e.Format != "gguf" || e.Field != field || e.Offset != offset || (e.Path != "") != (how == "mapped") {
+			t.Errorf("%s: %v: field %q at %d, want %q at %d", how, e, e.Field, e.Offset, field, offset)
+		}
+	}
+}
+
+// TestBigEndianError says what the file is.
+func TestBigEndianError(t *testing.T) {
+	f := small()
+	f.version = 3 << 24
+	_, err := OpenBytes(f.bytes(), nil)
+	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("big-endian")) {
+		t.Error(err)
+	}
+}
+
+// TestShort cuts a file everywhere: before the last byte of data nothing opens.
+func TestShort(t *testing.T) {
+	whole := small().bytes()
+	end := len(whole) - (32 - 5)
+	for n := range len(whole) {
+		f, err := OpenBytes(whole[:n], nil)
+		switch {
+		case n < end && err == nil:
+			t.Errorf("%d bytes of %d open", n, end)
+		case n < end && !errors.Is(err, format.ErrTruncated):
+			t.Errorf("%d bytes: %v", n, err)
+		case n >= end && err != nil:
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := small().bytes()
+	for _, c := range []struct {
+		o     format.Options
+		field string
+	}{
+		{format.Options{MaxTensors: 2}, "tensor_count"},
+		{format.Options{MaxHeaderBytes: 100}, "metadata value"},
+		{format.Options{MaxHeaderBytes: 23}, "metadata_kv_count"},
+		{format.Options{MaxHeaderBytes: 200}, "tensor n_dims"},
+	} {
+		_, err := OpenBytes(b, &c.o)
+		var e *format.Error
+		if !errors.As(err, &e) || !errors.Is(err, format.ErrLimit) || e.Field != c.field {
+			t.Errorf("%v, want %s", err, c.field)
+		}
+	}
+}
+
+// TestTolerated opens what is odd, and names it in the notes.
+func TestTolerated(t *testing.T) {
+	name := string(bytes.Repeat([]byte("n"), 64))
+	for _, c := range []struct {
+		name   string
+		mutate func(*fields)
+		note   string
+	}{
+		{"repeated key", func(f *fields) { f.entries[2].key = "general.alignment" }, `1 metadata entry has a key that occurs before, such as "general.alignment": the first counts`},
+		{"overlap", func(f *fields) { f.tensors[1].offset = ptr(uint64(32)) }, `1 tensor begins inside another one, such as "b" in "a"`},
+		{"same place", func(f *fields) { f.tensors[2].offset, f.lack = ptr(uint64(0)), 32 }, `1 tensor begins inside another one, such as "c" in "a"`},
+		{"long name", func(f *fields) { f.tensors[0].name = name }, "1 tensor has a name of 64 bytes or more, which some readers refuse"},
+		{"bytes behind", func(f *fields) { f.extra = 40 }, "67 bytes follow the last tensor"},
+		{"gap", func(f *fields) { f.tensors[2].offset, f.extra = ptr(uint64(256)), 96 }, ""},
+		{"arrays 8 deep", put(9, nested(8)), ""},
+		{"empty key", func(f *fields) { f.entries[2].key = "" }, ""},
+		{"alignment 8", func(f *fields) { f.align = 8; align(4, le32(8))(f) }, ""},
+	} {
+		f := small()
+		c.mutate(&f)
+		m := open(t, f.bytes())
+		got := append(m.Notes(), "")
+		if got[0] != c.note || len(got) > 2 {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		if _, err := m.Verify(t.Context()); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// parts are the three files of a split model, as llama.cpp makes them.
+func parts() []fields {
+	var list []fields
+	for i := range 3 {
+		f := fields{magic: "GGUF", version: 3}
+		if i == 0 {
+			f.entries = append(f.entries, kv{"general.name", 8, str("split")})
+		}
+		f.entries = append(f.entries,
+			kv{"split.no", 2, []byte{byte(i), 0}}, kv{"split.count", 2, []byte{3, 0}}, kv{"split.tensors.count", 5, le32(4)})
+		list = append(list, f)
+	}
+	list[1].entries = append(list[1].entries, kv{"general.alignment", 4, le32(64)})
+	list[1].align = 64
+	for i, n := range []string{"a", "b"} {
+		list[1].tensors = append(list[1].tensors, info{name: n, dims: []uint64{3}, typ: 24, data: []byte{byte(i), 2, 3}})
+	}
+	list[2].tensors = []info{{name: "c", dims: []uint64{2}, typ: 0, data: floats(2)}, {name: "d", dims: []uint64{1}, typ: 24, data: []byte{9}}}
+	return list
+}
+
+// store writes the parts, those that are not nil, to a directory.
+func store(t *testing.T, list []fields) (dir, first string) {
+	t.Helper()
+	dir = t.TempDir()
+	for i, f := range list {
+		if f.magic == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, partName(i+1, len(list))), f.bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, filepath.Join(dir, partName(1, len(list)))
+}
+
+func partName(i, n int) string { return fmt.Sprintf("m-%05d-of-%05d.gguf", i, n) }
+
+func TestSplit(t *testing.T) {
+	dir, first := store(t, parts())
+	m, err := Open(first, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.Parts() != 3 || m.Len() != 4 || m.Notes() != nil || m.Alignment() != 32 {
+		t.Errorf("%d parts, %d tensors, %q", m.Parts(), m.Len(), m.Notes())
+	}
+	if diff := cmp.Diff(format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata()); diff != "" {
+		t.Error(diff)
+	}
+	want := map[string][]byte{"a": {0, 2, 3}, "b": {1, 2, 3}, "c": floats(2), "d": {9}}
+	if diff := cmp.Diff(want, dataOf(t, m)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := m.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// The copy is one file.
+	plan, err := format.PlanOf(m.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := open(t, write(t, plan, nil, want))
+	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || one.Parts() != 1 || one.Notes() != nil {
+		t.Error(diff, one.Notes())
+	}
+	// A part that changes is found.
+	path := filepath.Join(dir, partName(2, 3))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("x"), int64(bytes.LastIndex(b, []byte("b\x01\x00\x00\x00")))); err != nil {
+		t.Fatal(err)
+	}
+	var e *format.Error
+	if _, err := m.Verify(t.Context()); !errors.As(err, &e) || !errors.Is(err, format.ErrCorrupt) || e.Path != path {
+		t.Error(err)
+	}
+}
+
+// TestAlone opens parts that do not bring the others.
+func TestAlone(t *testing.T) {
+	list := parts()
+	dir, first := store(t, list)
+	renamed := filepath.Join(dir, "renamed.gguf")
+	if err := os.Rename(first, renamed); err != nil {
+		t.Fatal(err)
+	}
+	check := func(m *File, err error, part, tensors int) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		want := []string{fmt.Sprintf("part %d of 3 of a split model, opened alone: the first part, by its name, opens all", part)}
+		if diff := cmp.Diff(want, m.Notes()); diff != "" || m.Len() != tensors || m.Parts() != 1 {
+			t.Errorf("%d tensors, %s", m.Len(), diff)
+		}
+		if n, ok := m.Metadata().Get("split.no"); !ok || n != int64(part-1) {
+			t.Error(n)
+		}
+	}
+	m, err := Open(filepath.Join(dir, partName(3, 3)), nil)
+	check(m, err, 3, 2)
+	m, err = Open(renamed, nil)
+	check(m, err, 1, 0)
+	m, err = OpenBytes(list[0].bytes(), nil)
+	check(m, err, 1, 0)
+	b := list[1].bytes()
+	m, err = OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+	check(m, err, 2, 2)
+}
+
+func TestMalformedSplit(t *testing.T) {
+	set := func(part int, key string, typ uint32, value []byte) func([]fields) {
+		return func(list []fields) {
+			for i := range list[part].entries {
+				if e := &list[part].entries[i]; e.key == key {
+					e.typ, e.value = typ, value
+				}
+			}
+		}
+	}
+	drop := func(part int, key string) func([]fields) {
+		return func(list []fields) {
+			for i := range list[part].entries {
+				if e := &list[part].entries[i]; e.key == key {
+					e.key = "other"
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		mutate func([]fields)
+		err    error
+		field  string
+		part   int // whose path the error has
+	}{
+		{"a part is missing", func(l []fields) { l[2] = fields{} }, os.ErrNotExist, "split.count", 1},
+		{"a part is missing: truncated", func(l []fields) { l[1] = fields{} }, format.ErrTruncated, "split.count", 1},
+		{"count differs from the name", set(0, "split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.count", 1},
+		{"number differs from the name", set(0, "split.no", 2, []byte{1, 0}), format.ErrCorrupt, "split.no", 1},
+		{"number beyond the count", set(0, "split.no", 2, []byte{3, 0}), format.ErrCorrupt, "split.no", 1},
+		{"no number", drop(0, "split.no"), format.ErrCorrupt, "split.no", 1},
+		{"no number of tensors", drop(0, "split.tensors.count"), format.ErrCorrupt, "split.tensors.count", 1},
+		{"too many tensors", set(0, "split.tensors.count", 5, le32(3)), format.ErrCorrupt, "split.tensors.count", 2},
+		{"too few tensors everywhere", func(l []fields) {
+			for i := range l {
+				set(i, "split.tensors.count", 5, le32(5))(l)
+			}
+		}, format.ErrCorrupt, "split.tensors.count", 1},
+		{"second has another number", set(1, "split.no", 2, []byte{2, 0}), format.ErrCorrupt, "split.no", 2},
+		{"third has no number", drop(2, "split.no"), format.ErrCorrupt, "split.no", 3},
+		{"third has another count", set(2, "split.count", 2, []byte{4, 0}), format.ErrCorrupt, "split.count", 3},
+		{"third is no GGUF file", func(l []fields) { l[2].magic = "GGML" }, format.ErrMagic, "magic", 3},
+		{"name in two parts", func(l []fields) { l[2].tensors[1].name = "a" }, format.ErrCorrupt, "tensor name", 3},
+		{"data of a part is cut", func(l []fields) { l[2].lack = 32 }, format.ErrTruncated, "tensor offset", 3},
+	} {
+		list := parts()
+		c.mutate(list)
+		dir, first := store(t, list)
+		m, err := Open(first, nil)
+		if err == nil {
+			m.Close()
+		}
+		var e *format.Error
+		if !errors.Is(err, c.err) || !errors.As(err, &e) || e.Field != c.field || e.Offset < 0 || e.Path != filepath.Join(dir, partName(c.part, 3)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// The limit is that of the model.
+	_, first := store(t, parts())
+	if _, err := Open(first, &format.Options{MaxTensors: 3}); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+}
+
+// TestSplitConfined follows no link that leads out of the directory.
+func TestSplitConfined(t *testing.T) {
+	dir, first := store(t, parts())
+	second := filepath.Join(dir, partName(2, 3))
+	outside := filepath.Join(t.TempDir(), "second.gguf")
+	if err := os.Rename(second, outside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, second); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	if _, err := Open(first, nil); !errors.Is(err, format.ErrCorrupt) {
+		t.Error(err)
+	}
+	inside := filepath.Join(dir, "blob")
+	b, err := os.ReadFile(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(second), os.WriteFile(inside, b, 0o666), os.Symlink("blob", second)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(first, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+}
+
+func TestSplitPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"m-00001-of-00003.gguf":                       "m 1 3 true",
+		filepath.Join("d", "a-b-12345-of-99999.gguf"): "a-b 12345 99999 true",
+		"-00001-of-00003.gguf":                        " 0 0 false",
+		"m-0001-of-00003.gguf":                        " 0 0 false",
+		"m-00001-of-00003.GGUF":                       " 0 0 false",
+		"":                                            " 0 0 false",
+		strings.Repeat("x", 300) + "-00002-of-00002" + ".gguf": strings.Repeat("x", 300) + " 2 2 true",
+	} {
+		stem, no, count, ok := splitPath(path)
+		if !ok {
+			stem, no, count = "", 0, 0
+		}
+		if got := fmt.Sprintf("%s %d %d %v", stem, no, count, ok); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// fileOf puts a file together from its header and its buffer.
+func fileOf(header string, data ...byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), data...)
+}
+
+// count returns the bytes 0, 1, 2 and so on.
+func count(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+// open opens a file that must be good.
+func open(t testing.TB, b []byte) *File {
+	t.Helper()
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// described is a tensor in a form that tests compare.
+type described struct {
+	Name, Type string
+	Shape      tensor.Shape
+	Data       []byte
+}
+
+func describe(t testing.TB, f *File) []described {
+	t.Helper()
+	var all []described
+	for _, v := range f.Tensors() {
+		b, err := v.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := v.Info()
+		all = append(all, described{v.Name(), info.TypeName(), info.Shape, append([]byte{}, b...)})
+	}
+	return all
+}
+
+// refused demands an error of a kind that names the format, a field and an offset.
+func refused(t *testing.T, err, kind error, field string, offset int64) {
+	t.Helper()
+	var e *format.Error
+	if !errors.As(err, &e) || !errors.Is(err, kind) || e.Format != "safetensors" || e.Field != field || e.Offset != offset {
+		t.Errorf("%+v, want %v in field %q at %d", err, kind, field, offset)
+	}
+}
+
+// save writes files into a directory and returns the path of the first.
+func save(t testing.TB, dir string, files ...any) string {
+	t.Helper()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, filepath.FromSlash(files[i].(string)))
+		b, ok := files[i+1].([]byte)
+		if !ok {
+			b = []byte(files[i+1].(string))
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, files[0].(string))
+}

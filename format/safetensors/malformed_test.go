@@ -1,0 +1,240 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// base is the header that is broken, of two tensors in six bytes.
+const base = `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[2],"data_offsets":[4,6]}}`
+
+const (
+	atA = 8 + 26 // of the key a
+	atB = 8 + 79 // of the key b
+)
+
+// swap returns a change of the header.
+func swap(old, new string) func(string) string {
+	return func(h string) string {
+		if !strings.Contains(h, old) {
+			panic("the header has no " + old)
+		}
+		return strings.Replace(h, old, new, 1)
+	}
+}
+
+func all(h string) func(string) string { return func(string) string { return h } }
+
+var malformedHeaders = []struct {
+	name   string
+	mutate func(string) string
+	err    error
+	field  string
+	offset int64 // -2: do not look
+}{
+	{"empty header", all(""), format.ErrCorrupt, "header", 8},
+	{"array", all("[]"), format.ErrCorrupt, "header", 8},
+	{"byte order mark", all("\ufeff{}"), format.ErrCorrupt, "header", 8},
+	{"NUL padding", swap("]}}", "]}}\x00"), format.ErrCorrupt, "header", 8 + int64(len(base))},
+	{"two objects", swap("]}}", "]}}{}"), format.ErrCorrupt, "header", 8 + int64(len(base))},
+	{"comma at the end", swap("]}}", "]},}"), format.ErrCorrupt, "header", 8 + int64(len(base))},
+	{"comment", swap(",", ",/**/"), format.ErrCorrupt, "header", 8 + 26},
+	{"control character", swap(`"a"`, "\"\n\""), format.ErrCorrupt, "header", atA + 1},
+	{"invalid UTF-8 in a name", swap(`"a"`, "\"\xff\""), format.ErrCorrupt, "header", atA + 1},
+	{"surrogate in UTF-8", swap(`"a"`, "\"\xed\xa0\x80\""), format.ErrCorrupt, "header", atA + 1},
+	{"lone high surrogate", swap(`"a"`, `"\ud83d"`), format.ErrCorrupt, "header", atA + 1},
+	{"lone low surrogate", swap(`"a"`, `"\ude00"`), format.ErrCorrupt, "header", atA + 1},
+	{"lone surrogate in metadata", swap(`"v"`, `"\ud83dx"`), format.ErrCorrupt, "__metadata__", -2},
+	{"invalid UTF-8 in metadata", swap(`"v"`, "\"\xc0\x80\""), format.ErrCorrupt, "__metadata__", -2},
+	{"lone surrogate in a field that is ignored", swap(`"dtype"`, `"x":"\ud800","dtype"`), format.ErrCorrupt, `tensor "a"`, -2},
+
+	{"tensor twice", swap(`"b"`, `"a"`), format.ErrCorrupt, `tensor "a"`, atB},
+	{"tensor twice, escaped", swap(`"b"`, `"\u0061"`), format.ErrCorrupt, `tensor "a"`, atB},
+	{"__metadata__ twice", swap(`"a":{`, `"__metadata__":null,"a":{`), format.ErrCorrupt, "__metadata__", atA},
+	{"metadata key twice", swap(`"v"`, `"v","\u006b":"w"`), format.ErrCorrupt, "__metadata__", -2},
+	{"metadata number", swap(`"v"`, `1`), format.ErrCorrupt, "__metadata__", -2},
+	{"metadata null value", swap(`"v"`, `null`), format.ErrCorrupt, "__metadata__", -2},
+	{"metadata object value", swap(`"v"`, `{}`), format.ErrCorrupt, "__metadata__", -2},
+	{"metadata array", swap(`{"k":"v"}`, `["k"]`), format.ErrCorrupt, "__metadata__", -2},
+	{"metadata string", swap(`{"k":"v"}`, `"k"`), format.ErrCorrupt, "__metadata__", -2},
+
+	{"entry null", swap(`{"dtype":"I8","shape":[2],"data_offsets":[4,6]}`, `null`), format.ErrCorrupt, `tensor "b"`, atB + 4},
+	{"entry array", swap(`{"dtype":"I8","shape":[2],"data_offsets":[4,6]}`, `["I8",[2],[4,6]]`), format.ErrCorrupt, `tensor "b"`, atB + 4},
+	{"no dtype", swap(`"dtype":"I8",`, ``), format.ErrCorrupt, `tensor "b"`, atB},
+	{"no shape", swap(`"shape":[2],`, ``), format.ErrCorrupt, `tensor "b"`, atB},
+	{"no data_offsets", swap(`,"data_offsets":[4,6]`, ``), format.ErrCorrupt, `tensor "b"`, atB},
+	{"field twice", swap(`"shape":[2]`, `"shape":[2],"shape":[2]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"field twice, escaped", swap(`"dtype":"I8"`, `"dtype":"I8","dtyp\u0065":"I8"`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dtype number", swap(`"I8"`, `8`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dtype null", swap(`"I8"`, `null`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dtype empty", swap(`"I8"`, `""`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"shape number", swap(`[2]`, `2`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"shape null", swap(`[2]`, `null`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim float", swap(`[2]`, `[2.0]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim with exponent", swap(`[2]`, `[2e0]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim negative", swap(`[2]`, `[-2]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim minus zero", swap(`[2]`, `[2,-0]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim string", swap(`[2]`, `["2"]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim null", swap(`[2]`, `[null]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim with a leading zero", swap(`[2]`, `[02]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim plus", swap(`[2]`, `[+2]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim 2^63", swap(`[2]`, `[9223372036854775808]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"dim 2^64+2", swap(`[2]`, `[18446744073709551618]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"product overflows", swap(`[2]`, `[4294967296,4294967296,2]`), format.ErrShape, `tensor "b"`, atB},
+	{"product overflows with the element", swap(`[1]`, `[4611686018427387904]`), format.ErrShape, `tensor "a"`, atA},
+	{"product overflows beside 0", swap(`[1]`, `[4611686018427387904,0,4]`), format.ErrShape, `tensor "a"`, atA},
+	{"too many dims", swap(`[2]`, "["+strings.Repeat("1,", 1<<16)+"2]"), format.ErrLimit, `header`, -2},
+
+	{"offsets of one", swap(`[4,6]`, `[4]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offsets of three", swap(`[4,6]`, `[4,6,6]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offsets of none", swap(`[4,6]`, `[]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offsets null", swap(`[4,6]`, `null`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offset float", swap(`[4,6]`, `[4,6.0]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offset negative", swap(`[4,6]`, `[-4,6]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"offset 2^60", swap(`[4,6]`, `[4,1152921504606846976]`), format.ErrTruncated, `tensor "b"`, atB},
+	{"offset 2^63", swap(`[4,6]`, `[4,9223372036854775808]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"end before begin", swap(`[4,6]`, `[6,4]`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"range too short", swap(`[4,6]`, `[4,5]`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"range too long", swap(`[2],"data_offsets":[4,6]`, `[1],"data_offsets":[4,6]`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"beyond the file", swap(`[2],"data_offsets":[4,6]`, `[3],"data_offsets":[4,7]`), format.ErrTruncated, `tensor "b"`, atB},
+	{"bytes left", swap(`[2],"data_offsets":[4,6]`, `[1],"data_offsets":[4,5]`), format.ErrCorrupt, "data", -2},
+	{"hole in front", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"U8","shape":[3],"data_offsets":[1,4]`), format.ErrCorrupt, `tensor "a"`, -2},
+	{"hole between", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"U8","shape":[3],"data_offsets":[0,3]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"overlap", swap(`[2],"data_offsets":[4,6]`, `[3],"data_offsets":[3,6]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"same range", swap(`"I8","shape":[2],"data_offsets":[4,6]`, `"F32","shape":[1],"data_offsets":[0,4]`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"empty tensor within another", swap(`}}`, `},"c":{"dtype":"I8","shape":[0],"data_offsets":[2,2]}}`), format.ErrCorrupt, `tensor "c"`, -2},
+	{"no tensors, but data", all(`{}`), format.ErrCorrupt, "data", 10},
+	{"half a byte", swap(`"I8","shape":[2]`, `"F4","shape":[3]`), format.ErrShape, `tensor "b"`, atB},
+	{"F4 of another size", swap(`"I8","shape":[2]`, `"F4","shape":[2]`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"unknown dtype, no bytes", swap(`}}`, `},"c":{"dtype":"Q","shape":[1],"data_offsets":[6,6]}}`), format.ErrCorrupt, `tensor "c"`, -2},
+	{"unknown dtype, no elements", swap(`"I8","shape":[2]`, `"Q","shape":[0]`), format.ErrCorrupt, `tensor "b"`, atB},
+	{"unknown dtype, product overflows", swap(`"I8","shape":[2]`, `"Q","shape":[4294967296,4294967296]`), format.ErrShape, `tensor "b"`, atB},
+	{"128 levels", swap(`"dtype":"I8"`, `"x":`+strings.Repeat("[", 126)+strings.Repeat("]", 126)+`,"dtype":"I8"`), format.ErrCorrupt, `tensor "b"`, -2},
+	{"a million levels", all(`{"x":{"y":` + strings.Repeat("[", 1<<20)), format.ErrCorrupt, `tensor "x"`, -2},
+}
+
+func TestMalformed(t *testing.T) {
+	for _, tt := range malformedHeaders {
+		t.Run(tt.name, func(t *testing.T) {
+			b := fileOf(tt.mutate(base), count(6)...)
+			_, err := OpenBytes(b, nil)
+			if tt.offset == -2 {
+				tt.offset = offsetOf(err)
+				if tt.offset < 8 {
+					t.Errorf("offset %d", tt.offset)
+				}
+			}
+			refused(t, err, tt.err, tt.field, tt.offset)
+			_, err = OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+			refused(t, err, tt.err, tt.field, tt.offset)
+		})
+	}
+	open(t, fileOf(base, count(6)...))
+}
+
+func offsetOf(err error) int64 {
+	if e, ok := err.(*format.Error); ok {
+		return e.Offset
+	}
+	return -1
+}
+
+// TestMalformedLength breaks what is in front of the header.
+func TestMalformedLength(t *testing.T) {
+	good := fileOf(base, count(6)...)
+	with := func(n uint64) []byte {
+		b := bytes.Clone(good)
+		binary.LittleEndian.PutUint64(b, n)
+		return b
+	}
+	large := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
+	copy(large[8:], `{}`)
+	tests := []struct {
+		name   string
+		file   []byte
+		err    error
+		field  string
+		offset int64
+	}{
+		{"no bytes", nil, format.ErrTruncated, "header length", 0},
+		{"seven bytes", good[:7], format.ErrTruncated, "header length", 0},
+		{"length alone", good[:8], format.ErrTruncated, "header length", 0},
+		{"one too many", with(uint64(len(good)) - 7), format.ErrTruncated, "header length", 0},
+		{"2^31", with(1 << 31), format.ErrTruncated, "header length", 0},
+		{"2^55", with(1 << 55), format.ErrTruncated, "header length", 0},
+		{"2^60", with(1 << 60), format.ErrTruncated, "header length", 0},
+		{"2^64-1", with(1<<64 - 1), format.ErrTruncated, "header length", 0},
+		{"zero", with(0), format.ErrCorrupt, "header", 8},
+		{"one too few", with(uint64(len(base)) - 1), format.ErrCorrupt, "header", 8 + int64(len(base)) - 1},
+		{"beyond the limit", large, format.ErrLimit, "header length", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := OpenBytes(tt.file, nil)
+			refused(t, err, tt.err, tt.field, tt.offset)
+		})
+	}
+	binary.LittleEndian.PutUint64(large, maxHeader)
+	if _, err := OpenBytes(large[:8+maxHeader], nil); err != nil {
+		t.Errorf("a header of the largest size: %v", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := fileOf(base, count(6)...)
+	_, err := OpenBytes(b, &format.Options{MaxTensors: 1})
+	refused(t, err, format.ErrLimit, `tensor "b"`, atB)
+	_, err = OpenBytes(b, &format.Options{MaxHeaderBytes: int64(len(base)) - 1})
+	refused(t, err, format.ErrLimit, "header length", 0)
+	if _, err := OpenBytes(b, &format.Options{MaxTensors: 2, MaxHeaderBytes: int64(len(base))}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCut cuts a file everywhere, and flips every byte of its header: nothing panics.
+func TestCut(t *testing.T) {
+	b := fileOf(base, count(6)...)
+	for i := range b {
+		if _, err := OpenBytes(b[:i], nil); err == nil {
+			t.Errorf("the first %d bytes open", i)
+		}
+	}
+	for i := range len(base) + 8 {
+		for bit := range 8 {
+			c := bytes.Clone(b)
+			c[i] ^= 1 << bit
+			if f, err := OpenBytes(c, nil); err == nil {
+				f.Close()
+			} else if offsetOf(err) < 0 {
+				t.Errorf("byte %d: %v", i, err)
+			}
+		}
+	}
+}
+
+// TestClaims: what a header claims does not make the reader allocate much more than the
+// header is long.
+func TestClaims(t *testing.T) {
+	for name, h := range map[string]string{
+		"commas":  `{"__metadata__":{"a":"` + strings.Repeat(",", 1<<20) + `"}}`,
+		"entries": `{"__metadata__":{"a":"` + strings.Repeat(`\"data_offsets\"`, 1<<16) + `"}}`,
+		"dims":    `{"a":{"dtype":"I8","shape":[0` + strings.Repeat(",0", 1<<16-1) + `],"data_offsets":[0,0]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := fileOf(h)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			open(t, b)
+			runtime.ReadMemStats(&after)
+			used := after.TotalAlloc - before.TotalAlloc
+			if used > uint64(32*len(h)) {
+				t.Errorf("%d bytes for a header of %d", used, len(h))
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package safetensors
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestGolden(t *testing.T) {
+	tests := []struct {
+		name string
+		file []byte
+		want []described
+		meta format.Metadata
+	}{
+		{name: "no tensors", file: fileOf(`{}`)},
+		{name: "one", file: fileOf(`{"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}`, count(16)...),
+			want: []described{{"w", "float32", tensor.Shape{2, 2}, count(16)}}},
+		{name: "metadata in front, in its order", file: fileOf(`{"__metadata__":{"format":"pt","a":"\u00e9\ud83d\ude00\n","":""},"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 7),
+			want: []described{{"w", "uint8", tensor.Shape{}, []byte{7}}},
+			meta: format.Metadata{{Key: "format", Value: "pt"}, {Key: "a", Value: "é😀\n"}, {Key: "", Value: ""}}},
+		{name: "metadata behind, key escaped", file: fileOf(`{"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"\u005f_metadata__":{"k":"v"}}`, 7),
+			want: []described{{"w", "uint8", tensor.Shape{}, []byte{7}}},
+			meta: format.Metadata{{Key: "k", Value: "v"}}},
+		{name: "metadata null", file: fileOf(`{"__metadata__":null}`)},
+		{name: "metadata empty", file: fileOf(`{"__metadata__":{}}`)},
+		{name: "white space", file: fileOf(" \r\n\t{ \"w\" : { \"dtype\" : \"I8\" , \"shape\" : [ 1 ] , \"data_offsets\" : [ 0 , 1 ] } } \n", 9),
+			want: []described{{"w", "int8", tensor.Shape{1}, []byte{9}}}},
+		{name: "fields in another order, escaped, with others", file: fileOf(`{"w":{"x":{"y":[1,{"z":null}]},"data_offsets":[0,1],"x":1,"sh\u0061pe":[1],"\u0064type":"I\u0038"}}`, 9),
+			want: []described{{"w", "int8", tensor.Shape{1}, []byte{9}}}},
+		{name: "names", file: fileOf(`{"":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0000":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},"\ud83d\ude00/\"":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 1, 2, 3),
+			want: []described{{"", "uint8", tensor.Shape{1}, []byte{1}}, {"\x00", "uint8", tensor.Shape{1}, []byte{2}}, {`😀/"`, "uint8", tensor.Shape{1}, []byte{3}}}},
+		{name: "header in another order than the data", file: fileOf(`{"c":{"dtype":"I16","shape":[1],"data_offsets":[3,5]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BOOL","shape":[2],"data_offsets":[1,3]}}`, count(5)...),
+			want: []described{{"c", "int16", tensor.Shape{1}, []byte{3, 4}}, {"a", "uint8", tensor.Shape{1}, []byte{0}}, {"b", "bool", tensor.Shape{2}, []byte{1, 2}}}},
+		{name: "empty tensors at boundaries", file: fileOf(`{"e":{"dtype":"F32","shape":[0],"data_offsets":[2,2]},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"f":{"dtype":"F64","shape":[3,0],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"g":{"dtype":"I8","shape":[0,9],"data_offsets":[3,3]},"h":{"dtype":"I8","shape":[0],"data_offsets":[2,2]}}`, 5, 6, 7),
+			want: []described{{"e", "float32", tensor.Shape{0}, nil}, {"a", "uint8", tensor.Shape{2}, []byte{5, 6}}, {"f", "float64", tensor.Shape{3, 0}, nil},
+				{"b", "uint8", tensor.Shape{1}, []byte{7}}, {"g", "int8", tensor.Shape{0, 9}, nil}, {"h", "int8", tensor.Shape{0}, nil}}},
+		{name: "listed dtypes", file: fileOf(`{"a":{"dtype":"F4","shape":[2,2],"data_offsets":[0,2]},"b":{"dtype":"F4","shape":[2,1],"data_offsets":[2,3]},"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[3,6]},"d":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[6,8]},"e":{"dtype":"Q3","shape":[3],"data_offsets":[8,10]},"f":{"dtype":"Q3","shape":[0],"data_offsets":[10,10]},"g":{"dtype":"f32","shape":[],"data_offsets":[10,14]}}`, count(14)...),
+			want: []described{{"a", "F4", tensor.Shape{2, 2}, []byte{0, 1}}, {"b", "F4", tensor.Shape{2, 1}, []byte{2}}, {"c", "F6_E2M3", tensor.Shape{4}, []byte{3, 4, 5}},
+				{"d", "F8_E8M0", tensor.Shape{2}, []byte{6, 7}}, {"e", "Q3", tensor.Shape{3}, []byte{8, 9}}, {"f", "Q3", tensor.Shape{0}, nil}, {"g", "f32", tensor.Shape{}, count(14)[10:]}}},
+		{name: "127 levels", file: fileOf(`{"w":{"x":` + strings.Repeat("[", 125) + strings.Repeat("]", 125) + `,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`),
+			want: []described{{"w", "uint8", tensor.Shape{0}, nil}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := open(t, tt.file)
+			if diff := cmp.Diff(tt.want, describe(t, f), cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tt.meta, f.Metadata()); diff != "" {
+				t.Error(diff)
+			}
+			r, err := format.OpenReaderAt(bytes.NewReader(tt.file), int64(len(tt.file)), &format.Options{Check: format.CheckAll})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			behind, _ := From(r)
+			if diff := cmp.Diff(tt.want, describe(t, behind), cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDTypes reads one tensor of each dtype of the reference.
+func TestDTypes(t *testing.T) {
+	want := map[string]struct {
+		name string
+		size int64 // of eight elements
+	}{
+		"BOOL": {"bool", 8}, "F4": {"F4", 4}, "F6_E2M3": {"F6_E2M3", 6}, "F6_E3M2": {"F6_E3M2", 6}, "U8": {"uint8", 8}, "I8": {"int8", 8},
+		"F8_E5M2": {"float8_e5m2", 8}, "F8_E4M3": {"float8_e4m3fn", 8}, "F8_E8M0": {"F8_E8M0", 8}, "F8_E4M3FNUZ": {"F8_E4M3FNUZ", 8}, "F8_E5M2FNUZ": {"F8_E5M2FNUZ", 8},
+		"I16": {"int16", 16}, "U16": {"uint16", 16}, "F16": {"float16", 16}, "BF16": {"bfloat16", 16}, "I32": {"int32", 32}, "U32": {"uint32", 32}, "F32": {"float32", 32},
+		"C64": {"complex64", 64}, "F64": {"float64", 64}, "I64": {"int64", 64}, "U64": {"uint64", 64},
+	}
+	for said, w := range want {
+		f := open(t, fileOf(fmt.Sprintf(`{"w":{"dtype":"%s","shape":[2,4],"data_offsets":[0,%d]}}`, said, w.size), count(int(w.size))...))
+		if got := describe(t, f); got[0].Type != w.name || !bytes.Equal(got[0].Data, count(int(w.size))) {
+			t.Errorf("%s: %v", said, got)
+		}
+		if _, err := tensor.Decode[float64](nil, f.At(0)); (err == nil) != (f.At(0).Info().Encoding == nil && said != "C64") {
+			t.Errorf("%s: decoding: %v", said, err)
+		}
+	}
+	if len(want) != len(dtypes) {
+		t.Errorf("%d dtypes are tested of %d", len(want), len(dtypes))
+	}
+}
+
+// TestMisaligned: views of a file whose header is not padded are copies.
+func TestMisaligned(t *testing.T) {
+	f := open(t, fileOf(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}`, 0, 0, 0, 0x80, 0x3f))
+	v, err := f.Tensor("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	if err != nil || len(got) != 1 || got[0] != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if len(f.Notes()) != 1 || !strings.Contains(f.Notes()[0], "not aligned") {
+		t.Errorf("notes: %q", f.Notes())
+	}
+}
+
+// TestAnyOrder: headers may list tensors in any order, and the data stays where it is;
+// moving one range makes a hole and an overlap.
+func TestAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		n, at := 1+r.IntN(8), 0
+		var entries []string
+		want := map[string]int{}
+		for i := range n {
+			size := r.IntN(4)
+			name := fmt.Sprint("t", i)
+			entries = append(entries, fmt.Sprintf(`"%s":{"dtype":"I8","shape":[%d],"data_offsets":[%d,%d]}`, name, size, at, at+size))
+			want[name], at = at, at+size
+		}
+		r.Shuffle(n, func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+		f := open(t, fileOf("{"+strings.Join(entries, ",")+"}", count(at)...))
+		for _, d := range describe(t, f) {
+			for i, b := range d.Data {
+				if int(b) != want[d.Name]+i {
+					t.Fatalf("%s: %v, want from %d", d.Name, d.Data, want[d.Name])
+				}
+			}
+		}
+		var begin, end int
+		which := r.IntN(n)
+		head, tail, _ := strings.Cut(entries[which], `"data_offsets":[`)
+		fmt.Sscanf(tail, "%d,%d]}", &begin, &end)
+		entries[which] = fmt.Sprintf(`%s"data_offsets":[%d,%d]}`, head, begin+1, end+1)
+		if _, err := OpenBytes(fileOf("{"+strings.Join(entries, ",")+"}", count(at)...), nil); err == nil && begin != end {
+			t.Fatalf("accepted: %s", entries)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	tests := []struct {
+		name string
+		head string
+		want bool
+	}{
+		{"file", string(fileOf(`{"w":`)), true},
+		{"empty object", string(fileOf(`{}`)), true},
+		{"blanks in front", string(fileOf("  \n{ \"")), true},
+		{"length beyond the limit", "\xff\xff\xff\xff\xff\xff\xff\x7f{\"w\"", true},
+		{"length that looks like JSON", "{\"\x00\x00\x00\x00\x00\x00{\"w\"", true},
+		{"index", "{\n  \"metadata\": {", true},
+		{"index without metadata", `{"weight_map":{"a":"b"}}`, true},
+		{"other JSON", `{"architectures": ["BertModel"]}`, false},
+		{"other JSON behind a length", string(fileOf(`[1]`)), false},
+		{"empty", "", false},
+		{"MAG", "MAG!\x01\x00\x00\x00{\x01", false},
+		{"length alone", "\x08\x00\x00\x00\x00\x00\x00\x00", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := codec.Detect([]byte(tt.head), int64(len(tt.head))); got != tt.want {
+				t.Errorf("%t", got)
+			}
+		})
+	}
+}
+
+// TestOpenAllocates: the number of allocations does not depend on that of tensors.
+func TestOpenAllocates(t *testing.T) {
+	allocs := func(n int) float64 {
+		b := many(n)
+		return testing.AllocsPerRun(20, func() {
+			f, err := OpenBytes(b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		})
+	}
+	if few, most := allocs(100), allocs(3000); most > few+2 {
+		t.Errorf("%v allocations for 100 tensors, %v for 3000", few, most)
+	}
+}
+
+// many returns a file of n tensors as they are called in models, one of two dims and
+// one of one dim in turn.
+func many(n int) []byte {
+	var h strings.Builder
+	h.WriteString(`{"__metadata__":{"format":"pt"}`)
+	at := 0
+	for i := range n {
+		shape, size := "[4]", 16
+		if i%2 == 0 {
+			shape, size = "[4,4]", 64
+		}
+		fmt.Fprintf(&h, `,"model.layers.%d.self_attn.q_proj.weight":{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, i, shape, at, at+size)
+		at += size
+	}
+	h.WriteString("}")
+	for (h.Len() % 8) != 0 {
+		h.WriteByte(' ')
+	}
+	return fileOf(h.String(), make([]byte, at)...)
+}
+
+func TestZeroFile(t *testing.T) {
+	var f File
+	if f.Len() != 0 || f.Shards() != nil || f.Metadata() != nil || f.Close() != nil {
+		t.Error("the zero File has content")
+	}
+	if _, err := f.Verify(t.Context()); err == nil {
+		t.Error("the zero File verifies")
+	}
+	if _, ok := From(nil); ok {
+		t.Error("From(nil) returns a file")
+	}
+}
+
+// TestChanged: Verify finds a header that was changed.
+func TestChanged(t *testing.T) {
+	b := fileOf(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1)
+	f := open(t, b)
+	if _, err := f.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b[10] = 'b'
+	_, err := f.Verify(t.Context())
+	refused(t, err, format.ErrCorrupt, "header", 0)
+	b[10] = 'a'
+	b[0]++
+	_, err = f.Verify(t.Context())
+	refused(t, err, format.ErrCorrupt, "header", 0)
+}

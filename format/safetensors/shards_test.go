@@ -1,0 +1,179 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var (
+	shard1 = fileOf(`{"__metadata__":{"format":"pt","n":"1"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 1, 2, 3)
+	shard2 = fileOf(`{"__metadata__":{"format":"pt","n":"2"},"c":{"dtype":"F4","shape":[2],"data_offsets":[0,1]},"d":{"dtype":"U8","shape":[0],"data_offsets":[1,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 4, 5)
+)
+
+const index = `{"metadata":{"total_size":6,"total_parameters":7,"x":"y","m":{"k":[1]}},"weight_map":{"c":"s2.safetensors","b":"s1.safetensors","a":"s1.safetensors"},"other":[]}`
+
+func TestSharded(t *testing.T) {
+	path := save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
+	m, err := format.Open(path, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := From(m)
+	if !ok || f.Path() != path {
+		t.Fatalf("%t, path %s", ok, f.Path())
+	}
+	want := []described{{"c", "F4", tensor.Shape{2}, []byte{4}}, {"b", "uint8", tensor.Shape{1}, []byte{3}}, {"a", "uint8", tensor.Shape{2}, []byte{1, 2}}}
+	if diff := cmp.Diff(want, describe(t, f)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"s2.safetensors", "s1.safetensors"}, f.Shards()); diff != "" {
+		t.Error(diff)
+	}
+	meta := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
+	if diff := cmp.Diff(meta, f.Metadata()); diff != "" {
+		t.Error(diff)
+	}
+	notes := []string{
+		"tensors of shards that the index does not name, and that are left out: 2",
+		"metadata entries that differ between files, of which the first counts: 1",
+	}
+	if diff := cmp.Diff(notes, f.Notes()); diff != "" {
+		t.Error(diff)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShardedFromBytes: an index in memory needs a directory.
+func TestShardedFromBytes(t *testing.T) {
+	dir := filepath.Dir(save(t, t.TempDir(), "s1.safetensors", shard1, "s2.safetensors", shard2))
+	_, err := OpenBytes([]byte(index), nil)
+	refused(t, err, format.ErrUnsupported, "weight_map", 0)
+	f, err := OpenBytes([]byte(index), &format.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := OpenReaderAt(strings.NewReader(index), int64(len(index)), &format.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if diff := cmp.Diff(describe(t, f), describe(t, r)); diff != "" || f.Len() != 3 {
+		t.Error(diff)
+	}
+}
+
+// TestShardedSubdirectory: shards may be below the directory, and be links within it.
+func TestShardedSubdirectory(t *testing.T) {
+	dir := t.TempDir()
+	path := save(t, dir, "i.json", `{"weight_map":{"a":"x/y.safetensors","b":"link"}}`, "x/y.safetensors", shard1)
+	if err := os.Symlink(filepath.Join("x", "y.safetensors"), filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := describe(t, f); len(got) != 2 || !bytes.Equal(got[1].Data, []byte{3}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestMalformedIndex(t *testing.T) {
+	outside := save(t, t.TempDir(), "outside.safetensors", shard1)
+	tests := []struct {
+		name  string
+		index string
+		err   error
+		field string
+	}{
+		{"no weight_map", `{"metadata":{}}`, format.ErrCorrupt, "weight_map"},
+		{"weight_map twice", `{"weight_map":{},"weight_map":{}}`, format.ErrCorrupt, "weight_map"},
+		{"weight_map array", `{"weight_map":[]}`, format.ErrCorrupt, "weight_map"},
+		{"weight_map null", `{"weight_map":null}`, format.ErrCorrupt, "weight_map"},
+		{"metadata twice", `{"metadata":{},"metadata":{},"weight_map":{}}`, format.ErrCorrupt, "weight_map"},
+		{"metadata key twice", `{"metadata":{"a":1,"a":1},"weight_map":{}}`, format.ErrCorrupt, "weight_map"},
+		{"metadata number", `{"metadata":1,"weight_map":{}}`, format.ErrCorrupt, "weight_map"},
+		{"text behind", `{"weight_map":{}}x`, format.ErrCorrupt, "weight_map"},
+		{"cut", index[:len(index)-20], format.ErrCorrupt, "weight_map"},
+		{"shard is a number", `{"weight_map":{"a":1}}`, format.ErrCorrupt, "weight_map"},
+		{"tensor twice", `{"weight_map":{"a":"s1.safetensors","\u0061":"s2.safetensors"}}`, format.ErrCorrupt, `tensor "a"`},
+		{"no such tensor", `{"weight_map":{"a":"s1.safetensors","c":"s1.safetensors"}}`, format.ErrCorrupt, `tensor "c"`},
+		{"no such shard", `{"weight_map":{"a":"s3.safetensors"}}`, format.ErrNotFound, `shard "s3.safetensors"`},
+		{"empty name", `{"weight_map":{"a":""}}`, format.ErrCorrupt, `weight_map "a"`},
+		{"the directory", `{"weight_map":{"a":"."}}`, format.ErrCorrupt, `weight_map "a"`},
+		{"a directory", `{"weight_map":{"a":"dir"}}`, format.ErrCorrupt, `shard "dir"`},
+		{"absolute", `{"weight_map":{"a":"` + filepath.ToSlash(outside) + `"}}`, format.ErrCorrupt, `weight_map "a"`},
+		{"parent", `{"weight_map":{"a":"../outside.safetensors"}}`, format.ErrCorrupt, `weight_map "a"`},
+		{"parent in the middle", `{"weight_map":{"a":"dir/../../outside.safetensors"}}`, format.ErrCorrupt, `weight_map "a"`},
+		{"link that leads out", `{"weight_map":{"a":"link"}}`, format.ErrCorrupt, `shard "link"`},
+		{"an index as a shard", `{"weight_map":{"a":"model.safetensors.index.json"}}`, format.ErrTruncated, "header length"},
+		{"a pickle as a shard", `{"weight_map":{"a":"pytorch_model.bin"}}`, format.ErrTruncated, "header length"},
+		{"a shard that is broken", `{"weight_map":{"a":"s1.safetensors","x":"broken"}}`, format.ErrTruncated, `tensor "a"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := save(t, dir, "model.safetensors.index.json", tt.index, "s1.safetensors", shard1, "s2.safetensors", shard2,
+				"dir/x", "", "broken", shard1[:len(shard1)-2], "pytorch_model.bin", "PK\x03\x04 a zip archive with a pickle")
+			if os.Symlink(outside, filepath.Join(dir, "link")) != nil && strings.Contains(tt.index, "link") {
+				t.Skip("no links here")
+			}
+			_, err := Open(path, nil)
+			refused(t, err, tt.err, tt.field, offsetOf(err))
+			if e, ok := err.(*format.Error); !ok || filepath.Dir(e.Path) != dir {
+				t.Errorf("the error names no file: %v", err)
+			}
+		})
+	}
+}
+
+// TestShardedLimits: limits hold for all files together.
+func TestShardedLimits(t *testing.T) {
+	path := save(t, t.TempDir(), "i.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
+	headers := int64(len(index) + len(shard1) + len(shard2) - 2*lengthSize - 5)
+	for name, o := range map[string]format.Options{
+		"tensors": {MaxTensors: 4}, "mapped tensors": {MaxTensors: 2}, "headers": {MaxHeaderBytes: headers - 1}, "index": {MaxHeaderBytes: int64(len(index)) - 1},
+	} {
+		if _, err := Open(path, &o); err == nil || !strings.Contains(err.Error(), "limit") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f, err := Open(path, &format.Options{MaxTensors: 5, MaxHeaderBytes: headers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+// TestShardChanged: Verify looks at the headers of shards.
+func TestShardChanged(t *testing.T) {
+	dir := t.TempDir()
+	path := save(t, dir, "i.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	save(t, dir, "s1.safetensors", bytes.Replace(shard1, []byte("pt"), []byte("tf"), 1))
+	_, err = f.Verify(t.Context())
+	refused(t, err, format.ErrCorrupt, "header", 0)
+	if e, ok := err.(*format.Error); !ok || filepath.Base(e.Path) != "s1.safetensors" {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,192 @@
+package safetensors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Create starts writing a file to path, in a temporary file that takes its place on
+// Close. What the format cannot hold is refused with a [format.LossError], unless the
+// options accept that. Nil options work.
+func Create(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+	return codec.Create(path, p, o)
+}
+
+// NewWriter starts writing a file to w, straight through if tensors come in the order
+// of the file: by dtype, then by name. Nil options work.
+func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+	return codec.NewWriter(w, p, o)
+}
+
+// losses lists what the format has no place for.
+func losses(p *driver.Plan, l *driver.LossList) {
+	l.AllQuantization(p, "the format has no quantisation parameters")
+	l.AnyGraph(p, "the format holds no graph")
+	keys := make(map[string]bool, len(p.Metadata))
+	for i, e := range p.Metadata {
+		text, err := metadataText(e.Value)
+		_, isText := e.Value.(string)
+		switch {
+		case err == nil && !utf8.ValidString(e.Key+text):
+			err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
+		case err == nil && keys[e.Key]:
+			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
+		case err == nil && !isText:
+			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+driver.TypeName(e.Value))
+		}
+		if err != nil {
+			l.Metadata(p, i, err)
+			continue
+		}
+		keys[e.Key] = true
+	}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if rankOf(t) < 0 {
+			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
+		}
+		if t.Name == metadataKey {
+			l.Renamed(p, i, "the format keeps its metadata under this name")
+		}
+	}
+}
+
+// metadataText returns the string that is written for a value.
+func metadataText(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "null", nil
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case json.Number:
+		return string(v), nil
+	case json.RawMessage:
+		return string(v), nil
+	}
+	return "", fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
+}
+
+// layout orders tensors as the reference does, by falling position of the dtype among
+// its dtypes, then by name.
+func layout(p *driver.Plan) (*driver.Layout, error) {
+	names := namesOf(p)
+	order := make([]int, len(p.Tensors))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rankOf(&p.Tensors[b]), rankOf(&p.Tensors[a])), strings.Compare(names[a], names[b]))
+	})
+	l := &driver.Layout{Offsets: make([]int64, len(order))}
+	b := appendMetadata(append(make([]byte, lengthSize), '{'), p.Metadata)
+	for _, i := range order {
+		if len(b) > lengthSize+1 {
+			b = append(b, ',')
+		}
+		b = appendEntry(b, names[i], &p.Tensors[i], l.Size)
+		l.Offsets[i] = l.Size
+		l.Size += p.Tensors[i].Size
+	}
+	b = append(b, '}')
+	for len(b)%headerAlign != 0 {
+		b = append(b, ' ')
+	}
+	n := int64(len(b))
+	if n-lengthSize > maxHeader || l.Size > math.MaxInt64-n {
+		return nil, &format.Error{Format: formatName, Field: "header", Offset: -1,
+			Err: fmt.Errorf("%w: %w: a header of %d bytes, the most is %d, and %d bytes of data", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader, l.Size)}
+	}
+	binary.LittleEndian.PutUint64(b, uint64(n-lengthSize))
+	for i := range l.Offsets {
+		l.Offsets[i] += n
+	}
+	l.Size += n
+	l.Parts = []driver.Part{{Bytes: b}}
+	return l, nil
+}
+
+// namesOf returns the names as they are written: one is reserved.
+func namesOf(p *driver.Plan) []string {
+	names := make([]string, len(p.Tensors))
+	reserved := -1
+	for i := range p.Tensors {
+		if names[i] = p.Tensors[i].Name; names[i] == metadataKey {
+			reserved = i
+		}
+	}
+	if reserved >= 0 {
+		free := metadataKey + "_"
+		for slices.Contains(names, free) {
+			free += "_"
+		}
+		names[reserved] = free
+	}
+	return names
+}
+
+// appendMetadata appends the object with the strings, nothing when there are none.
+func appendMetadata(b []byte, m driver.Metadata) []byte {
+	if len(m) == 0 {
+		return b
+	}
+	b = append(appendString(b, metadataKey), ':', '{')
+	for i, e := range m {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		text, _ := metadataText(e.Value) // losses has looked at it
+		b = append(appendString(b, e.Key), ':')
+		b = appendString(b, text)
+	}
+	return append(b, '}')
+}
+
+// appendEntry appends what the header says of a tensor.
+func appendEntry(b []byte, name string, t *tensor.Info, begin int64) []byte {
+	b = append(appendString(b, name), `:{"dtype":"`...)
+	b = append(append(b, dtypes[rankOf(t)].name...), `","shape":[`...)
+	for i, n := range t.Shape {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	b = strconv.AppendInt(append(b, `],"data_offsets":[`...), begin, 10)
+	b = strconv.AppendInt(append(b, ','), begin+t.Size, 10)
+	return append(b, ']', '}')
+}
+
+// appendString appends a string as the reference's JSON writer does: it escapes what
+// must be, in the short form where there is one.
+func appendString(b []byte, s string) []byte {
+	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
+	b = append(b, '"')
+	for _, c := range []byte(s) {
+		if c >= ' ' && c != '"' && c != '\\' {
+			b = append(b, c)
+		} else if i := strings.IndexByte(short, c); i >= 0 {
+			b = append(b, '\\', letters[i])
+		} else {
+			b = fmt.Appendf(b, `\u%04x`, c)
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,154 @@
+package wia
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+// mixed has a tensor of each kind, and w.bin in a directory.
+func mixed(t *testing.T) (container, string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w.bin"), []byte("0123456789abcdef"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return container{
+		graph: by(5, inline("initializer", 8, []byte{201, 202}, 2)),
+		tensor: cat(
+			by(1, inline("plain", 8, []byte{203, 204}, 2)),
+			by(2, by(1, decl("packed", 8, 4)), vi(2, 1), by(3, gz([]byte("data"))), vi(4, 4)),
+			elsewhereRecord("summed", "w.bin", 0, 8, checksumText([]byte("01234567"))),
+			elsewhereRecord("bare", "w.bin", 8, 8, "")),
+	}, dir
+}
+
+// TestCoverage: a verification says which sum vouched for what.
+func TestCoverage(t *testing.T) {
+	c, dir := mixed(t)
+	key := rsaKey(t)
+	sections := []format.Covered{{Name: "header", By: "sha256"}, {Name: "metadata", By: "sha256"}, {Name: "graph", By: "sha256"}, {Name: "tensor", By: "sha256"}}
+	block, own, graph := "sha256 of the tensor block", "sha256", "sha256 of the graph block"
+	all := []format.Covered{{Name: "initializer", By: graph}, {Name: "plain", By: block}, {Name: "packed", By: block}, {Name: "summed", By: own}, {Name: "bare"}}
+	signed := c
+	signed.tensor = c.tensor[:len(c.tensor)-len(elsewhereRecord("bare", "w.bin", 8, 8, ""))]
+	for _, tt := range []struct {
+		name     string
+		b        []byte
+		opts     []format.VerifyOption
+		sections []format.Covered
+		tensors  []format.Covered
+		state    format.SignatureState
+		text     string
+	}{
+		{"all", c.bytes(), nil, sections, all, format.Unsigned, "ok, but nothing covers the data of 1 tensor"},
+		{"external only", c.bytes(), []format.VerifyOption{format.WithTensors("summed")}, sections[:3], all[3:4], format.Unsigned, "ok"},
+		{"initializer only", c.bytes(), []format.VerifyOption{format.WithTensors("initializer")}, sections[:3], all[:1], format.Unsigned, "ok"},
+		{"in the block", c.bytes(), []format.VerifyOption{format.WithTensors("packed")}, sections, all[2:3], format.Unsigned, "ok"},
+		{"signed", signedBy(t, signed, key), nil, sections, all[:4], format.SignatureUnknown, "ok"},
+		{"trusted", signedBy(t, signed, key), []format.VerifyOption{format.WithTrustedKey(key.Public())}, sections, all[:4], format.SignatureTrusted, "ok"},
+		{"trusted external", signedBy(t, signed, key), []format.VerifyOption{format.WithTrustedKey(key.Public()), format.WithTensors("summed")}, sections, all[3:4], format.SignatureTrusted, "ok"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mustOpen(t, tt.b, &format.Options{Dir: dir})
+			got, err := f.Verify(context.Background(), tt.opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.sections, got.Sections()); d != "" {
+				t.Errorf("sections (-want +got)\n%s", d)
+			}
+			if d := cmp.Diff(tt.tensors, slices.Collect(got.Tensors())); d != "" {
+				t.Errorf("tensors (-want +got)\n%s", d)
+			}
+			if got.Signature() != tt.state || got.String() != tt.text {
+				t.Errorf("%v, %q", got.Signature(), got)
+			}
+		})
+	}
+}
+
+// TestTouch: sums are compared before the first use of the data they cover.
+func TestTouch(t *testing.T) {
+	for _, damaged := range []string{"", "plain", "packed", "initializer", "summed", "bare"} {
+		t.Run("damaged "+damaged, func(t *testing.T) {
+			c, dir := mixed(t)
+			b := c.bytes()
+			path := filepath.Join(dir, "w.bin")
+			switch damaged {
+			case "plain":
+				b[bytes.Index(b, []byte{203, 204})] ^= 1
+			case "packed":
+				b[bytes.Index(b, gz([]byte("data")))+4] ^= 1 // the time in the header of the member
+			case "initializer":
+				b[bytes.Index(b, []byte{201, 202})] ^= 1
+			case "summed":
+				os.WriteFile(path, []byte("x123456789abcdef"), 0o644)
+			case "bare":
+				os.WriteFile(path, []byte("01234567xxxxxxxx"), 0o644)
+			}
+			inBlock := damaged == "plain" || damaged == "packed"
+			bad := map[string]bool{"plain": inBlock, "packed": inBlock, "initializer": damaged == "initializer", "summed": damaged == "summed", "bare": false}
+			f := mustOpen(t, b, &format.Options{Dir: dir, Check: format.CheckTouch})
+			for range 2 {
+				for name, v := range f.Tensors() {
+					_, err := v.Bytes()
+					if bad[name] != errors.Is(err, format.ErrChecksum) || !bad[name] && err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			}
+			relaxed := mustOpen(t, b, &format.Options{Dir: dir})
+			for name, v := range relaxed.Tensors() {
+				if _, err := v.Bytes(); err != nil {
+					t.Errorf("%s without checks on first use: %v", name, err)
+				}
+			}
+		})
+	}
+	f := mustOpen(t, container{noSums: true, tensor: by(1, inline("w", 8, []byte{1}, 1))}.bytes(), &format.Options{Check: format.CheckTouch})
+	v, err := f.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Bytes(); err != nil {
+		t.Errorf("a file without sums: %v", err)
+	}
+}
+
+// TestSharedRangesOnce: a range that many tensors share is hashed once.
+func TestSharedRangesOnce(t *testing.T) {
+	dir := t.TempDir()
+	data := make([]byte, 1<<20)
+	if err := os.WriteFile(filepath.Join(dir, "w.bin"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var c container
+	for _, name := range []string{"a", "b", "c", "d"} {
+		c.tensor = append(c.tensor, elsewhereRecord(name, "w.bin", 0, 1<<20, checksumText(data))...)
+	}
+	c.tensor = append(c.tensor, elsewhereRecord("./a", "./w.bin", 0, 1<<20, "")...)
+	c.graph = by(2, by(5, by(5, decl("", 8, 1<<20), by(5, st(1, "w.bin"), vi(3, 1<<20), st(4, checksumText(data))))))
+	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
+	var read int64
+	err := verify(f, format.WithProgress(func(done, _ int64, _ string) { read = done }))
+	if want := int64(headerSize + len(c.graph) + len(c.tensor) + 1<<20); err != nil || read != want {
+		t.Errorf("%d bytes were read, want %d; %v", read, want, err)
+	}
+	// Each of those who share must agree.
+	c.tensor = append(c.tensor, elsewhereRecord("liar", "w.bin", 0, 1<<20, checksumText(nil))...)
+	f = mustOpen(t, c.bytes(), &format.Options{Dir: dir})
+	if err := verify(f); !errors.Is(err, format.ErrChecksum) || !bytes.Contains([]byte(err.Error()), []byte("liar")) {
+		t.Errorf("another sum for the same range: %v", err)
+	}
+	if err := verify(f, format.WithTensors("a")); err != nil {
+		t.Errorf("one that is right: %v", err)
+	}
+}

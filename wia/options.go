@@ -1,0 +1,49 @@
+package wia
+
+import (
+	"crypto"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// WriteOptions are the common options and what only this format has. Nil and
+// the zero value work: blocks and tensors stored as they are, with checksums.
+type WriteOptions struct {
+	format.WriteOptions
+	// Compression says how the metadata and graph blocks are stored.
+	Compression Compression
+	// CompressTensor says how a tensor is stored; nil means none is compressed.
+	// Compressed tensors cannot be views into the mapping, and a file with any
+	// cannot be streamed (see Spool), since sizes come first.
+	CompressTensor func(tensor.Info) Compression
+	// Level is the compression level from 1 (fast) to 9 (small); 0 means 6.
+	Level int
+	// ExternalFrom puts tensors of at least so many bytes into another file in the
+	// model's directory; 0 means none. It needs Create: a stream has no directory.
+	// That file replaces an older one just before the model does.
+	ExternalFrom int64
+	// External is the location of that file, relative to the model's directory
+	// and with slashes; "" means the model's file name with ".data" added.
+	External string
+	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes.
+	// The tensor block is then assembled in memory. External data is never
+	// encrypted.
+	Key []byte
+	// Signer signs the checksums: an RSA key ("RSA-SHA256") or an ECDSA key on
+	// P-256 ("ECDSA"). Time is recorded as the time of the signature.
+	Signer crypto.Signer
+	// Describe adds doc strings and properties to tensors, by name. A nil
+	// Quantization there means that of the plan.
+	Describe map[string]*TensorMetadata
+	// Graph is written instead of the plan's graph, which is then ignored. Its
+	// initializers must not carry data, but may declare any tensors of the plan.
+	Graph *Graph
+}
+
+func (o *WriteOptions) orDefault() *WriteOptions {
+	if o == nil {
+		return &WriteOptions{}
+	}
+	return o
+}

@@ -1,0 +1,207 @@
+package wia
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// parsed is what is kept of an open file beyond its index, all in private memory
+// but the tensor block.
+type parsed struct {
+	src       driver.Source
+	index     *driver.Index
+	hdr       header
+	most      int64 // Options.MaxHeaderBytes
+	meta      payload
+	graph     payload
+	tensors   payload
+	signature *signatures             // nil without a signature block
+	sums      sums                    // of the signature block
+	records   []record                // by tensor
+	stored    []stored                // of tensors that are decoded, by record.more
+	digests   []digest                // of external tensors, by record.more
+	hidden    []elsewhere             // external data of attributes and subgraphs
+	spaces    map[string]driver.Space // by location
+	touched   [numBlocks]bool         // blocks whose sums were checked before first use
+
+	graphOnce sync.Once
+	message   *Graph
+	graphErr  error
+}
+
+var (
+	_ driver.MetadataFile = (*parsed)(nil)
+	_ driver.GraphFile    = (*parsed)(nil)
+	_ driver.NotesFile    = (*parsed)(nil)
+	_ driver.SignedFile   = (*parsed)(nil)
+	_ driver.Loader       = (*parsed)(nil)
+	_ driver.Verifier     = (*parsed)(nil)
+	_ driver.Toucher      = (*parsed)(nil)
+)
+
+// parse reads the structure: everything but tensor data and external files.
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes}
+	if err := f.hdr.parse(src); err != nil {
+		return nil, err
+	}
+	x.Version = f.hdr.version()
+	l := &loader{src: src, hdr: &f.hdr, o: o}
+	if err := l.unlock(); err != nil {
+		return nil, err
+	}
+	if err := f.read(l); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// read reads the blocks, each after those that it depends on.
+func (f *parsed) read(l *loader) error {
+	if err := f.readMetadata(l); err != nil {
+		return err
+	}
+	if err := f.readGraph(l); err != nil {
+		return err
+	}
+	if err := f.readTensors(l); err != nil {
+		return err
+	}
+	return f.readSignatures(l)
+}
+
+func (f *parsed) readMetadata(l *loader) (err error) {
+	stored := f.hdr.blocks[metadataBlock].size
+	if err = l.load(&f.meta, metadataBlock, l.o.MetadataLimit(stored)); err != nil {
+		return err
+	}
+	if f.meta.size == 0 && stored > 0 {
+		return wire.Errorf(formatName, "metadata", f.meta.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
+	}
+	if f.meta.size == 0 {
+		return nil
+	}
+	err = jsonmeta.Check(f.meta.win, jsonmeta.Options{})
+	if err == nil {
+		return nil
+	}
+	at := int64(0)
+	if e, ok := err.(*jsonmeta.Error); ok {
+		at = e.Offset
+	}
+	return f.meta.locate("metadata", &defect{at: at, err: err})
+}
+
+func (f *parsed) readGraph(l *loader) (err error) {
+	if err = l.load(&f.graph, graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
+		return err
+	}
+	return f.checkWire(l.o.MaxTensors)
+}
+
+// checkWire checks the wire rules of the graph block.
+func (f *parsed) checkWire(maxTensors int) error {
+	g := &f.graph
+	g.tally = newTally(maxTensors)
+	if err := g.locate("graph", g.check(graphMsg, 0, g.size, 1)); err != nil {
+		return err
+	}
+	g.checked, g.tally = true, nil
+	return nil
+}
+
+func (f *parsed) readTensors(l *loader) (err error) {
+	if err = l.loadTensors(&f.tensors); err != nil {
+		return err
+	}
+	x := &indexer{f: f, max: l.o.MaxTensors}
+	if err := x.build(); err != nil {
+		return err
+	}
+	return f.checkGraph()
+}
+
+// Load implements driver.Loader for tensors that are not in the file as such:
+// compressed, or in a block that is compressed or encrypted.
+func (f *parsed) Load(i int) ([]byte, error) {
+	r := &f.records[i]
+	s := &f.stored[r.more]
+	if s.start == s.end {
+		return []byte{}, nil // an empty tensor may omit its data
+	}
+	p := f.payloadOf(i)
+	data, err := f.slice(p, s.start, s.end)
+	if err != nil {
+		return nil, err
+	}
+	if s.codec == None {
+		return aligned(data), nil
+	}
+	z, err := codecOf(s.codec)
+	if err == nil {
+		data, err = z.Decompress(data, f.index.Size(i))
+	}
+	return data, f.badData(i, err)
+}
+
+// inflates checks that a compressed tensor can be loaded. It does not keep the
+// data, and does not hold it either where that is gzip.
+func (f *parsed) inflates(i int) error {
+	s := &f.stored[f.records[i].more]
+	if s.codec != Gzip || s.start == s.end {
+		_, err := f.Load(i)
+		return err
+	}
+	var data io.ReaderAt
+	if p := &f.tensors; p.inFile {
+		data = io.NewSectionReader(f.src, p.base+s.start, s.end-s.start)
+	} else {
+		data = bytes.NewReader(p.win[s.start:s.end])
+	}
+	return f.badData(i, gzip.Check(data, s.end-s.start, f.index.Size(i)))
+}
+
+// badData says which tensor cannot be decoded.
+func (f *parsed) badData(i int, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = inField("compressed_data", &defect{at: f.stored[f.records[i].more].start, err: err})
+	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+}
+
+// payloadOf returns the block that tensor i is in.
+func (f *parsed) payloadOf(i int) *payload {
+	if f.records[i].graph {
+		return &f.graph
+	}
+	return &f.tensors
+}
+
+// Notes implements driver.NotesFile.
+func (f *parsed) Notes() []string {
+	var notes []string
+	if f.hdr.magic == magicASCII {
+		notes = append(notes, `magic number spelled "WIA1"`)
+	}
+	if f.signature == nil {
+		notes = append(notes, "no checksums: the file has no signature block")
+	}
+	return notes
+}
+
+// Metadata implements driver.MetadataFile.
+func (f *parsed) Metadata() (driver.Metadata, error) {
+	if f.meta.size == 0 {
+		return nil, nil
+	}
+	return jsonmeta.Metadata(f.meta.win)
+}

@@ -1,0 +1,207 @@
+package wia
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// payload is what a block holds once it is decrypted and inflated, in private
+// memory: what was checked cannot change. The tensor block alone stays in the
+// file, unless it is encrypted.
+type payload struct {
+	source
+	block  block
+	base   int64 // file offset of the payload's first byte; -1 when it is not in the file as such
+	at     int64 // file offset of the block
+	inFile bool  // what is wanted is read from the file
+}
+
+// locate turns a defect into an error with a field and an offset in the file,
+// or, for a block that is not stored as such, the offset of the block.
+func (p *payload) locate(name string, err error) error {
+	if err = inField(name, err); err == nil {
+		return nil
+	}
+	d, ok := err.(*defect)
+	switch {
+	case !ok:
+		return err
+	case p.base >= 0:
+		return wire.Error(formatName, d.path, p.base+d.at, d.err)
+	}
+	return wire.Error(formatName, d.path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.err, d.at))
+}
+
+// loader reads the blocks of a file.
+type loader struct {
+	src    driver.Source
+	hdr    *header
+	o      *driver.Options
+	cipher *seal.Cipher // nil unless the file is encrypted
+}
+
+// unlock makes the cipher of an encrypted file.
+func (l *loader) unlock() (err error) {
+	if !l.hdr.encrypted {
+		return nil
+	}
+	if l.cipher, err = seal.New(l.o.Key); err != nil {
+		return wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
+	}
+	return nil
+}
+
+// load reads the payload of a block, of at most limit bytes if it is compressed.
+func (l *loader) load(p *payload, b block, limit int64) error {
+	s := l.hdr.blocks[b]
+	*p = payload{block: b, base: s.off, at: s.off}
+	compression, cipher := l.hdr.compression, l.cipher
+	if b == signatureBlock || b == tensorBlock {
+		compression = None
+	}
+	if b == signatureBlock {
+		cipher = nil
+	}
+	if b != tensorBlock && s.size > l.o.MaxHeaderBytes {
+		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.o.MaxHeaderBytes)
+	}
+	data, err := l.src.Slice(s.off, s.size)
+	if err != nil {
+		return err
+	}
+	if cipher != nil {
+		p.base = -1
+		if data, err = cipher.Open(data, []byte(b.String())); err != nil {
+			return wire.Error(formatName, b.String(), s.off, err)
+		}
+	}
+	if compression != None {
+		p.base = -1
+		if data, err = inflate(compression, data, limit); err != nil {
+			return wire.Error(formatName, b.String(), s.off, err)
+		}
+	}
+	if p.base >= 0 && l.src.InMemory() {
+		data = bytes.Clone(data)
+	}
+	p.source = source{win: data, size: int64(len(data))}
+	return nil
+}
+
+// loadTensors reads the payload of the tensor block. Only what is looked at is
+// read, unless the block is encrypted: then all of it must be decrypted.
+func (l *loader) loadTensors(p *payload) error {
+	if l.cipher != nil {
+		return l.load(p, tensorBlock, 0)
+	}
+	s := l.hdr.blocks[tensorBlock]
+	*p = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, source: source{size: s.size}}
+	return nil
+}
+
+// window reads the tensor block piece by piece into private memory: small pieces
+// where data is jumped over, larger and larger ones where all is looked at.
+type window struct {
+	src        driver.Source
+	base, size int64
+	least      int64 // bytes of one piece
+	most       int64
+	buf        []byte
+	next       int64 // where the last piece ended
+	n          int64 // its size
+}
+
+const (
+	minCopied = 256 // of memory
+	minFetch  = 512 // behind a reader
+	maxWindow = 256 << 10
+)
+
+// fill reads at least n bytes.
+func (w *window) fill(at, n int64) ([]byte, error) {
+	if n > w.most {
+		return nil, defectf(at, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", n, w.most)
+	}
+	if at <= w.next && at > w.next-64 {
+		w.n = min(2*w.n, maxWindow)
+	} else {
+		w.n = w.least
+	}
+	w.n = max(w.n, w.least)
+	n = min(max(n, w.n), w.size-at)
+	w.next = at + n
+	b, err := w.src.Slice(w.base+at, n)
+	switch {
+	case err != nil || !w.src.InMemory():
+		return b, err
+	case n > maxWindow:
+		return bytes.Clone(b), nil
+	case int64(cap(w.buf)) < n:
+		w.buf = make([]byte, n)
+	}
+	return w.buf[:copy(w.buf[:n], b)], nil
+}
+
+// window returns a new window of the tensor block.
+func (f *parsed) window() *window {
+	w := &window{src: f.src, base: f.tensors.base, size: f.tensors.size, least: minCopied, most: f.most}
+	if !f.src.InMemory() {
+		w.least = minFetch
+	}
+	return w
+}
+
+// reader returns a source of the caller's own over the payload.
+func (f *parsed) reader(p *payload) *source {
+	s := p.source
+	if p.inFile {
+		s.from = f.window()
+	}
+	return &s
+}
+
+// slice returns the bytes from..to of a payload, which may alias the file.
+func (f *parsed) slice(p *payload, from, to int64) ([]byte, error) {
+	if p.inFile {
+		return f.src.Slice(p.base+from, to-from)
+	}
+	return p.bytes(from, to)
+}
+
+// codecOf returns the codec of a compression, which is not None.
+func codecOf(c Compression) (codec.Streamer, error) {
+	switch c {
+	case Gzip:
+		return gzip.Codec, nil
+	case Zstd:
+		return zstd.Codec, nil
+	}
+	return nil, fmt.Errorf("%w: %v", format.ErrUnsupported, c)
+}
+
+// inflate undoes the compression of a whole block.
+func inflate(c Compression, data []byte, limit int64) ([]byte, error) {
+	z, err := codecOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return z.DecompressMax(data, limit)
+}
+
+// aligned returns b, or a copy of it that is aligned for every dtype.
+func aligned(b []byte) []byte {
+	if memory.Address(b)%memory.Alignment == 0 {
+		return b
+	}
+	return append(memory.Aligned(len(b))[:0], b...)
+}

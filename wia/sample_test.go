@@ -1,0 +1,140 @@
+package wia
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var testKey = bytes.Repeat([]byte{7}, 32)
+
+func allDTypes() []tensor.DType { return dtypes[1:] }
+
+// samplePlan has tensors of all dtypes, quantisation, metadata and a graph.
+func samplePlan(t testing.TB) *format.Plan {
+	t.Helper()
+	p := &format.Plan{}
+	for i, d := range allDTypes() {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf("layer.%d/%v", i, d), DType: d, Shape: tensor.Shape{int64(i), 3, 5}})
+	}
+	p.Tensors = append(p.Tensors,
+		tensor.Info{Name: "scalar", DType: tensor.Float32},
+		tensor.Info{Name: strings.Repeat("blocks.", 6) + "attention", DType: tensor.Float16, Shape: tensor.Shape{7}},
+		tensor.Info{Name: strings.Repeat("blocks.", 6) + "feed_forward", DType: tensor.Float32, Shape: tensor.Shape{5}},
+		tensor.Info{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-3}, Axis: tensor.PerTensor}},
+		tensor.Info{Name: "pc", DType: tensor.Uint8, Shape: tensor.Shape{3, 2}, Quant: &tensor.Quantization{Scheme: tensor.Logarithmic, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 1, -1}, Axis: 0}},
+		tensor.Info{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4, 4}})
+	p.Metadata = format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(1)}}
+	k, err := tensor.FromBytes("", tensor.Float32, tensor.Shape{2}, make([]byte, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Graph = &format.Graph{
+		Name:    "main",
+		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: -1}}}},
+		Outputs: []format.ValueInfo{{Name: "y"}},
+		Nodes: []format.Node{
+			{Name: "n", Op: "Gemm", Domain: "com.example", Inputs: []string{"in", "w", ""}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+				{Name: "a", Value: int64(0)}, {Name: "b", Value: float32(0.5)}, {Name: "c", Value: "text"}, {Name: "d", Value: []int64{1, -1}},
+				{Name: "e", Value: []float32{1, 2}}, {Name: "f", Value: []string{"x", ""}}, {Name: "g", Value: k}, {Name: "h", Value: []tensor.View{k, k}},
+				{Name: "i", Value: &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Relu", Inputs: []string{"y"}, Outputs: []string{"z"}}}, Initializers: []string{}}},
+				{Name: "j", Value: []*format.Graph{{Name: "s0", Initializers: []string{}}, {Name: "s1", Initializers: []string{}}}},
+			}},
+		},
+		Initializers: []string{"w", "q"},
+	}
+	return p
+}
+
+func ecdsaKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func rsaKey(t testing.TB) *rsa.PrivateKey {
+	t.Helper()
+	k, err := rsa.GenerateKey(crand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// alternate stores tensors plainly, as gzip and as zstd.
+func alternate(info tensor.Info) Compression { return Compression(len(info.Name) % 3) }
+
+// writeSample writes a plan with arbitrary data, from memory to memory.
+func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	own := *o.orDefault()
+	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
+	w, err := NewWriter(&out, p, &own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(t, w, p)
+	return out.Bytes()
+}
+
+// fill returns data for a tensor of a plan, which depends on its name.
+func fill(info tensor.Info) []byte {
+	size, err := info.Shape.ByteSize(info.DType)
+	if err != nil {
+		panic(err)
+	}
+	b := make([]byte, size)
+	r := rand.New(rand.NewPCG(uint64(len(info.Name)), uint64(size)))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	if info.DType == tensor.Bool {
+		for i := range b {
+			b[i] &= 1
+		}
+	}
+	return b
+}
+
+// feed writes all tensors and closes.
+func feed(t testing.TB, w format.Writer, p *format.Plan) {
+	t.Helper()
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tinyPlan has what changes the layout and little more: the kit looks at every
+// bit of a file.
+func tinyPlan() *format.Plan {
+	return &format.Plan{
+		Metadata: format.Metadata{{Key: "a", Value: "b"}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{30}},
+			{Name: "empty", DType: tensor.Int64, Shape: tensor.Shape{0, 2}},
+			{Name: "bb", DType: tensor.BFloat16, Shape: tensor.Shape{}},
+			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scales: []float32{1, 2}, Axis: 0}},
+		},
+		Graph: &format.Graph{Nodes: []format.Node{{Op: "Relu", Inputs: []string{"w"}, Outputs: []string{"y"}}}, Initializers: []string{"w"}},
+	}
+}
