@@ -86,7 +86,8 @@
 // [Create] writes one tensor as np.save does, byte for byte: version 1.0, the data at
 // a multiple of 64, room in the header for the first dim to grow. So
 // np.load(path, mmap_mode="r") maps it. A plan of another number of tensors is
-// refused.
+// refused, and so is another name than that of the file, unless it is accepted as
+// lost. A stream has no name, and its tensor may have any.
 //
 // [CreateArchive] writes any number: entries in the order of the plan, stored, each
 // array at a multiple of 64, so that it can be viewed. The padding is an extra field of

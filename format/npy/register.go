@@ -48,11 +48,16 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return parseFile(src, x, o)
 }
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+// Losses implements driver.Lossy. A file is the name of its tensor; where a stream
+// ends up is not known.
+func (fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
 	losses(p, l)
 	if n := len(p.Tensors); n != 1 {
 		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
+		return
+	}
+	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
+		l.Renamed(p, 0, fmt.Sprintf("the tensor of a .npy file has the file's name, %q", name))
 	}
 }
 

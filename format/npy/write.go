@@ -13,10 +13,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing the one tensor of p to a .npy file at path. It is read back
-// under the file's name, which is the caller's choice. What the format has no place
-// for is refused with a [format.LossError], or left out if the options accept that:
-// metadata, graph, quantization. Nil options work.
+// Create starts writing the one tensor of p to a .npy file at path. What the format has
+// no place for is refused with a [format.LossError], or left out if the options accept
+// that: metadata, graph, quantization, and a name other than the file's, which is what
+// it is read back under. Nil options work.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
 	return fileCodec.Create(path, p, o)
 }

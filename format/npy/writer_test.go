@@ -231,6 +231,26 @@ func TestLosses(t *testing.T) {
 	}
 }
 
+// TestLostName: a name other than the file's gets lost only when that is accepted.
+func TestLostName(t *testing.T) {
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
+	path := filepath.Join(t.TempDir(), "other.npy")
+	var e *format.LossError
+	if _, err := Create(path, p, nil); !errors.As(err, &e) || len(e.Losses) != 1 || e.Losses[0].Item() != "name:w" {
+		t.Fatal(err)
+	}
+	w, err := Create(path, p, &format.WriteOptions{AcceptLoss: []string{"name"}})
+	finish(t, w, err, map[string][]byte{"w": {1}})
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.At(0).Name() != "other" {
+		t.Error(f.At(0).Name())
+	}
+}
+
 // TestFileNames: a lone tensor is named after its file.
 func TestFileNames(t *testing.T) {
 	for path, want := range map[string]string{
