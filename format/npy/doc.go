@@ -83,9 +83,9 @@
 //
 // # Writing
 //
-// [Create] writes one tensor as np.save does, byte for byte: version 1.0, the data at
-// a multiple of 64, room in the header for the first dim to grow. So
-// np.load(path, mmap_mode="r") maps it. A plan of another number of tensors is
+// [Create] writes one tensor as np.save of NumPy 1.24 does, byte for byte: version
+// 1.0, the data at a multiple of 64, room in the header for the first dim to grow.
+// So np.load(path, mmap_mode="r") maps it. A plan of another number of tensors is
 // refused, and so is another name than that of the file, unless it is accepted as
 // lost. A stream has no name, and its tensor may have any.
 //

