@@ -37,7 +37,13 @@ func WithWorkers(n int) VerifyOption {
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Workers = n }}
 }
 
+// noVerifyOptions is what calls without options share. Nothing writes to it.
+var noVerifyOptions engine.VerifyOptions
+
 func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
+	if len(opts) == 0 {
+		return &noVerifyOptions, nil
+	}
 	o := &engine.VerifyOptions{}
 	for _, f := range opts {
 		if f.set != nil {

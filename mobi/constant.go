@@ -56,8 +56,9 @@ func (c *Constant) ToTensor() (tensor.View, error) {
 	if err != nil {
 		return tensor.View{}, constantError(c.ID, err)
 	}
-	info, ref := v.Info(), memory.Ref[tensor.Info](v)
+	info := v.Info()
 	info.Quant = cloneQuant(c.Quant)
+	ref := memory.Ref[tensor.Info](v)
 	return tensor.View(memory.New(&info, ref.Owner(), data)), nil
 }
 

@@ -23,7 +23,7 @@ type Info struct {
 	// compressed together with others.
 	Stored int64
 	// Compression names how the bytes are stored: "" (as they are), "gzip",
-	// "zstd", "lz4", "brotli", "int8", "float16".
+	// "zstd", "lz4", "brotli", "deflate", "int8", "float16".
 	Compression string
 	// Quant holds the quantization parameters, nil for plain tensors.
 	Quant *Quantization

@@ -3,6 +3,7 @@ package tsr
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -255,5 +256,33 @@ func TestNameFromPath(t *testing.T) {
 func TestOpenMissing(t *testing.T) {
 	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// TestDirectoryAllocations: a file of a directory is looked at once, and its path is
+// made once. Mapping it takes 7 allocations.
+func TestDirectoryAllocations(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("what is not mapped takes others")
+	}
+	count := func(n int) float64 {
+		dir := t.TempDir()
+		h := encode(&tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{1}, Size: 1})
+		for i := range n {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("layer.%d.tsr", i)), append(h, 7), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return testing.AllocsPerRun(5, func() {
+			f, err := Open(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		})
+	}
+	few, many := count(10), count(110)
+	if each := (many - few) / 100; each > 14 {
+		t.Errorf("%v allocations for 10 files, %v for 110: %v for each file, want 14 at most", few, many, each)
 	}
 }

@@ -23,8 +23,8 @@ const maxGap = 4 << 10
 // mostInGroup bounds a group in memory, so that both workers have something to do.
 const mostInGroup = 64
 
-// group cuts the list of tensors into groups.
-func (v *verification) group(which []int) []group {
+// group cuts the list of tensors, which have so many bytes together, into groups.
+func (v *verification) group(which []int, total int64) []group {
 	remote := !v.m.main.InMemory()
 	if remote {
 		slices.SortFunc(which, func(a, b int) int {
@@ -33,7 +33,8 @@ func (v *verification) group(which []int) []group {
 			return cmp.Compare(x, y)
 		})
 	}
-	groups := make([]group, 0, len(which)/mostInGroup+min(len(which), 16))
+	// In memory there are no more: a group is full, or it and the next exceed a step.
+	groups := make([]group, 0, min(int64(len(which)), int64(len(which)/mostInGroup)+2*(max(total, 0)/work.Step)+1))
 	for from := 0; from < len(which); {
 		to, end := from+1, int64(0)
 		first := v.offset(which[from])

@@ -21,9 +21,6 @@ type layoutEncoder struct {
 func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
 	if l.Late != nil {
-		if t.Sequential() {
-			return nil, fmt.Errorf("%w: %w: the header depends on the data", driver.ErrUnsupported, driver.ErrSequential)
-		}
 		e.sums = make([]uint64, len(p.Tensors))
 	}
 	if len(l.Offsets) != len(p.Tensors) {

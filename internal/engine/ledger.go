@@ -21,7 +21,7 @@ func (l *ledger) Section(name, by string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sections == nil {
-		l.sections = make([]Section, 0, 4)
+		l.sections = make([]Section, 0, 4) // few files have more
 	}
 	l.sections = append(l.sections, Section{name, by})
 }

@@ -153,12 +153,13 @@ func (m *Model) Path() string { return m.path }
 func (m *Model) Index() *driver.Index { return &m.index }
 
 // Tensor returns the tensor of that name.
-func (m *Model) Tensor(name string) (tensor.View, error) {
+func (m *Model) Tensor(name string) (v tensor.View, err error) {
 	i, ok := m.index.Lookup(name)
 	if !ok {
 		return m.missing(name, tensorField(name))
 	}
-	return m.at(i)
+	err = m.at(i, &v)
+	return v, err
 }
 
 // missing returns the error for a tensor that there is not.
@@ -177,26 +178,30 @@ func failed(info *tensor.Info, err error) (tensor.View, error) {
 
 // At returns tensor i in file order. The error of one that cannot be reached
 // comes from the view's accessors.
-func (m *Model) At(i int) tensor.View {
-	v, _ := m.at(i)
+func (m *Model) At(i int) (v tensor.View) {
+	if uint(i) >= uint(m.index.Len()) {
+		v, _ = m.missing("", fmt.Sprintf("tensor %d", i))
+		return v
+	}
+	_ = m.at(i, &v)
 	return v
 }
 
-func (m *Model) at(i int) (tensor.View, error) {
-	if uint(i) >= uint(m.index.Len()) {
-		return m.missing("", fmt.Sprintf("tensor %d", i))
-	}
-	space, off, size := m.index.Place(i)
-	if space != 0 {
-		return m.spaces.view(i, space)
-	}
+// at makes the view of tensor i. It takes a pointer because views have six words,
+// which every function on the way would copy.
+func (m *Model) at(i int, v *tensor.View) error {
 	var data []byte
 	if !m.index.Loaded(i) {
+		space, off, size := m.index.Place(i)
+		if space != 0 {
+			return m.spaces.view(m.Info(i), space, m.spaces.files[space-1], v)
+		}
 		if mem := m.main.Bytes(); mem != nil {
 			data = mem[off : off+size : off+size]
 		}
 	}
-	return tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data)), nil
+	*v = tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data))
+	return nil
 }
 
 // Tensors walks the tensors in file order.

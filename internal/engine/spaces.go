@@ -72,6 +72,7 @@ func (s *spaces) parsed() {
 type space struct {
 	*Model
 	number driver.Space
+	src    shard       // of a file that was opened while parsing
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
 	was    os.FileInfo // of a declared file, when it was declared
@@ -98,6 +99,7 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 		return nil, err
 	}
 	entries := make([]driver.DirEntry, len(list))
+	s.grow(len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
@@ -142,11 +144,17 @@ func escapes(err error) error {
 	return err
 }
 
+// grow makes room for n files: most of a directory's are usually opened.
+func (s *spaces) grow(n int) {
+	if s.byName == nil {
+		s.files = slices.Grow(s.files, n)
+		s.byName = make(map[string]driver.Space, n)
+	}
+}
+
 // add numbers a file.
 func (s *spaces) add(f *space) driver.Space {
-	if s.byName == nil {
-		s.byName = make(map[string]driver.Space)
-	}
+	s.grow(1)
 	s.files = append(s.files, f)
 	f.Model, f.number = s.m, driver.Space(len(s.files))
 	s.byName[f.name] = f.number
@@ -164,14 +172,14 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 		src, err := s.OpenSpace(n)
 		return src, n, err
 	}
-	r, err := s.mapNow(name)
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	r, err := s.mapNow(name, path)
 	if err != nil {
 		return nil, 0, err
 	}
-	f := &space{name: name, dir: s.dir}
+	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
 	f.region.Store(r)
-	n := s.add(f)
-	return &shard{file{r, s}, f.path()}, n, nil
+	return &f.src, s.add(f), nil
 }
 
 // shard is the Source of another file than the model's own.
@@ -185,17 +193,16 @@ func (s *shard) Path() string { return s.path }
 // mapNow maps a file of the directory. A plain entry is mapped by its name, which
 // spares opening it twice; whatever links are on the way to another is resolved
 // below the directory.
-func (s *spaces) mapNow(name string) (*source.Region, error) {
+func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if s.dir == "" {
 		return nil, errNoDir
 	}
-	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-			r, err := source.Open(path, source.Options{Debug: s.m.debug})
-			if err == nil {
-				r.SetOrigin(s.m.desc.Name, path)
-			}
+		r, err := source.Open(path, source.Options{Debug: s.m.debug, NoLink: true})
+		if err == nil {
+			r.SetOrigin(s.m.desc.Name, path)
+		}
+		if !errors.Is(err, source.ErrNotRegular) {
 			return r, err
 		}
 	}
@@ -344,37 +351,40 @@ func (f *space) mapLater() (*source.Region, error) {
 	return mapBelow(root, f.name, f.path(), f.Model, f.same)
 }
 
-// view makes the view of tensor i, which is in another file.
-func (s *spaces) view(i int, n driver.Space) (tensor.View, error) {
-	return s.lend(s.m.Info(i), n, s.files[n-1])
-}
-
 // View implements driver.Dir.
-func (s *spaces) View(n driver.Space, info *tensor.Info) tensor.View {
+func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 	if n == 0 || !s.known(n) {
-		v, _ := failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
+		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
 		return v
 	}
-	v, _ := s.lend(info, n, loose{s.files[n-1]})
+	_ = s.view(info, n, loose{s.files[n-1]}, &v)
 	return v
 }
 
-// lend makes the view of a tensor in another file, which is mapped now.
-func (s *spaces) lend(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info]) (tensor.View, error) {
-	// Close waits for files that are being mapped.
-	if err := s.m.main.Enter(); err != nil {
-		return failed(info, err)
-	}
-	defer s.m.main.Leave()
-	r, err := s.home(n, info.Name, info.Offset, info.Size)
-	if err != nil {
-		return failed(info, err)
+// view makes the view of a tensor in another file, which is mapped now.
+func (s *spaces) view(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info], v *tensor.View) (err error) {
+	r := s.files[n-1].region.Load()
+	if r == nil || info.Offset < 0 || info.Size > r.Size()-info.Offset {
+		if r, err = s.enterHome(n, info); err != nil {
+			*v, err = failed(info, err)
+			return err
+		}
 	}
 	var data []byte
 	if mem := r.Bytes(); mem != nil {
 		data = mem[info.Offset:][:info.Size:info.Size]
 	}
-	return tensor.View(memory.New(info, owner, data)), nil
+	*v = tensor.View(memory.New(info, owner, data))
+	return nil
+}
+
+// enterHome is home for a file that may have to be mapped: Close waits meanwhile.
+func (s *spaces) enterHome(n driver.Space, info *tensor.Info) (*source.Region, error) {
+	if err := s.m.main.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.m.main.Leave()
+	return s.home(n, info.Name, info.Offset, info.Size)
 }
 
 // loose owns tensors in other files that are not in the index: no sum is checked
@@ -462,11 +472,14 @@ func (s *spaces) close() error {
 		f.gone = true
 		r := f.region.Load()
 		f.mu.Unlock()
-		if r != nil {
-			errs = append(errs, r.Close())
+		if r == nil {
+			continue
+		}
+		if err := r.Close(); err != nil {
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(slices.DeleteFunc(errs, func(e error) bool { return e == nil })...)
+	return errors.Join(errs...)
 }
 
 // Lend implements memory.Owner: two files must outlive the slice.

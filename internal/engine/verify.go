@@ -107,17 +107,18 @@ func (v *verification) run() (err error) {
 
 // tensors checks those that nothing has vouched for yet.
 func (v *verification) tensors() error {
-	left := v.which[:0:len(v.which)]
+	left, total := v.which[:0:len(v.which)], int64(0)
 	for _, i := range v.which {
 		if v.vouched[i] == NotLooked {
 			left = append(left, i)
-			v.Expect(v.m.index.Size(i))
+			total += v.m.index.Size(i)
 		}
 	}
 	if len(left) == 0 {
 		return v.ctx.Err()
 	}
-	groups := v.group(left)
+	v.Expect(total)
+	groups := v.group(left, total)
 	wide := len(groups) < v.workers()
 	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
 }
@@ -210,6 +211,9 @@ func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
 
 // Each implements driver.Verification.
 func (v *verification) Each(n int, f func(i int) error) error {
+	if n == 0 {
+		return v.ctx.Err()
+	}
 	return work.Each(v.ctx, n, v.o.Workers, func(i int) error {
 		return v.m.guard(func() error { return f(i) })
 	})

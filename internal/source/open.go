@@ -23,8 +23,8 @@ var ErrNotRegular = errors.New("not a regular file")
 // of package os, or tensor.ErrLimit for a file larger than the address space.
 func Open(path string, o Options) (*Region, error) {
 	r := &Region{path: path, debug: o.Debug || debugBuild}
-	if !surelyRegular(path) {
-		if err := r.mappable(path); err != nil {
+	if !surelyRegular(path, o.NoLink) {
+		if err := r.mappable(path, o.NoLink); err != nil {
 			return nil, err
 		}
 	}
@@ -39,8 +39,12 @@ func Open(path string, o Options) (*Region, error) {
 }
 
 // mappable refuses what is not a regular file, or too large for this platform.
-func (r *Region) mappable(path string) error {
-	info, err := os.Stat(path)
+func (r *Region) mappable(path string, noLink bool) error {
+	stat := os.Stat
+	if noLink {
+		stat = os.Lstat
+	}
+	info, err := stat(path)
 	if err != nil {
 		return r.fail(-1, err)
 	}
@@ -120,6 +124,8 @@ func (e *kindError) Error() string {
 	switch m := e.mode; {
 	case m&fs.ModeDir != 0:
 		kind = "directory"
+	case m&fs.ModeSymlink != 0:
+		kind = "link"
 	case m&fs.ModeNamedPipe != 0:
 		kind = "pipe"
 	case m&fs.ModeSocket != 0:

@@ -11,6 +11,6 @@ func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }
 
-func surelyRegular(string) bool { return false }
+func surelyRegular(string, bool) bool { return false }
 
 func resident([]byte, int, int) int64 { return -1 }

@@ -16,6 +16,8 @@ type Options struct {
 	// use after Close faults at once. Its addresses stay reserved for the life
 	// of the process. The build tag weightmap_debug sets it everywhere.
 	Debug bool
+	// NoLink refuses a path whose last element is a link: it is not a regular file.
+	NoLink bool
 }
 
 // Region is the memory or the reader behind a model. Its methods are safe for

@@ -416,3 +416,34 @@ func TestLargerThanTheAddressSpace(t *testing.T) {
 		t.Errorf("the end: %v, %v", b, err)
 	}
 }
+
+// TestNoLink: with NoLink a link is not a regular file, whatever it leads to.
+func TestNoLink(t *testing.T) {
+	path := temp(t, ramp(10))
+	link, dangling := path+".link", path+".dangling"
+	if err := errors.Join(os.Symlink(path, link), os.Symlink("nowhere", dangling)); err != nil {
+		t.Skip(err)
+	}
+	tests := []struct {
+		path   string
+		noLink bool
+		want   error
+	}{
+		{path, true, nil},
+		{link, false, nil},
+		{link, true, ErrNotRegular},
+		{dangling, false, fs.ErrNotExist},
+		{dangling, true, ErrNotRegular},
+		{path + ".missing", true, fs.ErrNotExist},
+		{filepath.Dir(path), true, ErrNotRegular},
+	}
+	for _, tt := range tests {
+		r, err := Open(tt.path, Options{NoLink: tt.noLink})
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s, NoLink %v: %v, want %v", filepath.Base(tt.path), tt.noLink, err, tt.want)
+		}
+		if err == nil {
+			r.Close()
+		}
+	}
+}
