@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// parsed is what is kept of an open file beside its index.
+// parsed is what is kept of an open file besides its index.
 type parsed struct {
 	src      driver.Source
 	index    *driver.Index
@@ -18,7 +18,7 @@ type parsed struct {
 	dataEnd  int64    // of the last tensor data
 	form     sumForm  // of version 1's checksum, when it was checked
 	digests  []uint64 // by tensor; nil when the file has none
-	taken    []uint8  // by tensor: what the metadata hold under the digest key
+	taken    []uint8  // by tensor: what the metadata holds under the digest key
 	meta     []byte   // ordinary metadata records, back to back
 	entries  int      // number of records in meta
 	stamp    uint64   // snapshot: Unix seconds
@@ -101,11 +101,19 @@ func (s *structure) upTo(n int64) ([]byte, error) {
 // errMore says that a beginning of the file ends before the structural part does.
 var errMore = errors.New("more of the file is needed")
 
-// grow calls measure with longer and longer beginnings of the file until one
-// holds the whole structural part, and returns that. measure answers errMore
-// unless it was given all there is. The counts in the header have
-// been compared with the size of the file before.
-func (s *structure) grow(measure func(b []byte, last bool) error) ([]byte, error) {
+// measurer finds the end of a structural part.
+type measurer interface {
+	// measure looks at b, the beginning of a file; it answers errMore when that
+	// ends too early, unless it is the last of the file.
+	measure(b []byte, last bool) error
+	// guess estimates where the structural part ends, from what was measured.
+	guess() int64
+}
+
+// grow has m measure longer and longer beginnings of the file until one holds
+// the whole structural part, and returns that. The counts in the header have been
+// compared with the size of the file before.
+func (s *structure) grow(m measurer) ([]byte, error) {
 	window := int64(firstWindow)
 	if !s.src.InMemory() {
 		window = initialWindow
@@ -116,7 +124,7 @@ func (s *structure) grow(measure func(b []byte, last bool) error) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
-		err = measure(b, window == s.src.Size())
+		err = m.measure(b, window == s.src.Size())
 		switch {
 		case err == nil:
 			return b, nil
@@ -125,7 +133,8 @@ func (s *structure) grow(measure func(b []byte, last bool) error) ([]byte, error
 		case window == s.most:
 			return nil, wire.Errorf(formatName, "header", -1, format.ErrLimit, "header and records are larger than %d bytes", s.most)
 		}
-		window *= 4
+		// A guess goes by what a file claims: it is followed step by step.
+		window = min(max(m.guess(), window+window/2), 16*window)
 	}
 }
 

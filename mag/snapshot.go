@@ -28,7 +28,7 @@ func (f *parsed) parseSnapshot(st *structure, head []byte, o *driver.Options) er
 	if err != nil {
 		return err
 	}
-	b, err := st.grow(s.measure)
+	b, err := st.grow(s)
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,11 @@ func (s *snapshot) measure(b []byte, last bool) error {
 		return errMore
 	}
 	return c.Err()
+}
+
+// guess implements measurer: descriptors have a few dims, names some bytes.
+func (s *snapshot) guess() int64 {
+	return snapSmallest + int64(len(s.blob)) + int64(s.tensors)*(4+snapDescriptor+8*4+32)
 }
 
 // measurePool finds the string pool.

@@ -30,7 +30,7 @@ func (f *parsed) parseV1(st *structure, head []byte, o *driver.Options) error {
 	if err != nil {
 		return err
 	}
-	b, err := st.grow(x.measure)
+	b, err := st.grow(x)
 	if err != nil {
 		return err
 	}
@@ -100,6 +100,17 @@ func (x *extent) measure(b []byte, last bool) error {
 		x.end += n
 	}
 	return nil
+}
+
+// guess implements measurer: records to come are taken to be as long as those
+// before them, and a little longer.
+func (x *extent) guess() int64 {
+	done, records := int64(x.end), int64(x.metadata-x.metaLeft+x.tensors-x.left)
+	if records == 0 {
+		return 0
+	}
+	rest := int64(x.metaLeft + x.left)
+	return done + rest*(done/records) + rest*8 + 64
 }
 
 // metadataSize returns the size of the metadata record at b[at:], 0 when it is

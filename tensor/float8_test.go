@@ -70,6 +70,15 @@ func TestEncodingBytes(t *testing.T) {
 			t.Errorf("%s: %d, %v", tt.name, got, err)
 		}
 	}
+	single := &Encoding{Name: "complex128", BlockElems: 1, BlockBytes: 16}
+	for _, tt := range []struct {
+		shape Shape
+		want  int64
+	}{{nil, 16}, {Shape{2, 3}, 96}, {Shape{3, 0}, 0}} {
+		if got, err := single.Bytes(tt.shape); got != tt.want || err != nil {
+			t.Errorf("%v in blocks of one: %d, %v", tt.shape, got, err)
+		}
+	}
 	if _, err := (&Encoding{Name: "X"}).Bytes(Shape{1}); err == nil {
 		t.Error("an unknown type has a size")
 	}

@@ -33,7 +33,7 @@ func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 	return FromInfo(Info{Name: name, DType: d, Shape: shape}, data)
 }
 
-// FromInfo is FromBytes for a tensor that may be quantised. Of its description,
+// FromInfo is FromBytes for a tensor that may be quantized. Of its description,
 // Name, DType, Shape and Quant count.
 func FromInfo(info Info, data []byte) (View, error) {
 	size, err := info.ByteSize()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,12 +106,13 @@ func TestOverwrittenFile(t *testing.T) {
 // fickle answers the same bytes for a while, then others.
 type fickle struct {
 	first, then []byte
-	calls, turn int
+	calls       atomic.Int64
+	turn        int64
 }
 
 func (r *fickle) ReadAt(p []byte, off int64) (int, error) {
 	b := r.first
-	if r.calls++; r.calls > r.turn {
+	if r.calls.Add(1) > r.turn {
 		b = r.then
 	}
 	return bytes.NewReader(b).ReadAt(p, off)
@@ -127,7 +129,7 @@ func TestFickleReader(t *testing.T) {
 	}
 	for what, then := range map[string][]byte{"zeros": make([]byte, len(first)), "noise": noise, "nothing": nil, "half": first[:len(first)/2]} {
 		for turn := range 40 {
-			f, err := OpenReaderAt(&fickle{first: first, then: then, turn: turn}, int64(len(first)), nil)
+			f, err := OpenReaderAt(&fickle{first: first, then: then, turn: int64(turn)}, int64(len(first)), nil)
 			if err != nil {
 				continue
 			}

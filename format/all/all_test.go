@@ -35,7 +35,7 @@ func TestDependencies(t *testing.T) {
 		{"tsr", nil},
 		{"mle", []string{"brotli", "lz4", "zstd"}},
 		{"wia", []string{"gzip", "zstd"}},
-		{"format/safetensors", nil},
+		{"format/npy", nil},
 		{"format/safetensors", nil},
 		{"format", nil},
 		{"format/gguf", nil},

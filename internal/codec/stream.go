@@ -87,7 +87,7 @@ func (s Stream) readExact(src, buf []byte, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
-	buf, n, err := fill(r, buf, size)
+	buf, n, err := Fill(r, buf, size)
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
@@ -112,7 +112,7 @@ func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
-	buf, n, err := fill(r, memory.Aligned(int(min(limit, Ahead(len(src))))), limit)
+	buf, n, err := Fill(r, memory.Aligned(int(min(limit, Ahead(len(src))))), limit)
 	if err != nil {
 		return nil, Corrupt(s.Name(), err)
 	}
@@ -130,9 +130,9 @@ func TooLong(name string, limit int64) error {
 	return fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, name, limit)
 }
 
-// fill reads up to size bytes into buf, which is replaced by a larger one when
+// Fill reads up to size bytes into buf, which is replaced by a larger one when
 // it is full. It returns early at the end of r.
-func fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
+func Fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
 	for int64(n) < size {
 		if n == len(buf) {
 			more := memory.Aligned(int(min(size, Growth*int64(n))))

@@ -1,0 +1,105 @@
+package npy
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// dtypes are those that a file can hold.
+func dtypes() (list []tensor.DType) {
+	for _, e := range elems {
+		if e.enc == nil {
+			list = append(list, e.dtype)
+		}
+	}
+	return list
+}
+
+func plan(d tensor.DType, s tensor.Shape) *format.Plan {
+	return &format.Plan{Tensors: []tensor.Info{{Name: "array", DType: d, Shape: s}}}
+}
+
+func TestConformanceFile(t *testing.T) {
+	const single, noSums = "a file holds one tensor", "the format has no checksums"
+	// Types of one size and numbers of one product are told apart by nothing but
+	// the header itself, which has no sum: it must not be changed unnoticed where
+	// that would change sizes.
+	prefix := func([]byte) []formattest.Range { return []formattest.Range{{From: 0, To: 10}} }
+	formattest.Run(t, formattest.Config{
+		Codec: fileCodec,
+		Samples: []formattest.Sample{
+			{Name: "float32", Plan: plan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
+			{Name: "bool", Plan: plan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
+			{Name: "complex64", Plan: plan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
+			{Name: "scalar", Plan: plan(tensor.Float64, tensor.Shape{}), Structural: prefix},
+			{Name: "empty", Plan: plan(tensor.Int8, tensor.Shape{2, 0})},
+			{Name: "complex128", Plan: &format.Plan{Tensors: []tensor.Info{{Name: "array", Encoding: &complex128, Shape: tensor.Shape{2, 2}}}}, Structural: prefix},
+		},
+		Files: []formattest.File{
+			{Name: "Fortran", Bytes: golden[len(golden)-9].file.bytes()},
+			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Plan: plan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
+			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Plan: plan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
+			{Name: "trailing byte", Bytes: append(f32().bytes(), 0), Want: format.ErrCorrupt, Field: "data"},
+			{Name: "structured", Bytes: npy(dict("[", "False", "()"), nil).bytes(), Want: format.ErrUnsupported, Field: "descr"},
+		},
+		Exempt: map[string]string{
+			"SeveralTensors": single,
+			"LongNames":      single,
+			"Overlap":        single,
+			"Holes":          single,
+			"MaxTensors":     single,
+			"OneTensor":      single,
+			"SecondFault":    single,
+			"Duplicates":     single,
+			"CoveredData":    noSums,
+			"CheckTouch":     noSums,
+		},
+		NamesFromPath: true,
+		ZeroCopy:      true,
+		Align:         alignment,
+		Scale: func(_ int, elems int64) *format.Plan {
+			return plan(tensor.Float32, tensor.Shape{elems})
+		},
+	})
+}
+
+// structural is what sums and comparisons cover: all.
+func structural(b []byte) []formattest.Range { return formattest.Whole(b) }
+
+func TestConformanceArchive(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), MinTensors: 3})
+	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), MinTensors: 3, Tensors: 4, Name: formattest.LongName})
+	mixed := archiveOf(
+		stored1("view", f32().bytes()), deflated1("packed", f32().bytes()),
+		stored1("big", npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes()),
+		deflated1("both", npy(dict(">f4", "True", "(2, 2)"), bigFloats(0, 2, 1, 3)).bytes()))
+	twice := archiveOf(stored1("x", f32().bytes()), stored1("x", f32().bytes()))
+	streaming := archiveOf(streamed(false, true), stored1("y", f32().bytes()))
+	float := func(name string, s ...int64) tensor.Info {
+		return tensor.Info{Name: name, DType: tensor.Float32, Shape: s}
+	}
+	formattest.Run(t, formattest.Config{
+		Codec:    archiveCodec,
+		ZeroCopy: true,
+		Align:    alignment,
+		Exempt:   map[string]string{"Holes": "headers stand between the arrays of an archive"},
+		Samples: []formattest.Sample{
+			{Name: "small", Plan: small, Structural: structural},
+			{Name: "long", Plan: long, Structural: structural},
+			{Name: "empty", Plan: &format.Plan{}, Structural: structural},
+			{Name: "one", Plan: plan(tensor.Float32, tensor.Shape{2, 3}), Structural: structural},
+		},
+		Files: []formattest.File{
+			{Name: "mixed", Bytes: mixed.bytes(), Plan: &format.Plan{Tensors: []tensor.Info{float("view", 2, 3), float("packed", 2, 3), float("big", 3), float("both", 2, 2)}},
+				Data: map[string][]byte{"view": floats(6), "packed": floats(6), "big": floats(3), "both": floats(4)}},
+			{Name: "data descriptor", Bytes: streaming.bytes()},
+			{Name: "deflated", Bytes: archiveOf(deflated1("x", f32().bytes())).bytes()},
+			{Name: "name twice", Bytes: twice.bytes(), Want: format.ErrCorrupt},
+		},
+	})
+}

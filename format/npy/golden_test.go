@@ -1,0 +1,490 @@
+package npy
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// array is a .npy file field by field.
+type array struct {
+	magic        string
+	major, minor byte
+	length       int64 // of the header, -1 for what it is
+	header       string
+	data         []byte
+}
+
+// npy is a good file of version 1.0.
+func npy(header string, data []byte) array {
+	return array{"\x93NUMPY", 1, 0, -1, header, data}
+}
+
+// bytes lays the file out. Headers that begin with a brace are padded to 64.
+func (a array) bytes() []byte {
+	prefix := 10
+	if a.major > 1 {
+		prefix = 12
+	}
+	text := a.header
+	if strings.HasPrefix(text, "{") {
+		text += strings.Repeat(" ", 63-(prefix+len(text))%64) + "\n"
+	}
+	n := a.length
+	if n < 0 {
+		n = int64(len(text))
+	}
+	b := append([]byte(a.magic), a.major, a.minor)
+	if a.major > 1 {
+		b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	} else {
+		b = binary.LittleEndian.AppendUint16(b, uint16(n))
+	}
+	return append(append(b, text...), a.data...)
+}
+
+// dict is a header as NumPy writes it.
+func dict(descr, fortran, shape string) string {
+	return fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, fortran, shape)
+}
+
+// f32 is a good array of shape [2, 3] with the values 0 to 5.
+func f32() array { return npy(dict("<f4", "False", "(2, 3)"), floats(6)) }
+
+func floats(n int) (b []byte) {
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i)))
+	}
+	return b
+}
+
+func bigFloats(v ...float32) (b []byte) {
+	for _, x := range v {
+		b = binary.BigEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// ramp is n bytes 0, 1, 2 and so on.
+func ramp(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+// reversed turns the bytes of every word around.
+func reversed(b []byte, word int) []byte {
+	out := make([]byte, len(b))
+	for i := range b {
+		out[i] = b[i/word*word+word-1-i%word]
+	}
+	return out
+}
+
+// golden are arrays, and the tensor each of them is.
+var golden = []struct {
+	name  string
+	file  array
+	dtype string
+	shape tensor.Shape
+	data  []byte
+	view  bool
+}{
+	{"float32", f32(), "float32", tensor.Shape{2, 3}, floats(6), true},
+	{"version 2.0", func() array { a := f32(); a.major = 2; return a }(), "float32", tensor.Shape{2, 3}, floats(6), true},
+	{"version 3.0", func() array { a := f32(); a.major = 3; return a }(), "float32", tensor.Shape{2, 3}, floats(6), true},
+	{"scalar", npy(dict("<f8", "False", "()"), ramp(8)), "float64", tensor.Shape{}, ramp(8), true},
+	{"vector", npy(dict("<i2", "False", "(3,)"), ramp(6)), "int16", tensor.Shape{3}, ramp(6), true},
+	{"empty", npy(dict("<i8", "False", "(3, 0)"), nil), "int64", tensor.Shape{3, 0}, nil, true},
+	{"empty, the other way round", npy(dict(">i8", "True", "(3, 0, 2)"), nil), "int64", tensor.Shape{3, 0, 2}, nil, true},
+	{"bool", npy(dict("|b1", "False", "(2,)"), []byte{1, 0}), "bool", tensor.Shape{2}, []byte{1, 0}, true},
+	{"int8", npy(dict("|i1", "False", "(4,)"), ramp(4)), "int8", tensor.Shape{4}, ramp(4), true},
+	{"int8, big-endian", npy(dict(">i1", "False", "(4,)"), ramp(4)), "int8", tensor.Shape{4}, ramp(4), true},
+	{"int32", npy(dict("<i4", "False", "(4,)"), ramp(16)), "int32", tensor.Shape{4}, ramp(16), true},
+	{"uint8", npy(dict("|u1", "False", "(4,)"), ramp(4)), "uint8", tensor.Shape{4}, ramp(4), true},
+	{"uint16", npy(dict("<u2", "False", "(4,)"), ramp(8)), "uint16", tensor.Shape{4}, ramp(8), true},
+	{"uint32", npy(dict("<u4", "False", "(4,)"), ramp(16)), "uint32", tensor.Shape{4}, ramp(16), true},
+	{"uint64", npy(dict("<u8", "False", "(4,)"), ramp(32)), "uint64", tensor.Shape{4}, ramp(32), true},
+	{"float16", npy(dict("<f2", "False", "(4,)"), ramp(8)), "float16", tensor.Shape{4}, ramp(8), true},
+	{"complex64", npy(dict("<c8", "False", "(2,)"), ramp(16)), "complex64", tensor.Shape{2}, ramp(16), true},
+	{"complex64, big-endian", npy(dict(">c8", "False", "(2,)"), ramp(16)), "complex64", tensor.Shape{2}, reversed(ramp(16), 4), false},
+	{"complex128", npy(dict("<c16", "False", "(2,)"), ramp(32)), "complex128", tensor.Shape{2}, ramp(32), true},
+	{"complex128, scalar", npy(dict("<c16", "False", "()"), ramp(16)), "complex128", tensor.Shape{}, ramp(16), true},
+	{"complex128, big-endian", npy(dict(">c16", "False", "(2,)"), ramp(32)), "complex128", tensor.Shape{2}, reversed(ramp(32), 8), false},
+	{"order =", npy(dict("=u2", "False", "(2,)"), ramp(4)), "uint16", tensor.Shape{2}, ramp(4), true},
+	{"order |", npy(dict("|u2", "False", "(2,)"), ramp(4)), "uint16", tensor.Shape{2}, ramp(4), true},
+	{"no order", npy(dict("u2", "False", "(2,)"), ramp(4)), "uint16", tensor.Shape{2}, ramp(4), true},
+	{"long name", npy(dict("float64", "False", "(1,)"), ramp(8)), "float64", tensor.Shape{1}, ramp(8), true},
+	{"big-endian", npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)), "float32", tensor.Shape{3}, floats(3), false},
+	{"big-endian int64", npy(dict(">i8", "False", "(2,)"), ramp(16)), "int64", tensor.Shape{2}, reversed(ramp(16), 8), false},
+	{"Fortran", npy(dict("|u1", "True", "(2, 3)"), []byte{0, 3, 1, 4, 2, 5}), "uint8", tensor.Shape{2, 3}, ramp(6), false},
+	{"Fortran, three dims", npy(dict("|u1", "True", "(2, 3, 2)"), []byte{0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11}), "uint8", tensor.Shape{2, 3, 2}, ramp(12), false},
+	{"Fortran, big-endian", npy(dict(">f4", "True", "(2, 2)"), bigFloats(0, 2, 1, 3)), "float32", tensor.Shape{2, 2}, floats(4), false},
+	{"Fortran vector", npy(dict("<f4", "True", "(3,)"), floats(3)), "float32", tensor.Shape{3}, floats(3), true},
+	{"Fortran row", npy(dict("<f4", "True", "(1, 3, 1)"), floats(3)), "float32", tensor.Shape{1, 3, 1}, floats(3), true},
+	{"keys in another order, double quotes", npy(`{ "shape" : ( 2 , 3 , ) ,"fortran_order":False,`+"\n\t"+`"descr":"<f4"}`, floats(6)), "float32", tensor.Shape{2, 3}, floats(6), true},
+	{"integers of Python 2", npy(dict("<f4", "False", "(2L, 3L)"), floats(6)), "float32", tensor.Shape{2, 3}, floats(6), true},
+	{"signed integers", npy(dict("<f4", "False", "(+2, 3, -0)"), nil), "float32", tensor.Shape{2, 3, 0}, nil, true},
+	{"64 dims", npy(dict("<f4", "False", "("+strings.Repeat("1, ", 64)+")"), floats(1)), "float32", tensor.Shape(slices1(64)), floats(1), true},
+}
+
+// slices1 is a shape of n ones.
+func slices1(n int) []int64 {
+	s := make([]int64, n)
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range golden {
+		t.Run(c.name, func(t *testing.T) {
+			raw := c.file.bytes()
+			zipped := archiveOf(stored1("array", raw)).bytes()
+			packed := archiveOf(deflated1("array", raw)).bytes()
+			for how, b := range map[string][]byte{"npy": raw, "npz": zipped, "deflated": packed} {
+				for _, reader := range []bool{false, true} {
+					f, err := OpenBytes(b, nil)
+					if reader {
+						f, err = OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+					}
+					if err != nil {
+						t.Fatal(how, err)
+					}
+					v, err := f.Tensor("array")
+					if err != nil {
+						t.Fatal(how, err)
+					}
+					info := v.Info()
+					if info.TypeName() != c.dtype || !info.Shape.Equal(c.shape) {
+						t.Errorf("%s: %s %v, want %s %v", how, info.TypeName(), info.Shape, c.dtype, c.shape)
+					}
+					if how == "npy" && !reader && v.ZeroCopy() != c.view {
+						t.Errorf("a view: %v, want %v", v.ZeroCopy(), c.view)
+					}
+					if want := map[bool]string{true: "deflate"}[how == "deflated"]; info.Compression != want {
+						t.Errorf("%s: compression %q", how, info.Compression)
+					}
+					got := make([]byte, info.Size)
+					if _, err := v.ReadInto(got); err != nil || !bytes.Equal(got, c.data) {
+						t.Errorf("%s: %x, %v, want %x", how, got, err, c.data)
+					}
+					if _, err := f.Verify(t.Context()); err != nil {
+						t.Error(how, err)
+					}
+					f.Close()
+				}
+			}
+		})
+	}
+}
+
+// TestHeaderBytes spells one file out, so that the test code which lays out the
+// others is itself held to something.
+func TestHeaderBytes(t *testing.T) {
+	want := "\x93NUMPY\x01\x00\x36\x00{'descr': '|u1', 'fortran_order': False, 'shape': ()}\n\x07"
+	a := npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", []byte{7})
+	if d := cmp.Diff(want, string(a.bytes())); d != "" {
+		t.Error(d)
+	}
+}
+
+// member1 is an entry of a ZIP archive, field by field. The local header is made of
+// the same fields unless local changes them.
+type member1 struct {
+	name         string
+	flags        uint16
+	method       uint16
+	sum          uint32
+	packed, size uint32
+	disk         uint16
+	extra        []byte // of the record in the directory
+	offset       uint32 // 0 for where it is
+	comment      string
+	data         []byte
+
+	local      func(*member1)
+	localExtra []byte
+	descriptor []byte
+	magic      string
+}
+
+func stored1(name string, data []byte) member1 {
+	return member1{name: name + ".npy", sum: crc32.ChecksumIEEE(data), packed: uint32(len(data)), size: uint32(len(data)), data: data}
+}
+
+func deflated1(name string, data []byte) member1 {
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, 9)
+	w.Write(data)
+	w.Close()
+	m := stored1(name, data)
+	m.method, m.data, m.packed = 8, b.Bytes(), uint32(b.Len())
+	return m
+}
+
+// end1 is the end record, and perhaps the zip64 records before it.
+type end1 struct {
+	disk, startDisk, here, count uint16
+	size, off                    uint32
+	comment                      string
+	commentLen                   int // of comment, -1 for what it is
+	wide                         *wide1
+}
+
+type wide1 struct {
+	disk, startDisk                uint32
+	here, count, size, off, record uint64
+	at                             uint64 // in the locator
+	disks                          uint32
+}
+
+// zip1 is an archive.
+type zip1 struct {
+	prefix  []byte
+	members []member1
+	between []byte // between entries and directory
+	behind  []byte // behind the directory
+	end     func(*end1)
+	tail    []byte
+}
+
+func archiveOf(m ...member1) zip1 { return zip1{members: m} }
+
+func (z zip1) bytes() []byte {
+	le := binary.LittleEndian
+	b := bytes.Clone(z.prefix)
+	var dir []byte
+	for _, m := range z.members {
+		at := uint32(len(b))
+		l := m
+		l.magic = "PK\x03\x04"
+		if m.local != nil {
+			m.local(&l)
+		}
+		b = append(b, l.magic...)
+		b = le.AppendUint16(b, 20)
+		b = l.common(b)
+		b = le.AppendUint16(b, uint16(len(m.localExtra)))
+		b = append(b, l.name...)
+		b = append(b, m.localExtra...)
+		b = append(append(b, m.data...), m.descriptor...)
+		if m.magic == "" {
+			m.magic = "PK\x01\x02"
+		}
+		dir = append(dir, m.magic...)
+		dir = le.AppendUint16(dir, 20)
+		dir = le.AppendUint16(dir, 20)
+		dir = m.common(dir)
+		dir = le.AppendUint16(dir, uint16(len(m.extra)))
+		dir = le.AppendUint16(dir, uint16(len(m.comment)))
+		dir = le.AppendUint16(dir, m.disk)
+		dir = append(dir, make([]byte, 6)...)
+		if m.offset != 0 {
+			at = m.offset
+		}
+		dir = le.AppendUint32(dir, at)
+		dir = append(append(append(dir, m.name...), m.extra...), m.comment...)
+	}
+	b = append(b, z.between...)
+	e := end1{here: uint16(len(z.members)), count: uint16(len(z.members)), size: uint32(len(dir)), off: uint32(len(b)), commentLen: -1}
+	b = append(append(b, dir...), z.behind...)
+	if z.end != nil {
+		z.end(&e)
+	}
+	if w := e.wide; w != nil {
+		at := uint64(len(b))
+		b = append(b, "PK\x06\x06"...)
+		b = le.AppendUint64(b, 44+w.record)
+		b = append(b, 45, 0, 45, 0)
+		b = le.AppendUint32(le.AppendUint32(b, w.disk), w.startDisk)
+		for _, v := range []uint64{w.here, w.count, w.size, w.off} {
+			b = le.AppendUint64(b, v)
+		}
+		b = append(b, "PK\x06\x07\x00\x00\x00\x00"...)
+		b = le.AppendUint32(le.AppendUint64(b, at+w.at), 1+w.disks)
+	}
+	b = append(b, "PK\x05\x06"...)
+	for _, v := range []uint16{e.disk, e.startDisk, e.here, e.count} {
+		b = le.AppendUint16(b, v)
+	}
+	b = le.AppendUint32(le.AppendUint32(b, e.size), e.off)
+	n := e.commentLen
+	if n < 0 {
+		n = len(e.comment)
+	}
+	b = append(le.AppendUint16(b, uint16(n)), e.comment...)
+	return append(b, z.tail...)
+}
+
+func (m *member1) common(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint16(b, m.flags)
+	b = le.AppendUint16(b, m.method)
+	b = append(b, 0, 0, 0x21, 0)
+	b = le.AppendUint32(b, m.sum)
+	b = le.AppendUint32(b, m.packed)
+	b = le.AppendUint32(b, m.size)
+	return le.AppendUint16(b, uint16(len(m.name)))
+}
+
+// zip64 is an extra field with these values.
+func zip64(v ...uint64) []byte {
+	b := []byte{1, 0, byte(8 * len(v)), 0}
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return b
+}
+
+// toWide moves the fields of the end record to a zip64 record.
+func toWide(e *end1) {
+	e.wide = &wide1{here: uint64(e.here), count: uint64(e.count), size: uint64(e.size), off: uint64(e.off)}
+	e.here, e.count, e.size, e.off = math.MaxUint16, math.MaxUint16, math.MaxUint32, math.MaxUint32
+}
+
+// archives are good ones that differ from what NumPy writes to a file.
+var archives = []struct {
+	name string
+	file func() zip1
+	note string
+}{
+	{"plain", func() zip1 { return archiveOf(stored1("x", f32().bytes())) }, ""},
+	{"comments", func() zip1 {
+		z := archiveOf(stored1("x", f32().bytes()))
+		z.members[0].comment = "of the entry"
+		z.end = func(e *end1) { e.comment = "of the archive PK\x05\x06" }
+		return z
+	}, ""},
+	{"zip64 as NumPy writes it", func() zip1 {
+		m := stored1("x", f32().bytes())
+		m.localExtra = zip64(uint64(m.size), uint64(m.packed))
+		m.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
+		return archiveOf(m)
+	}, ""},
+	{"zip64 everywhere", func() zip1 {
+		m := deflated1("x", f32().bytes())
+		m.localExtra = zip64(uint64(m.size), uint64(m.packed))
+		m.local = func(l *member1) {
+			l.size, l.packed = uint32(len(f32().bytes())), uint32(len(m.data))
+		}
+		m.extra = zip64(uint64(m.size), uint64(m.packed), 0)
+		m.size, m.packed, m.offset = math.MaxUint32, math.MaxUint32, math.MaxUint32
+		z := archiveOf(m)
+		z.end = toWide
+		return z
+	}, ""},
+	{"zip64 beside fields that say the same", func() zip1 {
+		m := stored1("x", f32().bytes())
+		m.extra = zip64(uint64(m.size), uint64(m.packed))
+		m.localExtra = m.extra
+		z := archiveOf(m)
+		z.end = func(e *end1) {
+			narrow := *e
+			toWide(e)
+			narrow.wide = e.wide
+			*e = narrow
+		}
+		return z
+	}, ""},
+	{"data descriptor", func() zip1 { return archiveOf(streamed(false, true)) }, ""},
+	{"data descriptor without signature", func() zip1 { return archiveOf(streamed(false, false)) }, ""},
+	{"wide data descriptor", func() zip1 { return archiveOf(streamed(true, true)) }, ""},
+	{"wide data descriptor without signature", func() zip1 { return archiveOf(streamed(true, false)) }, ""},
+	{"other entries", func() zip1 {
+		x := stored1("x", f32().bytes())
+		readme, folder := stored1("", []byte("text")), stored1("", nil)
+		readme.name, folder.name = "README", "folder/"
+		readme.flags, readme.method = 1, 99
+		return archiveOf(folder, readme, x)
+	}, `ignored, not .npy entries: ["folder/" "README"]`},
+	{"gap", func() zip1 {
+		z := archiveOf(stored1("x", f32().bytes()))
+		z.between = make([]byte, 100)
+		return z
+	}, ""},
+	{"extra fields", func() zip1 {
+		m := stored1("x", f32().bytes())
+		m.localExtra = []byte{0x35, 0xd9, 4, 0, 64, 0, 0, 0, 0, 0}
+		m.extra = []byte{'U', 'T', 1, 0, 7, 0, 0}
+		return archiveOf(m)
+	}, ""},
+}
+
+// streamed is an entry whose writer did not know sizes and sum before.
+func streamed(wide, signed bool) member1 {
+	m := stored1("x", f32().bytes())
+	m.flags |= 8
+	m.local = func(l *member1) { l.sum, l.packed, l.size = 0, 0, 0 }
+	var d []byte
+	if signed {
+		d = []byte("PK\x07\x08")
+	}
+	d = binary.LittleEndian.AppendUint32(d, m.sum)
+	for range 2 {
+		if wide {
+			d = binary.LittleEndian.AppendUint64(d, uint64(m.size))
+		} else {
+			d = binary.LittleEndian.AppendUint32(d, m.size)
+		}
+	}
+	m.descriptor = d
+	return m
+}
+
+func TestArchives(t *testing.T) {
+	for _, c := range archives {
+		t.Run(c.name, func(t *testing.T) {
+			b := c.file().bytes()
+			f, err := OpenBytes(b, &format.Options{Check: format.CheckAll})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			got, err := tensor.Decode[float32](nil, f.At(0))
+			if d := cmp.Diff([]float32{0, 1, 2, 3, 4, 5}, got); d != "" || err != nil || f.Len() != 1 || f.At(0).Name() != "x" {
+				t.Error(d, err, f.Len())
+			}
+			notes := strings.Join(f.Notes(), ";")
+			if c.note == "" && strings.Contains(notes, "ignored") || !strings.Contains(notes, c.note) {
+				t.Errorf("notes %q", notes)
+			}
+			if name, err := format.Detect(b[:min(len(b), 256)], int64(len(b))); name != "npz" || err != nil {
+				t.Error(name, err)
+			}
+		})
+	}
+}
+
+// TestNames: names of entries are names.
+func TestNames(t *testing.T) {
+	x := f32().bytes()
+	z := archiveOf(stored1("../up", x), stored1("dir/x", x), stored1("é", x), stored1("/abs", x), stored1("a..b", x), stored1("X.npy", x))
+	f, err := OpenBytes(z.bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var names []string
+	for n := range f.Tensors() {
+		names = append(names, n)
+	}
+	if d := cmp.Diff([]string{"../up", "dir/x", "é", "/abs", "a..b", "X.npy"}, names); d != "" {
+		t.Error(d)
+	}
+	if notes := strings.Join(f.Notes(), ";"); !strings.Contains(notes, "2 of the names would be paths") {
+		t.Errorf("%q", notes)
+	}
+}

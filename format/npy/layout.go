@@ -1,0 +1,118 @@
+package npy
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const (
+	single    = "npy" // names and endings of the two formats
+	archive   = "npz"
+	extension = ".npy"
+
+	magic     = "\x93NUMPY"
+	prefixLen = 10 // magic, version, and a header length of 16 bits
+	wideLen   = 12 // the same with 32 bits
+	alignment = 64 // of the data that we write
+	maxRank   = 64 // of NumPy 2
+	maxHeader = 1 << 20
+)
+
+// elem is an element type. Arrays of words of several bytes may be big-endian.
+type elem struct {
+	code  string // as in descr, behind the byte order
+	dtype tensor.DType
+	enc   *tensor.Encoding // when there is no dtype
+	size  int64
+	word  int // what is swapped: half of a complex number
+}
+
+// complex128 has no dtype here: its tensors are listed with their raw bytes.
+var complex128 = tensor.Encoding{Name: "complex128", BlockElems: 1, BlockBytes: 16}
+
+var elems = [...]elem{
+	{"b1", tensor.Bool, nil, 1, 1},
+	{"i1", tensor.Int8, nil, 1, 1}, {"i2", tensor.Int16, nil, 2, 2}, {"i4", tensor.Int32, nil, 4, 4}, {"i8", tensor.Int64, nil, 8, 8},
+	{"u1", tensor.Uint8, nil, 1, 1}, {"u2", tensor.Uint16, nil, 2, 2}, {"u4", tensor.Uint32, nil, 4, 4}, {"u8", tensor.Uint64, nil, 8, 8},
+	{"f2", tensor.Float16, nil, 2, 2}, {"f4", tensor.Float32, nil, 4, 4}, {"f8", tensor.Float64, nil, 8, 8},
+	{"c8", tensor.Complex64, nil, 8, 4}, {"c16", tensor.Invalid, &complex128, 16, 8},
+}
+
+// name returns NumPy's long name of the type.
+func (e *elem) name() string {
+	if e.enc != nil {
+		return e.enc.Name
+	}
+	return e.dtype.String()
+}
+
+// elemOf returns the type that a descr names, nil for none of ours, and whether its
+// words are big-endian. Without a byte order, and with that of the machine that
+// wrote the file, they are little-endian.
+func elemOf(descr []byte) (e *elem, big bool) {
+	code := descr
+	if len(code) > 0 && strings.IndexByte("<>=|", code[0]) >= 0 {
+		code = code[1:]
+	}
+	for i := range elems {
+		e := &elems[i]
+		if string(code) == e.code || string(descr) == e.name() {
+			return e, descr[0] == '>' && e.word > 1
+		}
+	}
+	return nil, false
+}
+
+// elemFor returns the type of a tensor of a plan, nil for what a file cannot hold.
+func elemFor(t *tensor.Info) *elem {
+	for i := range elems {
+		e := &elems[i]
+		if t.Encoding == nil && e.enc == nil && e.dtype == t.DType {
+			return e
+		}
+		if t.Encoding != nil && e.enc != nil && t.Encoding.Name == e.enc.Name && t.Encoding.BlockElems == 1 && t.Encoding.BlockBytes == e.size {
+			return e
+		}
+	}
+	return nil
+}
+
+// encodeHeader returns what stands before the data of a tensor, as np.save of NumPy
+// 1.24 writes it, which leaves room for the outermost dim to grow.
+func encodeHeader(t *tensor.Info) []byte {
+	e := elemFor(t)
+	order := "<"
+	if e.size == 1 {
+		order = "|"
+	}
+	var dict bytes.Buffer
+	fmt.Fprintf(&dict, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", order, e.code)
+	for i, d := range t.Shape {
+		if i > 0 {
+			dict.WriteString(", ")
+		}
+		fmt.Fprint(&dict, d)
+	}
+	if len(t.Shape) == 1 {
+		dict.WriteByte(',')
+	}
+	dict.WriteString("), }")
+	if len(t.Shape) > 0 {
+		const widest = 21 // digits
+		fmt.Fprintf(&dict, "%*s", widest-len(fmt.Sprint(t.Shape[0])), "")
+	}
+	dict.WriteString(strings.Repeat(" ", alignment-(prefixLen+dict.Len()+1)%alignment))
+	dict.WriteByte('\n')
+	var b wire.Buffer
+	b.Grow(prefixLen + dict.Len())
+	b.Str(magic)
+	b.U8(1)
+	b.U8(0)
+	b.U16(uint16(dict.Len()))
+	b.Raw(dict.Bytes())
+	return b.Bytes()
+}

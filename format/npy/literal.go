@@ -1,0 +1,203 @@
+package npy
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// literal walks the text of a header: one dict of Python with strings, True and
+// False, and a tuple of integers. It is read as that, and nothing is evaluated.
+type literal struct {
+	text []byte
+	at   int
+	old  bool // before version 3, integers may end in the L of Python 2
+	err  error
+	bad  string // the field that is wrong, and where
+	off  int
+}
+
+// fail records the first failure.
+func (l *literal) fail(field string, sentinel error, text string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))
+		l.bad, l.off = field, l.at
+	}
+}
+
+// peek skips blanks and returns the next byte, 0 at the end.
+func (l *literal) peek() byte {
+	for ; l.at < len(l.text); l.at++ {
+		if c := l.text[l.at]; c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '\f' {
+			return c
+		}
+	}
+	return 0
+}
+
+// take reports whether c comes next, and if so passes it.
+func (l *literal) take(c byte) bool {
+	if l.err != nil || l.peek() != c {
+		return false
+	}
+	l.at++
+	return true
+}
+
+// want demands c.
+func (l *literal) want(field string, c byte) {
+	if !l.take(c) {
+		l.fail(field, format.ErrCorrupt, "%q is missing in the literal %q", c, l.rest())
+	}
+}
+
+// rest returns a part of what was not read, for errors.
+func (l *literal) rest() []byte { return l.text[l.at:min(len(l.text), l.at+20)] }
+
+// str reads a string without escapes.
+func (l *literal) str(field string) []byte {
+	quote := l.peek()
+	if quote != '\'' && quote != '"' {
+		l.fail(field, format.ErrCorrupt, "not a string: %q", l.rest())
+		return nil
+	}
+	n := bytes.IndexAny(l.text[l.at+1:], "\\\n"+string(quote))
+	if n < 0 || l.text[l.at+1+n] != quote {
+		l.fail(field, format.ErrCorrupt, "a string without end, or with escapes: %q", l.rest())
+		return nil
+	}
+	s := l.text[l.at+1:][:n]
+	l.at += n + 2
+	return s
+}
+
+// boolean reads True or False.
+func (l *literal) boolean(field string) bool {
+	l.peek()
+	for _, word := range []string{"True", "False"} {
+		if bytes.HasPrefix(l.text[l.at:], []byte(word)) {
+			l.at += len(word)
+			return word == "True"
+		}
+	}
+	l.fail(field, format.ErrCorrupt, "neither True nor False: %q", l.rest())
+	return false
+}
+
+// integer reads a decimal number.
+func (l *literal) integer(field string) int64 {
+	negative := l.take('-')
+	if !negative {
+		l.take('+')
+	}
+	c, from, n := l.peek(), l.at, uint64(0)
+	for ; l.at < len(l.text) && '0' <= l.text[l.at] && l.text[l.at] <= '9'; l.at++ {
+		digit := uint64(l.text[l.at] - '0')
+		if n > (math.MaxInt64-digit)/10 {
+			l.fail(field, format.ErrCorrupt, "a dim of 2^63 or more: %q", l.text[from:min(len(l.text), from+30)])
+			return 0
+		}
+		n = 10*n + digit
+	}
+	switch {
+	case l.at == from || c == '0' && n > 0:
+		l.fail(field, format.ErrCorrupt, "not a decimal integer: %q", l.text[from:min(len(l.text), from+20)])
+	case negative && n > 0:
+		l.fail(field, format.ErrCorrupt, "the dim -%d is negative", n)
+	}
+	if l.old && l.at < len(l.text) && l.text[l.at] == 'L' {
+		l.at++
+	}
+	return int64(n)
+}
+
+// tuple reads a tuple of integers into dims and returns how many there are. What
+// stands in parentheses is a tuple only with a comma, or empty.
+func (l *literal) tuple(field string, dims *[maxRank]int64) (n int) {
+	l.want(field, '(')
+	for comma := false; l.err == nil && !l.take(')'); {
+		if n > 0 && !comma {
+			l.fail(field, format.ErrCorrupt, "not a tuple of integers: %q", l.rest())
+			return 0
+		}
+		d := l.integer(field)
+		if n == maxRank {
+			l.fail(field, format.ErrLimit, "more than %d dims", maxRank)
+			return 0
+		}
+		dims[n] = d
+		n++
+		if comma = l.take(','); !comma && n == 1 {
+			l.fail(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q", l.rest())
+		}
+	}
+	return n
+}
+
+// keys are those of the dict; the field of an error is one of them, or "header".
+var keys = [...]string{"descr", "fortran_order", "shape"}
+
+// dict reads the header: the three keys in any order, each once.
+func (l *literal) dict(h *head) {
+	seen := 0
+	l.want("header", '{')
+	for l.err == nil && !l.take('}') {
+		k := l.key()
+		if l.err == nil && seen&(1<<k) != 0 {
+			l.fail("header", format.ErrCorrupt, "the key %q occurs twice", keys[k])
+		}
+		if l.want(keys[k], ':'); l.err != nil {
+			return
+		}
+		seen |= 1 << k
+		switch l.peek(); k {
+		case 0:
+			l.descr(h)
+		case 1:
+			h.fortran = l.boolean(keys[k])
+		case 2:
+			h.rank = l.tuple(keys[k], &h.dims)
+		}
+		if !l.take(',') && l.peek() != '}' {
+			l.fail(keys[k], format.ErrCorrupt, "a comma or the end of the dict is missing in %q", l.rest())
+		}
+	}
+	switch l.peek(); {
+	case l.at < len(l.text):
+		l.fail("header", format.ErrCorrupt, "%q follows the dict", l.rest())
+	case seen != 1<<len(keys)-1:
+		l.fail("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
+	}
+}
+
+// key reads one of the keys and returns its number.
+func (l *literal) key() int {
+	at := l.at
+	s := l.str("header")
+	for k := range keys {
+		if string(s) == keys[k] {
+			return k
+		}
+	}
+	if l.err == nil {
+		l.at = at
+		l.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", s)
+	}
+	return 0
+}
+
+// descr reads the element type.
+func (l *literal) descr(h *head) {
+	if c := l.peek(); c == '[' || c == '(' {
+		l.fail("descr", format.ErrUnsupported, "a structured type")
+		return
+	}
+	at := l.at
+	s := l.str("descr")
+	if h.elem, h.swap = elemOf(s); h.elem == nil && l.err == nil {
+		l.at = at
+		l.fail("descr", format.ErrUnsupported, "the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
+	}
+}

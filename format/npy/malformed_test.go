@@ -1,0 +1,480 @@
+package npy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// malformed breaks one thing at a time in a good array of shape [2, 3] float32.
+var malformed = []struct {
+	name   string
+	mutate func(*array)
+	err    error
+	field  string
+}{
+	{"magic", func(a *array) { a.magic = "\x93NUMPX" }, format.ErrMagic, "magic"},
+	{"version 0.0", func(a *array) { a.major = 0 }, format.ErrVersion, "version"},
+	{"version 1.1", func(a *array) { a.minor = 1 }, format.ErrVersion, "version"},
+	{"version 4.0", func(a *array) { a.major = 4 }, format.ErrVersion, "version"},
+	{"header beyond the file", func(a *array) { a.length = 65535 }, format.ErrTruncated, "header length"},
+	{"header of 4 GiB", func(a *array) { a.major, a.length = 2, math.MaxUint32 }, format.ErrTruncated, "header length"},
+	{"header of 2 MiB", func(a *array) { a.major = 2; a.header += strings.Repeat(" ", 2<<20) }, format.ErrLimit, "header length"},
+	{"header too short", func(a *array) { a.length = 20 }, format.ErrCorrupt, "header"},
+	{"no header", func(a *array) { a.length = 0 }, format.ErrCorrupt, "header"},
+	{"blanks alone", func(a *array) { a.header = strings.Repeat(" ", 100) }, format.ErrCorrupt, "header"},
+	{"a list", func(a *array) { a.header = "['<f4', False, (2, 3)]" }, format.ErrCorrupt, "header"},
+	{"an expression", func(a *array) { a.header = "__import__('os').system('true') or " + a.header }, format.ErrCorrupt, "header"},
+	{"an expression behind", func(a *array) { a.header += ".copy()" }, format.ErrCorrupt, "header"},
+	{"two dicts", func(a *array) { a.header += a.header }, format.ErrCorrupt, "header"},
+	{"a comment", func(a *array) { a.header += "# shape" }, format.ErrCorrupt, "header"},
+	{"NUL padding", func(a *array) { a.header += "\x00" }, format.ErrCorrupt, "header"},
+	{"key missing", func(a *array) { a.header = "{'descr': '<f4', 'shape': (2, 3)}" }, format.ErrCorrupt, "header"},
+	{"empty dict", func(a *array) { a.header = "{}" }, format.ErrCorrupt, "header"},
+	{"key more", func(a *array) { a.header = strings.Replace(a.header, "{", "{'more': 1, ", 1) }, format.ErrCorrupt, "header"},
+	{"key twice", func(a *array) { a.header = strings.Replace(a.header, "{", "{'shape': (2, 3), ", 1) }, format.ErrCorrupt, "header"},
+	{"key is no string", func(a *array) { a.header = strings.Replace(a.header, "'descr'", "descr", 1) }, format.ErrCorrupt, "header"},
+	{"key in escapes", func(a *array) { a.header = strings.Replace(a.header, "'descr'", `'\x64escr'`, 1) }, format.ErrCorrupt, "header"},
+	{"string without end", func(a *array) { a.header = "{'descr': '<f4, " }, format.ErrCorrupt, "descr"},
+	{"dict without end", func(a *array) { a.header = strings.TrimSuffix(a.header, "}") }, format.ErrCorrupt, "header"},
+	{"colon missing", func(a *array) { a.header = strings.Replace(a.header, "'descr':", "'descr'", 1) }, format.ErrCorrupt, "descr"},
+	{"comma missing", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4'", 1) }, format.ErrCorrupt, "descr"},
+	{"two commas", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4',,", 1) }, format.ErrCorrupt, "header"},
+	{"concatenated strings", descr("'<' 'f4'"), format.ErrUnsupported, "descr"},
+	{"structured", descr("[('x', '<f4')]"), format.ErrUnsupported, "descr"},
+	{"subarray", descr("('<f4', (2,))"), format.ErrUnsupported, "descr"},
+	{"object", descr("'|O'"), format.ErrUnsupported, "descr"},
+	{"strings", descr("'<U5'"), format.ErrUnsupported, "descr"},
+	{"bytes", descr("'|S5'"), format.ErrUnsupported, "descr"},
+	{"void", descr("'|V4'"), format.ErrUnsupported, "descr"},
+	{"date", descr("'<M8[ns]'"), format.ErrUnsupported, "descr"},
+	{"time", descr("'<m8'"), format.ErrUnsupported, "descr"},
+	{"long double", descr("'<f16'"), format.ErrUnsupported, "descr"},
+	{"bfloat16", descr("'bfloat16'"), format.ErrUnsupported, "descr"},
+	{"empty descr", descr("''"), format.ErrUnsupported, "descr"},
+	{"order alone", descr("'<'"), format.ErrUnsupported, "descr"},
+	{"two orders", descr("'<>f4'"), format.ErrUnsupported, "descr"},
+	{"order and long name", descr("'<float32'"), format.ErrUnsupported, "descr"},
+	{"descr is a type", descr("numpy.float32"), format.ErrCorrupt, "descr"},
+	{"descr is a number", descr("4"), format.ErrCorrupt, "descr"},
+	{"fortran_order 1", func(a *array) { a.header = dict("<f4", "1", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
+	{"fortran_order None", func(a *array) { a.header = dict("<f4", "None", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
+	{"fortran_order not False", func(a *array) { a.header = dict("<f4", "not True", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
+	{"fortran_order Falsey", func(a *array) { a.header = dict("<f4", "Falsey", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
+	{"shape is a list", shape("[2, 3]"), format.ErrCorrupt, "shape"},
+	{"shape is a number", shape("6"), format.ErrCorrupt, "shape"},
+	{"shape is a number in parentheses", shape("(6)"), format.ErrCorrupt, "shape"},
+	{"product", shape("(2*3,)"), format.ErrCorrupt, "shape"},
+	{"shift", shape("(1<<2, 3)"), format.ErrCorrupt, "shape"},
+	{"call", shape("(len('ab'), 3)"), format.ErrCorrupt, "shape"},
+	{"float", shape("(2.0, 3)"), format.ErrCorrupt, "shape"},
+	{"exponent", shape("(2e0, 3)"), format.ErrCorrupt, "shape"},
+	{"octal", shape("(02, 3)"), format.ErrCorrupt, "shape"},
+	{"True", shape("(True, 6)"), format.ErrCorrupt, "shape"},
+	{"nested", shape("((2, 3),)"), format.ErrCorrupt, "shape"},
+	{"comma alone", shape("(,)"), format.ErrCorrupt, "shape"},
+	{"comma missing in shape", shape("(2, 3 1)"), format.ErrCorrupt, "shape"},
+	{"shape without end", func(a *array) { a.header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3" }, format.ErrCorrupt, "shape"},
+	{"L in version 3.0", func(a *array) { a.major = 3; a.header = dict("<f4", "False", "(2L, 3)") }, format.ErrCorrupt, "shape"},
+	{"negative dim", shape("(-2, -3)"), format.ErrCorrupt, "shape"},
+	{"dim of 2^63", shape("(9223372036854775808,)"), format.ErrCorrupt, "shape"},
+	{"dim of 2^64 + 2", shape("(18446744073709551618, 3)"), format.ErrCorrupt, "shape"},
+	{"product overflows", shape("(4294967296, 4294967296, 4294967296)"), format.ErrCorrupt, "shape"},
+	{"product overflows to the size", shape("(4611686018427387906, 3, 4)"), format.ErrCorrupt, "shape"},
+	{"bytes overflow", shape("(4611686018427387904,)"), format.ErrCorrupt, "shape"},
+	{"product overflows beside 0", shape("(0, 4294967296, 4294967296)"), format.ErrCorrupt, "shape"},
+	{"65 dims", shape("(" + strings.Repeat("1, ", 65) + ")"), format.ErrLimit, "shape"},
+	{"more than the data", shape("(2, 4)"), format.ErrTruncated, "data"},
+	{"2^60 elements", shape("(1152921504606846976,)"), format.ErrTruncated, "data"},
+	{"less than the data", shape("(5,)"), format.ErrCorrupt, "data"},
+	{"one byte short", func(a *array) { a.data = a.data[:23] }, format.ErrTruncated, "data"},
+	{"one byte long", func(a *array) { a.data = append(a.data, 0) }, format.ErrCorrupt, "data"},
+	{"a second array", func(a *array) { a.data = append(a.data, f32().bytes()...) }, format.ErrCorrupt, "data"},
+}
+
+func descr(s string) func(*array) {
+	return func(a *array) { a.header = strings.Replace(a.header, "'<f4'", s, 1) }
+}
+
+func shape(s string) func(*array) { return func(a *array) { a.header = dict("<f4", "False", s) } }
+
+func TestMalformed(t *testing.T) {
+	for _, c := range malformed {
+		t.Run(c.name, func(t *testing.T) {
+			a := f32()
+			c.mutate(&a)
+			refused(t, "npy", a.bytes(), c.err, c.field)
+			if c.field == "data" {
+				c.err = format.ErrCorrupt // sizes of an archive contradict each other
+			}
+			refused(t, "npz", archiveOf(stored1("x", a.bytes())).bytes(), c.err, `entry "x.npy": `+c.field)
+			refused(t, "npz", archiveOf(deflated1("x", a.bytes())).bytes(), c.err, `entry "x.npy": `+c.field)
+		})
+	}
+}
+
+// badArchives break one thing at a time in a good archive of one stored and one
+// deflated array.
+var badArchives = []struct {
+	name   string
+	mutate func(z *zip1, x, y *member1)
+	err    error
+	field  string
+}{
+	{"bytes before", func(z *zip1, x, y *member1) { z.prefix = []byte("#!/bin/sh\n") }, format.ErrMagic, "magic"},
+	{"bytes before that look like an entry", func(z *zip1, x, y *member1) {
+		z.prefix = []byte("PK\x03\x04")
+		z.end = func(e *end1) { e.off -= 4 }
+	}, format.ErrCorrupt, "directory offset"},
+	{"bytes behind", func(z *zip1, x, y *member1) { z.tail = []byte("more") }, format.ErrCorrupt, "end of central directory"},
+	{"no end", func(z *zip1, x, y *member1) {
+		z.end = func(e *end1) { e.comment, e.commentLen = strings.Repeat("c", 70000), 0 }
+	}, format.ErrTruncated, "end of central directory"},
+	{"comment too long", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.commentLen = 5 } }, format.ErrCorrupt, "end of central directory"},
+	{"disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.disk = 1 } }, format.ErrUnsupported, "disk number"},
+	{"start disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.startDisk = 1 } }, format.ErrUnsupported, "disk number"},
+	{"entries elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here = 1 } }, format.ErrUnsupported, "disk number"},
+	{"entries too many", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 3, 3 } }, format.ErrCorrupt, "entries"},
+	{"entries too few", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 1, 1 } }, format.ErrCorrupt, "directory"},
+	{"65535 entries", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 65535, 65535 } }, format.ErrCorrupt, "entries"},
+	{"directory too short", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.size-- } }, format.ErrCorrupt, "directory offset"},
+	{"directory elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off, e.size = e.off+1, e.size-1 } }, format.ErrCorrupt, "directory"},
+	{"directory beyond the file", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off = math.MaxUint32 } }, format.ErrCorrupt, "directory offset"},
+	{"bytes behind the directory", func(z *zip1, x, y *member1) { z.behind = []byte("gap") }, format.ErrCorrupt, "directory offset"},
+
+	{"zip64 count", wide(func(w *wide1) { w.count, w.here = 1<<60, 1<<60 }), format.ErrCorrupt, "entries"},
+	{"zip64 size", wide(func(w *wide1) { w.size = 1 << 63 }), format.ErrCorrupt, "directory offset"},
+	{"zip64 offset", wide(func(w *wide1) { w.off = math.MaxUint64 }), format.ErrCorrupt, "directory offset"},
+	{"zip64 disk", wide(func(w *wide1) { w.disk = 1 }), format.ErrUnsupported, "disk number"},
+	{"zip64 disks", wide(func(w *wide1) { w.disks = 1 }), format.ErrUnsupported, "zip64 locator"},
+	{"zip64 record length", wide(func(w *wide1) { w.record = 1 }), format.ErrCorrupt, "zip64 record"},
+	{"zip64 locator elsewhere", wide(func(w *wide1) { w.at = math.MaxUint64 }), format.ErrCorrupt, "zip64 record"},
+	{"zip64 locator far away", wide(func(w *wide1) { w.at = 1 << 62 }), format.ErrCorrupt, "zip64 locator"},
+	{"zip64 says more than the end", func(z *zip1, x, y *member1) {
+		z.end = func(e *end1) { n := e.count; toWide(e); e.count = n + 1 }
+	}, format.ErrCorrupt, "entries"},
+	{"zip64 says another size than the end", func(z *zip1, x, y *member1) {
+		z.end = func(e *end1) { toWide(e); e.size = 7 }
+	}, format.ErrCorrupt, "directory size"},
+
+	{"record magic", func(z *zip1, x, y *member1) { y.magic = "PK\x01\x03" }, format.ErrCorrupt, "directory"},
+	{"record cut", func(z *zip1, x, y *member1) {
+		y.comment = "c"
+		z.end = func(e *end1) { e.size--; e.off++ }
+	}, format.ErrCorrupt, "directory"},
+	{"record on another disk", func(z *zip1, x, y *member1) { x.disk = 1 }, format.ErrUnsupported, `entry "x.npy": disk number`},
+	{"encrypted", func(z *zip1, x, y *member1) { x.flags = 1 }, format.ErrUnsupported, `entry "x.npy": flags`},
+	{"strongly encrypted", func(z *zip1, x, y *member1) { x.flags = 1 << 6 }, format.ErrUnsupported, `entry "x.npy": flags`},
+	{"patched", func(z *zip1, x, y *member1) { x.flags = 1 << 5 }, format.ErrUnsupported, `entry "x.npy": flags`},
+	{"bzip2", func(z *zip1, x, y *member1) { x.method = 12 }, format.ErrUnsupported, `entry "x.npy": method`},
+	{"Deflate64", func(z *zip1, x, y *member1) { y.method = 9 }, format.ErrUnsupported, `entry "y.npy": method`},
+	{"LZMA", func(z *zip1, x, y *member1) { y.method = 14 }, format.ErrUnsupported, `entry "y.npy": method`},
+	{"name twice", func(z *zip1, x, y *member1) { y.name = x.name }, format.ErrCorrupt, `entry "x.npy": file name`},
+	{"no name", func(z *zip1, x, y *member1) { y.name = ".npy" }, format.ErrCorrupt, `entry ".npy": file name`},
+	{"NUL in the name", func(z *zip1, x, y *member1) { y.name = "y\x00.npy" }, format.ErrCorrupt, `entry "y\x00.npy": file name`},
+	{"name is not UTF-8", func(z *zip1, x, y *member1) { y.name = "\xff.npy" }, format.ErrCorrupt, `entry "\xff.npy": file name`},
+	{"no arrays", func(z *zip1, x, y *member1) { x.name, y.name = "m/data.pkl", "m/data/0" }, format.ErrUnknownFormat, "entries"},
+
+	{"local magic", local(func(l *member1) { l.magic = "PK\x03\x05" }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local name", local(func(l *member1) { l.name = "z.npy" }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local name is longer", local(func(l *member1) { l.name = "yy.npy" }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local method", local(func(l *member1) { l.method = 0 }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local flags", local(func(l *member1) { l.flags = 1 }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local descriptor", local(func(l *member1) { l.flags = 8 }), format.ErrCorrupt, `entry "y.npy": local header`},
+	{"local size", local(func(l *member1) { l.size++ }), format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"local packed size", local(func(l *member1) { l.packed-- }), format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"local sizes 0", local(func(l *member1) { l.packed, l.size = 0, 0 }), format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"local zip64 lies", func(z *zip1, x, y *member1) {
+		y.localExtra = zip64(1<<40, uint64(y.packed))
+		y.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
+	}, format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"local zip64 beside other sizes", func(z *zip1, x, y *member1) { y.localExtra = zip64(uint64(y.size)+1, uint64(y.packed)) }, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
+	{"local zip64 is short", func(z *zip1, x, y *member1) {
+		y.localExtra = zip64(uint64(y.size))
+		y.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
+	}, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
+	{"local extra field is cut", func(z *zip1, x, y *member1) { y.localExtra = []byte{1, 0, 16, 0, 0} }, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
+	{"zip64 lies", func(z *zip1, x, y *member1) { y.extra, y.size = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"zip64 packed size lies", func(z *zip1, x, y *member1) { y.extra, y.packed = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"zip64 offset lies", func(z *zip1, x, y *member1) { y.extra, y.offset = zip64(math.MaxUint64), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": offset`},
+	{"zip64 beside another size", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), 1) }, format.ErrCorrupt, `entry "y.npy": zip64 field`},
+	{"zip64 twice", func(z *zip1, x, y *member1) {
+		y.extra = append(zip64(uint64(y.size)), zip64(uint64(y.size)+1)...)
+		y.size = math.MaxUint32
+	}, format.ErrCorrupt, `entry "y.npy": zip64 field`},
+	{"zip64 has too much", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), uint64(y.packed), 0, 0, 0) }, format.ErrCorrupt, `entry "y.npy": zip64 field`},
+	{"zip64 is missing", func(z *zip1, x, y *member1) { y.size = math.MaxUint32; y.local = func(l *member1) { l.size = 152 } }, format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"zip64 disk", func(z *zip1, x, y *member1) {
+		y.extra, y.disk = append([]byte{1, 0, 4, 0}, 1, 0, 0, 0), math.MaxUint16
+	}, format.ErrUnsupported, `entry "y.npy": disk number`},
+
+	{"stored of two sizes", func(z *zip1, x, y *member1) { x.size++ }, format.ErrCorrupt, `entry "x.npy": sizes`},
+	{"entry larger than the array", func(z *zip1, x, y *member1) { *x = stored1("x", append(f32().bytes(), 0)) }, format.ErrCorrupt, `entry "x.npy": data`},
+	{"entry smaller than the array", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:150]) }, format.ErrCorrupt, `entry "x.npy": data`},
+	{"deflated entry smaller than the array", func(z *zip1, x, y *member1) { y.size-- }, format.ErrCorrupt, `entry "y.npy": data`},
+	{"entry is no array", func(z *zip1, x, y *member1) { *x = stored1("x", []byte("some text, longer than ten")) }, format.ErrMagic, `entry "x.npy": magic`},
+	{"empty entry", func(z *zip1, x, y *member1) { *x = stored1("x", nil) }, format.ErrTruncated, `entry "x.npy": header`},
+	{"entry of five bytes", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:5]) }, format.ErrTruncated, `entry "x.npy": header`},
+	{"deflated garbage", func(z *zip1, x, y *member1) { y.data = bytes.Repeat([]byte{0xff}, len(y.data)) }, format.ErrCorrupt, `entry "y.npy": header`},
+	{"bomb", func(z *zip1, x, y *member1) {
+		*y = deflated1("y", npy(dict("<f8", "False", "(134217728,)"), nil).bytes())
+		y.size = 128 + 1<<30
+	}, format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"offset beyond the directory", func(z *zip1, x, y *member1) { y.offset = 1 << 30 }, format.ErrCorrupt, `entry "y.npy": offset`},
+	{"the same place twice", func(z *zip1, x, y *member1) {
+		*y = *x
+		x.name, y.name = "xx.npy", "xx.npy"
+		y.offset, y.name = 1, "xx.npy"
+	}, format.ErrCorrupt, `entry "xx.npy": local header`},
+	{"descriptor is missing", func(z *zip1, x, y *member1) { *x = streamed(false, true); x.descriptor = nil }, format.ErrCorrupt, `entry "x.npy": data descriptor`},
+	{"descriptor says another size", func(z *zip1, x, y *member1) {
+		*x = streamed(false, true)
+		x.descriptor[8]++
+	}, format.ErrCorrupt, `entry "x.npy": data descriptor`},
+}
+
+func wide(change func(*wide1)) func(*zip1, *member1, *member1) {
+	return func(z *zip1, _, _ *member1) {
+		z.end = func(e *end1) {
+			toWide(e)
+			change(e.wide)
+		}
+	}
+}
+
+func local(change func(*member1)) func(*zip1, *member1, *member1) {
+	return func(_ *zip1, _, y *member1) { y.local = change }
+}
+
+// pair is a good archive of one stored and one deflated array.
+func pair() zip1 { return archiveOf(stored1("x", f32().bytes()), deflated1("y", f32().bytes())) }
+
+func TestBadArchives(t *testing.T) {
+	for _, c := range badArchives {
+		t.Run(c.name, func(t *testing.T) {
+			z := pair()
+			c.mutate(&z, &z.members[0], &z.members[1])
+			refused(t, "npz", z.bytes(), c.err, c.field)
+		})
+	}
+}
+
+// TestOverlap: entries that share bytes claim more than there is. Both names are
+// beside their data: the second array is in the first one's.
+func TestOverlap(t *testing.T) {
+	inner := archiveOf(stored1("y", f32().bytes())).bytes()
+	inner = inner[:30+5+152] // local header and data
+	outer := stored1("x", npy(dict("|u1", "False", "(187,)"), inner).bytes())
+	y := stored1("y", f32().bytes())
+	z := archiveOf(outer, y)
+	at := bytes.Index(outer.data, []byte("PK\x03\x04"))
+	z.members[1].offset = uint32(30 + 5 + at)
+	refused(t, "npz", z.bytes(), format.ErrCorrupt, "offset")
+}
+
+// TestShort cuts files everywhere.
+func TestShort(t *testing.T) {
+	whole := f32().bytes()
+	for n := range whole {
+		if f, err := OpenBytes(whole[:n], nil); !errors.Is(err, format.ErrTruncated) {
+			t.Errorf("%d bytes: %v, %v", n, f, err)
+		}
+	}
+	whole = pair().bytes()
+	for n := 6; n < len(whole); n++ {
+		if f, err := OpenBytes(whole[:n], nil); !errors.Is(err, format.ErrTruncated) && !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%d bytes: %v, %v", n, f, err)
+		}
+	}
+}
+
+// refused opens b in every way and compares the errors.
+func refused(t *testing.T, name string, b []byte, want error, field string) {
+	t.Helper()
+	codec, err := format.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bad."+name)
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for how, open := range map[string]func() (*format.Model, error){
+		"bytes":  func() (*format.Model, error) { return codec.OpenBytes(b, nil) },
+		"mapped": func() (*format.Model, error) { return codec.Open(path, nil) },
+		"reader": func() (*format.Model, error) { return codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil) },
+	} {
+		m, err := open()
+		if err == nil {
+			m.Close()
+			t.Errorf("%s: no error", how)
+			continue
+		}
+		var e *format.Error
+		if !errors.As(err, &e) || !errors.Is(err, want) || e.Format != name || e.Field != field || e.Offset < 0 {
+			t.Errorf("%s: %v (%+v), want %v at %q", how, err, e, want, field)
+		}
+	}
+}
+
+// unsound are archives that open, since only what is packed is wrong.
+var unsound = []struct {
+	name   string
+	mutate func(y *member1)
+	load   error // when the array is inflated
+	verify error
+}{
+	{"sum in the directory", func(y *member1) { y.local = func(l *member1) { l.sum = y.sum }; *y = withSum(*y) }, format.ErrChecksum, format.ErrChecksum},
+	{"sum beside the array", func(y *member1) { y.local = func(l *member1) { l.sum++ } }, format.ErrChecksum, format.ErrChecksum},
+	{"stream is cut", func(y *member1) { y.data, y.packed = y.data[:len(y.data)-3], y.packed-3 }, format.ErrCorrupt, format.ErrCorrupt},
+	{"bytes behind the stream", func(y *member1) { y.data, y.packed = append(y.data, 0), y.packed+1 }, format.ErrCorrupt, format.ErrCorrupt},
+	{"stream holds more", func(y *member1) {
+		m := deflated1("y", append(f32().bytes(), 9))
+		m.size--
+		*y = m
+	}, format.ErrCorrupt, format.ErrCorrupt},
+	{"stream holds less", func(y *member1) {
+		m := deflated1("y", f32().bytes()[:150])
+		m.size += 2
+		*y = m
+	}, format.ErrCorrupt, format.ErrCorrupt},
+}
+
+func withSum(m member1) member1 { m.sum ^= 1; return m }
+
+func TestUnsound(t *testing.T) {
+	for _, c := range unsound {
+		t.Run(c.name, func(t *testing.T) {
+			z := pair()
+			c.mutate(&z.members[1])
+			f, err := OpenBytes(z.bytes(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			v, _ := f.Tensor("y")
+			var e *format.Error
+			if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, c.load) || !errors.As(err, &e) || e.Field != `tensor "y"` {
+				t.Errorf("read: %v", err)
+			}
+			if _, err := f.Verify(t.Context()); !errors.Is(err, c.verify) || !errors.As(err, &e) || e.Field != `tensor "y"` {
+				t.Errorf("Verify: %v", err)
+			}
+			if _, err := f.Verify(t.Context(), format.WithTensors("x")); err != nil {
+				t.Errorf("Verify of the other: %v", err)
+			}
+		})
+	}
+}
+
+// TestBombs: what claims much does not get the memory.
+func TestBombs(t *testing.T) {
+	zeros := deflated1("y", append(npy(dict("|u1", "False", "(67108864,)"), nil).bytes(), make([]byte, 64<<20)...))
+	claim := npy(dict("|u1", "False", "(67108864,)"), nil).bytes()
+	lie := deflated1("y", append(claim, make([]byte, 1<<20)...))
+	lie.size = zeros.size
+	lie.data = append(lie.data, make([]byte, 70000)...)
+	lie.packed = uint32(len(lie.data))
+	for name, m := range map[string]member1{"ends early": lie, "honest": zeros} {
+		f, err := OpenBytes(archiveOf(m).bytes(), nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		before := f.Stats().Kept
+		b, err := f.At(0).Bytes()
+		if name == "honest" && (err != nil || len(b) != 64<<20 || f.Stats().Kept-before != 64<<20) {
+			t.Error(name, len(b), err)
+		}
+		if name != "honest" && !errors.Is(err, format.ErrCorrupt) {
+			t.Error(name, err)
+		}
+		f.Close()
+	}
+}
+
+// TestLyingReader: a size that a reader merely claims is not allocated.
+func TestLyingReader(t *testing.T) {
+	head := npy(dict(">f4", "True", "(1073741824, 1024)"), nil).bytes()
+	size := int64(len(head)) + 1<<42
+	f, err := OpenReaderAt(bytes.NewReader(head), size, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.At(0).Bytes(); !errors.Is(err, format.ErrTruncated) && !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	m := deflated1("x", f32().bytes())
+	m.extra = zip64(1<<50, 1<<50)
+	if _, err := OpenBytes(archiveOf(m).bytes(), nil); !errors.Is(err, format.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// TestChanged: Verify finds structure that changed since the file was opened.
+func TestChanged(t *testing.T) {
+	for name, b := range map[string][]byte{"npy": f32().bytes(), "npz": pair().bytes()} {
+		f, err := OpenBytes(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "npy" {
+			b[100] = '\n'
+		} else {
+			b[len(b)-30] ^= 1
+		}
+		if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Close()
+	}
+}
+
+// TestZeroFile: every method of a File that was never opened answers.
+func TestZeroFile(t *testing.T) {
+	var f File
+	if f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Len() != 0 || f.Metadata() != nil || f.Notes() != nil || f.Model() != nil {
+		t.Error("the zero File knows something")
+	}
+	if _, err := f.Tensor("x"); !errors.Is(err, format.ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
+		t.Error(err)
+	}
+	for range f.Tensors() {
+		t.Error("the zero File has tensors")
+	}
+	_, _, _, _, _ = f.At(0), f.Stats(), f.Prefetch(), f.Do(func() error { return nil }), f.Close()
+	if _, err := f.Pin(); !errors.Is(err, format.ErrClosed) {
+		t.Error(err)
+	}
+	if g, ok := From(f.Model()); ok || g != nil {
+		t.Error("From of nothing")
+	}
+}
+
+// TestNeither: files of other formats are named as such by Open of this package.
+func TestNeither(t *testing.T) {
+	for _, s := range []string{"TSR!....................", "PK\x03\x05 is no archive", "\x93NUMPZ\x01\x00"} {
+		if _, err := OpenBytes([]byte(s), nil); !errors.Is(err, format.ErrMagic) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	z := archiveOf(stored1("", nil))
+	z.members[0].name = "archive/data.pkl"
+	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !errors.Is(err, format.ErrUnknownFormat) {
+		t.Error(err)
+	}
+	if _, err := OpenBytes(binary.LittleEndian.AppendUint64(nil, 1), nil); !errors.Is(err, format.ErrMagic) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,209 @@
+package npy
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// numpy runs a script in a directory of its own, with a Python that has NumPy.
+func numpy(t *testing.T, dir, script string) string {
+	t.Helper()
+	for _, python := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(python, "-c", "import numpy").Run() != nil {
+			continue
+		}
+		cmd := exec.Command(python, "-c", script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	t.Skip("no NumPy here: Debian has it as python3-numpy")
+	return ""
+}
+
+// TestReadNumPy reads what NumPy writes: every dtype, order and layout.
+func TestReadNumPy(t *testing.T) {
+	dir := t.TempDir()
+	numpy(t, dir, `
+import numpy as np
+all = {}
+for d in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]:
+    for o in "<>":
+        for n, s in {"s": (), "v": (5,), "m": (3, 4), "t": (2, 3, 4), "u": (2, 1, 3, 4, 5), "e": (2, 0, 3)}.items():
+            a = (np.arange(int(np.prod(s))) % 97 - (40 if d[0] in "ifc" else 0)).reshape(s).astype(np.dtype(d).newbyteorder(o))
+            for f in "CF":
+                key = "_".join([d.replace("?", "b1"), "le" if o == "<" else "be", n, f])
+                all[key] = np.array(a, order=f)
+                open(key + ".raw", "wb").write(np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<")).tobytes())
+                np.save(key + ".npy", all[key])
+np.savez("stored.npz", **all)
+np.savez_compressed("packed.npz", **all)
+np.savez("empty.npz")
+class pipe:
+    def __init__(self, f): self.f = f
+    def write(self, b): return self.f.write(b)
+    def flush(self): self.f.flush()
+    def read(self, n=-1): raise OSError
+np.savez(pipe(open("piped.npz", "wb")), **all)
+with open("two.npy", "wb") as f:
+    np.lib.format.write_array(f, np.arange(4.0), version=(2, 0))
+with open("three.npy", "wb") as f:
+    np.lib.format.write_array(f, np.arange(4.0), version=(3, 0))
+`)
+	raws, _ := filepath.Glob(filepath.Join(dir, "*.raw"))
+	if len(raws) != 14*2*6*2 {
+		t.Fatalf("%d files", len(raws))
+	}
+	check := func(m *File, name string) {
+		t.Helper()
+		v, err := m.Tensor(name)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		want, _ := os.ReadFile(filepath.Join(dir, name+".raw"))
+		got := make([]byte, v.Info().Size)
+		if _, err := v.ReadInto(got); err != nil || !bytes.Equal(want, got) {
+			t.Errorf("%s: %v, %x, want %x", name, err, got, want)
+		}
+	}
+	for _, raw := range raws {
+		name := strings.TrimSuffix(filepath.Base(raw), ".raw")
+		f, err := Open(filepath.Join(dir, name+".npy"), &format.Options{Check: format.CheckAll})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(f, name)
+		f.Close()
+	}
+	for file, n := range map[string]int{"stored.npz": len(raws), "packed.npz": len(raws), "piped.npz": len(raws), "empty.npz": 0} {
+		f, err := Open(filepath.Join(dir, file), &format.Options{Check: format.CheckAll})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range f.Tensors() {
+			check(f, name)
+		}
+		if f.Len() != n {
+			t.Errorf("%s: %d tensors, want %d", file, f.Len(), n)
+		}
+		f.Close()
+	}
+	for file, version := range map[string]string{"two.npy": "2.0", "three.npy": "3.0"} {
+		f, err := Open(filepath.Join(dir, file), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tensor.Decode[float64](nil, f.At(0)); cmp.Diff([]float64{0, 1, 2, 3}, got) != "" || err != nil || f.Version() != version {
+			t.Error(got, err, f.Version())
+		}
+		f.Close()
+	}
+}
+
+// TestRefusedNumPy: what NumPy writes and we have no types for is refused.
+func TestRefusedNumPy(t *testing.T) {
+	dir := t.TempDir()
+	numpy(t, dir, `
+import numpy as np
+np.save("structured.npy", np.zeros(3, dtype=[("a", "<f4"), ("b", "<i4")]))
+np.save("object.npy", np.array([None, 1], dtype=object))
+np.save("string.npy", np.array(["a", "bc"]))
+np.save("bytes.npy", np.array([b"a", b"bc"]))
+np.save("date.npy", np.array(["2024-02-29"], dtype="M8[D]"))
+np.save("delta.npy", np.zeros(2, dtype="m8[s]"))
+np.save("void.npy", np.zeros(2, dtype="V3"))
+np.save("long.npy", np.zeros(2, dtype=np.longdouble))
+`)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.npy"))
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(t, "npy", b, format.ErrUnsupported, "descr")
+	}
+}
+
+// TestWrittenForNumPy: NumPy reads ours, maps the lone ones, and writes the same bytes.
+func TestWrittenForNumPy(t *testing.T) {
+	dir := t.TempDir()
+	p := &format.Plan{}
+	data := map[string][]byte{}
+	for _, e := range elems {
+		for name, s := range map[string]tensor.Shape{"s": {}, "v": {5}, "m": {3, 4}, "e": {2, 0, 3}, "d": slices1(20)} {
+			info := tensor.Info{Name: e.code + name, DType: e.dtype, Encoding: e.enc, Shape: s}
+			info.Size, _ = info.ByteSize()
+			b := ramp(int(info.Size))
+			if e.dtype == tensor.Bool {
+				for i := range b {
+					b[i] &= 1
+				}
+			}
+			data[info.Name] = b
+			p.Tensors = append(p.Tensors, info)
+			w, err := Create(filepath.Join(dir, info.Name+".npy"), &format.Plan{Tensors: []tensor.Info{info}}, nil)
+			finish(t, w, err, map[string][]byte{info.Name: b})
+			if err := os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe/../x", DType: tensor.Int8, Shape: tensor.Shape{3}})
+	data["größe/../x"] = ramp(3)
+	w, err := CreateArchive(filepath.Join(dir, "all.npz"), p, nil)
+	finish(t, w, err, data)
+	got := numpy(t, dir, `
+import numpy as np, glob, io, zipfile
+z = np.load("all.npz")
+n = 0
+for path in glob.glob("*.npy"):
+    name = path[:-4]
+    raw = open(name + ".raw", "rb").read()
+    a = np.load(path)
+    assert a.tobytes() == raw and z[name].tobytes() == raw, name
+    assert a.dtype == z[name].dtype and a.shape == z[name].shape, name
+    assert a.dtype.str[1:] == name[:-1], name
+    if a.size:
+        m = np.load(path, mmap_mode="r")
+        assert isinstance(m, np.memmap) and m.offset % 64 == 0 and m.tobytes() == raw, name
+    b = io.BytesIO()
+    np.save(b, a)
+    old = tuple(map(int, np.__version__.split(".")[:2])) < (1, 24)
+    assert old or b.getvalue() == open(path, "rb").read(), (name, b.getvalue(), open(path, "rb").read())
+    n += 1
+assert list(z["größe/../x"]) == [0, 1, 2]
+assert zipfile.ZipFile("all.npz").testzip() is None
+print(n, len(z.files))
+`)
+	if d := cmp.Diff("70 71\n", got); d != "" {
+		t.Error(d)
+	}
+}
+
+// finish writes all tensors of a writer that began well.
+func finish(t *testing.T, w format.Writer, err error, data map[string][]byte) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range data {
+		if err := w.WriteTensor(name, bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,236 @@
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// head is what the header of an array says.
+type head struct {
+	major   byte
+	elem    *elem
+	swap    bool // the words are big-endian
+	fortran bool // the first dim varies fastest, and that makes a difference
+	rank    int
+	dims    [maxRank]int64
+	length  int64  // of the header with all that is before it
+	size    int64  // of the data
+	sum     uint32 // CRC-32 of those length bytes
+}
+
+// loads reports whether the data is not there as such.
+func (h *head) loads() bool { return h.swap || h.fortran }
+
+// reader reads the headers of arrays, in private memory that it uses again.
+type reader struct {
+	head
+	most  int64  // bytes of a header
+	entry []byte // name in the archive, nil for a lone file
+	at    int64  // where the array is, for errors
+	solid bool   // the bytes of the array are those of the file from there on
+	buf   []byte
+}
+
+// errorf makes an error about a field at an offset of the array.
+func (r *reader) errorf(field string, off int64, sentinel error, text string, args ...any) error {
+	return r.wrap(field, off, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+}
+
+func (r *reader) wrap(field string, off int64, err error) error {
+	if r.entry != nil {
+		field = fmt.Sprintf("entry %q: %s", r.entry, field)
+	}
+	if !r.solid {
+		off = 0
+	}
+	return wire.Error("", field, r.at+off, err)
+}
+
+// read reads the header of an array of size bytes, all in all, and leaves in where
+// the data begins.
+func (r *reader) read(in io.Reader, size int64) error {
+	r.head, r.buf = head{}, r.buf[:0]
+	if err := r.more(in, min(size, prefixLen)); err != nil {
+		return err
+	}
+	if n := min(len(r.buf), len(magic)); string(r.buf[:n]) != magic[:n] {
+		return r.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", r.buf[:n], magic)
+	}
+	if size < prefixLen {
+		return r.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
+	}
+	text := int64(prefixLen)
+	r.length = text + int64(binary.LittleEndian.Uint16(r.buf[8:]))
+	switch r.major = r.buf[6]; {
+	case r.major < 1 || r.major > 3 || r.buf[7] != 0:
+		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, r.buf[7])
+	case r.major > 1:
+		text = wideLen
+		if err := r.more(in, min(size, text)); err != nil {
+			return err
+		}
+		if size < text {
+			return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
+		}
+		r.length = text + int64(binary.LittleEndian.Uint32(r.buf[8:]))
+	}
+	switch {
+	case r.length > size:
+		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", r.length, size)
+	case r.length > r.most:
+		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", r.length, r.most)
+	}
+	if err := r.more(in, r.length); err != nil {
+		return err
+	}
+	r.sum = tensor.CRC32(r.buf)
+	l := literal{text: r.buf[text:], old: r.major < 3}
+	if l.dict(&r.head); l.err != nil {
+		return r.wrap(l.bad, text+int64(l.off), l.err)
+	}
+	return r.measure(text, size)
+}
+
+// more reads until there are n bytes of the header; memory grows with what arrives.
+func (r *reader) more(in io.Reader, n int64) error {
+	for have := len(r.buf); int64(have) < n; have = len(r.buf) {
+		step := int(min(n-int64(have), max(512, int64(have))))
+		r.buf = slices.Grow(r.buf, step)[:have+step]
+		if _, err := io.ReadFull(in, r.buf[have:]); err != nil {
+			return r.wrap("header", int64(have), unpacked(err))
+		}
+	}
+	return nil
+}
+
+// measure computes the size of the data and compares it with what there is.
+func (r *reader) measure(text, size int64) (err error) {
+	shape := tensor.Shape(r.dims[:r.rank])
+	if r.elem.enc != nil {
+		r.size, err = r.elem.enc.Bytes(shape)
+	} else {
+		r.size, err = shape.ByteSize(r.elem.dtype)
+	}
+	long := 0 // dims that an order can show in
+	for _, d := range shape {
+		if d > 1 {
+			long++
+		}
+	}
+	r.fortran = r.fortran && long > 1 && r.size > 0
+	r.swap = r.swap && r.size > 0
+	left := size - r.length
+	switch {
+	case err != nil:
+		return r.wrap("shape", text, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+	case left < r.size && r.entry == nil:
+		return r.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
+	case left != r.size:
+		return r.errorf("data", r.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
+	}
+	return nil
+}
+
+// entry is where an array is, and what its tensor's bytes are made of.
+type entry struct {
+	at, stored int64 // of the bytes in the file: header and data, perhaps packed
+	size       int64 // of the array, unpacked
+	head       int32 // bytes of the header
+	elem       *elem
+	packed     bool // by DEFLATE
+	swap       bool
+	fortran    bool
+	headSum    uint32
+	sum        uint32 // CRC-32 of the array in the central directory
+	localSum   uint32 // and beside the array; both 0 for a lone file
+}
+
+// parsed is what is kept of an open file of either kind beside its index.
+type parsed struct {
+	src     driver.Source
+	index   *driver.Index
+	entries []entry // by tensor
+	most    int64   // bytes of a header
+	checks  bool    // loading checks sums
+}
+
+// add lists the tensor of the array whose header r has read.
+func (f *parsed) add(r *reader, name []byte, e entry) bool {
+	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran, r.sum
+	dims := f.index.Dims(r.rank)
+	copy(dims, r.dims[:r.rank])
+	t := driver.Tensor{
+		Name: name, DType: r.elem.dtype, Encoding: r.elem.enc, Shape: dims, Size: r.size,
+		Offset: -1, Loaded: true,
+	}
+	switch {
+	case e.packed:
+		t.Compression, t.Stored = "deflate", e.stored
+	case !r.loads():
+		t.Offset, t.Loaded = e.at+r.length, false
+	}
+	f.entries = append(f.entries, e)
+	return f.index.Add(&t)
+}
+
+// versions of the header; an archive has the highest of its arrays.
+var versions = [...]string{"1.0", "2.0", "3.0"}
+
+// loneFile is an open .npy file.
+type loneFile struct{ parsed }
+
+// parseFile reads a .npy file.
+func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*loneFile, error) {
+	f := &loneFile{parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes)}}
+	name, err := nameOf(src.Path())
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	x.Version = versions[r.major-1]
+	x.Grow(1, len(name), r.rank)
+	f.add(r, []byte(name), entry{stored: src.Size(), size: src.Size()})
+	return f, nil
+}
+
+func (f *loneFile) readHeader() (*reader, error) {
+	r := &reader{most: f.most, solid: true}
+	return r, r.read(io.NewSectionReader(f.src, 0, f.src.Size()), f.src.Size())
+}
+
+// nameOf returns the tensor name that the path of a file stands for.
+func nameOf(path string) (string, error) {
+	s := filepath.Base(path)
+	if n := len(s) - len(extension); n >= 0 && strings.EqualFold(s[n:], extension) {
+		s = s[:n]
+	}
+	if path == "" || s == "" {
+		return "array", nil
+	}
+	if err := tensor.CheckName(s); err != nil {
+		return "", wire.Error("", "file name", -1, err)
+	}
+	return s, nil
+}
+
+// Verify implements driver.Verifier: a header that changed since it was read is
+// found. The format has no sums.
+func (f *loneFile) Verify(v driver.Verification) error {
+	r, err := f.readHeader()
+	if err == nil && (r.length != int64(f.entries[0].head) || r.sum != f.entries[0].headSum) {
+		err = r.errorf("header", 0, format.ErrCorrupt, "changed since the file was opened")
+	}
+	return err
+}

@@ -1,0 +1,327 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestWrittenBytes compares a written file with what the format demands.
+func TestWrittenBytes(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &format.Plan{Tensors: []tensor.Info{{Name: "any", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}}}, &format.WriteOptions{Spool: format.SpoolNever})
+	finish(t, w, err, map[string][]byte{"any": floats(6)})
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
+	want := append([]byte("\x93NUMPY\x01\x00\x76\x00"+text+strings.Repeat(" ", 117-len(text))+"\n"), floats(6)...)
+	if d := cmp.Diff(string(want), out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestWrittenArchive has Go's own reader look at an archive.
+func TestWrittenArchive(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), MinTensors: 8, Zero: true})
+	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe", DType: tensor.Int8, Shape: tensor.Shape{1}}, tensor.Info{Name: strings.Repeat("n", math.MaxUint16-4), DType: tensor.Int8, Shape: tensor.Shape{1}})
+	data := map[string][]byte{}
+	for _, info := range p.Tensors {
+		info.Size, _ = info.ByteSize()
+		data[info.Name] = formattest.Fill(info)
+	}
+	var out bytes.Buffer
+	w, err := NewArchiveWriter(&out, p, nil)
+	finish(t, w, err, data)
+	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(z.File) != len(p.Tensors) || z.Comment != "" {
+		t.Fatalf("%d entries, comment %q", len(z.File), z.Comment)
+	}
+	for i, e := range z.File {
+		at, err := e.DataOffset()
+		if err != nil || at%64 != 0 || e.Method != zip.Store || e.NonUTF8 || e.Name != p.Tensors[i].Name+".npy" || e.Modified.Year() != 1980 {
+			t.Errorf("entry %d: %+v at %d, %v", i, e.FileHeader, at, err)
+		}
+		f, err := e.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(f) // compares the sum
+		if err != nil || !bytes.HasSuffix(b, data[p.Tensors[i].Name]) {
+			t.Errorf("%s: %d bytes, %v", e.Name, len(b), err)
+		}
+	}
+	m, err := OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if s := m.Stats(); s.ZeroCopy != m.Len() {
+		t.Errorf("%d of %d tensors are views", s.ZeroCopy, m.Len())
+	}
+}
+
+// sparse is a reader of a file of which only some parts are not zero.
+type sparse struct {
+	parts []driver.Part
+	size  int64
+}
+
+func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	for _, part := range s.parts {
+		from, to := max(off, part.Offset), min(off+int64(len(p)), part.Offset+int64(len(part.Bytes)))
+		if from < to {
+			copy(p[from-off:to-off], part.Bytes[from-part.Offset:])
+		}
+	}
+	if off+int64(len(p)) > s.size {
+		return int(max(0, s.size-off)), io.EOF
+	}
+	return len(p), nil
+}
+
+// TestLarge writes the layout of archives beyond what 32 bits hold, and has two
+// readers look at it.
+func TestLarge(t *testing.T) {
+	for name, dims := range map[string][]int64{
+		"large array":  {5 << 30, 3},
+		"large offset": {3 << 30, 3 << 30, 3},
+		"both":         {5 << 40, 6 << 30, 3},
+		"at the limit": {math.MaxUint32 - 128, math.MaxUint32 - 129, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &driver.Plan{}
+			for i, d := range dims {
+				p.Tensors = append(p.Tensors, tensor.Info{Name: string(rune('a' + i)), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
+			}
+			l, err := archiveLayout(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			late, err := l.Late(make([]uint64, len(dims)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			src := &sparse{append(l.Parts, late...), l.Size}
+			m, err := OpenReaderAt(src, l.Size, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			z, err := zip.NewReader(src, l.Size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, d := range dims {
+				info := m.At(i).Info()
+				at, err := z.File[i].DataOffset()
+				if info.Size != d || info.Offset != l.Offsets[i] || info.Offset%64 != 0 || err != nil || at+128 != info.Offset || z.File[i].UncompressedSize64 != uint64(d)+128 {
+					t.Errorf("%+v, %d, %v, %+v", info, at, err, z.File[i])
+				}
+			}
+		})
+	}
+	for _, n := range []int{1<<16 - 2, 1<<16 - 1, 1 << 16} {
+		var out bytes.Buffer
+		w, err := NewArchiveWriter(&out, &format.Plan{Tensors: numbered(n)}, &format.WriteOptions{Spool: format.SpoolMemory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range numbered(n) {
+			if err := w.WriteTensor(info.Name, bytes.NewReader(nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenBytes(out.Bytes(), nil)
+		if err != nil || m.Len() != n {
+			t.Fatal(n, err)
+		}
+		m.Close()
+		if z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len())); err != nil || len(z.File) != n {
+			t.Fatal(n, err)
+		}
+	}
+}
+
+// numbered is a list of empty tensors.
+func numbered(n int) (list []tensor.Info) {
+	for i := range n {
+		list = append(list, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{0}})
+	}
+	return list
+}
+
+// TestTooLarge: no file exceeds 2^63 bytes.
+func TestTooLarge(t *testing.T) {
+	huge := tensor.Info{Name: "x", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64}, Size: math.MaxInt64}
+	if _, err := NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{huge}}, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	if _, err := NewArchiveWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{huge}}, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	huge.Shape[0] -= 1000
+	two := []tensor.Info{{Name: "y", DType: tensor.Int8, Shape: tensor.Shape{500}}, huge}
+	if _, err := NewArchiveWriter(io.Discard, &format.Plan{Tensors: two}, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	long := tensor.Info{Name: strings.Repeat("x", math.MaxUint16-3), DType: tensor.Int8}
+	if _, err := NewArchiveWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{long}}, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+}
+
+// TestLosses: all that a file cannot hold is listed.
+func TestLosses(t *testing.T) {
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+		Graph:    &format.Graph{Name: "g"},
+		Tensors: []tensor.Info{
+			{Name: "half", DType: tensor.BFloat16, Shape: tensor.Shape{2}},
+			{Name: "eighth", DType: tensor.Float8E5M2, Shape: tensor.Shape{2}},
+			{Name: "blocks", Encoding: &tensor.Encoding{Name: "Q4_0", BlockElems: 32, BlockBytes: 18}, Shape: tensor.Shape{32}},
+			{Name: "deep", DType: tensor.Int8, Shape: slices1(65)},
+			{Name: "quantized", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}},
+		},
+	}
+	want := []string{"quantization:quantized", "metadata:author", "graph", "dtype:half", "dtype:eighth", "dtype:blocks", "shape:deep"}
+	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (format.Writer, error){"npy": NewWriter, "npz": NewArchiveWriter} {
+		_, err := create(io.Discard, p, nil)
+		var e *format.LossError
+		if !errors.As(err, &e) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var got []string
+		for _, l := range e.Losses {
+			got = append(got, l.Item())
+		}
+		all := want
+		if name == "npy" {
+			all = append(append([]string{}, want...), "tensors")
+		}
+		if d := cmp.Diff(all, got); d != "" {
+			t.Errorf("%s (-want +got)\n%s", name, d)
+		}
+	}
+	p.Tensors = p.Tensors[4:]
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph"}})
+	finish(t, w, err, map[string][]byte{"quantized": {1, 2}})
+	if f, err := OpenBytes(out.Bytes(), nil); err != nil || f.At(0).Info().Quant != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostName: a name other than the file's gets lost only when that is accepted.
+func TestLostName(t *testing.T) {
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
+	path := filepath.Join(t.TempDir(), "other.npy")
+	var e *format.LossError
+	if _, err := Create(path, p, nil); !errors.As(err, &e) || len(e.Losses) != 1 || e.Losses[0].Item() != "name:w" {
+		t.Fatal(err)
+	}
+	w, err := Create(path, p, &format.WriteOptions{AcceptLoss: []string{"name"}})
+	finish(t, w, err, map[string][]byte{"w": {1}})
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.At(0).Name() != "other" {
+		t.Error(f.At(0).Name())
+	}
+}
+
+// TestFileNames: a lone tensor is named after its file.
+func TestFileNames(t *testing.T) {
+	for path, want := range map[string]string{
+		"w.npy": "w", "a.b.npy": "a.b", "W.NPY": "W", "plain": "plain", ".npy": "array", "x.npy.npy": "x.npy", "dir.npy/é.npy": "é",
+	} {
+		got, err := nameOf(filepath.FromSlash(path))
+		if got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", path, got, err, want)
+		}
+	}
+	if _, err := nameOf("\xff.npy"); !errors.Is(err, format.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// TestRowMajor compares with the definition, for random shapes.
+func TestRowMajor(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 200 {
+		s := tensor.Shape{}
+		for range 2 + r.IntN(4) {
+			s = append(s, 1+r.Int64N(5)*(1+r.Int64N(9)))
+		}
+		n, _ := s.Elems()
+		if long := 0; n > 1<<17 || func() bool {
+			for _, d := range s {
+				if d > 1 {
+					long++
+				}
+			}
+			return long < 2
+		}() {
+			continue
+		}
+		size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
+		want := make([]byte, int(n)*size)
+		src := make([]byte, len(want))
+		for i := range want {
+			want[i] = byte(r.Uint32())
+		}
+		at := make([]int64, len(s))
+		for i := range int(n) {
+			from, step := int64(0), int64(1)
+			for k, d := range s {
+				from += at[k] * step
+				step *= d
+			}
+			copy(src[int(from)*size:][:size], want[i*size:])
+			for k := len(s) - 1; k >= 0; k-- {
+				if at[k]++; at[k] < s[k] {
+					break
+				}
+				at[k] = 0
+			}
+		}
+		if !bytes.Equal(rowMajor(src, s, size), want) {
+			t.Fatalf("%v of %d bytes", s, size)
+		}
+	}
+}
+
+// TestSums: the sum of the data alone is that which follows from the file's.
+func TestSums(t *testing.T) {
+	b := f32().bytes()
+	f, err := OpenBytes(archiveOf(stored1("x", b)).bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := f.Model().DriverFile().(*archiveFile).TensorSum(0)
+	if s.Kind != driver.CRC32 || s.Want != uint64(crc32.ChecksumIEEE(floats(6))) {
+		t.Errorf("%+v", s)
+	}
+}
