@@ -141,7 +141,7 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64,
 
 // Tensor implements driver.Encoder.
 func (e *snapshotEncoder) Tensor(i int, in driver.Input) error {
-	return explain(in.CopyTo(e.t, e.offsets[i]))
+	return explain(in.CopyTo(e.t, e.offsets[i], nil))
 }
 
 // Finish implements driver.Encoder: everything is written by then.

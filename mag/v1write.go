@@ -80,7 +80,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	}
 	var err error
 	if e.hash == nil {
-		err = in.CopyTo(e.t, at)
+		err = in.CopyTo(e.t, at, nil)
 	} else {
 		e.hash.Reset()
 		err = in.CopyTo(e.t, at, e.hash)

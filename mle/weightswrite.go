@@ -290,7 +290,7 @@ func (b *int8Body) tensor(i int, in driver.Input) error {
 			b.aside = file
 		}
 	}
-	return in.CopyTo(b.aside, b.e.offsets[i])
+	return in.CopyTo(b.aside, b.e.offsets[i], nil)
 }
 
 // all reads the weights.

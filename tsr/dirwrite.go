@@ -103,7 +103,7 @@ func (d *dirEncoder) Tensor(i int, in driver.Input) error {
 		return err
 	}
 	if _, err = f.WriteAt(d.headers[i], 0); err == nil {
-		err = in.CopyTo(f, headerSize)
+		err = in.CopyTo(f, headerSize, nil)
 	}
 	if err == nil && d.sync {
 		err = f.Sync()

@@ -3,7 +3,6 @@ package wia
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -20,7 +19,7 @@ func reserve(x *external.File, size int64) *ExternalData {
 // writeExternal stores a tensor and completes its record.
 func writeExternal(x *external.File, e *ExternalData, in driver.Input) error {
 	h := sha256.New()
-	if err := x.Write(e.Offset, in, io.Writer(h)); err != nil {
+	if err := x.Write(e.Offset, in, h); err != nil {
 		return err
 	}
 	e.Checksum = checksumPrefix + hex.EncodeToString(h.Sum(nil))

@@ -84,8 +84,8 @@ type Input interface {
 	Size() int64
 	// Each calls f with one piece after the other, valid during the call.
 	Each(f func(p []byte) error) error
-	// CopyTo writes the data at off and feeds it to the sums.
-	CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error
+	// CopyTo writes the data at off and feeds it to sum, which may be nil.
+	CopyTo(t io.WriterAt, off int64, sum io.Writer) error
 	// ReadAll returns the data in fresh memory, which grows with what arrives.
 	ReadAll() ([]byte, error)
 }

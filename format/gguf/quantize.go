@@ -90,7 +90,7 @@ func (d quantizing) Encode(t driver.Target, p *driver.Plan, _ *driver.WriteOptio
 func (q *quantizer) Tensor(i int, in driver.Input) error {
 	at, d := q.layout.Offsets[i], q.from[i].DType
 	if q.to[i].Encoding == q.from[i].Encoding {
-		return in.CopyTo(q.t, at)
+		return in.CopyTo(q.t, at, nil)
 	}
 	// Pieces end anywhere; what is left of one waits for the next.
 	block := int(d.Size()) * 32

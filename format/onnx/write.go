@@ -195,9 +195,9 @@ func externalRecord(t *tensor.Info, location string, off int64) []byte {
 // Tensor implements driver.Encoder.
 func (e *externalEncoder) Tensor(i int, in driver.Input) error {
 	if e.offs[i] >= 0 {
-		return e.ext.Write(e.offs[i], in)
+		return e.ext.Write(e.offs[i], in, nil)
 	}
-	return in.CopyTo(e.t, e.layout.Offsets[i])
+	return in.CopyTo(e.t, e.layout.Offsets[i], nil)
 }
 
 // Finish implements driver.Encoder. The data appears before the model that names it.

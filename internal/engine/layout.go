@@ -76,7 +76,7 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 		return err
 	}
 	if e.sums == nil {
-		return in.CopyTo(e.t, e.layout.Offsets[i])
+		return in.CopyTo(e.t, e.layout.Offsets[i], nil)
 	}
 	s := newSummer(e.layout.Sums)
 	err := in.CopyTo(e.t, e.layout.Offsets[i], s)

@@ -79,7 +79,7 @@ func (q *queue) keep(i int, in *sink.Input) error {
 	s := spooled{off: q.end, size: in.Size()}
 	q.end += s.size
 	q.early[i] = s
-	return in.CopyTo(q.file, s.off)
+	return in.CopyTo(q.file, s.off, nil)
 }
 
 // next returns the tensor whose turn it is if it came before, else -1.

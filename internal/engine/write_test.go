@@ -83,7 +83,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	}
 	at := e.at
 	e.at += in.Size()
-	return in.CopyTo(e.t, at)
+	return in.CopyTo(e.t, at, nil)
 }
 
 func (e *encoder) Finish() error {

@@ -56,8 +56,8 @@ func (x *File) Reserve(size, align int64) (off int64) {
 	return off
 }
 
-// Write stores a tensor at the offset that it was given, and feeds it to the sums.
-func (x *File) Write(off int64, in driver.Input, sums ...io.Writer) error {
+// Write stores a tensor at the offset that it was given, and feeds it to sum, which may be nil.
+func (x *File) Write(off int64, in driver.Input, sum io.Writer) error {
 	if x.file == nil {
 		if err := os.MkdirAll(filepath.Dir(x.path), 0o777); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (x *File) Write(off int64, in driver.Input, sums ...io.Writer) error {
 		}
 		x.file = f
 	}
-	return in.CopyTo(x.file, off, sums...)
+	return in.CopyTo(x.file, off, sum)
 }
 
 // Commit makes the file appear.

@@ -141,20 +141,16 @@ func (w pieces) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// CopyTo writes the data at off and feeds them to the sums. Large data that are
+// CopyTo writes the data at off and feeds them to sum, which may be nil. Large data that are
 // in memory are summed on another processor meanwhile.
-func (in *Input) CopyTo(t io.WriterAt, off int64, sums ...io.Writer) error {
+func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 	write := func(p []byte) error {
 		n, err := t.WriteAt(p, off)
 		off += int64(n)
 		return err
 	}
-	if len(sums) == 0 {
+	if sum == nil {
 		return in.Each(write)
-	}
-	sum := sums[0]
-	if len(sums) > 1 {
-		sum = io.MultiWriter(sums...)
 	}
 	if b := in.large(); b != nil {
 		s := startSum(sum, b)
