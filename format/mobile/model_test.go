@@ -156,7 +156,7 @@ func TestOpenErrors(t *testing.T) {
 		{"not a model", func() (*Model, error) { return OpenBytes([]byte("hello, world"), nil) }, CodeUnknownFormat, "magic"},
 		{"nothing", func() (*Model, error) { return OpenBytes(nil, nil) }, CodeUnknownFormat, ""},
 		{"another format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "tsr"}) }, "", "tsr"},
-		{"no such format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "onnx"}) }, CodeUnknownFormat, "onnx"},
+		{"no such format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "keras"}) }, CodeUnknownFormat, "keras"},
 		{"flipped bit", func() (*Model, error) { return OpenBytes(flipped, nil) }, "", "mag: at 0x"},
 		{"cut short", func() (*Model, error) { return OpenBytes(file[:20], nil) }, CodeTruncated, "mag"},
 		{"too many tensors", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: 1}) }, CodeLimit, "mag"},
