@@ -128,18 +128,14 @@ func (d *difference) tensor(name string) error {
 	if err != nil {
 		return err
 	}
-	r := row{name: name, a: tensorType(a), b: tensorType(b)}
+	return d.views(a, b)
+}
+
+// views compares two tensors of one name.
+func (d *difference) views(a, b tensor.View) (err error) {
+	r := row{name: a.Name(), a: tensorType(a), b: tensorType(b)}
 	ia, ib := a.Info(), b.Info()
-	var what []string
-	if !ia.Shape.Equal(ib.Shape) {
-		what = append(what, "shape")
-	}
-	if ia.TypeName() != ib.TypeName() {
-		what = append(what, "dtype")
-	}
-	if !ia.Quant.Equal(ib.Quant) {
-		what = append(what, "quantization")
-	}
+	what := descriptions(&ia, &ib)
 	alike := len(what) == 0 && ia.Size == ib.Size
 	if alike {
 		if alike, err = sameBytes(a, b, ia.Size); alike || err != nil {
@@ -165,6 +161,21 @@ func (d *difference) tensor(name string) error {
 	r.what = strings.Join(what, ", ")
 	d.rows = append(d.rows, r)
 	return nil
+}
+
+// descriptions lists what two tensors differ in, their data apart.
+func descriptions(a, b *tensor.Info) []string {
+	var what []string
+	if !a.Shape.Equal(b.Shape) {
+		what = append(what, "shape")
+	}
+	if a.TypeName() != b.TypeName() {
+		what = append(what, "dtype")
+	}
+	if !a.Quant.Equal(b.Quant) {
+		what = append(what, "quantization")
+	}
+	return what
 }
 
 // sameBytes compares the stored elements of two tensors of one size.

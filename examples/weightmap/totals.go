@@ -37,7 +37,11 @@ func (r *report) totals() string {
 	if r.all > len(r.Tensors) {
 		line = fmt.Sprintf("%d of %s", len(r.Tensors), cli.Count(r.all, "tensor"))
 	}
-	line += fmt.Sprintf(", %v parameters, %s", parameters, bigSize(size))
+	unit := "parameters"
+	if parameters.Cmp(big.NewInt(1)) == 0 {
+		unit = "parameter"
+	}
+	line += fmt.Sprintf(", %v %s, %s", parameters, unit, bigSize(size))
 	for i, d := range dtypes {
 		separator := ", "
 		if i == 0 {
