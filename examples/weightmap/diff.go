@@ -142,7 +142,7 @@ func (d *difference) views(a, b tensor.View) (err error) {
 			return err
 		}
 	}
-	if comparable(&ia, &ib) {
+	if canCompare(&ia, &ib) {
 		r.values, err = compareValues(a, b, d.tolerance)
 	}
 	switch {

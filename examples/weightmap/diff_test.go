@@ -376,7 +376,7 @@ func TestDiffPieces(t *testing.T) {
 	contains(t, out, " 1 of 150000    1  6.667e-06  1.000000\n")
 }
 
-// TestDiffCompressed: a model that keeps what it unpacks is opened anew.
+// TestDiffCompressed: a model that holds what it unpacks is opened anew.
 func TestDiffCompressed(t *testing.T) {
 	samples := []sample{floats("w", 1, 2), floats("v", 3, 4)}
 	var plan format.Plan
@@ -403,7 +403,7 @@ func TestDiffCompressed(t *testing.T) {
 		if _, err := v.Bytes(); err != nil {
 			t.Error(err)
 		}
-		s.kept += keptLimit
+		s.used += useLimit
 	}
 	if s.m == first {
 		t.Error("still the first model")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 
@@ -40,10 +39,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return o.show(f.Arg(0), out)
 	}
 	var bad error
-	for i, path := range f.Args() {
-		if i > 0 && !o.json {
-			fmt.Fprintln(out)
-		}
+	for _, path := range f.Args() {
 		if err := o.show(path, out); err != nil {
 			c.Complain(err, errs)
 			bad = cli.ErrReported
@@ -56,6 +52,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 type inspection struct {
 	json, sums bool
 	many       bool // a line of JSON for each file
+	shown      int  // files so far
 	filter     *regexp.Regexp
 	key        []byte
 }
@@ -73,6 +70,9 @@ func (o *inspection) show(path string, out io.Writer) error {
 		return err
 	}
 	var text bytes.Buffer
+	if o.shown++; o.shown > 1 && !o.json {
+		text.WriteByte('\n')
+	}
 	if o.json {
 		err = r.json(&text, o.many)
 	} else {

@@ -102,6 +102,7 @@ func TestRun(t *testing.T) {
 		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect needs at least one FILE"}},
+		{"inspect two, the first bad", []string{"inspect", header, mag}, 1, []string{mag + ": mag"}, []string{"mag: " + header}},
 		{"inspect two", []string{"inspect", mag, header, dir}, 1, []string{mag + ": mag", "\n\n" + dir + ": tsr"}, []string{"mag: " + header}},
 		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},
 		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"flag provided but not defined"}},

@@ -29,17 +29,15 @@ func parseSlice(text string) ([]axis, error) {
 	for _, part := range strings.Split(text, ",") {
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), ":")
 		x := axis{toEnd: to == "", single: !isRange}
-		for _, n := range []struct {
-			text string
-			to   *int64
-		}{{from, &x.from}, {to, &x.to}} {
-			if n.text == "" && isRange || n.to == &x.to && x.single {
-				continue
-			}
-			var err error
-			if *n.to, err = strconv.ParseInt(n.text, 10, 64); err != nil {
-				return nil, fmt.Errorf("%w: %q", errSlice, part)
-			}
+		var err error
+		if from != "" || x.single {
+			x.from, err = strconv.ParseInt(from, 10, 64)
+		}
+		if err == nil && to != "" {
+			x.to, err = strconv.ParseInt(to, 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q", errSlice, part)
 		}
 		all = append(all, x)
 	}

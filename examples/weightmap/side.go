@@ -8,9 +8,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// keptLimit is how many bytes of unpacked tensors an open model may hold before it is
-// opened anew.
-const keptLimit = 64 << 20
+// useLimit is how many bytes of tensors are used of an open model before it is opened
+// anew. It holds what it unpacked until it is closed, and the system may keep in memory
+// what was mapped.
+const useLimit = 64 << 20
 
 // side is one of two models that are compared.
 type side struct {
@@ -18,12 +19,19 @@ type side struct {
 	key  []byte
 	head string
 	m    *format.Model
-	kept int64 // bytes of tensors that the model unpacked, and keeps until it is closed
+	used int64 // bytes of tensors since it was opened
 }
 
 func (s *side) open() (err error) {
-	s.kept = 0
 	s.m, err = openModel(s.path, s.key)
+	return err
+}
+
+// reopen lets go of the memory of tensors. What opening can check was checked before.
+func (s *side) reopen() (err error) {
+	s.close()
+	s.used = 0
+	s.m, err = format.Open(s.path, &format.Options{Key: s.key, Check: format.CheckStructure})
 	return err
 }
 
@@ -43,19 +51,17 @@ func (s *side) names() []string {
 	return names
 }
 
-// tensor returns a tensor. Views that it returned before may be closed then: a model
-// keeps what it unpacks, and this is the way to let go of it.
+// tensor returns a tensor. Views that it returned before may be closed then.
 func (s *side) tensor(name string) (tensor.View, error) {
-	if s.kept > keptLimit {
-		s.close()
-		if err := s.open(); err != nil {
+	if s.used > useLimit {
+		if err := s.reopen(); err != nil {
 			return tensor.View{}, err
 		}
 	}
 	v, err := s.m.Tensor(name)
 	// What was packed together with others (Stored is -1) is unpacked by opening.
-	if info := v.Info(); err == nil && !v.ZeroCopy() && info.Stored >= 0 {
-		s.kept += info.Size
+	if info := v.Info(); err == nil && info.Stored >= 0 {
+		s.used += info.Size
 	}
 	return v, err
 }

@@ -132,12 +132,12 @@ func (m *measure) cosine() float64 {
 	return min(1, max(-1, m.ab/math.Sqrt(m.aa)/math.Sqrt(m.bb)))
 }
 
-// comparable reports whether two tensors have as many values, and the means to get them.
-func comparable(a, b *tensor.Info) bool {
+// canCompare reports whether two tensors have as many values, and the means to get them.
+func canCompare(a, b *tensor.Info) bool {
 	return a.Shape.Equal(b.Shape) && decodable(a) && decodable(b) && (a.DType == tensor.Complex64) == (b.DType == tensor.Complex64)
 }
 
-// compareValues measures two comparable tensors.
+// compareValues measures two tensors that can be compared.
 func compareValues(a, b tensor.View, tolerance float64) (*measure, error) {
 	m := &measure{tolerance: tolerance}
 	ia, ib := a.Info(), b.Info()
