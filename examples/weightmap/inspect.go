@@ -107,7 +107,7 @@ func describe(path string, m *format.Model, o *inspection) (*report, error) {
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
 	// The rest of an encrypted file is worth showing without its key. A wrong
-	// key is an error all the same.
+	// key is still an error.
 	locked := m.Locked()
 	h := hashes{}
 	for name, v := range m.Tensors() {
