@@ -16,7 +16,7 @@ import (
 func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{}
-	f.BoolVar(&o.json, "json", false, "print a JSON object for each file, stable for scripts")
+	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
 	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
 	key := keyFlag(f)

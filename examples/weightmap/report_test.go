@@ -399,6 +399,8 @@ func TestInterop(t *testing.T) {
 		}
 		out, _ := tool(t, 0, "verify", path)
 		contains(t, out, path+": ok", " ("+kind+" ")
+		out, _ = tool(t, 0, "diff", path, path)
+		contains(t, out, "\nequal: ")
 		out, _ = tool(t, 0, "inspect", path)
 		for line := range strings.Lines(out) {
 			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 160 {
