@@ -59,7 +59,11 @@ func attribute(v any) string {
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-func tensorType(v tensor.View) string { return v.DType().String() + dims(v.Shape()) }
+// tensorType shows a tensor as "float32[2,3]".
+func tensorType(v tensor.View) string {
+	info := v.Info()
+	return info.TypeName() + dims(info.Shape)
+}
 
 // value shows a graph input or output: "x float32[1,batch]". What the file does
 // not say is left out, and a dim that is decided at run time is "?".

@@ -5,44 +5,76 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 )
 
-// inspect shows one file, as a table for people or as JSON for scripts.
+// inspect shows files, as tables for people or as JSON for scripts. It goes on after
+// one that is bad.
 func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	asJSON := f.Bool("json", false, "print one JSON object, stable for scripts")
-	sums := f.Bool("sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
+	o := &inspection{}
+	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
+	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
+	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
 	key := keyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if f.NArg() != 1 {
-		return c.Usagef("inspect takes one FILE")
+	if f.NArg() == 0 {
+		return c.Usagef("inspect needs at least one FILE")
 	}
-	if *sums && !*asJSON {
+	if o.sums && !o.json {
 		return c.Usagef("-sha256 goes with -json")
 	}
-	secret, err := cli.ParseKey(*key)
-	if err != nil {
+	o.filter = globPattern(*glob)
+	var err error
+	if o.key, err = cli.ParseKey(*key); err != nil {
 		return err
 	}
-	path := f.Arg(0)
-	m, err := format.Open(path, &format.Options{Key: secret})
+	o.many = f.NArg() > 1
+	if !o.many {
+		return o.show(f.Arg(0), out)
+	}
+	var bad error
+	for _, path := range f.Args() {
+		if err := o.show(path, out); err != nil {
+			c.Complain(err, errs)
+			bad = cli.ErrReported
+		}
+	}
+	return bad
+}
+
+// inspection is what inspect was told to do.
+type inspection struct {
+	json, sums bool
+	many       bool // a line of JSON for each file
+	shown      int  // files so far
+	filter     *regexp.Regexp
+	key        []byte
+}
+
+// show prints one file. All of it is made before any is printed, so that one error
+// reports both.
+func (o *inspection) show(path string, out io.Writer) error {
+	m, err := openModel(path, o.key)
 	if err != nil {
-		return hint(err, secret)
+		return err
 	}
 	defer m.Close()
-	r, err := describe(path, m, *sums)
+	r, err := describe(path, m, o)
 	if err != nil {
 		return err
 	}
-	// All of it is made before any is printed, so that one error reports both.
 	var text bytes.Buffer
-	if *asJSON {
-		err = r.json(&text)
+	if o.shown++; o.shown > 1 && !o.json {
+		text.WriteByte('\n')
+	}
+	if o.json {
+		err = r.json(&text, o.many)
 	} else {
 		err = r.table(&text, cli.Width(out))
 	}
@@ -52,12 +84,14 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	return err
 }
 
-// json prints the report for scripts.
-func (r *report) json(out io.Writer) error {
+// json prints the report for scripts, over several lines or on one.
+func (r *report) json(out io.Writer, oneLine bool) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
+	if !oneLine {
+		e.SetIndent("", " ")
+	}
 	if err := e.Encode(r); err != nil {
 		return err
 	}
@@ -66,19 +100,22 @@ func (r *report) json(out io.Writer) error {
 }
 
 // describe collects the report of an open model.
-func describe(path string, m *format.Model, sums bool) (*report, error) {
+func describe(path string, m *format.Model, o *inspection) (*report, error) {
 	r := &report{
 		Path: path, Format: m.Format(), Version: m.Version(), FileSize: cli.FileSize(path),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
-		Signature: describeSignature(m.Signature()),
+		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
 	// The rest of an encrypted file is worth showing without its key. A wrong
 	// key is still an error.
 	locked := m.Locked()
 	h := hashes{}
-	for _, v := range m.Tensors() {
+	for name, v := range m.Tensors() {
+		if !o.filter.MatchString(name) {
+			continue
+		}
 		t := describeTensor(v)
-		if sums {
+		if o.sums {
 			var err error
 			if t.SHA256, err = h.sum(v); err != nil && !(locked && errors.Is(err, format.ErrKey)) {
 				return nil, err

@@ -1,10 +1,13 @@
 // Command weightmap inspects and verifies model files of every format the
 // library knows.
 //
-//	weightmap inspect [-json [-sha256]] [-key HEX] FILE
+//	weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...
 //	weightmap verify [-trust PUB.pem] [-key HEX] FILE...
+//	weightmap diff [-tolerance T] [-key HEX] A B
+//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
+//	weightmap version
 //
-// Exit status: 0 fine, 1 a file is bad, 2 usage. Errors go to standard error,
+// Exit status: 0 fine, 1 a file is bad or differs, 2 usage. Errors go to standard error,
 // one line each, with format, field and offset. -help explains a command.
 package main
 
@@ -31,8 +34,8 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256]] [-key HEX] FILE",
-		About: "Show what a file holds: metadata, tensors, quantization, graph and signature.",
+		Name: "weightmap inspect", Args: "[-json [-sha256]] [-filter GLOB] [-key HEX] FILE...",
+		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
 			"encrypted file is shown that is not encrypted.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
@@ -45,13 +48,16 @@ var commands = []*command{
 			"a file that is not signed by that key fails.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},
+	diffCommand,
+	catCommand,
+	versionCommand,
 }
 
 // program is the help of the whole.
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
-		About:   "Inspect and verify model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
+		About:   "Look into model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
@@ -60,7 +66,7 @@ func program() *cli.Tool {
 		t.Details += fmt.Sprintf("  %-8s %s\n", name, c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
-	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad, 2 usage.\n"
+	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad or differs, 2 usage.\n"
 	return t
 }
 

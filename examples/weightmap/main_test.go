@@ -94,15 +94,16 @@ func TestRun(t *testing.T) {
 		out    []string // parts of standard output
 		errs   []string // parts of standard error
 	}{
-		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify [arguments]\n"}},
+		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify|"}},
 		{"unknown command", []string{"frob\x1bnicate"}, 2, nil, []string{`unknown command "frob\x1bnicate"; usage: weightmap inspect|verify`}},
 		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-key HEX] FILE\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
-		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect takes one FILE"}},
-		{"inspect two", []string{"inspect", mag, mag}, 2, nil, []string{"inspect takes one FILE"}},
+		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect needs at least one FILE"}},
+		{"inspect two, the first bad", []string{"inspect", header, mag}, 1, []string{mag + ": mag"}, []string{"mag: " + header}},
+		{"inspect two", []string{"inspect", mag, header, dir}, 1, []string{mag + ": mag", "\n\n" + dir + ": tsr"}, []string{"mag: " + header}},
 		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},
 		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"flag provided but not defined"}},
 		{"odd key", []string{"inspect", "-key", "abc", mag}, 2, nil, []string{"weightmap: the key is not 64 hexadecimal digits\n"}},
@@ -110,7 +111,7 @@ func TestRun(t *testing.T) {
 		{"missing file", []string{"inspect", "absent.mag"}, 1, nil, []string{"absent.mag"}},
 		{"short key of verify", []string{"verify", "-key", "abcd", mag}, 2, nil, []string{"2 bytes, not 32"}},
 		{"verify nothing", []string{"verify"}, 2, nil, []string{"needs at least one FILE"}},
-		{"table", []string{"inspect", mag}, 0, []string{"mag 1, 2 tensors", "epoch = 7", "\n\nNAME    DTYPE    SHAPE  SIZE  OFFSET  STORED\nw       float32  [2,2]  16 B   0x100  zero-copy\nlabels  int32    [1]     4 B   0x140  zero-copy\n"}, nil},
+		{"table", []string{"inspect", mag}, 0, []string{"mag 1, 2 tensors", "epoch = 7", "\n\nNAME    DTYPE    SHAPE  SIZE  OFFSET  STORED\nw       float32  [2,2]  16 B   0x100  zero-copy\nlabels  int32    [1]     4 B   0x140  zero-copy\n\n2 tensors, 5 parameters, 20 B: float32 16 B, int32 4 B\n"}, nil},
 		{"verify", []string{"verify", mag, dir}, 0, []string{
 			fmt.Sprintf("%s: ok (mag 1, 2 tensors, %d bytes)\n", mag, fileSize(t, mag)),
 			fmt.Sprintf("%s: ok, but nothing covers the data of 2 tensors (tsr 1, 2 tensors, 148 bytes)\n", dir),

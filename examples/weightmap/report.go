@@ -22,6 +22,8 @@ type report struct {
 	Graph     *format.Graph    `json:"graph"`
 	Signature *signatureReport `json:"signature"` // null for an unsigned file
 	Notes     []string         `json:"notes"`
+
+	all int // tensors of the file, shown or not
 }
 
 type tensorReport struct {
@@ -55,7 +57,7 @@ type signatureReport struct {
 func describeTensor(v tensor.View) tensorReport {
 	info := v.Info()
 	t := tensorReport{
-		Name: info.Name, DType: info.DType.String(), Shape: append([]int64{}, info.Shape...),
+		Name: info.Name, DType: info.TypeName(), Shape: append([]int64{}, info.Shape...),
 		Offset: info.Offset, Bytes: info.Size, StoredBytes: info.Stored,
 		Compression: info.Compression, ZeroCopy: v.ZeroCopy(),
 	}

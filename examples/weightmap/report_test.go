@@ -302,7 +302,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestLongNames: a name gives way so that the line fits.
 func TestLongNames(t *testing.T) {
-	r := &report{Path: "m", Format: "mag", Version: "1", Metadata: format.Metadata{{Key: strings.Repeat("k", 500), Value: "v"}},
+	r := &report{all: 3, Path: "m", Format: "mag", Version: "1", Metadata: format.Metadata{{Key: strings.Repeat("k", 500), Value: "v"}},
 		Tensors: []tensorReport{
 			{Name: "layers." + strings.Repeat("0.", 500) + "weight", DType: "float32", Shape: []int64{1, 2}, Offset: -1, Bytes: 131072, StoredBytes: 999, Compression: "gzip"},
 			{Name: "b", DType: "float32", Shape: []int64{}, Offset: 256, Bytes: 4, ZeroCopy: true},
@@ -311,10 +311,10 @@ func TestLongNames(t *testing.T) {
 	if err := r.table(&out, 72); err != nil {
 		t.Fatal(err)
 	}
-	want := "m: mag 1, 2 tensors, 0 bytes\n  " + strings.Repeat("k", 69) + "…\n\n" +
+	want := "m: mag 1, 3 tensors, 0 bytes\n  " + strings.Repeat("k", 69) + "…\n\n" +
 		"NAME                         DTYPE    SHAPE    SIZE  OFFSET  STORED\n" +
 		"layers.0.0.0.….0.0.0.weight  float32  [1,2]  131 kB       -  gzip, 999 B\n" +
-		"b                            float32  []        4 B   0x100  zero-copy\n"
+		"b                            float32  []        4 B   0x100  zero-copy\n\n2 of 3 tensors, 3 parameters, 131 kB: float32 131 kB\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -399,6 +399,8 @@ func TestInterop(t *testing.T) {
 		}
 		out, _ := tool(t, 0, "verify", path)
 		contains(t, out, path+": ok", " ("+kind+" ")
+		out, _ = tool(t, 0, "diff", path, path)
+		contains(t, out, "\nequal: ")
 		out, _ = tool(t, 0, "inspect", path)
 		for line := range strings.Lines(out) {
 			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 160 {

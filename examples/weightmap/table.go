@@ -14,18 +14,20 @@ import (
 func (r *report) table(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
 	fmt.Fprintf(out, "%s: %s %s, %s, %s\n", cli.Printable(r.Path), r.Format, cli.Printable(r.Version),
-		cli.Count(len(r.Tensors), "tensor"), cli.Size(r.FileSize))
+		cli.Count(r.all, "tensor"), cli.Size(r.FileSize))
 	for _, e := range r.Metadata {
 		p.line("  %s = %s", e.Key, short(e.Value))
 	}
 	if r.Signature != nil {
 		fmt.Fprintln(out, cli.Printable(r.Signature.line())) // whole: fingerprints are compared
 	}
-	if len(r.Tensors) > 0 {
+	if r.all > 0 {
 		fmt.Fprintln(out)
 		if err := tensorTable(r.Tensors).Write(out, width); err != nil {
 			return err
 		}
+		fmt.Fprintln(out)
+		p.line("%s", r.totals())
 	}
 	if r.Graph != nil {
 		p.graph(r.Graph)

@@ -47,9 +47,9 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 
 // verifyFile returns the line to print behind the path of a good file.
 func verifyFile(path string, key []byte, trusted crypto.PublicKey) (string, error) {
-	m, err := format.Open(path, &format.Options{Key: key})
+	m, err := openModel(path, key)
 	if err != nil {
-		return "", hint(err, key)
+		return "", err
 	}
 	defer m.Close()
 	line, err := verifyModel(m, cli.FileSize(path), trusted)

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var catCommand = &command{cli.Tool{
+	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR",
+	About: "Write a tensor, or a slice of it, to standard output.",
+	Details: "A slice has a range for each axis, from the first one on: 0:2 is two elements, : all, 3 one\n" +
+		"element of an axis that then goes away; -1 counts from the end. Axes without a range are whole.\n" +
+		"  text  numbers, a line for each index but the last, an empty line between matrices; the default\n" +
+		"  csv   the same with commas and without empty lines\n" +
+		"  npy   a NumPy file\n" +
+		"  raw   the little-endian bytes as they are\n" +
+		"Quantized tensors are written as the integers that are stored. What NumPy has no type for, and\n" +
+		"blocks as GGUF has them, becomes float32, but in raw.\n",
+	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight",
+}, cat}
+
+// cat writes a tensor.
+func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	slice := f.String("slice", "", "what to take of each axis, `R` as in 0:2,:,3")
+	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	forms := map[string]func(*content, io.Writer) error{"npy": (*content).npy, "raw": (*content).raw, "csv": (*content).csv, "text": (*content).text}
+	write, known := forms[*as]
+	if !known {
+		return c.Usagef("unknown form %q", *as)
+	}
+	if f.NArg() != 2 {
+		return c.Usagef("cat takes one FILE and one TENSOR")
+	}
+	axes, err := parseSlice(*slice)
+	if err != nil {
+		return cli.BadArgument(err)
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
+	}
+	m, err := openModel(f.Arg(0), secret)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	v, err := m.Tensor(f.Arg(1))
+	if err != nil {
+		return err
+	}
+	part, err := choose(axes, v.Shape())
+	if err != nil {
+		return fmt.Errorf("%s: tensor %q: %w", f.Arg(0), v.Name(), err)
+	}
+	b := bufio.NewWriterSize(out, 1<<16)
+	if err := write(&content{v: v, sel: part, sliced: len(axes) > 0}, b); err != nil {
+		return hint(err, secret)
+	}
+	return b.Flush()
+}
+
+// content is a tensor, or a part of it, on the way out.
+type content struct {
+	v      tensor.View
+	sel    *selection
+	sliced bool
+	buf    []byte
+	single []float32
+}
+
+// raw writes the bytes as they are stored. Without a slice that goes for types that
+// are not known, too.
+func (c *content) raw(out io.Writer) error {
+	if !c.sliced {
+		_, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(c.v, 0, c.v.Info().Size), make([]byte, 1<<20))
+		return err
+	}
+	for b, err := range c.stored() {
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored yields the little-endian elements of the selection piece by piece.
+func (c *content) stored() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for p := range pieces(c.sel.cut) {
+			part, err := c.v.Slice(c.sel.of(p.ranges)...)
+			if err == nil {
+				c.buf = resize(c.buf, part.Info().Size)
+				_, err = part.ReadInto(c.buf)
+			}
+			if !yield(c.buf, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// dtype is the type of the elements outside of raw.
+func (c *content) dtype() tensor.DType {
+	switch d := c.v.DType(); d {
+	case tensor.Invalid, tensor.BFloat16, tensor.Float8E4M3FN, tensor.Float8E5M2:
+		return tensor.Float32
+	default:
+		return d
+	}
+}
+
+// elements yields the little-endian elements of the selection, of type dtype.
+func (c *content) elements() iter.Seq2[[]byte, error] {
+	if c.dtype() == c.v.DType() {
+		return c.stored()
+	}
+	return func(yield func([]byte, error) bool) {
+		info := c.v.Info()
+		switch {
+		case !decodable(&info):
+			yield(nil, fmt.Errorf("tensor %q: %w: elements of %s cannot be read as numbers, -as raw writes the bytes", info.Name, format.ErrUnsupported, info.TypeName()))
+			return
+		case info.Encoding != nil && c.sliced:
+			yield(nil, fmt.Errorf("tensor %q: %w: blocks of %s cannot be sliced", info.Name, format.ErrUnsupported, info.TypeName()))
+			return
+		}
+		for p := range pieces(c.sel.cut) {
+			err := c.decode(p)
+			c.buf = c.buf[:0]
+			for _, x := range c.single {
+				c.buf = binary.LittleEndian.AppendUint32(c.buf, math.Float32bits(x))
+			}
+			if !yield(c.buf, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// decode leaves the numbers of a piece in c.single.
+func (c *content) decode(p piece) (err error) {
+	if c.v.Info().Encoding != nil {
+		c.single, err = decodeBlocks(c.single, c.v, p)
+		return err
+	}
+	part, err := c.v.Slice(c.sel.of(p.ranges)...)
+	if err == nil {
+		c.single, err = tensor.Decode(c.single, part)
+	}
+	return err
+}
+
+// npy writes a NumPy file.
+func (c *content) npy(out io.Writer) error {
+	const name = "array" // which the file does not hold
+	w, err := npy.NewWriter(out, &format.Plan{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}}, nil)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	next, stop := iter.Pull2(c.elements())
+	defer stop()
+	if err := w.WriteTensor(name, &stream{next: next}); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// stream reads what an iterator yields.
+type stream struct {
+	next func() ([]byte, error, bool)
+	rest []byte
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		b, err, more := s.next()
+		switch {
+		case !more:
+			return 0, io.EOF
+		case err != nil:
+			return 0, err
+		}
+		s.rest = b
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+func (c *content) csv(out io.Writer) error { return c.numbers(out, ',', false) }
+
+func (c *content) text(out io.Writer) error { return c.numbers(out, ' ', true) }
+
+// numbers writes a line for each index but the last. Vectors stand in a column.
+func (c *content) numbers(out io.Writer, separator byte, gaps bool) error {
+	row, matrix := int64(1), int64(math.MaxInt64)
+	if s := c.sel.shape; len(s) >= 2 {
+		row = s[len(s)-1]
+		if gaps && len(s) > 2 {
+			matrix = row * s[len(s)-2]
+		}
+	}
+	d := c.dtype()
+	size, at := int(d.Size()), int64(0)
+	var line []byte
+	for b, err := range c.elements() {
+		if err != nil {
+			return err
+		}
+		for e := range slices.Chunk(b, size) {
+			line = line[:0]
+			switch {
+			case at > 0 && at%matrix == 0:
+				line = append(line, '\n', '\n')
+			case at > 0 && at%row == 0:
+				line = append(line, '\n')
+			case at > 0:
+				line = append(line, separator)
+			}
+			if _, err := out.Write(appendNumber(line, d, e)); err != nil {
+				return err
+			}
+			at++
+		}
+	}
+	if at == 0 {
+		return nil
+	}
+	_, err := out.Write([]byte{'\n'})
+	return err
+}

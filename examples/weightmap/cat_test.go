@@ -1,0 +1,327 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// cube is a tensor [2,3,2] of 0 to 11.
+func cube() sample {
+	values := make([]int32, 12)
+	for i := range values {
+		values[i] = int32(i)
+	}
+	return of("cube", tensor.Int32, tensor.Shape{2, 3, 2}, values)
+}
+
+func TestCatText(t *testing.T) {
+	path := save(t, "m.npz", format.Plan{}, cube(),
+		of("scalar", tensor.Float64, tensor.Shape{}, []float64{0.1}),
+		of("vector", tensor.Float32, tensor.Shape{6}, []float32{0.1, 1e10, nan, inf, -inf, zero}),
+		of("none", tensor.Float32, tensor.Shape{2, 0}, []float32{}),
+		of("column", tensor.Uint8, tensor.Shape{2, 1}, []uint8{255, 0}),
+	)
+	for _, tt := range []struct{ name, form, slice, want string }{
+		{"cube", "text", "", "0 1\n2 3\n4 5\n\n6 7\n8 9\n10 11\n"},
+		{"cube", "csv", "", "0,1\n2,3\n4,5\n6,7\n8,9\n10,11\n"},
+		{"cube", "text", "1", "6 7\n8 9\n10 11\n"},
+		{"cube", "text", "-1,0:2", "6 7\n8 9\n"},
+		{"cube", "text", ":,1:,1", "3 5\n9 11\n"},
+		{"cube", "csv", ":, -2: ,-1", "3,5\n9,11\n"},
+		{"cube", "csv", "0:1,:-1", "0,1\n2,3\n"},
+		{"cube", "text", "1,2,0", "10\n"},
+		{"cube", "text", "1:1", ""},
+		{"cube", "text", ":,0,1", "1\n7\n"},
+		{"scalar", "text", "", "0.1\n"},
+		{"vector", "csv", "", "0.1\n1e+10\nNaN\nInf\n-Inf\n-0\n"},
+		{"none", "text", "", ""},
+		{"column", "text", "", "255\n0\n"},
+	} {
+		args := []string{"cat", "-as", tt.form, "-slice", tt.slice, path, tt.name}
+		out, _ := tool(t, 0, args...)
+		if diff := cmp.Diff(tt.want, out); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", args, diff)
+		}
+	}
+	if out, _ := tool(t, 0, "cat", path, "scalar"); out != "0.1\n" {
+		t.Errorf("text is not the default: %q", out)
+	}
+}
+
+// TestCatTypes writes a tensor of each dtype as numbers and as NumPy's file.
+func TestCatTypes(t *testing.T) {
+	for _, tt := range []struct {
+		dtype    tensor.DType
+		elements any
+		text     string
+		npy      tensor.DType
+	}{
+		{tensor.Float64, []float64{0.1, math.Inf(1)}, "0.1 Inf", tensor.Float64},
+		{tensor.Float32, []float32{0.1, -2}, "0.1 -2", tensor.Float32},
+		{tensor.Float16, []uint16{0x3c00, 0xc000}, "1 -2", tensor.Float16},
+		{tensor.BFloat16, []uint16{0x3f80, 0xc000}, "1 -2", tensor.Float32},
+		{tensor.Int64, []int64{math.MinInt64, math.MaxInt64}, "-9223372036854775808 9223372036854775807", tensor.Int64},
+		{tensor.Int32, []int32{-1, 2}, "-1 2", tensor.Int32},
+		{tensor.Int16, []int16{-1, 2}, "-1 2", tensor.Int16},
+		{tensor.Int8, []int8{-1, 2}, "-1 2", tensor.Int8},
+		{tensor.Uint64, []uint64{math.MaxUint64, 2}, "18446744073709551615 2", tensor.Uint64},
+		{tensor.Uint32, []uint32{math.MaxUint32, 2}, "4294967295 2", tensor.Uint32},
+		{tensor.Uint16, []uint16{math.MaxUint16, 2}, "65535 2", tensor.Uint16},
+		{tensor.Uint8, []uint8{255, 2}, "255 2", tensor.Uint8},
+		{tensor.Bool, []uint8{1, 0}, "true false", tensor.Bool},
+		{tensor.Complex64, []complex64{1 - 2i, 3}, "1-2j 3+0j", tensor.Complex64},
+		{tensor.Float8E4M3FN, []uint8{0x38, 0xc0}, "1 -2", tensor.Float32},
+		{tensor.Float8E5M2, []uint8{0x3c, 0xc0}, "1 -2", tensor.Float32},
+	} {
+		t.Run(tt.dtype.String(), func(t *testing.T) {
+			s := of("w", tt.dtype, tensor.Shape{1, 2}, tt.elements)
+			path := save(t, "m.safetensors", format.Plan{}, s)
+			if out, _ := tool(t, 0, "cat", path, "w"); out != tt.text+"\n" {
+				t.Errorf("%q, want %q", out, tt.text)
+			}
+			if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(s.data) {
+				t.Errorf("raw: %x, want %x", out, s.data)
+			}
+			want := s.data
+			if tt.npy != tt.dtype {
+				want = of("", 0, nil, []float32{1, -2}).data
+			}
+			array(t, tt.npy, tensor.Shape{1, 2}, want, path, "w")
+		})
+	}
+}
+
+// array compares what cat -as npy writes.
+func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args ...string) {
+	t.Helper()
+	out, _ := tool(t, 0, append([]string{"cat", "-as", "npy"}, args...)...)
+	f, err := npy.OpenBytes([]byte(out), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := f.At(0).Bytes()
+	if err != nil || f.At(0).DType() != d {
+		t.Errorf("%v, %v, want %v", err, f.At(0).DType(), d)
+	}
+	if diff := cmp.Diff(shape, f.At(0).Shape()); diff != "" {
+		t.Errorf("shape (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(data, got); diff != "" {
+		t.Errorf("data (-want +got):\n%s", diff)
+	}
+}
+
+// TestCatNPY spells NumPy's header out.
+func TestCatNPY(t *testing.T) {
+	path := save(t, "m.mag", format.Plan{}, cube())
+	out, _ := tool(t, 0, "cat", "-as", "npy", "-slice", "1,:2", path, "cube")
+	head := "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }"
+	if !strings.HasPrefix(out, "\x93NUMPY\x01\x00\x76\x00"+head+" ") {
+		t.Errorf("%q", out)
+	}
+	if diff := cmp.Diff(cube().data[24:40], []byte(out[128:])); diff != "" {
+		t.Errorf("data (-want +got):\n%s", diff)
+	}
+	if out, _ := tool(t, 0, "cat", "-as", "raw", "-slice", ":,2", path, "cube"); out != string(cube().data[16:24])+string(cube().data[40:48]) {
+		t.Errorf("raw slice: %x", out)
+	}
+	array(t, tensor.Int32, tensor.Shape{}, cube().data[4:8], "-slice", "0,0,1", path, "cube")
+	array(t, tensor.Int32, tensor.Shape{0, 3, 2}, []byte{}, "-slice", "2:", path, "cube")
+}
+
+// TestCatQuantized: parameters do not matter, the integers are written.
+func TestCatQuantized(t *testing.T) {
+	q := &tensor.Quantization{Scales: []float32{0.5}, Axis: tensor.PerTensor}
+	path := save(t, "m.wia", format.Plan{}, of("w", tensor.Int8, tensor.Shape{3}, []int8{1, -2, 3}).quantized(q))
+	out, _ := tool(t, 0, "cat", "-slice", "1:", path, "w")
+	if diff := cmp.Diff("-2\n3\n", out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCatListed: blocks are decoded, what cannot be decoded is bytes.
+func TestCatListed(t *testing.T) {
+	block := append([]byte{0, 0x38, 2, 0xfe}, make([]byte, 30)...) // scale 0.5; 2, -2, zeros
+	path := writeListed(t, "Q8_0", 32, block)
+	values := make([]float32, 32)
+	values[0], values[1] = 1, -1
+	out, _ := tool(t, 0, "cat", path, "w")
+	if diff := cmp.Diff("1\n-1\n"+strings.Repeat("0\n", 30), out); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	array(t, tensor.Float32, tensor.Shape{32}, floats("", values...).data, path, "w")
+	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(block) {
+		t.Errorf("raw: %x", out)
+	}
+	for _, form := range []string{"text", "raw"} {
+		_, errs := tool(t, 1, "cat", "-as", form, "-slice", "0:8", path, "w")
+		contains(t, errs, `tensor "w"`, "Q8_0", "cannot be sliced")
+	}
+	path = writeListed(t, "F4", 2, []byte{0x21})
+	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != "\x21" {
+		t.Errorf("raw: %x", out)
+	}
+	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
+	contains(t, errs, `tensor "w": unsupported: elements of F4 cannot be read as numbers, -as raw writes the bytes`)
+}
+
+// TestCatPieces: more than one piece, in every form, with and without a slice.
+func TestCatPieces(t *testing.T) {
+	values := make([]uint16, 4*40000) // two pieces and a half
+	for i := range values {
+		values[i] = uint16(i)
+	}
+	s := of("w", tensor.Uint16, tensor.Shape{4, 40000}, values)
+	path := save(t, "m.npz", format.Plan{}, s)
+	array(t, tensor.Uint16, s.info.Shape, s.data, path, "w")
+	array(t, tensor.Uint16, tensor.Shape{3, 40000}, s.data[80000:], "-slice", "1:", path, "w")
+	var want strings.Builder
+	for i, x := range values {
+		end := byte(',')
+		if i%40000 == 39999 {
+			end = '\n'
+		}
+		fmt.Fprintf(&want, "%d%c", x, end)
+	}
+	if out, _ := tool(t, 0, "cat", "-as", "csv", path, "w"); out != want.String() {
+		t.Error("csv differs")
+	}
+}
+
+func TestCatErrors(t *testing.T) {
+	mag := save(t, "m.mag", format.Plan{}, cube())
+	locked := writeMLE(t, &mle.WriteOptions{Key: secret})
+	for _, tt := range []struct {
+		args   []string
+		status int
+		errs   string
+	}{
+		{[]string{mag}, 2, "cat takes one FILE and one TENSOR"},
+		{[]string{"-as", "xml", mag, "cube"}, 2, `unknown form "xml"`},
+		{[]string{"-slice", "0,,1", mag, "cube"}, 2, `as in 0:2,:,-1: ""`},
+		{[]string{"-slice", "::2", mag, "cube"}, 2, `: "::2"`},
+		{[]string{"-slice", "a:b", mag, "cube"}, 2, `: "a:b"`},
+		{[]string{"-slice", "99999999999999999999", mag, "cube"}, 2, `: "99999999999999999999"`},
+		{[]string{"-key", "ab", mag, "cube"}, 2, "1 byte, not 32"},
+		{[]string{"-slice", "0,0,0,0", mag, "cube"}, 1, `m.mag: tensor "cube": invalid shape: a slice of 4 axes of a tensor that has 3`},
+		{[]string{"-slice", "2", mag, "cube"}, 1, `axis 0 has 2, and the slice is not within`},
+		{[]string{"-slice", "-3", mag, "cube"}, 1, `axis 0 has 2`},
+		{[]string{"-slice", "9223372036854775807", mag, "cube"}, 1, `axis 0 has 2`},
+		{[]string{"-slice", ":,2:1", mag, "cube"}, 1, `axis 1 has 3`},
+		{[]string{"-slice", ":,0:4", mag, "cube"}, 1, `axis 1 has 3`},
+		{[]string{mag, "absent"}, 1, `mag: ` + mag + `: tensor "absent": not found`},
+		{[]string{"absent.mag", "w"}, 1, "absent.mag"},
+		{[]string{locked, "w"}, 1, "(-key gives it)"},
+	} {
+		out, errs := tool(t, tt.status, append([]string{"cat"}, tt.args...)...)
+		contains(t, errs, tt.errs)
+		if out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %q, %q", tt.args, out, errs)
+		}
+	}
+	out, _ := tool(t, 0, "cat", "-key", secretHex, locked, "w")
+	if diff := cmp.Diff("0\n0\n0\n0\n", out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCatBrokenPipe: an output that ends early is an error.
+func TestCatBrokenPipe(t *testing.T) {
+	v, err := tensor.FromBytes("w", tensor.Int8, tensor.Shape{4}, make([]byte, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, axes := range [][]axis{nil, {{to: 2}}} {
+		part, err := choose(axes, v.Shape())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &content{v: v, sel: part, sliced: axes != nil}
+		for _, form := range []func(*content, *broken) error{
+			func(c *content, b *broken) error { return c.text(b) },
+			func(c *content, b *broken) error { return c.csv(b) },
+			func(c *content, b *broken) error { return c.raw(b) },
+			func(c *content, b *broken) error { return c.npy(b) },
+		} {
+			if err := form(c, &broken{}); !errors.Is(err, errBroken) {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
+
+var errBroken = errors.New("broken pipe")
+
+type broken struct{}
+
+func (*broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestPieces covers every element once, in order, by no more than a piece at a time.
+func TestPieces(t *testing.T) {
+	for _, tt := range []struct {
+		shape tensor.Shape
+		want  int
+	}{
+		{tensor.Shape{}, 1},
+		{tensor.Shape{5}, 1},
+		{tensor.Shape{0}, 0},
+		{tensor.Shape{1 << 40, 0}, 0},
+		{tensor.Shape{-1}, 0},
+		{tensor.Shape{pieceElems}, 1},
+		{tensor.Shape{pieceElems + 1}, 2},
+		{tensor.Shape{3, 1, pieceElems}, 3},
+		{tensor.Shape{3, 2, pieceElems + 1}, 12},
+		{tensor.Shape{2, pieceElems + 1, 1, 3}, 8},
+		{tensor.Shape{100, 1000, 2}, 4},
+	} {
+		at, count := int64(0), 0
+		for p := range pieces(tt.shape) {
+			n, first := int64(1), int64(0)
+			for i, r := range p.ranges {
+				n *= r.To - r.From
+				first += r.From * tt.shape.Strides()[i]
+			}
+			if p.at != at || first != at || p.n != n || n < 1 || n > pieceElems {
+				t.Fatalf("%v: piece %d is %+v, first %d, %d elements", tt.shape, count, p, first, n)
+			}
+			at += n
+			count++
+		}
+		all, _ := tt.shape.Elems()
+		if at != max(0, all) || count != tt.want {
+			t.Errorf("%v: %d elements in %d pieces, want %d in %d", tt.shape, at, count, all, tt.want)
+		}
+	}
+}
+
+// TestDecodable: a size that contradicts the encoding is not taken for blocks.
+func TestDecodable(t *testing.T) {
+	decode := func([]float32, []byte) error { return nil }
+	for _, tt := range []struct {
+		name string
+		e    tensor.Encoding
+		size int64
+		want bool
+	}{
+		{"blocks", tensor.Encoding{BlockElems: 32, BlockBytes: 34, Decode: decode}, 68, true},
+		{"of another size", tensor.Encoding{BlockElems: 32, BlockBytes: 34, Decode: decode}, 67, false},
+		{"unknown block", tensor.Encoding{Decode: decode}, 64, false},
+		{"odd block", tensor.Encoding{BlockElems: 64 / 3 * 3, BlockBytes: 1, Decode: decode}, 1, false},
+		{"unknown", tensor.Encoding{BlockElems: 32, BlockBytes: 34}, 68, false},
+	} {
+		if got := decodable(&tensor.Info{Shape: tensor.Shape{64}, Size: tt.size, Encoding: &tt.e}); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

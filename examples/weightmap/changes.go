@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// change is the lines that only one of two texts has.
+type change struct{ a, b []string }
+
+func (c change) empty() bool { return len(c.a)+len(c.b) == 0 }
+
+// write prints a change as diff -u marks it, no more than some lines of each side.
+func (c change) write(p *lines, title string) {
+	if c.empty() {
+		return
+	}
+	fmt.Fprintln(p.out)
+	p.line("%s", title)
+	for _, part := range []struct {
+		sign  string
+		lines []string
+	}{{"-", c.a}, {"+", c.b}} {
+		const most = 40
+		for _, line := range part.lines[:min(most, len(part.lines))] {
+			p.line("  %s %s", part.sign, line)
+		}
+		if rest := len(part.lines) - most; rest > 0 {
+			p.line("  %s … and %d more", part.sign, rest)
+		}
+	}
+}
+
+// compareSets finds what only one of two sets has, in which a line may be more than
+// once. Order does not matter.
+func compareSets(a, b []string) change {
+	count := map[string]int{}
+	for _, line := range b {
+		count[line]++
+	}
+	var c change
+	for _, line := range a {
+		if count[line]--; count[line] < 0 {
+			c.a = append(c.a, line)
+		}
+	}
+	// What is still counted is only in b: the last ones of equal lines.
+	for _, line := range slices.Backward(b) {
+		if count[line] > 0 {
+			count[line]--
+			c.b = append(c.b, line)
+		}
+	}
+	slices.Reverse(c.b)
+	return c
+}
+
+// compareLists finds the stretch that differs between an equal beginning and an
+// equal end. Order matters.
+func compareLists(a, b []string) change {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return change{a, b}
+}
+
+// metadataLines has a line for each entry, "epoch = 7".
+func metadataLines(m *format.Model) []string {
+	var all []string
+	for _, e := range m.Metadata() {
+		text, err := cli.JSON(format.Metadata{e}) // which knows what to do about NaN
+		if err != nil {
+			text = fmt.Sprint(e.Value)
+		}
+		key, _ := cli.JSON(e.Key)
+		value := strings.TrimSuffix(strings.TrimPrefix(text, "{"+key+":"), "}")
+		all = append(all, e.Key+" = "+value)
+	}
+	return all
+}
+
+// graphLines has a line for each part of the graph that means something to a
+// computation, and none where there is no graph.
+func graphLines(m *format.Model) ([]string, error) {
+	g, err := m.Graph()
+	if g == nil || err != nil {
+		return nil, err
+	}
+	return graphText(g)
+}
+
+func graphText(g *format.Graph) ([]string, error) {
+	all := []string{strings.TrimSpace("graph " + g.Name)}
+	for _, v := range g.Inputs {
+		all = append(all, "input "+value(v))
+	}
+	for _, v := range g.Outputs {
+		all = append(all, "output "+value(v))
+	}
+	for i := range g.Nodes {
+		line, err := nodeText(&g.Nodes[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, line)
+	}
+	return all, nil
+}
+
+// nodeText shows all of a node; its attributes have no order.
+func nodeText(n *format.Node) (string, error) {
+	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
+	if n.Domain != "" {
+		line = n.Domain + "." + line
+	}
+	if n.Name != "" {
+		line = n.Name + ": " + line
+	}
+	sorted := slices.SortedFunc(slices.Values(n.Attributes), func(a, b format.Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	for _, a := range sorted {
+		text, err := attributeText(a.Value)
+		if err != nil {
+			return "", err
+		}
+		line += " " + a.Name + "=" + text
+	}
+	return line, nil
+}
+
+// attributeText shows all of an attribute, of tensors a digest of their data.
+func attributeText(v any) (string, error) {
+	var parts []string
+	add := func(text string, err error) error {
+		parts = append(parts, text)
+		return err
+	}
+	var err error
+	switch v := v.(type) {
+	case *format.Graph:
+		err = add(subgraphText(v))
+	case []*format.Graph:
+		for _, g := range v {
+			if err = add(subgraphText(g)); err != nil {
+				break
+			}
+		}
+	case tensor.View:
+		err = add(digestText(v))
+	case []tensor.View:
+		for _, t := range v {
+			if err = add(digestText(t)); err != nil {
+				break
+			}
+		}
+	default:
+		text, err := cli.JSON(v)
+		if err != nil {
+			text = fmt.Sprint(v) // a number that JSON lacks
+		}
+		return text, nil
+	}
+	return "(" + strings.Join(parts, "; ") + ")", err
+}
+
+func subgraphText(g *format.Graph) (string, error) {
+	all, err := graphText(g)
+	return "{" + strings.Join(all, "; ") + "}", err
+}
+
+func digestText(v tensor.View) (string, error) {
+	sum, err := v.Digest()
+	return fmt.Sprintf("%s xxh64 %016x", tensorType(v), sum), err
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var diffCommand = &command{cli.Tool{
+	Name: "weightmap diff", Args: "[-tolerance T] [-key HEX] A B",
+	About: "Compare two models, of one format or of two: tensors, metadata and graph.",
+	Details: "Tensors are equal when name, shape, dtype and quantization are, and their values: NaN equals\n" +
+		"NaN, and -0 equals 0. Of those with other values, or other types of elements, the table shows\n" +
+		"how many values differ, the largest and the mean absolute difference, and the cosine similarity\n" +
+		"of the finite ones. Quantized elements count as the real numbers they stand for. How the files\n" +
+		"store all this is no difference. Exit status: 0 equal, 1 they differ, or a file is bad.\n",
+	Example: "weightmap diff -tolerance 1e-6 old.mag new.safetensors",
+}, diff}
+
+// diff prints what differs.
+func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() != 2 {
+		return c.Usagef("diff takes two files, A and B")
+	}
+	if !(*tolerance >= 0) {
+		return c.Usagef("the tolerance is not 0 or more")
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
+	}
+	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0), key: secret}, b: side{path: f.Arg(1), key: secret}}
+	defer d.a.close()
+	defer d.b.close()
+	for _, s := range []*side{&d.a, &d.b} {
+		if err := s.open(); err != nil {
+			return err
+		}
+		s.head = headline(s.path, s.m)
+	}
+	if err := d.compare(); err != nil {
+		return hint(err, secret)
+	}
+	var text bytes.Buffer
+	if err := d.write(&text, cli.Width(out)); err != nil {
+		return err
+	}
+	if _, err := text.WriteTo(out); err != nil {
+		return err
+	}
+	if !d.equal() {
+		return cli.ErrReported
+	}
+	return nil
+}
+
+// difference is what two models do not have in common.
+type difference struct {
+	tolerance float64
+	a, b      side
+	rows      []row
+	bits      int // tensors of equal values, written in other bits
+	metadata  change
+	graph     change
+}
+
+// row is a tensor that differs.
+type row struct {
+	name, what string
+	a, b       string // type and shape, "" where there is no such tensor
+	values     *measure
+}
+
+func (d *difference) equal() bool {
+	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty()
+}
+
+// compare works on two open sides.
+func (d *difference) compare() error {
+	d.metadata = compareSets(metadataLines(d.a.m), metadataLines(d.b.m))
+	before, err := graphLines(d.a.m)
+	if err != nil {
+		return err
+	}
+	after, err := graphLines(d.b.m)
+	if err != nil {
+		return err
+	}
+	d.graph = compareLists(before, after)
+	for _, name := range d.a.names() {
+		if err := d.tensor(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range d.b.names() {
+		if _, err := d.a.m.Tensor(name); errors.Is(err, format.ErrNotFound) {
+			v, _ := d.b.m.Tensor(name)
+			d.rows = append(d.rows, row{name: name, what: "only in B", b: tensorType(v)})
+		}
+	}
+	return nil
+}
+
+// tensor compares one that A has.
+func (d *difference) tensor(name string) error {
+	a, err := d.a.tensor(name)
+	if err != nil {
+		return err
+	}
+	b, err := d.b.tensor(name)
+	if errors.Is(err, format.ErrNotFound) {
+		d.rows = append(d.rows, row{name: name, what: "only in A", a: tensorType(a)})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.views(a, b)
+}
+
+// views compares two tensors of one name.
+func (d *difference) views(a, b tensor.View) (err error) {
+	r := row{name: a.Name(), a: tensorType(a), b: tensorType(b)}
+	ia, ib := a.Info(), b.Info()
+	what := descriptions(&ia, &ib)
+	alike := len(what) == 0 && ia.Size == ib.Size
+	if alike {
+		if alike, err = sameBytes(a, b, ia.Size); alike || err != nil {
+			return err
+		}
+	}
+	if canCompare(&ia, &ib) {
+		r.values, err = compareValues(a, b, d.tolerance)
+	}
+	switch {
+	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know: the bits decide
+		r.values = nil
+	case err != nil:
+		return err
+	}
+	switch {
+	case r.values != nil && r.values.differ > 0, r.values == nil && len(what) == 0:
+		what = append(what, "data")
+	case len(what) == 0:
+		d.bits++
+		return nil
+	}
+	r.what = strings.Join(what, ", ")
+	d.rows = append(d.rows, r)
+	return nil
+}
+
+// descriptions lists what two tensors differ in, their data apart.
+func descriptions(a, b *tensor.Info) []string {
+	var what []string
+	if !a.Shape.Equal(b.Shape) {
+		what = append(what, "shape")
+	}
+	if a.TypeName() != b.TypeName() {
+		what = append(what, "dtype")
+	}
+	if !a.Quant.Equal(b.Quant) {
+		what = append(what, "quantization")
+	}
+	return what
+}
+
+// sameBytes compares the stored elements of two tensors of one size.
+func sameBytes(a, b tensor.View, size int64) (bool, error) {
+	const step = 1 << 20
+	x, y := make([]byte, min(step, size)), make([]byte, min(step, size))
+	for at := int64(0); at < size; at += step {
+		n := min(step, size-at)
+		if _, err := a.ReadAt(x[:n], at); err != nil {
+			return false, err
+		}
+		if _, err := b.ReadAt(y[:n], at); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(x[:n], y[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// write prints the differences for people.
+func (d *difference) write(out io.Writer, width int) error {
+	p := &lines{out: out, width: width}
+	p.line("A  %s", d.a.head)
+	p.line("B  %s", d.b.head)
+	if len(d.rows) > 0 {
+		fmt.Fprintln(out)
+		if err := d.table().Write(out, width); err != nil {
+			return err
+		}
+	}
+	d.metadata.write(p, "metadata")
+	d.graph.write(p, "graph")
+	fmt.Fprintln(out)
+	p.line("%s", d.summary())
+	return nil
+}
+
+// table has columns for values only where some were compared.
+func (d *difference) table() *cli.Table {
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A"}, {Name: "B"}}
+	compared := false
+	for _, r := range d.rows {
+		compared = compared || r.values != nil
+	}
+	if compared {
+		columns = append(columns, cli.Column{Name: "VALUES", Right: true}, cli.Column{Name: "MAX", Right: true},
+			cli.Column{Name: "MEAN", Right: true}, cli.Column{Name: "COSINE", Right: true})
+	}
+	t := cli.NewTable(columns...)
+	for _, r := range d.rows {
+		cells := []string{r.name, r.what, r.a, r.b}
+		if compared {
+			cells = append(cells, r.values.cells()...)
+		}
+		t.Row(cells...)
+	}
+	return t
+}
+
+// cells are empty for nil.
+func (m *measure) cells() []string {
+	if m == nil {
+		return []string{"", "", "", ""}
+	}
+	differ := fmt.Sprintf("%d of %d", m.differ, m.count)
+	if m.nan > 0 {
+		differ += fmt.Sprintf(", %d NaN", m.nan)
+	}
+	cosine := "-"
+	if c := m.cosine(); !math.IsNaN(c) {
+		cosine = fmt.Sprintf("%.6f", c)
+	}
+	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()), cosine}
+}
+
+// summary says in a line whether the models are equal.
+func (d *difference) summary() string {
+	var parts []string
+	if n := len(d.rows); n > 0 {
+		verb := "differ"
+		if n == 1 {
+			verb += "s"
+		}
+		parts = append(parts, cli.Count(n, "tensor")+" "+verb)
+	}
+	if !d.metadata.empty() {
+		parts = append(parts, "the metadata differs")
+	}
+	if !d.graph.empty() {
+		parts = append(parts, "the graph differs")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "equal: "+cli.Count(d.a.m.Len(), "tensor")+", metadata and graph")
+	}
+	if d.bits > 0 {
+		how := "in other bits"
+		if d.tolerance > 0 {
+			how = "within the tolerance"
+		}
+		parts = append(parts, cli.Count(d.bits, "tensor")+" equal "+how)
+	}
+	return strings.Join(parts, "; ")
+}

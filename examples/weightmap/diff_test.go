@@ -1,0 +1,446 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// sample is a tensor with its data.
+type sample struct {
+	info tensor.Info
+	data []byte
+}
+
+// of makes a tensor of some elements.
+func of(name string, d tensor.DType, shape tensor.Shape, elements any) sample {
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, elements); err != nil {
+		panic(err)
+	}
+	return sample{tensor.Info{Name: name, DType: d, Shape: shape}, b.Bytes()}
+}
+
+// floats is a vector.
+func floats(name string, values ...float32) sample {
+	return of(name, tensor.Float32, tensor.Shape{int64(len(values))}, values)
+}
+
+// writeListed writes a vector "w" whose elements are no dtype: Q8_0 in a GGUF file, all
+// others in a safetensors file.
+func writeListed(t *testing.T, kind string, n uint64, data []byte) string {
+	t.Helper()
+	order := binary.LittleEndian
+	head := fmt.Sprintf(`{"w":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, kind, n, len(data))
+	file, b := "m.safetensors", append(order.AppendUint64(nil, uint64(len(head))), head...)
+	if kind == "Q8_0" {
+		file, b = "m.gguf", order.AppendUint32([]byte("GGUF"), 3)
+		for _, count := range []uint64{1, 0, 1} { // tensors, metadata, length of the name
+			b = order.AppendUint64(b, count)
+		}
+		b = order.AppendUint64(order.AppendUint32(append(b, 'w'), 1), n)
+		b = order.AppendUint64(order.AppendUint32(b, 8), 0) // type, offset
+		b = append(b, make([]byte, -len(b)&31)...)
+		data = append(data, make([]byte, -len(data)&31)...)
+	}
+	path := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(path, append(b, data...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// quantized gives a tensor parameters.
+func (s sample) quantized(q *tensor.Quantization) sample {
+	s.info.Quant = q
+	return s
+}
+
+// save writes a model of these tensors; file names the format by its ending.
+func save(t *testing.T, file string, plan format.Plan, samples ...sample) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), file)
+	for _, s := range samples {
+		plan.Tensors = append(plan.Tensors, s.info)
+	}
+	w, err := format.Create("", path, &plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, samples)
+	return path
+}
+
+// finish writes all data and closes.
+func finish(t *testing.T, w format.Writer, samples []sample) {
+	t.Helper()
+	defer w.Abort()
+	for _, s := range samples {
+		if err := w.WriteTensor(s.info.Name, bytes.NewReader(s.data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	nan, inf = float32(math.NaN()), float32(math.Inf(1))
+	zero     = float32(math.Copysign(0, -1))
+	oddNaN   = math.Float32frombits(0x7fc00001)
+)
+
+// TestDiffTensors compares models of one or two tensors; the table is what stands
+// behind the names of the two files.
+func TestDiffTensors(t *testing.T) {
+	half := func(scale float32) *tensor.Quantization {
+		return &tensor.Quantization{Scales: []float32{scale}, Axis: tensor.PerTensor}
+	}
+	int8s := of("w", tensor.Int8, tensor.Shape{2}, []int8{1, -2})
+	for _, tt := range []struct {
+		name   string
+		a, b   []sample
+		args   []string
+		status int
+		want   string
+	}{
+		{"equal", []sample{floats("w", 1, 2), floats("v", 3)}, []sample{floats("v", 3), floats("w", 1, 2)}, nil, 0,
+			"\nequal: 2 tensors, metadata and graph\n"},
+		{"equal values", []sample{floats("w", 0, nan, inf)}, []sample{floats("w", zero, oddNaN, inf)}, nil, 0,
+			"\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n"},
+		{"within the tolerance", []sample{floats("w", 1, 2)}, []sample{floats("w", 1.5, 2)}, []string{"-tolerance", "0.5"}, 0,
+			"\nequal: 1 tensor, metadata and graph; 1 tensor equal within the tolerance\n"},
+		{"data", []sample{floats("w", 1, 2, 2)}, []sample{floats("w", 1.5, 2, 2)}, []string{"-tolerance", "0.25"}, 1, `
+NAME  DIFFERS  A           B           VALUES  MAX    MEAN    COSINE
+w     data     float32[3]  float32[3]  1 of 3  0.5  0.1667  0.989100
+
+1 tensor differs
+`},
+		{"opposite", []sample{floats("w", 1, -2)}, []sample{floats("w", -1, 2)}, nil, 1, `
+NAME  DIFFERS  A           B           VALUES  MAX  MEAN     COSINE
+w     data     float32[2]  float32[2]  2 of 2    4     3  -1.000000
+
+1 tensor differs
+`},
+		{"zeros", []sample{floats("w", 0, 0)}, []sample{floats("w", 1, 0)}, nil, 1, `
+NAME  DIFFERS  A           B           VALUES  MAX  MEAN    COSINE
+w     data     float32[2]  float32[2]  1 of 2    1   0.5  0.000000
+
+1 tensor differs
+`},
+		{"NaN on one side is no tolerance's", []sample{floats("w", nan, 1, nan)}, []sample{floats("w", 1, nan, nan)}, []string{"-tolerance", "inf"}, 1, `
+NAME  DIFFERS  A           B                  VALUES  MAX  MEAN    COSINE
+w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000
+
+1 tensor differs
+`},
+		{"infinities", []sample{floats("w", inf, 3)}, []sample{floats("w", -inf, 3)}, nil, 1, `
+NAME  DIFFERS  A           B           VALUES   MAX  MEAN    COSINE
+w     data     float32[2]  float32[2]  1 of 2  +Inf  +Inf  1.000000
+
+1 tensor differs
+`},
+		{"only in one", []sample{floats("w", 1), floats("x", 1)}, []sample{floats("w", 1), floats("y", 1, 2)}, nil, 1, `
+NAME  DIFFERS    A           B
+x     only in A  float32[1]
+y     only in B              float32[2]
+
+2 tensors differ
+`},
+		{"shape", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Float32, tensor.Shape{2, 1}, []float32{1, 2})}, nil, 1, `
+NAME  DIFFERS  A           B
+w     shape    float32[2]  float32[2,1]
+
+1 tensor differs
+`},
+		{"dtype of equal values", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Float16, tensor.Shape{2}, []uint16{0x3c00, 0x4000})}, nil, 1, `
+NAME  DIFFERS  A           B           VALUES  MAX  MEAN    COSINE
+w     dtype    float32[2]  float16[2]  0 of 2    0     0  1.000000
+
+1 tensor differs
+`},
+		{"dtype and data", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Int8, tensor.Shape{2}, []int8{1, 3})}, nil, 1, `
+NAME  DIFFERS      A           B        VALUES  MAX  MEAN    COSINE
+w     dtype, data  float32[2]  int8[2]  1 of 2    1   0.5  0.989949
+
+1 tensor differs
+`},
+		{"large integers", []sample{of("w", tensor.Int64, tensor.Shape{2}, []int64{1 << 60, math.MinInt64})}, []sample{of("w", tensor.Int64, tensor.Shape{2}, []int64{1<<60 + 1, math.MinInt64})}, nil, 1, `
+NAME  DIFFERS  A         B         VALUES  MAX  MEAN    COSINE
+w     data     int64[2]  int64[2]  1 of 2    1   0.5  1.000000
+
+1 tensor differs
+`},
+		{"integers far apart", []sample{of("w", tensor.Int64, tensor.Shape{1}, []int64{math.MaxInt64})}, []sample{of("w", tensor.Int64, tensor.Shape{1}, []int64{math.MinInt64})}, nil, 1, `
+NAME  DIFFERS  A         B         VALUES        MAX       MEAN     COSINE
+w     data     int64[1]  int64[1]  1 of 1  1.845e+19  1.845e+19  -1.000000
+
+1 tensor differs
+`},
+		{"quantization", []sample{int8s.quantized(half(0.5))}, []sample{int8s.quantized(half(1))}, nil, 1, `
+NAME  DIFFERS             A        B        VALUES  MAX  MEAN    COSINE
+w     quantization, data  int8[2]  int8[2]  2 of 2    1  0.75  1.000000
+
+1 tensor differs
+`},
+		{"quantized data", []sample{int8s.quantized(half(0.5))}, []sample{of("w", tensor.Int8, tensor.Shape{2}, []int8{1, -4}).quantized(half(0.5))}, nil, 1, `
+NAME  DIFFERS  A        B        VALUES  MAX  MEAN    COSINE
+w     data     int8[2]  int8[2]  1 of 2    1   0.5  0.976187
+
+1 tensor differs
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := save(t, "a.wia", format.Plan{}, tt.a...), save(t, "b.wia", format.Plan{}, tt.b...)
+			out, errs := tool(t, tt.status, append(append([]string{"diff"}, tt.args...), a, b)...)
+			head, rest, _ := strings.Cut(out, "\nB  "+b+": wia 1.")
+			_, rest, _ = strings.Cut(rest, "\n")
+			if diff := cmp.Diff(tt.want, rest); diff != "" || !strings.HasPrefix(head, "A  "+a+": wia 1.") {
+				t.Errorf("%q (-want +got):\n%s", head, diff)
+			}
+			if errs != "" {
+				t.Errorf("standard error: %s", errs)
+			}
+		})
+	}
+}
+
+// TestDiffTypes: what not every format holds. Complex numbers are pairs, blocks are
+// decoded, and elements of unknown types are compared as bytes.
+func TestDiffTypes(t *testing.T) {
+	complexes := func(values ...complex64) sample {
+		return of("w", tensor.Complex64, tensor.Shape{int64(len(values))}, values)
+	}
+	out, _ := tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, complexes(1+2i, 3)), save(t, "b.npz", format.Plan{}, complexes(1+4i, 3)))
+	contains(t, out, "\nw     data     complex64[2]  complex64[2]  1 of 4    2   0.5  0.943456\n")
+	out, _ = tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, complexes(1, 2)), save(t, "b.npz", format.Plan{}, floats("w", 1, 2)))
+	contains(t, out, "\nw     dtype    complex64[2]  float32[2]\n")
+
+	large := func(x float64) sample { return of("w", tensor.Float64, tensor.Shape{1}, []float64{x}) }
+	out, _ = tool(t, 1, "diff", save(t, "a.npz", format.Plan{}, large(1e200)), save(t, "b.npz", format.Plan{}, large(3e200)))
+	contains(t, out, "  1 of 1  2e+200  2e+200       -\n")
+
+	blocks := func(scale uint16, first int8) string {
+		return writeListed(t, "Q8_0", 32, append(binary.LittleEndian.AppendUint16(nil, scale), append([]byte{byte(first)}, make([]byte, 31)...)...))
+	}
+	one, half := uint16(0x3c00), uint16(0x3800)
+	out, _ = tool(t, 1, "diff", blocks(one, 2), blocks(one, 3))
+	contains(t, out, "\nw     data     Q8_0[32]  Q8_0[32]  1 of 32    1  0.03125  1.000000\n")
+	out, _ = tool(t, 0, "diff", blocks(one, 2), blocks(half, 4))
+	contains(t, out, "\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n")
+	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", format.Plan{}, floats("w", make([]float32, 32)...)))
+	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000\n")
+
+	f4 := func(b byte) string { return writeListed(t, "F4", 2, []byte{b}) }
+	tool(t, 0, "diff", f4(0x21), f4(0x21))
+	out, _ = tool(t, 1, "diff", f4(0x21), f4(0x31))
+	contains(t, out, "\nNAME  DIFFERS  A      B\nw     data     F4[2]  F4[2]\n")
+}
+
+// TestDiffUnsound: quantization that means nothing is compared by its bits.
+func TestDiffUnsound(t *testing.T) {
+	a := &tensor.Info{Shape: tensor.Shape{2}, DType: tensor.Int8, Size: 2}
+	q := &tensor.Quantization{Scales: []float32{1, 2, 3}, Axis: 0}
+	view := func(b ...byte) tensor.View {
+		info := *a
+		info.Name, info.Quant = "w", q
+		v, err := tensor.FromInfo(info, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	d := &difference{}
+	for _, tt := range []struct {
+		b    tensor.View
+		rows int
+	}{{view(1, 2), 0}, {view(1, 3), 1}} {
+		if err := d.views(view(1, 2), tt.b); err != nil || len(d.rows) != tt.rows {
+			t.Errorf("%v, rows %v", err, d.rows)
+		}
+	}
+}
+
+// TestDiffFormats: how files store a model is no difference, what they cannot hold is.
+func TestDiffFormats(t *testing.T) {
+	w := of("w", tensor.Float32, tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+	mag := save(t, "m.mag", format.Plan{}, w)
+	for _, file := range []string{"m.safetensors", "m.npz", "m.wia", "m.mag"} {
+		out, _ := tool(t, 0, "diff", mag, save(t, file, format.Plan{}, w))
+		contains(t, out, "A  "+mag+": mag 1, 1 tensor, ", "\nequal: 1 tensor, metadata and graph\n")
+	}
+	out, _ := tool(t, 1, "diff", save(t, "e.mag", format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "x", Value: 1.5}}}, w),
+		save(t, "m.mag", format.Plan{Metadata: format.Metadata{{Key: "x", Value: 1.5}, {Key: "epoch", Value: int64(8)}}}, w))
+	contains(t, out, "\n\nmetadata\n  - epoch = 7\n  + epoch = 8\n\nthe metadata differs\n")
+}
+
+// TestDiffGraph shows nodes that changed, and their attributes whole.
+func TestDiffGraph(t *testing.T) {
+	plan := func(axis int64, op string) format.Plan {
+		return format.Plan{Graph: &format.Graph{
+			Name:    "net",
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Outputs: []format.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Nodes: []format.Node{
+				{Op: op, Inputs: []string{"x"}, Outputs: []string{"y"}},
+				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{{Name: "axis", Value: axis}}},
+			},
+		}}
+	}
+	w := floats("w", 1)
+	a := save(t, "a.wia", plan(1, "Relu"), w)
+	tool(t, 0, "diff", a, save(t, "b.wia", plan(1, "Relu"), w))
+	out, _ := tool(t, 1, "diff", a, save(t, "b.wia", plan(0, "Relu"), w))
+	contains(t, out, "\n\ngraph\n  - Softmax(y) -> z axis=1\n  + Softmax(y) -> z axis=0\n\nthe graph differs\n")
+	out, _ = tool(t, 1, "diff", a, save(t, "b.mag", format.Plan{}, floats("w", 2)))
+	contains(t, out, "\ngraph\n  - graph net\n  - input x float32[1,2]\n  - output z float32[1,2]\n  - Relu(x) -> y\n", "\n1 tensor differs; the graph differs\n")
+}
+
+// TestGraphText: nothing of a node is left out, and values have an order of their own.
+func TestGraphText(t *testing.T) {
+	v, err := tensor.FromBytes("v", tensor.Int8, tensor.Shape{0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sum = "int8[0] xxh64 ef46db3751d8e999" // of no bytes
+	sub := &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Id", Inputs: []string{"a"}, Outputs: []string{"b"}}}}
+	n := &format.Node{Name: "n", Domain: "ml", Op: "If", Inputs: []string{"x", "y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{
+		{Name: "z", Value: v}, {Name: "views", Value: []tensor.View{v, v}}, {Name: "else", Value: sub}, {Name: "both", Value: []*format.Graph{sub, {}}},
+		{Name: "n", Value: []int64{1}}, {Name: "nan", Value: math.NaN()},
+	}}
+	got, err := nodeText(n)
+	want := "n: ml.If(x, y) -> z both=({graph sub; Id(a) -> b}; {graph}) else=({graph sub; Id(a) -> b}) n=[1] nan=NaN views=(" + sum + "; " + sum + ") z=(" + sum + ")"
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	n.Attributes[5].Value = []tensor.View{{}, v}
+	if _, err := nodeText(n); err == nil {
+		t.Error("a closed tensor has a digest")
+	}
+	outer := &format.Node{Attributes: []format.Attribute{{Value: []*format.Graph{{Nodes: []format.Node{*n}}, {}}}}}
+	if _, err := nodeText(outer); err == nil {
+		t.Error("an error in a subgraph is lost")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	list := func(s string) []string { return strings.Split(s, "") }
+	for _, tt := range []struct {
+		name    string
+		compare func(a, b []string) change
+		a, b    string
+		want    string
+	}{
+		{"sets", compareSets, "abca", "cadd", "ba|dd"},
+		{"equal sets", compareSets, "aab", "baa", "|"},
+		{"lists", compareLists, "abcd", "axcd", "b|x"},
+		{"longer", compareLists, "aa", "aaa", "|a"},
+		{"order", compareLists, "ab", "ba", "ab|ba"},
+	} {
+		c := tt.compare(list(tt.a), list(tt.b))
+		if diff := cmp.Diff(tt.want, strings.Join(c.a, "")+"|"+strings.Join(c.b, "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	var out bytes.Buffer
+	change{a: make([]string, 42)}.write(&lines{out: &out, width: 80}, "graph")
+	if !strings.HasPrefix(out.String(), "\ngraph\n  - \n") || !strings.HasSuffix(out.String(), "\n  - … and 2 more\n") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// TestDiffPieces: tensors larger than a piece, the difference in the last element.
+func TestDiffPieces(t *testing.T) {
+	values := make([]float32, 3*50000)
+	for i := range values {
+		values[i] = float32(i % 100)
+	}
+	shape := tensor.Shape{3, 50000}
+	a := save(t, "a.mag", format.Plan{}, of("w", tensor.Float32, shape, values))
+	values[len(values)-1]++
+	b := save(t, "b.mag", format.Plan{}, of("w", tensor.Float32, shape, values))
+	out, _ := tool(t, 1, "diff", a, b)
+	contains(t, out, " 1 of 150000    1  6.667e-06  1.000000\n")
+}
+
+// TestDiffCompressed: a model that holds what it unpacks is opened anew.
+func TestDiffCompressed(t *testing.T) {
+	samples := []sample{floats("w", 1, 2), floats("v", 3, 4)}
+	var plan format.Plan
+	for _, s := range samples {
+		plan.Tensors = append(plan.Tensors, s.info)
+	}
+	path := filepath.Join(t.TempDir(), "m.wia")
+	w, err := wia.Create(path, &plan, &wia.WriteOptions{CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, samples)
+	s := &side{path: path}
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	first := s.m
+	for _, name := range s.names() {
+		v, err := s.tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Bytes(); err != nil {
+			t.Error(err)
+		}
+		s.used += useLimit
+	}
+	if s.m == first {
+		t.Error("still the first model")
+	}
+	tool(t, 0, "diff", path, save(t, "m.mag", format.Plan{}, samples...))
+}
+
+// TestDiffEncrypted: one key opens both.
+func TestDiffEncrypted(t *testing.T) {
+	a, b := writeMLE(t, &mle.WriteOptions{Key: secret}), writeMLE(t, &mle.WriteOptions{Key: secret})
+	_, errs := tool(t, 1, "diff", a, b)
+	contains(t, errs, "wrong or missing key", "(-key gives it)\n")
+	if n := strings.Count(errs, "-key"); n != 1 {
+		t.Errorf("%d hints: %s", n, errs)
+	}
+	out, _ := tool(t, 0, "diff", "-key", secretHex, a, b)
+	contains(t, out, "\nequal: 1 tensor")
+}
+
+func TestDiffUsage(t *testing.T) {
+	mag := model(t, "mag", "m.mag")
+	for _, tt := range []struct {
+		args   []string
+		status int
+		errs   string
+	}{
+		{[]string{mag}, 2, "diff takes two files"},
+		{[]string{mag, mag, mag}, 2, "diff takes two files"},
+		{[]string{"-tolerance", "-1", mag, mag}, 2, "the tolerance is not 0 or more"},
+		{[]string{"-tolerance", "nan", mag, mag}, 2, "the tolerance is not 0 or more"},
+		{[]string{"-key", "ab", mag, mag}, 2, "1 byte, not 32"},
+		{[]string{mag, "absent.mag"}, 1, "absent.mag"},
+	} {
+		out, errs := tool(t, tt.status, append([]string{"diff"}, tt.args...)...)
+		contains(t, errs, tt.errs)
+		if out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %q, %q", tt.args, out, errs)
+		}
+	}
+}

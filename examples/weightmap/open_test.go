@@ -1,0 +1,220 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// archive makes a ZIP file of empty entries.
+func archive(t *testing.T, names ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range names {
+		if _, err := w.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestForeign: files that are not supported are refused with what they are and what to
+// do, on one line, whatever their names end in.
+func TestForeign(t *testing.T) {
+	const pickle = "a PyTorch pickle: pickles are programs and are never read; save as safetensors"
+	padding := strings.Repeat("\x00", 100)
+	for _, tt := range []struct {
+		name, content string
+		want          string
+	}{
+		{"m.pt", "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", pickle},
+		{"m.pth", "\x80\x03}q\x00.", pickle},
+		{"m.bin", "\x80\x04}\x94." + padding, pickle},
+		{"m.mag", "\x80\x05}\x94.", pickle},
+		{"short.pkl", "\x80\x02", pickle},
+		{"pytorch_model.bin", archive(t, "archive/data.pkl", "archive/data/0"), "a PyTorch checkpoint, which is a ZIP archive around a pickle: pickles are programs and are never read; save as safetensors"},
+		{"late.pt", archive(t, "m/version", "m/byteorder", "m/data.pkl"), "a PyTorch checkpoint"},
+		{"m.keras", archive(t, "metadata.json", "config.json", "model.weights.h5"), "a Keras archive"},
+		{"m.h5", "\x89HDF\r\n\x1a\n" + padding, "an HDF5 file, as Keras writes"},
+		{"m.tflite", "\x1c\x00\x00\x00TFL3" + padding, "a TensorFlow Lite model"},
+		{"m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "a Git LFS pointer"},
+		// What is none of them is still an unknown format.
+		{"other.pt", "\x80\x06}", "format"},
+		{"other.zip", archive(t, "readme.txt"), "format"},
+		{"other.bin", "PK\x03\x04", "format"},
+		{"empty.pt", "", "format"},
+		{"near.tflite", "\x1c\x00\x00\x00TFL", "format"},
+	} {
+		path := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}, {"diff", path, path}, {"cat", path, "w"}} {
+			out, errs := tool(t, 1, args...)
+			if out != "" || strings.Count(errs, "\n") != 1 {
+				t.Errorf("%q: %q, %q", args, out, errs)
+			}
+			contains(t, errs, tt.want)
+			if tt.want != "format" && !strings.HasPrefix(errs, "weightmap: "+path+": "+tt.want) {
+				t.Errorf("%q: %s", args, errs)
+			}
+		}
+	}
+}
+
+// TestNoPickle: a sound file whose length field looks like a pickle is read.
+func TestNoPickle(t *testing.T) {
+	const length = 0x0280
+	head := `{"w":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}`
+	head += strings.Repeat(" ", length-len(head))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	b := append(binary.LittleEndian.AppendUint64(nil, length), head...)
+	for _, tt := range []struct {
+		data   string
+		status int
+	}{{"\x07", 0}, {"", 1}} {
+		if err := os.WriteFile(path, append(b, tt.data...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs := tool(t, tt.status, "inspect", path); strings.Contains(errs, "pickle") {
+			t.Error(errs)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out, _ := tool(t, 0, "version")
+	contains(t, out, "weightmap ", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
+	_, errs := tool(t, 2, "version", "x")
+	contains(t, errs, "version takes no arguments; usage: weightmap version")
+	for _, tt := range []struct {
+		build *debug.BuildInfo
+		want  string
+	}{
+		{nil, "weightmap of an unknown version\ngo"},
+		{&debug.BuildInfo{}, "weightmap of an unknown version\ngo"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "weightmap v1.2.3\ngo"},
+		{&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+		}}, "weightmap (devel)\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo"},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}}, "\nrevision abc\ngo"},
+	} {
+		contains(t, versionText(tt.build), tt.want)
+	}
+}
+
+// TestHelp: every command explains itself, with an example, on standard output.
+func TestHelp(t *testing.T) {
+	for _, c := range commands {
+		_, name, _ := strings.Cut(c.Name, " ")
+		for _, flag := range []string{"-h", "-help", "--help"} {
+			out, errs := tool(t, 0, name, flag)
+			contains(t, out, "usage: "+strings.TrimSpace(c.Name+" "+c.Args)+"\n", "\nexample:\n  "+c.Name)
+			if errs != "" {
+				t.Errorf("%s: standard error: %s", name, errs)
+			}
+			for line := range strings.Lines(out) {
+				if len(line) > 140 {
+					t.Errorf("%s: a line of %d characters: %s", name, len(line), line)
+				}
+			}
+		}
+		out, _ := tool(t, 0, "-h")
+		contains(t, out, "\n  "+name+" ")
+	}
+}
+
+// TestFilter: only names that match are shown and summed up.
+func TestFilter(t *testing.T) {
+	path := save(t, "m.mag", format.Plan{}, floats("a/b.weight", 1, 2), floats("a/c.bias", 1), floats("d[0]", 1))
+	for _, tt := range []struct {
+		glob string
+		want string
+	}{
+		{"*", "a/b.weight a/c.bias d[0]; 3 tensors, 4 parameters, 16 B: float32 16 B"},
+		{"a*", "a/b.weight a/c.bias; 2 of 3 tensors, 3 parameters, 12 B: float32 12 B"},
+		{"*.weight", "a/b.weight; 1 of 3 tensors, 2 parameters, 8 B: float32 8 B"},
+		{"a?c.bias", "a/c.bias; 1 of 3 tensors, 1 parameter, 4 B: float32 4 B"},
+		{"d[0]", "d[0]; 1 of 3 tensors, 1 parameter, 4 B: float32 4 B"},
+		{"b.weight", "; 0 of 3 tensors, 0 parameters, 0 B"},
+		{"", "; 0 of 3 tensors, 0 parameters, 0 B"},
+	} {
+		var names []string
+		for _, v := range inspectJSON(t, "-filter", tt.glob, path)["tensors"].([]any) {
+			names = append(names, v.(map[string]any)["name"].(string))
+		}
+		list, totals, _ := strings.Cut(tt.want, "; ")
+		if diff := cmp.Diff(list, strings.Join(names, " ")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.glob, diff)
+		}
+		out, _ := tool(t, 0, "inspect", "-filter", tt.glob, path)
+		contains(t, out, "mag 1, 3 tensors, ", "\n\n"+totals+"\n")
+		if got := strings.Count(out, "zero-copy"); got != len(names) {
+			t.Errorf("%q: %d rows\n%s", tt.glob, got, out)
+		}
+	}
+}
+
+// TestSeveralJSON: one object a line, those of good files.
+func TestSeveralJSON(t *testing.T) {
+	a, b := model(t, "mag", "a.mag"), model(t, "wia", "b.wia")
+	out, errs := tool(t, 1, "inspect", "-json", a, "absent.mag", b)
+	contains(t, errs, "absent.mag")
+	var got []string
+	for line := range strings.Lines(out) {
+		var r struct{ Path string }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r.Path)
+	}
+	if diff := cmp.Diff([]string{a, b}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if out, _ := tool(t, 0, "inspect", "-json", a); !strings.HasPrefix(out, "{\n \"path\": ") {
+		t.Errorf("one file: %s", out)
+	}
+}
+
+// TestListedTypes: elements that are no dtype are shown by their own name, with the
+// digest of their raw bytes.
+func TestListedTypes(t *testing.T) {
+	path := writeListed(t, "Q8_0", 32, make([]byte, 34))
+	got := inspectJSON(t, "-sha256", path)["tensors"].([]any)[0].(map[string]any)
+	sum := sha256.Sum256(make([]byte, 34))
+	want := map[string]any{"dtype": "Q8_0", "bytes": 34.0, "sha256": hex.EncodeToString(sum[:])}
+	for key, value := range want {
+		if diff := cmp.Diff(value, got[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	out, _ := tool(t, 0, "inspect", path)
+	contains(t, out, "\nw     Q8_0   [32]   34 B  ", "\n\n1 tensor, 32 parameters, 34 B: Q8_0 34 B\n")
+}
+
+// TestTotals: sums do not wrap, however much a file claims.
+func TestTotals(t *testing.T) {
+	r := &report{all: 2, Tensors: []tensorReport{
+		{DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62}, {DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62},
+	}}
+	want := "2 tensors, 9223372036854775808 parameters, 9223372036854775808 bytes: Q9 9223372036854775808 bytes"
+	if diff := cmp.Diff(want, r.totals()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"iter"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// pieceElems is how many elements of a tensor are at work at a time. The blocks of
+// all encodings with a known size divide it.
+const pieceElems = 1 << 16
+
+// piece is a part of a tensor whose elements follow one another.
+type piece struct {
+	at, n  int64          // the first element, and how many
+	ranges []tensor.Range // the same for View.Slice; valid until the next piece
+}
+
+// pieces walks a tensor in row-major order without ever asking for more than
+// pieceElems elements.
+func pieces(shape tensor.Shape) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		if n, err := shape.Elems(); err != nil || n == 0 {
+			return
+		}
+		// The axes behind the split one are taken whole, those before it one
+		// index at a time.
+		split, inner := len(shape)-1, int64(1)
+		for split > 0 && inner*shape[split] <= pieceElems {
+			inner *= shape[split]
+			split--
+		}
+		p := piece{n: 1, ranges: make([]tensor.Range, len(shape))}
+		if len(shape) == 0 {
+			yield(p)
+			return
+		}
+		for i, d := range shape {
+			p.ranges[i] = tensor.Range{From: 0, To: d}
+			if i < split {
+				p.ranges[i].To = 1
+			}
+		}
+		step := pieceElems / inner
+		for more := true; more; more = advance(p.ranges[:split], shape) {
+			for from := int64(0); from < shape[split]; from += step {
+				to := min(from+step, shape[split])
+				p.ranges[split] = tensor.Range{From: from, To: to}
+				p.n = (to - from) * inner
+				if !yield(p) {
+					return
+				}
+				p.at += p.n
+			}
+		}
+	}
+}
+
+// advance moves ranges of one index each to the next, and reports whether there
+// is one.
+func advance(ranges []tensor.Range, shape tensor.Shape) bool {
+	for i := len(ranges) - 1; i >= 0; i-- {
+		if ranges[i].To < shape[i] {
+			ranges[i].From++
+			ranges[i].To++
+			return true
+		}
+		ranges[i] = tensor.Range{From: 0, To: 1}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// axis is what one axis is cut down to, as it was written: "0:2", ":", "-1".
+type axis struct {
+	from, to int64 // negative ones count from the end
+	toEnd    bool  // to was not written
+	single   bool  // from is an index, and the axis goes away
+}
+
+var errSlice = errors.New("a slice is ranges and indices between commas, as in 0:2,:,-1")
+
+// parseSlice reads what NumPy has in brackets, without steps. An empty text selects
+// everything.
+func parseSlice(text string) ([]axis, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var all []axis
+	for _, part := range strings.Split(text, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), ":")
+		x := axis{toEnd: to == "", single: !isRange}
+		var err error
+		if from != "" || x.single {
+			x.from, err = strconv.ParseInt(from, 10, 64)
+		}
+		if err == nil && to != "" {
+			x.to, err = strconv.ParseInt(to, 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q", errSlice, part)
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// selection is the part of a tensor that axes select.
+type selection struct {
+	ranges []tensor.Range // one an axis of the tensor
+	cut    tensor.Shape   // the dims of the ranges
+	shape  tensor.Shape   // the same without the axes that went away
+}
+
+// choose applies axes to a shape. Those that were not written are taken whole.
+func choose(axes []axis, shape tensor.Shape) (*selection, error) {
+	if len(axes) > len(shape) {
+		return nil, fmt.Errorf("%w: a slice of %d axes of a tensor that has %d", format.ErrShape, len(axes), len(shape))
+	}
+	s := &selection{shape: tensor.Shape{}}
+	for i, dim := range shape {
+		x := axis{toEnd: true}
+		if i < len(axes) {
+			x = axes[i]
+		}
+		r := tensor.Range{From: fromEnd(x.from, dim), To: fromEnd(x.to, dim)}
+		switch {
+		case x.single:
+			r.To = r.From + 1
+		case x.toEnd:
+			r.To = dim
+		}
+		if r.From < 0 || r.To < r.From || r.To > dim {
+			return nil, fmt.Errorf("%w: axis %d has %d, and the slice is not within", format.ErrShape, i, dim)
+		}
+		s.ranges = append(s.ranges, r)
+		s.cut = append(s.cut, r.To-r.From)
+		if !x.single {
+			s.shape = append(s.shape, r.To-r.From)
+		}
+	}
+	return s, nil
+}
+
+func fromEnd(n, dim int64) int64 {
+	if n < 0 {
+		n += dim
+	}
+	return n
+}
+
+// of moves ranges of the selection to where they are in the tensor.
+func (s *selection) of(part []tensor.Range) []tensor.Range {
+	moved := make([]tensor.Range, len(part))
+	for i, r := range part {
+		moved[i] = tensor.Range{From: r.From + s.ranges[i].From, To: r.To + s.ranges[i].From}
+	}
+	return moved
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+var versionCommand = &command{cli.Tool{
+	Name:    "weightmap version",
+	About:   "Say which version this is and which formats it knows.",
+	Example: "weightmap version",
+}, version}
+
+// version says what this program was built from.
+func version(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return c.Usagef("version takes no arguments")
+	}
+	build, _ := debug.ReadBuildInfo()
+	_, err := io.WriteString(out, versionText(build))
+	return err
+}
+
+// versionText works on nil too: a program may be built without this information.
+func versionText(build *debug.BuildInfo) string {
+	module, revision := "of an unknown version", ""
+	if build != nil {
+		if build.Main.Version != "" {
+			module = build.Main.Version
+		}
+		var state string
+		for _, s := range build.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				revision = s.Value
+			case s.Key == "vcs.time":
+				state += " of " + s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				state += ", modified"
+			}
+		}
+		if revision != "" {
+			revision = "revision " + revision + state + "\n"
+		}
+	}
+	return fmt.Sprintf("weightmap %s\n%s%s %s/%s\nformats: %s\n", module, revision,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Formats(), ", "))
+}
