@@ -94,13 +94,14 @@ func TestRun(t *testing.T) {
 		out    []string // parts of standard output
 		errs   []string // parts of standard error
 	}{
-		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify [arguments]\n"}},
-		{"unknown command", []string{"frob\x1bnicate"}, 2, nil, []string{`unknown command "frob\x1bnicate"; usage: weightmap inspect|verify`}},
-		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
-		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
-		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
+		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify|convert [arguments]\n"}},
+		{"unknown command", []string{"frob\x1bnicate"}, 2, nil, []string{`unknown command "frob\x1bnicate"; usage: weightmap inspect|verify|convert`}},
+		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify|convert"}},
+		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify|convert", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
+		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify|convert"}, nil},
 		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-key HEX] FILE\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
+		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect takes one FILE"}},
 		{"inspect two", []string{"inspect", mag, mag}, 2, nil, []string{"inspect takes one FILE"}},
 		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},

@@ -101,7 +101,7 @@ func (j *job) create() (format.Writer, error) {
 			return w, err
 		}
 		for _, l := range refused.Losses {
-			if !l.Acceptable || slices.Contains(opts.AcceptLoss, l.Item()) {
+			if !l.Acceptable || j.essential(l) || slices.Contains(opts.AcceptLoss, l.Item()) {
 				return nil, err
 			}
 		}
@@ -111,6 +111,12 @@ func (j *job) create() (format.Writer, error) {
 			j.report.Losses = append(j.report.Losses, l)
 		}
 	}
+}
+
+// essential reports whether a loss would make what was asked for worthless: integers
+// whose parameters were found only now, and are written nowhere.
+func (j *job) essential(l format.Loss) bool {
+	return l.Kind == format.LossQuantization && slices.ContainsFunc(j.items, func(it *item) bool { return it.z != nil && it.to.Name == l.Name })
 }
 
 // write streams one tensor.

@@ -402,6 +402,30 @@ func TestQuantizeSome(t *testing.T) {
 	}
 }
 
+// TestQuantizeInVain: integers without their scales are no use to anybody, whatever
+// else may get lost. The file has scales, or there is none.
+func TestQuantizeInVain(t *testing.T) {
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2}, 1, 2))
+	dir := t.TempDir()
+	for _, to := range []string{"npz", "mobi", "safetensors"} {
+		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
+		out := filepath.Join(dir, "out."+to)
+		_, err := convert.File(in, out, o)
+		var refused *format.LossError
+		if !errors.As(err, &refused) || refused.Losses[0].Item() != "quantization:w" {
+			t.Errorf("%s: %v", to, err)
+		}
+		unwritten(t, dir)
+		o.AcceptLoss = []string{"quantization:w"} // by name it may
+		if _, err := convert.File(in, out, o); err != nil {
+			t.Errorf("%s: %v", to, err)
+		}
+		if err := os.Remove(out); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLosses(t *testing.T) {
 	plan := format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
 	in := model(t, "safetensors", plan, floats("w", tensor.Shape{1}, 1))
@@ -605,7 +629,7 @@ func TestCancel(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...))
 	old := read(t, in)
 	for name, o := range map[string]convert.Options{
-		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {Quantize: convert.Quantized(tensor.QuantizeOptions{}), Lossy: true},
+		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
 		o.Context = ctx

@@ -12,7 +12,9 @@
 // refused with a format.LossError that lists all of it. Options.Lossy
 // leaves out, and reports, what a model can do without. What it cannot (a dtype, a shape)
 // is refused all the same: Options.DType and Options.Quantize change dtypes.
-// A format without names, such as MOBI, gives its own, which is a loss as well.
+// A format without names, such as MOBI, gives its own, which is a loss as well. MOBI
+// keeps parameters of quantization with the operators of a graph, and so has no
+// place for those of a model without one.
 //
 // What the target's format alone can do (compression, encryption, signatures) is asked
 // for with Options.Create.

@@ -18,7 +18,8 @@ type Options struct {
 	// To names the target's format; "" goes by the end of its file name.
 	To string
 	// Lossy leaves out what the target has no place for, as far as a model can do
-	// without, and reports it. Otherwise that is refused.
+	// without, and reports it. Otherwise that is refused, and so are the parameters of
+	// tensors that Quantize chose, as these would mean nothing.
 	Lossy bool
 	// Keep says which tensors come along; nil means all. A graph that uses others
 	// goes too, which is a loss.
