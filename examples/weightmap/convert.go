@@ -94,7 +94,7 @@ func refuse(c *cli.Tool, err error, lossy bool, errs io.Writer) error {
 func converted(path string, r *convert.Report, out io.Writer) error {
 	line := fmt.Sprintf("%s: written (%s, %s", path, r.Format, cli.Size(cli.FileSize(path)))
 	if len(r.Quantized) > 0 {
-		worst := slices.MinFunc(r.Quantized, func(a, b convert.Loss) int { return cmp.Compare(a.SNR, b.SNR) })
+		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int { return cmp.Compare(a.SNR, b.SNR) })
 		line += ", " + cli.Count(len(r.Quantized), "tensor") + " quantized"
 		if !math.IsInf(worst.SNR, 1) {
 			line += fmt.Sprintf(", the worst is %q: %.1f dB, off by at most %.3g", worst.Name, worst.SNR, worst.MaxAbs)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -179,6 +180,39 @@ func TestConvertQuantized(t *testing.T) {
 	_, errs = do(t, 1, "convert", "-quantize", "int8", "-lossy", in, filepath.Join(dir, "m.mobi"))
 	if !strings.Contains(errs, "quantization:w would be lost: ") || strings.Contains(errs, "-lossy leaves") {
 		t.Error(errs)
+	}
+}
+
+// TestConvertEncrypted: the key goes with the command line.
+func TestConvertEncrypted(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "w.safetensors")
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
+	w, err := mle.Create(in, plan, &mle.WriteOptions{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := do(t, 1, "convert", "-lossy", in, out)
+	if !strings.Contains(errs, "(-key gives it)") {
+		t.Error(errs)
+	}
+	do(t, 0, "convert", "-lossy", "-key", strings.Repeat("07", 32), in, out)
+	m, err := format.Open(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := m.At(0).Bytes()
+	if diff := cmp.Diff(matrix, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
 	}
 }
 

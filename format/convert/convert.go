@@ -127,7 +127,7 @@ func (j *job) write(w format.Writer, it *item) error {
 			return err
 		}
 		if it.z != nil {
-			j.report.Quantized = append(j.report.Quantized, Loss{it.to.Name, it.z.Stats()})
+			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, it.z.Stats()})
 		}
 		return nil
 	}

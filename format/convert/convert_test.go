@@ -18,6 +18,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -219,7 +220,7 @@ func TestQuantize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Loss{{Name: "w", QuantStats: stats}}}, report); d != "" {
+			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report); d != "" {
 				t.Error(d)
 			}
 			v, err := open(t, out).Tensor("w")
@@ -619,6 +620,34 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
+	}
+}
+
+// TestEncrypted goes through a format that encrypts, by options of its own.
+func TestEncrypted(t *testing.T) {
+	want := floats("w", tensor.Shape{2}, 1, 2)
+	in := model(t, "safetensors", format.Plan{}, want)
+	dir := t.TempDir()
+	secret, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "out.mle")
+	o := &convert.Options{
+		Verify: true,
+		Read:   &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
+		Create: func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+			return mle.Create(path, p, &mle.WriteOptions{WriteOptions: *w, Key: bytes.Repeat([]byte{7}, 32)})
+		},
+	}
+	if _, err := convert.File(in, secret, o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.File(secret, out, nil); !errors.Is(err, format.ErrKey) {
+		t.Errorf("without the key: %v", err)
+	}
+	unwritten(t, dir, "secret.mle")
+	if _, err := convert.File(secret, out, &convert.Options{Read: o.Read}); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(want, content(t, open(t, out), "w")); d != "" {
+		t.Error(d)
 	}
 }
 

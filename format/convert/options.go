@@ -57,11 +57,11 @@ type Report struct {
 	// Losses are what Options.Lossy left out.
 	Losses []format.Loss
 	// Quantized lists the tensors that were quantized, in the order of the plan.
-	Quantized []Loss
+	Quantized []Stats
 }
 
-// Loss is what quantization did to a tensor.
-type Loss struct {
+// Stats is what quantization did to a tensor.
+type Stats struct {
 	Name string
 	tensor.QuantStats
 }

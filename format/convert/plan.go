@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -169,7 +170,11 @@ func (j *job) dropGraph(m *format.Model, name string) error {
 	return nil
 }
 
-// named is the error of one tensor of the source.
+// named is the error of one tensor of the source, unless it says which already.
 func named(m *format.Model, name string, err error) error {
+	var located *format.Error
+	if errors.As(err, &located) {
+		return err
+	}
 	return &format.Error{Format: m.Format(), Path: m.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
 }
