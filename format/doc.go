@@ -6,8 +6,8 @@
 //	import _ "github.com/weightmap/weightmap/format/all" // all of this module
 //	import _ "github.com/weightmap/weightmap/mag"        // or just one
 //
-// A program that imports one format links nothing of the others. What a format
-// is, and how to add one, says package driver.
+// A program that imports one format links nothing of the others. Package driver
+// says what a format is and how to add one.
 //
 // # Checksums
 //
@@ -19,7 +19,7 @@
 // # Copies
 //
 // Copy with the plan of PlanOf keeps everything that is in the plan, or nothing
-// is written: what the target has no place for (quantisation, metadata, a graph
+// is written: what the target cannot hold (quantization, metadata, a graph
 // or parts of it, names, dtypes, shapes) is refused with a LossError that lists
 // all of it. WriteOptions.AcceptLoss names what the caller lets go, by kind or one
 // by one.
@@ -30,9 +30,10 @@
 // return raw slices that are valid until Close. View.Use, View.ReadInto, View.ReadAt,
 // View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was
 // cut short meanwhile is ErrTruncated instead of a crash. Model.Do guards code that
-// works on raw slices of several tensors. Model.Pin keeps raw slices valid across Close. Every accessor answers ErrClosed after Close. A model
-// that becomes unreachable is unmapped by the garbage collector, unless a raw
-// slice was handed out; then only Close unmaps.
+// works on raw slices of several tensors. Model.Pin keeps raw slices valid across
+// Close. Every accessor answers ErrClosed after Close. The garbage collector unmaps
+// a model that becomes unreachable, unless a raw slice was handed out; then only
+// Close unmaps.
 //
 // # Errors
 //

@@ -180,7 +180,7 @@ func TestManyLosses(t *testing.T) {
 	if n := len(itemsOf(err)); n != 1001 {
 		t.Errorf("%d losses", n)
 	}
-	want := "poor: invalid plan: unsupported: the format has no place for 1001 things; that rule it out: dtype:bb (int8)" +
+	want := "poor: invalid plan: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
 		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
@@ -210,7 +210,7 @@ func TestCopyDisagrees(t *testing.T) {
 		{"as it is", func(*tensor.Info) {}, nil},
 		{"another shape", func(i *tensor.Info) { i.Shape = tensor.Shape{3, 1} }, nil},
 		{"another dtype", func(i *tensor.Info) { i.DType = tensor.Int8 }, ErrDType},
-		{"quantisation that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
+		{"quantization that the caller knows", func(i *tensor.Info) { i.Quant = half }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := OpenBytes([]byte(fakeFile), nil)

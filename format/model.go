@@ -67,7 +67,7 @@ func (m *Model) Notes() []string { return m.engine().Notes() }
 // signed, not that the signature is valid: Verify does that.
 func (m *Model) Signature() *Signature { return m.engine().Signature() }
 
-// Locked reports whether data is encrypted and cannot be read for want of the key.
+// Locked reports whether data is encrypted and cannot be read without the key.
 func (m *Model) Locked() bool { return m.engine().Locked() }
 
 // Verify checks every checksum the file carries and that all its data is there,

@@ -1,7 +1,7 @@
 package format
 
 // PlanOf returns the plan that writes an open model again: its metadata,
-// tensors with their quantisation, and graph. A format that cannot hold all of it
+// tensors with their quantization, and graph. A format that cannot hold all of it
 // refuses the plan, see LossError.
 func PlanOf(m *Model) (*Plan, error) {
 	meta, err := m.engine().Metadata()

@@ -26,8 +26,8 @@ func WithTrustedKey(key crypto.PublicKey) VerifyOption {
 }
 
 // WithTensors limits the verification of data to these tensors, as far as the
-// format's checksums allow; the structural part is checked all the same.
-// A name that is no tensor's is ErrNotFound.
+// format's checksums allow; the structural part is still checked.
+// A name that no tensor has is ErrNotFound.
 func WithTensors(names ...string) VerifyOption {
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }

@@ -41,7 +41,7 @@ type WriteOptions struct {
 	NoSync bool
 	// Spool says where NewWriter keeps what cannot be written from front to back.
 	Spool Spool
-	// AcceptLoss names what may get lost when the format has no place for it:
+	// AcceptLoss names what may get lost when the format cannot hold it:
 	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
 	// else cannot be kept is refused with a LossError that lists all of it,
 	// before anything is written. Naming what does not get lost does no harm; a
@@ -118,12 +118,12 @@ func WriteView(w Writer, v tensor.View) error {
 // Copy writes all tensors of m and closes w; if anything fails it aborts.
 //
 // With the plan that PlanOf makes a copy keeps what formats have in common, or
-// is refused: tensors with their names, dtypes, shapes and bits, quantisation,
+// is refused: tensors with their names, dtypes, shapes and bits, quantization,
 // metadata and graph. How a file stores them is not kept but chosen anew by the
 // target's options: compression, encryption, signature, external files,
 // checksums; nor is what one format alone knows, such as doc strings. A plan
 // that says more or less than the model is the caller's choice; one that
-// contradicts it, by another dtype or other quantisation for the same bytes, is
+// contradicts it, by another dtype or other quantization for the same bytes, is
 // refused.
 func Copy(w Writer, m *Model) error {
 	defer w.Abort()

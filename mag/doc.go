@@ -4,7 +4,7 @@
 // 0.1.0 that newer magnetrons write.
 //
 // Everything is little-endian and packed, whatever the host. Integers are unsigned
-// where nothing else is said. Tensor data lie row-major.
+// where nothing else is said. Tensor data is row-major.
 //
 // # Version 1
 //
@@ -50,10 +50,10 @@
 // records and every further one at the next multiple of 64 after the one before,
 // fills the gaps with FF, and the last tensor up to a multiple of 64, as the
 // reference does. A reader takes numel times the element size at offset and asks
-// only that they lie within the file and behind the records. Tensors may share data
+// only that this is within the file and behind the records. Tensors may share data
 // or overlap; gaps, and bytes after the last tensor (the reference leaves some
-// zeros), mean nothing. Nobody checks the bytes of bool tensors. Data that are not
-// aligned for their dtype are handed out by copy; Notes tells.
+// zeros), mean nothing. Nobody checks the bytes of bool tensors. Data that is not
+// aligned for its dtype is handed out by copy; Notes tells.
 //
 // Checksum. The reference computes CRC-32C (Castagnoli) over the bytes from 12,
 // num_tensors, to the end of the tensor records. The wording of the specification,
@@ -75,15 +75,15 @@
 // the order of the tensors.
 //
 // Tied weights. Tensors with the same bytes are written once: found by XXH64,
-// confirmed by comparing them, their records name the same offset. The place is
-// that of the first of them in the plan, and every tensor after lies as far down as
-// it can, so the bytes of a file do not depend on the order in which tensors were
+// confirmed by comparing them, their records name the same offset. It is that
+// of the first of them in the plan, and every tensor after is as far down as it can
+// be, so the bytes of a file do not depend on the order in which tensors were
 // written.
 //
 // The format cannot express tensors of rank 0 or without elements; the writer
-// refuses them, and string or bool metadata, graphs and quantisation parameters,
-// with the list of all it has no place for: format.WriteOptions.AcceptLoss may
-// let metadata, graph and quantisation go. A json.Number is written as the int64
+// refuses them, and string or bool metadata, graphs and quantization parameters,
+// with the list of all it cannot hold: format.WriteOptions.AcceptLoss may
+// let metadata, graph and quantization go. A json.Number is written as the int64
 // or float64 that it stands for, if its text says no more than that.
 //
 // # Snapshot 0.1.0
@@ -121,15 +121,15 @@
 //
 // Every string of the pool, used or not, is a legal key: not empty, valid UTF-8,
 // without NUL, and unlike all others. Unlike in version 1 a key may have more than
-// 65,535 bytes. Data lie back to back in the order of the descriptors, without any
-// padding, and fill the file to its end. The checksum is checked on open.
+// 65,535 bytes. Data is back to back in the order of the descriptors, without any
+// padding, and fills the file to its end. The checksum is checked on open.
 //
 // Alignment. Since nothing may be padded, the writer sorts the tensors by the size
 // of their elements (8, 4, 2, 1, otherwise in the order of the plan) and adds to
 // the pool one string that nothing refers to, of hyphens, 1 to 64 bytes long, so
-// that the data begin at a multiple of 64. Every tensor is then aligned for its
+// that the data begins at a multiple of 64. Every tensor is then aligned for its
 // dtype. Should a tensor be called like that string, it is longer by 64, and so on;
-// it is missing when the data begin at a multiple of 64 anyway, when there are no
+// it is missing when the data begins at a multiple of 64 anyway, when there are no
 // tensors, and when the pool is full.
 //
 // The container has neither metadata, nor digests, nor float64, nor shared data.

@@ -102,14 +102,14 @@ func again(t *testing.T, m, r *File) {
 	}
 	defer n.Close()
 	want, got := contentOf(t, m), contentOf(t, n)
-	want.tensors, got.tensors = slices.Sorted(slices.Values(places(want.tensors))), slices.Sorted(slices.Values(places(got.tensors)))
+	want.tensors, got.tensors = slices.Sorted(slices.Values(withoutOffsets(want.tensors))), slices.Sorted(slices.Values(withoutOffsets(got.tensors)))
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(content{}), cmpopts.EquateNaNs()); diff != "" {
 		t.Fatalf("written again (-was +is):\n%s", diff)
 	}
 }
 
-// places takes the offsets off descriptions of tensors.
-func places(tensors []string) []string {
+// withoutOffsets takes the offsets off descriptions of tensors.
+func withoutOffsets(tensors []string) []string {
 	out := make([]string, len(tensors))
 	for i, s := range tensors {
 		out[i] = s[:bytes.LastIndexByte([]byte(s), ' ')]

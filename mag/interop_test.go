@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// described is the JSON beside a file that another implementation wrote.
+// described is the JSON next to a file that another implementation wrote.
 type described struct {
 	Checksum  string `json:"checksum"`
 	Timestamp uint64 `json:"timestamp"`
@@ -40,7 +40,7 @@ func interop(t *testing.T) []string {
 	t.Helper()
 	files, _ := filepath.Glob("../../shared/interop/mag/*.mag")
 	if len(files) == 0 {
-		t.Skip("no files of other implementations beside this project")
+		t.Skip("no files of other implementations next to this project")
 	}
 	return files
 }

@@ -14,7 +14,7 @@ import (
 
 // losses lists what the container that the options choose cannot hold.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "the format has no quantisation parameters")
+	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	if o.Snapshot {
 		l.AllMetadata(p, "the snapshot container holds no metadata")

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// What the metadata hold under "xxh64/" and the key of a tensor.
+// What the metadata holds under "xxh64/" and the key of a tensor.
 const (
 	namedDigest = 1 // an int64: the digest of its data
 	namedPlain  = 2 // something else, which is ordinary metadata

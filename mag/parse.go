@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// parsed is what is kept of an open file beside its index.
+// parsed is what is kept of an open file besides its index.
 type parsed struct {
 	src      driver.Source
 	index    *driver.Index
@@ -18,7 +18,7 @@ type parsed struct {
 	dataEnd  int64    // of the last tensor data
 	form     sumForm  // of version 1's checksum, when it was checked
 	digests  []uint64 // by tensor; nil when the file has none
-	taken    []uint8  // by tensor: what the metadata hold under the digest key
+	taken    []uint8  // by tensor: what the metadata holds under the digest key
 	meta     []byte   // ordinary metadata records, back to back
 	entries  int      // number of records in meta
 	stamp    uint64   // snapshot: Unix seconds

@@ -9,15 +9,15 @@ import (
 
 // sharing finds tensors with equal data while they arrive in any order. Tensors
 // with equal data form a class, known by the index of the one that came first
-// and owned by the one that is first in the plan. Only owners' data end up in the
+// and owned by the one that is first in the plan. Only owners' data ends up in the
 // file, back to back in the order of the plan, so the file does not depend on the
 // order of arrival.
 //
 // Tensors that come in the order of the plan are put where they belong at once:
-// next is the first tensor that is not settled so, front the place after those
-// before it. The others go where they would lie if nothing were shared, which
-// is never before the end of what comes earlier in the plan, and compact moves
-// them down in the end.
+// next is the first tensor that is not there yet, front the offset after those
+// before it. The others go where they would be if nothing were shared, which is
+// never before the end of what comes earlier in the plan, and compact moves them
+// down in the end.
 type sharing struct {
 	buckets map[bucket]int // latest class of that sum and size
 	older   []int          // by class: the class before it in its bucket, -1
@@ -40,22 +40,22 @@ func newSharing(n int, base int64) *sharing {
 	return s
 }
 
-// place returns where the data of tensor i go as they arrive.
-func (s *sharing) place(i int, planned int64) int64 {
+// offset returns where the data of tensor i goes as it arrives.
+func (s *sharing) offset(i int, planned int64) int64 {
 	if i == s.next {
 		return s.front
 	}
 	return planned
 }
 
-// share finds the class of tensor i, whose data were just written.
+// share finds the class of tensor i, whose data was just written.
 func (e *encoder) share(i int) error {
 	s, key := e.shares, bucket{e.sums[i], e.plan.Tensors[i].Size}
 	latest, known := s.buckets[key]
 	class := -1
 	if known {
 		for c := latest; c >= 0 && class < 0; c = s.older[c] {
-			same, err := e.equal(e.places[s.owner[c]], e.places[i], key.size)
+			same, err := e.equal(e.offsets[s.owner[c]], e.offsets[i], key.size)
 			if err != nil {
 				return err
 			}
@@ -74,19 +74,19 @@ func (e *encoder) share(i int) error {
 	}
 	s.class[i] = class
 	s.owner[class] = min(s.owner[class], i)
-	e.settle()
+	e.advance()
 	return nil
 }
 
-// settle advances over the tensors that lie where they belong, or need no place
-// of their own.
-func (e *encoder) settle() {
+// advance passes the tensors that are where they belong, or share the data of
+// an earlier one.
+func (e *encoder) advance() {
 	s := e.shares
 	for ; s.next < len(s.class) && s.class[s.next] >= 0; s.next++ {
 		if s.owner[s.class[s.next]] < s.next {
 			continue
 		}
-		if e.places[s.next] != s.front {
+		if e.offsets[s.next] != s.front {
 			return
 		}
 		s.front, _ = wire.AlignUp(s.front+e.plan.Tensors[s.next].Size, dataAlign)
@@ -97,20 +97,20 @@ func (e *encoder) settle() {
 // order so that nothing is overwritten before it was moved, and cuts off the rest.
 func (e *encoder) compact() error {
 	s, at := e.shares, e.planned[0]
-	for i := range e.places {
+	for i := range e.offsets {
 		size := e.plan.Tensors[i].Size
 		if owner := s.owner[s.class[i]]; owner < i {
-			e.places[i] = e.places[owner]
+			e.offsets[i] = e.offsets[owner]
 			continue
 		}
-		if e.places[i] != at {
-			if err := e.move(at, e.places[i], size); err != nil {
+		if e.offsets[i] != at {
+			if err := e.move(at, e.offsets[i], size); err != nil {
 				return err
 			}
 			if err := e.pad(at + size); err != nil {
 				return err
 			}
-			e.places[i] = at
+			e.offsets[i] = at
 		}
 		at, _ = wire.AlignUp(at+size, dataAlign)
 	}
@@ -120,12 +120,12 @@ func (e *encoder) compact() error {
 	return nil
 }
 
-// piece is how much is read at a time when data are compared.
+// piece is how much is read at a time when data is compared.
 const piece = 256 << 10
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, 2*piece); return &b }}
 
-// equal compares size bytes at two places of the file.
+// equal compares size bytes at two offsets of the file.
 func (e *encoder) equal(a, b, size int64) (bool, error) {
 	buf := pieces.Get().(*[]byte)
 	defer pieces.Put(buf)
@@ -149,7 +149,7 @@ func (e *encoder) equal(a, b, size int64) (bool, error) {
 	return true, nil
 }
 
-// move copies size bytes down from one place of the file to another; the two
+// move copies size bytes down from one offset of the file to another; the two
 // may overlap.
 func (e *encoder) move(to, from, size int64) error {
 	buf := pieces.Get().(*[]byte)

@@ -54,7 +54,7 @@ func (f *failing) Truncate(size int64) error {
 	return f.Memory.Truncate(size)
 }
 
-// encodeTied writes tied tensors, last first, so that data are compared, moved
+// encodeTied writes tied tensors, last first, so that data is compared, moved
 // and cut off.
 func encodeTied(ctx context.Context, t sink.Target) error {
 	const n = 600_000
@@ -95,14 +95,14 @@ func TestFailingTarget(t *testing.T) {
 	}
 }
 
-// TestCancelSharing: comparing and moving data stop when the context is cancelled.
+// TestCancelSharing: comparing and moving data stop when the context is canceled.
 func TestCancelSharing(t *testing.T) {
 	stopped := 0
 	for left := range 30 {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := encodeTied(ctx, &failing{left: left, cancel: cancel})
 		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled after %d operations: %v", left, err)
+			t.Errorf("canceled after %d operations: %v", left, err)
 		}
 		if err != nil {
 			stopped++
@@ -110,6 +110,6 @@ func TestCancelSharing(t *testing.T) {
 		cancel()
 	}
 	if stopped < 10 {
-		t.Errorf("cancelling stopped %d of 30 attempts", stopped)
+		t.Errorf("canceling stopped %d of 30 attempts", stopped)
 	}
 }

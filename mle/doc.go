@@ -52,7 +52,7 @@
 // neither in the header nor over each other, and the last one ends the file. The
 // writer keeps the order metadata, graph, weights, compression, signature, begins
 // the weights at a multiple of 64 and the rest at a multiple of 8 (the metadata
-// follow the header), and fills gaps with zeros.
+// follows the header), and fills gaps with zeros.
 //
 // Checksums are CRC-32 (IEEE): of the stored bytes of a section, and of header_size
 // bytes of the header with header_checksum zeroed; readers take the reference's sum
@@ -86,7 +86,7 @@
 //	 64     -   reserved            the writer writes 8 zero bytes, as exporters do
 //
 // Sections are found by their offsets. One exporter in the field wrote a header of
-// 80 bytes and offsets for one of 64. Such a file is recognised when metadata_offset
+// 80 bytes and offsets for one of 64. Such a file is recognized when metadata_offset
 // is 64, bytes 64 to 79 are zero, byte 80 is "{" and the file is exactly 16 bytes
 // longer than its sections say; then all sections are 16 bytes later.
 //
@@ -168,16 +168,16 @@
 // neutral Graph an id without descriptor is the value "value_<id>".
 //
 // The neutral graph's node inputs are input_ids and then param_ids. Written, the
-// inputs at the end that are constants become params, but for graph inputs, which
+// inputs at the end that are constants become params, except graph inputs, which
 // may have data too, and for MatMul, Add, Mul and Attention: they take all their
 // operands from input_ids. The reference implementation computes garbage from
 // anything else. Descriptors are numbered as exporters do: graph inputs, then node
 // by node inputs, params and outputs, while tensors keep their order.
 //
-// Names of nodes and graphs, operator domains and symbols of dims have no place in
-// the layout, nor have quantisation parameters, attributes that are no JSON, other
-// dtypes of inputs and outputs than tensors may have, and scalars among these: a plan
-// with such is refused with the list of it, unless format.WriteOptions.AcceptLoss
+// The layout has no names of nodes and graphs, operator domains, symbols of dims,
+// quantization parameters, attributes that are not JSON, other dtypes of inputs and
+// outputs than tensors may have, or scalars among these: a plan with such is refused
+// with the list of it, unless format.WriteOptions.AcceptLoss
 // names it. Operators must be of the list, or decimal codes.
 // WriteOptions.IR writes a graph as File.IR read it.
 //
@@ -236,7 +236,7 @@
 // would be there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
 // are authenticated with it. The writer adds a compression section, of type 0 when
 // nothing is compressed: readers that do not know the flag then refuse the file for
-// the checksum, where they would else compute with ciphertext. Readers do without
+// the checksum, where they would otherwise compute with ciphertext. Readers do without
 // it. Compression comes first; chunk offsets and checksums refer to the decrypted
 // section, and weights_checksum to the encrypted one. The key is the caller's
 // (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -207,86 +206,4 @@ func (f *parsed) Graph() (g *driver.Graph, err error) {
 		g.Nodes = append(g.Nodes, to)
 	}
 	return g, nil
-}
-
-// attributes makes neutral attributes of a JSON object.
-func attributes(object json.RawMessage) ([]format.Attribute, error) {
-	entries, err := jsonmeta.Metadata(object)
-	if err != nil {
-		return nil, err
-	}
-	var out []format.Attribute
-	for _, e := range entries {
-		out = append(out, format.Attribute{Name: e.Key, Value: attributeValue(e.Value)})
-	}
-	return out, nil
-}
-
-// attributeValue gives numbers and plain lists their Go types where these say
-// the same as the text, and leaves the rest as JSON.
-func attributeValue(v any) any {
-	switch v := v.(type) {
-	case nil:
-		return json.RawMessage("null")
-	case json.Number:
-		if x, ok := exactFloat(string(v)); ok {
-			return x
-		}
-		return json.RawMessage(v)
-	case json.RawMessage:
-		if len(v) > 2 && v[0] == '[' {
-			if list := listValue(v); list != nil {
-				return list
-			}
-		}
-	}
-	return v
-}
-
-// listValue makes []int64, []float64 or []string of an array of nothing else.
-func listValue(array json.RawMessage) any {
-	var ints []int64
-	var floats []float64
-	var texts []string
-	n := 0
-	ok := jsonmeta.Elements(array, func(raw []byte) bool {
-		n++
-		if text, whole, isText := jsonmeta.Text(raw); isText && whole {
-			texts = append(texts, string(text))
-			return true
-		}
-		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil && strconv.FormatInt(i, 10) == string(raw) {
-			ints = append(ints, i)
-			return true
-		}
-		x, exact := exactFloat(string(raw))
-		floats = append(floats, x)
-		return exact
-	})
-	switch {
-	case !ok || n == 0:
-	case len(ints) == n:
-		return ints
-	case len(floats) == n:
-		return floats
-	case len(texts) == n:
-		return texts
-	}
-	return nil
-}
-
-// exactFloat parses a number that formatFloat writes the same way.
-func exactFloat(text string) (float64, bool) {
-	x, err := strconv.ParseFloat(text, 64)
-	return x, err == nil && string(appendFloat(nil, x, 64)) == text
-}
-
-// appendFloat writes a float64 or float32 as JSON that is no integer.
-func appendFloat(b []byte, x float64, bits int) []byte {
-	start := len(b)
-	b = strconv.AppendFloat(b, x, 'g', -1, bits)
-	if !bytes.ContainsAny(b[start:], ".e") {
-		b = append(b, '.', '0')
-	}
-	return b
 }

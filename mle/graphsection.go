@@ -224,7 +224,7 @@ func (g *graphSection) checkAttribute(check *jsonmeta.Checker, off, size uint32)
 	return jsonError(check.Check(g.b[off:][:size], jsonmeta.Options{LoneSurrogates: true}), "attributes", g.base+int64(off))
 }
 
-// jsonError places an error of a JSON text that begins at offset base.
+// jsonError locates an error of a JSON text that begins at offset base.
 func jsonError(err error, field string, base int64) error {
 	if err == nil {
 		return nil

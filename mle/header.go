@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -106,7 +107,7 @@ func refusePickle(src driver.Source, head []byte) error {
 }
 
 // section reads a pair of offset and size. Values that no file can have stay
-// recognisable: they become negative or larger than any file.
+// recognizable: they become negative or larger than any file.
 func section(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
 	off, size := c.U64(offset), c.U64(length)
@@ -254,7 +255,7 @@ func (h *Header) checkSections(size int64) error {
 	return h.checkFeatures()
 }
 
-// checkFeatures holds the flags against the sections.
+// checkFeatures compares the flags with the sections.
 func (h *Header) checkFeatures() error {
 	for _, f := range []struct {
 		flag Features
@@ -268,7 +269,7 @@ func (h *Header) checkFeatures() error {
 			return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v is not set, but there is a %s section", f.flag, f.name)
 		}
 	}
-	if h.Features.Has(Encryption) && h.Weights.Size < nonceSize+tagSize {
+	if h.Features.Has(Encryption) && h.Weights.Size < seal.Overhead {
 		return fail("weights_size", atSections+40, format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
 	}
 	if h.Graph.Size < graphHead {
@@ -280,7 +281,7 @@ func (h *Header) checkFeatures() error {
 // plainSize returns the size of the weights section once decrypted.
 func (h *Header) plainSize() int64 {
 	if h.Features.Has(Encryption) {
-		return h.Weights.Size - nonceSize - tagSize
+		return h.Weights.Size - seal.Overhead
 	}
 	return h.Weights.Size
 }

@@ -17,7 +17,7 @@ const (
 	Unrecorded                      // there is nothing to check it against
 	Intact                          // it is what was recorded
 	Broken                          // it is not
-	Unreadable                      // it could not be checked for want of the key
+	Unreadable                      // it could not be checked without the key
 )
 
 var sectionStatusNames = [...]string{"absent", "no checksum recorded", "ok", "broken", "not checked"}
@@ -72,8 +72,8 @@ func VerifyIntegrity(path string, o *format.Options) (*Integrity, error) {
 }
 
 // VerifyIntegrity checks the sections one by one. The signature counts as
-// intact when the file is what was signed, by whomever: see CheckSignature. The
-// error tells that checking was cancelled, or that the file is closed.
+// intact when the file is what was signed, whoever signed it: see CheckSignature. The
+// error tells that checking was canceled, or that the file is closed.
 func (f *File) VerifyIntegrity(ctx context.Context) (*Integrity, error) {
 	r := &Integrity{}
 	for i, check := range f.f.checks() {

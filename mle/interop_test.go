@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// sample is what the JSON beside a file from the field says of it.
+// sample is what the JSON next to a file from the field says of it.
 type sample struct {
 	FileSize     int64 `json:"file_size"`
 	AppliedShift int64 `json:"applied_shift"`
@@ -72,7 +72,6 @@ type sample struct {
 		Inputs, Outputs, Params []uint32
 		AttrSize                int `json:"attr_size"`
 	}
-	Dequantised struct{ Size int64 }
 }
 
 const interopDir = "../../shared/interop/mle"
@@ -115,7 +114,7 @@ func TestInterop(t *testing.T) {
 			}
 			meta, err := f.MetadataJSON()
 			if sum := sha256.Sum256(meta); err != nil || hex.EncodeToString(sum[:]) != s.MetadataSHA256 {
-				t.Errorf("metadata have another hash: %v", err)
+				t.Errorf("the metadata has another hash: %v", err)
 			}
 		})
 	}

@@ -29,9 +29,7 @@ const (
 	maxIDs  = 16 // inputs, outputs, params of a node or graph
 	maxRank = 8
 
-	nonceSize = 12
-	tagSize   = 16
-	aadSize   = 16 // header bytes that encryption authenticates
+	aadSize = 16 // header bytes that encryption authenticates
 
 	exportShift = 16 // how far one exporter's sections are off
 	alignment   = 64 // of tensors in the weights, as written

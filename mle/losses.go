@@ -13,7 +13,7 @@ import (
 
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "the format has no quantisation parameters")
+	l.AllQuantization(p, "the format has no quantization parameters")
 	metadataLosses(p, l)
 	if p.Graph != nil && o.IR == nil {
 		version := o.Version
@@ -50,7 +50,7 @@ func checkShape(t *tensor.Info) error {
 	return nil
 }
 
-// metadataLosses finds entries that are no JSON, or none that readers take, and
+// metadataLosses finds entries that are not JSON, or not such as readers take, and
 // one with the key of the tensor names that says something else.
 func metadataLosses(p *driver.Plan, l *driver.LossList) {
 	for i, e := range p.Metadata {
@@ -111,7 +111,7 @@ func (g *graphLosses) find() {
 	if n.Name != "" {
 		g.label("graph name")
 	}
-	g.l.Initializers(g.p, "the format has no place for it")
+	g.l.Initializers(g.p, "the format cannot hold it")
 	g.values("inputs", n.Inputs)
 	g.values("outputs", n.Outputs)
 	for i := range n.Nodes {
@@ -120,7 +120,7 @@ func (g *graphLosses) find() {
 }
 
 func (g *graphLosses) label(what string) {
-	g.l.Converted(format.LossLabel, what, "the format has no place for it")
+	g.l.Converted(format.LossLabel, what, "the format cannot hold it")
 }
 
 // values looks at inputs or outputs, first as a whole and then one by one.
@@ -132,7 +132,7 @@ func (g *graphLosses) values(what string, list []format.ValueInfo) {
 	for i := range list {
 		v := &list[i]
 		_, known := g.b.ids[v.Name]
-		_, constant := g.b.places[v.Name]
+		_, constant := g.b.index[v.Name]
 		if _, err := g.b.values("graph "+what, list[i:i+1]); err != nil {
 			g.l.Graph(fmt.Sprintf("%s[%d] (%s)", what, i, v.Name), err)
 			continue

@@ -342,7 +342,7 @@ func TestLyingStreams(t *testing.T) {
 			"byte behind":  append(pack(plain), 0),
 			"empty stream": pack(nil),
 			"no stream":    nil,
-			"noise":        []byte("this is no compressed stream at all, just text"),
+			"noise":        []byte("this is not a compressed stream at all, just text"),
 		}
 		for label, stream := range streams {
 			single := compressedGolden(m, stream)

@@ -3,6 +3,7 @@ package mle
 import (
 	"fmt"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
@@ -13,6 +14,42 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 		return nil, nil
 	}
 	return jsonmeta.Metadata(f.meta)
+}
+
+// encodeMetadata makes the metadata object. The names of all descriptors are
+// in tensor_names: where the caller has such an entry, else at the end.
+func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	if _, ok := m.Get(namesKey); !ok && len(names) > 0 {
+		m = append(m[:len(m):len(m)], format.Entry{Key: namesKey})
+	}
+	if len(m) == 0 {
+		return nil, nil
+	}
+	out := []byte{'{'}
+	for i, entry := range m {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if entry.Key == namesKey {
+			entry.Value = names
+		}
+		var err error
+		if out, err = appendJSON(out, entry.Key); err == nil {
+			out, err = appendJSON(append(out, ':'), entry.Value)
+		}
+		if err != nil {
+			return nil, refuse(fmt.Sprintf("metadata %q", entry.Key), format.ErrUnsupported, "%v", err)
+		}
+	}
+	out = append(out, '}')
+	if err := jsonmeta.Check(out, jsonmeta.Options{LoneSurrogates: true}); err != nil {
+		return nil, refuse("metadata", err, "no JSON object that readers take")
+	}
+	return out, nil
 }
 
 // Notes implements driver.NotesFile. What only Verify can find out is among them

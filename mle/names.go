@@ -31,11 +31,11 @@ func (f *parsed) readNames() error {
 		case len(names) == f.graph.tensors:
 			err = bad("more names than the %d tensors", f.graph.tensors)
 		case !isText:
-			err = bad("element %d is no string", len(names))
+			err = bad("element %d is not a string", len(names))
 		case len(name) == 0:
 			err = bad("name %d is empty", len(names))
 		case !whole || !utf8.Valid(name):
-			err = bad("name %d is no valid UTF-8", len(names))
+			err = bad("name %d is not valid UTF-8", len(names))
 		case bytes.IndexByte(name, 0) >= 0:
 			err = bad("name %d contains a NUL character", len(names))
 		}
@@ -46,7 +46,7 @@ func (f *parsed) readNames() error {
 	case err != nil:
 		return err
 	case !ok:
-		return bad("no array")
+		return bad("not an array")
 	case len(names) < f.graph.tensors:
 		return bad("%d names for %d tensors", len(names), f.graph.tensors)
 	}
@@ -55,7 +55,7 @@ func (f *parsed) readNames() error {
 }
 
 // checkPlaceholderNames refuses a placeholder with the name of another
-// descriptor. The index has seen to those of constants.
+// descriptor. The index has refused those of constants.
 func (f *parsed) checkPlaceholderNames() error {
 	if f.names == nil || f.index.Len() == f.graph.tensors {
 		return nil
@@ -92,7 +92,7 @@ func repeated(names [][]byte) (i int, twice bool) {
 }
 
 // appendName appends the name of descriptor i, which is "tensor_<i>" unless the
-// metadata say otherwise.
+// metadata says otherwise.
 func (f *parsed) appendName(b []byte, i int) []byte {
 	if f.names != nil {
 		return f.names[i]

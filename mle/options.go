@@ -36,7 +36,7 @@ type WriteOptions struct {
 	// Signer signs the file; WriteOptions.Time is the time of signing.
 	Signer ed25519.PrivateKey
 	// IR is written instead of Plan.Graph, with its ids as they are and
-	// placeholders in their places. Its constants must be the plan's tensors, in
+	// placeholders in their positions. Its constants must be the plan's tensors, in
 	// the plan's order, by name, dtype and shape; offsets, sizes and dtype codes
 	// of constants are the writer's.
 	IR *IR

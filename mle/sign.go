@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"io"
 	"os"
@@ -22,7 +23,7 @@ func GenerateKey() (ed25519.PublicKey, ed25519.PrivateKey, error) {
 
 // SignOptions changes how Sign works. Nil and the zero value work.
 type SignOptions struct {
-	Context context.Context // nil means never cancelled
+	Context context.Context // nil means never canceled
 	Time    time.Time       // of signing; zero means now
 	NoSync  bool            // as in format.WriteOptions
 }
@@ -141,7 +142,7 @@ func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, ke
 	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 }
 
-// copyFile copies all of src, which has that size, in steps that can be cancelled
+// copyFile copies all of src, which has that size, in steps that can be canceled
 // and that the system can do by sharing blocks. It counts: a copy that ended early
 // must not take the place of the file.
 func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
@@ -174,5 +175,29 @@ func Verify(path string, trusted ed25519.PublicKey) error {
 	}
 	defer f.Close()
 	_, err = f.Verify(context.Background(), format.WithTrustedKey(trusted))
+	return err
+}
+
+// sign hashes a file that is complete except for its signature section, and
+// writes that.
+func sign(ctx context.Context, t interface {
+	io.ReaderAt
+	io.WriterAt
+}, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
+	h := sha256.New()
+	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
+		in := sink.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
+		if _, err := io.Copy(h, in); err != nil {
+			return err
+		}
+	}
+	digest := h.Sum(nil)
+	b := make([]byte, 0, signatureSize)
+	b = append(b, 1, 1, 0, 0) // Ed25519, SHA-256, reserved
+	b = binary.LittleEndian.AppendUint64(b, uint64(unix))
+	b = append(b, key.Public().(ed25519.PublicKey)...)
+	b = append(b, ed25519.Sign(key, digest)...)
+	b = append(b, digest...)
+	_, err := t.WriteAt(b, s.Offset)
 	return err
 }

@@ -250,7 +250,7 @@ func TestSignForeignLayout(t *testing.T) {
 }
 
 func TestSignRefuses(t *testing.T) {
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	bad := written(t, mixedPlan(), &WriteOptions{})
 	bad[20] ^= 1
@@ -265,7 +265,7 @@ func TestSignRefuses(t *testing.T) {
 		{"encrypted", written(t, mixedPlan(), &WriteOptions{Key: testKey}), testSigner, nil, format.ErrUnsupported},
 		{"short key", written(t, mixedPlan(), &WriteOptions{}), testSigner[:31], nil, format.ErrKey},
 		{"broken file", bad, testSigner, nil, format.ErrChecksum},
-		{"cancelled", written(t, mixedPlan(), &WriteOptions{}), testSigner, &SignOptions{Context: cancelled}, context.Canceled},
+		{"canceled", written(t, mixedPlan(), &WriteOptions{}), testSigner, &SignOptions{Context: canceled}, context.Canceled},
 	}
 	for _, tt := range tests {
 		path := saved(t, tt.file)
@@ -483,10 +483,10 @@ func TestVerifyIntegrity(t *testing.T) {
 	if err != nil || !r.OK() || r.Sections[0].Status.String() != "ok" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := f.VerifyIntegrity(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	if _, err := f.VerifyIntegrity(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
 	}
 	if _, err := VerifyIntegrity(saved(t, []byte("no model")), nil); !errors.Is(err, format.ErrMagic) {
 		t.Errorf("%v, want ErrMagic", err)

@@ -167,7 +167,7 @@ func ieeeHalf(h uint16) float32 {
 	return float32(sign * math.Ldexp(1024+fraction, exponent-25))
 }
 
-// TestInteropRejected: what is no model is refused by what it is.
+// TestInteropRejected: what is not a model is refused by what it is.
 func TestInteropRejected(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join(interopDir, "reject", "*.mle"))
 	if len(paths) == 0 {
@@ -220,7 +220,7 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 // callers get the same, and nobody writes to it. Two goroutines raced for it once.
 func TestErrorsAreNotWrittenTo(t *testing.T) {
 	locked := written(t, floatPlan(), &WriteOptions{Key: testKey})
-	damaged := compressedGolden(MethodZstd, []byte("this is no compressed stream")).build()
+	damaged := compressedGolden(MethodZstd, []byte("this is not a compressed stream")).build()
 	for name, b := range map[string][]byte{"locked": locked, "damaged": damaged, "wrong key": locked} {
 		o := &format.Options{}
 		if name == "wrong key" {

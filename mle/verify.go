@@ -167,7 +167,7 @@ func (f *parsed) verifyWeights(v driver.Verification) error {
 }
 
 // verifyStored checks the checksum of the weights section. Without one the
-// bytes are read all the same: they must be there.
+// bytes are still read: they must be there.
 func (f *parsed) verifyStored(v driver.Verification) error {
 	sum, err := f.storedSum(v)
 	if err == nil && f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {

@@ -1,13 +1,12 @@
 package mle
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"errors"
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -16,10 +15,10 @@ import (
 // decompressed where all tensors are compressed together. Each is made when
 // the first tensor is asked for, once, and kept until Close.
 type store struct {
-	aead  cipher.AEAD // nil without key
-	mu    sync.Mutex
-	plain once // decrypted section
-	whole once // decompressed section
+	cipher *seal.Cipher // nil without key
+	mu     sync.Mutex
+	plain  once // decrypted section
+	whole  once // decompressed section
 }
 
 // once is the outcome of something that is done once. Only lasting failures are
@@ -44,20 +43,17 @@ func (s *store) setKey(h *Header, key []byte) error {
 		return nil
 	}
 	var err error
-	s.aead, err = newAEAD(key)
+	s.cipher, err = newCipher(key)
 	return err
 }
 
-// newAEAD makes the cipher of a 32-byte key.
-func newAEAD(key []byte) (cipher.AEAD, error) {
-	if len(key) != 32 {
-		return nil, wire.Errorf(formatName, "key", -1, format.ErrKey, "%d bytes, AES-256 takes 32", len(key))
-	}
-	block, err := aes.NewCipher(key)
+// newCipher makes the cipher of a key.
+func newCipher(key []byte) (*seal.Cipher, error) {
+	c, err := seal.New(key)
 	if err != nil {
 		return nil, wire.Error(formatName, "key", -1, err)
 	}
-	return cipher.NewGCM(block)
+	return c, nil
 }
 
 // Close implements io.Closer: it forgets the weights. Nobody is at work any more.
@@ -69,7 +65,7 @@ func (f *parsed) Close() error {
 }
 
 // Locked implements driver.LockedFile.
-func (f *parsed) Locked() bool { return f.h.Features.Has(Encryption) && f.store.aead == nil }
+func (f *parsed) Locked() bool { return f.h.Features.Has(Encryption) && f.store.cipher == nil }
 
 // Load implements driver.Loader.
 func (f *parsed) Load(i int) ([]byte, error) {
@@ -123,46 +119,24 @@ func (f *parsed) stored(off, n int64) ([]byte, error) {
 	return b[off : off+n : off+n], nil
 }
 
-// decrypt opens the whole section: AES-GCM vouches for all of it or nothing. It
-// works on a copy, so that what is decrypted is what was authenticated.
+// decrypt opens the whole section: AES-GCM vouches for all of it or nothing.
 func (f *parsed) decrypt() ([]byte, error) {
 	s := f.h.Weights
-	if f.store.aead == nil {
+	if f.store.cipher == nil {
 		return nil, fail("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
 	}
-	var nonce [nonceSize]byte
-	if _, err := f.src.ReadAt(nonce[:], s.Offset); err != nil {
-		return nil, err
-	}
-	b, err := f.private(s.Offset+nonceSize, s.Size-nonceSize)
+	b, err := f.src.Slice(s.Offset, s.Size)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := f.store.aead.Open(b[:0], nonce[:], b, f.head[:aadSize])
+	plain, err := f.store.cipher.Open(b, f.head[:aadSize])
 	if err == nil {
 		return plain, nil
 	}
-	// Opening has overwritten the copy.
-	if _, err := f.src.ReadAt(b, s.Offset+nonceSize); err != nil {
-		return nil, err
-	}
-	sum := tensor.UpdateCRC32(tensor.CRC32(nonce[:]), b)
-	if f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
+	if sum := tensor.CRC32(b); f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
 		return nil, weightsSumError(f.h.WeightsChecksum, sum)
 	}
-	return nil, fail("weights", s.Offset, format.ErrKey, "the key does not open them")
-}
-
-// private returns n bytes of the file in memory that nobody else can change,
-// aligned to 64 bytes.
-func (f *parsed) private(off, n int64) ([]byte, error) {
-	b, err := f.src.Slice(off, n)
-	if err != nil || !f.src.InMemory() {
-		return b, err
-	}
-	c, err := buffer(n)
-	copy(c, b)
-	return c, err
+	return nil, wire.Error(formatName, "weights", s.Offset, err)
 }
 
 // inflated returns the whole weights, which were compressed in one piece.
@@ -179,7 +153,7 @@ func (f *parsed) inflated() ([]byte, error) {
 	})
 }
 
-// weightsError places an error of decompression of the bytes at off of the
+// weightsError locates an error of decompression of the bytes at off of the
 // weights section.
 func (f *parsed) weightsError(err error, off int64) error {
 	if err == nil {

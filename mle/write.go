@@ -3,9 +3,13 @@ package mle
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,7 +50,7 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		return nil, err
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p}
-	if err := e.place(); err != nil {
+	if err := e.layout(); err != nil {
 		return nil, err
 	}
 	if err := e.begin(); err != nil {
@@ -63,4 +67,259 @@ func (o *WriteOptions) checkTensors(p *driver.Plan) error {
 		}
 	}
 	return nil
+}
+
+// encoder assembles one file.
+type encoder struct {
+	t    driver.Target
+	base *driver.WriteOptions
+	o    *WriteOptions
+	plan *driver.Plan
+
+	h       Header
+	meta    []byte
+	graph   []byte
+	offsets []int64 // of the tensors in the uncompressed weights
+	size    int64   // of the uncompressed weights
+
+	cipher *seal.Cipher // nil without encryption
+	body   body
+}
+
+// layout decides where everything goes, as far as that does not depend on data.
+func (e *encoder) layout() error {
+	for i := range e.plan.Tensors {
+		at, ok := wire.AlignUp(e.size, alignment)
+		t := &e.plan.Tensors[i]
+		if !ok || at > math.MaxInt64/4-t.Size {
+			return refuseTensor(t, format.ErrLimit, "the weights reach beyond any file")
+		}
+		e.offsets = append(e.offsets, at)
+		e.size = at + t.Size
+	}
+	if err := e.checkSize(); err != nil {
+		return err
+	}
+	ir, err := e.ir()
+	if err != nil {
+		return err
+	}
+	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
+		return err
+	}
+	if e.meta, err = encodeMetadata(e.plan.Metadata, ir.Tensors); err != nil {
+		return err
+	}
+	h := &e.h
+	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
+	if h.Version == 1 {
+		h.HeaderSize = writtenV1
+	}
+	h.Metadata = Section{int64(h.HeaderSize), int64(len(e.meta))}
+	at, _ := wire.AlignUp(h.Metadata.End(), 8)
+	h.Graph = Section{at, int64(len(e.graph))}
+	h.Weights.Offset = h.Graph.End()
+	if e.size > 0 {
+		h.Weights.Offset, _ = wire.AlignUp(h.Graph.End(), alignment)
+	}
+	return nil
+}
+
+// checkSize refuses what a method cannot hold, before anything is written.
+func (e *encoder) checkSize() error {
+	switch {
+	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
+		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
+	case e.o.Key != nil && e.size > seal.MaxPlain:
+		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
+	case (e.o.Key != nil || e.o.Compression == MethodLZ4 && !e.o.Chunked) && e.size > math.MaxInt/4:
+		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
+	}
+	return nil
+}
+
+// features returns the flags of the file.
+func (e *encoder) features() (f Features) {
+	o := e.o
+	if o.Version == 1 {
+		return 0
+	}
+	// Readers that ignore the flag of encryption must not take ciphertext for
+	// weights: the checksum in a compression section refuses it for them.
+	if o.Compression != MethodNone || o.Key != nil {
+		f |= Compression
+	}
+	if o.Compression.lossy() {
+		f |= Quantized
+	}
+	if o.Chunked {
+		f |= ChunkedWeights
+	}
+	if o.Key != nil {
+		f |= Encryption
+	}
+	if o.Signer != nil {
+		f |= Signing
+	}
+	if f&Compression == 0 {
+		f |= MemoryMapping // every tensor is stored plainly at a multiple of 64
+	}
+	return f
+}
+
+// begin writes what precedes the weights, except version 2's header.
+func (e *encoder) begin() (err error) {
+	e.h.Features = e.features()
+	if e.o.Key != nil {
+		if e.cipher, err = newCipher(e.o.Key); err != nil {
+			return fmt.Errorf("%w: %w", format.ErrPlan, err)
+		}
+	}
+	if e.h.Version == 1 {
+		e.h.Weights.Size = e.size
+		if err := e.write(0, e.headerBytes()); err != nil {
+			return err
+		}
+	}
+	if err := e.write(e.h.Metadata.Offset, e.meta); err != nil {
+		return err
+	}
+	if err := e.write(e.h.Graph.Offset, e.graph); err != nil {
+		return err
+	}
+	e.body = e.newBody()
+	return nil
+}
+
+// write puts b at off; nothing is nothing, also for a sequential target.
+func (e *encoder) write(off int64, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := e.t.WriteAt(b, off)
+	return err
+}
+
+// Tensor implements driver.Encoder.
+func (e *encoder) Tensor(i int, in driver.Input) error { return e.body.tensor(i, in) }
+
+// Close implements io.Closer: it frees temporary files.
+func (e *encoder) Close() error {
+	if b, ok := e.body.(*int8Body); ok {
+		b.drop()
+	}
+	return nil
+}
+
+// Finish implements driver.Encoder.
+func (e *encoder) Finish() error {
+	s, err := e.body.finish()
+	if err != nil {
+		return err
+	}
+	h := &e.h
+	h.Weights.Size, h.WeightsChecksum = s.size, s.sum
+	if e.cipher != nil {
+		if err := e.encrypt(); err != nil {
+			return err
+		}
+	}
+	end := h.Weights.End()
+	var comp []byte
+	if h.Features.Has(Compression) {
+		comp = e.compressionBytes(&s)
+		at, _ := wire.AlignUp(end, 8)
+		h.Compression = Section{at, int64(len(comp))}
+		end = h.Compression.End()
+	}
+	if h.Features.Has(Signing) {
+		at, _ := wire.AlignUp(end, 8)
+		h.Signature = Section{at, signatureSize}
+		end = h.Signature.End()
+	}
+	if err := e.t.Truncate(end); err != nil {
+		return err
+	}
+	if h.Version == 1 {
+		return nil
+	}
+	if err := e.write(h.Compression.Offset, comp); err != nil {
+		return err
+	}
+	h.MetadataChecksum, h.GraphChecksum = tensor.CRC32(e.meta), tensor.CRC32(e.graph)
+	if err := e.write(0, e.headerBytes()); err != nil {
+		return err
+	}
+	if e.o.Signer != nil {
+		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, e.base.Time.Unix())
+	}
+	return nil
+}
+
+// encrypt seals what the body left in memory and writes it.
+func (e *encoder) encrypt() error {
+	plain := e.body.(*memoryBody).m.Bytes()
+	out, err := e.cipher.Seal(plain, e.headerBytes()[:aadSize])
+	if err != nil {
+		return err
+	}
+	e.h.Weights.Size, e.h.WeightsChecksum = int64(len(out)), tensor.CRC32(out)
+	return e.write(e.h.Weights.Offset, out)
+}
+
+// headerBytes returns the header with its checksum.
+func (e *encoder) headerBytes() []byte {
+	var w wire.Buffer
+	h := &e.h
+	w.U32(magic)
+	w.U32(h.Version)
+	if h.Version == 2 {
+		w.U32(uint32(h.Features))
+		w.U32(h.HeaderSize)
+	}
+	sections := []Section{h.Metadata, h.Graph, h.Weights}
+	if h.Version == 2 {
+		sections = append(sections, h.Signature, h.Compression)
+	}
+	for _, s := range sections {
+		w.U64(uint64(s.Offset))
+		w.U64(uint64(s.Size))
+	}
+	if h.Version == 2 {
+		for _, sum := range []uint32{h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum, 0} {
+			w.U32(sum)
+		}
+		w.U32(maxVersion) // min_reader_version: version 1 had another header
+		w.U32(maxVersion) // writer_version
+	}
+	w.Fill(int(h.HeaderSize)-w.Len(), 0)
+	if h.Version == 2 {
+		w.Put32(atHeaderSum, headerSum(w.Bytes()))
+	}
+	return w.Bytes()
+}
+
+// compressionBytes returns the compression section.
+func (e *encoder) compressionBytes(s *stored) []byte {
+	var w wire.Buffer
+	bits := map[Method]uint8{MethodInt8: 8, MethodFloat16: 16}
+	w.U8(uint8(e.o.Compression))
+	w.U8(uint8(e.o.Level))
+	w.U16(0)
+	w.U64(uint64(e.size))
+	w.U32(s.original)
+	w.U8(bits[e.o.Compression])
+	w.Fill(3, 0)
+	if !e.o.Chunked {
+		return w.Bytes()
+	}
+	w.U32(uint32(len(s.chunks)))
+	for _, c := range s.chunks {
+		w.U64(uint64(c.offset))
+		w.U64(uint64(c.stored))
+		w.U64(uint64(c.storedSz))
+		w.U32(c.checksum)
+		w.U32(0)
+	}
+	return w.Bytes()
 }

@@ -75,7 +75,7 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// described is what the JSON beside a file says of it.
+// described is what the JSON next to a file says of it.
 type described struct {
 	Tensors []struct {
 		ID     uint32

@@ -72,7 +72,7 @@ type graphLosses struct {
 }
 
 // find returns the operators that the graph becomes, which mean something only
-// if the graph is no loss.
+// if the graph is not lost.
 func (g *graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {

@@ -111,7 +111,7 @@ var malformed = []struct {
 	{"dynamic dim", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{math.MaxUint64}, nil)) }), format.ErrCorrupt, "constant 1 shape"},
 	{"shape overflows", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 32, 1 << 32}, nil)) }), format.ErrCorrupt, "constant 1 shape"},
 	{"shape overflows by the dtype", with(func(m *image) { m.records = append(m.records, recordOf(1, 0, []uint64{1 << 31, 1 << 30}, nil)) }), format.ErrCorrupt, "constant 1 shape"},
-	{"shape overflows beside 0", with(func(m *image) {
+	{"shape overflows, and a 0", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 3, []uint64{1 << 31, 0, 1 << 31}, nil))
 	}), format.ErrCorrupt, "constant 1 shape"},
 

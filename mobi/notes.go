@@ -2,8 +2,6 @@ package mobi
 
 import (
 	"fmt"
-
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // oddities is what parsing met that is legal but worth knowing.
@@ -56,14 +54,9 @@ func (f *parsed) unsound() int {
 	n := 0
 	for i := range f.records {
 		q := f.index.Quant(i)
-		if q != nil && !(sound(q, f.index.Shape(i)) && isInteger(f.index.DType(i))) {
+		if q != nil && !sound(q, f.index.DType(i), f.index.Shape(i)) {
 			n++
 		}
 	}
 	return n
-}
-
-// isInteger tells whether elements can be quantized values.
-func isInteger(d tensor.DType) bool {
-	return d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32
 }

@@ -152,14 +152,8 @@ func (q *quantParser) param(at uint32) rawParam {
 	return nextParam(&c)
 }
 
-// sound tells whether the parameters fit the shape.
-func sound(q *tensor.Quantization, shape tensor.Shape) bool {
-	n := int64(1)
-	if q.Axis != tensor.PerTensor {
-		if q.Axis < 0 || q.Axis >= len(shape) {
-			return false
-		}
-		n = shape[q.Axis]
-	}
-	return q.Scheme == tensor.Linear && int64(len(q.Scales)) == n && (len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == len(q.Scales))
+// sound reports whether constants of that dtype and shape can have these parameters.
+func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
+	integer := d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32
+	return integer && q.Scheme == tensor.Linear && q.Check(d, shape) == nil
 }

@@ -210,7 +210,7 @@ func TestAcceptMetadata(t *testing.T) {
 	}
 }
 
-// TestFlags: content sets them unless metadata say what they are.
+// TestFlags: content sets them unless the metadata says what they are.
 func TestFlags(t *testing.T) {
 	half := tensor.Info{Name: "2", DType: tensor.Float16}
 	scaled := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}

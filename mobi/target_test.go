@@ -86,7 +86,7 @@ var targetTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Float16}
 // compression headers, operators and scales come on top.)
 func TestTargetSizes(t *testing.T) {
 	if raceEnabled {
-		t.Skip("nothing happens at the same time here, and quantising takes long under the race detector")
+		t.Skip("nothing happens at the same time here, and quantizing takes long under the race detector")
 	}
 	for _, g := range targets {
 		for _, d := range targetTypes {
@@ -109,7 +109,7 @@ func TestTargetSizes(t *testing.T) {
 	}
 }
 
-// overhead returns the bytes of a file that are no tensor data.
+// overhead returns the bytes of a file that are not tensor data.
 func overhead(t *testing.T, b []byte) int64 {
 	n := int64(len(b))
 	for _, v := range openImage(t, b).Tensors() {
@@ -119,7 +119,7 @@ func overhead(t *testing.T, b []byte) int64 {
 }
 
 // BenchmarkTargets loads the models of the specification and prints its
-// targets beside the figures: opening, both checksums verified, and a look at
+// targets next to the figures: opening, both checksums verified, and a look at
 // every weight. x-floor is how many times as long that takes as mapping the
 // file and reading every byte of it (for the header: mapping it), done by turns in the
 // same run.

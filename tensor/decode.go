@@ -13,7 +13,7 @@ import (
 // its capacity suffices, whatever the alignment, compression and byte order.
 //
 // Float32 and float64 take any dtype but complex64: half-precision, integer
-// and bool elements (as 0 and 1) are converted, float64 is rounded to float32, and quantised
+// and bool elements (as 0 and 1) are converted, float64 is rounded to float32, and quantized
 // tensors (Info().Quant) become the real numbers they stand for. Any other T must
 // be one that As accepts for the dtype and gives the stored values.
 // Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.

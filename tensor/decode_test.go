@@ -180,8 +180,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"float32 as complex64", view(Float32, nil), decoded[complex64], ErrDType},
 		{"complex64 as float32", view(Complex64, nil), decoded[float32], ErrDType},
 		{"complex64 as float64", view(Complex64, nil), decoded[float64], ErrDType},
-		{"unsound quantisation", view(Int8, &Quantization{}), decoded[float32], ErrQuantization},
-		{"unsound quantisation, float64", view(Int8, &Quantization{}), decoded[float64], ErrQuantization},
+		{"unsound quantization", view(Int8, &Quantization{}), decoded[float32], ErrQuantization},
+		{"unsound quantization, float64", view(Int8, &Quantization{}), decoded[float64], ErrQuantization},
 	} {
 		got, err := tt.decode(tt.view)
 		var e *Error
@@ -189,13 +189,13 @@ func TestDecodeErrors(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.want)
 		}
 	}
-	// The stored integers of an unsoundly quantised tensor can still be read.
+	// The stored integers of an unsoundly quantized tensor can still be read.
 	if _, err := Decode[int8](nil, view(Int8, &Quantization{})); err != nil {
 		t.Errorf("stored values of a tensor whose parameters are unsound: %v", err)
 	}
 }
 
-func TestDecodeQuantised(t *testing.T) {
+func TestDecodeQuantized(t *testing.T) {
 	q := &Quantization{Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}, Axis: 0}
 	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
 	single, err := Decode[float32](nil, v)
@@ -246,7 +246,7 @@ func TestSwapWords(t *testing.T) {
 	}
 }
 
-// TestDecodeEncoding reads elements that are no dtype with their own decoder, and
+// TestDecodeEncoding reads elements that are not of a dtype with their own decoder, and
 // allocates nothing for what has none: its shape may claim anything.
 func TestDecodeEncoding(t *testing.T) {
 	pairs := &Encoding{Name: "pairs", BlockElems: 2, BlockBytes: 1, Decode: func(dst []float32, src []byte) error {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Dequantize fills dst with the real numbers that quantised elements stand
+// Dequantize fills dst with the real numbers that quantized elements stand
 // for, as rounded to float32 once. data holds the little-endian elements of any
 // integer dtype, row-major in shape; dst has as many elements.
 //
@@ -14,25 +14,14 @@ import (
 // q' * scale and a Logarithmic one sign(q') * (exp2(|q'| * scale) - 1). Missing
 // zero points are 0; a single one serves all scales.
 //
-// Errors: ErrQuantization for parameters that do not fit the shape (an axis it
-// does not have, other than one scale per channel, zero points not matching
-// the scales), an unknown scheme, or a dtype that is no integer; ErrShape when
-// dst or data do not fit the shape.
+// Errors: ErrQuantization for parameters that [Quantization.Check] refuses;
+// ErrShape when dst or data does not fit the shape.
 func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantization) error {
-	if !isInteger(dt) {
-		return fmt.Errorf("%w: elements are %v, not integers", ErrQuantization, dt)
-	}
-	if q == nil {
-		return fmt.Errorf("%w: there are none", ErrQuantization)
-	}
-	if q.Scheme > Logarithmic {
-		return fmt.Errorf("%w: unknown scheme %d", ErrQuantization, q.Scheme)
+	if err := q.Check(dt, shape); err != nil {
+		return err
 	}
 	inner, err := channelSize(shape, q.Axis, len(dst))
 	if err != nil {
-		return err
-	}
-	if err := q.check(shape); err != nil {
 		return err
 	}
 	size := int(dt.Size())
@@ -81,8 +70,8 @@ func channelSize(shape Shape, axis, n int) (int, error) {
 	if axis == PerTensor {
 		return n, nil
 	}
-	if axis < 0 || axis >= len(shape) {
-		return 0, fmt.Errorf("%w: axis %d of a tensor of rank %d", ErrQuantization, axis, len(shape))
+	if err := checkAxis(shape, axis); err != nil {
+		return 0, err
 	}
 	if n == 0 {
 		return 0, nil
@@ -94,11 +83,24 @@ func channelSize(shape Shape, axis, n int) (int, error) {
 	return inner, nil
 }
 
-// check compares the lengths with the number of channels; the axis is known
-// to exist.
-func (q *Quantization) check(shape Shape) error {
+// Check reports as ErrQuantization why these parameters do not fit tensors of
+// that dtype and shape: they are nil, the dtype is not an integer, the scheme is
+// unknown, the shape lacks the axis, there is not one scale per channel, or the
+// zero points do not match the scales.
+func (q *Quantization) Check(d DType, shape Shape) error {
+	switch {
+	case !isInteger(d):
+		return fmt.Errorf("%w: elements are %v, not integers", ErrQuantization, d)
+	case q == nil:
+		return fmt.Errorf("%w: there are none", ErrQuantization)
+	case q.Scheme > Logarithmic:
+		return fmt.Errorf("%w: unknown scheme %d", ErrQuantization, q.Scheme)
+	}
 	channels := int64(1)
 	if q.Axis != PerTensor {
+		if err := checkAxis(shape, q.Axis); err != nil {
+			return err
+		}
 		channels = shape[q.Axis]
 	}
 	if int64(len(q.Scales)) != channels {
@@ -106,6 +108,13 @@ func (q *Quantization) check(shape Shape) error {
 	}
 	if n := len(q.ZeroPoints); n > 1 && n != len(q.Scales) {
 		return fmt.Errorf("%w: %d zero points for %d scales", ErrQuantization, n, len(q.Scales))
+	}
+	return nil
+}
+
+func checkAxis(shape Shape, axis int) error {
+	if axis < 0 || axis >= len(shape) {
+		return fmt.Errorf("%w: axis %d of a tensor of rank %d", ErrQuantization, axis, len(shape))
 	}
 	return nil
 }
@@ -127,7 +136,7 @@ type realParams struct {
 	zero  int64
 }
 
-// linear is exact but for its one rounding while v-zero has up to 29 bits.
+// linear is exact except for its one rounding while v-zero has up to 29 bits.
 func (p realParams) linear(v int64) float32 { return float32(float64(v-p.zero) * p.scale) }
 
 // linearRun converts len(dst) elements from the front of b.

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -128,6 +129,10 @@ func TestDequantizeErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			checkErr(t, Dequantize(make([]float32, tt.n), tt.data, tt.dt, tt.shape, tt.q), tt.want, tt.text)
+			// What is wrong with the parameters themselves is known without data.
+			if err := tt.q.Check(tt.dt, tt.shape); errors.Is(err, ErrQuantization) != (tt.want == ErrQuantization) {
+				t.Errorf("Check = %v", err)
+			}
 		})
 	}
 }

@@ -1,6 +1,6 @@
 // Package tensor is what all model formats have in common below the file: element
-// types, shapes, views of data that lie in somebody else's memory, half-precision
-// numbers, quantisation and checksums. It knows nothing of files.
+// types, shapes, views of data in somebody else's memory, half-precision
+// numbers, quantization and checksums. It knows nothing of files.
 //
 // # Views
 //
@@ -14,11 +14,11 @@
 //     work, so that closing the model waits for them, and turn a fault in it into
 //     ErrTruncated.
 //
-// As gives elements as they lie there and fails where that is impossible; Decode
+// As gives elements as they are there and fails where that is impossible; Decode
 // always works: it copies, swaps bytes on big-endian hosts, and converts half
-// precision, integers and quantised values to float32 or float64.
+// precision, integers and quantized values to float32 or float64.
 //
-// # Quantisation
+// # Quantization
 //
 // Quantize maps float32 to fewer bits, per tensor or per channel, and reports what
 // was lost; Dequantize is the way back, for every integer type a file may hold.

@@ -2,8 +2,8 @@ package tensor
 
 import "fmt"
 
-// Encoding is how the elements of a tensor are stored when they are no DType:
-// blocks of quantised numbers, or a type that this library does not know. Such
+// Encoding is how the elements of a tensor are stored when they are not of a DType:
+// blocks of quantized numbers, or a type that this library does not know. Such
 // a tensor has DType Invalid, its raw bytes, and a name for what they are.
 type Encoding struct {
 	// Name is the file's own name of the type, "Q4_0".
@@ -27,7 +27,7 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 		return s.product(e.BlockBytes)
 	}
 	if len(s) == 0 || s[len(s)-1]%e.BlockElems != 0 {
-		return 0, fmt.Errorf("%w: rows of %v are no multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)
+		return 0, fmt.Errorf("%w: rows of %v are not a multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)
 	}
 	rows := append(Shape{}, s...)
 	rows[len(rows)-1] /= e.BlockElems

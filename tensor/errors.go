@@ -31,9 +31,9 @@ var (
 	// ErrShape is returned for shapes with negative dims or an overflowing size,
 	// and for ranges and buffers that do not fit a shape.
 	ErrShape = errors.New("invalid shape")
-	// ErrQuantization is returned when quantisation parameters are unsound and
+	// ErrQuantization is returned when quantization parameters are unsound and
 	// real values are asked for.
-	ErrQuantization = errors.New("invalid quantisation parameters")
+	ErrQuantization = errors.New("invalid quantization parameters")
 )
 
 // Error says where in which file something is wrong. Parts that are not known

@@ -26,7 +26,7 @@ const (
 )
 
 // Float32 widens h. The result is exact: subnormals become normal, and a NaN
-// keeps sign and payload, also when it is a signalling one.
+// keeps sign and payload, also when it is a signaling one.
 func (h F16) Float32() float32 {
 	return math.Float32frombits(halfBits(uint32(h)))
 }
@@ -37,7 +37,7 @@ func halfBits(h uint32) uint32 {
 	switch e := h & 0x7c00; e {
 	case 0:
 		// Give the fraction an implicit one, and let the float unit take it
-		// away again: the subtraction is exact and normalises.
+		// away again: the subtraction is exact and normalizes.
 		const one = 113 << 23
 		f := math.Float32frombits(one+b) - math.Float32frombits(one)
 		return sign | math.Float32bits(f)

@@ -213,7 +213,7 @@ func TestFloat16NaN(t *testing.T) {
 	}{
 		{"quiet", 0x7fc00000, 0x7e00, 0x7fc0},
 		{"negative quiet", 0xffc00000, 0xfe00, 0xffc0},
-		{"signalling, payload kept", 0x7fa00000, 0x7d00, 0x7fa0},
+		{"signaling, payload kept", 0x7fa00000, 0x7d00, 0x7fa0},
 		{"payload below both", 0x7f800001, 0x7e00, 0x7fc0},
 		{"payload below bfloat16", 0x7f802000, 0x7c01, 0x7fc0},
 		{"all ones", 0xffffffff, 0xffff, 0xffff},

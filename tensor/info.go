@@ -13,8 +13,8 @@ type Info struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Offset is where the data begin in the file (for external data: in the
-	// external file), -1 when they do not lie there as such.
+	// Offset is where the data begins in the file (for external data: in the
+	// external file), -1 when it is not there as such.
 	Offset int64
 	// Size is the number of bytes of the tensor itself: shape times dtype.
 	Size int64
@@ -25,9 +25,9 @@ type Info struct {
 	// Compression names how the bytes are stored: "" (as they are), "gzip",
 	// "zstd", "lz4", "brotli", "deflate", "int8", "float16".
 	Compression string
-	// Quant holds the quantisation parameters, nil for plain tensors.
+	// Quant holds the quantization parameters, nil for plain tensors.
 	Quant *Quantization
-	// Encoding describes elements that are no DType, which is Invalid then; nil
+	// Encoding describes elements that are not of a DType, which is Invalid then; nil
 	// for all others.
 	Encoding *Encoding
 }
@@ -49,7 +49,7 @@ func (i *Info) ByteSize() (int64, error) {
 	return i.Shape.ByteSize(i.DType)
 }
 
-// Scheme says how a quantised integer q stands for a real number.
+// Scheme says how a quantized integer q stands for a real number.
 type Scheme uint8
 
 // The two schemes that formats know, with q' = q - zero point.
@@ -66,7 +66,7 @@ func (s Scheme) String() string {
 	return "linear"
 }
 
-// PerTensor is the Axis of a quantisation with one scale.
+// PerTensor is the Axis of a quantization with one scale.
 const PerTensor = -1
 
 // Quantization maps stored integers to real numbers. The values may come from
@@ -78,7 +78,7 @@ type Quantization struct {
 	// ZeroPoints is empty (all are 0), has one value for all scales, or as many
 	// values as Scales.
 	ZeroPoints []int32
-	// Axis is the dimension along which channels lie, PerTensor for one scale.
+	// Axis is the dimension that has the channels, PerTensor for one scale.
 	Axis int
 }
 

@@ -29,7 +29,7 @@ type QuantizeOptions struct {
 	Percentile float64
 }
 
-// QuantStats compares the real numbers a quantised tensor stands for with the
+// QuantStats compares the real numbers a quantized tensor stands for with the
 // original ones. For an empty tensor the errors are 0 and SNR is +Inf.
 type QuantStats struct {
 	MaxAbs  float64 // largest absolute error
@@ -129,7 +129,7 @@ func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	case Int16:
 		l = intLimits{-32768, 32767, 0, 2}
 	default:
-		return l, 0, fmt.Errorf("%w: cannot quantise to %v", ErrDType, o.DType)
+		return l, 0, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
 	if !o.Asymmetric {
 		l.lo++ // as far from the middle as hi

@@ -209,7 +209,7 @@ func TestQuantizeBound(t *testing.T) {
 // near allows for sums that are rounded differently.
 func near(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// TestQuantizeExtremes quantises where scales would overflow or vanish.
+// TestQuantizeExtremes quantizes where scales would overflow or vanish.
 func TestQuantizeExtremes(t *testing.T) {
 	const big, tiny = math.MaxFloat32, math.SmallestNonzeroFloat32
 	for _, tt := range []struct {

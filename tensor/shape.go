@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Shape lists the dims of a tensor, outermost first; elements lie row-major.
+// Shape lists the dims of a tensor, outermost first; elements are row-major.
 // Rank 0 is a scalar: one element. A dim of 0 makes the tensor empty.
 type Shape []int64
 

@@ -149,7 +149,7 @@ func (g *gatherer) axis(dst []byte, off int64, shape Shape, sel []Range) ([]byte
 	return dst, err
 }
 
-// sliceQuant keeps the channels that are selected along the quantised axis.
+// sliceQuant keeps the channels that are selected along the quantized axis.
 // Parameters that do not fit the shape stay as they are, for Dequantize to refuse.
 func sliceQuant(q *Quantization, shape Shape, sel []Range) *Quantization {
 	if q == nil || q.Axis < 0 || q.Axis >= len(shape) || int64(len(q.Scales)) != shape[q.Axis] {

@@ -209,7 +209,7 @@ func TestSliceLoaded(t *testing.T) {
 	}
 }
 
-func TestSliceQuantisation(t *testing.T) {
+func TestSliceQuantization(t *testing.T) {
 	perChannel := &Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{10, 20, 30}, Axis: 1}
 	shared := &Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{5}, Axis: 1}
 	unfit := &Quantization{Scales: []float32{1, 2}, Axis: 1}

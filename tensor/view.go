@@ -33,17 +33,20 @@ func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 	return FromInfo(Info{Name: name, DType: d, Shape: shape}, data)
 }
 
-// FromInfo is FromBytes for a tensor that may be quantised. Of its description,
+// FromInfo is FromBytes for a tensor that may be quantized. Of its description,
 // Name, DType, Shape and Quant count.
 func FromInfo(info Info, data []byte) (View, error) {
-	size, err := info.Shape.ByteSize(info.DType)
+	size, err := info.ByteSize()
+	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
+		size, err = int64(len(data)), nil // which only the data says
+	}
 	if err != nil {
 		return View{}, err
 	}
 	if size != int64(len(data)) {
-		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.DType, info.Shape, size, len(data))
+		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, len(data))
 	}
-	c := &Info{Name: info.Name, DType: info.DType, Shape: info.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: info.Quant}
+	c := &Info{Name: info.Name, DType: info.DType, Shape: info.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: info.Quant, Encoding: info.Encoding}
 	return onHeap(c, data), nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Every figure stands beside a floor measured in the same run: the bare
+// Every figure stands next to a floor measured in the same run: the bare
 // mapping for Open, reading every byte for Verify, one write for Write.
 
 const benchBytes = 64 << 20

@@ -1,7 +1,6 @@
 package tsr
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -39,14 +38,14 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*parsed, erro
 			err = f.add(src, space, tensorName, x)
 		}
 		if err != nil {
-			return nil, inFile(err, src.Path())
+			return nil, wire.InFile(err, src.Path())
 		}
 	}
 	return f, nil
 }
 
 // members sorts out which entries are files of the model. A link that leads
-// nowhere promises one all the same: opening it says what is wrong.
+// nowhere still promises one: opening it says what is wrong.
 func members(entries []driver.DirEntry) (names, others []string) {
 	for _, e := range entries {
 		if (e.Regular || e.Err != nil) && strings.HasSuffix(e.Name, extension) {
@@ -77,15 +76,4 @@ func note(others []string) []string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return []string{text}
-}
-
-// inFile names the file of a directory in an error about it, in a copy.
-func inFile(err error, path string) error {
-	var e *format.Error
-	if !errors.As(err, &e) || e.Path != "" {
-		return err
-	}
-	c := *e
-	c.Path = path
-	return &c
 }

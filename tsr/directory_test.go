@@ -159,7 +159,7 @@ func TestDirectoryRefused(t *testing.T) {
 				t.Errorf("%v (%+v), want %v at %s, %s", err, e, c.err, c.path, c.field)
 			}
 			if f != nil {
-				t.Error("a model beside the error")
+				t.Error("a model with the error")
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func TestDirectoryLinks(t *testing.T) {
 		t.Error(diff)
 	}
 	f.Close()
-	// A name that promises a tensor and leads nowhere is no file to ignore.
+	// A name that promises a tensor and leads nowhere is not to be ignored.
 	link("nowhere", "gone.tsr")
 	if _, err := Open(dir, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %v", err, fs.ErrNotExist)

@@ -24,7 +24,7 @@ func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, err
 	return Create(path, p, &c)
 }
 
-// dirEncoder assembles a directory beside the one it will replace.
+// dirEncoder assembles a directory next to the one it will replace.
 type dirEncoder struct {
 	names   []string // file names
 	headers [][]byte
@@ -41,7 +41,7 @@ func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, erro
 	}
 	var err error
 	if d.final, err = destination(o.Path); err != nil {
-		return nil, inFile(err, o.Path)
+		return nil, wire.InFile(err, o.Path)
 	}
 	if d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) }); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func destination(path string) (string, error) {
 	}
 	final, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A link that leads nowhere exists all the same.
+		// A link that leads nowhere still exists.
 		if _, e := os.Lstat(abs); e != nil {
 			return abs, nil
 		}
@@ -81,7 +81,7 @@ func replaceable(path string) error {
 	}
 	names, others := members(list)
 	if len(others) > 0 {
-		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d beside %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
+		err = wire.Errorf(name, "directory", -1, os.ErrExist, "it contains other things than %s files (%d besides %d), such as %q, and is not replaced", extension, len(others), len(names), others[0])
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (d *dirEncoder) Finish() error {
 	}
 	if old != "" {
 		// The new directory is in place; what cannot be removed of the old one
-		// is no failure of writing.
+		// is not a failure of writing.
 		_ = os.RemoveAll(old)
 	}
 	return nil
@@ -149,7 +149,7 @@ func (d *dirEncoder) moveAside() (old string, err error) {
 		return "", err
 	}
 	if err := replaceable(old); err != nil {
-		return "", errors.Join(inFile(err, d.final), os.Rename(old, d.final))
+		return "", errors.Join(wire.InFile(err, d.final), os.Rename(old, d.final))
 	}
 	return old, nil
 }

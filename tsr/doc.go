@@ -20,7 +20,7 @@
 //	56      8   reserved_3      int64, 0
 //	64      -   data            total_elements x 1 (INT8) or 4 (FP32, INT32) bytes, row-major
 //
-// The file ends where the data end. Since the data begin at 64, every view of a
+// The file ends where the data ends. Since the data begins at 64, every view of a
 // mapped file is aligned for its dtype.
 //
 // dims are right-aligned: shape [3, 4] is stored as {1, 1, 3, 4}, a vector of 5
@@ -81,7 +81,7 @@
 // "name": then what must not be there becomes "_", and "_2" and so on tell
 // names apart.
 //
-// The files are assembled in a hidden directory beside the final one, which
+// The files are assembled in a hidden directory next to the final one, which
 // takes its place by a rename when the writer is closed. An existing directory
 // is replaced only if it contains nothing but .tsr files; it is moved aside
 // first, restored when the rename fails, and removed afterwards. A model that

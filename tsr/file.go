@@ -78,7 +78,7 @@ func (f *File) Tensors() iter.Seq2[string, tensor.View] { return f.m.Tensors() }
 // At returns tensor i in that order, 0 <= i < Len.
 func (f *File) At(i int) tensor.View { return f.m.At(i) }
 
-// Notes lists what a directory contains beside its .tsr files.
+// Notes lists what a directory contains besides its .tsr files.
 func (f *File) Notes() []string { return f.m.Notes() }
 
 // Verify checks the headers again and that all data is there, several files of

@@ -159,7 +159,7 @@ func TestFailedOpenUnmaps(t *testing.T) {
 // TestCut cuts files while they are mapped.
 func TestCut(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("cutting a mapped file is no fault, or not possible, here")
+		t.Skip("cutting a mapped file makes no fault here, or is not possible")
 	}
 	const n = 1 << 16
 	large := file(2, 1, [4]int32{1, 1, 1, n}, make([]byte, n)).bytes()

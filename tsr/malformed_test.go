@@ -45,7 +45,7 @@ var malformed = []struct {
 	{"scalar with zero dims", func(f *fields) { f.ndim = 0; f.dims = [4]int32{} }, format.ErrCorrupt, "dims[0]", 24},
 	{"negative dim", func(f *fields) { f.dims[2] = -3 }, format.ErrCorrupt, "dims[2]", 32},
 	{"two negative dims", func(f *fields) { f.dims[1], f.dims[2] = -2, -3 }, format.ErrCorrupt, "dims[1]", 28},
-	{"negative dim beside 0", func(f *fields) { f.dims = [4]int32{1, 0, -1, 4}; f.elements = 0; f.data = nil }, format.ErrCorrupt, "dims[2]", 32},
+	{"negative dim and a 0", func(f *fields) { f.dims = [4]int32{1, 0, -1, 4}; f.elements = 0; f.data = nil }, format.ErrCorrupt, "dims[2]", 32},
 	{"product overflows", func(f *fields) { f.ndim = 4; f.dims = [4]int32{math.MaxInt32, math.MaxInt32, math.MaxInt32, 2} }, format.ErrCorrupt, "dims", 24},
 	{"product overflows to the size", func(f *fields) {
 		f.ndim, f.dims, f.elements, f.data = 4, [4]int32{1 << 16, 1 << 16, 1 << 16, 1 << 16}, 0, nil
@@ -53,7 +53,7 @@ var malformed = []struct {
 	{"bytes overflow", func(f *fields) {
 		f.dims, f.elements = [4]int32{1, 1 << 30, 1 << 30, 2}, 1<<61
 	}, format.ErrCorrupt, "dims", 24},
-	{"product overflows beside 0", func(f *fields) {
+	{"product overflows, and a 0", func(f *fields) {
 		f.ndim, f.dims, f.elements, f.data = 4, [4]int32{0, math.MaxInt32, math.MaxInt32, math.MaxInt32}, 0, nil
 	}, format.ErrCorrupt, "dims", 24},
 	{"total_elements small", func(f *fields) { f.elements-- }, format.ErrCorrupt, "total_elements", 40},

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file or directory beside its index.
+// parsed is what is kept of an open file or directory besides its index.
 type parsed struct {
 	parts []part // by tensor
 	notes []string
@@ -85,6 +85,6 @@ func (f *parsed) Verify(v driver.Verification) error {
 		if err == nil && h != p.header {
 			err = wire.Errorf(name, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}
-		return inFile(err, p.src.Path())
+		return wire.InFile(err, p.src.Path())
 	})
 }

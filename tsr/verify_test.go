@@ -47,7 +47,7 @@ func TestVerifyProgress(t *testing.T) {
 func TestVerifyRefuses(t *testing.T) {
 	f := three(t)
 	defer f.Close()
-	cancelled, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
 		name string
@@ -55,7 +55,7 @@ func TestVerifyRefuses(t *testing.T) {
 		opt  format.VerifyOption
 		want error
 	}{
-		{"cancelled", cancelled, format.WithWorkers(0), context.Canceled},
+		{"canceled", canceled, format.WithWorkers(0), context.Canceled},
 		{"trusted key", t.Context(), format.WithTrustedKey(ed25519.PublicKey(make([]byte, 32))), format.ErrSignature},
 		{"no such tensor", t.Context(), format.WithTensors("a", "none"), format.ErrNotFound},
 	} {
@@ -65,8 +65,8 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// TestVerifyCancelledWithin cancels during one large tensor.
-func TestVerifyCancelledWithin(t *testing.T) {
+// TestVerifyCanceledWithin cancels during one large tensor.
+func TestVerifyCanceledWithin(t *testing.T) {
 	const n = 3 << 20
 	f, err := OpenBytes(file(2, 1, [4]int32{1, 1, 1, n}, make([]byte, n)).bytes(), nil)
 	if err != nil {

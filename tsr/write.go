@@ -13,7 +13,7 @@ import (
 // when that ends in a separator, is a directory already, or there are several
 // tensors. A file does not store its tensor's name: it is read back under that
 // of the file, which is the caller's choice.
-// What TSR has no place for is refused with a [format.LossError], or left out
+// What TSR cannot hold is refused with a [format.LossError], or left out
 // if the options accept that: metadata, graph, quantization, names in a
 // directory that cannot be those of files.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
@@ -39,7 +39,7 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	return err == nil && st.IsDir() || os.IsPathSeparator(path[len(path)-1]) || len(p.Tensors) > 1
 }
 
-// layout places one tensor behind its header.
+// layout puts one tensor behind its header.
 func layout(p *driver.Plan) *driver.Layout {
 	return &driver.Layout{
 		Size:    headerSize + p.Tensors[0].Size,

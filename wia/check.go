@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -12,7 +13,7 @@ import (
 // declarations that must match data, tensors inside attributes. It works on
 // the payload itself and builds nothing, so that opening stays cheap.
 type checker struct {
-	s    *source
+	s    *protobuf.Source
 	f    *parsed
 	seen []bool   // initializers of the main graph, by tensor
 	name [][]byte // a stack of names being compared
@@ -23,18 +24,18 @@ type checker struct {
 
 // checkGraph checks the graph block, whose wire rules have been checked.
 func (f *parsed) checkGraph() error {
-	c := &checker{s: &f.graph.source, f: f, seen: make([]bool, f.index.Len())}
-	return f.graph.locate("graph", c.graph(true, field{end: f.graph.size}))
+	c := &checker{s: &f.graph.Source, f: f, seen: make([]bool, f.index.Len())}
+	return f.graph.locate("graph", c.graph(true, protobuf.Field{End: f.graph.Size}))
 }
 
 // graph checks a graph, which is in several pieces when the field that holds
 // it occurs more than once: messages merge.
-func (c *checker) graph(main bool, pieces ...field) error {
+func (c *checker) graph(main bool, pieces ...protobuf.Field) error {
 	base := len(c.name)
 	inputs, outputs := 0, 0
 	for _, piece := range pieces {
-		err := c.s.each(graphMsg, piece, func(f field) error {
-			switch f.num {
+		err := c.s.Each(graphMsg, piece, func(f protobuf.Field) error {
+			switch f.Num {
 			case 2:
 				return c.node(f)
 			case 3:
@@ -50,7 +51,7 @@ func (c *checker) graph(main bool, pieces ...field) error {
 			return err
 		}
 	}
-	if err := inField("initializers", c.unique(base, pieces[0].at)); err != nil {
+	if err := protobuf.InField("initializers", c.unique(base, pieces[0].At)); err != nil {
 		return err
 	}
 	if err := c.values(3, inputs, pieces); err != nil {
@@ -60,14 +61,14 @@ func (c *checker) graph(main bool, pieces ...field) error {
 }
 
 // values checks that the names of inputs (field 3) or outputs (4) are unique.
-func (c *checker) values(num protowire.Number, count int, pieces []field) error {
+func (c *checker) values(num protowire.Number, count int, pieces []protobuf.Field) error {
 	if count < 2 {
 		return nil
 	}
 	base := len(c.name)
 	for _, piece := range pieces {
-		err := c.s.each(graphMsg, piece, func(f field) error {
-			if f.num == num {
+		err := c.s.Each(graphMsg, piece, func(f protobuf.Field) error {
+			if f.Num == num {
 				c.name = append(c.name, c.nameOf(f))
 			}
 			return nil
@@ -76,14 +77,14 @@ func (c *checker) values(num protowire.Number, count int, pieces []field) error 
 			return err
 		}
 	}
-	return inField(graphMsg.fields[num].name, c.unique(base, pieces[0].at))
+	return protobuf.InField(graphMsg.Fields[num].Name, c.unique(base, pieces[0].At))
 }
 
 // nameOf returns field 1 of a message that was checked, which is its name.
-func (c *checker) nameOf(msg field) (name []byte) {
-	_ = c.s.each(keyValueMsg, msg, func(f field) (err error) {
-		if f.num == 1 {
-			name, err = c.s.bytes(f.start, f.end)
+func (c *checker) nameOf(msg protobuf.Field) (name []byte) {
+	_ = c.s.Each(keyValueMsg, msg, func(f protobuf.Field) (err error) {
+		if f.Num == 1 {
+			name, err = c.s.Bytes(f.Start, f.End)
 		}
 		return err
 	})
@@ -97,7 +98,7 @@ func (c *checker) unique(base int, at int64) error {
 	slices.SortFunc(names, bytes.Compare)
 	for i := 1; i < len(names); i++ {
 		if bytes.Equal(names[i-1], names[i]) {
-			return defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
+			return protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
 		}
 	}
 	return nil
@@ -106,44 +107,44 @@ func (c *checker) unique(base int, at int64) error {
 // initializer checks a tensor that a graph declares. Those of subgraphs have
 // their own scope: their data is no tensor of the file, and the names that
 // they share are compared within their graph only.
-func (c *checker) initializer(main bool, f *field) error {
+func (c *checker) initializer(main bool, f *protobuf.Field) error {
 	h := &c.decl
 	h.reset()
-	if err := c.s.tensor(h, f.start, f.end, 2); err != nil {
+	if err := h.read(c.s, f.Start, f.End, 2); err != nil {
 		return err
 	}
 	if len(h.name) == 0 {
-		return inField("name", defectf(f.at, tensor.ErrCorrupt, "empty name"))
+		return protobuf.InField("name", protobuf.Defectf(f.At, tensor.ErrCorrupt, "empty name"))
 	}
 	if !main {
 		c.name = append(c.name, c.nameOf(*f))
 	}
 	if h.arm != 0 && !main {
-		return c.hide(h, h.check(f.at))
+		return c.hide(h, h.check(f.At))
 	}
 	i, ok := c.f.index.LookupBytes(h.name)
 	if !ok {
-		return defectf(f.at, tensor.ErrCorrupt, "%q has no data", h.name)
+		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q has no data", h.name)
 	}
 	if main && c.seen[i] {
-		return inField("name", defectf(f.at, tensor.ErrCorrupt, "%q is declared twice", h.name))
+		return protobuf.InField("name", protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q is declared twice", h.name))
 	} else if main {
 		c.seen[i] = true
 	}
 	if d := c.f.index.DType(i); dtypeOf(h.dtype) != d {
-		return inField("dtype", defectf(f.at, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, d))
+		return protobuf.InField("dtype", protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, d))
 	}
 	if s := c.f.index.Shape(i); !s.Equal(h.dims) {
-		return inField("dims", defectf(f.at, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), s))
+		return protobuf.InField("dims", protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), s))
 	}
 	return nil
 }
 
 // node checks that the names of attributes are unique, and what they hold.
-func (c *checker) node(msg field) error {
+func (c *checker) node(msg protobuf.Field) error {
 	base := len(c.name)
-	err := c.s.each(nodeMsg, msg, func(f field) error {
-		if f.num != 5 {
+	err := c.s.Each(nodeMsg, msg, func(f protobuf.Field) error {
+		if f.Num != 5 {
 			return nil
 		}
 		c.name = append(c.name, c.nameOf(f))
@@ -152,28 +153,28 @@ func (c *checker) node(msg field) error {
 	if err != nil {
 		return err
 	}
-	return inField("attributes", c.unique(base, msg.at))
+	return protobuf.InField("attributes", c.unique(base, msg.At))
 }
 
 // attribute checks the tensors and graphs of an attribute.
-func (c *checker) attribute(msg field) error {
-	var single []field // pieces of g
+func (c *checker) attribute(msg protobuf.Field) error {
+	var single []protobuf.Field // pieces of g
 	tensors, graphs := false, false
-	err := c.s.each(attributeMsg, msg, func(f field) error {
-		switch f.num {
+	err := c.s.Each(attributeMsg, msg, func(f protobuf.Field) error {
+		switch f.Num {
 		case 5:
 			if !tensors {
 				c.attr.reset()
 			}
 			tensors = true
-			return c.s.tensor(&c.attr, f.start, f.end, 2)
+			return c.attr.read(c.s, f.Start, f.End, 2)
 		case 6:
 			single = append(single, f)
 		case 10:
 			c.elem.reset()
-			err := c.s.tensor(&c.elem, f.start, f.end, 2)
+			err := c.elem.read(c.s, f.Start, f.End, 2)
 			if err == nil {
-				err = c.attributeTensor(&c.elem, f.at)
+				err = c.attributeTensor(&c.elem, f.At)
 			}
 			return err
 		case 11:
@@ -182,16 +183,16 @@ func (c *checker) attribute(msg field) error {
 		return nil
 	})
 	if err == nil && tensors {
-		err = inField("t", c.attributeTensor(&c.attr, msg.at))
+		err = protobuf.InField("t", c.attributeTensor(&c.attr, msg.At))
 	}
 	if err == nil && single != nil {
-		err = inField("g", c.graph(false, single...))
+		err = protobuf.InField("g", c.graph(false, single...))
 	}
 	if err != nil || !graphs {
 		return err
 	}
-	return c.s.each(attributeMsg, msg, func(f field) error {
-		if f.num != 11 {
+	return c.s.Each(attributeMsg, msg, func(f protobuf.Field) error {
+		if f.Num != 11 {
 			return nil
 		}
 		return c.graph(false, f)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/memory"
 
 	mapping "github.com/weightmap/weightmap/internal/source"
@@ -222,7 +223,7 @@ func TestLocations(t *testing.T) {
 		"": false, "/a": false, "//a": false, "..": false, "../a": false, "a/../b": false, "a/..": false, `a\b`: false, `\a`: false, `..\a`: false,
 		"C:": false, "C:a": false, "c:/a": false, "http://a": false, "https://a/b": false, "file:a": false, "FILE:///a": false, "s3://b/k": false, "a\x00b": false,
 	} {
-		if err := checkLocation([]byte(location)); (err == nil) != ok {
+		if err := external.CheckLocation([]byte(location)); (err == nil) != ok {
 			t.Errorf("%q: %v", location, err)
 		}
 	}

@@ -92,7 +92,7 @@ func seeds(t testing.TB) []container {
 	s := []container{small(), odd(), {}, onlyGraph(nestedGraphs(3)), attr(by(5, inline("", 1, []byte{1, 2, 3, 4}, 1)))}
 	z := small()
 	z.compression, z.meta, z.graph = 1, gz(z.meta), gz(z.graph)
-	s = append(s, z, external(st(1, "f"), vi(3, 4)))
+	s = append(s, z, externally(st(1, "f"), vi(3, 4)))
 	return s
 }
 

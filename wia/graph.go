@@ -2,17 +2,18 @@ package wia
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // decoded returns the message of the graph block, nil when that is empty.
 func (f *parsed) decoded() (*Graph, error) {
-	if f.graph.size == 0 {
+	if f.graph.Size == 0 {
 		return nil, nil
 	}
 	f.graphOnce.Do(func() {
 		g := &Graph{}
-		if err := f.graph.merge(graphMsg, g, field{end: f.graph.size}); err != nil {
+		if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
 			f.graphErr = f.graph.locate("graph", err)
 			return
 		}

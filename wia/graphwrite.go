@@ -3,11 +3,12 @@ package wia
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/attributes"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -54,7 +55,7 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 // rules: wire format, names that repeat, initializers that do not match the
 // plan's tensors, data of the wrong size.
 func checkMessage(b []byte, tensors []tensor.Info) error {
-	f := &parsed{index: &driver.Index{}, graph: payload{source: *inMemory(b), block: graphBlock}}
+	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
 	if err := f.checkWire(len(tensors)); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func checkMessage(b []byte, tensors []tensor.Info) error {
 		t := &tensors[i]
 		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
-	if f.graph.carriers {
+	if f.graph.Carriers {
 		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
 	return f.checkGraph()
@@ -134,7 +135,7 @@ func (a *Attribute) set(value any) (err error) {
 		a.Type, a.F = AttributeFloat, v
 	case float64:
 		a.Type = AttributeFloat
-		a.F, err = single(v)
+		a.F, err = attributes.Single(v)
 	case string:
 		a.Type, a.S = AttributeString, []byte(v)
 	case json.RawMessage:
@@ -166,7 +167,7 @@ func (a *Attribute) setList(value any) (err error) {
 	case []float64:
 		a.Type, a.Floats = AttributeFloats, make([]float32, len(v))
 		for i := 0; i < len(v) && err == nil; i++ {
-			a.Floats[i], err = single(v[i])
+			a.Floats[i], err = attributes.Single(v[i])
 		}
 	case []string:
 		a.Type = AttributeStrings
@@ -190,15 +191,6 @@ func (a *Attribute) setList(value any) (err error) {
 		return fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, value)
 	}
 	return err
-}
-
-// single rounds to float32 and refuses what becomes infinite by that.
-func single(v float64) (float32, error) {
-	f := float32(v)
-	if math.IsInf(float64(f), 0) && !math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%w: %g is too large for a float32", format.ErrUnsupported, v)
-	}
-	return f, nil
 }
 
 // errSubgraph is why a graph cannot be an attribute: its initializers could only

@@ -8,6 +8,8 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -19,7 +21,7 @@ type head struct {
 	dims  []int64
 	dtype int32
 	arm   protowire.Number // rawArm, externalArm, or 0: no data
-	raw   field            // of raw_data
+	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
 
@@ -29,7 +31,7 @@ type head struct {
 	// Of a CompressedTensor around it.
 	compressed   bool
 	compression  int32
-	packed       field // compressed_data, start 0 when there is none
+	packed       protobuf.Field // compressed_data, start 0 when there is none
 	uncompressed int64
 }
 
@@ -65,7 +67,7 @@ type quantHead struct {
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
 	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
-	h.raw.start, h.raw.end, h.packed.start, h.packed.end = 0, 0, 0, 0
+	h.raw.Start, h.raw.End, h.packed.Start, h.packed.End = 0, 0, 0, 0
 	h.compressed, h.compression, h.uncompressed = false, 0, 0
 	if h.arm == externalArm {
 		h.ext = externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]}
@@ -76,146 +78,130 @@ func (h *head) reset() {
 	h.arm = 0
 }
 
-// copyTo replaces out by a copy of a field's bytes, which do not change any more.
-func (s *source) copyTo(out *[]byte, f *field) error {
-	b, err := s.bytes(f.start, f.end)
-	*out = append((*out)[:0], b...)
-	return err
-}
-
-// tensor merges the Tensor message at p..end into h, checking the wire rules.
+// read merges the Tensor message at p..end into h, checking the wire rules.
 // Messages that occur again merge by being read into the same head.
-func (s *source) tensor(h *head, p, end int64, level int) error {
-	if level > maxLevels {
-		return tooDeep(p)
+func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
+	if level > protobuf.MaxLevels {
+		return protobuf.TooDeep(p)
 	}
 	start := p
-	var f field
+	var f protobuf.Field
 	for p < end {
-		err := s.next(&f, p, end)
-		if err == nil && !s.checked {
-			_, err = s.admit(tensorMsg, &f)
+		err := s.Next(&f, p, end)
+		if err == nil && !s.Checked {
+			_, err = s.Admit(tensorMsg, &f)
 		}
 		if err == nil {
-			err = s.tensorField(h, &f, level)
+			err = h.field(s, &f, level)
 		}
 		if err != nil {
-			return s.inMessage(tensorMsg, start, &f, err)
+			return s.InMessage(tensorMsg, start, &f, err)
 		}
-		p = f.end
+		p = f.End
 	}
 	return nil
 }
 
-// tensorField takes a field, if it is one that counts.
-func (s *source) tensorField(h *head, f *field, level int) (err error) {
-	switch f.num {
+// field takes a field, if it is one that counts.
+func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err error) {
+	switch f.Num {
 	case 1:
-		err = s.copyTo(&h.name, f)
+		err = s.CopyTo(&h.name, f)
 	case 2:
-		h.dims, err = appendInts(s, h.dims, f, maxDims)
+		h.dims, err = protobuf.AppendInts(s, h.dims, f, protobuf.MaxDims)
 	case 3:
-		h.dtype = int32(f.val)
+		h.dtype = int32(f.Val)
 	case rawArm:
 		h.raw = *f
 		fallthrough
 	case externalArm:
-		if h.arm != 0 && h.arm != f.num {
-			return bothArms(f.at)
+		if h.arm != 0 && h.arm != f.Num {
+			return protobuf.BothArms(f.At)
 		}
-		if h.arm = f.num; f.num == externalArm {
-			err = s.external(&h.ext, f, level+1)
+		if h.arm = f.Num; f.Num == externalArm {
+			err = h.ext.read(s, f, level+1)
 		}
 	case 6:
-		err = s.tensorMeta(&h.quant, f, level+1)
+		err = h.quant.read(s, f, level+1)
 	}
 	return err
 }
 
-// hold checks a message and keeps all of it in the window, so that what is read
-// next is what was checked.
-func (s *source) hold(m *message, f *field, level int) error {
-	if _, err := s.bytes(f.start, f.end); err != nil {
+// read merges an ExternalData message.
+func (e *externalHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
+	if err := s.Hold(externalMsg, msg, level); err != nil {
 		return err
 	}
-	return s.check(m, f.start, f.end, level)
-}
-
-// external merges an ExternalData message.
-func (s *source) external(e *externalHead, msg *field, level int) error {
-	if err := s.hold(externalMsg, msg, level); err != nil {
-		return err
-	}
-	return s.each(externalMsg, *msg, func(f field) (err error) {
-		switch f.num {
+	return s.Each(externalMsg, *msg, func(f protobuf.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = s.copyTo(&e.location, &f)
+			err = s.CopyTo(&e.location, &f)
 		case 2:
-			e.offset = int64(f.val)
+			e.offset = int64(f.Val)
 		case 3:
-			e.length = int64(f.val)
+			e.length = int64(f.Val)
 		case 4:
-			err = s.copyTo(&e.checksum, &f)
+			err = s.CopyTo(&e.checksum, &f)
 		}
 		return err
 	})
 }
 
-// tensorMeta checks a TensorMetadata message and merges its quantization.
-func (s *source) tensorMeta(q *quantHead, msg *field, level int) error {
-	if err := s.hold(tensorMetaMsg, msg, level); err != nil {
+// read checks a TensorMetadata message and merges its quantization.
+func (q *quantHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
+	if err := s.Hold(tensorMetaMsg, msg, level); err != nil {
 		return err
 	}
-	return s.each(tensorMetaMsg, *msg, func(f field) error {
-		if f.num != 3 {
+	return s.Each(tensorMetaMsg, *msg, func(f protobuf.Field) error {
+		if f.Num != 3 {
 			return nil
 		}
 		q.present = true
-		return s.each(quantMsg, f, func(f field) error {
-			switch f.num {
+		return s.Each(quantMsg, f, func(f protobuf.Field) error {
+			switch f.Num {
 			case 1:
-				q.kind = int32(f.val)
+				q.kind = int32(f.Val)
 			case 2:
-				q.scale = math.Float32frombits(uint32(f.val))
+				q.scale = math.Float32frombits(uint32(f.Val))
 			case 3:
-				q.zero = int32(f.val)
+				q.zero = int32(f.Val)
 			case 5:
-				return s.perChannel(q, f)
+				return q.readChannels(s, f)
 			}
 			return nil
 		})
 	})
 }
 
-// perChannel merges a PerChannelQuantization message that was checked.
-func (s *source) perChannel(q *quantHead, msg field) error {
+// readChannels merges a PerChannelQuantization message that was checked.
+func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field) error {
 	q.perChannel = true
-	return s.each(perChannelMsg, msg, func(f field) (err error) {
-		switch f.num {
+	return s.Each(perChannelMsg, msg, func(f protobuf.Field) (err error) {
+		switch f.Num {
 		case 1:
-			q.scales, err = appendFloats(s, q.scales, &f)
+			q.scales, err = protobuf.AppendFloats(s, q.scales, &f)
 		case 2:
-			q.zeros, err = appendInt32s(s, q.zeros, &f)
+			q.zeros, err = protobuf.AppendInt32s(s, q.zeros, &f)
 		case 3:
-			q.channel = int32(f.val)
+			q.channel = int32(f.Val)
 		}
 		return err
 	})
 }
 
-// compressedTensor reads a CompressedTensor message.
-func (s *source) compressedTensor(h *head, msg field, level int) error {
+// readCompressed reads a CompressedTensor message.
+func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.compressed = true
-	return s.eachChecked(compressedMsg, msg, func(f field) error {
-		switch f.num {
+	return s.EachChecked(compressedMsg, msg, func(f protobuf.Field) error {
+		switch f.Num {
 		case 1:
-			return s.tensor(h, f.start, f.end, level+1)
+			return h.read(s, f.Start, f.End, level+1)
 		case 2:
-			h.compression = int32(f.val)
+			h.compression = int32(f.Val)
 		case 3:
 			h.packed = f
 		case 4:
-			h.uncompressed = int64(f.val)
+			h.uncompressed = int64(f.Val)
 		}
 		return nil
 	})
@@ -226,37 +212,37 @@ func (s *source) compressedTensor(h *head, msg field, level int) error {
 func (h *head) check(at int64) error {
 	h.dt = dtypeOf(h.dtype)
 	if h.dt == tensor.Invalid {
-		return inField("dtype", defectf(at, format.ErrUnsupported, "dtype code %d", h.dtype))
+		return protobuf.InField("dtype", protobuf.Defectf(at, format.ErrUnsupported, "dtype code %d", h.dtype))
 	}
 	var err error
 	if h.size, err = tensor.Shape(h.dims).ByteSize(h.dt); err != nil {
-		return inField("dims", &defect{at: at, err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
 	switch h.arm {
 	case rawArm:
-		if n := h.raw.end - h.raw.start; n != h.size {
-			return inField("raw_data", defectf(h.raw.at, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
+		if n := h.raw.End - h.raw.Start; n != h.size {
+			return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
 		}
 	case externalArm:
-		return inField("external_data", h.ext.check(at, h.size))
+		return protobuf.InField("external_data", h.ext.check(at, h.size))
 	}
 	return nil
 }
 
 // check refuses what cannot be a range of a file below the model's directory.
 func (e *externalHead) check(at, size int64) error {
-	if err := checkLocation(e.location); err != nil {
-		return inField("location", &defect{at: at, err: err})
+	if err := external.CheckLocation(e.location); err != nil {
+		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
 	}
 	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {
-		return inField("offset", defectf(at, tensor.ErrCorrupt, "%d", e.offset))
+		return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrCorrupt, "%d", e.offset))
 	}
 	if e.length != size {
-		return inField("length", defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, size))
+		return protobuf.InField("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, size))
 	}
 	var err error
 	if e.sum, err = parseChecksum(e.checksum); err != nil {
-		return inField("checksum", &defect{at: at, err: err})
+		return protobuf.InField("checksum", &protobuf.Defect{At: at, Err: err})
 	}
 	return nil
 }

@@ -7,36 +7,37 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
 // crowds are graphs with many of one kind.
 var crowds = []struct {
 	what    string
 	limit   int
-	counted counted
+	counted protobuf.Counted
 	elem    []byte                  // one element, as it stands in its message
 	graph   func(all []byte) []byte // the graph around all elements
 	beside  int64                   // others of the kind in it
 }{
-	{"nodes", 1 << 20, countNodes, by(2), func(all []byte) []byte { return all }, 0},
-	{"values", 1 << 20, countValues, by(3), func(all []byte) []byte { return all }, 0},
-	{"values", 1 << 20, countValues, by(4), func(all []byte) []byte { return all }, 0},
-	{"inputs and outputs of nodes", 1 << 23, countEdges, by(3), func(all []byte) []byte { return by(2, all) }, 0},
-	{"inputs and outputs of nodes", 1 << 23, countEdges, by(4), func(all []byte) []byte { return by(2, all) }, 0},
-	{"attributes", 1 << 21, countAttributes, by(5), func(all []byte) []byte { return by(2, all) }, 0},
-	{"attributes", 1 << 21, countAttributes, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
-	{"attributes", 1 << 21, countAttributes, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
-	{"tensors", 1 << 22, countTensors, by(5), func(all []byte) []byte { return all }, 0},
-	{"dims", 1 << 25, countDims, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
-	{"dims", 1 << 25, countDims, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
-	{"dims of values", 1 << 22, countValueDims, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
-	{"strings", 1 << 23, countStrings, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
-	{"numbers", 1 << 26, countNumbers, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
-	{"numbers", 1 << 26, countNumbers, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
-	{"numbers", 1 << 26, countNumbers, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
-	{"properties", 1 << 20, countProperties, by(1), func(all []byte) []byte { return by(6, all) }, 0},
-	{"properties", 1 << 20, countProperties, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
-	{"nodes", 1 << 20, countNodes, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
+	{"nodes", 1 << 20, protobuf.CountNodes, by(2), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, protobuf.CountValues, by(3), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, protobuf.CountValues, by(4), func(all []byte) []byte { return all }, 0},
+	{"inputs and outputs of nodes", 1 << 23, protobuf.CountEdges, by(3), func(all []byte) []byte { return by(2, all) }, 0},
+	{"inputs and outputs of nodes", 1 << 23, protobuf.CountEdges, by(4), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, protobuf.CountAttributes, by(5), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, protobuf.CountAttributes, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"attributes", 1 << 21, protobuf.CountAttributes, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"tensors", 1 << 22, protobuf.CountTensors, by(5), func(all []byte) []byte { return all }, 0},
+	{"dims", 1 << 25, protobuf.CountDims, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
+	{"dims", 1 << 25, protobuf.CountDims, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
+	{"dims of values", 1 << 22, protobuf.CountValueDims, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
+	{"strings", 1 << 23, protobuf.CountStrings, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"numbers", 1 << 26, protobuf.CountNumbers, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
+	{"numbers", 1 << 26, protobuf.CountNumbers, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
+	{"numbers", 1 << 26, protobuf.CountNumbers, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"properties", 1 << 20, protobuf.CountProperties, by(1), func(all []byte) []byte { return by(6, all) }, 0},
+	{"properties", 1 << 20, protobuf.CountProperties, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
+	{"nodes", 1 << 20, protobuf.CountNodes, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
 }
 
 // TestCrowds: each kind of thing in a graph has a limit of its own, subgraphs
@@ -44,14 +45,14 @@ var crowds = []struct {
 // so that the graphs are small.
 func TestCrowds(t *testing.T) {
 	for _, c := range crowds {
-		if got := newTally(1).max[c.counted]; got != int64(c.limit) {
+		if got := protobuf.NewTally(1).Max[c.counted]; got != int64(c.limit) {
 			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
 		}
 		for n := 7; n <= 8; n++ {
-			s := inMemory(c.graph(bytes.Repeat(c.elem, n)))
-			s.tally = newTally(1)
-			s.tally.max[c.counted] = 7 + c.beside
-			err := s.check(graphMsg, 0, s.size, 1)
+			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
+			s.Tally = protobuf.NewTally(1)
+			s.Tally.Max[c.counted] = 7 + c.beside
+			err := s.Check(graphMsg, 0, s.Size, 1)
 			if n == 7 && err != nil {
 				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
 			}
@@ -78,10 +79,10 @@ func TestCrowdOfNodes(t *testing.T) {
 func TestCrowdOfDims(t *testing.T) {
 	for what, dims := range map[string][]byte{"packed": by(2, []byte{1, 1, 1}), "one by one": cat(vi(2, 1), vi(2, 1), vi(2, 1))} {
 		for most := 2; most <= 3; most++ {
-			s := inMemory(dims)
+			s := protobuf.InMemory(dims)
 			var list []int64
-			err := s.each(tensorMsg, field{end: s.size}, func(f field) (err error) {
-				list, err = appendInts(s, list, &f, most)
+			err := s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+				list, err = protobuf.AppendInts(s, list, &f, most)
 				return err
 			})
 			if (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
@@ -92,8 +93,8 @@ func TestCrowdOfDims(t *testing.T) {
 	f := mustOpen(t, container{}.bytes(), nil)
 	for n := 1; n <= 2; n++ {
 		x := &indexer{f: f.f, max: 10, measuring: true, n: counts{dims: 1<<25 - 1}}
-		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: field{end: 1}}
-		if err := x.take(&f.f.tensors, h, &field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: protobuf.Field{End: 1}}
+		if err := x.take(&f.f.tensors, h, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)
 		}
 	}

@@ -53,7 +53,7 @@ func attr(fields ...[]byte) container {
 	return node1(by(5, st(1, "a")), by(5, fields...))
 }
 
-func external(fields ...[]byte) container {
+func externally(fields ...[]byte) container {
 	return onlyTensor(decl("w", 1, 1), by(5, fields...))
 }
 
@@ -206,17 +206,17 @@ func TestMalformed(t *testing.T) {
 		{"compressed: no tensor", container{tensor: by(2, vi(2, 1), by(3, gz(four)), vi(4, 4))}, tensor.ErrCorrupt, "tensor.compressed_tensors[0].name"},
 		{"compressed by nothing, another size", container{tensor: by(2, by(1, decl("w", 1, 1)), by(3, four[:2]), vi(4, 4))}, tensor.ErrCorrupt, "tensor.compressed_tensors[0].compressed_data"},
 
-		{"external: no location", external(vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.location"},
-		{"external: no length", external(st(1, "f")), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
-		{"external: wrong length", external(st(1, "f"), vi(3, 8)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
-		{"external: negative length", external(st(1, "f"), vi(3, -4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
-		{"external: negative offset", external(st(1, "f"), vi(2, -1), vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.offset"},
-		{"external: overflowing offset", external(st(1, "f"), vi(2, 1<<63-2), vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.offset"},
-		{"external: checksum without prefix", external(st(1, "f"), vi(3, 4), st(4, strings.Repeat("a", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
-		{"external: short checksum", external(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("a", 63))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
-		{"external: long checksum", external(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("a", 65))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
-		{"external: checksum not hexadecimal", external(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("g", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
-		{"external: checksum of another kind", external(st(1, "f"), vi(3, 4), st(4, "SHA256:"+strings.Repeat("a", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
+		{"external: no location", externally(vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.location"},
+		{"external: no length", externally(st(1, "f")), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
+		{"external: wrong length", externally(st(1, "f"), vi(3, 8)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
+		{"external: negative length", externally(st(1, "f"), vi(3, -4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.length"},
+		{"external: negative offset", externally(st(1, "f"), vi(2, -1), vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.offset"},
+		{"external: overflowing offset", externally(st(1, "f"), vi(2, 1<<63-2), vi(3, 4)), tensor.ErrCorrupt, "tensor.tensors[0].external_data.offset"},
+		{"external: checksum without prefix", externally(st(1, "f"), vi(3, 4), st(4, strings.Repeat("a", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
+		{"external: short checksum", externally(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("a", 63))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
+		{"external: long checksum", externally(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("a", 65))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
+		{"external: checksum not hexadecimal", externally(st(1, "f"), vi(3, 4), st(4, "sha256:"+strings.Repeat("g", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
+		{"external: checksum of another kind", externally(st(1, "f"), vi(3, 4), st(4, "SHA256:"+strings.Repeat("a", 64))), tensor.ErrCorrupt, "tensor.tensors[0].external_data.checksum"},
 
 		{"checksum missing", sums(sum("header", 32), sum("metadata", 32), sum("tensor", 32)), tensor.ErrCorrupt, "signature.checksums"},
 		{"checksum twice", sums(sum("header", 32), sum("metadata", 32), sum("graph", 32), sum("tensor", 32), sum("graph", 32)), tensor.ErrCorrupt, "signature.checksums[4].block_type"},
@@ -422,7 +422,7 @@ func TestTolerated(t *testing.T) {
 		{"edges repeat and are empty", onlyGraph(by(2, st(3, ""), st(3, "a"), st(3, "a")))},
 		{"unknown quantisation", onlyTensor(w, by(6, by(3, vi(1, 77))))},
 		{"unsound quantisation", onlyTensor(w, by(6, by(3, vi(1, 1), by(5, by(1, floats(1, 2, 3)), vi(3, 9)))))},
-		{"external data that are not there", external(st(1, "./a//b"), vi(3, 4), st(4, "sha256:"+strings.Repeat("aB", 32)))},
+		{"external data that are not there", externally(st(1, "./a//b"), vi(3, 4), st(4, "sha256:"+strings.Repeat("aB", 32)))},
 		{"other checksums", container{tail: cat(by(1, st(1, "other"), by(2, four)), by(1, st(1, "other")), by(15, four), vi(77, 1))}},
 		{"unsigned signature", container{tail: by(2)}},
 	}

@@ -1,11 +1,6 @@
 package wia
 
-import (
-	"encoding/json"
-
-	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
-)
+import "github.com/weightmap/weightmap/internal/opsets"
 
 // The metadata keys of what ONNX models say of themselves and the format does not
 // record elsewhere.
@@ -41,40 +36,13 @@ func (f *File) IRVersion() int64 {
 // operatorSets reads the value of "opsets", nil for one of another form. exact
 // says that nothing else is in it.
 func operatorSets(value any) (sets []OperatorSet, exact bool) {
-	raw, ok := value.(json.RawMessage)
-	if !ok {
+	list, exact := opsets.Parse(value)
+	if list == nil {
 		return nil, false
 	}
-	sets, exact = []OperatorSet{}, true
-	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
-		pairs, ok := object(json.RawMessage(elem))
-		if !ok {
-			return false
-		}
-		var set OperatorSet
-		var domain, version bool
-		set.Domain, domain = text(pairs, "domain")
-		set.Version, version = integer(pairs, "version")
-		sets = append(sets, set)
-		exact = exact && domain && len(pairs) == 2
-		return version
-	})
-	if !ok {
-		return nil, false
+	sets = make([]OperatorSet, len(list))
+	for i, s := range list {
+		sets[i] = OperatorSet(s)
 	}
 	return sets, exact
-}
-
-// text returns the string under a key.
-func text(pairs format.Metadata, key string) (string, bool) {
-	value, _ := pairs.Get(key)
-	s, ok := value.(string)
-	return s, ok
-}
-
-// integer returns the integer under a key.
-func integer(pairs format.Metadata, key string) (int64, bool) {
-	value, _ := pairs.Get(key)
-	n, ok := value.(int64)
-	return n, ok
 }

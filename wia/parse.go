@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -83,13 +84,13 @@ func (f *parsed) readMetadata(l *loader) (err error) {
 	if err = l.load(&f.meta, metadataBlock, l.o.MetadataLimit(stored)); err != nil {
 		return err
 	}
-	if f.meta.size == 0 && stored > 0 {
+	if f.meta.Size == 0 && stored > 0 {
 		return wire.Errorf(formatName, "metadata", f.meta.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
 	}
-	if f.meta.size == 0 {
+	if f.meta.Size == 0 {
 		return nil
 	}
-	err = jsonmeta.Check(f.meta.win, jsonmeta.Options{})
+	err = jsonmeta.Check(f.meta.Win, jsonmeta.Options{})
 	if err == nil {
 		return nil
 	}
@@ -97,7 +98,7 @@ func (f *parsed) readMetadata(l *loader) (err error) {
 	if e, ok := err.(*jsonmeta.Error); ok {
 		at = e.Offset
 	}
-	return f.meta.locate("metadata", &defect{at: at, err: err})
+	return f.meta.locate("metadata", &protobuf.Defect{At: at, Err: err})
 }
 
 func (f *parsed) readGraph(l *loader) (err error) {
@@ -110,11 +111,11 @@ func (f *parsed) readGraph(l *loader) (err error) {
 // checkWire checks the wire rules of the graph block.
 func (f *parsed) checkWire(maxTensors int) error {
 	g := &f.graph
-	g.tally = newTally(maxTensors)
-	if err := g.locate("graph", g.check(graphMsg, 0, g.size, 1)); err != nil {
+	g.Tally = protobuf.NewTally(maxTensors)
+	if err := g.locate("graph", g.Check(graphMsg, 0, g.Size, 1)); err != nil {
 		return err
 	}
-	g.checked, g.tally = true, nil
+	g.Checked, g.Tally = true, nil
 	return nil
 }
 
@@ -164,7 +165,7 @@ func (f *parsed) inflates(i int) error {
 	if p := &f.tensors; p.inFile {
 		data = io.NewSectionReader(f.src, p.base+s.start, s.end-s.start)
 	} else {
-		data = bytes.NewReader(p.win[s.start:s.end])
+		data = bytes.NewReader(p.Win[s.start:s.end])
 	}
 	return f.badData(i, gzip.Check(data, s.end-s.start, f.index.Size(i)))
 }
@@ -174,7 +175,7 @@ func (f *parsed) badData(i int, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = inField("compressed_data", &defect{at: f.stored[f.records[i].more].start, err: err})
+	err = protobuf.InField("compressed_data", &protobuf.Defect{At: f.stored[f.records[i].more].start, Err: err})
 	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
@@ -200,8 +201,8 @@ func (f *parsed) Notes() []string {
 
 // Metadata implements driver.MetadataFile.
 func (f *parsed) Metadata() (driver.Metadata, error) {
-	if f.meta.size == 0 {
+	if f.meta.Size == 0 {
 		return nil, nil
 	}
-	return jsonmeta.Metadata(f.meta.win)
+	return jsonmeta.Metadata(f.meta.Win)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -19,7 +20,7 @@ import (
 // memory: what was checked cannot change. The tensor block alone stays in the
 // file, unless it is encrypted.
 type payload struct {
-	source
+	protobuf.Source
 	block  block
 	base   int64 // file offset of the payload's first byte; -1 when it is not in the file as such
 	at     int64 // file offset of the block
@@ -29,17 +30,17 @@ type payload struct {
 // locate turns a defect into an error with a field and an offset in the file,
 // or, for a block that is not stored as such, the offset of the block.
 func (p *payload) locate(name string, err error) error {
-	if err = inField(name, err); err == nil {
+	if err = protobuf.InField(name, err); err == nil {
 		return nil
 	}
-	d, ok := err.(*defect)
+	d, ok := err.(*protobuf.Defect)
 	switch {
 	case !ok:
 		return err
 	case p.base >= 0:
-		return wire.Error(formatName, d.path, p.base+d.at, d.err)
+		return wire.Error(formatName, d.Path, p.base+d.At, d.Err)
 	}
-	return wire.Error(formatName, d.path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.err, d.at))
+	return wire.Error(formatName, d.Path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At))
 }
 
 // loader reads the blocks of a file.
@@ -94,7 +95,7 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 	if p.base >= 0 && l.src.InMemory() {
 		data = bytes.Clone(data)
 	}
-	p.source = source{win: data, size: int64(len(data))}
+	p.Source = protobuf.Source{Win: data, Size: int64(len(data))}
 	return nil
 }
 
@@ -105,67 +106,20 @@ func (l *loader) loadTensors(p *payload) error {
 		return l.load(p, tensorBlock, 0)
 	}
 	s := l.hdr.blocks[tensorBlock]
-	*p = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, source: source{size: s.size}}
+	*p = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, Source: protobuf.Source{Size: s.size}}
 	return nil
 }
 
-// window reads the tensor block piece by piece into private memory: small pieces
-// where data is jumped over, larger and larger ones where all is looked at.
-type window struct {
-	src        driver.Source
-	base, size int64
-	least      int64 // bytes of one piece
-	most       int64
-	buf        []byte
-	next       int64 // where the last piece ended
-	n          int64 // its size
-}
-
-const (
-	minCopied = 256 // of memory
-	minFetch  = 512 // behind a reader
-	maxWindow = 256 << 10
-)
-
-// fill reads at least n bytes.
-func (w *window) fill(at, n int64) ([]byte, error) {
-	if n > w.most {
-		return nil, defectf(at, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", n, w.most)
-	}
-	if at <= w.next && at > w.next-64 {
-		w.n = min(2*w.n, maxWindow)
-	} else {
-		w.n = w.least
-	}
-	w.n = max(w.n, w.least)
-	n = min(max(n, w.n), w.size-at)
-	w.next = at + n
-	b, err := w.src.Slice(w.base+at, n)
-	switch {
-	case err != nil || !w.src.InMemory():
-		return b, err
-	case n > maxWindow:
-		return bytes.Clone(b), nil
-	case int64(cap(w.buf)) < n:
-		w.buf = make([]byte, n)
-	}
-	return w.buf[:copy(w.buf[:n], b)], nil
-}
-
 // window returns a new window of the tensor block.
-func (f *parsed) window() *window {
-	w := &window{src: f.src, base: f.tensors.base, size: f.tensors.size, least: minCopied, most: f.most}
-	if !f.src.InMemory() {
-		w.least = minFetch
-	}
-	return w
+func (f *parsed) window() *protobuf.Window {
+	return protobuf.NewWindow(f.src, f.tensors.base, f.tensors.Size, f.most)
 }
 
 // reader returns a source of the caller's own over the payload.
-func (f *parsed) reader(p *payload) *source {
-	s := p.source
+func (f *parsed) reader(p *payload) *protobuf.Source {
+	s := p.Source
 	if p.inFile {
-		s.from = f.window()
+		s.From = f.window()
 	}
 	return &s
 }
@@ -175,7 +129,7 @@ func (f *parsed) slice(p *payload, from, to int64) ([]byte, error) {
 	if p.inFile {
 		return f.src.Slice(p.base+from, to-from)
 	}
-	return p.bytes(from, to)
+	return p.Bytes(from, to)
 }
 
 // codecOf returns the codec of a compression, which is not None.

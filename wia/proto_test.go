@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -39,82 +40,82 @@ func decode(t testing.TB, d protoreflect.FileDescriptor, name string, b []byte) 
 }
 
 // tables are all messages that the reader knows, by name.
-func tables() map[string]*message {
-	all := map[string]*message{}
-	var add func(m *message)
-	add = func(m *message) {
-		if m == nil || all[m.name] != nil {
+func tables() map[string]*protobuf.Message {
+	all := map[string]*protobuf.Message{}
+	var add func(m *protobuf.Message)
+	add = func(m *protobuf.Message) {
+		if m == nil || all[m.Name] != nil {
 			return
 		}
-		all[m.name] = m
-		for _, f := range m.fields {
-			add(f.message)
+		all[m.Name] = m
+		for _, f := range m.Fields {
+			add(f.Message)
 		}
 	}
-	for _, m := range []*message{graphMsg, tensorDataMsg, signatureBlockMsg} {
+	for _, m := range []*protobuf.Message{graphMsg, tensorDataMsg, signatureBlockMsg} {
 		add(m)
 	}
 	return all
 }
 
 // described turns a compiled message into a table.
-func described(d protoreflect.MessageDescriptor) *message {
-	m := &message{name: string(d.FullName().Name())}
+func described(d protoreflect.MessageDescriptor) *protobuf.Message {
+	m := &protobuf.Message{Name: string(d.FullName().Name())}
 	if p, ok := d.Parent().(protoreflect.MessageDescriptor); ok {
-		m.name = string(p.Name()) + "." + m.name
+		m.Name = string(p.Name()) + "." + m.Name
 	}
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
-		def := fieldDef{name: string(f.Name()), repeated: f.IsList()}
+		def := protobuf.FieldDef{Name: string(f.Name()), Repeated: f.IsList()}
 		switch f.Kind() {
 		case protoreflect.Int32Kind, protoreflect.Int64Kind:
-			def.kind = kindInt
+			def.Kind = protobuf.KindInt
 		case protoreflect.EnumKind:
-			def.kind = kindEnum
+			def.Kind = protobuf.KindEnum
 		case protoreflect.FloatKind:
-			def.kind = kindFloat
+			def.Kind = protobuf.KindFloat
 		case protoreflect.StringKind:
-			def.kind = kindString
+			def.Kind = protobuf.KindString
 		case protoreflect.BytesKind:
-			def.kind = kindBytes
+			def.Kind = protobuf.KindBytes
 		case protoreflect.MessageKind:
-			def.kind = kindMessage
+			def.Kind = protobuf.KindMessage
 		}
 		if o := f.ContainingOneof(); o != nil && o.Fields().Len() > 1 {
-			m.arms |= 1 << f.Number()
+			m.Arms |= 1 << f.Number()
 		}
-		for len(m.fields) <= int(f.Number()) {
-			m.fields = append(m.fields, fieldDef{})
+		for len(m.Fields) <= int(f.Number()) {
+			m.Fields = append(m.Fields, protobuf.FieldDef{})
 		}
-		m.fields[f.Number()] = def
+		m.Fields[f.Number()] = def
 	}
 	return m
 }
 
 func TestTablesMatchSchema(t *testing.T) {
 	d := schema(t)
-	want := map[string]*message{}
+	want := map[string]*protobuf.Message{}
 	var add func(list protoreflect.MessageDescriptors)
 	add = func(list protoreflect.MessageDescriptors) {
 		for i := range list.Len() {
 			m := described(list.Get(i))
-			want[m.name] = m
+			want[m.Name] = m
 			add(list.Get(i).Messages())
 		}
 	}
 	add(d.Messages())
-	got := map[string]*message{}
+	got := map[string]*protobuf.Message{}
 	for name, m := range tables() {
-		c := &message{name: name, arms: m.arms}
-		for _, f := range m.fields {
-			if f.kind == kindName || f.kind == kindOurs {
-				f.kind = kindString
+		c := &protobuf.Message{Name: name, Arms: m.Arms}
+		for _, f := range m.Fields {
+			if f.Kind == protobuf.KindName || f.Kind == protobuf.KindOurs {
+				f.Kind = protobuf.KindString
 			}
-			c.fields = append(c.fields, fieldDef{name: f.name, kind: f.kind, repeated: f.repeated})
+			c.Fields = append(c.Fields, protobuf.FieldDef{Name: f.Name, Kind: f.Kind, Repeated: f.Repeated})
 		}
 		got[name] = c
 	}
-	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(message{}, fieldDef{}), cmpopts.IgnoreFields(message{}, "unknown"), cmpopts.IgnoreFields(fieldDef{}, "value", "subs")); diff != "" {
+	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(protobuf.Message{}, protobuf.FieldDef{}), cmpopts.IgnoreFields(protobuf.Message{}, "Unknown"), cmpopts.IgnoreFields(protobuf.FieldDef{}, "value", "subs")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -187,7 +188,7 @@ func TestProtobufBothWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := writeSample(t, samplePlan(t), o)
 			f := mustOpen(t, file, &format.Options{Key: testKey})
-			graph := decode(t, d, "Graph", f.f.graph.win)
+			graph := decode(t, d, "Graph", f.f.graph.Win)
 			tensors := decode(t, d, "TensorData", tensorBlockOf(t, f))
 			s := f.f.hdr.blocks[signatureBlock]
 			sig := decode(t, d, "SignatureBlock", file[s.off:s.end()])
@@ -205,7 +206,7 @@ func TestProtobufBothWays(t *testing.T) {
 				}
 				return b
 			}
-			theirs := container{meta: f.f.meta.win, graph: again(graph), tensor: again(tensors), compression: byte(f.f.hdr.compression)}
+			theirs := container{meta: f.f.meta.Win, graph: again(graph), tensor: again(tensors), compression: byte(f.f.hdr.compression)}
 			if f.f.hdr.compression == Zstd {
 				theirs.compression = 1
 			}
@@ -277,7 +278,7 @@ func compareGraph(t *testing.T, f *File, theirs *dynamicpb.Message) {
 		t.Fatal(err)
 	}
 	ours := dynamicpb.NewMessage(theirs.Descriptor())
-	if err := proto.Unmarshal(graphMsg.append(nil, g), ours); err != nil {
+	if err := proto.Unmarshal(graphMsg.Append(nil, g), ours); err != nil {
 		t.Fatal(err)
 	}
 	if !proto.Equal(theirs, ours) {
@@ -344,7 +345,7 @@ func BenchmarkAgainstProtobuf(b *testing.B) {
 						m.Close()
 					},
 					func() {
-						decode(b, d, "Graph", f.f.graph.win)
+						decode(b, d, "Graph", f.f.graph.Win)
 						decode(b, d, "TensorData", block)
 					},
 				} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -86,11 +87,11 @@ func (x *indexer) build() error {
 	}
 	if p := &f.tensors; p.inFile {
 		w := f.window()
-		w.buf = x.scratch.buf
-		p.from = w
+		w.Buf = x.scratch.buf
+		p.From = w
 		defer func() {
-			p.source = source{size: p.size}
-			x.scratch.buf = w.buf
+			p.Source = protobuf.Source{Size: p.Size}
+			x.scratch.buf = w.Buf
 		}()
 	}
 	passes := []func() error{x.tensors, x.initializers}
@@ -109,15 +110,15 @@ func (x *indexer) build() error {
 // the second pass.
 func (x *indexer) measure() error {
 	f := x.f
-	whole := f.tensors.source
+	whole := f.tensors.Source
 	if f.tensors.inFile {
-		b, err := f.src.Slice(f.tensors.base, f.tensors.size)
+		b, err := f.src.Slice(f.tensors.base, f.tensors.Size)
 		if err != nil {
 			return err
 		}
-		whole = source{win: b, size: f.tensors.size}
+		whole = protobuf.Source{Win: b, Size: f.tensors.Size}
 	}
-	whole.checked = true
+	whole.Checked = true
 	x.measuring = true
 	_ = x.walk(&whole, &f.tensors)
 	_ = x.initializers()
@@ -137,19 +138,19 @@ func (x *indexer) measure() error {
 // tensors walks the tensor block.
 func (x *indexer) tensors() error {
 	p := &x.f.tensors
-	return p.locate("tensor", x.walk(&p.source, p))
+	return p.locate("tensor", x.walk(&p.Source, p))
 }
 
 // walk takes the tensors of a TensorData message.
-func (x *indexer) walk(s *source, p *payload) error {
-	return s.eachChecked(tensorDataMsg, field{end: s.size}, func(fl field) (err error) {
+func (x *indexer) walk(s *protobuf.Source, p *payload) error {
+	return s.EachChecked(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
 		h := &x.scratch.head
 		h.reset()
-		switch fl.num {
+		switch fl.Num {
 		case 1:
-			err = s.tensor(h, fl.start, fl.end, 2)
+			err = h.read(s, fl.Start, fl.End, 2)
 		case 2:
-			err = s.compressedTensor(h, fl, 2)
+			err = h.readCompressed(s, fl, 2)
 		default:
 			return nil
 		}
@@ -164,16 +165,16 @@ func (x *indexer) walk(s *source, p *payload) error {
 // graph's wire rules have been checked.
 func (x *indexer) initializers() error {
 	p := &x.f.graph
-	if !p.carriers {
+	if !p.Carriers {
 		return nil
 	}
-	return p.locate("graph", p.each(graphMsg, field{end: p.size}, func(fl field) error {
-		if fl.num != 5 {
+	return p.locate("graph", p.Each(graphMsg, protobuf.Field{End: p.Size}, func(fl protobuf.Field) error {
+		if fl.Num != 5 {
 			return nil
 		}
 		h := &x.scratch.head
 		h.reset()
-		err := p.tensor(h, fl.start, fl.end, 2)
+		err := h.read(&p.Source, fl.Start, fl.End, 2)
 		if err != nil || h.arm == 0 {
 			return err
 		}
@@ -182,27 +183,27 @@ func (x *indexer) initializers() error {
 }
 
 // take counts a tensor, and adds it to the index unless that is all for now.
-func (x *indexer) take(p *payload, h *head, fl *field, graph bool) error {
+func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) error {
 	x.n.add(p, h)
 	switch {
 	case x.n.tensors > x.max:
-		return defectf(fl.at, tensor.ErrLimit, "more than %d tensors", x.max)
-	case int64(x.n.dims) > dimLimit(x.max):
-		return defectf(fl.at, tensor.ErrLimit, "more than %d dims", dimLimit(x.max))
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", x.max)
+	case int64(x.n.dims) > protobuf.DimLimit(x.max):
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", protobuf.DimLimit(x.max))
 	case x.measuring:
 		return nil
 	}
-	if err := x.check(h, fl.at); err != nil {
+	if err := x.check(h, fl.At); err != nil {
 		return err
 	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: x.f.index.Dims(len(h.dims)), Size: h.size, Quant: x.quantization(&h.quant)}
 	copy(t.Shape, h.dims)
-	r := record{at: fl.start, end: fl.end, graph: graph, compressed: h.compressed, external: h.arm == externalArm}
+	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.arm == externalArm}
 	if err := x.locate(p, h, &t, &r); err != nil {
 		return err
 	}
 	if !x.f.index.Add(&t) {
-		return inField("name", defectf(fl.at, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
+		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
 	x.f.records = append(x.f.records, r)
 	return nil
@@ -211,12 +212,12 @@ func (x *indexer) take(p *payload, h *head, fl *field, graph bool) error {
 // check checks what must hold for a tensor of the file.
 func (x *indexer) check(h *head, at int64) error {
 	if len(h.name) == 0 {
-		return inField("name", defectf(at, tensor.ErrCorrupt, "empty name"))
+		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "empty name"))
 	}
 	err := h.check(at)
 	switch {
 	case h.compressed && err != nil:
-		return inField("tensor", err)
+		return protobuf.InField("tensor", err)
 	case h.compressed:
 		return h.checkCompressed(at, x.f.hdr.compression)
 	case err == nil && h.arm == 0 && h.size > 0:
@@ -226,7 +227,7 @@ func (x *indexer) check(h *head, at int64) error {
 }
 
 func (h *head) noData(at int64) error {
-	return inField("raw_data", defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
+	return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 }
 
 // codec returns how the data of a CompressedTensor is compressed, in a file
@@ -240,18 +241,18 @@ func (h *head) codec(header Compression) Compression {
 
 // checkCompressed checks what a CompressedTensor says of its tensor.
 func (h *head) checkCompressed(at int64, header Compression) error {
-	stored := h.packed.end - h.packed.start
+	stored := h.packed.End - h.packed.Start
 	switch {
 	case h.arm != 0:
-		return inField("tensor", defectf(at, tensor.ErrCorrupt, "a compressed tensor carries data itself"))
+		return protobuf.InField("tensor", protobuf.Defectf(at, tensor.ErrCorrupt, "a compressed tensor carries data itself"))
 	case h.compression < 0 || h.compression > int32(Zstd):
-		return inField("compression", defectf(at, format.ErrUnsupported, "code %d", h.compression))
+		return protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
 	case h.uncompressed != h.size:
-		return inField("uncompressed_size", defectf(at, tensor.ErrCorrupt, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size))
+		return protobuf.InField("uncompressed_size", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size))
 	case stored == 0 && h.size > 0:
-		return inField("compressed_data", defectf(at, tensor.ErrCorrupt, "missing"))
+		return protobuf.InField("compressed_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing"))
 	case h.codec(header) == None && stored != h.size:
-		return inField("compressed_data", defectf(at, tensor.ErrCorrupt, "%d bytes stored as they are, the tensor takes %d", stored, h.size))
+		return protobuf.InField("compressed_data", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes stored as they are, the tensor takes %d", stored, h.size))
 	}
 	return nil
 }
@@ -268,10 +269,10 @@ func (x *indexer) locate(p *payload, h *head, t *driver.Tensor, r *record) (err 
 		f.digests = append(f.digests, h.ext.sum)
 		return nil
 	}
-	s := stored{start: h.raw.start, end: h.raw.end}
+	s := stored{start: h.raw.Start, end: h.raw.End}
 	switch {
 	case h.compressed:
-		s = stored{h.packed.start, h.packed.end, h.codec(f.hdr.compression)}
+		s = stored{h.packed.Start, h.packed.End, h.codec(f.hdr.compression)}
 		t.Stored = s.end - s.start
 		t.Compression = s.codec.codec()
 	case r.graph && f.hdr.compression != None:

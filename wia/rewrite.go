@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -62,18 +63,18 @@ func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (
 // read collects what is carried over.
 func (o *original) read() error {
 	f := o.f.f
-	if o.metadata = f.meta.win; len(o.metadata) == 0 {
+	if o.metadata = f.meta.Win; len(o.metadata) == 0 {
 		o.metadata = []byte("{}")
 	}
 	if f.signature != nil {
 		o.signature = f.signature.unknown
 	}
 	s := f.reader(&f.tensors)
-	err := s.each(tensorDataMsg, field{end: s.size}, func(fl field) error {
-		if tensorDataMsg.known(fl.num) != nil {
+	err := s.Each(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		if tensorDataMsg.Known(fl.Num) != nil {
 			return nil
 		}
-		return s.keep(&o.tail, &fl)
+		return s.Keep(&o.tail, &fl)
 	})
 	if err != nil {
 		return f.tensors.locate("tensor", err)
@@ -105,7 +106,7 @@ func (g *Graph) inline(f *parsed) error {
 	}
 	// The message is shared: decode another one to change.
 	own := &Graph{}
-	if err := f.graph.merge(graphMsg, own, field{end: f.graph.size}); err != nil {
+	if err := f.graph.Merge(graphMsg, own, protobuf.Field{End: f.graph.Size}); err != nil {
 		return err
 	}
 	var first error
@@ -172,43 +173,43 @@ func (o *original) describe(name string, it *item) error {
 // since it may be in a file that changed meanwhile.
 func (f *parsed) describe(i int, it *item) error {
 	r, p := &f.records[i], f.payloadOf(i)
-	s, msg := f.reader(p), field{start: r.at, end: r.end}
+	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
 	var text []byte
 	var err error
 	if r.compressed {
-		err = s.each(compressedMsg, msg, func(fl field) error {
-			switch d := compressedMsg.known(fl.num); {
+		err = s.Each(compressedMsg, msg, func(fl protobuf.Field) error {
+			switch d := compressedMsg.Known(fl.Num); {
 			case d == nil:
-				return s.keep(&it.unknown, &fl)
-			case fl.num == 1 && fl.typ == protowire.BytesType:
-				return s.without(&text, fl)
+				return s.Keep(&it.unknown, &fl)
+			case fl.Num == 1 && fl.Typ == protowire.BytesType:
+				return without(s, &text, fl)
 			}
 			return nil
 		})
 	} else {
-		err = s.without(&text, msg)
+		err = without(s, &text, msg)
 	}
-	own := inMemory(text)
+	own := protobuf.InMemory(text)
 	if err == nil {
-		err = own.check(tensorMsg, 0, own.size, 2)
+		err = own.Check(tensorMsg, 0, own.Size, 2)
 	}
 	if err == nil {
-		own.checked = true
-		err = own.merge(tensorMsg, &it.message, field{end: own.size})
+		own.Checked = true
+		err = own.Merge(tensorMsg, &it.message, protobuf.Field{End: own.Size})
 	}
 	m := &it.message
 	if err == nil && (m.Name != f.index.Name(i) || dtypeOf(m.DType) != f.index.DType(i) || !f.index.Shape(i).Equal(m.Dims)) {
-		err = defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
+		err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
 	}
 	return p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
 // without appends the fields of a Tensor message but for its data.
-func (s *source) without(out *[]byte, msg field) error {
-	return s.each(tensorMsg, msg, func(fl field) error {
-		if fl.num == rawArm {
+func without(s *protobuf.Source, out *[]byte, msg protobuf.Field) error {
+	return s.Each(tensorMsg, msg, func(fl protobuf.Field) error {
+		if fl.Num == rawArm {
 			return nil
 		}
-		return s.keep(out, &fl)
+		return s.Keep(out, &fl)
 	})
 }

@@ -65,7 +65,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 			if err := verify(g); err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(f.f.meta.win, g.f.meta.win); diff != "" {
+			if diff := gocmp.Diff(f.f.meta.Win, g.f.meta.Win); diff != "" {
 				t.Error("metadata:", diff)
 			}
 			a, errA := f.GraphMessage()
@@ -129,9 +129,9 @@ func TestDecodeEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := schema(t)
-	want, got := decode(t, d, "Graph", f.f.graph.win), decode(t, d, "Graph", graphMsg.append(nil, g))
+	want, got := decode(t, d, "Graph", f.f.graph.Win), decode(t, d, "Graph", graphMsg.Append(nil, g))
 	c := odd()
-	c.graph = graphMsg.append(nil, g)
+	c.graph = graphMsg.Append(nil, g)
 	h, err := mustOpen(t, c.bytes(), nil).GraphMessage()
 	if err != nil {
 		t.Fatal(err)

@@ -1,275 +1,165 @@
 package wia
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // The tables below are wia.proto: the fields of each message with name, kind and
 // what limit their elements count for, and where a message is kept whole, the
 // place of each in its Go struct. They drive checking, decoding and encoding, and
 // give errors their names. A test compares them with the compiled wia.proto.
 
-type kind uint8
-
-const (
-	kindUnknown kind = iota
-	kindOurs         // a name where other writers may have put something else
-	kindInt          // int32 and int64, as varint
-	kindEnum         // varint within int32
-	kindFloat        // fixed32
-	kindString       // UTF-8
-	kindName         // UTF-8 without NUL
-	kindBytes
-	kindMessage
+var (
+	keyValueMsg = &protobuf.Message{Name: "KeyValue", Unknown: protobuf.Unknown(func(m *KeyValue) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("key", protobuf.KindName, func(m *KeyValue) *string { return &m.Key }),
+		2: protobuf.One("value", protobuf.KindString, func(m *KeyValue) *string { return &m.Value }),
+	}}
+	perChannelMsg = &protobuf.Message{Name: "PerChannelQuantization", Unknown: protobuf.Unknown(func(m *PerChannelQuantization) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.Many("scales", protobuf.KindFloat, func(m *PerChannelQuantization) *[]float32 { return &m.Scales }),
+		2: protobuf.Many("zero_points", protobuf.KindInt, func(m *PerChannelQuantization) *[]int32 { return &m.ZeroPoints }),
+		3: protobuf.One("channel_dim", protobuf.KindInt, func(m *PerChannelQuantization) *int32 { return &m.ChannelDim }),
+	}}
+	quantMsg = &protobuf.Message{Name: "QuantizationParams", Unknown: protobuf.Unknown(func(m *QuantizationParams) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("type", protobuf.KindEnum, func(m *QuantizationParams) *int32 { return &m.Type }),
+		2: protobuf.One("scale", protobuf.KindFloat, func(m *QuantizationParams) *float32 { return &m.Scale }),
+		3: protobuf.One("zero_point", protobuf.KindInt, func(m *QuantizationParams) *int32 { return &m.ZeroPoint }),
+		4: protobuf.One("quantized_type", protobuf.KindEnum, func(m *QuantizationParams) *int32 { return &m.QuantizedType }),
+		5: protobuf.OneMessage("per_channel", perChannelMsg, func(m *QuantizationParams) **PerChannelQuantization { return &m.PerChannel }),
+	}}
+	tensorMetaMsg = &protobuf.Message{Name: "TensorMetadata", Unknown: protobuf.Unknown(func(m *TensorMetadata) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("doc_string", protobuf.KindString, func(m *TensorMetadata) *string { return &m.DocString }),
+		2: protobuf.ManyMessages("properties", keyValueMsg, func(m *TensorMetadata) *[]KeyValue { return &m.Properties }).Each(protobuf.CountProperties),
+		3: protobuf.OneMessage("quantization", quantMsg, func(m *TensorMetadata) **QuantizationParams { return &m.Quantization }),
+	}}
+	externalMsg = &protobuf.Message{Name: "ExternalData", Unknown: protobuf.Unknown(func(m *ExternalData) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("location", protobuf.KindString, func(m *ExternalData) *string { return &m.Location }),
+		2: protobuf.One("offset", protobuf.KindInt, func(m *ExternalData) *int64 { return &m.Offset }),
+		3: protobuf.One("length", protobuf.KindInt, func(m *ExternalData) *int64 { return &m.Length }),
+		4: protobuf.One("checksum", protobuf.KindString, func(m *ExternalData) *string { return &m.Checksum }),
+	}}
+	tensorMsg = &protobuf.Message{Name: "Tensor", Arms: 1<<rawArm | 1<<externalArm, Unknown: protobuf.Unknown(func(m *Tensor) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1:           protobuf.One("name", protobuf.KindName, func(m *Tensor) *string { return &m.Name }),
+		2:           protobuf.Many("dims", protobuf.KindInt, func(m *Tensor) *[]int64 { return &m.Dims }).Each(protobuf.CountDims),
+		3:           protobuf.One("dtype", protobuf.KindEnum, func(m *Tensor) *int32 { return &m.DType }),
+		rawArm:      protobuf.TailData("raw_data", func(m *Tensor, b []byte) { m.HasData, m.RawData = true, b }),
+		externalArm: protobuf.OneMessage("external_data", externalMsg, func(m *Tensor) **ExternalData { return &m.External }),
+		6:           protobuf.OneMessage("metadata", tensorMetaMsg, func(m *Tensor) **TensorMetadata { return &m.Metadata }),
+	}}
+	compressedMsg = &protobuf.Message{Name: "CompressedTensor", Fields: []protobuf.FieldDef{
+		1: protobuf.BareMessage("tensor", tensorMsg, false), 2: protobuf.Bare("compression", protobuf.KindEnum), 3: protobuf.Bare("compressed_data", protobuf.KindBytes), 4: protobuf.Bare("uncompressed_size", protobuf.KindInt),
+	}}
+	tensorDataMsg = &protobuf.Message{Name: "TensorData", Fields: []protobuf.FieldDef{
+		1: protobuf.BareMessage("tensors", tensorMsg, true), 2: protobuf.BareMessage("compressed_tensors", compressedMsg, true), 15: protobuf.Bare("padding", protobuf.KindBytes),
+	}}
+	dimensionMsg = &protobuf.Message{Name: "TensorShapeProto.Dimension", Arms: 1<<1 | 1<<2, Unknown: protobuf.Unknown(func(m *Dimension) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("dim_value", protobuf.KindInt, func(m *Dimension) **int64 { return &m.Value }),
+		2: protobuf.One("dim_param", protobuf.KindString, func(m *Dimension) **string { return &m.Param }),
+		3: protobuf.One("denotation", protobuf.KindString, func(m *Dimension) *string { return &m.Denotation }),
+	}}
+	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Unknown: protobuf.Unknown(func(m *Shape) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *Shape) *[]Dimension { return &m.Dims }).Each(protobuf.CountValueDims),
+	}}
+	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Unknown: protobuf.Unknown(func(m *TensorType) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("elem_type", protobuf.KindEnum, func(m *TensorType) *int32 { return &m.ElemType }),
+		2: protobuf.OneMessage("shape", shapeMsg, func(m *TensorType) **Shape { return &m.Shape }),
+	}}
+	typeMsg = &protobuf.Message{Name: "TypeProto", Unknown: protobuf.Unknown(func(m *Type) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.OneMessage("tensor_type", tensorTypeMsg, func(m *Type) **TensorType { return &m.Tensor }),
+		6: protobuf.One("denotation", protobuf.KindString, func(m *Type) *string { return &m.Denotation }),
+	}}
+	valueInfoMsg = &protobuf.Message{Name: "ValueInfo", Unknown: protobuf.Unknown(func(m *ValueInfo) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("name", protobuf.KindName, func(m *ValueInfo) *string { return &m.Name }),
+		2: protobuf.OneMessage("type", typeMsg, func(m *ValueInfo) **Type { return &m.Type }),
+		3: protobuf.One("doc_string", protobuf.KindString, func(m *ValueInfo) *string { return &m.DocString }),
+	}}
+	graphMetaMsg = &protobuf.Message{Name: "GraphMetadata", Unknown: protobuf.Unknown(func(m *GraphMetadata) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.ManyMessages("properties", keyValueMsg, func(m *GraphMetadata) *[]KeyValue { return &m.Properties }).Each(protobuf.CountProperties),
+	}}
+	attributeMsg = &protobuf.Message{Name: "Attribute", Unknown: protobuf.Unknown(func(m *Attribute) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1:  protobuf.One("name", protobuf.KindName, func(m *Attribute) *string { return &m.Name }),
+		2:  protobuf.One("f", protobuf.KindFloat, func(m *Attribute) *float32 { return &m.F }),
+		3:  protobuf.One("i", protobuf.KindInt, func(m *Attribute) *int64 { return &m.I }),
+		4:  protobuf.One("s", protobuf.KindBytes, func(m *Attribute) *[]byte { return &m.S }),
+		5:  protobuf.OneMessage("t", tensorMsg, func(m *Attribute) **Tensor { return &m.T }),
+		6:  protobuf.OneMessage("g", nil, func(m *Attribute) **Graph { return &m.G }),
+		7:  protobuf.Many("floats", protobuf.KindFloat, func(m *Attribute) *[]float32 { return &m.Floats }).Each(protobuf.CountNumbers),
+		8:  protobuf.Many("ints", protobuf.KindInt, func(m *Attribute) *[]int64 { return &m.Ints }).Each(protobuf.CountNumbers),
+		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *Attribute) *[][]byte { return &m.Strings }).Each(protobuf.CountStrings),
+		10: protobuf.ManyMessages("tensors", tensorMsg, func(m *Attribute) *[]Tensor { return &m.Tensors }).Each(protobuf.CountAttributes),
+		11: protobuf.ManyMessages("graphs", nil, func(m *Attribute) *[]Graph { return &m.Graphs }).Each(protobuf.CountAttributes),
+		13: protobuf.One("doc_string", protobuf.KindString, func(m *Attribute) *string { return &m.DocString }),
+		20: protobuf.One("type", protobuf.KindEnum, func(m *Attribute) *int32 { return (*int32)(&m.Type) }),
+		21: protobuf.One("ref_attr_name", protobuf.KindString, func(m *Attribute) *string { return &m.RefAttrName }),
+	}}
+	nodeMsg = &protobuf.Message{Name: "Node", Unknown: protobuf.Unknown(func(m *Node) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("name", protobuf.KindName, func(m *Node) *string { return &m.Name }),
+		2: protobuf.One("op_type", protobuf.KindString, func(m *Node) *string { return &m.OpType }),
+		3: protobuf.Many("inputs", protobuf.KindName, func(m *Node) *[]string { return &m.Inputs }).Each(protobuf.CountEdges),
+		4: protobuf.Many("outputs", protobuf.KindName, func(m *Node) *[]string { return &m.Outputs }).Each(protobuf.CountEdges),
+		5: protobuf.ManyMessages("attributes", attributeMsg, func(m *Node) *[]Attribute { return &m.Attributes }).Each(protobuf.CountAttributes),
+		6: protobuf.One("doc_string", protobuf.KindString, func(m *Node) *string { return &m.DocString }),
+		7: protobuf.One("domain", protobuf.KindOurs, func(m *Node) *string { return &m.Domain }),
+	}}
+	graphMsg = &protobuf.Message{Name: "Graph", Unknown: protobuf.Unknown(func(m *Graph) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("name", protobuf.KindName, func(m *Graph) *string { return &m.Name }),
+		2: protobuf.ManyMessages("nodes", nodeMsg, func(m *Graph) *[]Node { return &m.Nodes }).Each(protobuf.CountNodes),
+		3: protobuf.ManyMessages("inputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Inputs }).Each(protobuf.CountValues),
+		4: protobuf.ManyMessages("outputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Outputs }).Each(protobuf.CountValues),
+		5: protobuf.ManyMessages("initializers", tensorMsg, func(m *Graph) *[]Tensor { return &m.Initializers }).Each(protobuf.CountTensors),
+		6: protobuf.OneMessage("metadata", graphMetaMsg, func(m *Graph) **GraphMetadata { return &m.Metadata }),
+	}}
+	checksumMsg = &protobuf.Message{Name: "BlockChecksum", Unknown: protobuf.Unknown(func(m *blockChecksum) *[]byte { return &m.unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("block_type", protobuf.KindString, func(m *blockChecksum) *string { return &m.block }),
+		2: protobuf.One("sha256", protobuf.KindBytes, func(m *blockChecksum) *[]byte { return &m.sum }),
+	}}
+	signatureMsg = &protobuf.Message{Name: "Signature", Unknown: protobuf.Unknown(func(m *signature) *[]byte { return &m.unknown }), Fields: []protobuf.FieldDef{
+		1: protobuf.One("algorithm", protobuf.KindString, func(m *signature) *string { return &m.algorithm }),
+		2: protobuf.One("public_key", protobuf.KindBytes, func(m *signature) *[]byte { return &m.publicKey }),
+		3: protobuf.One("signature", protobuf.KindBytes, func(m *signature) *[]byte { return &m.signature }),
+		4: protobuf.One("timestamp", protobuf.KindInt, func(m *signature) *int64 { return &m.timestamp }),
+	}}
+	signatureBlockMsg = &protobuf.Message{Name: "SignatureBlock", Unknown: protobuf.Unknown(func(m *signatures) *[]byte { return &m.unknown }), Fields: []protobuf.FieldDef{
+		1:  protobuf.ManyMessages("checksums", checksumMsg, func(m *signatures) *[]blockChecksum { return &m.checksums }),
+		2:  protobuf.OneMessage("signature", signatureMsg, func(m *signatures) **signature { return &m.signature }),
+		15: protobuf.Bare("padding", protobuf.KindBytes),
+	}}
 )
 
-func (k kind) wireType() protowire.Type {
-	switch k {
-	case kindInt, kindEnum:
-		return protowire.VarintType
-	case kindFloat:
-		return protowire.Fixed32Type
-	}
-	return protowire.BytesType
-}
-
-// message is a type of messages.
-type message struct {
-	name    string
-	fields  []fieldDef // by number
-	arms    uint64     // bits of the field numbers of a oneof
-	unknown func(m any) *[]byte
-}
-
-// fieldDef is a field of a message.
-type fieldDef struct {
-	name     string
-	kind     kind
-	wire     protowire.Type
-	repeated bool // numbers may then be packed
-	message  *message
-	counted  counted         // what limit its elements count for
-	value    func(m any) any // a pointer to the Go field; nil for messages, and where none is kept
-	subs     subs            // the Go fields of messages
-}
-
-// known returns the definition of a field that the checks and the decoder must
-// know, nil for others.
-func (m *message) known(num protowire.Number) *fieldDef {
-	if int(num) < len(m.fields) {
-		if d := &m.fields[num]; d.kind > kindOurs {
-			return d
+// A graph holds attributes and an attribute graphs: the knot is tied here, and what
+// is not in the tables is said.
+func init() {
+	attributeMsg.Fields[6].Message = graphMsg
+	attributeMsg.Fields[11].Message = graphMsg
+	attributeMsg.Seen = func(m any, num protowire.Number) {
+		if int(num) < len(attributeTypes) && num > 1 {
+			m.(*Attribute).seen = attributeTypes[num]
 		}
 	}
-	return nil
-}
-
-// subs are the messages in a field, of the message that m points to.
-type subs interface {
-	len(m any) int
-	at(m any, i int) any
-	// next returns the message that the next occurrence of the field is read into.
-	next(m any) any
-}
-
-// optional is a field for one message, which merges when it occurs again.
-type optional[M, S any] func(*M) **S
-
-func (o optional[M, S]) len(m any) int {
-	if *o(m.(*M)) == nil {
-		return 0
+	attributeMsg.Typed = func(m any) any {
+		a := m.(*Attribute)
+		if a.Type != AttributeUndefined || a.seen == AttributeUndefined {
+			return m
+		}
+		// A value that says nothing of its type by being zero needs the type.
+		typed := *a
+		typed.Type = a.seen
+		return &typed
 	}
-	return 1
-}
-
-func (o optional[M, S]) at(m any, _ int) any { return *o(m.(*M)) }
-func (o optional[M, S]) next(m any) any      { return alloc(o(m.(*M))) }
-
-// list is a field for many messages.
-type list[M, S any] func(*M) *[]S
-
-func (l list[M, S]) len(m any) int       { return len(*l(m.(*M))) }
-func (l list[M, S]) at(m any, i int) any { return &(*l(m.(*M)))[i] }
-func (l list[M, S]) next(m any) any      { return extend(l(m.(*M))) }
-
-// alloc makes the value that *p points to unless it is there already.
-func alloc[T any](p **T) *T {
-	if *p == nil {
-		*p = new(T)
+	graphMsg.Large, graphMsg.Begin = 2, func(m any, n int) { g := m.(*Graph); g.Nodes = slices.Grow(g.Nodes, n) }
+	// The data of a tensor comes last, so that a writer can put it where it wants.
+	tensorMsg.Tail = func(m any, b []byte) []byte {
+		if t := m.(*Tensor); t.HasData {
+			b = protobuf.PutBytes(b, rawArm, t.RawData)
+		}
+		return b
 	}
-	return *p
 }
 
-// extend appends an empty value.
-func extend[T any](list *[]T) *T {
-	var zero T
-	*list = append(*list, zero)
-	return &(*list)[len(*list)-1]
-}
-
-// bare is a field that is checked and not kept.
-func bare(name string, k kind) fieldDef { return fieldDef{name: name, kind: k, wire: k.wireType()} }
-
-// one is a field of a single value.
-func one[M, V any](name string, k kind, at func(*M) *V) fieldDef {
-	d := bare(name, k)
-	d.value = func(m any) any { return at(m.(*M)) }
-	return d
-}
-
-// many is a field of several values.
-func many[M, V any](name string, k kind, at func(*M) *[]V) fieldDef {
-	d := one(name, k, at)
-	d.repeated = true
-	return d
-}
-
-func oneMessage[M, S any](name string, def *message, at func(*M) **S) fieldDef {
-	d := bare(name, kindMessage)
-	d.message, d.subs = def, optional[M, S](at)
-	return d
-}
-
-func manyMessages[M, S any](name string, def *message, at func(*M) *[]S) fieldDef {
-	d := bare(name, kindMessage)
-	d.message, d.subs, d.repeated = def, list[M, S](at), true
-	return d
-}
-
-// bareMessage is a field of messages that are checked and not kept.
-func bareMessage(name string, def *message, repeated bool) fieldDef {
-	d := bare(name, kindMessage)
-	d.message, d.repeated = def, repeated
-	return d
-}
-
-// each makes the elements of a field count for a limit.
-func (d fieldDef) each(c counted) fieldDef {
-	d.counted = c
-	return d
-}
-
-// unknown is where a message keeps the fields that its table does not have.
-func unknown[M any](at func(*M) *[]byte) func(m any) *[]byte {
-	return func(m any) *[]byte { return at(m.(*M)) }
-}
-
-var (
-	keyValueMsg = &message{name: "KeyValue", unknown: unknown(func(m *KeyValue) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("key", kindName, func(m *KeyValue) *string { return &m.Key }),
-		2: one("value", kindString, func(m *KeyValue) *string { return &m.Value }),
-	}}
-	perChannelMsg = &message{name: "PerChannelQuantization", unknown: unknown(func(m *PerChannelQuantization) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: many("scales", kindFloat, func(m *PerChannelQuantization) *[]float32 { return &m.Scales }),
-		2: many("zero_points", kindInt, func(m *PerChannelQuantization) *[]int32 { return &m.ZeroPoints }),
-		3: one("channel_dim", kindInt, func(m *PerChannelQuantization) *int32 { return &m.ChannelDim }),
-	}}
-	quantMsg = &message{name: "QuantizationParams", unknown: unknown(func(m *QuantizationParams) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("type", kindEnum, func(m *QuantizationParams) *int32 { return &m.Type }),
-		2: one("scale", kindFloat, func(m *QuantizationParams) *float32 { return &m.Scale }),
-		3: one("zero_point", kindInt, func(m *QuantizationParams) *int32 { return &m.ZeroPoint }),
-		4: one("quantized_type", kindEnum, func(m *QuantizationParams) *int32 { return &m.QuantizedType }),
-		5: oneMessage("per_channel", perChannelMsg, func(m *QuantizationParams) **PerChannelQuantization { return &m.PerChannel }),
-	}}
-	tensorMetaMsg = &message{name: "TensorMetadata", unknown: unknown(func(m *TensorMetadata) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("doc_string", kindString, func(m *TensorMetadata) *string { return &m.DocString }),
-		2: manyMessages("properties", keyValueMsg, func(m *TensorMetadata) *[]KeyValue { return &m.Properties }).each(countProperties),
-		3: oneMessage("quantization", quantMsg, func(m *TensorMetadata) **QuantizationParams { return &m.Quantization }),
-	}}
-	externalMsg = &message{name: "ExternalData", unknown: unknown(func(m *ExternalData) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("location", kindString, func(m *ExternalData) *string { return &m.Location }),
-		2: one("offset", kindInt, func(m *ExternalData) *int64 { return &m.Offset }),
-		3: one("length", kindInt, func(m *ExternalData) *int64 { return &m.Length }),
-		4: one("checksum", kindString, func(m *ExternalData) *string { return &m.Checksum }),
-	}}
-	tensorMsg = &message{name: "Tensor", arms: 1<<rawArm | 1<<externalArm, unknown: unknown(func(m *Tensor) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1:           one("name", kindName, func(m *Tensor) *string { return &m.Name }),
-		2:           many("dims", kindInt, func(m *Tensor) *[]int64 { return &m.Dims }).each(countDims),
-		3:           one("dtype", kindEnum, func(m *Tensor) *int32 { return &m.DType }),
-		rawArm:      one("raw_data", kindBytes, func(m *Tensor) *Tensor { return m }),
-		externalArm: oneMessage("external_data", externalMsg, func(m *Tensor) **ExternalData { return &m.External }),
-		6:           oneMessage("metadata", tensorMetaMsg, func(m *Tensor) **TensorMetadata { return &m.Metadata }),
-	}}
-	compressedMsg = &message{name: "CompressedTensor", fields: []fieldDef{
-		1: bareMessage("tensor", tensorMsg, false), 2: bare("compression", kindEnum), 3: bare("compressed_data", kindBytes), 4: bare("uncompressed_size", kindInt),
-	}}
-	tensorDataMsg = &message{name: "TensorData", fields: []fieldDef{
-		1: bareMessage("tensors", tensorMsg, true), 2: bareMessage("compressed_tensors", compressedMsg, true), 15: bare("padding", kindBytes),
-	}}
-	dimensionMsg = &message{name: "TensorShapeProto.Dimension", arms: 1<<1 | 1<<2, unknown: unknown(func(m *Dimension) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("dim_value", kindInt, func(m *Dimension) **int64 { return &m.Value }),
-		2: one("dim_param", kindString, func(m *Dimension) **string { return &m.Param }),
-		3: one("denotation", kindString, func(m *Dimension) *string { return &m.Denotation }),
-	}}
-	shapeMsg = &message{name: "TensorShapeProto", unknown: unknown(func(m *Shape) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: manyMessages("dim", dimensionMsg, func(m *Shape) *[]Dimension { return &m.Dims }).each(countValueDims),
-	}}
-	tensorTypeMsg = &message{name: "TypeProto.Tensor", unknown: unknown(func(m *TensorType) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("elem_type", kindEnum, func(m *TensorType) *int32 { return &m.ElemType }),
-		2: oneMessage("shape", shapeMsg, func(m *TensorType) **Shape { return &m.Shape }),
-	}}
-	typeMsg = &message{name: "TypeProto", unknown: unknown(func(m *Type) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: oneMessage("tensor_type", tensorTypeMsg, func(m *Type) **TensorType { return &m.Tensor }),
-		6: one("denotation", kindString, func(m *Type) *string { return &m.Denotation }),
-	}}
-	valueInfoMsg = &message{name: "ValueInfo", unknown: unknown(func(m *ValueInfo) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("name", kindName, func(m *ValueInfo) *string { return &m.Name }),
-		2: oneMessage("type", typeMsg, func(m *ValueInfo) **Type { return &m.Type }),
-		3: one("doc_string", kindString, func(m *ValueInfo) *string { return &m.DocString }),
-	}}
-	graphMetaMsg = &message{name: "GraphMetadata", unknown: unknown(func(m *GraphMetadata) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: manyMessages("properties", keyValueMsg, func(m *GraphMetadata) *[]KeyValue { return &m.Properties }).each(countProperties),
-	}}
-	attributeMsg = &message{name: "Attribute", unknown: unknown(func(m *Attribute) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1:  one("name", kindName, func(m *Attribute) *string { return &m.Name }),
-		2:  one("f", kindFloat, func(m *Attribute) *float32 { return &m.F }),
-		3:  one("i", kindInt, func(m *Attribute) *int64 { return &m.I }),
-		4:  one("s", kindBytes, func(m *Attribute) *[]byte { return &m.S }),
-		5:  oneMessage("t", tensorMsg, func(m *Attribute) **Tensor { return &m.T }),
-		6:  oneMessage("g", nil, func(m *Attribute) **Graph { return &m.G }),
-		7:  many("floats", kindFloat, func(m *Attribute) *[]float32 { return &m.Floats }).each(countNumbers),
-		8:  many("ints", kindInt, func(m *Attribute) *[]int64 { return &m.Ints }).each(countNumbers),
-		9:  many("strings", kindBytes, func(m *Attribute) *[][]byte { return &m.Strings }).each(countStrings),
-		10: manyMessages("tensors", tensorMsg, func(m *Attribute) *[]Tensor { return &m.Tensors }).each(countAttributes),
-		11: manyMessages("graphs", nil, func(m *Attribute) *[]Graph { return &m.Graphs }).each(countAttributes),
-		13: one("doc_string", kindString, func(m *Attribute) *string { return &m.DocString }),
-		20: one("type", kindEnum, func(m *Attribute) *AttributeType { return &m.Type }),
-		21: one("ref_attr_name", kindString, func(m *Attribute) *string { return &m.RefAttrName }),
-	}}
-	nodeMsg = &message{name: "Node", unknown: unknown(func(m *Node) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("name", kindName, func(m *Node) *string { return &m.Name }),
-		2: one("op_type", kindString, func(m *Node) *string { return &m.OpType }),
-		3: many("inputs", kindName, func(m *Node) *[]string { return &m.Inputs }).each(countEdges),
-		4: many("outputs", kindName, func(m *Node) *[]string { return &m.Outputs }).each(countEdges),
-		5: manyMessages("attributes", attributeMsg, func(m *Node) *[]Attribute { return &m.Attributes }).each(countAttributes),
-		6: one("doc_string", kindString, func(m *Node) *string { return &m.DocString }),
-		7: one("domain", kindOurs, func(m *Node) *string { return &m.Domain }),
-	}}
-	graphMsg = &message{name: "Graph", unknown: unknown(func(m *Graph) *[]byte { return &m.Unknown }), fields: []fieldDef{
-		1: one("name", kindName, func(m *Graph) *string { return &m.Name }),
-		2: manyMessages("nodes", nodeMsg, func(m *Graph) *[]Node { return &m.Nodes }).each(countNodes),
-		3: manyMessages("inputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Inputs }).each(countValues),
-		4: manyMessages("outputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Outputs }).each(countValues),
-		5: manyMessages("initializers", tensorMsg, func(m *Graph) *[]Tensor { return &m.Initializers }).each(countTensors),
-		6: oneMessage("metadata", graphMetaMsg, func(m *Graph) **GraphMetadata { return &m.Metadata }),
-	}}
-	checksumMsg = &message{name: "BlockChecksum", unknown: unknown(func(m *blockChecksum) *[]byte { return &m.unknown }), fields: []fieldDef{
-		1: one("block_type", kindString, func(m *blockChecksum) *string { return &m.block }),
-		2: one("sha256", kindBytes, func(m *blockChecksum) *[]byte { return &m.sum }),
-	}}
-	signatureMsg = &message{name: "Signature", unknown: unknown(func(m *signature) *[]byte { return &m.unknown }), fields: []fieldDef{
-		1: one("algorithm", kindString, func(m *signature) *string { return &m.algorithm }),
-		2: one("public_key", kindBytes, func(m *signature) *[]byte { return &m.publicKey }),
-		3: one("signature", kindBytes, func(m *signature) *[]byte { return &m.signature }),
-		4: one("timestamp", kindInt, func(m *signature) *int64 { return &m.timestamp }),
-	}}
-	signatureBlockMsg = &message{name: "SignatureBlock", unknown: unknown(func(m *signatures) *[]byte { return &m.unknown }), fields: []fieldDef{
-		1:  manyMessages("checksums", checksumMsg, func(m *signatures) *[]blockChecksum { return &m.checksums }),
-		2:  oneMessage("signature", signatureMsg, func(m *signatures) **signature { return &m.signature }),
-		15: bare("padding", kindBytes),
-	}}
-)
-
-// A graph holds attributes and an attribute graphs: the knot is tied here.
-func init() {
-	attributeMsg.fields[6].message = graphMsg
-	attributeMsg.fields[11].message = graphMsg
+// attributeTypes tells which type the value fields of an Attribute belong to.
+var attributeTypes = [...]AttributeType{
+	2: AttributeFloat, 3: AttributeInt, 4: AttributeString, 5: AttributeTensor, 6: AttributeGraph,
+	7: AttributeFloats, 8: AttributeInts, 9: AttributeStrings, 10: AttributeTensors, 11: AttributeGraphs,
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
 // PrivateKey reads a PKCS #8 private key in PEM form, as "openssl genpkey" makes
@@ -82,7 +83,7 @@ func (s *signing) encode(sums *sums, sig []byte) []byte {
 	if s.signer != nil {
 		m.signature = &signature{algorithm: s.algorithm, publicKey: s.public, signature: sig, timestamp: s.timestamp}
 	}
-	return signatureBlockMsg.append(nil, m)
+	return signatureBlockMsg.Append(nil, m)
 }
 
 // block returns the signature block, exactly size bytes.
@@ -102,7 +103,7 @@ func (s *signing) block(sums *sums) ([]byte, error) {
 	case gap < 2 || gap > 129:
 		return nil, fmt.Errorf("%w: a signature of %d bytes where %d were announced", format.ErrSignature, len(sig), s.longest)
 	default:
-		return putBytes(b, 15, make([]byte, gap-2)), nil
+		return protobuf.PutBytes(b, 15, make([]byte, gap-2)), nil
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -66,8 +67,8 @@ func (f *parsed) readSignatures(l *loader) error {
 	}
 	s := &signatures{checksums: make([]blockChecksum, 0, numSums)}
 	var err error
-	if err = p.check(signatureBlockMsg, 0, p.size, 1); err == nil {
-		err = p.merge(signatureBlockMsg, s, field{end: p.size})
+	if err = p.Check(signatureBlockMsg, 0, p.Size, 1); err == nil {
+		err = p.Merge(signatureBlockMsg, s, protobuf.Field{End: p.Size})
 	}
 	if err == nil {
 		f.signature = s
@@ -86,16 +87,16 @@ func (s *signatures) sums() (out sums, err error) {
 		case i < 0:
 			continue
 		case have[i]:
-			return out, inField(fmt.Sprintf("checksums[%d].block_type", k), defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
+			return out, protobuf.InField(fmt.Sprintf("checksums[%d].block_type", k), protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
 		case len(c.sum) != sha256.Size:
-			return out, inField(fmt.Sprintf("checksums[%d].sha256", k), defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
+			return out, protobuf.InField(fmt.Sprintf("checksums[%d].sha256", k), protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
 		}
 		have[i] = true
 		copy(out[i][:], c.sum)
 	}
 	for i, ok := range have {
 		if !ok {
-			return out, inField("checksums", defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
+			return out, protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
 		}
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"hash"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/work"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -15,7 +16,7 @@ import (
 // the payload: a padding field, so that the data begins at a multiple of 64, and
 // the message up to its data.
 func plainPrefix(t *Tensor, off, size int64) []byte {
-	head := tensorMsg.append(nil, t)
+	head := tensorMsg.Append(nil, t)
 	head = protowire.AppendTag(head, 4, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(size))
 	b := protowire.AppendTag(nil, 1, protowire.BytesType)
@@ -31,15 +32,15 @@ func plainPrefix(t *Tensor, off, size int64) []byte {
 	if gap == 0 {
 		return b
 	}
-	padding := putBytes(nil, 15, make([]byte, gap-2))
+	padding := protobuf.PutBytes(nil, 15, make([]byte, gap-2))
 	return append(padding, b...)
 }
 
 // compressedPrefix returns all of a CompressedTensor record but its data.
 func compressedPrefix(it *item, stored int64) []byte {
-	head := putMessage(nil, 1, tensorMsg, &it.message)
-	head = putInt(head, 2, int64(it.codec))
-	head = putInt(head, 4, it.size)
+	head := protobuf.PutMessage(nil, 1, tensorMsg, &it.message)
+	head = protobuf.PutInt(head, 2, int64(it.codec))
+	head = protobuf.PutInt(head, 4, it.size)
 	head = append(head, it.unknown...)
 	head = protowire.AppendTag(head, 3, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(stored))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -223,7 +224,7 @@ func (f *parsed) externalError(i int, err error) error {
 	case errors.As(err, &inner) && inner.Path == "" && inner.Field != "":
 		err = fmt.Errorf("%s: %w", inner.Field, inner.Err)
 	}
-	err = inField("external_data", &defect{at: f.records[i].at, err: err})
+	err = protobuf.InField("external_data", &protobuf.Defect{At: f.records[i].at, Err: err})
 	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
@@ -250,5 +251,5 @@ func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 		}
 		f.touched[b] = true
 	}
-	return len(f.digests) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.graph.carriers), nil
+	return len(f.digests) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.graph.Carriers), nil
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -54,10 +56,10 @@ type encoder struct {
 	fixed bool // all offsets are known from the start
 	next  int  // the first item whose offset is not known yet
 	pos   int64
-	tail  []byte        // unknown fields of the tensor block
-	block *blockWriter  // nil when it is assembled in memory
-	heap  *sink.Memory  // payload of an encrypted tensor block
-	ext   *externalFile // nil without external data
+	tail  []byte         // unknown fields of the tensor block
+	block *blockWriter   // nil when it is assembled in memory
+	heap  *sink.Memory   // payload of an encrypted tensor block
+	ext   *external.File // nil without external data
 	sign  *signing
 
 	cipher *seal.Cipher // nil unless the file is encrypted
@@ -125,14 +127,14 @@ func (w *encoder) planTensors(p *driver.Plan) error {
 		}
 		w.fixed = w.fixed && it.codec == None
 		if it.external && w.ext == nil {
-			ext, err := newExternalFile(w.o.External, w.w.Path)
+			ext, err := external.NewFile(w.o.External, w.w.Path)
 			if err != nil {
 				return w.refuse("external data", err)
 			}
 			w.ext = ext
 		}
 		if it.external {
-			it.message.External = w.ext.reserve(info.Size)
+			it.message.External = reserve(w.ext, info.Size)
 		}
 	}
 	return w.checkDescribed(p)
@@ -172,8 +174,8 @@ func (w *encoder) describe(info *tensor.Info, it *item) error {
 		}
 		it.message.Metadata = &meta
 		// What the reader would refuse is not written: text that is not UTF-8.
-		b := tensorMsg.append(nil, &it.message)
-		return inMemory(b).check(tensorMsg, 0, int64(len(b)), 2)
+		b := tensorMsg.Append(nil, &it.message)
+		return protobuf.InMemory(b).Check(tensorMsg, 0, int64(len(b)), 2)
 	} else if quant != nil {
 		it.message.Metadata = &TensorMetadata{Quantization: quant}
 	}
@@ -192,7 +194,7 @@ func (w *encoder) planStructure(p *driver.Plan) error {
 	var graph []byte
 	g, err := w.graphMessage(p)
 	if err == nil && g != nil {
-		graph = graphMsg.append(nil, g)
+		graph = graphMsg.Append(nil, g)
 		err = checkMessage(graph, p.Tensors)
 	}
 	if err != nil {
@@ -242,7 +244,7 @@ func (w *encoder) advance(stored int64) *item {
 	switch {
 	case it.external:
 		// The checksum is not known yet, but its length is.
-		it.prefix = putMessage(nil, 1, tensorMsg, &it.message)
+		it.prefix = protobuf.PutMessage(nil, 1, tensorMsg, &it.message)
 		w.pos += int64(len(it.prefix))
 	case it.codec != None:
 		it.prefix = compressedPrefix(it, stored)
@@ -323,7 +325,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 // external writes a tensor to the file of external data.
 func (w *encoder) external(i int, in driver.Input) error {
 	it := &w.items[i]
-	if err := w.ext.write(it.message.External, in); err != nil {
+	if err := writeExternal(w.ext, it.message.External, in); err != nil {
 		return err
 	}
 	if !it.located && i != w.next {
@@ -341,7 +343,7 @@ func (w *encoder) external(i int, in driver.Input) error {
 
 // record writes the message of an external tensor, whose checksum is known now.
 func (w *encoder) record(it *item) error {
-	return w.write(putMessage(nil, 1, tensorMsg, &it.message), it.off)
+	return w.write(protobuf.PutMessage(nil, 1, tensorMsg, &it.message), it.off)
 }
 
 // plain writes prefix and data of a tensor whose offset is known.
@@ -448,7 +450,7 @@ func (w *encoder) Finish() error {
 		return err
 	}
 	if w.ext != nil {
-		return w.ext.commit(!w.w.NoSync)
+		return w.ext.Commit(!w.w.NoSync)
 	}
 	return nil
 }
@@ -480,7 +482,7 @@ func (w *encoder) Close() error {
 		}
 	}
 	if w.ext != nil {
-		w.ext.abort()
+		w.ext.Abort()
 	}
 	w.items = nil
 	return nil

@@ -94,7 +94,7 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driv
 }
 
 // record adds the tensor of the record that b begins with, at an offset of the file.
-// It returns where the record and its data end; end is where the data before does.
+// It returns where the record and its data end; end is where the data before ends.
 func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, error) {
 	if len(b) < recordSize || len(b) < recordSize+8*int(b[1])+int(le.Uint16(b[2:])) {
 		return 0, 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))

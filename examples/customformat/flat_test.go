@@ -257,7 +257,7 @@ func (b broken) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, b.file[off:]), nil
 }
 
-// TestCause: the error of a read keeps its cause, and is no truncation.
+// TestCause: the error of a read keeps its cause, and is not a truncation.
 func TestCause(t *testing.T) {
 	whole := with(func(*image) {})
 	for _, good := range []int64{0, headerSize} {

@@ -36,7 +36,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 var tool = cli.Tool{
 	Name: "mle-inspect", Args: "[--trust PUB.pem] [--key HEX] FILE...", Dash: "--",
 	About: "Show what MLE files are and whether they are whole.",
-	Details: "Without --trust a signature is \"Valid\" when the file is what was signed, by whomever.\n" +
+	Details: "Without --trust a signature is \"Valid\" when the file is what was signed, whoever signed it.\n" +
 		"With --trust a file that is not signed by that key fails.\n",
 	Example: "mle-inspect --trust pub.pem model.mle",
 }

@@ -78,7 +78,7 @@ func TestInspect(t *testing.T) {
 	const plain = "Version: 2.0\nFeatures: MEMORY_MAPPING\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
 	const old = "Version: 1.0\nFeatures: NONE\nCompression: NONE\nSignature: None\nIntegrity: OK\n"
 	const help = "usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE...\n\nShow what MLE files are and whether they are whole.\n\n" +
-		"Without --trust a signature is \"Valid\" when the file is what was signed, by whomever.\n" +
+		"Without --trust a signature is \"Valid\" when the file is what was signed, whoever signed it.\n" +
 		"With --trust a file that is not signed by that key fails.\n\noptions:\n" +
 		"  --key HEX        key of an encrypted file, HEX of 64 digits\n" +
 		"  --trust PUB.pem  public key that must have signed the files, in a PUB.pem\n" +

@@ -73,7 +73,7 @@ func describe(path string, m *format.Model, sums bool) (*report, error) {
 		Signature: describeSignature(m.Signature()),
 	}
 	// The rest of an encrypted file is worth showing without its key. A wrong
-	// key is an error all the same.
+	// key is still an error.
 	locked := m.Locked()
 	h := hashes{}
 	for _, v := range m.Tensors() {

@@ -7,6 +7,7 @@ package all
 import (
 	_ "github.com/weightmap/weightmap/format/gguf"
 	_ "github.com/weightmap/weightmap/format/npy"
+	_ "github.com/weightmap/weightmap/format/onnx"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	_ "github.com/weightmap/weightmap/mag"
 	_ "github.com/weightmap/weightmap/mle"

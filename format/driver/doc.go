@@ -1,7 +1,7 @@
 // Package driver says what a file format is, for those who add one, in this
 // module or in another. Programs that read and write models use package format.
 //
-// A format is a parser, and it returns data: where tensors lie, what sums
+// A format is a parser, and it returns data: where tensors are, what sums
 // vouch for them, what else the file says. Everything else is done once for all
 // formats: mapping, views, first use, verification, guards against files that are
 // cut short, reading through an io.ReaderAt, atomic writing.
@@ -23,21 +23,21 @@
 // (tensors that are compressed or encrypted), TensorSum and Verify (checksums),
 // Touch (sums that must vouch for bytes before their first use).
 //
-// Input is hostile. Compare every count with the bytes that are left before
-// memory is allocated for it, and check every offset and product. Errors wrap a
+// Input is hostile. Compare every count with the bytes that are left before you
+// allocate for it, and check every offset and product. Errors wrap a
 // sentinel of this package and are *Error values with field and offset; the path is
 // added for you. After Parse the engine checks every tensor once more:
-// it lies inside its file, and its size is that of its shape and dtype. A driver
+// it is inside its file, and its size is that of its shape and dtype. A driver
 // that says otherwise makes the open fail, not the program.
 //
-// Every tensor lies in a Space: the file itself, or another file of its directory
-// (Source.Dir). Tensors that do not lie anywhere as they are come from Loader.
+// Every tensor is in a Space: the file itself, or another file of its directory
+// (Source.Dir). Tensors that are nowhere as such come from Loader.
 //
 // # Writing
 //
-// A format whose places follow from the plan implements Layouter: it returns
+// A format whose offsets follow from the plan implements Layouter: it returns
 // where everything goes, and the engine streams, spools, orders and patches.
-// One whose places depend on data (compression, signatures) implements
+// One whose offsets depend on data (compression, signatures) implements
 // Encoding and writes to a Target itself; Streaming and Ordered say more about the
 // order in which it does.
 //

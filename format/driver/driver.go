@@ -74,13 +74,13 @@ type SignedFile interface {
 	Signature() *Signature
 }
 
-// LockedFile may be encrypted, and readable but for its data without the key.
+// LockedFile may be encrypted, and readable except for its data without the key.
 type LockedFile interface {
-	// Locked reports whether data cannot be read for want of the key.
+	// Locked reports whether data cannot be read without the key.
 	Locked() bool
 }
 
-// Loader has tensors that do not lie in the file as such (Tensor.Loaded).
+// Loader has tensors that are not in the file as such (Tensor.Loaded).
 type Loader interface {
 	// Load returns the little-endian bytes of tensor i, exactly its size, in heap
 	// memory that nobody changes any more, aligned for its dtype. It is called at
@@ -140,7 +140,7 @@ type Source interface {
 	Guard(fn func() error) error
 	// Dir returns the directory that other files of the model are in: that of
 	// the file, or Options.Dir. It fails with ErrUnsupported when there is none.
-	// A Dir that comes with an error takes declarations all the same, and using
+	// A Dir that comes with an error still takes declarations, and using
 	// what was declared repeats the error.
 	Dir() (Dir, error)
 }
@@ -161,7 +161,7 @@ type DirEntry struct {
 }
 
 // Dir is a directory with files of a model. Names are slash-separated paths
-// below it; nothing outside of it can be reached, through links neither.
+// below it; nothing outside of it can be reached, not through links either.
 type Dir interface {
 	// Path returns the directory's name.
 	Path() string
@@ -200,6 +200,6 @@ type Tensor struct {
 	Stored      int64        // as in tensor.Info; counts only with a Compression, else it is Size
 	Compression string       // as in tensor.Info
 	Quant       *tensor.Quantization
-	Encoding    *tensor.Encoding // of elements that are no DType, which is Invalid then
+	Encoding    *tensor.Encoding // of elements that are not of a DType, which is Invalid then
 	Loaded      bool             // the bytes come from Loader, not from Offset
 }

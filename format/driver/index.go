@@ -148,7 +148,7 @@ func (x *Index) Quant(i int) *tensor.Quantization {
 	return nil
 }
 
-// Encoding returns how the elements of tensor i are stored when they are no DType, else nil.
+// Encoding returns how the elements of tensor i are stored when they are not of a DType, else nil.
 func (x *Index) Encoding(i int) *tensor.Encoding {
 	if i < len(x.extras) {
 		return x.extras[i].encoding

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// LossKind is a kind of thing that some formats have no place for.
+// LossKind is a kind of thing that some formats cannot hold.
 type LossKind string
 
 // The kinds of losses. What becomes of a loss that WriteOptions.AcceptLoss of package format
@@ -60,7 +60,7 @@ func (l Loss) Item() string {
 	return string(l.Kind) + ":" + l.Name
 }
 
-// field is the place of a loss in an Error.
+// field is where an Error says that a loss is.
 func (l Loss) field() string {
 	switch l.Kind {
 	case LossQuantization, LossName, LossDType, LossShape:
@@ -72,7 +72,7 @@ func (l Loss) field() string {
 }
 
 // LossError is the refusal of a plan that a format cannot hold: everything it
-// has no place for and nobody accepted. It is ErrPlan and ErrUnsupported, and
+// cannot hold and nobody accepted. It is ErrPlan and ErrUnsupported, and
 // what stands in the way of the single losses. An *Error is around it.
 type LossError struct {
 	Format string
@@ -95,7 +95,7 @@ func (e *LossError) Error() string {
 			fixed = append(fixed, l)
 		}
 	}
-	text := fmt.Sprintf("%v: %v: the format has no place for %d things", ErrPlan, ErrUnsupported, len(e.Losses))
+	text := fmt.Sprintf("%v: %v: the format cannot hold %d things", ErrPlan, ErrUnsupported, len(e.Losses))
 	room := 360
 	if len(fixed) > 0 && len(drop) > 0 {
 		room /= 2
@@ -263,7 +263,7 @@ func (l *LossList) Converted(kind LossKind, name, text string) {
 }
 
 // Initializers adds the list of declared tensors, for a format without such
-// lists. All tensors in any order are no loss: without a list that is taken for
+// lists. All tensors in any order are not a loss: without a list that is taken for
 // granted.
 func (l *LossList) Initializers(p *Plan, text string) {
 	if p.Graph.Initializers == nil {
@@ -297,7 +297,7 @@ func acceptanceOf(format string, names []string) (acceptance, error) {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, LossKind(kind)) {
 			return nil, &Error{Format: format, Field: "AcceptLoss", Offset: -1,
-				Err: fmt.Errorf("%w: %w: %q is no kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
+				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
 		}
 		a[s] = true
 	}

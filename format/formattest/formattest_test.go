@@ -247,7 +247,7 @@ var planted = []struct{ bug, fails string }{
 	{"ignores WithTensors", "scale/OneTensor"},
 	{"blind to faults", "scale/CutWhileMapped"},
 	{"does not guard", "scale/SecondFault"},
-	{"cannot be cancelled", "scale/CancelVerify"},
+	{"cannot be canceled", "scale/CancelVerify"},
 	{"drops duplicates", "scale/Duplicates"},
 	{"samples show little", "Samples"},
 	{"exempts what is not there", "Complete"},

@@ -27,6 +27,29 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
+// remote opens the file behind an io.ReaderAt until the test ends.
+func (x *subject) remote(t *testing.T, o *format.Options) (model, *counting) {
+	t.Helper()
+	src := &counting{ReaderAt: bytes.NewReader(x.file)}
+	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m, src
+}
+
+// openPath opens the file at path until the test ends.
+func (x *subject) openPath(t *testing.T, path string) model {
+	t.Helper()
+	m, err := x.codec.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
 // ranged: behind an io.ReaderAt a part of a plain tensor is fetched alone.
 func (x *subject) ranged(t *testing.T) {
 	src := &counting{ReaderAt: bytes.NewReader(x.file)}
@@ -91,14 +114,9 @@ func sliced(v tensor.View, ranges ...tensor.Range) ([]byte, error) {
 // verifyReads: behind an io.ReaderAt a verification reads all data.
 func (y *scales) verifyReads(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
-	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m, src := x.remote(t, nil)
 	src.n.Store(0)
-	_, err = m.Verify(context.Background())
+	_, err := m.Verify(context.Background())
 	if data := int64(m.Len()) << 20; err != nil || src.n.Load() < data {
 		t.Errorf("Verify of %d bytes of data behind a reader reads %d, %v", data, src.n.Load(), err)
 	}
@@ -107,17 +125,12 @@ func (y *scales) verifyReads(t *testing.T) {
 // oneTensor: verifying one tensor reads that tensor, not the others.
 func (y *scales) oneTensor(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
-	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m, src := x.remote(t, nil)
 	if m.Len() < 2 {
 		t.Skip("takes two tensors")
 	}
 	src.n.Store(0)
-	_, err = m.Verify(context.Background(), format.WithTensors(m.At(1).Name()))
+	_, err := m.Verify(context.Background(), format.WithTensors(m.At(1).Name()))
 	if n := src.n.Load(); err != nil || n < 1<<20 || n > 1<<20+64<<10 {
 		t.Errorf("Verify of one tensor of %d bytes reads %d, %v", 1<<20, n, err)
 	}
@@ -156,11 +169,7 @@ func (y *scales) secondFault(t *testing.T) {
 		y.tally.cannot(t, "SecondFault", uncuttable)
 	}
 	x, path := y.model(t, 4, 1<<16)
-	m, err := x.codec.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := x.openPath(t, path)
 	places := extents(m)
 	if len(places) < 2 || !m.At(0).ZeroCopy() {
 		t.Skip("takes two tensors that are views of the mapping")

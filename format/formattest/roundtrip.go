@@ -209,7 +209,7 @@ var foreignHeads = map[string]string{
 	"npy": "\x93NUMPY\x01\x00v\x00{'descr': '<f4'", "GGUF": "GGUF", "HDF5": "\x89HDF\r\n\x1a\n", "PDF": "%PDF-1.7",
 }
 
-// detect: the file is recognised by content, and nothing else is.
+// detect: the file is recognized by content, and nothing else is.
 func (x *subject) detect(t *testing.T) {
 	head, size := x.file[:min(len(x.file), driver.SniffLen)], int64(len(x.file))
 	if !x.codec.Detect(head, size) {

@@ -77,12 +77,7 @@ func (y *scales) allocations(t *testing.T) {
 // open, and a tensor when it is asked for.
 func (y *scales) lazyReader(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
-	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m, src := x.remote(t, nil)
 	const most = 64 << 10
 	if n := src.n.Load(); n > most {
 		t.Errorf("opening reads %d bytes of %d", n, len(x.file))
@@ -114,11 +109,7 @@ func (y *scales) cutWhileMapped(t *testing.T) {
 		y.tally.cannot(t, "CutWhileMapped", uncuttable)
 	}
 	x, path := y.model(t, 4, 1<<16)
-	m, err := x.codec.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := x.openPath(t, path)
 	var last tensor.View
 	for _, v := range m.Tensors() {
 		if v.Info().Offset >= last.Info().Offset {
@@ -143,7 +134,7 @@ func (y *scales) cutWhileMapped(t *testing.T) {
 		}
 		checkCutErr(t, a.name, a.call(last), keep, info)
 	}
-	_, err = m.Verify(context.Background())
+	_, err := m.Verify(context.Background())
 	checkCutErr(t, "Verify", err, -1, info)
 	_, err = m.Verify(context.Background(), format.WithWorkers(1))
 	checkCutErr(t, "Verify by one goroutine", err, -1, info)
@@ -231,26 +222,22 @@ func isCuttable() bool {
 
 const uncuttable = "files are not mapped here, or cannot be truncated while they are"
 
-// cancelVerify: a verification stops when its context is cancelled half way.
+// cancelVerify: a verification stops when its context is canceled half way.
 func (y *scales) cancelVerify(t *testing.T) {
 	x, path := y.model(t, 6, 1<<19)
-	m, err := x.codec.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := x.openPath(t, path)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var done int64
-	_, err = m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
+	_, err := m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
 		done = n
 		cancel()
 	}))
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Verify cancelled by its first report = %v", err)
+		t.Errorf("Verify canceled by its first report = %v", err)
 	}
 	if done == 0 || done > int64(len(x.file))/2 {
-		t.Errorf("Verify was cancelled after %d bytes of %d", done, len(x.file))
+		t.Errorf("Verify was canceled after %d bytes of %d", done, len(x.file))
 	}
 	checkProgress(t, func(p format.Progress) error {
 		_, err := m.Verify(context.Background(), format.WithProgress(p))

@@ -261,7 +261,7 @@ func (f *toyFile) withBug() driver.File {
 		return &toyToucher{f}
 	case "trusts anybody":
 		return &toySigned{f}
-	case "wears out", "overstates progress", "cannot be cancelled", "blind to faults", "vouches blindly",
+	case "wears out", "overstates progress", "cannot be canceled", "blind to faults", "vouches blindly",
 		"verifies nothing behind a reader", "ignores WithTensors", "vague", "writes into its error":
 		return &toyVerifier{toyFile: f}
 	}
@@ -337,7 +337,7 @@ func (f *toyVerifier) one(v driver.Verification, i int) error {
 			v.Vouch(i, "crc32")
 		}
 		return nil
-	case "cannot be cancelled":
+	case "cannot be canceled":
 		v.Expect(size)
 		b := make([]byte, min(size, 64<<10))
 		for at := int64(0); at < size; at += int64(len(b)) {

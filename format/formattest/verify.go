@@ -17,7 +17,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verify: verification reports progress, can be cancelled, and does not take
+// verify: verification reports progress, can be canceled, and does not take
 // an unsigned file for a signed one.
 func (x *subject) verify(t *testing.T) {
 	m := x.openBytes(t, x.file)
@@ -29,7 +29,7 @@ func (x *subject) verify(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := m.Verify(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Verify with a cancelled context = %v", err)
+		t.Errorf("Verify with a canceled context = %v", err)
 	}
 	x.trust(t, m)
 	if x.s.VerifyErr != nil {

@@ -83,13 +83,13 @@ func (x *subject) writerErrors(t *testing.T) {
 		{name: "error at once", r: iotest.ErrReader(broken), want: broken},
 		{name: "error half way", r: io.MultiReader(bytes.NewReader(data[:len(data)/2]), iotest.ErrReader(broken)), want: broken},
 		{name: "error at the end", r: io.MultiReader(bytes.NewReader(data), iotest.ErrReader(broken)), want: broken},
-		{name: "cancelled half way", r: &cancelling{bytes.NewReader(data), len(data) / 2, cancel}, ctx: ctx, want: context.Canceled},
+		{name: "canceled half way", r: &canceling{bytes.NewReader(data), len(data) / 2, cancel}, ctx: ctx, want: context.Canceled},
 	} {
 		o := x.options(func(o *format.WriteOptions) { o.Context = c.ctx })
 		x.attempt(t, c.name, x.writer, o, func(t *testing.T, w format.Writer) {
 			err := w.WriteTensor(big.Name, c.r)
 			if err == nil && c.ctx != nil {
-				err = w.Close() // it may have been cancelled with the last byte
+				err = w.Close() // it may have been canceled with the last byte
 			}
 			if err == nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("WriteTensor = %v, want %v", err, c.want)
@@ -99,14 +99,14 @@ func (x *subject) writerErrors(t *testing.T) {
 	}
 }
 
-// cancelling delivers in small pieces and cancels after some bytes.
-type cancelling struct {
+// canceling delivers in small pieces and cancels after some bytes.
+type canceling struct {
 	r      io.Reader
 	after  int
 	cancel func()
 }
 
-func (c *cancelling) Read(p []byte) (int, error) {
+func (c *canceling) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p[:min(len(p), 16)])
 	if c.after -= n; c.after <= 0 {
 		c.cancel()
@@ -127,7 +127,7 @@ func (x *subject) writerMisuse(t *testing.T) {
 		over(t, w, "x")
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	x.attempt(t, "cancelled before Close", x.writer, x.options(func(o *format.WriteOptions) { o.Context = ctx }), func(t *testing.T, w format.Writer) {
+	x.attempt(t, "canceled before Close", x.writer, x.options(func(o *format.WriteOptions) { o.Context = ctx }), func(t *testing.T, w format.Writer) {
 		feedAll(t, w)
 		cancel()
 		if err := w.Close(); !errors.Is(err, context.Canceled) {
@@ -135,7 +135,7 @@ func (x *subject) writerMisuse(t *testing.T) {
 		}
 	})
 	if _, err := x.writer.NewWriter(io.Discard, x.s.Plan, x.options(func(o *format.WriteOptions) { o.Context = ctx })); !errors.Is(err, context.Canceled) {
-		t.Errorf("NewWriter with a cancelled context = %v", err)
+		t.Errorf("NewWriter with a canceled context = %v", err)
 	}
 	if len(x.s.Plan.Tensors) > 0 {
 		x.attempt(t, "missing tensor", x.writer, x.options(nil), func(t *testing.T, w format.Writer) {

@@ -30,7 +30,7 @@ const (
 	CodeOption        = "option"         // Options that make no sense
 	CodeIndex         = "index"          // an index or offset that does not exist
 	CodeClosed        = "closed"         // the model was closed
-	CodeCancelled     = "cancelled"      // by Progress
+	CodeCanceled      = "canceled"       // by Progress
 	CodeFile          = "file"           // the system's: no such file, no permission
 	CodeOther         = "other"
 )
@@ -40,8 +40,8 @@ var codes = []struct {
 	err  error
 	code string
 }{
-	{errCancelled, CodeCancelled},
-	{context.Canceled, CodeCancelled},
+	{errCanceled, CodeCanceled},
+	{context.Canceled, CodeCanceled},
 	{errIndex, CodeIndex},
 	{format.ErrClosed, CodeClosed},
 	{format.ErrNotFound, CodeNotFound},

@@ -115,14 +115,14 @@ func (m *Model) Note(index int64) string {
 	return notes[index]
 }
 
-// Locked reports whether tensor data cannot be read for want of the key in
+// Locked reports whether tensor data cannot be read without the key in
 // Options.
 func (m *Model) Locked() bool { return m.m.Locked() }
 
 // TensorCount returns the number of tensors that have data.
 func (m *Model) TensorCount() int64 { return int64(m.m.Len()) }
 
-// TensorName returns the name of a tensor by its place in the file, from 0, and
+// TensorName returns the name of a tensor by its position in the file, from 0, and
 // an empty text for an index that does not exist.
 func (m *Model) TensorName(index int64) string {
 	if index < 0 || index >= m.TensorCount() {
@@ -131,7 +131,7 @@ func (m *Model) TensorName(index int64) string {
 	return m.m.At(int(index)).Name()
 }
 
-// Tensor returns a tensor by its place in the file, from 0.
+// Tensor returns a tensor by its position in the file, from 0.
 func (m *Model) Tensor(index int64) (*Tensor, error) {
 	if _, err := m.open(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 // What Report.Signature may say.
 const (
 	SignatureNone      = "unsigned"    // the file carries no signature
-	SignatureUnchecked = "not checked" // the file is what was signed, by whomever: Verify trusts nobody
+	SignatureUnchecked = "not checked" // the file is what was signed, whoever signed it: Verify trusts nobody
 	SignatureTrusted   = "trusted"     // signed with the key given to VerifySigned
 )
 

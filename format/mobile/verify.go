@@ -20,7 +20,7 @@ type Progress interface {
 	OnProgress(done, total int64, tensor string) bool
 }
 
-var errCancelled = errors.New("cancelled")
+var errCanceled = errors.New("canceled")
 
 // Verify checks every checksum the file carries and that all its data is there,
 // and reports what no checksum covers. It reads the whole file: call it off the
@@ -61,7 +61,7 @@ func (m *Model) verify(progress Progress, trusted crypto.PublicKey) (*Report, er
 	}
 	c, err := open.Verify(ctx, opts...)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		return nil, m.fail("verification", errCancelled)
+		return nil, m.fail("verification", errCanceled)
 	}
 	if err != nil {
 		return nil, err

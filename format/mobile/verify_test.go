@@ -45,7 +45,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"good", file, 0, ""},
 		{"bad", bad, 0, CodeChecksum},
-		{"cancelled", file, 1, CodeCancelled},
+		{"canceled", file, 1, CodeCanceled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%d calls, %d of %d bytes in the end", w.calls, w.done, w.total)
 			}
 			if test.cancelAt > 0 && w.calls != test.cancelAt {
-				t.Errorf("%d calls, %d after cancelling", w.calls, w.calls-test.cancelAt)
+				t.Errorf("%d calls, %d after canceling", w.calls, w.calls-test.cancelAt)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestReport(t *testing.T) {
 		}, answer{"ok, but nothing covers the header or the graph", false, []string{"", ""}, "crc32", SignatureNone, ""}},
 		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "") },
 			answer{"ok, but nothing covers the header, the graph or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"signed by whomever", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
+		{"signed by anybody", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
 		{"without naming a key", &format.Signature{}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, ""}},
@@ -213,8 +213,8 @@ func TestErrorCode(t *testing.T) {
 		{wrapped(format.ErrNotFound), CodeNotFound},
 		{wrapped(format.ErrOption), CodeOption},
 		{wrapped(errIndex), CodeIndex},
-		{wrapped(errCancelled), CodeCancelled},
-		{wrapped(context.Canceled), CodeCancelled},
+		{wrapped(errCanceled), CodeCanceled},
+		{wrapped(context.Canceled), CodeCanceled},
 		{wrapped(&fs.PathError{Op: "open", Path: "x", Err: errors.New("gone")}), CodeFile},
 		{wrapped(syscall.ENOENT), CodeFile},
 		{errors.New("an exception of the app's"), CodeOther},

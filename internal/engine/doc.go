@@ -8,7 +8,7 @@
 //
 //	format.Open      picks a driver by content
 //	source.Open      maps the file
-//	engine.Open      has driver.Parse fill a driver.Index, and checks every place in it
+//	engine.Open      has driver.Parse fill a driver.Index, and checks where it says that tensors are
 //	Model.Tensor     looks a name up in the Index and makes a tensor.View over the mapping
 //	tensor.As        checks dtype and alignment, has Lend look for Close and first use, and casts
 //
@@ -16,6 +16,6 @@
 //
 // The region of the file is the gate of the whole model: every use of any of its
 // files goes through Enter and Leave of that region, and the others go when its
-// memory goes. Nothing below takes a lock while it holds another, but for
+// memory goes. Nothing below takes a lock while it holds another, except for
 // the cells of single tensors, which are taken before everything else.
 package engine

@@ -24,7 +24,7 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 		e.sums = make([]uint64, len(p.Tensors))
 	}
 	if len(l.Offsets) != len(p.Tensors) {
-		return nil, fmt.Errorf("%w: the layout has places for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
+		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
 	}
 	type extent struct{ from, to int64 }
 	extents := make([]extent, 0, len(p.Tensors)+len(l.Parts))

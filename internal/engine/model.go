@@ -216,7 +216,7 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 }
 
 // Select returns the positions of the tensors of those names, of all when there
-// are no names, ascending and each once.
+// are not names, ascending and each once.
 func (m *Model) Select(names []string) ([]int, error) {
 	if len(names) == 0 {
 		which := make([]int, m.index.Len())
@@ -314,7 +314,7 @@ func (m *Model) Signature() (s *driver.Signature) {
 	return s
 }
 
-// Locked reports whether data cannot be read for want of the key.
+// Locked reports whether data cannot be read without the key.
 func (m *Model) Locked() (locked bool) {
 	if f, ok := m.file.(driver.LockedFile); ok {
 		_ = m.within(func() error {

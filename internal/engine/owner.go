@@ -127,7 +127,7 @@ func (m *Model) fieldAt(n driver.Space, off int64) string {
 	return ""
 }
 
-// locate names the tensor in an error about a place in the model's own file, in a copy.
+// locate names the tensor in an error about an offset of the model's own file, in a copy.
 func (m *Model) locate(err error) error {
 	e, ok := err.(*tensor.Error)
 	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {

@@ -425,7 +425,7 @@ func (s *spaces) home(n driver.Space, name string, off, size int64) (*source.Reg
 // external names the file in an error.
 func (f *space) external(err error) error { return fmt.Errorf("external data %.200q: %w", f.name, err) }
 
-// check refuses places outside of the file that they are in. How large a file
+// check refuses ranges outside of the file that they are in. How large a file
 // is that was only declared is looked at when it is opened.
 func (s *spaces) check(n driver.Space, off, size int64) error {
 	total := int64(math.MaxInt64)
@@ -435,7 +435,7 @@ func (s *spaces) check(n driver.Space, off, size int64) error {
 		total = r.Size()
 	}
 	if off < 0 || off > total || size > total-off {
-		return fmt.Errorf("%w: the driver places it at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
+		return fmt.Errorf("%w: the driver says that it is at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
 	}
 	return nil
 }

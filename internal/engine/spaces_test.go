@@ -193,7 +193,7 @@ func TestDeclaredChanges(t *testing.T) {
 	wantError(t, "a file that came later", err, tensor.ErrCorrupt, `tensor "w"`)
 }
 
-// TestDeclaredTooShort: places are looked at when the file is opened. This one
+// TestDeclaredTooShort: ranges are checked when the file is opened. This one
 // was taken on trust, and a negative one panicked.
 func TestDeclaredTooShort(t *testing.T) {
 	dir := modelDir(t)

@@ -26,7 +26,7 @@ type Coverage struct {
 	Tensors   []uint16 // by tensor: an index into By, or NotLooked
 }
 
-// Section is a part of a file that is no tensor.
+// Section is a part of a file that is not a tensor.
 type Section struct{ Name, By string }
 
 // NotLooked is the entry of a tensor that was not asked for.

@@ -84,7 +84,7 @@ func TestCoverage(t *testing.T) {
 // TestVerifyRefuses: unknown names, keys where there are no signatures, and what
 // the driver and the sums find.
 func TestVerifyRefuses(t *testing.T) {
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
 	for _, tt := range []struct {
@@ -100,7 +100,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"the driver", verifies{func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
 		{"a sum", sums{func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
 		{"a sum without field", sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
-		{"cancelled", nil, cancelled, VerifyOptions{}, context.Canceled, ""},
+		{"canceled", nil, canceled, VerifyOptions{}, context.Canceled, ""},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, file: tt.file})
 		if tt.ctx == nil {
@@ -285,7 +285,7 @@ func TestVerifyCancel(t *testing.T) {
 			_, err := m.Verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
 			wantError(t, name, err, context.Canceled, "")
 			if steps.Load() != 1 {
-				t.Errorf("%s: %d steps after cancelling", name, steps.Load()-1)
+				t.Errorf("%s: %d steps after canceling", name, steps.Load()-1)
 			}
 		}
 	}

@@ -359,7 +359,7 @@ func TestEncodeNothing(t *testing.T) {
 // TestWriterFailures: whatever part fails, the old file stays, nothing else is
 // left, the encoder is released once, and the writer says so ever after.
 func TestWriterFailures(t *testing.T) {
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	good := func(w *Writer) error { return write(w, "a b e c") }
 	one := func(data string) func(w *Writer) error {
@@ -375,7 +375,7 @@ func TestWriterFailures(t *testing.T) {
 	}{
 		{name: "Encode", d: encoded{encodeErr: errMine}, want: errMine},
 		{name: "EncodePath", d: encoded{encodeErr: errMine, paths: &encoder{}}, want: errMine, closes: 1},
-		{name: "cancelled before", ctx: cancelled, want: context.Canceled, closes: 1},
+		{name: "canceled before", ctx: canceled, want: context.Canceled, closes: 1},
 		{name: "Tensor", d: encoded{tensorErr: errMine}, run: good, want: errMine, closes: 1},
 		{name: "data left", d: encoded{leave: true}, run: good, want: tensor.ErrTruncated, closes: 1},
 		{name: "Finish", d: encoded{finishErr: errMine}, run: good, want: errMine, closes: 1},

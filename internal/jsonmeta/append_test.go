@@ -85,7 +85,7 @@ func TestMarshalWholeFloat(t *testing.T) {
 }
 
 // TestAppendFloat: numbers are written as encoding/json writes them, with a sign
-// that they are no integers.
+// that they are not integers.
 func TestAppendFloat(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	values := []float64{0, math.Copysign(0, -1), 1, -5, 0.1, 1e-6, 9.9e-7, 1e-9, 1e20, 1e21, 1.5e300, 5e-324, math.MaxFloat64}

@@ -41,7 +41,7 @@ func is(raw []byte, text string) bool {
 }
 
 // Elements walks the elements of an array out of a text that Check accepts. It
-// returns false when value is no array, or when each does.
+// returns false when value is not an array, or when each does.
 func Elements(value []byte, each func(raw []byte) bool) bool {
 	s := scanner{b: value, opts: Options{LoneSurrogates: true}}
 	if !s.take('[') {
@@ -62,7 +62,7 @@ func Elements(value []byte, each func(raw []byte) bool) bool {
 
 // Text returns what a string, quotes included, out of a text that Check accepts
 // stands for, aliasing it unless it has escapes. whole is false when there is
-// a lone surrogate, which no UTF-8 stands for, and ok when it is no string.
+// a lone surrogate, which no UTF-8 stands for, and ok when it is not a string.
 func Text(value []byte) (text []byte, whole, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return nil, false, false

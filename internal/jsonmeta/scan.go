@@ -6,7 +6,7 @@ import (
 )
 
 // Scanner walks a text from front to back, for formats whose structure is JSON.
-// It checks what it passes as Check does, but for keys that occur twice, of which
+// It checks what it passes as Check does, except keys that occur twice, of which
 // only Unique takes notice. It allocates for errors and for strings with escapes only.
 type Scanner struct {
 	s     scanner

@@ -57,11 +57,11 @@ func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParsePublicDER(der)
+	return parsePublicDER(der)
 }
 
-// ParsePublicDER parses a PKIX public key without its PEM armour.
-func ParsePublicDER(der []byte) (crypto.PublicKey, error) {
+// parsePublicDER parses a PKIX public key without its PEM armor.
+func parsePublicDER(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)

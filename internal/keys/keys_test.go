@@ -138,7 +138,7 @@ func TestOpenSSL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bare, err := ParsePublicDER(raw)
+			bare, err := parsePublicDER(raw)
 			if err != nil {
 				t.Fatal(err)
 			}

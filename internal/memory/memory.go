@@ -16,7 +16,7 @@ type Owner[I any] interface {
 	// From then on only Close unmaps, not the garbage collector, since nobody can
 	// know how long the slice lives.
 	Lend(*I) error
-	// Load returns the bytes of a tensor that does not lie in memory as such,
+	// Load returns the bytes of a tensor that is not in memory as such,
 	// aligned, in heap memory that is never written again. It is called
 	// between Enter and Leave.
 	Load(*I) ([]byte, error)

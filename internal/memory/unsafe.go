@@ -27,7 +27,7 @@ type Fit uint8
 const (
 	Fits       Fit = iota
 	Misaligned     // the bytes do not begin at a multiple of the alignment of T
-	Uneven         // the bytes are no whole number of elements
+	Uneven         // the bytes are not a whole number of elements
 )
 
 // Cast returns b's memory as a slice of T, without copying. T must be a type

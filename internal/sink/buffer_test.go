@@ -14,8 +14,8 @@ import (
 func TestBuffer(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var plain, under Memory
-		b := NewBuffer(&under)
+		var plain, inner Memory
+		b := NewBuffer(&inner)
 		off := int64(0)
 		for range 60 {
 			switch rng.IntN(20) {
@@ -47,7 +47,7 @@ func TestBuffer(t *testing.T) {
 			off += int64(len(p))
 		}
 		must(t, b.Flush())
-		if !bytes.Equal(plain.Bytes(), under.Bytes()) {
+		if !bytes.Equal(plain.Bytes(), inner.Bytes()) {
 			t.Fatalf("seed %d: contents differ", seed)
 		}
 	}

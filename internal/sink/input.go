@@ -19,7 +19,7 @@ const piece = 256 << 10
 var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 
 // Input is the data of one tensor on their way into a file: exactly Size
-// bytes, or an error. It stops when its context is cancelled.
+// bytes, or an error. It stops when its context is canceled.
 type Input struct {
 	ctx   context.Context
 	r     io.Reader

@@ -76,7 +76,7 @@ func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, tak
 	}
 }
 
-// TestInputAgrees: the data come whole, whatever the reader and the way.
+// TestInputAgrees: the data comes whole, whatever the reader and the way.
 func TestInputAgrees(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3} {
@@ -118,8 +118,8 @@ func TestInputWrongSize(t *testing.T) {
 	})
 }
 
-// TestInputCancelled stops between pieces.
-func TestInputCancelled(t *testing.T) {
+// TestInputCanceled stops between pieces.
+func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0
@@ -199,7 +199,7 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
-// TestReadAllIsBounded: a size that claims much takes no memory before data come.
+// TestReadAllIsBounded: a size that claims much takes no memory before data comes.
 func TestReadAllIsBounded(t *testing.T) {
 	in := NewInput(context.Background(), bytes.NewReader(nil), 1<<62, nil)
 	if _, err := in.ReadAll(); err == nil {

@@ -43,7 +43,7 @@ func (s *summer) run(sum io.Writer, b []byte) error {
 	})
 	var gone *fault.Error
 	if errors.As(err, &gone) {
-		return fmt.Errorf("%w: the data went away while they were read: %w", tensor.ErrTruncated, err)
+		return fmt.Errorf("%w: the data went away while it was read: %w", tensor.ErrTruncated, err)
 	}
 	return err
 }

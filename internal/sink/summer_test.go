@@ -45,9 +45,9 @@ func TestParallelSumsFail(t *testing.T) {
 		sum    *slowSum
 		want   error
 	}{
-		"sum":       {context.Background(), &Memory{}, &slowSum{err: broken}, broken},
-		"target":    {context.Background(), brokenTarget{broken}, &slowSum{}, broken},
-		"cancelled": {ctx, &Memory{}, &slowSum{}, context.Canceled},
+		"sum":      {context.Background(), &Memory{}, &slowSum{err: broken}, broken},
+		"target":   {context.Background(), brokenTarget{broken}, &slowSum{}, broken},
+		"canceled": {ctx, &Memory{}, &slowSum{}, context.Canceled},
 	} {
 		in := NewInput(tt.ctx, bytes.NewReader(pattern(n)), n, nil)
 		err := in.CopyTo(tt.target, 0, tt.sum)

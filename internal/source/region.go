@@ -21,7 +21,7 @@ type Options struct {
 }
 
 // Region is the memory or the reader behind a model. Its methods are safe for
-// concurrent use, but for SetOrigin, which belongs before the first view.
+// concurrent use, except SetOrigin, which belongs before the first view.
 type Region struct {
 	state atomic.Int64 // see lifetime.go
 

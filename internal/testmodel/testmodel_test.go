@@ -92,8 +92,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestQuantised holds the promises of quantization on the models themselves.
-func TestQuantised(t *testing.T) {
+// TestQuantized holds the promises of quantization on the models themselves.
+func TestQuantized(t *testing.T) {
 	for _, x := range append(MNIST(), CIFAR()...) {
 		for _, dt := range []tensor.DType{tensor.Int8, tensor.Int16} {
 			_, _, one, err := tensor.Quantize(x.Data, x.Shape, tensor.QuantizeOptions{DType: dt})

@@ -9,6 +9,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -67,6 +68,17 @@ func Errorf(format, field string, offset int64, sentinel error, text string, arg
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
+// InFile names a file in an error about it that names none, in a copy.
+func InFile(err error, path string) error {
+	var e *tensor.Error
+	if !errors.As(err, &e) || e.Path != "" {
+		return err
+	}
+	c := *e
+	c.Path = path
+	return &c
+}
+
 // Bytes returns the next n bytes, aliasing the buffer. n is compared with
 // what is left before anything else happens, so any value is safe.
 func (c *Cursor) Bytes(field string, n uint64) []byte {
@@ -83,7 +95,7 @@ func (c *Cursor) Bytes(field string, n uint64) []byte {
 }
 
 // Count fails unless n records of at least size bytes fit in what is left, so
-// that a count can be trusted before memory is asked for.
+// that a count can be trusted before anything is allocated for it.
 func (c *Cursor) Count(field string, n, size uint64) int {
 	if c.err == nil && n > uint64(c.Left())/size {
 		c.Failf(field, c.Offset(), tensor.ErrTruncated, "%d records of at least %d bytes, %d bytes are left", n, size, c.Left())

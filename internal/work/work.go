@@ -1,5 +1,5 @@
 // Package work spreads checking and converting over the CPUs, with
-// cancellation and serialised progress reports.
+// cancellation and serialized progress reports.
 package work
 
 import (
@@ -121,7 +121,7 @@ func (r *run) fail(i int, err error) {
 }
 
 // Step is how many bytes Chunks hands out at a time: enough that a callback
-// costs nothing compared with hashing, little enough that cancelling is prompt.
+// costs nothing compared with hashing, little enough that canceling is prompt.
 const Step = 1 << 20
 
 // Chunks calls f with the steps of b, counting them as progress.

@@ -62,7 +62,7 @@ func TestEachStops(t *testing.T) {
 	}
 }
 
-func TestEachCancelled(t *testing.T) {
+func TestEachCanceled(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var calls atomic.Int32
@@ -75,7 +75,7 @@ func TestEachCancelled(t *testing.T) {
 			t.Errorf("%d workers: %v after %d calls", workers, err, calls.Load())
 		}
 		if err := Each(ctx, 0, workers, nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("nothing to do, and cancelled: %v", err)
+			t.Errorf("nothing to do, and canceled: %v", err)
 		}
 		// An error of the work itself says more than the cancellation.
 		broken := errors.New("broken")
@@ -154,6 +154,6 @@ func TestChunks(t *testing.T) {
 	seen := 0
 	err := Chunks(ctx, make([]byte, 4*Step), nil, "x", func(b []byte) { seen += len(b); cancel() })
 	if !errors.Is(err, context.Canceled) || seen != Step {
-		t.Errorf("cancelled in the first chunk: %v after %d bytes", err, seen)
+		t.Errorf("canceled in the first chunk: %v after %d bytes", err, seen)
 	}
 }

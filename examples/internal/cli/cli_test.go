@@ -123,7 +123,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestWidth: nothing is known of what is no terminal.
+// TestWidth: nothing is known of what is not a terminal.
 func TestWidth(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -196,7 +196,7 @@ func TestSigned(t *testing.T) {
 		want    string
 	}{
 		{"unsigned", format.Unsigned, nil, nil, ""},
-		{"by whomever", unknown, &format.Signature{PublicKey: a}, nil, "signed by SHA256:" + sumA + ", not checked against a trusted key"},
+		{"by anybody", unknown, &format.Signature{PublicKey: a}, nil, "signed by SHA256:" + sumA + ", not checked against a trusted key"},
 		{"by the trusted key", trusted, &format.Signature{PublicKey: a}, b, "signed by SHA256:" + sumB},
 		{"without naming it", trusted, &format.Signature{}, a, "signed by SHA256:" + sumA},
 		{"without naming any", unknown, &format.Signature{}, nil, "signed by a key the file does not name, not checked against a trusted key"},

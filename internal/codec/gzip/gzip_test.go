@@ -6,7 +6,7 @@ import (
 )
 
 // TestUnevenBytes: the default level makes use of bytes that do not
-// repeat but are unevenly distributed, as those of quantised weights are.
+// repeat but are unevenly distributed, as those of quantized weights are.
 func TestUnevenBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	src := make([]byte, 100_000)

@@ -92,7 +92,7 @@ func (c library) Decompress(src []byte, size int64) ([]byte, error) {
 	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
-	// A block says nowhere how much it holds. Counting costs little beside
+	// A block says nowhere how much it holds. Counting costs little next to
 	// decompressing, but is needed only where memory is at stake.
 	if size > codec.Ahead(len(src)) {
 		if n, err := contentSize(src); err != nil {
@@ -141,7 +141,7 @@ func touch(src []byte) {
 	if len(src) > 0 {
 		sum += src[len(src)-1]
 	}
-	touched.Store(uint32(sum)) // so that the loop is not optimised away
+	touched.Store(uint32(sum)) // so that the loop is not optimized away
 }
 
 var touched atomic.Uint32

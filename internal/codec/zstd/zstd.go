@@ -195,7 +195,7 @@ func (library) decompress(src []byte, f frame, size int64) ([]byte, error) {
 		src = f.rewrite(src)
 	}
 	for {
-		// Without any room the library would take leave to allocate.
+		// Without any room the library would allocate.
 		out, err := z.DecodeAll(src, memory.Aligned(int(max(room, 1)))[:0])
 		if err == nil && int64(len(out)) <= size {
 			decoders.Put(z)

@@ -1,13 +1,8 @@
 package mle
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"strconv"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -31,7 +26,7 @@ func (e *encoder) ir() (*IR, error) {
 	return b.ir, nil
 }
 
-// checkIR holds the caller's graph against the plan and the layout.
+// checkIR compares the caller's graph with the plan and the layout.
 func checkIR(ir *IR, p *driver.Plan) error {
 	next := 0
 	for i := range ir.Tensors {
@@ -168,144 +163,4 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		at[i] = off
 	}
 	return attrs, at, nil
-}
-
-// encodeAttributes makes a JSON object of neutral attributes, nil of none.
-func encodeAttributes(field string, list []format.Attribute) (json.RawMessage, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	out := []byte{'{'}
-	for i, a := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		var err error
-		if out, err = appendJSON(out, a.Name); err == nil {
-			out, err = appendJSON(append(out, ':'), a.Value)
-		}
-		if err != nil {
-			return nil, refuse(field, format.ErrUnsupported, "attribute %q: %v", a.Name, err)
-		}
-	}
-	return append(out, '}'), nil
-}
-
-// encodeMetadata makes the metadata object. The names of all descriptors are
-// in tensor_names: where the caller has such an entry, else at the end.
-func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	if _, ok := m.Get(namesKey); !ok && len(names) > 0 {
-		m = append(m[:len(m):len(m)], format.Entry{Key: namesKey})
-	}
-	if len(m) == 0 {
-		return nil, nil
-	}
-	out := []byte{'{'}
-	for i, entry := range m {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if entry.Key == namesKey {
-			entry.Value = names
-		}
-		var err error
-		if out, err = appendJSON(out, entry.Key); err == nil {
-			out, err = appendJSON(append(out, ':'), entry.Value)
-		}
-		if err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", entry.Key), format.ErrUnsupported, "%v", err)
-		}
-	}
-	out = append(out, '}')
-	if err := jsonmeta.Check(out, jsonmeta.Options{LoneSurrogates: true}); err != nil {
-		return nil, refuse("metadata", err, "no JSON object that readers take")
-	}
-	return out, nil
-}
-
-// appendJSON writes a value of metadata or attributes. Floats are written so
-// that they read as such, and JSON as it is.
-func appendJSON(b []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...), nil
-	case string:
-		return appendText(b, v)
-	case bool:
-		return strconv.AppendBool(b, v), nil
-	case int64:
-		return strconv.AppendInt(b, v, 10), nil
-	case float64:
-		return appendFinite(b, v, 64)
-	case float32:
-		return appendFinite(b, float64(v), 32)
-	case json.Number:
-		if _, err := strconv.ParseFloat(string(v), 64); err != nil && !errors.Is(err, strconv.ErrRange) {
-			return nil, fmt.Errorf("%q is no number", string(v))
-		}
-		return appendRaw(b, []byte(v))
-	case json.RawMessage:
-		return appendRaw(b, v)
-	case []int64:
-		return appendList(b, v)
-	case []int32:
-		wide := make([]int64, len(v))
-		for i, x := range v {
-			wide[i] = int64(x)
-		}
-		return appendList(b, wide)
-	case []float32:
-		return appendList(b, v)
-	case []float64:
-		return appendList(b, v)
-	case []string:
-		return appendList(b, v)
-	}
-	return nil, fmt.Errorf("a %T has no JSON form", v)
-}
-
-// appendRaw writes one JSON value as it is. Anything else could add keys.
-func appendRaw(b, raw []byte) ([]byte, error) {
-	if !json.Valid(raw) {
-		return nil, fmt.Errorf("%.40q is not one JSON value", raw)
-	}
-	return append(b, raw...), nil
-}
-
-func appendList[T any](b []byte, list []T) (out []byte, err error) {
-	out = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if out, err = appendJSON(out, v); err != nil {
-			return nil, err
-		}
-	}
-	return append(out, ']'), nil
-}
-
-func appendFinite(b []byte, x float64, bits int) ([]byte, error) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil, fmt.Errorf("%v has no JSON form", x)
-	}
-	return appendFloat(b, x, bits), nil
-}
-
-// appendText writes a string without the escapes that only HTML needs.
-func appendText(b []byte, s string) ([]byte, error) {
-	if !utf8.ValidString(s) {
-		return nil, fmt.Errorf("%q is not valid UTF-8", s)
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return nil, err
-	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
 }

@@ -15,8 +15,8 @@ import (
 // snapshotEncoder writes a snapshot container. All that precedes the data is
 // known from the plan, so it is written first.
 type snapshotEncoder struct {
-	t      driver.Target
-	places []int64 // of each tensor of the plan
+	t       driver.Target
+	offsets []int64 // of each tensor of the plan
 }
 
 func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
@@ -37,15 +37,15 @@ func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOpt
 	if err != nil {
 		return nil, err
 	}
-	e := &snapshotEncoder{t: t, places: make([]int64, len(order))}
+	e := &snapshotEncoder{t: t, offsets: make([]int64, len(order))}
 	at := size
 	for _, i := range order {
-		e.places[i] = at
+		e.offsets[i] = at
 		if at += p.Tensors[i].Size; at < 0 {
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	head := appendSnapshot(p, order, pool, e.places, size, uint64(common.Time.Unix()))
+	head := appendSnapshot(p, order, pool, e.offsets, size, uint64(common.Time.Unix()))
 	if _, err = t.WriteAt(head, 0); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func poolOf(p *driver.Plan, order []int) (pool []string, base int64, err error) 
 }
 
 // appendSnapshot returns everything before the data, which begin at base.
-func appendSnapshot(p *driver.Plan, order []int, pool []string, places []int64, base int64, stamp uint64) []byte {
+func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64, base int64, stamp uint64) []byte {
 	var w wire.Buffer
 	w.Grow(int(base))
 	w.Str(magic)
@@ -129,7 +129,7 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, places []int64, 
 		w.U16(0) // aux0, aux1
 		w.U32(uint32(id))
 		w.I64(t.Size / t.DType.Size())
-		w.I64(places[i] - base)
+		w.I64(offsets[i] - base)
 		for _, d := range t.Shape {
 			w.I64(d)
 		}
@@ -141,7 +141,7 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, places []int64, 
 
 // Tensor implements driver.Encoder.
 func (e *snapshotEncoder) Tensor(i int, in driver.Input) error {
-	return explain(in.CopyTo(e.t, e.places[i]))
+	return explain(in.CopyTo(e.t, e.offsets[i]))
 }
 
 // Finish implements driver.Encoder: everything is written by then.

@@ -12,7 +12,7 @@ import (
 )
 
 // encoder writes version 1. Header and records come last, since they hold the
-// digests and the places of the data; on a sequential target, where neither may
+// digests and the offsets of the data; on a sequential target, where neither may
 // depend on the data, they come first.
 type encoder struct {
 	t       driver.Target
@@ -21,11 +21,11 @@ type encoder struct {
 	opts    *WriteOptions
 	head    int64   // bytes of header and records
 	end     int64   // of all that was written
-	planned []int64 // where each tensor lies if no data are shared
-	places  []int64 // where each lies
+	planned []int64 // where each tensor goes if no data is shared
+	offsets []int64 // where each is
 	sums    []uint64
 	hash    *xxhash.Digest // nil when nothing needs sums
-	shares  *sharing       // nil when data are not shared
+	shares  *sharing       // nil when no data is shared
 }
 
 func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
@@ -34,7 +34,7 @@ func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o 
 		return nil, err
 	}
 	n := len(p.Tensors)
-	e := &encoder{t: t, plan: p, common: common, opts: o, head: head, planned: make([]int64, n), places: make([]int64, n), sums: make([]uint64, n)}
+	e := &encoder{t: t, plan: p, common: common, opts: o, head: head, planned: make([]int64, n), offsets: make([]int64, n), sums: make([]uint64, n)}
 	at, ok := wire.AlignUp(head, dataAlign)
 	for i := range p.Tensors {
 		e.planned[i] = at
@@ -65,7 +65,7 @@ func (e *encoder) begin() error {
 	if !e.opts.NoDigests || !e.opts.NoSharing {
 		return fmt.Errorf("%w: header and records depend on the data: set NoDigests and NoSharing, or let the file be spooled", format.ErrUnsupported)
 	}
-	copy(e.places, e.planned)
+	copy(e.offsets, e.planned)
 	if err := e.writeHead(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e *encoder) begin() error {
 func (e *encoder) Tensor(i int, in driver.Input) error {
 	at := e.planned[i]
 	if e.shares != nil {
-		at = e.shares.place(i, at)
+		at = e.shares.offset(i, at)
 	}
 	var err error
 	if e.hash == nil {
@@ -89,7 +89,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	if err != nil {
 		return explain(err)
 	}
-	e.places[i] = at
+	e.offsets[i] = at
 	if err := e.pad(at + in.Size()); err != nil || e.shares == nil {
 		return explain(err)
 	}
@@ -98,7 +98,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder.
 func (e *encoder) Finish() error {
-	if e.t.Sequential() && len(e.places) > 0 {
+	if e.t.Sequential() && len(e.offsets) > 0 {
 		return nil
 	}
 	if e.shares != nil {
@@ -109,7 +109,7 @@ func (e *encoder) Finish() error {
 	if err := e.writeHead(); err != nil {
 		return err
 	}
-	if len(e.places) == 0 {
+	if len(e.offsets) == 0 {
 		return nil
 	}
 	return e.pad(e.head)
@@ -161,7 +161,7 @@ func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	return size, nil
 }
 
-// writeHead writes header and records once all places and sums are known.
+// writeHead writes header and records once all offsets and sums are known.
 func (e *encoder) writeHead() error {
 	var w wire.Buffer
 	w.Grow(int(e.head))
@@ -179,7 +179,7 @@ func (e *encoder) writeHead() error {
 		w.U8(uint8(len(t.Shape)))
 		w.U16(0)
 		w.I64(t.Size / t.DType.Size())
-		w.I64(e.places[i])
+		w.I64(e.offsets[i])
 		for _, d := range t.Shape {
 			w.I64(d)
 		}

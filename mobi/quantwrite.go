@@ -63,7 +63,7 @@ func canQuantize(t *tensor.Info, u users) error {
 		return nil
 	case t.Quant.Scheme != tensor.Linear:
 		return fmt.Errorf("%w: %v quantization", format.ErrUnsupported, t.Quant.Scheme)
-	case !isInteger(t.DType) || !sound(t.Quant, t.Shape):
+	case !sound(t.Quant, t.DType, t.Shape):
 		return fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
 	case !u.consumed:
 		return fmt.Errorf("%w: MOBI keeps quantization parameters with the operators that consume a constant, and none does", format.ErrUnsupported)

@@ -213,7 +213,7 @@ func halfGolden() *gFile {
 	return g
 }
 
-func TestGoldenQuantised(t *testing.T) {
+func TestGoldenQuantized(t *testing.T) {
 	tests := []struct {
 		name string
 		g    *gFile
@@ -237,8 +237,8 @@ func TestGoldenQuantised(t *testing.T) {
 	}
 }
 
-// TestQuantisedLooksAtConstants: placeholders may have any dtype.
-func TestQuantisedLooksAtConstants(t *testing.T) {
+// TestQuantizedLooksAtConstants: placeholders may have any dtype.
+func TestQuantizedLooksAtConstants(t *testing.T) {
 	for _, g := range []*gFile{int8Golden(), halfGolden()} {
 		g.tensors[1].dtype, g.tensors[3].dtype = 3, 200
 		if err := verify(mustOpen(t, g.build(), nil)); err != nil {
@@ -302,10 +302,10 @@ func TestShiftedSections(t *testing.T) {
 	}
 	checkGolden(t, mustOpen(t, good, nil))
 	for name, mutate := range map[string]func([]byte) []byte{
-		"byte 80 is no brace":   func(b []byte) []byte { b[80] = ' '; return b },
-		"bytes before it":       func(b []byte) []byte { b[70] = 1; return b },
-		"one byte too many":     func(b []byte) []byte { return append(b, 0) },
-		"metadata offset of 72": func(b []byte) []byte { b[8] = 72; return b },
+		"byte 80 is not a brace": func(b []byte) []byte { b[80] = ' '; return b },
+		"bytes before it":        func(b []byte) []byte { b[70] = 1; return b },
+		"one byte too many":      func(b []byte) []byte { return append(b, 0) },
+		"metadata offset of 72":  func(b []byte) []byte { b[8] = 72; return b },
 	} {
 		if _, err := OpenBytes(mutate(clone(shifted)), nil); err == nil {
 			t.Errorf("%s: no error", name)

@@ -18,7 +18,7 @@ import (
 var refusedPlans = []struct {
 	name  string
 	plan  *format.Plan
-	err   error // beside ErrPlan
+	err   error // besides ErrPlan
 	field string
 }{
 	{"nil", nil, format.ErrUnsupported, "tensors"},
@@ -178,11 +178,11 @@ func TestFailuresLeaveNothing(t *testing.T) {
 			{"too many bytes", func(w format.Writer, _ func()) error {
 				return w.WriteTensor("tensor", io.MultiReader(bytes.NewReader(int8s(10))))
 			}, format.ErrShape},
-			{"cancelled", func(w format.Writer, cancel func()) error {
+			{"canceled", func(w format.Writer, cancel func()) error {
 				cancel()
 				return w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
 			}, context.Canceled},
-			{"cancelled before Close", func(w format.Writer, cancel func()) error {
+			{"canceled before Close", func(w format.Writer, cancel func()) error {
 				err := w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
 				cancel()
 				return errors.Join(err, w.Close())

@@ -14,7 +14,7 @@ import (
 type irBuilder struct {
 	version   uint32
 	tensors   []tensor.Info
-	places    map[string]int // in tensors
+	index     map[string]int // of tensors, by name
 	next      int            // the first of tensors without a number
 	ids       map[string]uint32
 	inputs    map[string]bool // of the graph: never params, even with data
@@ -23,10 +23,10 @@ type irBuilder struct {
 }
 
 func newIRBuilder(tensors []tensor.Info, version uint32) *irBuilder {
-	b := &irBuilder{version: version, tensors: tensors, places: make(map[string]int, len(tensors)),
+	b := &irBuilder{version: version, tensors: tensors, index: make(map[string]int, len(tensors)),
 		ids: make(map[string]uint32, len(tensors)), inputs: map[string]bool{}, described: map[uint32]bool{}, ir: &IR{}}
 	for i := range tensors {
-		b.places[tensors[i].Name] = i
+		b.index[tensors[i].Name] = i
 	}
 	return b
 }
@@ -51,7 +51,7 @@ func (b *irBuilder) constants(n int) {
 // dtype and shape when it is not known yet. field says in errors where it is
 // used.
 func (b *irBuilder) id(field, name string) (uint32, error) {
-	if i, ok := b.places[name]; ok {
+	if i, ok := b.index[name]; ok {
 		b.constants(i + 1)
 	}
 	if id, ok := b.ids[name]; ok {
@@ -153,13 +153,13 @@ func (b *irBuilder) node(field string, n *format.Node) (out IRNode, err error) {
 }
 
 // firstParam returns where the params begin among what a node takes in: they
-// are the constants at the end, as far as they are no graph inputs. Readers see
+// are the constants at the end, as far as they are not graph inputs. Readers see
 // params after inputs, so the order stays. Some operators have none.
 func (b *irBuilder) firstParam(op Op, inputs []string) int {
 	first := len(inputs)
 	for ; first > 0 && !op.operandsOnly(); first-- {
 		name := inputs[first-1]
-		if _, constant := b.places[name]; !constant || b.inputs[name] {
+		if _, constant := b.index[name]; !constant || b.inputs[name] {
 			break
 		}
 	}

@@ -170,7 +170,7 @@ func TestPoolPadding(t *testing.T) {
 	for i := range snapMaxStrings {
 		full.Tensors = append(full.Tensors, info(strconv.Itoa(i)))
 	}
-	// A descriptor of rank 1 with its offset makes 36 bytes beside the name.
+	// A descriptor of rank 1 with its offset makes 36 bytes besides the name.
 	for _, c := range []struct {
 		name string
 		plan *format.Plan

@@ -1,4 +1,4 @@
-package wia
+package protobuf
 
 import (
 	"math"
@@ -6,31 +6,28 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// append writes the message that m points to in wire form: fields in the order of
+// Append writes the message that m points to in wire form: fields in the order of
 // their numbers, those with the zero value left out as proto3 does, then the
 // unknown ones. Lists of numbers are packed. The data of a tensor comes last, so
 // that a writer can put it where it wants.
-func (def *message) append(b []byte, m any) []byte {
-	if a, ok := m.(*Attribute); ok && a.Type == AttributeUndefined && a.seen != AttributeUndefined {
-		// A value that says nothing of its type by being zero needs the type.
-		typed := *a
-		typed.Type = a.seen
-		m = &typed
+func (def *Message) Append(b []byte, m any) []byte {
+	if def.Typed != nil {
+		m = def.Typed(m)
 	}
-	for num := range def.fields {
-		d := &def.fields[num]
+	for num := range def.Fields {
+		d := &def.Fields[num]
 		switch {
 		case d.subs != nil:
 			for i := range d.subs.len(m) {
-				b = putMessage(b, protowire.Number(num), d.message, d.subs.at(m, i))
+				b = PutMessage(b, protowire.Number(num), d.Message, d.subs.at(m, i))
 			}
 		case d.value != nil:
 			b = put(b, protowire.Number(num), d.value(m))
 		}
 	}
-	b = append(b, *def.unknown(m)...)
-	if t, ok := m.(*Tensor); ok && t.HasData {
-		b = putBytes(b, rawArm, t.RawData)
+	b = append(b, *def.Unknown(m)...)
+	if def.Tail != nil {
+		b = def.Tail(m, b)
 	}
 	return b
 }
@@ -52,22 +49,32 @@ func put(b []byte, num protowire.Number, from any) []byte {
 		}
 	case *[]byte:
 		if len(*p) > 0 {
-			b = putBytes(b, num, *p)
+			b = PutBytes(b, num, *p)
 		}
 	case *[][]byte:
 		for _, v := range *p {
-			b = putBytes(b, num, v)
+			b = PutBytes(b, num, v)
+		}
+	case *Raw:
+		if *p != nil {
+			b = PutBytes(b, num, *p)
+		}
+	case *[]Raw:
+		for _, v := range *p {
+			b = PutBytes(b, num, v)
 		}
 	case **int64:
 		if *p != nil {
 			b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(**p))
 		}
 	case *int64:
-		b = putInt(b, num, *p)
+		b = PutInt(b, num, *p)
 	case *int32:
-		b = putInt(b, num, int64(*p))
-	case *AttributeType:
-		b = putInt(b, num, int64(*p))
+		b = PutInt(b, num, int64(*p))
+	case **float32:
+		if *p != nil {
+			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(**p))
+		}
 	case *float32: // +0 is left out only: -0 and NaN are values
 		if math.Float32bits(*p) != 0 {
 			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(*p))
@@ -86,12 +93,12 @@ func putString(b []byte, num protowire.Number, v string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), v)
 }
 
-func putBytes(b []byte, num protowire.Number, v []byte) []byte {
+func PutBytes(b []byte, num protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
 }
 
-// putInt leaves out 0.
-func putInt(b []byte, num protowire.Number, v int64) []byte {
+// PutInt leaves out 0.
+func PutInt(b []byte, num protowire.Number, v int64) []byte {
 	if v == 0 {
 		return b
 	}
@@ -126,13 +133,13 @@ func putInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 	return b
 }
 
-// putMessage appends a message behind its length. The length is not known
+// PutMessage appends a message behind its length. The length is not known
 // before: the message is appended first and then moved by the few bytes that
 // its length takes.
-func putMessage(b []byte, num protowire.Number, def *message, m any) []byte {
+func PutMessage(b []byte, num protowire.Number, def *Message, m any) []byte {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
 	start := len(b)
-	b = def.append(b, m)
+	b = def.Append(b, m)
 	n := len(b) - start
 	size := protowire.SizeVarint(uint64(n))
 	b = append(b, make([]byte, size)...)

@@ -269,9 +269,9 @@ func TestLossyRefusesValues(t *testing.T) {
 	}
 }
 
-// TestQuantiserBounds: values stay within half a step, zero is exact, the whole
+// TestQuantizerBounds: values stay within half a step, zero is exact, the whole
 // range is used.
-func TestQuantiserBounds(t *testing.T) {
+func TestQuantizerBounds(t *testing.T) {
 	for _, values := range [][]float32{{0}, {0, 0}, {-1, 1}, {3, 7}, {-5, -2}, {1e-30, 0}, {-0.001, 100}, {math.MaxFloat32, -math.MaxFloat32}} {
 		packed, sum, err := compress(MethodInt8, floats(values...), 0)
 		if err != nil {

@@ -67,7 +67,7 @@ func (p *compression) checkStored(i int, size, stored, at int64) error {
 		want = size / 2
 	}
 	if p.method.lossy() && size%4 != 0 {
-		return fail("uncompressed_size", at, format.ErrCorrupt, "%d bytes are no whole number of float32", size)
+		return fail("uncompressed_size", at, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
 	}
 	if want != stored {
 		return fail("stored size", at, format.ErrCorrupt, "part %d of %d bytes takes %d as %v, not %d", i, size, want, p.method, stored)
@@ -75,7 +75,7 @@ func (p *compression) checkStored(i int, size, stored, at int64) error {
 	return nil
 }
 
-// readCompression parses the section and holds it against the descriptors. end is
+// readCompression parses the section and compares it with the descriptors. end is
 // where the last tensor ends.
 func (f *parsed) readCompression(end int64) (err error) {
 	f.comp, err = parseCompression(f.table, f.h.Compression.Offset, f.h.Features.Has(ChunkedWeights), f.h.plainSize(), end)

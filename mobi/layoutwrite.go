@@ -60,8 +60,8 @@ type layout struct {
 	total int64    // size of the file
 }
 
-// layout finds the places of constants that are kept like this. It fails when the file
-// would be larger than its size field can say.
+// layout finds the offsets of constants that are kept like this. It fails when
+// the file would be larger than its size field can say.
 func (d *document) layout(kept []stored) (*layout, error) {
 	l := &layout{document: d, kept: kept, order: make([]int, len(kept)), at: make([]int64, len(kept))}
 	for i := range l.order {

@@ -1,0 +1,85 @@
+package onnx
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// neutral takes out what the writer adds.
+func neutral(p *format.Plan) *format.Plan {
+	c := *p
+	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == keyIRVersion || e.Key == keyOperatorSets })
+	if p.Graph != nil {
+		g := *p.Graph
+		g.Initializers = nil
+		c.Graph = &g
+	}
+	return &c
+}
+
+// TestConformance runs the kit.
+func TestConformance(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var known []tensor.DType
+	for _, d := range tensor.DTypes() {
+		if codeOf(d) != 0 {
+			known = append(known, d)
+		}
+	}
+	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinTensors: 4})
+	small.Metadata = format.Metadata{{Key: keyProducerName, Value: "kit"}, {Key: keyModelVersion, Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
+	small.Graph = testGraph(small.Tensors[0].Name)
+	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinTensors: 3, Tensors: 3, Name: formattest.LongName})
+	listed := &format.Plan{}
+	for _, code := range []int{15, 18, 21, 24, 25} {
+		e := elemTypes[code].whole
+		listed.Tensors = append(listed.Tensors, tensor.Info{Name: e.Name, Encoding: e, Shape: tensor.Shape{3, 4}})
+	}
+	const noSums = "the format has no checksums"
+	formattest.Run(t, formattest.Config{
+		Codec: codec, Neutral: neutral, ZeroCopy: true, Align: alignment,
+		Samples: []formattest.Sample{
+			{Name: "small", Plan: small},
+			{Name: "long", Plan: long},
+			{Name: "listed", Plan: listed},
+			{Name: "empty", Plan: &format.Plan{}},
+			{Name: "metadata", Plan: &format.Plan{Metadata: format.Metadata{{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"","version":13}]`)}, {Key: "x", Value: "y"}}}},
+		},
+		Files: foreignFiles(),
+		Exempt: map[string]string{
+			"BitFlips": noSums, "CoveredData": noSums, "CheckTouch": noSums,
+			"Overlap": "data follows its own tag: no two tensors can share it",
+			"Holes":   "unknown fields are ignored",
+		},
+	})
+}
+
+// testGraph has attributes of all kinds, and a subgraph.
+func testGraph(weight string) *format.Graph {
+	inner := &format.Graph{Name: "body", Inputs: []format.ValueInfo{}, Outputs: []format.ValueInfo{{Name: "o"}}, Nodes: []format.Node{{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"o"}}}}
+	inner.Inputs = nil
+	view, err := tensor.FromBytes("t", tensor.Int16, tensor.Shape{2}, []byte{1, 2, 3, 4})
+	if err != nil {
+		panic(err)
+	}
+	return &format.Graph{
+		Name:    "main",
+		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: format.DynamicDim}}}},
+		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float16, Dims: []format.Dim{}}, {Name: "z"}},
+		Nodes: []format.Node{
+			{Name: "first", Op: "MatMul", Inputs: []string{"x", weight}, Outputs: []string{"h"}},
+			{Op: "Any", Domain: "org.example", Inputs: []string{"h", ""}, Outputs: []string{"y"}, Attributes: []format.Attribute{
+				{Name: "i", Value: int64(0)}, {Name: "f", Value: float32(0)}, {Name: "s", Value: ""}, {Name: "bytes", Value: "\xff\x00"},
+				{Name: "is", Value: []int64{-1, 1 << 40}}, {Name: "fs", Value: []float32{0.5}}, {Name: "ss", Value: []string{"a", ""}},
+				{Name: "none", Value: []int64{}}, {Name: "t", Value: view}, {Name: "ts", Value: []tensor.View{view}}, {Name: "g", Value: inner}, {Name: "gs", Value: []*format.Graph{inner}},
+			}},
+			{Op: "Relu", Inputs: []string{"y"}, Outputs: []string{"z"}},
+		},
+	}
+}

@@ -1,0 +1,70 @@
+package onnx
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+)
+
+// FuzzOpen opens, verifies and decodes whatever comes, and writes it again: errors are
+// *format.Error, both ways of reading agree, and nothing panics.
+func FuzzOpen(f *testing.F) {
+	for _, c := range malformed {
+		f.Add(c.file)
+	}
+	for _, c := range foreignFiles() {
+		f.Add(c.Bytes)
+	}
+	f.Add(attributed(ld(6, weight("w"), str(2, "sub")), ld(5, num(1, 2), num(2, 8), str(6, "a"), str(6, "")), num(20, 5)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := OpenBytes(b, nil)
+		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+		if (err == nil) != (rerr == nil) {
+			t.Fatalf("bytes: %v, reader: %v", err, rerr)
+		}
+		if err != nil {
+			var e *format.Error
+			if !errors.As(err, &e) || e.Format != formatName || e.Field == "" || e.Offset < 0 {
+				t.Fatalf("%+v", err)
+			}
+			return
+		}
+		defer m.Close()
+		defer r.Close()
+		formattest.Walk(m.Model())
+		p, err := format.PlanOf(m.Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w, err := NewWriter(&out, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
+		if err != nil {
+			return
+		}
+		if format.Copy(w, m.Model()) != nil {
+			return // values that do not fit, external data that is not there
+		}
+		again, err := OpenBytes(out.Bytes(), nil)
+		if err != nil {
+			t.Fatalf("what was written is refused: %v", err)
+		}
+		again.Close()
+	})
+}
+
+// TestZeroFile: a File that was never opened answers.
+func TestZeroFile(t *testing.T) {
+	var f File
+	if g, err := f.Graph(); g != nil || err == nil && f.Len() != 0 {
+		t.Error(g, err)
+	}
+	if _, err := f.Strings("s"); err == nil {
+		t.Error("strings of nothing")
+	}
+	if f.OperatorSets() != nil || f.IRVersion() != 0 || f.Close() != nil || f.Notes() != nil {
+		t.Error("a closed file says something")
+	}
+}

@@ -1,0 +1,377 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// head is what a TensorProto says, but for its data, in memory that is used again for
+// the next tensor.
+type head struct {
+	name     []byte
+	dims     []int64
+	code     int32
+	location int32
+	segment  bool
+	hasRaw   bool
+	raw      protobuf.Field
+	list     int   // the field of typed data, 0 for none
+	lists    int   // how many such fields there are
+	values   int64 // in the list
+	wire     int64 // bytes that string_data takes on the wire, tags and lengths included
+	ext      externalHead
+
+	// Set by check.
+	typ  *elemType // nil for a type that is not in the table
+	size int64
+}
+
+// externalHead is what external_data says. A length of -1 is to the end of the file.
+type externalHead struct {
+	location       []byte
+	offset, length int64
+	seen           uint8 // a bit for each key
+	err            error
+}
+
+// reset forgets the last tensor but keeps the memory of its slices.
+func (h *head) reset() {
+	*h = head{name: h.name[:0], dims: h.dims[:0], ext: externalHead{location: h.ext.location[:0], length: -1}}
+}
+
+// read merges the TensorProto at p..end into h, checking the wire rules.
+func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
+	if level > protobuf.MaxLevels {
+		return protobuf.TooDeep(p)
+	}
+	start := p
+	var f protobuf.Field
+	for p < end {
+		err := s.Next(&f, p, end)
+		if err == nil {
+			err = h.field(s, &f, level)
+		}
+		if err != nil {
+			return s.InMessage(tensorMsg, start, &f, err)
+		}
+		p = f.End
+	}
+	return nil
+}
+
+// field takes a field, if it is one that counts. Lists of data are walked, not held.
+func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err error) {
+	switch f.Num {
+	case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
+		return h.data(s, f)
+	}
+	if _, err = s.Admit(tensorMsg, f); err != nil {
+		return err
+	}
+	switch f.Num {
+	case 1:
+		h.dims, err = protobuf.AppendInts(s, h.dims, f, maxRank)
+	case 2:
+		h.code = int32(f.Val)
+	case 3:
+		h.segment = true
+	case 8:
+		err = s.CopyTo(&h.name, f)
+	case rawData:
+		h.hasRaw, h.raw = true, *f
+	case 13:
+		err = h.ext.read(s, f, level+1)
+	case 14:
+		h.location = int32(f.Val)
+	case 16:
+		err = s.Hold(entryMsg, f, level+1)
+	}
+	return err
+}
+
+// data counts the values of a list.
+func (h *head) data(s *protobuf.Source, f *protobuf.Field) error {
+	n, err := int64(0), error(nil)
+	if width := fixedWidth(f.Num); width > 0 && f.Typ == protowire.BytesType && (f.End-f.Start)%width == 0 {
+		n = (f.End - f.Start) / width
+	} else {
+		err = eachValue(s, f, func(uint64) error {
+			n++
+			return nil
+		})
+	}
+	if err != nil || n == 0 {
+		return err
+	}
+	if h.list != int(f.Num) {
+		h.list = int(f.Num)
+		h.lists++
+	}
+	h.values += n
+	h.wire += f.End - f.At
+	return nil
+}
+
+// eachValue calls fn for the values of a list of data, packed or not. A string is
+// one value.
+func eachValue(s *protobuf.Source, f *protobuf.Field, fn func(v uint64) error) error {
+	width := fixedWidth(f.Num)
+	want := tensorMsg.Fields[f.Num].Kind.WireType()
+	switch {
+	case f.Typ == want:
+		return fn(f.Val)
+	case f.Typ != protowire.BytesType:
+		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, want)
+	case width > 0 && (f.End-f.Start)%width != 0:
+		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of values of %d", f.End-f.Start, width)
+	}
+	for p := f.Start; p < f.End; {
+		var v uint64
+		var err error
+		if width == 0 {
+			v, p, err = s.Varint(p, f.End)
+		} else {
+			var b []byte
+			if b, err = s.Bytes(p, p+width); err == nil {
+				v = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+				if width == 8 {
+					v |= uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+				}
+			}
+			p += width
+		}
+		if err == nil {
+			err = fn(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fixedWidth returns how many bytes a value of a list takes on the wire, 0 when that depends.
+func fixedWidth(list protowire.Number) int64 {
+	switch list {
+	case floatData:
+		return 4
+	case doubleData:
+		return 8
+	}
+	return 0
+}
+
+// The keys of external_data that count.
+var externalKeys = []string{"location", "offset", "length"}
+
+// read takes one entry of external_data.
+func (e *externalHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
+	if err := s.Hold(entryMsg, msg, level); err != nil {
+		return err
+	}
+	var key, value []byte
+	err := s.Each(entryMsg, *msg, func(f protobuf.Field) (err error) {
+		switch f.Num {
+		case 1:
+			key, err = s.Bytes(f.Start, f.End)
+		case 2:
+			value, err = s.Bytes(f.Start, f.End)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, name := range externalKeys {
+		if string(key) != name {
+			continue
+		}
+		if e.seen&(1<<i) != 0 {
+			return protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s occurs twice", name)
+		}
+		e.seen |= 1 << i
+		switch i {
+		case 0:
+			e.location = append(e.location[:0], value...)
+		case 1:
+			e.offset, err = decimal(value)
+		case 2:
+			e.length, err = decimal(value)
+		}
+		if err != nil && e.err == nil {
+			// It counts only if the data is external.
+			e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", name, value)
+		}
+	}
+	return nil
+}
+
+// decimal reads a number that is not negative.
+func decimal(b []byte) (int64, error) {
+	n, err := strconv.ParseUint(string(b), 10, 63)
+	return int64(n), err
+}
+
+// check checks what depends on several fields. at is the offset for errors.
+func (h *head) check(at int64) error {
+	elems, err := tensor.Shape(h.dims).Elems()
+	if err != nil {
+		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	}
+	h.typ = typeOf(h.code)
+	switch {
+	case h.code == 0:
+		return protobuf.InField("data_type", protobuf.Defectf(at, tensor.ErrCorrupt, "missing or UNDEFINED"))
+	case h.segment:
+		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
+	case h.location != 0 && h.location != 1:
+		return protobuf.InField("data_location", protobuf.Defectf(at, tensor.ErrCorrupt, "code %d", h.location))
+	case h.lists > 1:
+		return protobuf.InField(h.listName(), protobuf.Defectf(at, tensor.ErrCorrupt, "typed data in several fields"))
+	case h.hasRaw && h.list != 0:
+		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "both raw_data and %s are set", h.listName()))
+	}
+	if h.typ != nil && h.typ.bits > 0 {
+		n, err := tensor.Shape(h.dims).ByteSize(h.typ.likeSized())
+		if err == nil && h.typ.bits > 64 && n > math.MaxInt64/2 {
+			err = fmt.Errorf("%w: the product of %v overflows", tensor.ErrShape, tensor.Shape(h.dims))
+		}
+		if err != nil {
+			return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+		}
+		h.size = h.typ.bytes(elems)
+	}
+	switch {
+	case h.location == 1:
+		return h.checkExternal(at, elems)
+	case h.hasRaw:
+		return h.checkRaw(elems)
+	case h.list != 0:
+		return h.checkList(at, elems)
+	case elems > 0:
+		return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v has %d elements", tensor.Shape(h.dims), elems))
+	}
+	return nil
+}
+
+func (h *head) listName() string { return tensorMsg.Fields[h.list].Name }
+
+// checkRaw compares raw_data with the shape.
+func (h *head) checkRaw(elems int64) error {
+	n := h.raw.End - h.raw.Start
+	var err error
+	switch {
+	case h.code == stringCode && n > 0:
+		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "strings are not stored as raw data")
+	case h.sized() && n != h.size:
+		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %s takes %d", n, tensor.Shape(h.dims), h.typ.name, h.size)
+	case (n == 0) != (elems == 0):
+		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes for %d elements", n, elems)
+	}
+	if h.size = n; h.code == stringCode {
+		h.size = 0
+	}
+	return protobuf.InField("raw_data", err)
+}
+
+// sized reports whether shape and type say how many bytes there are.
+func (h *head) sized() bool { return h.typ != nil && h.typ.bits > 0 }
+
+// checkList compares typed data with type and shape.
+func (h *head) checkList(at, elems int64) error {
+	var err error
+	switch {
+	case h.typ == nil && elems == 0:
+		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%d values for no elements", h.values)
+	case h.typ == nil:
+		h.size = h.values * listWidth(h.list)
+		if h.list == stringData {
+			h.size = h.wire
+		}
+	case h.typ.list != h.list:
+		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
+	case h.values != h.typ.values(elems):
+		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%d values, %v of %s takes %d", h.values, tensor.Shape(h.dims), h.typ.name, h.typ.values(elems))
+	case h.list == stringData:
+		h.size = h.wire
+	}
+	return protobuf.InField(h.listName(), err)
+}
+
+// listWidth returns the bytes of one value of typed data whose elements are not known.
+func listWidth(list int) int64 {
+	switch list {
+	case floatData, int32Data:
+		return 4
+	}
+	return 8
+}
+
+// checkExternal checks that the data can be a range of a file below the model's
+// directory. A length that is not given is looked at when the file is known.
+func (h *head) checkExternal(at, elems int64) error {
+	e := &h.ext
+	in := func(name string, err error) error {
+		return protobuf.InField("external_data", protobuf.InField(name, err))
+	}
+	if h.hasRaw && h.raw.End > h.raw.Start || h.list != 0 {
+		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "the data is external and in the model too"))
+	}
+	if e.seen&1 == 0 {
+		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "missing"))
+	}
+	// ".." may stay within the directory.
+	if len(e.location) > 0 {
+		e.location = append(e.location[:0], clean(string(e.location))...)
+	}
+	if err := external.CheckLocation(e.location); err != nil {
+		return in("location", &protobuf.Defect{At: at, Err: err})
+	}
+	if e.err != nil {
+		return protobuf.InField("external_data", e.err)
+	}
+	if e.length > math.MaxInt64-e.offset {
+		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes at %d", e.length, e.offset))
+	}
+	switch {
+	case e.length < 0:
+	case h.sized() && e.length != h.size:
+		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, h.size))
+	case !h.sized() && (e.length == 0) != (elems == 0):
+		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes for %d elements", e.length, elems))
+	default:
+		h.size = e.length
+	}
+	return nil
+}
+
+// encoding describes the elements, nil when they are a DType.
+func (h *head) encoding(unknown map[int32]*tensor.Encoding) *tensor.Encoding {
+	if h.typ != nil {
+		return h.typ.encoding(h.dims)
+	}
+	e := unknown[h.code]
+	if e == nil {
+		e = &tensor.Encoding{Name: unknownName(h.code)}
+		unknown[h.code] = e
+	}
+	return e
+}
+
+// clean returns the shortest form of a location; one of a directory keeps its slash.
+func clean(location string) string {
+	c := path.Clean(location)
+	if strings.HasSuffix(location, "/") && c != "/" {
+		c += "/"
+	}
+	return c
+}

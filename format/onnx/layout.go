@@ -1,0 +1,179 @@
+package onnx
+
+import (
+	"strconv"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const (
+	formatName = "onnx"
+	alignment  = 64        // of the data that the writer puts into the file
+	pageAlign  = 4096      // of larger tensors in a file of external data
+	maxModel   = 1<<31 - 1 // bytes that other readers take
+	maxRank    = 1 << 16
+)
+
+var extensions = []string{".onnx"}
+
+// The metadata keys of what a ModelProto says of itself.
+const (
+	keyIRVersion       = "ir_version"
+	keyProducerName    = "producer_name"
+	keyProducerVersion = "producer_version"
+	keyDomain          = "domain"
+	keyModelVersion    = "model_version"
+	keyDocString       = "doc_string"
+	keyOperatorSets    = "opsets"
+)
+
+// The fields of TensorProto that hold data.
+const (
+	floatData  = 4
+	int32Data  = 5
+	stringData = 6
+	int64Data  = 7
+	rawData    = 9
+	doubleData = 10
+	uint64Data = 11
+)
+
+// elemType is an element type of TensorProto.DataType.
+type elemType struct {
+	name  string
+	bits  int64        // of one element; 0 for strings
+	list  int          // the field of typed data
+	dtype tensor.DType // Invalid for what can only be listed
+	whole *tensor.Encoding
+	loose *tensor.Encoding // of tensors whose rows do not fill whole bytes
+}
+
+const stringCode = 8
+
+// elemTypes are by code; 0 is UNDEFINED.
+var elemTypes = [...]elemType{
+	1:          {name: "FLOAT", bits: 32, list: floatData, dtype: tensor.Float32},
+	2:          {name: "UINT8", bits: 8, list: int32Data, dtype: tensor.Uint8},
+	3:          {name: "INT8", bits: 8, list: int32Data, dtype: tensor.Int8},
+	4:          {name: "UINT16", bits: 16, list: int32Data, dtype: tensor.Uint16},
+	5:          {name: "INT16", bits: 16, list: int32Data, dtype: tensor.Int16},
+	6:          {name: "INT32", bits: 32, list: int32Data, dtype: tensor.Int32},
+	7:          {name: "INT64", bits: 64, list: int64Data, dtype: tensor.Int64},
+	stringCode: {name: "STRING", list: stringData},
+	9:          {name: "BOOL", bits: 8, list: int32Data, dtype: tensor.Bool},
+	10:         {name: "FLOAT16", bits: 16, list: int32Data, dtype: tensor.Float16},
+	11:         {name: "DOUBLE", bits: 64, list: doubleData, dtype: tensor.Float64},
+	12:         {name: "UINT32", bits: 32, list: uint64Data, dtype: tensor.Uint32},
+	13:         {name: "UINT64", bits: 64, list: uint64Data, dtype: tensor.Uint64},
+	14:         {name: "COMPLEX64", bits: 64, list: floatData, dtype: tensor.Complex64},
+	15:         {name: "COMPLEX128", bits: 128, list: doubleData},
+	16:         {name: "BFLOAT16", bits: 16, list: int32Data, dtype: tensor.BFloat16},
+	17:         {name: "FLOAT8E4M3FN", bits: 8, list: int32Data, dtype: tensor.Float8E4M3FN},
+	18:         {name: "FLOAT8E4M3FNUZ", bits: 8, list: int32Data},
+	19:         {name: "FLOAT8E5M2", bits: 8, list: int32Data, dtype: tensor.Float8E5M2},
+	20:         {name: "FLOAT8E5M2FNUZ", bits: 8, list: int32Data},
+	21:         {name: "UINT4", bits: 4, list: int32Data},
+	22:         {name: "INT4", bits: 4, list: int32Data},
+	23:         {name: "FLOAT4E2M1", bits: 4, list: int32Data},
+	24:         {name: "FLOAT8E8M0", bits: 8, list: int32Data},
+	25:         {name: "UINT2", bits: 2, list: int32Data},
+	26:         {name: "INT2", bits: 2, list: int32Data},
+}
+
+func init() {
+	for i := range elemTypes {
+		e := &elemTypes[i]
+		if e.name == "" || e.dtype != tensor.Invalid {
+			continue
+		}
+		e.loose = &tensor.Encoding{Name: e.name}
+		e.whole = e.loose
+		if e.bits > 0 {
+			elems := max(1, 8/e.bits)
+			e.whole = &tensor.Encoding{Name: e.name, BlockElems: elems, BlockBytes: elems * e.bits / 8}
+		}
+	}
+}
+
+// typeOf returns nil for codes that are not in the table.
+func typeOf(code int32) *elemType {
+	if code <= 0 || int(code) >= len(elemTypes) {
+		return nil
+	}
+	return &elemTypes[code]
+}
+
+// dtypeOf returns Invalid for codes that stand for no DType.
+func dtypeOf(code int32) tensor.DType {
+	if t := typeOf(code); t != nil {
+		return t.dtype
+	}
+	return tensor.Invalid
+}
+
+// codeOf returns 0 for dtypes that the format does not have.
+func codeOf(d tensor.DType) int32 {
+	for code := range elemTypes {
+		if elemTypes[code].dtype == d && d != tensor.Invalid {
+			return int32(code)
+		}
+	}
+	return 0
+}
+
+// codeOfTensor is codeOf for a tensor, which may be listed.
+func codeOfTensor(t *tensor.Info) int32 {
+	if t.Encoding == nil {
+		return codeOf(t.DType)
+	}
+	for code := range elemTypes {
+		if e := &elemTypes[code]; e.whole != nil && e.bits > 0 && e.name == t.Encoding.Name {
+			return int32(code)
+		}
+	}
+	return 0
+}
+
+// bytes returns how many bytes n elements take.
+func (e *elemType) bytes(n int64) int64 { return n/8*e.bits + (n%8*e.bits+7)/8 }
+
+// values returns how many values of the typed list n elements take.
+func (e *elemType) values(n int64) int64 {
+	switch {
+	case e.list == stringData:
+		return n
+	case e.bits < 8:
+		return e.bytes(n) // several elements share a byte, which is one value
+	case e.name == "COMPLEX64" || e.name == "COMPLEX128":
+		return 2 * n
+	}
+	return n
+}
+
+// encoding describes the elements of a tensor of that shape, nil when they are a DType.
+func (e *elemType) encoding(s tensor.Shape) *tensor.Encoding {
+	if e.whole == nil || e.whole.BlockElems == 0 {
+		return e.whole
+	}
+	if n := len(s); n == 0 || s[n-1]%e.whole.BlockElems != 0 {
+		return e.loose
+	}
+	return e.whole
+}
+
+// unknownName names a type that is not in the table.
+func unknownName(code int32) string { return "type " + strconv.Itoa(int(code)) }
+
+// likeSized returns a dtype with elements of the same size, at least a byte and at most
+// eight, for checks of products.
+func (e *elemType) likeSized() tensor.DType {
+	switch {
+	case e.bits >= 64:
+		return tensor.Uint64
+	case e.bits == 32:
+		return tensor.Uint32
+	case e.bits == 16:
+		return tensor.Uint16
+	}
+	return tensor.Uint8
+}

@@ -1,0 +1,78 @@
+package onnx
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/opsets"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Metadata implements driver.MetadataFile: the fields of the model under their names,
+// then metadata_props.
+func (f *parsed) Metadata() (driver.Metadata, error) {
+	var out driver.Metadata
+	add := func(key string, value any) { out = append(out, driver.Entry{Key: key, Value: value}) }
+	m := &f.model
+	for _, p := range []struct {
+		key    string
+		number *int64
+		text   *string
+	}{
+		{keyIRVersion, m.irVersion, nil}, {keyProducerName, nil, m.producer}, {keyProducerVersion, nil, m.producerVersion},
+		{keyDomain, nil, m.domain}, {keyModelVersion, m.modelVersion, nil}, {keyDocString, nil, m.doc},
+	} {
+		switch {
+		case p.number != nil:
+			add(p.key, *p.number)
+		case p.text != nil:
+			add(p.key, *p.text)
+		}
+	}
+	if len(m.opsets) > 0 {
+		list := make([]opsets.Set, len(m.opsets))
+		for i, s := range m.opsets {
+			list[i] = opsets.Set{Domain: s.domain, Version: s.version}
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return nil, err
+		}
+		add(keyOperatorSets, json.RawMessage(text))
+	}
+	for _, p := range m.props {
+		add(p.key, p.value)
+	}
+	return out, nil
+}
+
+// Notes implements driver.NotesFile.
+func (f *parsed) Notes() []string {
+	var notes []string
+	add := func(n int, one, more string) {
+		switch {
+		case n == 1:
+			notes = append(notes, "1 "+one)
+		case n > 1:
+			notes = append(notes, fmt.Sprintf("%d %s", n, more))
+		}
+	}
+	if f.model.irVersion == nil {
+		notes = append(notes, "the file does not say its IR version")
+	}
+	if len(f.model.opsets) == 0 {
+		notes = append(notes, "the file imports no operator sets")
+	}
+	add(len(f.model.functions), "function of the model is not shown", "functions of the model are not shown")
+	add(len(f.model.trainings), "training of the model is not shown", "trainings of the model are not shown")
+	fields := map[protowire.Number]int{}
+	_ = f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) error {
+		fields[fl.Num]++
+		return nil
+	})
+	add(fields[13], "type of an intermediate value is not shown", "types of intermediate values are not shown")
+	add(fields[14], "quantization annotation is not shown", "quantization annotations are not shown")
+	return notes
+}

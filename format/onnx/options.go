@@ -1,0 +1,34 @@
+package onnx
+
+import (
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// WriteOptions are the common options and what only this format has. Nil and the
+// zero value work: all data is in the model.
+type WriteOptions struct {
+	format.WriteOptions
+	// ExternalFrom puts tensors of at least so many bytes into another file in the
+	// model's directory; 0 means none. It needs Create: a stream has no directory.
+	// That file replaces an older one just before the model does.
+	ExternalFrom int64
+	// External is the location of that file, relative to the model's directory and
+	// with slashes; "" means the model's file name with ".data" added.
+	External string
+}
+
+func (o *WriteOptions) orDefault() *WriteOptions {
+	if o == nil {
+		return &WriteOptions{}
+	}
+	return o
+}
+
+// driver returns the driver that writes with the options.
+func (o *WriteOptions) driver() driver.Driver {
+	if o.ExternalFrom > 0 {
+		return externalFormat{base{opts: *o}}
+	}
+	return fileFormat{base{opts: *o}}
+}

@@ -1,0 +1,370 @@
+package onnx
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// parsed is what is kept of an open file beyond its index, all in private memory.
+type parsed struct {
+	src     driver.Source
+	index   *driver.Index
+	o       *driver.Options
+	head    section  // the model but for the graph
+	graph   section  // the graph but for its initializers
+	records []record // by tensor
+	files   map[string]externalFile
+	unknown map[int32]*tensor.Encoding
+	model   model
+	again   bool // it is read to be compared: no file is looked for
+
+	graphOnce sync.Once
+	message   *graph
+	graphErr  error
+}
+
+// record is where the message of a tensor is: in the file, for a sparse one within the
+// graph section.
+type record struct {
+	at, end int64
+	sparse  bool
+}
+
+// externalFile is a file of external data.
+type externalFile struct {
+	space driver.Space
+	size  int64 // -1 until somebody asked, or when it cannot be opened
+}
+
+var (
+	_ driver.MetadataFile = (*parsed)(nil)
+	_ driver.GraphFile    = (*parsed)(nil)
+	_ driver.NotesFile    = (*parsed)(nil)
+	_ driver.Loader       = (*parsed)(nil)
+	_ driver.Verifier     = (*parsed)(nil)
+)
+
+// section holds the fields of a message that were kept, one after the other.
+type section struct {
+	protobuf.Source
+	cuts []cut
+}
+
+// cut is a place where fields that are not neighbors in the file meet.
+type cut struct{ at, file int64 }
+
+// keep appends a field.
+func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64) error {
+	if n := f.End - f.At; n > most-int64(len(c.Win)) {
+		return protobuf.Defectf(f.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
+	}
+	if at := int64(len(c.Win)); c.fileAt(at) != f.At || len(c.cuts) == 0 {
+		c.cuts = append(c.cuts, cut{at, f.At})
+	}
+	err := s.Keep(&c.Win, f)
+	c.Size = int64(len(c.Win))
+	return err
+}
+
+// fileAt returns the offset in the file of one in the section.
+func (c *section) fileAt(at int64) int64 {
+	i, ok := slices.BinarySearchFunc(c.cuts, at, func(x cut, at int64) int {
+		switch {
+		case x.at < at:
+			return -1
+		case x.at > at:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		i--
+	}
+	if i < 0 {
+		return at
+	}
+	return c.cuts[i].file + at - c.cuts[i].at
+}
+
+// located turns a defect at an offset of the section into one of the file.
+func (c *section) located(err error) error {
+	if d, ok := err.(*protobuf.Defect); ok {
+		return &protobuf.Defect{Path: d.Path, At: c.fileAt(d.At), Err: d.Err}
+	}
+	return err
+}
+
+// parse reads the structure: everything but the data of initializers and external files.
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+	f := &parsed{src: src, index: x, o: o, files: map[string]externalFile{}, unknown: map[int32]*tensor.Encoding{}}
+	err := f.read()
+	if d, ok := err.(*protobuf.Defect); ok {
+		if d.Path == "" {
+			d.Path = "model"
+		}
+		return nil, wire.Error(formatName, d.Path, d.At, d.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *parsed) read() error {
+	if f.src.Size() == 0 {
+		return protobuf.InField("model", protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty"))
+	}
+	if err := f.scan(); err != nil {
+		return err
+	}
+	if err := f.head.located(f.readModel()); err != nil {
+		return err
+	}
+	if err := protobuf.InField("graph", f.graph.located(f.readGraph())); err != nil {
+		return err
+	}
+	f.head.Win, f.graph.Win = slices.Clip(f.head.Win), slices.Clip(f.graph.Win)
+	return nil
+}
+
+// buffers are memory of windows, for the next file.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// scan walks the file once: it lists the initializers and keeps the rest.
+func (f *parsed) scan() error {
+	f.measure()
+	most := f.o.MaxHeaderBytes
+	w := protobuf.NewWindow(f.src, 0, f.src.Size(), most)
+	buf := buffers.Get().(*[]byte)
+	w.Buf = *buf
+	defer func() {
+		*buf = w.Buf
+		buffers.Put(buf)
+	}()
+	s := &protobuf.Source{Size: f.src.Size(), From: w}
+	h := &head{}
+	found := false
+	err := s.EachChecked(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		switch {
+		case fl.Num == 7:
+			if found {
+				return protobuf.Defectf(fl.At, tensor.ErrCorrupt, "it occurs twice")
+			}
+			found = true
+			return s.EachChecked(graphMsg, fl, func(g protobuf.Field) error {
+				switch {
+				case g.Num == 5:
+					return f.initializer(s, h, &g)
+				case graphMsg.Known(g.Num) != nil:
+					return f.graph.keep(s, &g, most-f.head.Size)
+				}
+				return nil
+			})
+		case modelMsg.Known(fl.Num) != nil:
+			return f.head.keep(s, &fl, most-f.graph.Size)
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrCorrupt, "missing: the file is no ModelProto, or one without a graph"))
+	}
+	return err
+}
+
+// measure makes room for what is in a file in memory. What is wrong is left to scan.
+func (f *parsed) measure() {
+	if !f.src.InMemory() {
+		return
+	}
+	b, err := f.src.Slice(0, f.src.Size())
+	if err != nil {
+		return
+	}
+	s := protobuf.InMemory(b)
+	s.Checked = true
+	var tensors, names, dims int
+	_ = s.Each(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		if fl.Num != 7 {
+			return nil
+		}
+		return s.Each(graphMsg, fl, func(g protobuf.Field) error {
+			if g.Num != 5 || tensors >= f.o.MaxTensors {
+				return nil
+			}
+			tensors++
+			return s.Each(tensorMsg, g, func(t protobuf.Field) error {
+				switch {
+				case t.Num == 8:
+					names += int(t.End - t.Start)
+				case t.Num == 1 && t.Start == t.At+1 && t.End-t.Start <= maxRank:
+					dims += int(t.End - t.Start) // at least a byte each
+				}
+				return nil
+			})
+		})
+	})
+	f.index.Grow(tensors, names, dims)
+	f.records = make([]record, 0, tensors)
+}
+
+// initializer lists a tensor of the graph.
+func (f *parsed) initializer(s *protobuf.Source, h *head, msg *protobuf.Field) error {
+	h.reset()
+	if err := h.read(s, msg.Start, msg.End, 3); err != nil {
+		return err
+	}
+	if err := h.check(msg.At); err != nil {
+		return err
+	}
+	t := driver.Tensor{Size: h.size, Offset: h.raw.Start}
+	switch {
+	case h.location == 1:
+		if err := f.external(h, msg.At, &t); err != nil {
+			return protobuf.InField("external_data", err)
+		}
+	case h.list != 0:
+		t.Loaded, t.Offset = true, -1
+	}
+	t.DType, t.Encoding = dtypeOf(h.code), h.encoding(f.unknown)
+	return f.add(h.name, h.dims, &t, record{at: msg.Start, end: msg.End}, msg.At)
+}
+
+// add lists a tensor. at is the offset for errors.
+func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at int64) error {
+	if len(f.records) >= f.o.MaxTensors {
+		return protobuf.Defectf(at, tensor.ErrLimit, "more than %d tensors", f.o.MaxTensors)
+	}
+	if err := driver.CheckName(name); err != nil {
+		return protobuf.InField("name", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	}
+	t.Name, t.Shape = name, f.index.Dims(len(dims))
+	copy(t.Shape, dims)
+	if !f.index.Add(t) {
+		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", name))
+	}
+	f.records = append(f.records, r)
+	return nil
+}
+
+// external says where external data is.
+func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
+	x, err := f.file(h.ext.location, h.ext.length < 0)
+	if err != nil {
+		return err
+	}
+	if h.ext.length < 0 && x.size >= 0 {
+		// To the end of the file.
+		n := x.size - h.ext.offset
+		elems, _ := tensor.Shape(h.dims).Elems()
+		switch {
+		case n < 0:
+			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, x.size))
+		case h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0):
+			return protobuf.InField("length", protobuf.Defectf(at, tensor.ErrCorrupt, "not given, and to the end of the file there are %d bytes: the tensor takes %d", n, h.size))
+		}
+		h.size = n
+	}
+	t.Space, t.Offset, t.Size = x.space, h.ext.offset, h.size
+	return nil
+}
+
+// file returns the external file at a location. It is declared when it is first met, and
+// opened when one of its tensors is used, unless its size is wanted.
+func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
+	x, ok := f.files[string(location)]
+	if ok && (!sized || x.size >= 0 || f.again) {
+		return x, nil
+	}
+	if f.again {
+		return x, protobuf.Defectf(0, tensor.ErrCorrupt, "external data %.200q was not there", location)
+	}
+	x.size = -1
+	dir, _ := f.src.Dir() // without one, the use of the file is the error
+	name := string(location)
+	if sized && name[len(name)-1] != '/' {
+		if src, space, err := dir.Open(name); err == nil {
+			x = externalFile{space, src.Size()}
+			f.files[name] = x
+			return x, nil
+		}
+	}
+	var err error
+	if x.space, err = dir.Declare(name); err == nil {
+		f.files[name] = x
+	}
+	return x, err
+}
+
+// readModel reads all but the graph.
+func (f *parsed) readModel() error {
+	s := &f.head.Source
+	s.Tally = protobuf.NewTally(f.o.MaxTensors)
+	if err := s.Check(modelMsg, 0, s.Size, 1); err != nil {
+		return err
+	}
+	s.Checked, s.Tally = true, nil
+	if err := s.Merge(modelMsg, &f.model, protobuf.Field{End: s.Size}); err != nil {
+		return err
+	}
+	f.index.Version = "unknown"
+	if v := f.model.irVersion; v != nil {
+		f.index.Version = fmt.Sprint(*v)
+	}
+	seen := make(map[string]bool, len(f.model.props))
+	for _, p := range f.model.props {
+		if seen[p.key] {
+			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", p.key))
+		}
+		seen[p.key] = true
+	}
+	return nil
+}
+
+// readGraph checks the graph and lists its sparse initializers.
+func (f *parsed) readGraph() error {
+	s := &f.graph.Source
+	s.Tally = protobuf.NewTally(f.o.MaxTensors)
+	if err := s.Check(graphMsg, 0, s.Size, 2); err != nil {
+		return err
+	}
+	s.Checked, s.Tally = true, nil
+	c := &checker{f: f, s: s}
+	return c.graph(protobuf.Field{End: s.Size}, true)
+}
+
+// Verify implements driver.Verifier: a structure that changed since it was parsed is
+// found. The format has no sums.
+func (f *parsed) Verify(v driver.Verification) error {
+	v.Section("structure", "")
+	again := &parsed{src: f.src, index: &driver.Index{}, o: f.o, files: f.files, unknown: map[int32]*tensor.Encoding{}, again: true}
+	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
+	if err := again.scan(); err != nil {
+		if _, ok := err.(*protobuf.Defect); ok {
+			return changed
+		}
+		return err
+	}
+	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) {
+		return changed
+	}
+	for i, r := range again.records {
+		if i >= len(f.records) || f.records[i] != r || !f.sameTensor(i, again.index) {
+			return changed
+		}
+	}
+	return nil
+}
+
+// sameTensor compares a tensor with what was read again.
+func (f *parsed) sameTensor(i int, x *driver.Index) bool {
+	s, off, size := f.index.Place(i)
+	t, at, n := x.Place(i)
+	return i < x.Len() && f.index.Name(i) == x.Name(i) && f.index.DType(i) == x.DType(i) && f.index.Shape(i).Equal(x.Shape(i)) && s == t && off == at && size == n
+}

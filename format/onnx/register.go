@@ -1,0 +1,47 @@
+package onnx
+
+import (
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// base is what the drivers of both kinds of models have in common, with the options
+// that only this format has.
+type base struct{ opts WriteOptions }
+
+// fileFormat is the driver.
+type fileFormat struct{ base }
+
+var (
+	_ driver.Layouter = fileFormat{}
+	_ driver.Lossy    = fileFormat{}
+)
+
+var codec = format.With(fileFormat{})
+
+func init() { format.Register(fileFormat{}) }
+
+// Describe implements driver.Driver.
+func (base) Describe() driver.Description {
+	return driver.Description{Name: formatName, Extensions: extensions}
+}
+
+// Detect implements driver.Driver.
+func (base) Detect(head []byte, size int64) bool { return detect(head, size) }
+
+// Parse implements driver.Driver.
+func (base) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	f, err := parse(src, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Losses implements driver.Lossy.
+func (base) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
+
+// Layout implements driver.Layouter.
+func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return layout(p, inside)
+}

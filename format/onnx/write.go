@@ -1,0 +1,215 @@
+package onnx
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Create starts writing a model to path. It is written to a temporary file that takes
+// the place of an old one on Close. Nil options work.
+func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	o = o.orDefault()
+	return format.With(o.driver()).Create(path, p, &o.WriteOptions)
+}
+
+// NewWriter starts writing a model to w, straight through. Nil options work.
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	o = o.orDefault()
+	return format.With(o.driver()).NewWriter(w, p, &o.WriteOptions)
+}
+
+// refuse is the error for a plan that cannot be written.
+func refuse(field string, err error) error {
+	return &format.Error{Format: formatName, Field: field, Offset: -1, Err: fmt.Errorf("%w: %w", format.ErrPlan, err)}
+}
+
+// appendLength appends tag and length of a field.
+func appendLength(b []byte, num protowire.Number, n int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(n))
+}
+
+// appendType appends data_type with so many bytes more than it takes: the field as it
+// is, repeated. Of a field that occurs again the last counts, which is the same.
+func appendType(b []byte, code, pad int64) []byte {
+	if pad%2 != 0 { // a varint with a byte more, which says nothing
+		b = append(b, 2<<3, byte(code)|0x80, 0)
+		pad -= 3
+	}
+	for ; pad > 0; pad -= 2 {
+		b = append(b, 2<<3, byte(code))
+	}
+	return append(b, 2<<3, byte(code))
+}
+
+// builder lays out a file.
+type builder struct {
+	layout driver.Layout
+	run    []byte // bytes that are known, not yet a part
+	at     int64  // where the run ends
+}
+
+func (w *builder) add(b []byte) {
+	w.run = append(w.run, b...)
+	w.at += int64(len(b))
+}
+
+// data leaves room for a tensor.
+func (w *builder) data(size int64) {
+	w.flush()
+	w.at += size
+}
+
+func (w *builder) flush() {
+	if len(w.run) > 0 {
+		w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at - int64(len(w.run)), Bytes: w.run})
+		w.run = nil
+	}
+}
+
+// layout says where everything goes. Tensors for which outside returns a record have no
+// place in the file: their offset is that of the record's end.
+func layout(p *driver.Plan, outside func(i int) []byte) (*driver.Layout, error) {
+	f, err := frameOf(p)
+	if err != nil {
+		return nil, refuse("plan", err)
+	}
+	total := int64(0)
+	for i := range p.Tensors {
+		if outside(i) == nil {
+			total += p.Tensors[i].Size
+		}
+		if total > maxModel || total < 0 {
+			return nil, refuse("tensors", fmt.Errorf("%w: a model of more than 2 GiB is no protocol buffer; see WriteOptions.ExternalFrom", format.ErrLimit))
+		}
+	}
+	// The graph's length precedes it, and the padding in it depends on where it begins.
+	for size := 1; ; size++ {
+		w := builder{layout: driver.Layout{Offsets: make([]int64, len(p.Tensors))}}
+		w.add(f.front)
+		w.add(protowire.AppendTag(nil, 7, protowire.BytesType))
+		length := len(w.run)
+		w.add(make([]byte, size))
+		start := w.at
+		w.add(f.before)
+		for i := range p.Tensors {
+			t := &p.Tensors[i]
+			if b := outside(i); b != nil {
+				w.add(b)
+				w.layout.Offsets[i] = w.at
+				continue
+			}
+			w.add(initializer(t, w.at))
+			w.layout.Offsets[i] = w.at
+			w.data(t.Size)
+		}
+		w.add(f.after)
+		n := w.at - start
+		w.flush()
+		if protowire.SizeVarint(uint64(n)) > size {
+			continue
+		}
+		if w.at > maxModel {
+			return nil, refuse("tensors", fmt.Errorf("%w: %d bytes are no protocol buffer; see WriteOptions.ExternalFrom", format.ErrLimit, w.at))
+		}
+		putLength(w.layout.Parts[0].Bytes[length:length+size], uint64(n))
+		w.layout.Size = w.at
+		return &w.layout, nil
+	}
+}
+
+// putLength writes a varint that fills b.
+func putLength(b []byte, n uint64) {
+	for i := range b {
+		b[i] = byte(n) | 0x80
+		n >>= 7
+	}
+	b[len(b)-1] &^= 0x80
+}
+
+// inside is layout's outside for files that have everything.
+func inside(int) []byte { return nil }
+
+// externalFormat is the driver of models with a file of external data.
+type externalFormat struct{ base }
+
+var _ driver.Encoding = externalFormat{}
+
+// externalEncoder writes such a model.
+type externalEncoder struct {
+	t      driver.Target
+	w      *driver.WriteOptions
+	layout *driver.Layout
+	ext    *external.File
+	offs   []int64 // in the external file, -1 for the model itself
+}
+
+// Encode implements driver.Encoding.
+func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+	ext, err := external.NewFile(d.opts.External, o.Path)
+	if err != nil {
+		return nil, refuse("external data", err)
+	}
+	e := &externalEncoder{t: t, w: o, ext: ext, offs: make([]int64, len(p.Tensors))}
+	records := make([][]byte, len(p.Tensors))
+	for i := range p.Tensors {
+		if e.offs[i] = -1; p.Tensors[i].Size >= d.opts.ExternalFrom && p.Tensors[i].Size > 0 {
+			align := int64(alignment)
+			if p.Tensors[i].Size >= pageAlign {
+				align = pageAlign
+			}
+			e.offs[i] = ext.Reserve(p.Tensors[i].Size, align)
+			records[i] = externalRecord(&p.Tensors[i], ext.Location, e.offs[i])
+		}
+	}
+	if e.layout, err = layout(p, func(i int) []byte { return records[i] }); err != nil {
+		return nil, err
+	}
+	for _, part := range e.layout.Parts {
+		if _, err := t.WriteAt(part.Bytes, part.Offset); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// externalRecord is the message of a tensor whose data is in another file.
+func externalRecord(t *tensor.Info, location string, off int64) []byte {
+	b := appendDims(nil, t.Shape)
+	b = protobuf.PutInt(b, 2, int64(codeOfTensor(t)))
+	b = protobuf.PutBytes(b, 8, []byte(t.Name))
+	for _, e := range []stringEntry{{"location", location}, {"offset", strconv.FormatInt(off, 10)}, {"length", strconv.FormatInt(t.Size, 10)}} {
+		b = protobuf.PutMessage(b, 13, entryMsg, &e)
+	}
+	b = protobuf.PutInt(b, 14, 1)
+	return append(appendLength(nil, 5, int64(len(b))), b...)
+}
+
+// Tensor implements driver.Encoder.
+func (e *externalEncoder) Tensor(i int, in driver.Input) error {
+	if e.offs[i] >= 0 {
+		return e.ext.Write(e.offs[i], in)
+	}
+	return in.CopyTo(e.t, e.layout.Offsets[i])
+}
+
+// Finish implements driver.Encoder. The data appears before the model that names it.
+func (e *externalEncoder) Finish() error {
+	if err := e.t.Truncate(e.layout.Size); err != nil {
+		return err
+	}
+	return e.ext.Commit(!e.w.NoSync)
+}
+
+// Close removes external data that no model names.
+func (e *externalEncoder) Close() error {
+	e.ext.Abort()
+	return nil
+}

@@ -1,0 +1,179 @@
+package protobuf
+
+import (
+	"math"
+
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Merge reads a message whose wire rules have been checked into the struct that m
+// points to. A message that occurs again is read into the same struct: that is
+// how protobuf merges. Byte fields alias the payload.
+func (s *Source) Merge(def *Message, m any, msg Field) error {
+	if def.Begin != nil {
+		n, err := s.occurrences(def, def.Large, msg)
+		if err != nil {
+			return err
+		}
+		def.Begin(m, n)
+	}
+	return s.Each(def, msg, func(f Field) error {
+		d := def.Known(f.Num)
+		if d == nil && s.isOurs(def, &f) {
+			d = &def.Fields[f.Num]
+		}
+		switch {
+		case d == nil:
+			return s.Keep(def.Unknown(m), &f)
+		case def.Seen != nil:
+			def.Seen(m, f.Num)
+		}
+		switch {
+		case d.subs != nil:
+			return s.Merge(d.Message, d.subs.next(m), f)
+		case d.value != nil:
+			return s.take(d.value(m), &f)
+		case d.data != nil:
+			b, err := s.Bytes(f.Start, f.End)
+			d.data(m, b)
+			return err
+		}
+		return nil
+	})
+}
+
+// occurrences counts a field of a message.
+func (s *Source) occurrences(def *Message, num protowire.Number, msg Field) (n int, err error) {
+	err = s.Each(def, msg, func(f Field) error {
+		if f.Num == num {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// isOurs recognizes the one field that this library adds to a message that the
+// specification prints. Elsewhere the number may mean something else: what
+// cannot be a name is kept as an unknown field.
+func (s *Source) isOurs(def *Message, f *Field) bool {
+	return int(f.Num) < len(def.Fields) && def.Fields[f.Num].Kind == KindOurs &&
+		f.Typ == protowire.BytesType && s.checkString(&FieldDef{Kind: KindName}, f) == nil
+}
+
+// take reads a field into the Go field that to points to.
+func (s *Source) take(to any, f *Field) (err error) {
+	switch p := to.(type) {
+	case *string:
+		err = s.str(p, f)
+	case **string:
+		err = s.str(alloc(p), f)
+	case *[]string:
+		err = s.str(extend(p), f)
+	case *[]byte:
+		*p, err = s.Bytes(f.Start, f.End)
+	case *[][]byte:
+		*extend(p), err = s.Bytes(f.Start, f.End)
+	case *Raw: // the pieces of a message merge when they are one after the other
+		var b []byte
+		b, err = s.Bytes(f.Start, f.End)
+		*p = append(append(Raw{}, *p...), b...)
+	case *[]Raw:
+		*extend(p), err = s.Bytes(f.Start, f.End)
+	case *int64:
+		*p = int64(f.Val)
+	case **int64:
+		*alloc(p) = int64(f.Val)
+	case *int32:
+		*p = int32(f.Val)
+	case **float32:
+		*alloc(p) = math.Float32frombits(uint32(f.Val))
+	case *float32:
+		*p = math.Float32frombits(uint32(f.Val))
+	case *[]int64:
+		*p, err = AppendInts(s, *p, f, maxNumbers)
+	case *[]int32:
+		*p, err = AppendInt32s(s, *p, f)
+	case *[]float32:
+		*p, err = AppendFloats(s, *p, f)
+	}
+	return err
+}
+
+// str reads a string field.
+func (s *Source) str(out *string, f *Field) error {
+	b, err := s.Bytes(f.Start, f.End)
+	*out = string(b)
+	return err
+}
+
+// Keep appends a field, tag and all, to the unknown ones.
+func (s *Source) Keep(out *[]byte, f *Field) error {
+	b, err := s.Bytes(f.At, f.End)
+	*out = append(*out, b...)
+	return err
+}
+
+// AppendInts reads a repeated integer, packed or not, up to a number of most.
+func AppendInts(s *Source, out []int64, f *Field, most int) ([]int64, error) {
+	if f.Typ == protowire.VarintType {
+		out = append(out, int64(f.Val))
+	}
+	for p := f.Start; f.Typ == protowire.BytesType && p < f.End && len(out) <= most; {
+		v, next, err := s.Varint(p, f.End)
+		if err != nil {
+			return out, err
+		}
+		out, p = append(out, int64(v)), next
+	}
+	if len(out) > most {
+		return out, Defectf(f.At, tensor.ErrLimit, "more than %d", most)
+	}
+	return out, nil
+}
+
+// AppendInt32s reads a repeated int32; what is beyond is cut off, as everywhere
+// in protobuf.
+func AppendInt32s(s *Source, out []int32, f *Field) ([]int32, error) {
+	if f.Typ == protowire.VarintType {
+		return append(out, int32(f.Val)), nil
+	}
+	for p := f.Start; p < f.End; {
+		v, next, err := s.Varint(p, f.End)
+		if err != nil {
+			return out, err
+		}
+		out, p = append(out, int32(v)), next
+	}
+	return out, nil
+}
+
+// AppendFloats reads a repeated float, packed or not.
+func AppendFloats(s *Source, out []float32, f *Field) ([]float32, error) {
+	if f.Typ == protowire.Fixed32Type {
+		return append(out, math.Float32frombits(uint32(f.Val))), nil
+	}
+	b, err := s.Bytes(f.Start, f.End)
+	for ; err == nil && len(b) >= 4; b = b[4:] {
+		v, _ := protowire.ConsumeFixed32(b)
+		out = append(out, math.Float32frombits(v))
+	}
+	return out, err
+}
+
+// CopyTo replaces out by a copy of a field's bytes, which do not change any more.
+func (s *Source) CopyTo(out *[]byte, f *Field) error {
+	b, err := s.Bytes(f.Start, f.End)
+	*out = append((*out)[:0], b...)
+	return err
+}
+
+// Hold checks a message and keeps all of it in the window, so that what is read
+// next is what was checked.
+func (s *Source) Hold(m *Message, f *Field, level int) error {
+	if _, err := s.Bytes(f.Start, f.End); err != nil {
+		return err
+	}
+	return s.Check(m, f.Start, f.End, level)
+}

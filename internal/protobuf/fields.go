@@ -1,0 +1,188 @@
+package protobuf
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// kind says what values a field has.
+type kind uint8
+
+const (
+	kindUnknown kind = iota
+	KindOurs         // a name where other writers may have put something else
+	KindInt          // int32 and int64, as varint
+	KindEnum         // varint within int32
+	KindFloat        // fixed32
+	KindDouble       // fixed64
+	KindString       // UTF-8
+	KindName         // UTF-8 without NUL
+	KindBytes
+	KindMessage
+)
+
+// WireType returns how a single value is written.
+func (k kind) WireType() protowire.Type {
+	switch k {
+	case KindInt, KindEnum:
+		return protowire.VarintType
+	case KindFloat:
+		return protowire.Fixed32Type
+	case KindDouble:
+		return protowire.Fixed64Type
+	}
+	return protowire.BytesType
+}
+
+// Message is a type of messages.
+type Message struct {
+	Name    string
+	Fields  []FieldDef // by number
+	Arms    uint64     // bits of the field numbers of a oneof
+	Unknown func(m any) *[]byte
+	// What a type of messages does beside its fields; nil for nothing: Begin is called
+	// before the fields of a message are merged into m, with the number of messages in
+	// the field Large: they are large in memory and may be many in few bytes, and room
+	// for just as many spares the copies that growing would leave. Seen is called for each field. Typed
+	// returns what is written in place of m, and Tail appends what comes last.
+	Begin func(m any, n int)
+	Large protowire.Number
+	Seen  func(m any, num protowire.Number)
+	Typed func(m any) any
+	Tail  func(m any, b []byte) []byte
+}
+
+// FieldDef is a field of a message.
+type FieldDef struct {
+	Name     string
+	Kind     kind
+	wire     protowire.Type
+	Repeated bool // numbers may then be packed
+	Message  *Message
+	counted  Counted               // what limit its elements count for
+	value    func(m any) any       // a pointer to the Go field; nil for messages, and where none is kept
+	subs     subs                  // the Go fields of messages
+	data     func(m any, b []byte) // takes the bytes of a field that the tail of the message writes
+}
+
+// Known returns the definition of a field that the checks and the decoder must
+// know, nil for others.
+func (m *Message) Known(num protowire.Number) *FieldDef {
+	if int(num) < len(m.Fields) {
+		if d := &m.Fields[num]; d.Kind > KindOurs {
+			return d
+		}
+	}
+	return nil
+}
+
+// subs are the messages in a field, of the message that m points to.
+type subs interface {
+	len(m any) int
+	at(m any, i int) any
+	// next returns the message that the next occurrence of the field is read into.
+	next(m any) any
+}
+
+// optional is a field for one message, which merges when it occurs again.
+type optional[M, S any] func(*M) **S
+
+func (o optional[M, S]) len(m any) int {
+	if *o(m.(*M)) == nil {
+		return 0
+	}
+	return 1
+}
+
+func (o optional[M, S]) at(m any, _ int) any { return *o(m.(*M)) }
+func (o optional[M, S]) next(m any) any      { return alloc(o(m.(*M))) }
+
+// list is a field for many messages.
+type list[M, S any] func(*M) *[]S
+
+func (l list[M, S]) len(m any) int       { return len(*l(m.(*M))) }
+func (l list[M, S]) at(m any, i int) any { return &(*l(m.(*M)))[i] }
+func (l list[M, S]) next(m any) any      { return extend(l(m.(*M))) }
+
+// alloc makes the value that *p points to unless it is there already.
+func alloc[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
+}
+
+// extend appends an empty value.
+func extend[T any](list *[]T) *T {
+	var zero T
+	*list = append(*list, zero)
+	return &(*list)[len(*list)-1]
+}
+
+// Bare is a field that is checked and not kept.
+func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
+
+// One is a field of a single value.
+func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {
+	d := Bare(name, k)
+	d.value = func(m any) any { return at(m.(*M)) }
+	return d
+}
+
+// Many is a field of several values.
+func Many[M, V any](name string, k kind, at func(*M) *[]V) FieldDef {
+	d := One(name, k, at)
+	d.Repeated = true
+	return d
+}
+
+func OneMessage[M, S any](name string, def *Message, at func(*M) **S) FieldDef {
+	d := Bare(name, KindMessage)
+	d.Message, d.subs = def, optional[M, S](at)
+	return d
+}
+
+func ManyMessages[M, S any](name string, def *Message, at func(*M) *[]S) FieldDef {
+	d := Bare(name, KindMessage)
+	d.Message, d.subs, d.Repeated = def, list[M, S](at), true
+	return d
+}
+
+// BareMessage is a field of messages that are checked and not kept.
+func BareMessage(name string, def *Message, repeated bool) FieldDef {
+	d := Bare(name, KindMessage)
+	d.Message, d.Repeated = def, repeated
+	return d
+}
+
+// Each makes the elements of a field count for a limit.
+func (d FieldDef) Each(c Counted) FieldDef {
+	d.counted = c
+	return d
+}
+
+// Unknown is where a message keeps the fields that its table does not have.
+func Unknown[M any](at func(*M) *[]byte) func(m any) *[]byte {
+	return func(m any) *[]byte { return at(m.(*M)) }
+}
+
+// TailData is a field whose bytes take keeps, and which the tail of the message writes.
+func TailData[M any](name string, take func(m *M, b []byte)) FieldDef {
+	d := Bare(name, KindBytes)
+	d.data = func(m any, b []byte) { take(m.(*M), b) }
+	return d
+}
+
+// Raw is a message that is kept in wire form. Checking looks into it.
+type Raw []byte
+
+// OneRaw is a field of one message that is kept in wire form.
+func OneRaw[M any](name string, def *Message, at func(*M) *Raw) FieldDef {
+	d := BareMessage(name, def, false)
+	d.value = func(m any) any { return at(m.(*M)) }
+	return d
+}
+
+// ManyRaw is a field of messages that are kept in wire form.
+func ManyRaw[M any](name string, def *Message, at func(*M) *[]Raw) FieldDef {
+	d := BareMessage(name, def, true)
+	d.value = func(m any) any { return at(m.(*M)) }
+	return d
+}

@@ -1,0 +1,92 @@
+package protobuf
+
+import (
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Counted is a kind of thing that a graph has many of. Two bytes of a message can
+// make a value of some hundred in memory, so each kind is counted before
+// anything is built, and has a limit of its own.
+type Counted uint8
+
+const (
+	notCounted Counted = iota
+	CountNodes
+	CountValues     // inputs and outputs of graphs
+	CountEdges      // inputs and outputs of nodes
+	CountAttributes // and the tensors and graphs in their lists
+	CountTensors    // initializers
+	CountDims       // of tensors
+	CountValueDims  // of values, which may be symbols
+	CountStrings    // in attributes
+	CountNumbers    // likewise
+	CountProperties
+	numCounted
+)
+
+// The limits are far above what models have: the largest graphs have some
+// hundred thousand nodes.
+const (
+	maxNodes      = 1 << 20
+	maxValues     = 1 << 20
+	maxEdges      = 1 << 23
+	maxAttributes = 1 << 21
+	MaxDims       = 1 << 25
+	maxValueDims  = 1 << 22
+	maxStrings    = 1 << 23
+	maxNumbers    = 1 << 26
+	maxProperties = 1 << 20
+)
+
+var countedNames = [numCounted]string{
+	CountNodes: "nodes", CountValues: "values", CountEdges: "inputs and outputs of nodes", CountAttributes: "attributes",
+	CountTensors: "tensors", CountDims: "dims", CountValueDims: "dims of values", CountStrings: "strings", CountNumbers: "numbers", CountProperties: "properties",
+}
+
+// tally counts what a graph has.
+type tally struct{ n, Max [numCounted]int64 }
+
+// NewTally makes the tally of a graph in a file of at most so many tensors, with
+// eight dims for each if that is more than the limit of dims.
+func NewTally(maxTensors int) *tally {
+	return &tally{Max: [numCounted]int64{
+		CountNodes: maxNodes, CountValues: maxValues, CountEdges: maxEdges, CountAttributes: maxAttributes,
+		CountTensors: max(int64(maxTensors), format.DefaultMaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
+		CountStrings: maxStrings, CountNumbers: maxNumbers, CountProperties: maxProperties,
+	}}
+}
+
+// DimLimit returns how many dims all tensors may have.
+func DimLimit(maxTensors int) int64 { return max(MaxDims, 8*int64(maxTensors)) }
+
+// count adds the elements of a field to the tally.
+func (s *Source) count(d *FieldDef, f *Field) error {
+	n := int64(1)
+	if f.Typ == protowire.BytesType && d.wire != protowire.BytesType {
+		b, err := s.Bytes(f.Start, f.End)
+		if err != nil {
+			return err
+		}
+		n = packed(d, b)
+	}
+	t := s.Tally
+	if t.n[d.counted] += n; t.n[d.counted] > t.Max[d.counted] {
+		return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
+	}
+	return nil
+}
+
+// packed returns the number of elements in a packed field that was checked.
+func packed(d *FieldDef, b []byte) (n int64) {
+	if d.wire == protowire.Fixed32Type {
+		return int64(len(b)) / 4
+	}
+	for _, c := range b {
+		if c < 0x80 {
+			n++
+		}
+	}
+	return n
+}
