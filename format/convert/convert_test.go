@@ -508,8 +508,12 @@ func TestRename(t *testing.T) {
 	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
 	out := filepath.Join(t.TempDir(), "out.wia")
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
-	if _, err := convert.File(in, out, &convert.Options{Rename: swap, Verify: true}); err != nil {
+	from := open(t, in)
+	if _, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true}); err != nil {
 		t.Fatal(err)
+	}
+	if g, err := from.Graph(); err != nil || diff(names(network("w", "b")), names(g)) != "" {
+		t.Errorf("the source's graph changed to %v, %v", names(g), err)
 	}
 	m := open(t, out)
 	for name, value := range map[string]float32{"b": 1, "model.b": 2} {

@@ -1,6 +1,10 @@
 package convert
 
-import "github.com/weightmap/weightmap/format"
+import (
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+)
 
 // without reports which of the tensors that are gone a graph cannot do without. One
 // that is an input as well was only its default.
@@ -17,10 +21,10 @@ func without(g *format.Graph, gone map[string]bool) (name string, ok bool) {
 	return name, ok
 }
 
-// mentions reports whether any value of a graph has that name.
-func mentions(g *format.Graph, name string) (found bool) {
-	values(g, func(s *string) { found = found || *s == name })
-	return found
+// forget takes tensors out of the lists of declared ones.
+func forget(g *format.Graph, gone map[string]bool) {
+	g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
+	inner(g, func(g *format.Graph) { forget(g, gone) })
 }
 
 // rename changes the names of values.
@@ -74,4 +78,31 @@ func inner(g *format.Graph, f func(*format.Graph)) {
 			}
 		}
 	}
+}
+
+// clone copies all of a graph that names are in, which may share memory with the
+// model that it is of.
+func clone(g *format.Graph) *format.Graph {
+	c := *g
+	c.Inputs, c.Outputs = slices.Clone(g.Inputs), slices.Clone(g.Outputs)
+	c.Initializers = slices.Clone(g.Initializers)
+	c.Nodes = slices.Clone(g.Nodes)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Inputs, n.Outputs = slices.Clone(n.Inputs), slices.Clone(n.Outputs)
+		n.Attributes = slices.Clone(n.Attributes)
+		for k := range n.Attributes {
+			switch v := n.Attributes[k].Value.(type) {
+			case *format.Graph:
+				n.Attributes[k].Value = clone(v)
+			case []*format.Graph:
+				list := make([]*format.Graph, len(v))
+				for i, g := range v {
+					list[i] = clone(g)
+				}
+				n.Attributes[k].Value = list
+			}
+		}
+	}
+	return &c
 }

@@ -129,10 +129,11 @@ func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 
 // graph brings the graph in line with the tensors that are kept and their new names.
 func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string) error {
-	g := j.to.Graph
-	if g == nil {
+	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
 		return nil
 	}
+	g := clone(j.to.Graph)
+	j.to.Graph = g
 	if len(names) < len(all) {
 		gone := make(map[string]bool)
 		for _, t := range all {
@@ -143,16 +144,19 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 		if lost, ok := without(g, gone); ok {
 			return j.dropGraph(m, lost)
 		}
-		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
+		forget(g, gone)
 	}
-	if j.o.Rename != nil {
-		for old, name := range names {
-			if _, taken := names[name]; !taken && mentions(g, name) {
-				return named(m, old, fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, name))
-			}
+	if j.o.Rename == nil {
+		return nil
+	}
+	called := make(map[string]bool)
+	values(g, func(s *string) { called[*s] = true })
+	for _, it := range j.items {
+		if _, old := names[it.to.Name]; !old && called[it.to.Name] {
+			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
 		}
-		rename(g, names)
 	}
+	rename(g, names)
 	return nil
 }
 
