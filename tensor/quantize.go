@@ -62,39 +62,24 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 		data, stats = quantizeHalf(src)
 		return data, nil, stats, nil
 	}
-	lim, axis, err := o.limits()
+	z, err := NewQuantizer(shape, o)
 	if err != nil {
 		return nil, nil, stats, err
 	}
-	inner, err := channelSize(shape, axis, len(src))
-	if err != nil {
+	if z.elems != len(src) {
+		return nil, nil, stats, fmt.Errorf("%w: %d elements for %v", ErrShape, len(src), shape)
+	}
+	if err := z.Observe(src); err != nil {
 		return nil, nil, stats, err
 	}
-	channels, err := channelCount(shape, axis, len(src))
-	if err != nil {
+	if q, err = z.Parameters(); err != nil {
 		return nil, nil, stats, err
 	}
-	ranges, err := calibrate(src, channels, inner)
-	if err != nil {
+	data = make([]byte, z.lim.size*len(src))
+	if err := z.Encode(data, src); err != nil {
 		return nil, nil, stats, err
 	}
-	if o.Percentile > 0 && o.Percentile < 100 {
-		clipRanges(ranges, src, inner, o)
-	}
-	q = &Quantization{Axis: axis, Scales: make([]float32, channels)}
-	params := make([]quantParams, channels)
-	for c, r := range ranges {
-		params[c] = lim.params(r, o.Asymmetric)
-		q.Scales[c] = float32(params[c].scale)
-	}
-	q.ZeroPoints = zeroPoints(params, o.Asymmetric, lim)
-	data = make([]byte, lim.size*len(src))
-	if lim.size == 1 {
-		stats = quantizeBytes(data, src, params, inner)
-	} else {
-		stats = quantizeWords(data, src, params, inner)
-	}
-	return data, q, stats, nil
+	return data, q, z.Stats(), nil
 }
 
 // channelCount returns the number of channels. An empty tensor may claim any
@@ -176,11 +161,13 @@ func keyValue(k int32) float32 {
 	return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1)))
 }
 
-// calibrate returns minimum and maximum of each channel, extended to 0, and
-// refuses what is not finite.
-func calibrate(src []float32, channels, inner int) ([]valueRange, error) {
-	type keys struct{ lo, hi int32 }
-	found := make([]keys, channels) // of 0
+// keyRange has the order keys of the smallest and the largest value of a
+// channel. Its zero value is that of 0 alone, which every range includes.
+type keyRange struct{ lo, hi int32 }
+
+// widen extends the range of each channel by its values in src, which holds all
+// of them in turn, inner values each.
+func widen(found []keyRange, src []float32, inner int) {
 	for rest := src; len(rest) > 0; {
 		for c := range found {
 			k := found[c]
@@ -192,20 +179,17 @@ func calibrate(src []float32, channels, inner int) ([]valueRange, error) {
 			rest = rest[inner:]
 		}
 	}
-	ranges := make([]valueRange, channels)
-	for c, k := range found {
-		// The keys of the infinities are inf32 and its complement.
-		if k.hi >= inf32 || k.lo <= ^inf32 {
-			return nil, notFinite(src)
-		}
-		ranges[c] = valueRange{keyValue(k.lo), keyValue(k.hi)}
-	}
-	return ranges, nil
 }
 
-func notFinite(src []float32) error {
+// finite reports whether the range has neither NaN nor infinities: the keys of
+// these are inf32 and its complement, or beyond.
+func (k keyRange) finite() bool { return k.hi < inf32 && k.lo > ^inf32 }
+
+// notFinite names the first element that is no number, where src begins with
+// element from.
+func notFinite(src []float32, from int) error {
 	i := slices.IndexFunc(src, func(x float32) bool { return math.Float32bits(x)&^sign32 >= inf32 })
-	return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, i, src[i])
+	return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, from+i, src[i])
 }
 
 // quantParams are the parameters of one channel.
@@ -290,9 +274,8 @@ func (e errorSums) add(x, diff float64) errorSums {
 	return e
 }
 
-// quantizeBytes converts all channels to 8-bit integers and compares.
-func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int) QuantStats {
-	var sums errorSums
+// quantizeBytes converts all channels to 8-bit integers and adds to the sums.
+func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int, sums errorSums) errorSums {
 	for i := 0; i < len(src); {
 		for _, p := range params {
 			out := dst[i : i+inner]
@@ -304,12 +287,11 @@ func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int) Q
 			i += inner
 		}
 	}
-	return sums.stats(len(src))
+	return sums
 }
 
-// quantizeWords converts all channels to 16-bit integers and compares.
-func quantizeWords(dst []byte, src []float32, params []quantParams, inner int) QuantStats {
-	var sums errorSums
+// quantizeWords converts all channels to 16-bit integers and adds to the sums.
+func quantizeWords(dst []byte, src []float32, params []quantParams, inner int, sums errorSums) errorSums {
 	for i := 0; i < len(src); {
 		for _, p := range params {
 			out := dst[2*i : 2*(i+inner)]
@@ -321,7 +303,7 @@ func quantizeWords(dst []byte, src []float32, params []quantParams, inner int) Q
 			i += inner
 		}
 	}
-	return sums.stats(len(src))
+	return sums
 }
 
 // quantizeHalf converts to float16 and compares.

@@ -1,14 +1,15 @@
-// Command weightmap inspects and verifies model files of every format the
-// library knows.
+// Command weightmap inspects, verifies and converts model files of every format
+// the library knows.
 //
 //	weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...
 //	weightmap verify [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
 //	weightmap version
+//	weightmap convert [-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT
 //
-// Exit status: 0 fine, 1 a file is bad or differs, 2 usage. Errors go to standard error,
-// one line each, with format, field and offset. -help explains a command.
+// Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
+// go to standard error, one line each, with format, field and offset. -help explains a command.
 package main
 
 import (
@@ -48,6 +49,15 @@ var commands = []*command{
 			"a file that is not signed by that key fails.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},
+	{cli.Tool{
+		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT",
+		About: "Write a model in another format.",
+		Details: "The target's format is that of OUT's ending, unless -to names it. Several tensors become a\n" +
+			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
+			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
+			"OUT may be IN.\n",
+		Example: "weightmap convert -quantize int8 model.safetensors model.wia",
+	}, convertFile},
 	diffCommand,
 	catCommand,
 	versionCommand,
@@ -57,7 +67,7 @@ var commands = []*command{
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
-		About:   "Look into model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
+		About:   "Look into and convert model files of the formats " + strings.Join(format.Formats(), ", ") + ".",
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
@@ -66,7 +76,7 @@ func program() *cli.Tool {
 		t.Details += fmt.Sprintf("  %-8s %s\n", name, c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
-	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad or differs, 2 usage.\n"
+	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad, differs\nor cannot be converted, 2 usage.\n"
 	return t
 }
 

@@ -38,6 +38,7 @@ func TestDependencies(t *testing.T) {
 		{"format/npy", nil},
 		{"format/safetensors", nil},
 		{"format", nil},
+		{"format/convert", nil},
 		{"format/gguf", nil},
 		{"format/all", every},
 		{"format/mobile", every},
@@ -66,6 +67,28 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("codecs (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestConvertLinksNoFormat: what package convert knows are registered formats.
+func TestConvertLinksNoFormat(t *testing.T) {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
+	}
+	out, err := exec.Command(tool, "list", "-deps", module+"format/convert").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range strings.Fields(string(out)) {
+		if name, ok := strings.CutPrefix(d, module); ok && !strings.HasPrefix(name, "internal/") {
+			got = append(got, name)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"format", "format/convert", "format/driver", "tensor"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -282,6 +283,41 @@ func TestCopyMatrix(t *testing.T) {
 		}
 	}
 	t.Logf("what is lost:\n%s", table.String())
+}
+
+// TestConvertMatrix: package convert reports what the copies refuse, leaves out what
+// can be, and what it writes verifies.
+func TestConvertMatrix(t *testing.T) {
+	plans := sources()
+	for _, from := range slices.Sorted(maps.Keys(plans)) {
+		name, _, _ := strings.Cut(from, " ")
+		m := source(t, name, plans[from])
+		for _, to := range format.Formats() {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				dir := t.TempDir()
+				want := strings.Fields(lost[from+" to "+to])
+				report, err := convert.Model(m, filepath.Join(dir, "out"), &convert.Options{To: to, Lossy: true, Verify: true})
+				if slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, "!") }) {
+					var refused *format.LossError
+					if !errors.As(err, &refused) {
+						t.Errorf("not refused: %v", err)
+					}
+					unwritten(t, dir)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var items []string
+				for _, l := range report.Losses {
+					items = append(items, strings.ReplaceAll(l.Item(), " ", "_"))
+				}
+				if diff := gocmp.Diff(want, items, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("losses: %s", diff)
+				}
+			})
+		}
+	}
 }
 
 // copyTo copies a model and compares. It returns what was refused at first.

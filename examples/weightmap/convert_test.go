@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// network writes a WIA model with metadata and a graph.
+func network(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "net.wia")
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
+			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+		},
+	}
+	w, err := format.Create("wia", path, plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// do runs a command line and demands its status.
+func do(t *testing.T, status int, args ...string) (out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	if got := run(args, &o, &e); got != status {
+		t.Fatalf("%q: exit status %d, want %d: %s%s", args, got, status, &o, &e)
+	}
+	return o.String(), e.String()
+}
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestConvert(t *testing.T) {
+	in := model(t, "safetensors", "in.safetensors")
+	dir := t.TempDir()
+	mag, back := filepath.Join(dir, "m.mag"), filepath.Join(dir, "back.safetensors")
+	out, errs := do(t, 0, "convert", in, mag)
+	if want := mag + ": written (mag, "; !strings.HasPrefix(out, want) || errs != "" {
+		t.Errorf("%q, %q", out, errs)
+	}
+	do(t, 0, "convert", mag, back)
+	if diff := cmp.Diff(contents(t, in), contents(t, back)); diff != "" {
+		t.Errorf("there and back: %s", diff)
+	}
+	do(t, 0, "convert", mag, mag) // onto itself
+	out, _ = do(t, 0, "verify", mag)
+	if !strings.Contains(out, "ok (mag 1, 2 tensors") {
+		t.Error(out)
+	}
+}
+
+// TestConvertRefused: a graph has no place in TSR.
+func TestConvertRefused(t *testing.T) {
+	in := network(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.tsr")
+	out, errs := do(t, 1, "convert", in, path)
+	lines := strings.Split(strings.TrimSuffix(errs, "\n"), "\n")
+	var items []string
+	for _, l := range lines[:len(lines)-1] {
+		item, _, ok := strings.Cut(strings.TrimPrefix(l, "weightmap: "), " would be lost: ")
+		if !ok {
+			t.Errorf("line %q", l)
+		}
+		items = append(items, item)
+	}
+	if diff := cmp.Diff([]string{"metadata:author", "graph"}, items); diff != "" {
+		t.Error(diff)
+	}
+	if want := "weightmap: nothing is written: tsr has no place for 2 things; -lossy leaves that out"; lines[len(lines)-1] != want || out != "" {
+		t.Errorf("%q, %q", lines[len(lines)-1], out)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+
+	out, errs = do(t, 0, "convert", "-lossy", in, path)
+	if strings.Count(errs, "weightmap: accepted: ") != 2 || !strings.Contains(errs, "accepted: graph is lost: ") || !strings.Contains(out, "written (tsr, ") {
+		t.Errorf("%q, %q", out, errs)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := m.At(0).Bytes()
+	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// TestConvertCannot: a dtype that the target lacks cannot be accepted, but converted.
+func TestConvertCannot(t *testing.T) {
+	in := network(t)
+	bf := filepath.Join(t.TempDir(), "bf.safetensors")
+	do(t, 0, "convert", "-lossy", "-dtype", "bfloat16", in, bf)
+	npz := filepath.Join(t.TempDir(), "a.npz")
+	_, errs := do(t, 1, "convert", "-lossy", bf, npz)
+	if !strings.Contains(errs, "dtype:w cannot be written: ") || strings.Contains(errs, "-lossy leaves") {
+		t.Error(errs)
+	}
+	do(t, 0, "convert", "-lossy", "-dtype", "float32", bf, npz)
+}
+
+func TestConvertDirectory(t *testing.T) {
+	in := model(t, "mag", "m.mag")
+	dir := filepath.Join(t.TempDir(), "checkpoint")
+	do(t, 0, "convert", "-lossy", "-to", "tsr", in, dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"labels.tsr", "w.tsr"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestConvertQuantized goes from safetensors to int8 in WIA and back.
+func TestConvertQuantized(t *testing.T) {
+	in := model(t, "safetensors", "in.safetensors")
+	dir := t.TempDir()
+	small, back := filepath.Join(dir, "m.wia"), filepath.Join(dir, "back.safetensors")
+	out, errs := do(t, 0, "convert", "-quantize", "int8", in, small)
+	if !strings.Contains(out, "1 tensor quantized, the worst is \"w\": ") || errs != "" {
+		t.Errorf("%q, %q", out, errs)
+	}
+	do(t, 0, "convert", "-dtype", "float32", small, back)
+	m, err := format.Open(back, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	v, err := m.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	want := []float32{1, 2, 3, 4}
+	half := 4.0 / 127 / 2 * (1 + 1e-6)
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, half)); diff != "" || err != nil || v.DType() != tensor.Float32 {
+		t.Errorf("%v %v %s", v.DType(), err, diff)
+	}
+
+	// MOBI keeps scales in a graph alone: -lossy does not make integers of no meaning.
+	_, errs = do(t, 1, "convert", "-quantize", "int8", "-lossy", in, filepath.Join(dir, "m.mobi"))
+	if !strings.Contains(errs, "quantization:w would be lost: ") || strings.Contains(errs, "-lossy leaves") {
+		t.Error(errs)
+	}
+}
+
+// TestConvertEncrypted: the key goes with the command line.
+func TestConvertEncrypted(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "w.safetensors")
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
+	w, err := mle.Create(in, plan, &mle.WriteOptions{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := do(t, 1, "convert", "-lossy", in, out)
+	if !strings.Contains(errs, "(-key gives it)") {
+		t.Error(errs)
+	}
+	do(t, 0, "convert", "-lossy", "-key", strings.Repeat("07", 32), in, out)
+	m, err := format.Open(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := m.At(0).Bytes()
+	if diff := cmp.Diff(matrix, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestConvertUsage(t *testing.T) {
+	in := model(t, "mag", "m.mag")
+	out := filepath.Join(t.TempDir(), "out.mag")
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":        {nil, "convert takes IN and OUT; usage: weightmap convert "},
+		"one":            {[]string{in}, "convert takes IN and OUT"},
+		"unknown format": {[]string{"-to", "zip", in, out}, `unknown format`},
+		"unknown ending": {[]string{in, out + ".zip"}, "-to names one of "},
+		"both":           {[]string{"-dtype", "float16", "-quantize", "int8", in, out}, "exclude each other"},
+		"no float":       {[]string{"-dtype", "int8", in, out}, `-dtype takes float32, float16, bfloat16, float64, not "int8"`},
+		"not small":      {[]string{"-quantize", "int4", in, out}, `-quantize takes int8, int16, uint8, float16, not "int4"`},
+		"short key":      {[]string{"-key", "ab", in, out}, "1 byte, not 32"},
+	} {
+		_, errs := do(t, 2, append([]string{"convert"}, tt.args...)...)
+		if !strings.Contains(errs, tt.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: %q", name, errs)
+		}
+	}
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	_, errs := do(t, 1, "convert", "absent.mag", out)
+	if !strings.Contains(errs, "absent.mag") {
+		t.Error(errs)
+	}
+}

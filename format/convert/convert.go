@@ -1,0 +1,155 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// File converts the file, or directory, at in to one at out, which may be the same.
+func File(in, out string, o *Options) (*Report, error) {
+	o, err := o.checked(out)
+	if err != nil {
+		return nil, err
+	}
+	m, err := format.Open(in, o.reading(""))
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return Model(m, out, o)
+}
+
+// Model writes an open model to a file at path, or a directory where the format
+// makes one. It may be the model's own: the model stays as it is until it is closed.
+//
+// Nothing is written if it fails, but that a target which Verify finds wrong stays. Errors
+// wrap format.LossError, the errors of reading and of writing, ErrQuantization for
+// numbers that cannot be quantized, ErrChecksum from Verify, and the context's error.
+func Model(m *format.Model, path string, o *Options) (*Report, error) {
+	o, err := o.checked(path)
+	if err != nil {
+		return nil, err
+	}
+	unpin, err := m.Pin() // a closed model would look like one without tensors
+	if err != nil {
+		return nil, err
+	}
+	defer unpin()
+	if m.Locked() {
+		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
+	}
+	j := &job{o: o, path: path, report: &Report{Format: o.To}}
+	if err := j.plan(m); err != nil {
+		return nil, err
+	}
+	w, err := j.create()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Abort()
+	for _, it := range j.items {
+		if err := j.write(w, it); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if o.Verify {
+		if err := j.verify(); err != nil {
+			return nil, err
+		}
+	}
+	return j.report, nil
+}
+
+// job is a conversion at work.
+type job struct {
+	o       *Options
+	path    string
+	to      *format.Plan
+	items   []*item
+	report  *Report
+	scratch scratch
+}
+
+// item is a tensor on its way from the source into the plan.
+type item struct {
+	from    tensor.View
+	to      tensor.Info
+	changes bool
+	z       *tensor.Quantizer // of a tensor that is to be quantized
+	sum     uint64            // of what was written, for Verify
+}
+
+// create starts the target. What it has no place for is let go one by one, so that
+// all of it is reported.
+func (j *job) create() (format.Writer, error) {
+	opts := j.o.WriteOptions
+	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
+	for {
+		w, err := j.o.Create(j.path, j.to, &opts)
+		var refused *format.LossError
+		if err == nil || !j.o.Lossy || !errors.As(err, &refused) {
+			return w, err
+		}
+		for _, l := range refused.Losses {
+			if !l.Acceptable || j.essential(l) || slices.Contains(opts.AcceptLoss, l.Item()) {
+				return nil, err
+			}
+		}
+		// What is left out may be what something else needs, which is refused next.
+		for _, l := range refused.Losses {
+			opts.AcceptLoss = append(opts.AcceptLoss, l.Item())
+			j.report.Losses = append(j.report.Losses, l)
+		}
+	}
+}
+
+// essential reports whether a loss would make what was asked for worthless: integers
+// whose parameters were found only now, and are written nowhere.
+func (j *job) essential(l format.Loss) bool {
+	return l.Kind == format.LossQuantization && slices.ContainsFunc(j.items, func(it *item) bool { return it.z != nil && it.to.Name == l.Name })
+}
+
+// write streams one tensor.
+func (j *job) write(w format.Writer, it *item) error {
+	if it.changes {
+		r := &reader{source: j.source(it.from), to: it.to.DType, z: it.z, s: &j.scratch}
+		if err := j.copy(w, it, r); err != nil {
+			return err
+		}
+		if it.z != nil {
+			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, it.z.Stats()})
+		}
+		return nil
+	}
+	if !it.from.ZeroCopy() {
+		// Behind a reader Use would hold all of it in memory.
+		return j.copy(w, it, io.NewSectionReader(it.from, 0, it.from.Info().Size))
+	}
+	return it.from.Use(func(b []byte) error {
+		if j.o.Verify {
+			it.sum = tensor.XXH64(b)
+		}
+		return w.WriteTensor(it.to.Name, bytes.NewReader(b))
+	})
+}
+
+// copy writes what r delivers.
+func (j *job) copy(w format.Writer, it *item, r io.Reader) error {
+	if !j.o.Verify {
+		return w.WriteTensor(it.to.Name, r)
+	}
+	h := xxhash.New()
+	err := w.WriteTensor(it.to.Name, io.TeeReader(r, h))
+	it.sum = h.Sum64()
+	return err
+}

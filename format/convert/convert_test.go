@@ -1,0 +1,794 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// one is a tensor of a test's model.
+type one struct {
+	info tensor.Info
+	data []byte
+}
+
+func floats(name string, shape tensor.Shape, values ...float32) one {
+	var b []byte
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return one{tensor.Info{Name: name, DType: tensor.Float32, Shape: shape}, b}
+}
+
+// wave returns n values between -2 and 2, no two neighbors of which are alike.
+func wave(n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = float32(2 * math.Sin(float64(i)*0.7))
+	}
+	return list
+}
+
+// model writes a model and returns its path.
+func model(t *testing.T, kind string, p format.Plan, tensors ...one) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source."+kind)
+	for _, o := range tensors {
+		p.Tensors = append(p.Tensors, o.info)
+	}
+	w, err := format.Create(kind, path, &p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, o := range tensors {
+		if err := w.WriteTensor(o.info.Name, bytes.NewReader(o.data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t *testing.T, path string) *format.Model {
+	t.Helper()
+	m, err := format.Open(path, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// content returns description and bytes of a tensor.
+func content(t *testing.T, m *format.Model, name string) one {
+	t.Helper()
+	v, err := m.Tensor(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := v.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := v.Info()
+	return one{tensor.Info{Name: i.Name, DType: i.DType, Shape: i.Shape, Quant: i.Quant}, b}
+}
+
+func diff(want, got any) string {
+	return cmp.Diff(want, got, cmp.AllowUnexported(one{}), cmpopts.EquateEmpty())
+}
+
+// unwritten demands that a directory holds nothing but those files.
+func unwritten(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if d := diff(want, got); d != "" {
+		t.Errorf("what is left: %s", d)
+	}
+}
+
+func TestBitForBit(t *testing.T) {
+	a, b := floats("a", tensor.Shape{2, 2}, 1, 2, 3, float32(math.NaN())), floats("b", tensor.Shape{1}, 5)
+	in := model(t, "safetensors", format.Plan{}, a, b)
+	out := filepath.Join(t.TempDir(), "out.mag")
+	report, err := convert.File(in, out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(&convert.Report{Format: "mag"}, report); d != "" {
+		t.Error(d)
+	}
+	m := open(t, out)
+	for _, want := range []one{a, b} {
+		if d := diff(want, content(t, m, want.info.Name)); d != "" {
+			t.Error(d)
+		}
+	}
+	back := filepath.Join(t.TempDir(), "back.st")
+	if _, err := convert.File(out, back, &convert.Options{To: "safetensors", Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(read(t, in), read(t, back)); d != "" {
+		t.Errorf("there and back: %s", d)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDType converts more elements than fit a piece, and to each type.
+func TestDType(t *testing.T) {
+	values := wave(1<<18 + 77)
+	big := floats("big", tensor.Shape{int64(len(values))}, values...)
+	double := make([]float64, 5)
+	for i := range double {
+		double[i] = 1 + math.Ldexp(1, -11) + math.Ldexp(float64(i), -40)
+	}
+	raw := make([]byte, 40)
+	if err := tensor.Encode(raw, tensor.Float64, double); err != nil {
+		t.Fatal(err)
+	}
+	labels := one{tensor.Info{Name: "labels", DType: tensor.Int64, Shape: tensor.Shape{1}}, []byte{9, 0, 0, 0, 0, 0, 0, 0}}
+	in := model(t, "safetensors", format.Plan{}, big, labels, one{tensor.Info{Name: "d", DType: tensor.Float64, Shape: tensor.Shape{5}}, raw})
+	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16} {
+		t.Run(d.String(), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out.safetensors")
+			report, err := convert.File(in, out, &convert.Options{DType: d, Verify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(report.Losses)+len(report.Quantized) > 0 {
+				t.Errorf("report %+v", report)
+			}
+			m := open(t, out)
+			want := make([]byte, int64(len(values))*d.Size())
+			if err := tensor.Encode(want, d, values); err != nil {
+				t.Fatal(err)
+			}
+			got := content(t, m, "big")
+			if got.info.DType != d || !bytes.Equal(got.data, want) {
+				t.Errorf("big: %v, other bytes", got.info.DType)
+			}
+			small := make([]byte, 5*d.Size())
+			if err := tensor.Encode(small, d, double); err != nil {
+				t.Fatal(err)
+			}
+			if d := diff(one{tensor.Info{Name: "d", DType: d, Shape: tensor.Shape{5}}, small}, content(t, m, "d")); d != "" {
+				t.Error(d)
+			}
+			if d := diff(labels, content(t, m, "labels")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestQuantize: data and parameters are those of tensor.Quantize, and real numbers
+// come back within half a scale.
+func TestQuantize(t *testing.T) {
+	shape := tensor.Shape{3, 1 << 10, 101}
+	n, err := shape.Elems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := wave(int(n))
+	in := model(t, "safetensors", format.Plan{}, floats("w", shape, values...))
+	for name, o := range map[string]tensor.QuantizeOptions{
+		"int8": {}, "int16": {DType: tensor.Int16}, "uint8": {DType: tensor.Uint8, Asymmetric: true},
+		"first axis": {PerChannel: true}, "middle axis": {PerChannel: true, Axis: 1}, "last axis": {PerChannel: true, Axis: 2, DType: tensor.Int16},
+		"percentile": {PerChannel: true, Percentile: 90}, "all in a percentile": {Percentile: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, q, stats, err := tensor.Quantize(values, shape, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out.wia")
+			report, err := convert.File(in, out, &convert.Options{Quantize: convert.Quantized(o), Verify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report); d != "" {
+				t.Error(d)
+			}
+			v, err := open(t, out).Tensor("w")
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := v.Bytes()
+			if err != nil || !bytes.Equal(b, data) {
+				t.Errorf("other data, %v", err)
+			}
+			if !q.Equal(v.Info().Quant) {
+				t.Errorf("parameters %v, want %v", v.Info().Quant, q)
+			}
+			if o.Percentile > 0 && o.Percentile < 100 {
+				return // clips
+			}
+			decoded, err := tensor.Decode[float32](nil, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			half := float64(slices.Max(q.Scales)) / 2 * (1 + 1e-6)
+			for i, x := range decoded {
+				if e := math.Abs(float64(x) - float64(values[i])); e > half {
+					t.Fatalf("element %d is off by %v, more than %v", i, e, half)
+				}
+			}
+		})
+	}
+}
+
+// TestDequantize: quantized tensors become the numbers they stand for, in pieces
+// that end anywhere in a channel or between channels.
+func TestDequantize(t *testing.T) {
+	for name, tt := range map[string]struct {
+		shape tensor.Shape
+		axis  int
+	}{
+		"one scale":            {tensor.Shape{1<<18 + 5}, tensor.PerTensor},
+		"many in a piece":      {tensor.Shape{100_001, 3}, 1},
+		"channels in a period": {tensor.Shape{2, 300, 1001}, 1},
+		"long channels":        {tensor.Shape{2, 1<<18 + 3}, 0},
+		"one each":             {tensor.Shape{2, 1<<18 + 3}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := tt.shape.Elems()
+			if err != nil {
+				t.Fatal(err)
+			}
+			channels := int64(1)
+			if tt.axis >= 0 {
+				channels = tt.shape[tt.axis]
+			}
+			q := &tensor.Quantization{Axis: tt.axis, Scales: make([]float32, channels), ZeroPoints: make([]int32, channels)}
+			for c := range q.Scales {
+				q.Scales[c], q.ZeroPoints[c] = float32(c+1)/64, int32(c%7)
+			}
+			data := make([]byte, n)
+			for i := range data {
+				data[i] = byte(i * 31)
+			}
+			want := make([]float32, n)
+			if err := tensor.Dequantize(want, data, tensor.Int8, tt.shape, q); err != nil {
+				t.Fatal(err)
+			}
+			in := model(t, "wia", format.Plan{}, one{tensor.Info{Name: "q", DType: tensor.Int8, Shape: tt.shape, Quant: q}, data})
+			out := filepath.Join(t.TempDir(), "out.safetensors")
+			if _, err := convert.File(in, out, &convert.Options{DType: tensor.Float32, Verify: true}); err != nil {
+				t.Fatal(err)
+			}
+			v, err := open(t, out).Tensor("q")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := tensor.Decode[float32](nil, v)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("other numbers, %v", err)
+			}
+		})
+	}
+}
+
+// TestBlocks: block types become numbers.
+func TestBlocks(t *testing.T) {
+	// Two blocks of Q8_0 as GGUF has them: a float16 scale, 32 int8.
+	var blocks []byte
+	var want []float32
+	for b := range 2 {
+		blocks = append(blocks, 0, 0x3c+4*byte(b)) // 1, 2
+		for i := range 32 {
+			blocks = append(blocks, byte(int8(i-16)))
+			want = append(want, float32(i-16)*float32(b+1))
+		}
+	}
+	in := filepath.Join(t.TempDir(), "in.gguf")
+	if err := os.WriteFile(in, gguf(blocks), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out.npz")
+	o := &convert.Options{Lossy: true, DType: tensor.Float64}
+	if _, err := convert.File(in, out, o); err != nil {
+		t.Fatal(err)
+	}
+	v, err := open(t, out).Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	if d := diff(want, got); d != "" || err != nil || v.DType() != tensor.Float64 {
+		t.Errorf("%v %v %s", v.DType(), err, d)
+	}
+}
+
+// gguf is a file of one tensor "w" of two Q8_0 blocks.
+func gguf(blocks []byte) []byte {
+	le := binary.LittleEndian
+	b := []byte("GGUF")
+	b = le.AppendUint32(b, 3)
+	b = le.AppendUint64(b, 1) // tensors
+	b = le.AppendUint64(b, 0) // metadata
+	b = le.AppendUint64(b, 1)
+	b = append(b, 'w')
+	b = le.AppendUint32(b, 1) // rank
+	b = le.AppendUint64(b, 64)
+	b = le.AppendUint32(b, 8) // Q8_0
+	b = le.AppendUint64(b, 0) // offset
+	b = append(b, make([]byte, -len(b)&31)...)
+	return append(b, append(blocks, make([]byte, -len(blocks)&31)...)...)
+}
+
+// TestQuantizeRefused names the tensor, and leaves nothing.
+func TestQuantizeRefused(t *testing.T) {
+	nan := floats("fc.bad", tensor.Shape{2}, 1, float32(math.NaN()))
+	in := model(t, "safetensors", format.Plan{}, nan)
+	for name, tt := range map[string]struct {
+		o    tensor.QuantizeOptions
+		want error
+	}{
+		"not a number": {tensor.QuantizeOptions{}, format.ErrQuantization},
+		"no such axis": {tensor.QuantizeOptions{PerChannel: true, Axis: 1}, format.ErrQuantization},
+		"no such type": {tensor.QuantizeOptions{DType: tensor.Int64}, format.ErrDType},
+	} {
+		dir := t.TempDir()
+		_, err := convert.File(in, filepath.Join(dir, "out.wia"), &convert.Options{Quantize: convert.Quantized(tt.o)})
+		var located *format.Error
+		if !errors.Is(err, tt.want) || !errors.As(err, &located) || located.Field != `tensor "fc.bad"` {
+			t.Errorf("%s: %v", name, err)
+		}
+		unwritten(t, dir)
+	}
+}
+
+// TestQuantizeSome: the others get DType.
+func TestQuantizeSome(t *testing.T) {
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1}, 2))
+	out := filepath.Join(t.TempDir(), "out.wia")
+	_, err := convert.File(in, out, &convert.Options{
+		DType: tensor.BFloat16,
+		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
+			switch {
+			case len(i.Shape) > 1:
+				return &tensor.QuantizeOptions{}
+			case i.Name == "h":
+				return &tensor.QuantizeOptions{DType: tensor.Float16}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, out)
+	for _, want := range []one{
+		{tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}}, []byte{1, 2, 3, 127}},
+		{tensor.Info{Name: "b", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0x80, 0x3f}},
+		{tensor.Info{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1}}, []byte{0, 0x40}},
+	} {
+		if d := diff(want, content(t, m, want.info.Name)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestQuantizeInVain: integers without their scales are no use to anybody, whatever
+// else may get lost. The file has scales, or there is none.
+func TestQuantizeInVain(t *testing.T) {
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2}, 1, 2))
+	dir := t.TempDir()
+	for _, to := range []string{"npz", "mobi", "safetensors"} {
+		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
+		out := filepath.Join(dir, "out."+to)
+		_, err := convert.File(in, out, o)
+		var refused *format.LossError
+		if !errors.As(err, &refused) || refused.Losses[0].Item() != "quantization:w" {
+			t.Errorf("%s: %v", to, err)
+		}
+		unwritten(t, dir)
+		o.AcceptLoss = []string{"quantization:w"} // by name it may
+		if _, err := convert.File(in, out, o); err != nil {
+			t.Errorf("%s: %v", to, err)
+		}
+		if err := os.Remove(out); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLosses(t *testing.T) {
+	plan := format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
+	in := model(t, "safetensors", plan, floats("w", tensor.Shape{1}, 1))
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npz")
+
+	_, err := convert.File(in, out, nil)
+	var refused *format.LossError
+	if !errors.As(err, &refused) || len(refused.Losses) != 2 {
+		t.Fatalf("refused with %v", err)
+	}
+	unwritten(t, dir)
+
+	report, err := convert.File(in, out, &convert.Options{Lossy: true, Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(refused.Losses, report.Losses); d != "" {
+		t.Error(d)
+	}
+	o := &convert.Options{Lossy: true}
+	o.AcceptLoss = []string{"metadata:author"}
+	if report, err = convert.File(in, out, o); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(refused.Losses[1:], report.Losses); d != "" {
+		t.Errorf("what AcceptLoss names: %s", d)
+	}
+	if len(o.AcceptLoss) != 1 {
+		t.Errorf("the caller's list is now %v", o.AcceptLoss)
+	}
+
+	// A dtype cannot be let go.
+	bad := model(t, "safetensors", plan, one{tensor.Info{Name: "c", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0, 0}})
+	other := filepath.Join(t.TempDir(), "out.npz")
+	if _, err := convert.File(bad, other, &convert.Options{Lossy: true}); !errors.As(err, &refused) || len(refused.Losses) != 3 {
+		t.Errorf("a dtype that the target lacks: %v", err)
+	}
+	unwritten(t, filepath.Dir(other))
+}
+
+// network is a graph of two nodes, one with a graph of its own, over tensors.
+func network(inputs ...string) *format.Graph {
+	inner := &format.Graph{
+		Inputs: []format.ValueInfo{}, Outputs: []format.ValueInfo{{Name: "z"}},
+		Nodes: []format.Node{{Op: "Neg", Inputs: []string{"w"}, Outputs: []string{"z"}}},
+	}
+	g := &format.Graph{
+		Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32}}, Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32}},
+		Initializers: inputs,
+		Nodes: []format.Node{
+			{Op: "Add", Inputs: append([]string{"x"}, inputs...), Outputs: []string{"h"}},
+			{Op: "If", Inputs: []string{"h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "then", Value: inner}, {Name: "all", Value: []*format.Graph{inner}}}},
+		},
+	}
+	return g
+}
+
+// names lists what a graph calls its values.
+func names(g *format.Graph) []string {
+	list := append([]string{}, g.Initializers...)
+	for _, n := range g.Nodes {
+		list = append(append(list, n.Inputs...), n.Outputs...)
+		for _, a := range n.Attributes {
+			switch v := a.Value.(type) {
+			case *format.Graph:
+				list = append(list, names(v)...)
+			case []*format.Graph:
+				for _, g := range v {
+					list = append(list, names(g)...)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func TestRename(t *testing.T) {
+	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
+	out := filepath.Join(t.TempDir(), "out.wia")
+	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
+	from := open(t, in)
+	if _, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := from.Graph(); err != nil || diff(names(network("w", "b")), names(g)) != "" {
+		t.Errorf("the source's graph changed to %v, %v", names(g), err)
+	}
+	m := open(t, out)
+	for name, value := range map[string]float32{"b": 1, "model.b": 2} {
+		if d := diff(floats(name, tensor.Shape{1}, value), content(t, m, name)); d != "" {
+			t.Error(d)
+		}
+	}
+	g, err := m.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields("b model.b x b model.b h h y b z b z")
+	if d := diff(want, names(g)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRenameRefused(t *testing.T) {
+	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
+	for name, to := range map[string]string{"another tensor": "b", "a value of the graph": "h", "of an inner graph": "z"} {
+		dir := t.TempDir()
+		_, err := convert.File(in, filepath.Join(dir, "out.wia"), &convert.Options{Rename: func(s string) string {
+			if s == "w" {
+				return to
+			}
+			return s
+		}})
+		if !errors.Is(err, format.ErrPlan) {
+			t.Errorf("%s: %v", name, err)
+		}
+		unwritten(t, dir)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	a, b := floats("w", tensor.Shape{1}, 1), floats("unused", tensor.Shape{1}, 2)
+	graph := network("w", "unused")
+	graph.Nodes[0].Inputs = []string{"x", "w"}
+	in := model(t, "wia", format.Plan{Graph: graph}, a, b)
+	keep := func(name string) func(tensor.Info) bool {
+		return func(i tensor.Info) bool { return i.Name == name }
+	}
+	out := filepath.Join(t.TempDir(), "out.wia")
+	report, err := convert.File(in, out, &convert.Options{Keep: keep("w"), Verify: true})
+	if err != nil || len(report.Losses) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	m := open(t, out)
+	g, err := m.Graph()
+	if err != nil || g == nil || m.Len() != 1 {
+		t.Fatalf("%d tensors, graph %v, %v", m.Len(), g, err)
+	}
+	if d := diff([]string{"w"}, g.Initializers); d != "" {
+		t.Errorf("initializers: %s", d)
+	}
+
+	// Without a tensor that the graph needs, the graph is a loss.
+	dir := t.TempDir()
+	out = filepath.Join(dir, "out.wia")
+	if _, err := convert.File(in, out, &convert.Options{Keep: keep("unused")}); !errors.Is(err, format.ErrPlan) {
+		t.Errorf("%v", err)
+	}
+	unwritten(t, dir)
+	report, err = convert.File(in, out, &convert.Options{Keep: keep("unused"), Lossy: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []format.Loss{{Kind: format.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
+	if d := diff(want, report.Losses); d != "" {
+		t.Error(d)
+	}
+	o := &convert.Options{Keep: keep("unused")}
+	o.AcceptLoss = []string{"graph"}
+	if report, err = convert.File(in, out, o); err != nil || len(report.Losses) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// spoiled changes the first byte of every tensor.
+type spoiled struct{ format.Writer }
+
+func (w spoiled) WriteTensor(name string, r io.Reader) error {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	b[0] ^= 1
+	return w.Writer.WriteTensor(name, bytes.NewReader(b))
+}
+
+func TestVerify(t *testing.T) {
+	tensors := []one{floats("w", tensor.Shape{2}, 1, 2), floats("7", tensor.Shape{1}, 3)}
+	in := model(t, "safetensors", format.Plan{}, tensors...)
+	for _, to := range []string{"mag", "mobi"} {
+		for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
+			out := filepath.Join(t.TempDir(), "out."+to)
+			o := &convert.Options{Lossy: true, Verify: true, DType: d}
+			if _, err := convert.File(in, out, o); err != nil {
+				t.Errorf("%s: %v", to, err)
+			}
+			o.Create = func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+				f, err := format.Create("", path, p, w)
+				return spoiled{f}, err
+			}
+			_, err := convert.File(in, out, o)
+			var located *format.Error
+			if !errors.Is(err, format.ErrChecksum) || !errors.As(err, &located) || !strings.HasPrefix(located.Field, "tensor ") {
+				t.Errorf("%s: %v", to, err)
+			}
+		}
+	}
+}
+
+// TestEncrypted goes through a format that encrypts, by options of its own.
+func TestEncrypted(t *testing.T) {
+	want := floats("w", tensor.Shape{2}, 1, 2)
+	in := model(t, "safetensors", format.Plan{}, want)
+	dir := t.TempDir()
+	secret, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "out.mle")
+	o := &convert.Options{
+		Verify: true,
+		Read:   &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
+		Create: func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+			return mle.Create(path, p, &mle.WriteOptions{WriteOptions: *w, Key: bytes.Repeat([]byte{7}, 32)})
+		},
+	}
+	if _, err := convert.File(in, secret, o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.File(secret, out, nil); !errors.Is(err, format.ErrKey) {
+		t.Errorf("without the key: %v", err)
+	}
+	unwritten(t, dir, "secret.mle")
+	if _, err := convert.File(secret, out, &convert.Options{Read: o.Read}); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(want, content(t, open(t, out), "w")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestCancel stops after some bytes of the second tensor: the old file stays.
+func TestCancel(t *testing.T) {
+	values := wave(1 << 19)
+	shape := tensor.Shape{int64(len(values))}
+	in := model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...))
+	old := read(t, in)
+	for name, o := range map[string]convert.Options{
+		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		o.Context = ctx
+		o.Progress = func(done, total int64, name string) {
+			if done > total/2 {
+				cancel()
+			}
+		}
+		if _, err := convert.File(in, in, &o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+		unwritten(t, filepath.Dir(in), filepath.Base(in))
+		if !bytes.Equal(old, read(t, in)) {
+			t.Fatalf("%s: the file changed", name)
+		}
+	}
+}
+
+// TestCancelObserving: the first reading of a tensor stops too.
+func TestCancelObserving(t *testing.T) {
+	in := model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{2}, 1, 2))
+	m := open(t, in)
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &convert.Options{Quantize: func(tensor.Info) *tensor.QuantizeOptions {
+		cancel()
+		return &tensor.QuantizeOptions{}
+	}}
+	o.Context = ctx
+	dir := t.TempDir()
+	if _, err := convert.Model(m, filepath.Join(dir, "out.wia"), o); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	unwritten(t, dir)
+}
+
+// TestOntoItself: the source is read while its successor is written.
+func TestOntoItself(t *testing.T) {
+	values := wave(1 << 19)
+	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
+	for _, o := range []*convert.Options{
+		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{}), Verify: true},
+	} {
+		if _, err := convert.File(path, path, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := open(t, path)
+	v, err := m.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Format() != "wia" || v.DType() != tensor.Int8 || v.Info().Quant == nil {
+		t.Errorf("%s, %v", m.Format(), v.DType())
+	}
+	unwritten(t, filepath.Dir(path), filepath.Base(path))
+}
+
+// TestReader: a model behind a reader is converted a piece at a time.
+func TestReader(t *testing.T) {
+	values := wave(1<<18 + 1)
+	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
+	b := read(t, path)
+	r := &counting{r: bytes.NewReader(b)}
+	m, err := format.OpenReaderAt(r, int64(len(b)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
+		out := filepath.Join(t.TempDir(), "out.safetensors")
+		if _, err := convert.Model(m, out, &convert.Options{DType: d, Verify: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.most > 1<<20 {
+		t.Errorf("%d bytes were read at a time", r.most)
+	}
+}
+
+type counting struct {
+	r    io.ReaderAt
+	most int
+}
+
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	c.most = max(c.most, len(p))
+	return c.r.ReadAt(p, off)
+}
+
+func TestOptions(t *testing.T) {
+	in := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1}, 1))
+	for name, tt := range map[string]struct {
+		out  string
+		o    *convert.Options
+		want error
+	}{
+		"unknown ending": {"out.bin", nil, format.ErrUnknownFormat},
+		"unknown format": {"out.mag", &convert.Options{To: "none"}, format.ErrUnknownFormat},
+		"no float":       {"out.mag", &convert.Options{DType: tensor.Int8}, format.ErrOption},
+		"limit":          {"out.mag", &convert.Options{Read: &format.Options{MaxHeaderBytes: 8}}, format.ErrLimit},
+	} {
+		dir := t.TempDir()
+		if _, err := convert.File(in, filepath.Join(dir, tt.out), tt.o); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		unwritten(t, dir)
+	}
+	if _, err := convert.File(filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	var closed format.Model
+	if _, err := convert.Model(&closed, filepath.Join(t.TempDir(), "out.mag"), nil); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("a closed model: %v", err)
+	}
+}
+
+// TestDirectory: several tensors of TSR make a directory, also in place of itself.
+func TestDirectory(t *testing.T) {
+	a, b := floats("a", tensor.Shape{2}, 1, 2), floats("b", tensor.Shape{1}, 3)
+	in := model(t, "safetensors", format.Plan{}, a, b)
+	out := filepath.Join(t.TempDir(), "checkpoint.tsr")
+	for _, from := range []string{in, out} {
+		if _, err := convert.File(from, out, &convert.Options{Verify: true}); err != nil {
+			t.Fatal(err)
+		}
+		unwritten(t, out, "a.tsr", "b.tsr")
+	}
+}

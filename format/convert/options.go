@@ -1,0 +1,116 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Options says what becomes of a model. Nil and the zero value convert bit for bit.
+type Options struct {
+	// WriteOptions has the context, which cancels, and the progress of writing.
+	// What AcceptLoss names is left out without being reported.
+	format.WriteOptions
+
+	// To names the target's format; "" goes by the end of its file name.
+	To string
+	// Lossy leaves out what the target has no place for, as far as a model can do
+	// without, and reports it. Otherwise that is refused, and so are the parameters of
+	// tensors that Quantize chose, as these would mean nothing.
+	Lossy bool
+	// Keep says which tensors come along; nil means all. A graph that uses others
+	// goes too, which is a loss.
+	Keep func(tensor.Info) bool
+	// Rename returns the new name of a tensor, in the graph too; nil changes none.
+	Rename func(name string) string
+	// DType is what all tensors of real numbers become: Float64, Float32, Float16
+	// or BFloat16. These are floating-point tensors, quantized ones, and blocks that the
+	// library can decode. The zero value, Invalid, changes none.
+	DType tensor.DType
+	// Quantize says how a tensor of real numbers is to be quantized, nil for one that
+	// is not. It is not asked about tensors that are quantized already, and
+	// goes before DType. See Quantized.
+	Quantize func(tensor.Info) *tensor.QuantizeOptions
+	// Verify reads the target once it is in place and compares the XXH64 of every tensor
+	// with what was written. A difference is ErrChecksum. Tensors whose
+	// names the target replaced are found by what they hold.
+	Verify bool
+	// Read says how File opens the source, and how Verify opens the target: limits, keys.
+	Read *format.Options
+	// Create starts the target if it takes options that its format alone has, such as
+	// those of mle.Create. It must pass on the options that it gets. Nil means format.Create.
+	Create func(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error)
+}
+
+// Quantized returns a function for Options.Quantize that treats all tensors alike.
+func Quantized(o tensor.QuantizeOptions) func(tensor.Info) *tensor.QuantizeOptions {
+	return func(tensor.Info) *tensor.QuantizeOptions { return &o }
+}
+
+// Report says what a conversion did.
+type Report struct {
+	// Format is that of the target.
+	Format string
+	// Losses are what Options.Lossy left out.
+	Losses []format.Loss
+	// Quantized lists the tensors that were quantized, in the order of the plan.
+	Quantized []Stats
+}
+
+// Stats is what quantization did to a tensor.
+type Stats struct {
+	Name string
+	tensor.QuantStats
+}
+
+// checked returns a copy that is complete. It works on nil.
+func (o *Options) checked(path string) (*Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	switch c.DType {
+	case tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16:
+	default:
+		return nil, &format.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
+	}
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	if c.To != "" {
+		if _, err := format.Lookup(c.To); err != nil {
+			return nil, err
+		}
+	} else {
+		codec, ok := format.ByExtension(path)
+		if !ok {
+			return nil, &format.Error{Path: path, Field: "format", Offset: -1,
+				Err: fmt.Errorf("%w: the file name ends like that of none (registered: %s)", format.ErrUnknownFormat, strings.Join(format.Formats(), ", "))}
+		}
+		c.To = codec.Name()
+	}
+	if c.Create == nil {
+		c.Create = func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+			return format.Create(c.To, path, p, w)
+		}
+	}
+	return &c, c.Context.Err()
+}
+
+// reading returns the options to open a file of that format, "" for any.
+func (o *Options) reading(name string) *format.Options {
+	var r format.Options
+	if o.Read != nil {
+		r = *o.Read
+	}
+	if r.Context == nil {
+		r.Context = o.Context
+	}
+	if name != "" {
+		r.Format = name
+	}
+	return &r
+}

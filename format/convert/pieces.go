@@ -1,0 +1,186 @@
+package convert
+
+import (
+	"context"
+	"io"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// pieceElems is how many elements are converted at a time: a megabyte of float32.
+const pieceElems = 1 << 18
+
+// scratch is memory that one tensor after the other uses.
+type scratch struct {
+	raw, out []byte
+	single   []float32
+	double   []float64
+}
+
+// source reads the numbers of a tensor from front to back.
+type source struct {
+	ctx   context.Context
+	v     tensor.View
+	info  tensor.Info
+	pos   int64
+	elems int64
+}
+
+func (j *job) source(v tensor.View) *source {
+	return &source{ctx: j.o.Context, v: v, info: v.Info(), elems: v.Len()}
+}
+
+func (s *source) more() bool { return s.pos < s.elems }
+
+// next returns the numbers of the next piece, in dst if there is room.
+func next[F float32 | float64](s *source, mem *scratch, dst []F) ([]F, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	n, shape, quant := s.piece()
+	from, to := s.offset(s.pos), s.offset(s.pos+n)
+	mem.raw = room(mem.raw, int(to-from))
+	if _, err := s.v.ReadAt(mem.raw, from); err != nil {
+		return nil, err
+	}
+	s.pos += n
+	if e := s.info.Encoding; e != nil {
+		mem.single = room(mem.single, int(n))
+		if err := e.Decode(mem.single, mem.raw); err != nil {
+			return nil, err
+		}
+		return widen(dst, mem.single), nil
+	}
+	v, err := tensor.FromInfo(tensor.Info{Name: s.info.Name, DType: s.info.DType, Shape: shape, Quant: quant}, mem.raw)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Decode(dst, v)
+}
+
+// room returns n elements, in s if it is large enough.
+func room[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// widen returns numbers as F, in dst if that is of another type and there is room.
+func widen[F float32 | float64](dst []F, src []float32) []F {
+	if same, ok := any(src).([]F); ok {
+		return same
+	}
+	dst = room(dst, len(src))
+	for i, x := range src {
+		dst[i] = F(x)
+	}
+	return dst
+}
+
+// offset returns where element i begins, which is the first of a block.
+func (s *source) offset(i int64) int64 {
+	if e := s.info.Encoding; e != nil {
+		return i / e.BlockElems * e.BlockBytes
+	}
+	return i * s.info.DType.Size()
+}
+
+// piece returns how many elements come next, as a tensor of what shape, and with
+// what quantization: that of the channels they are of.
+func (s *source) piece() (int64, tensor.Shape, *tensor.Quantization) {
+	n, q := min(pieceElems, s.elems-s.pos), s.info.Quant
+	if e := s.info.Encoding; e != nil {
+		n = min(max(pieceElems/e.BlockElems, 1)*e.BlockElems, s.elems-s.pos)
+	}
+	if q == nil || q.Axis < 0 || q.Axis >= len(s.info.Shape) {
+		return n, tensor.Shape{n}, q
+	}
+	channels, inner := s.info.Shape[q.Axis], int64(1)
+	for _, d := range s.info.Shape[q.Axis+1:] {
+		inner *= d // no dim is 0 where elements are left
+	}
+	if all := channels * inner; all <= pieceElems {
+		n = min(pieceElems/all*all, s.elems-s.pos)
+		return n, tensor.Shape{n / all, channels, inner}, onAxis(q, 1)
+	}
+	c, within := s.pos/inner%channels, s.pos%inner
+	if inner <= pieceElems {
+		k := min(pieceElems/inner, channels-c)
+		return k * inner, tensor.Shape{k, inner}, channelsOf(q, c, k)
+	}
+	n = min(n, inner-within)
+	return n, tensor.Shape{1, n}, channelsOf(q, c, 1)
+}
+
+func onAxis(q *tensor.Quantization, axis int) *tensor.Quantization {
+	c := *q
+	c.Axis = axis
+	return &c
+}
+
+// channelsOf returns the parameters of k channels from c on, along axis 0.
+// Unsound ones stay what they are, for decoding to refuse.
+func channelsOf(q *tensor.Quantization, c, k int64) *tensor.Quantization {
+	part := onAxis(q, 0)
+	if int64(len(q.Scales)) >= c+k {
+		part.Scales = q.Scales[c : c+k]
+	}
+	if len(q.ZeroPoints) > 1 && int64(len(q.ZeroPoints)) >= c+k {
+		part.ZeroPoints = q.ZeroPoints[c : c+k]
+	}
+	return part
+}
+
+// reader is the data of a tensor in its new dtype.
+type reader struct {
+	*source
+	to   tensor.DType
+	z    *tensor.Quantizer
+	s    *scratch
+	left []byte // of what was converted
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if len(r.left) == 0 {
+		if !r.more() {
+			return 0, io.EOF
+		}
+		if err := r.convert(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// convert converts the next piece.
+func (r *reader) convert() (err error) {
+	if r.info.DType == tensor.Float64 && r.z == nil {
+		if r.s.double, err = next(r.source, r.s, r.s.double); err != nil {
+			return err
+		}
+		return encode(r, r.s.double)
+	}
+	if r.s.single, err = next(r.source, r.s, r.s.single); err != nil {
+		return err
+	}
+	if r.z == nil {
+		return encode(r, r.s.single)
+	}
+	r.left = r.buffer(len(r.s.single))
+	return r.z.Encode(r.left, r.s.single)
+}
+
+func encode[F float32 | float64](r *reader, numbers []F) error {
+	r.left = r.buffer(len(numbers))
+	return tensor.Encode(r.left, r.to, numbers)
+}
+
+// buffer returns memory for n elements of the new dtype.
+func (r *reader) buffer(n int) []byte {
+	r.s.out = room(r.s.out, n*int(r.to.Size()))
+	return r.s.out
+}

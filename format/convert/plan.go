@@ -1,0 +1,184 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// plan decides what becomes of each tensor, and makes the target's plan.
+func (j *job) plan(m *format.Model) error {
+	p, err := format.PlanOf(m)
+	if err != nil {
+		return err
+	}
+	all := p.Tensors
+	p.Tensors = make([]tensor.Info, 0, len(all))
+	names := make(map[string]string, len(all))
+	for i, info := range all {
+		if j.o.Keep != nil && !j.o.Keep(info) {
+			continue
+		}
+		it := &item{from: m.At(i), to: info}
+		if err := j.change(it); err != nil {
+			return named(m, info.Name, err)
+		}
+		if j.o.Rename != nil {
+			it.to.Name = j.o.Rename(info.Name)
+		}
+		names[info.Name] = it.to.Name
+		j.items = append(j.items, it)
+		p.Tensors = append(p.Tensors, it.to)
+	}
+	j.to = p
+	return j.graph(m, all, names)
+}
+
+// change decides whether a tensor gets another dtype, and finds the parameters if
+// that is a quantized one.
+func (j *job) change(it *item) error {
+	if !isReal(&it.to) {
+		return nil
+	}
+	to := j.o.DType
+	if j.o.Quantize != nil && it.to.Quant == nil {
+		if q := j.o.Quantize(it.to); q != nil && q.DType != tensor.Float16 {
+			return j.quantize(it, q)
+		} else if q != nil {
+			to = tensor.Float16
+		}
+	}
+	if to != tensor.Invalid && to != it.to.DType {
+		if err := sound(&it.to); err != nil {
+			return err
+		}
+		it.to = tensor.Info{Name: it.to.Name, DType: to, Shape: it.to.Shape}
+		it.changes = true
+	}
+	return nil
+}
+
+// isReal reports whether a tensor stands for real numbers that can be read.
+func isReal(t *tensor.Info) bool {
+	if t.Encoding != nil {
+		return t.Encoding.Decode != nil && t.Encoding.BlockElems > 0
+	}
+	switch t.DType {
+	case tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN, tensor.Float8E5M2:
+		return true
+	}
+	return t.Quant != nil
+}
+
+// sound checks the parameters of a quantized tensor against its shape, as pieces see
+// only some of them. With one more dim, of 0, the channels are the same and there are
+// no elements.
+func sound(t *tensor.Info) error {
+	if t.Quant == nil {
+		return nil
+	}
+	return tensor.Dequantize(nil, nil, t.DType, append(t.Shape.Clone(), 0), t.Quant)
+}
+
+// quantize reads a tensor for the first time.
+func (j *job) quantize(it *item, q *tensor.QuantizeOptions) error {
+	z, err := tensor.NewQuantizer(it.to.Shape, *q)
+	if err != nil {
+		return err
+	}
+	if q.Percentile > 0 && q.Percentile < 100 {
+		var all []float32
+		if all, err = tensor.Decode[float32](nil, it.from); err == nil {
+			err = z.Observe(all)
+		}
+	} else {
+		err = j.observe(z, it.from)
+	}
+	if err != nil {
+		return err
+	}
+	params, err := z.Parameters()
+	if err != nil {
+		return err
+	}
+	d := q.DType
+	if d == tensor.Invalid {
+		d = tensor.Int8
+	}
+	it.to = tensor.Info{Name: it.to.Name, DType: d, Shape: it.to.Shape, Quant: params}
+	it.z, it.changes = z, true
+	return nil
+}
+
+func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
+	for s := j.source(v); s.more(); {
+		numbers, err := next(s, &j.scratch, j.scratch.single)
+		if err != nil {
+			return err
+		}
+		j.scratch.single = numbers
+		if err := z.Observe(numbers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graph brings the graph in line with the tensors that are kept and their new names.
+func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string) error {
+	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
+		return nil
+	}
+	g := clone(j.to.Graph)
+	j.to.Graph = g
+	if len(names) < len(all) {
+		gone := make(map[string]bool)
+		for _, t := range all {
+			if _, kept := names[t.Name]; !kept {
+				gone[t.Name] = true
+			}
+		}
+		if lost, ok := without(g, gone); ok {
+			return j.dropGraph(m, lost)
+		}
+		forget(g, gone)
+	}
+	if j.o.Rename == nil {
+		return nil
+	}
+	called := make(map[string]bool)
+	values(g, func(s *string) { called[*s] = true })
+	for _, it := range j.items {
+		if _, old := names[it.to.Name]; !old && called[it.to.Name] {
+			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
+		}
+	}
+	rename(g, names)
+	return nil
+}
+
+// dropGraph leaves out a graph that uses a tensor which is not kept.
+func (j *job) dropGraph(m *format.Model, name string) error {
+	why := fmt.Sprintf("it uses tensor %q, which is not kept", name)
+	switch {
+	case slices.Contains(j.o.AcceptLoss, string(format.LossGraph)):
+	case j.o.Lossy:
+		j.report.Losses = append(j.report.Losses, format.Loss{Kind: format.LossGraph, Why: why, Acceptable: true})
+	default:
+		return &format.Error{Format: m.Format(), Path: m.Path(), Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %s", format.ErrPlan, why)}
+	}
+	j.to.Graph = nil
+	return nil
+}
+
+// named is the error of one tensor of the source, unless it says which already.
+func named(m *format.Model, name string, err error) error {
+	var located *format.Error
+	if errors.As(err, &located) {
+		return err
+	}
+	return &format.Error{Format: m.Format(), Path: m.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
+}

@@ -1,0 +1,105 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// verify compares what the target holds with what was written.
+func (j *job) verify() error {
+	m, err := format.Open(j.path, j.o.reading(j.o.To))
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if m.Len() != len(j.items) {
+		return &format.Error{Format: j.o.To, Path: j.path, Offset: -1, Err: fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items))}
+	}
+	found := make(map[string]bool, len(j.items))
+	var others []*item
+	for _, it := range j.items {
+		v, err := m.Tensor(it.to.Name)
+		if errors.Is(err, format.ErrNotFound) {
+			others = append(others, it)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found[it.to.Name] = true
+		got, err := j.contentOf(v)
+		if err != nil {
+			return err
+		}
+		if want := it.content(); got != want {
+			return j.differs(it, fmt.Errorf("%w: it holds %v, %v was written", format.ErrChecksum, got, want))
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return j.verifyRenamed(m, others, found)
+}
+
+// verifyRenamed looks for tensors whose names the target replaced.
+func (j *job) verifyRenamed(m *format.Model, items []*item, found map[string]bool) error {
+	there := make(map[content]int)
+	for name, v := range m.Tensors() {
+		if found[name] {
+			continue
+		}
+		c, err := j.contentOf(v)
+		if err != nil {
+			return err
+		}
+		there[c]++
+	}
+	for _, it := range items {
+		c := it.content()
+		if there[c] == 0 {
+			return j.differs(it, fmt.Errorf("%w: no tensor holds %v", format.ErrChecksum, c))
+		}
+		there[c]--
+	}
+	return nil
+}
+
+func (j *job) differs(it *item, err error) error {
+	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", it.to.Name), Offset: -1, Err: err}
+}
+
+// content is what two tensors have in common that are equal but for their names.
+type content struct {
+	dtype, shape string
+	sum          uint64
+}
+
+func (c content) String() string {
+	return fmt.Sprintf("%s %s with XXH64 %016x", c.dtype, c.shape, c.sum)
+}
+
+func (it *item) content() content {
+	return content{it.to.TypeName(), fmt.Sprint([]int64(it.to.Shape)), it.sum}
+}
+
+// contentOf reads a tensor a piece at a time.
+func (j *job) contentOf(v tensor.View) (content, error) {
+	info, h := v.Info(), xxhash.New()
+	r := io.NewSectionReader(v, 0, info.Size)
+	for {
+		if err := j.o.Context.Err(); err != nil {
+			return content{}, err
+		}
+		switch _, err := io.CopyN(h, r, 1<<20); {
+		case err == io.EOF:
+			return content{info.TypeName(), fmt.Sprint([]int64(info.Shape)), h.Sum64()}, nil
+		case err != nil:
+			return content{}, err
+		}
+	}
+}
