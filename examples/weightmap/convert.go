@@ -53,11 +53,16 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := &convert.Options{To: *to, Lossy: *lossy, DType: d, Read: &format.Options{Key: secret}}
+	o := &convert.Options{To: *to, Lossy: *lossy, DType: d}
 	if q != tensor.Invalid {
 		o.Quantize = convert.Quantized(tensor.QuantizeOptions{DType: q})
 	}
-	report, err := convert.File(f.Arg(0), f.Arg(1), o)
+	m, err := openModel(f.Arg(0), secret)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	report, err := convert.Model(m, f.Arg(1), o)
 	if err != nil {
 		return refuse(c, hint(err, secret), *lossy, errs)
 	}

@@ -1,8 +1,8 @@
 // Command weightmap inspects, verifies and converts model files of every format
 // the library knows.
 //
-//	weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...
-//	weightmap verify [-trust PUB.pem] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...
+//	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
 //	weightmap version
@@ -35,18 +35,18 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256]] [-filter GLOB] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
-			"encrypted file is shown that is not encrypted.\n",
+			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
-		Name: "weightmap verify", Args: "[-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap verify", Args: "[-v] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
 		Details: "A file is ok, \"but nothing covers\" what it carries no checksum for: that was read, no more.\n" +
 			"Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
-			"a file that is not signed by that key fails.\n",
+			"a file that is not signed by that key fails. FILE may be -, standard input.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},
 	{cli.Tool{
@@ -55,7 +55,7 @@ var commands = []*command{
 		Details: "The target's format is that of OUT's ending, unless -to names it. Several tensors become a\n" +
 			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
 			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
-			"OUT may be IN.\n",
+			"OUT may be IN, and IN may be -, standard input.\n",
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia",
 	}, convertFile},
 	diffCommand,

@@ -99,8 +99,8 @@ func TestRun(t *testing.T) {
 		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
-		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect needs at least one FILE"}},
 		{"inspect two, the first bad", []string{"inspect", header, mag}, 1, []string{mag + ": mag"}, []string{"mag: " + header}},
@@ -116,6 +116,10 @@ func TestRun(t *testing.T) {
 		{"verify", []string{"verify", mag, dir}, 0, []string{
 			fmt.Sprintf("%s: ok (mag 1, 2 tensors, %d bytes)\n", mag, fileSize(t, mag)),
 			fmt.Sprintf("%s: ok, but nothing covers the data of 2 tensors (tsr 1, 2 tensors, 148 bytes)\n", dir),
+		}, nil},
+		{"what covers what", []string{"verify", "-v", mag, dir}, 0, []string{
+			"tensors, 384 bytes)\n  header and records: crc32c\n  data of 2 tensors: xxh64\n",
+			"tensors, 148 bytes)\n  data of 2 tensors: no checksum\n",
 		}, nil},
 		{"bad header", []string{"inspect", header}, 1, nil, []string{"mag: " + header, "at 0x8", "checksum"}},
 		{"bad data still inspects", []string{"inspect", data}, 0, []string{"2 tensors"}, nil},
