@@ -1,10 +1,14 @@
-// Command weightmap inspects, verifies and converts model files of every format
-// the library knows.
+// Command weightmap inspects, verifies, compares, converts, changes and signs model files
+// of every format the library knows.
 //
 //	weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...
 //	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
+//	weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...
+//	weightmap sign -with KEY.pem [-key HEX] IN [OUT]
+//	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
+//	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
 //	weightmap convert [-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT
 //
@@ -60,6 +64,10 @@ var commands = []*command{
 	}, convertFile},
 	diffCommand,
 	catCommand,
+	setCommand,
+	signCommand,
+	keygenCommand,
+	benchCommand,
 	versionCommand,
 }
 
