@@ -10,7 +10,8 @@
 //	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
 //	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
-//	weightmap convert [-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT
+//	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
+//	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-key HEX] IN OUT
 //
 // Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
 // go to standard error, one line each, with format, field and offset. -help explains a command.
@@ -54,13 +55,18 @@ var commands = []*command{
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},
 	{cli.Tool{
-		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT",
+		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
 		About: "Write a model in another format.",
 		Details: "The target's format is that of OUT's ending, unless -to names it. Several tensors become a\n" +
 			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
 			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
-			"OUT may be IN, and IN may be -, standard input.\n",
-		Example: "weightmap convert -quantize int8 model.safetensors model.wia",
+			"OUT may be IN, and IN may be -, standard input. MOBI names tensors by numbers: their names are\n" +
+			"kept aside, and converting back restores them.\n",
+		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
+			"  weightmap convert -quantize int8 -per-channel -lossy model.safetensors model.mobi\n" +
+			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
+			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
+			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
 	}, convertFile},
 	diffCommand,
 	catCommand,
