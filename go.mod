@@ -13,6 +13,7 @@ require (
 	github.com/rivo/uniseg v0.4.7
 	github.com/schollz/progressbar/v3 v3.19.0
 	golang.org/x/exp v0.0.0-20260112195511-716be5621a96
+	golang.org/x/sys v0.41.0
 	golang.org/x/term v0.40.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -20,5 +21,4 @@ require (
 require (
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	golang.org/x/sync v0.19.0 // indirect
-	golang.org/x/sys v0.41.0 // indirect
 )

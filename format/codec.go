@@ -126,6 +126,9 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	if isDir(path, err) {
 		return openDir(d, path, &o)
 	}
+	if aside, ok := setAside(d, path, err); ok {
+		return openDir(d, aside, &o)
+	}
 	return finish(d, r, err, path, &o)
 }
 

@@ -94,6 +94,7 @@ var (
 	ErrKey           = driver.ErrKey           // wrong or missing key of an encrypted file
 	ErrPlan          = driver.ErrPlan          // a writer was asked for what it cannot write
 	ErrAborted       = driver.ErrAborted       // the writer failed or was aborted before
+	ErrNotDurable    = driver.ErrNotDurable    // the new file is in place, but its directory could not be synced
 	ErrOption        = driver.ErrOption        // an option that makes no sense
 
 	ErrClosed       = tensor.ErrClosed       // the model was closed

@@ -14,8 +14,9 @@ import (
 
 // CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
 // of p. It appears at path, whose parent must exist, when the writer is closed.
-// A directory that is there already is replaced as a whole, provided that it
-// contains nothing but .tsr files; anything else at path is refused. See
+// A directory that is there already is replaced as a whole, in one step where the
+// system has one, provided that it contains nothing but .tsr files; anything else at
+// path is refused. See
 // [Create] for what p may contain; names must also work as file names (see the
 // package documentation).
 func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
@@ -28,8 +29,7 @@ func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, err
 type dirEncoder struct {
 	names   []string // file names
 	headers [][]byte
-	final   string
-	temp    string // "" once it has become final
+	dir     *sink.Dir
 	sync    bool
 }
 
@@ -39,11 +39,11 @@ func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, erro
 	for i := range p.Tensors {
 		d.headers[i] = encode(&p.Tensors[i])
 	}
-	var err error
-	if d.final, err = destination(o.Path); err != nil {
+	final, err := destination(o.Path)
+	if err != nil {
 		return nil, wire.InFile(err, o.Path)
 	}
-	if d.temp, err = sink.Beside(d.final, func(path string) error { return os.Mkdir(path, 0o777) }); err != nil {
+	if d.dir, err = sink.CreateDir(final, replaceable); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -54,6 +54,9 @@ func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, erro
 func destination(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
+		return "", err
+	}
+	if err := sink.Restore(abs); err != nil {
 		return "", err
 	}
 	final, err := filepath.EvalSymlinks(abs)
@@ -95,69 +98,18 @@ func isRegular(dir string, e fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Tensor implements driver.Encoder.
+// Tensor implements driver.Encoder. A file system that takes two names for one shows here.
 func (d *dirEncoder) Tensor(i int, in driver.Input) error {
-	// A file system that takes two names for one shows here.
-	f, err := os.OpenFile(filepath.Join(d.temp, d.names[i]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteAt(d.headers[i], 0); err == nil {
-		err = in.CopyTo(f, headerSize, nil)
-	}
-	if err == nil && d.sync {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return d.dir.Write(d.names[i], d.sync, func(t sink.Target) error {
+		if _, err := t.WriteAt(d.headers[i], 0); err != nil {
+			return err
+		}
+		return in.CopyTo(t, headerSize, nil)
+	})
 }
 
 // Finish puts the directory in place of the old one.
-func (d *dirEncoder) Finish() error {
-	if d.sync {
-		sink.SyncDir(d.temp)
-	}
-	old, err := d.moveAside()
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(d.temp, d.final); err != nil {
-		if old != "" {
-			err = errors.Join(err, os.Rename(old, d.final))
-		}
-		return err
-	}
-	d.temp = ""
-	if d.sync {
-		sink.SyncDir(filepath.Dir(d.final))
-	}
-	if old != "" {
-		// The new directory is in place; what cannot be removed of the old one
-		// is not a failure of writing.
-		_ = os.RemoveAll(old)
-	}
-	return nil
-}
-
-// moveAside gives an existing directory a hidden name. What it contains is
-// looked at under that name, where nobody adds to it any more.
-func (d *dirEncoder) moveAside() (old string, err error) {
-	if _, err := os.Lstat(d.final); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	old, err = sink.Beside(d.final, func(at string) error { return os.Rename(d.final, at) })
-	if err != nil {
-		return "", err
-	}
-	if err := replaceable(old); err != nil {
-		return "", errors.Join(wire.InFile(err, d.final), os.Rename(old, d.final))
-	}
-	return old, nil
-}
+func (d *dirEncoder) Finish() error { return d.dir.Commit(d.sync) }
 
 // Close removes what was not put in place.
-func (d *dirEncoder) Close() error {
-	if d.temp == "" {
-		return nil
-	}
-	return os.RemoveAll(d.temp)
-}
+func (d *dirEncoder) Close() error { return d.dir.Abort() }

@@ -339,3 +339,44 @@ func TestCreateDirNames(t *testing.T) {
 		})
 	}
 }
+
+// TestSetAside: a writer that was killed between its two renames left the old model
+// by another name. It opens, and the next writer replaces it.
+func TestSetAside(t *testing.T) {
+	dir := tree(t, map[string][]byte{".m.weightmap-old/": nil})
+	write(t, dir+"/.m.weightmap-old/old.tsr", good)
+	for _, path := range []string{dir + "/m", dir + "/m/"} {
+		f, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Tensor("old"); err != nil {
+			t.Error(err)
+		}
+		f.Close()
+		m, err := format.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Close()
+	}
+	if _, err := Open(dir+"/n", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another model: %v", err)
+	}
+	contains(t, dir, ".m.weightmap-old") // reading changes nothing
+	// Giving up leaves the old model where it belongs.
+	p, data := pair()
+	w, err := CreateDir(dir+"/m", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Abort()
+	contains(t, dir, "m")
+	contains(t, dir+"/m", "old.tsr")
+	if w, err = CreateDir(dir+"/m", p, nil); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, w, data)
+	contains(t, dir, "m")
+	holdsPair(t, dir+"/m")
+}

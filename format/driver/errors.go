@@ -23,7 +23,8 @@ var (
 	ErrKey           = errors.New("wrong or missing key")          // of an encrypted file
 	ErrPlan          = errors.New("invalid plan")                  // a writer was asked for what it cannot write
 	ErrAborted       = errors.New("writer aborted")                // the writer failed or was aborted before
-	ErrOption        = errors.New("invalid option")                // an option that makes no sense
+	ErrNotDurable    = errors.New("the new file is in place, but a crash of the system may undo that")
+	ErrOption        = errors.New("invalid option") // an option that makes no sense
 
 	ErrClosed       = tensor.ErrClosed
 	ErrNotFound     = tensor.ErrNotFound

@@ -121,10 +121,10 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		if _, err := s.Seek(0, io.SeekStart); err != nil {
-			return err
+		r, err := s.Reader()
+		if err == nil {
+			_, err = io.Copy(out, r)
 		}
-		_, err := io.Copy(out, s.File)
 		return err
 	}}
 	return w.start(t)

@@ -60,12 +60,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// failing is a Target whose disk is full.
-type failing struct{ Memory }
+// full is a Target whose disk is full.
+type full struct{ Memory }
 
 var errFull = errors.New("disk full")
 
-func (*failing) WriteAt([]byte, int64) (int, error) { return 0, errFull }
+func (*full) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 func TestBufferFails(t *testing.T) {
 	tests := []struct {
@@ -80,7 +80,7 @@ func TestBufferFails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := NewBuffer(&failing{})
+			b := NewBuffer(&full{})
 			if _, err := b.WriteAt([]byte{1}, 0); err != nil {
 				t.Fatal(err)
 			}

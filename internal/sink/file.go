@@ -4,57 +4,85 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
+
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // File is a Target in a temporary file next to the one it will replace, so that
 // the replacement is one rename: readers see the old file or the new one,
 // and a mapping of the old one is not disturbed.
 type File struct {
-	*os.File
+	handle
 	final string
 }
 
-// Sequential is false.
-func (f *File) Sequential() bool { return false }
-
 // CreateFile starts the replacement of path, which need not exist. A symbolic
 // link is followed; what is not a regular file is refused. The new file gets
-// the permissions of the old one, or what the umask leaves.
+// the owner and the permissions of the old one as far as the system allows, or what
+// the umask leaves. What a killed writer of the same file left a day ago or
+// before is removed.
 func CreateFile(path string) (*File, error) {
-	final, err := resolve(path)
+	final, err := Resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	mode, exists := fs.FileMode(0o666), true
-	switch st, err := os.Stat(final); {
+	old, err := os.Stat(final)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		exists = false
+		old = nil
 	case err != nil:
 		return nil, err
-	case !st.Mode().IsRegular():
+	case !old.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
-	default:
-		mode = st.Mode().Perm()
 	}
-	f, err := temporary(final, mode)
+	return CreateLike(final, old)
+}
+
+// CreateLike is CreateFile for a path without links. The new file is to be like old, nil
+// for none.
+func CreateLike(path string, old fs.FileInfo) (*File, error) {
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	sweep(dir, base, false, remove)
+	f := &File{final: path}
+	err := Temporary(dir, base, func(name string) (err error) {
+		f.handle, err = create(name, newMode(old))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if exists {
-		// Against the umask. File systems without permissions refuse this, and
-		// need it not.
-		_ = f.Chmod(mode)
-	}
-	return &File{File: f, final: final}, nil
+	inherit(f.f, old)
+	return f, nil
 }
 
-// resolve follows symbolic links, the last of which may point to nothing: then
+// newMode returns the permissions to create a file with: those that the umask
+// limits, or, until it has its owner, what the old one's owner may.
+func newMode(old fs.FileInfo) fs.FileMode {
+	if old == nil {
+		return 0o666
+	}
+	return old.Mode().Perm() & 0o700
+}
+
+// inherit gives f the owner and the permissions of old, against the umask. Where the
+// group cannot be kept, the one that takes its place may do no more than
+// everybody else. File systems without permissions refuse this, and need it not.
+func inherit(f *os.File, old fs.FileInfo) {
+	if old == nil || before(CallInherit, f.Name()) != nil {
+		return
+	}
+	mode := old.Mode() & (fs.ModePerm | fs.ModeSetgid | fs.ModeSticky)
+	if !keepOwner(f, old) {
+		mode = mode&^(0o070|fs.ModeSetgid) | mode&0o007<<3
+	}
+	_ = f.Chmod(mode)
+}
+
+// Resolve follows symbolic links, the last of which may point to nothing: then
 // the file is to appear there.
-func resolve(path string) (string, error) {
+func Resolve(path string) (string, error) {
 	const most = 40 // as many as Linux follows
 	for range most {
 		final, err := filepath.EvalSymlinks(path)
@@ -77,86 +105,72 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links: %w", path, os.ErrInvalid)
 }
 
-// temporary creates a new hidden file whose permissions the umask limits, as
-// they would be for the final file (os.CreateTemp gives it to the owner alone).
-func temporary(final string, mode fs.FileMode) (f *os.File, err error) {
-	_, err = Beside(final, func(name string) error {
-		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		return err
-	})
-	return f, err
-}
-
-// Beside calls create with hidden names in the directory of path until one is
-// free, and returns that name. create must not take an existing file, so names
-// need to differ, not to be secret: crypto/rand would add 150 kB to programs.
-func Beside(path string, create func(name string) error) (string, error) {
-	for range 1000 {
-		random := strconv.FormatUint(rand.Uint64N(1<<48), 16)
-		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+random+".tmp")
-		if err := create(name); !errors.Is(err, fs.ErrExist) {
-			return name, err
-		}
-	}
-	return "", fmt.Errorf("no free temporary name next to %s: %w", path, fs.ErrExist)
-}
-
 // Commit makes the file take the place of the old one. With sync it is on
-// stable storage by then. After a failure the temporary file is gone and the
-// old file as it was.
-func (f *File) Commit(sync bool) error {
-	var err error
-	if sync {
-		err = f.Sync()
-	}
-	if e := f.File.Close(); err == nil {
-		err = e
-	}
+// stable storage by then: an error that is driver.ErrNotDurable says that it is in
+// place, but perhaps not for long. After any other failure the temporary file is
+// gone and the old file as it was.
+func (f *File) Commit(sync bool) error { return f.CommitAs(f.final, sync) }
+
+// CommitAs is Commit with another name in the same directory.
+func (f *File) CommitAs(path string, sync bool) error {
+	err := f.finish(sync)
 	if err == nil {
-		err = os.Rename(f.Name(), f.final)
+		err = rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = remove(f.Name())
 		return err
 	}
 	if sync {
-		SyncDir(filepath.Dir(f.final))
+		return settled(filepath.Dir(path))
 	}
 	return nil
 }
 
-// SyncDir makes a rename durable where directories can be synced. Where they
-// cannot, the rename has still happened, so its failure is not the writer's.
-func SyncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
+// settled makes the new names in a directory durable.
+func settled(dir string) error {
+	if err := syncDir(dir); err != nil {
+		return fmt.Errorf("%w: %w", driver.ErrNotDurable, err)
 	}
+	return nil
 }
 
 // Abort removes the temporary file.
 func (f *File) Abort() {
-	f.File.Close()
-	os.Remove(f.Name())
+	_ = f.close()
+	_ = remove(f.Name())
 }
 
 // Spool is a Target in a temporary file without a name to come.
-type Spool struct{ *os.File }
+type Spool struct {
+	handle
+	named bool
+}
 
-// NewSpool creates one in the system's directory for temporary files.
+// NewSpool creates one in the system's directory for temporary files. Where the
+// system allows it, it has no name from then on, so that nothing is left of it when
+// the process is killed.
 func NewSpool() (*Spool, error) {
+	if err := before(CallCreate, "spool"); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", "weightmap-*.spool")
 	if err != nil {
 		return nil, err
 	}
-	return &Spool{f}, nil
+	return &Spool{handle{f}, remove(f.Name()) != nil}, nil
 }
 
-// Sequential is false.
-func (s *Spool) Sequential() bool { return false }
+// Reader returns all of it.
+func (s *Spool) Reader() (*os.File, error) {
+	_, err := s.f.Seek(0, 0)
+	return s.f, err
+}
 
 // Remove deletes the file.
 func (s *Spool) Remove() {
-	s.File.Close()
-	os.Remove(s.Name())
+	_ = s.close()
+	if s.named {
+		_ = remove(s.Name())
+	}
 }

@@ -43,7 +43,11 @@ var assembled = map[string]func(t *testing.T) (Target, func() []byte){
 		}
 		t.Cleanup(s.Remove)
 		return s, func() []byte {
-			b, err := os.ReadFile(s.Name())
+			r, err := s.Reader()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -77,5 +79,88 @@ func TestSymbolicLinkInCircles(t *testing.T) {
 	if f, err := CreateFile(a); err == nil {
 		f.Abort()
 		t.Error("a link that leads to itself was followed somewhere")
+	}
+}
+
+// TestOwner: the new file belongs to whom the old one belonged, with all its permissions.
+func TestOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	parent := t.TempDir()
+	path, dir := filepath.Join(parent, "m"), filepath.Join(parent, "d")
+	mustWrite(t, path, "old", 0o600)
+	tree(t, dir, map[string]string{"a.txt": "old"})
+	for at, mode := range map[string]fs.FileMode{path: 0o640, dir: 0o750 | fs.ModeSetgid, filepath.Join(dir, "a.txt"): 0o604} {
+		if err := errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(at string, mode fs.FileMode) {
+		t.Helper()
+		st, err := os.Stat(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 4321 || st.Mode() != mode {
+			t.Errorf("%s: %v, %d:%d, want %v", filepath.Base(at), st.Mode(), own.Uid, own.Gid, mode)
+		}
+	}
+	replace(t, path, "new", false)
+	same(path, 0o640)
+	if err := assemble(dir, "a.txt", "new", false); err != nil {
+		t.Fatal(err)
+	}
+	same(dir, 0o750|fs.ModeSetgid|fs.ModeDir)
+	same(filepath.Join(dir, "a.txt"), 0o604)
+}
+
+// TestOwnerNotKept: who cannot keep the group gives its rights to no other. The test
+// runs itself as somebody who owns nothing.
+func TestOwnerNotKept(t *testing.T) {
+	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
+		replace(t, filepath.Join(dir, "m"), "new", false)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root becomes somebody else")
+	}
+	dir, err := os.MkdirTemp("", "sink")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
+	mustWrite(t, program, string(self), 0o755)
+	mustWrite(t, path, "old", 0o600)
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
+	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 1234 || st.Mode() != 0o644 {
+		t.Errorf("%v, %d:%d, want -rw-r--r-- of 1234", st.Mode(), own.Uid, own.Gid)
+	}
+}
+
+// TestUnsyncable: where directories cannot be synced, that is no failure.
+func TestUnsyncable(t *testing.T) {
+	if err := syncDir("/proc/self/fd"); runtime.GOOS == "linux" && err != nil {
+		t.Errorf("/proc: %v", err)
+	}
+	if err := syncDir(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
 	}
 }

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package sink
+
+import (
+	"io/fs"
+	"os"
+)
+
+// syncDir does nothing: directories cannot be synced here.
+func syncDir(dir string) error { return before(CallSyncDir, dir) }
+
+// keepOwner does nothing: a file's owner is not a number here.
+func keepOwner(*os.File, fs.FileInfo) (group bool) { return true }
