@@ -82,11 +82,7 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (Writer, error) 
 	if err != nil {
 		return nil, err
 	}
-	d, err := driver.Configure(c.d, o.Format, &o.Storage)
-	if err != nil {
-		return nil, engine.Explain(err, c.Name(), path)
-	}
-	w, err := engine.Create(p, o.engine(d, path))
+	w, err := engine.Create(p, o.engine(c.d, path))
 	return writer(w, err)
 }
 
@@ -99,11 +95,7 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, erro
 	if err != nil {
 		return nil, err
 	}
-	d, err := driver.Configure(c.d, o.Format, &o.Storage)
-	if err != nil {
-		return nil, engine.Explain(err, c.Name(), "")
-	}
-	out, err := engine.NewWriter(w, p, o.engine(d, ""))
+	out, err := engine.NewWriter(w, p, o.engine(c.d, ""))
 	return writer(out, err)
 }
 

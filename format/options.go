@@ -29,6 +29,14 @@ type Options struct {
 	// stored size or 16 MiB, whichever is more.
 	MaxMetadataBytes int64
 	MaxGraphBytes    int64
+	// MaxMemory bounds what the library holds for the model, all together: copies of
+	// the structure, the index, inflated sections, metadata and graphs while they are
+	// built, tensors that are decoded, decrypted, realigned or cached, files that
+	// cannot be mapped, windows of codecs. It does not count mappings, and nothing
+	// that was handed over, as View.Clone and Graph do. With 0 there is no sum, but what
+	// a structure takes in memory, a graph above all, is held to 16 MiB and 16 times
+	// its bytes in the file. Beyond either is ErrLimit.
+	MaxMemory int64
 	// CacheBytes bounds the tensors that are kept once they were read through an
 	// io.ReaderAt; with 0 they are read anew each time.
 	CacheBytes int64
@@ -38,11 +46,6 @@ type Options struct {
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
-	// ReadFallback reads files into memory when the system has no room for another
-	// mapping: the process has as many as it may (vm.max_map_count), or as much
-	// address space (RLIMIT_AS). Without it that is ErrLimit. Reading takes memory of
-	// the file's size, and Go ends a program that has not got it.
-	ReadFallback bool
 	// Debug makes Close withdraw access to the mapping instead of unmapping
 	// it, so that a use after Close stops the program at once. The address
 	// space is not given back: for tests only.
@@ -69,7 +72,7 @@ func (o *Options) checked() (Options, error) {
 		value int64
 	}{
 		{"MaxTensors", int64(c.MaxTensors)}, {"MaxHeaderBytes", c.MaxHeaderBytes}, {"MaxMetadataBytes", c.MaxMetadataBytes},
-		{"MaxGraphBytes", c.MaxGraphBytes}, {"CacheBytes", c.CacheBytes},
+		{"MaxGraphBytes", c.MaxGraphBytes}, {"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes},
 	} {
 		if limit.value < 0 {
 			return c, optionError(limit.name, limit.value)
@@ -95,17 +98,16 @@ func optionError(name string, value int64) error {
 	return &Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, value)}
 }
 
-func (o *Options) mapping() source.Options {
-	return source.Options{Debug: o.Debug, ReadFallback: o.ReadFallback}
-}
+func (o *Options) mapping() source.Options { return source.Options{Debug: o.Debug} }
 
 // engine returns what the engine takes of the options.
 func (o *Options) engine(d driver.Driver, path string) *engine.Config {
 	return &engine.Config{
-		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(),
+		Driver: d, Path: path, Dir: o.Dir, Debug: o.Debug, Cache: o.CacheBytes,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,
+			Memory: driver.NewMemory(o.MaxMemory),
 		},
 	}
 }

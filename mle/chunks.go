@@ -3,6 +3,7 @@ package mle
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"math"
 	"sort"
 	"sync"
@@ -54,18 +55,16 @@ func (p *compression) readChunks(c *wire.Cursor, stored int64) error {
 func (p *compression) checkRow(i int, next, stored int64) error {
 	le, at := binary.LittleEndian, p.base+int64(i)*chunkRow
 	row := p.rows[i*chunkRow:][:chunkRow]
-	from, to, toAt := le.Uint64(row), uint64(p.size), at
+	from, to := le.Uint64(row), uint64(p.size)
 	if i+1 < p.chunks() {
-		to, toAt = le.Uint64(p.rows[(i+1)*chunkRow:]), at+chunkRow
+		to = le.Uint64(p.rows[(i+1)*chunkRow:])
 	}
 	off, size := le.Uint64(row[8:]), le.Uint64(row[16:])
 	switch {
 	case i == 0 && from != 0:
 		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
 	case to <= from || to > uint64(p.size):
-		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
-	case p.method.lossy() && (to-from)%4 != 0:
-		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)
+		return fail("chunk offset", at, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
 	case off != uint64(next):
 		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, off, next)
 	case size > math.MaxInt64-off || off+size > uint64(stored):
@@ -73,7 +72,7 @@ func (p *compression) checkRow(i int, next, stored int64) error {
 	case le.Uint32(row[28:]) != 0:
 		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", le.Uint32(row[28:]))
 	}
-	return p.checkStored(int64(to-from), int64(size), "chunk stored size", at+16)
+	return p.checkStored(i, int64(to-from), int64(size), at+16)
 }
 
 // chunks returns the number of chunks.
@@ -150,25 +149,41 @@ func (f *parsed) loadChunks(off, n int64, workers int) ([]byte, error) {
 		return nil, err
 	}
 	begin, end := from.offset, to.offset+to.size
-	parts, err := newParts(f.comp.method, end-begin, int64(len(in)), last-first)
+	each := func(do func(m Method, c *chunk, stored []byte) error) error {
+		return work.Each(context.Background(), last-first, workers, func(i int) error {
+			c := f.comp.chunk(first + i)
+			stored := in[c.stored-from.stored:][:c.storedSz]
+			return f.src.Guard(func() error { return f.weightsError(do(f.comp.method, &c, stored), c.stored) })
+		})
+	}
+	if !isPlausible(end-begin, int64(len(in))) {
+		// Memory is only taken for what really comes out of them.
+		err = each(func(m Method, c *chunk, stored []byte) error { return f.expand(m, io.Discard, stored, c.size) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	whole, err := buffer(end - begin)
 	if err != nil {
 		return nil, f.weightsError(err, from.stored)
 	}
-	err = work.Each(context.Background(), last-first, workers, func(i int) error {
-		c := f.comp.chunk(first + i)
-		stored := in[c.stored-from.stored:][:c.storedSz]
-		return f.src.Guard(func() error {
-			return f.weightsError(parts.decompress(i, stored, c.offset-begin, c.size), c.stored)
-		})
+	err = each(func(m Method, c *chunk, stored []byte) error {
+		return decompressInto(m, whole[c.offset-begin:][:c.size:c.size], stored)
 	})
 	if err != nil {
 		return nil, err
 	}
-	whole, err := parts.join()
-	if err != nil {
-		return nil, f.weightsError(err, from.stored)
-	}
 	return whole[off-begin:][:n:n], nil
+}
+
+// expand is expandTo, and counts what that takes.
+func (f *parsed) expand(m Method, w io.Writer, in []byte, size int64) error {
+	n := window(m, in)
+	if err := f.memory.Reserve(n); err != nil {
+		return err
+	}
+	defer f.memory.Release(n)
+	return expandTo(m, w, in, size)
 }
 
 // verifyChunks checks the sums of the chunks and, when none is left out, of
@@ -214,14 +229,12 @@ func (f *parsed) verifyChunk(v driver.Verification, i int) (uint32, error) {
 	if f.comp.method == MethodNone {
 		return sumUncompressed(v, in)
 	}
-	if !isPlausible(c.size, c.storedSz) {
-		out, err := decompress(f.comp.method, in, c.size)
-		if err != nil {
-			return 0, f.weightsError(err, c.stored)
-		}
-		return sumUncompressed(v, out)
+	if c.size > mostBuffered || !isPlausible(c.size, c.storedSz) {
+		s := summed{v: v}
+		err := f.expand(f.comp.method, &s, in, c.size)
+		return s.sum, f.weightsError(err, c.stored)
 	}
-	// Fresh memory costs as much as fast decompression.
+	// A buffer is faster than pieces, and fresh memory costs as much as fast decompression.
 	buf, _ := chunkBuffers.Get().(*[]byte)
 	if buf == nil || int64(cap(*buf)) < c.size {
 		fresh, err := buffer(c.size)
@@ -237,6 +250,9 @@ func (f *parsed) verifyChunk(v driver.Verification, i int) (uint32, error) {
 	}
 	return sumUncompressed(v, out)
 }
+
+// mostBuffered is how large a chunk may be to be decompressed in one go.
+const mostBuffered = 4 << 20
 
 var chunkBuffers sync.Pool // of *[]byte
 

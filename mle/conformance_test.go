@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -127,7 +126,10 @@ func FuzzFile(f *testing.F) {
 			f.Add(written(f, c.Samples[i].Plan, &WriteOptions{}))
 		}
 	}
-	corpus.Seed(f)
+	f.Add(plainGolden().build())
+	f.Add(int8Golden().build())
+	f.Add(halfGolden().build())
+	f.Add(signedGolden().build())
 	c.Samples, c.Files = nil, nil
 	formattest.Fuzz(f, c)
 }

@@ -3,6 +3,7 @@ package mle
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -114,50 +115,47 @@ func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
 	return err
 }
 
-// parts collects the chunks of a tensor: in one buffer when the compressed
-// bytes make its size plausible, else each in its own, so that memory is only
-// taken for what really comes out of them.
-type parts struct {
-	method Method
-	whole  []byte
-	single [][]byte
-	size   int64
-}
-
 // isPlausible tells whether a size is believed before anything was decompressed.
 func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
 
-func newParts(m Method, size, stored int64, n int) (p *parts, err error) {
-	p = &parts{method: m, size: size}
-	if n > 1 && isPlausible(size, stored) {
-		p.whole, err = buffer(size)
-	} else {
-		p.single = make([][]byte, n)
+// expandTo writes what decompress returns to w, piece by piece.
+func expandTo(m Method, w io.Writer, in []byte, size int64) error {
+	if m.lossy() {
+		return expandPieces(m, w, in, func([]byte) {})
 	}
-	return p, err
+	c, err := codecOf(m)
+	if err != nil {
+		return err
+	}
+	return c.Expand(w, in, size)
 }
 
-// decompress handles chunk i, whose size bytes belong at off.
-func (p *parts) decompress(i int, in []byte, off, size int64) (err error) {
-	if p.whole != nil {
-		return decompressInto(p.method, p.whole[off:off+size:off+size], in)
+// expandPieces undoes the lossy methods piece by piece. fix may change what is read.
+func expandPieces(m Method, w io.Writer, in []byte, fix func([]byte)) error {
+	const step = 64 << 10
+	head, width := 0, 2
+	if m == MethodInt8 {
+		head, width = int8Head, 1
 	}
-	p.single[i], err = decompress(p.method, in, size)
-	return err
+	piece, out := append(make([]byte, 0, head+step), in[:head]...), memory.Aligned(4*step/width)
+	for in = in[head:]; len(in) > 0; in = in[len(piece)-head:] {
+		piece = append(piece[:head], in[:min(step, len(in))]...)
+		fix(piece[head:])
+		floats := out[:4*(len(piece)-head)/width]
+		if err := expand(m, floats, piece); err != nil {
+			return err
+		}
+		if _, err := w.Write(floats); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// join returns all bytes in one piece, aligned.
-func (p *parts) join() ([]byte, error) {
-	switch {
-	case p.whole != nil:
-		return p.whole, nil
-	case len(p.single) == 1:
-		return p.single[0], nil
+// window returns how many bytes it takes to expand what is stored in so many.
+func window(m Method, in []byte) int64 {
+	if c, err := codecOf(m); err == nil {
+		return c.Window(in)
 	}
-	out, err := buffer(p.size)
-	at := out
-	for _, b := range p.single {
-		at = at[copy(at, b):]
-	}
-	return out, err
+	return 0
 }

@@ -148,12 +148,15 @@ func (f *File) MetadataJSON() ([]byte, error) {
 	return b, err
 }
 
-// IR decodes the graph section.
+// IR decodes the graph section. ErrLimit for one that is out of proportion, see
+// format.Options.MaxMemory.
 func (f *File) IR() (*IR, error) {
 	var ir *IR
 	err := f.m.Do(func() error {
-		ir = f.f.ir()
-		return nil
+		return f.f.build(func() error {
+			ir = f.f.ir()
+			return nil
+		})
 	})
 	return ir, err
 }

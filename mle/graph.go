@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -46,7 +47,7 @@ type IRNode struct {
 // ir decodes the graph section.
 func (f *parsed) ir() *IR {
 	g := &f.graph
-	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs()}
+	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs(), Tensors: slices.Grow([]Descriptor(nil), g.tensors), Nodes: slices.Grow([]IRNode(nil), g.nodes)}
 	for i := range g.tensors {
 		d := g.descriptor(i)
 		out := Descriptor{Name: string(f.appendName(nil, i)), DType: dtypeOf(d.dtype), Code: d.dtype,
@@ -70,6 +71,46 @@ func (f *parsed) ir() *IR {
 		})
 	}
 	return ir
+}
+
+// What is made of each thing in the graph section, an IR and the neutral graph
+// together, in bytes.
+const (
+	descriptorBytes = 256 // and its name
+	nodeBytes       = 104 + 120 + 64
+	idBytes         = 4 + 16
+	looseBytes      = 160 // an id that must be given a name
+)
+
+// cost returns about how many bytes Graph takes.
+func (f *parsed) cost() int64 {
+	g := &f.graph
+	n := int64(g.tensors)*descriptorBytes + int64(len(f.meta)) + int64(g.nodes)*nodeBytes
+	for i := range g.nodes {
+		node := g.node(i)
+		for _, ids := range [][]uint32{node.inputIDs[:node.inputs], node.outputIDs[:node.outputs], node.pIDs[:node.params]} {
+			n += idBytes * int64(len(ids))
+			for _, id := range ids {
+				if uint64(id) >= uint64(g.tensors) {
+					n += looseBytes
+				}
+			}
+		}
+	}
+	for _, r := range g.ranges() {
+		n += jsonmeta.Cost(g.b[r>>32:][:uint32(r)])
+	}
+	return n
+}
+
+// build runs f if the graph is not out of proportion to its section.
+func (f *parsed) build(do func() error) error {
+	n := f.cost()
+	if err := f.memory.Build(n, f.h.Graph.Size+f.h.Metadata.Size); err != nil {
+		return wire.Error(formatName, "graph", f.h.Graph.Offset, err)
+	}
+	defer f.memory.Release(n)
+	return do()
 }
 
 // descriptorsByID tells which descriptor each id means. Usually that is the
@@ -145,7 +186,14 @@ func (n *namer) name(id uint32) string {
 }
 
 func (n *namer) names(lists ...[]uint32) []string {
-	var out []string
+	size := 0
+	for _, ids := range lists {
+		size += len(ids)
+	}
+	if size == 0 {
+		return nil
+	}
+	out := make([]string, 0, size)
 	for _, ids := range lists {
 		for _, id := range ids {
 			out = append(out, n.name(id))
@@ -180,7 +228,15 @@ const dynamicDim = math.MaxUint32
 // Graph implements driver.GraphFile. It returns nil for a graph that has neither nodes
 // nor inputs nor outputs. A node's inputs are its input_ids followed by its param_ids.
 func (f *parsed) Graph() (g *driver.Graph, err error) {
-	ir := f.ir()
+	err = f.build(func() (err error) {
+		g, err = f.neutral(f.ir())
+		return err
+	})
+	return g, err
+}
+
+// neutral translates a graph.
+func (f *parsed) neutral(ir *IR) (g *driver.Graph, err error) {
 	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
 	}
@@ -191,6 +247,7 @@ func (f *parsed) Graph() (g *driver.Graph, err error) {
 		size  int
 	}
 	shared := map[place][]format.Attribute{}
+	g.Nodes = slices.Grow(g.Nodes, len(ir.Nodes))
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
 		to := format.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}

@@ -195,13 +195,7 @@ func (g *graphSection) checkAttributes(total uint64) error {
 		}
 		return nil
 	}
-	ranges := make([]uint64, 0, g.nodes)
-	for i := range g.nodes {
-		n := g.node(i)
-		ranges = append(ranges, uint64(n.attrOffset)<<32|uint64(n.attrSize))
-	}
-	slices.Sort(ranges)
-	ranges = slices.Compact(ranges)
+	ranges := g.ranges()
 	total = 0
 	for _, r := range ranges {
 		total += r & 0xFFFFFFFF
@@ -215,6 +209,18 @@ func (g *graphSection) checkAttributes(total uint64) error {
 		}
 	}
 	return nil
+}
+
+// ranges returns where attributes are, offset << 32 | size, ascending and each once.
+func (g *graphSection) ranges() []uint64 {
+	ranges := make([]uint64, 0, g.nodes)
+	for i := range g.nodes {
+		if n := g.node(i); n.attrSize > 0 {
+			ranges = append(ranges, uint64(n.attrOffset)<<32|uint64(n.attrSize))
+		}
+	}
+	slices.Sort(ranges)
+	return slices.Compact(ranges)
 }
 
 func (g *graphSection) checkAttribute(check *jsonmeta.Checker, off, size uint32) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -18,9 +19,9 @@ func attributes(object json.RawMessage) ([]format.Attribute, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []format.Attribute
-	for _, e := range entries {
-		out = append(out, format.Attribute{Name: e.Key, Value: attributeValue(e.Value)})
+	out := make([]format.Attribute, len(entries))
+	for i, e := range entries {
+		out[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
 	}
 	return out, nil
 }
@@ -48,34 +49,45 @@ func attributeValue(v any) any {
 
 // listValue makes []int64, []float64 or []string of an array of nothing else.
 func listValue(array json.RawMessage) any {
+	n := 0
+	jsonmeta.Elements(array, func([]byte) bool { n++; return true })
+	if n == 0 {
+		return nil
+	}
 	var ints []int64
 	var floats []float64
 	var texts []string
-	n := 0
 	ok := jsonmeta.Elements(array, func(raw []byte) bool {
-		n++
 		if text, whole, isText := jsonmeta.Text(raw); isText && whole {
-			texts = append(texts, string(text))
-			return true
+			texts = put(texts, string(text), n)
+			return ints == nil && floats == nil
 		}
 		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil && strconv.FormatInt(i, 10) == string(raw) {
-			ints = append(ints, i)
-			return true
+			ints = put(ints, i, n)
+			return texts == nil && floats == nil
 		}
 		x, exact := exactFloat(string(raw))
-		floats = append(floats, x)
-		return exact
+		floats = put(floats, x, n)
+		return exact && texts == nil && ints == nil
 	})
 	switch {
-	case !ok || n == 0:
-	case len(ints) == n:
+	case !ok:
+	case ints != nil:
 		return ints
-	case len(floats) == n:
+	case floats != nil:
 		return floats
-	case len(texts) == n:
+	case texts != nil:
 		return texts
 	}
 	return nil
+}
+
+// put appends to a list that will have n elements.
+func put[T any](list []T, v T, n int) []T {
+	if list == nil {
+		list = make([]T, 0, n)
+	}
+	return append(list, v)
 }
 
 // exactFloat parses a number that appendFloat writes the same way.
@@ -122,7 +134,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	case nil:
 		return append(b, "null"...), nil
 	case string:
-		return jsonmeta.AppendText(b, v)
+		return appendText(b, v)
 	case bool:
 		return strconv.AppendBool(b, v), nil
 	case int64:
@@ -182,4 +194,18 @@ func appendFinite(b []byte, x float64, bits int) ([]byte, error) {
 		return nil, fmt.Errorf("%v has no JSON form", x)
 	}
 	return appendFloat(b, x, bits), nil
+}
+
+// appendText writes a string without the escapes that only HTML needs.
+func appendText(b []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return nil, fmt.Errorf("%q is not valid UTF-8", s)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return nil, err
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
 }

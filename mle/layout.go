@@ -47,7 +47,6 @@ const (
 	atWriter       = 116
 	atV1Sections   = 8
 	atV1Signature  = 56
-	weightsPos     = atSections + 2*16
 	compressionPos = atSections + 4*16
 	signaturePos   = atSections + 3*16
 )

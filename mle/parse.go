@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -15,26 +16,27 @@ import (
 // weights is in private memory: other processes may write to a mapped file, and
 // what was checked must not change.
 type parsed struct {
-	src   driver.Source
-	index *driver.Index
-	h     Header
-	first [headerStruct]byte
-	head  []byte // of first: the header, and with a short one what follows
-	meta  []byte // JSON text, nil when there is none
-	graph graphSection
-	table []byte       // compression section, nil without
-	sig   []byte       // signature section, nil without
-	names [][]byte     // by descriptor; nil when the file gives none
-	comp  *compression // nil without compression
-	lazy  []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
-	store store
+	src    driver.Source
+	index  *driver.Index
+	memory *driver.Memory
+	h      Header
+	first  [headerStruct]byte
+	head   []byte // of first: the header, and with a short one what follows
+	meta   []byte // JSON text, nil when there is none
+	graph  graphSection
+	table  []byte       // compression section, nil without
+	sig    []byte       // signature section, nil without
+	names  [][]byte     // by descriptor; nil when the file gives none
+	comp   *compression // nil without compression
+	lazy   []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
+	store  store
 
 	flushed atomic.Bool // Verify met the reference's sum over float16 weights, see flushedSum
 }
 
 // parse reads and checks everything but the weights.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x}
+	f := &parsed{src: src, index: x, memory: o.Memory}
 	if err := f.readHeader(o.Check.Sums()); err != nil {
 		return nil, err
 	}
@@ -86,6 +88,9 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	}
 	if size > o.MaxHeaderBytes {
 		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, o.MaxHeaderBytes)
+	}
+	if err := o.Memory.Reserve(size); err != nil {
+		return wire.Error(formatName, "header", atSections, err)
 	}
 	var live [len(parts)][]byte
 	for i := range parts {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -211,31 +210,42 @@ func (f *parsed) verifyContents(v driver.Verification) error {
 }
 
 // verifyWhole checks weights that were compressed in one piece. What comes out
-// is kept only if some tensor was asked for before.
+// is not kept.
 func (f *parsed) verifyWhole(v driver.Verification) error {
-	out, err := f.stored(0, f.h.plainSize())
+	in, err := f.stored(0, f.h.plainSize())
 	if err != nil {
 		return err
 	}
-	if f.comp.method != MethodNone {
-		f.store.mu.Lock()
-		kept := f.store.whole
-		f.store.mu.Unlock()
-		if kept.done {
-			out, err = kept.b, kept.err
-		} else {
-			out, err = decompress(f.comp.method, out, f.comp.size)
-			err = f.weightsError(err, 0)
-		}
-		if err != nil {
-			return err
-		}
+	f.store.mu.Lock()
+	kept := f.store.whole
+	f.store.mu.Unlock()
+	s := summed{v: v}
+	switch {
+	case f.comp.method == MethodNone:
+		s.sum, err = sumUncompressed(v, in)
+	case kept.done && kept.err != nil:
+		err = kept.err
+	case kept.done:
+		s.sum, err = sumUncompressed(v, kept.b)
+	default:
+		err = f.weightsError(f.expand(f.comp.method, &s, in, f.comp.size), 0)
 	}
-	sum, err := sumUncompressed(v, out)
 	if err != nil {
 		return err
 	}
-	return f.checkUncompressed(v, sum)
+	return f.checkUncompressed(v, s.sum)
+}
+
+// summed computes the CRC-32 of what is written, and counts it.
+type summed struct {
+	v   driver.Verification
+	sum uint32
+}
+
+func (s *summed) Write(b []byte) (int, error) {
+	s.sum = tensor.UpdateCRC32(s.sum, b)
+	s.v.Done(int64(len(b)), "weights")
+	return len(b), s.v.Context().Err()
 }
 
 // sumUncompressed returns the CRC-32 of bytes in memory, and counts them.
@@ -271,27 +281,23 @@ func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 // of float16 weights: it decodes subnormal halves and -0 as 0. Chunks or not,
 // the halves are back to back.
 func (f *parsed) flushedSum(v driver.Verification) (sum uint32, err error) {
-	const exponent, step = 0x7C00, 64 << 10
+	const exponent = 0x7C00
 	in, err := f.stored(0, f.h.plainSize())
 	if err != nil {
 		return 0, err
 	}
-	halves, out := make([]byte, 0, step), memory.Aligned(2*step)
-	for ; len(in) > 0; in = in[len(halves):] {
-		if err := v.Context().Err(); err != nil {
-			return 0, err
-		}
-		halves = append(halves[:0], in[:min(step, len(in))]...)
+	s := summed{v: uncounted{v}}
+	err = expandPieces(MethodFloat16, &s, in, func(halves []byte) {
 		for i := 0; i < len(halves); i += 2 {
 			if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
 				halves[i], halves[i+1] = 0, 0
 			}
 		}
-		floats := out[:2*len(halves)]
-		if err := expand(MethodFloat16, floats, halves); err != nil {
-			return 0, f.weightsError(err, 0)
-		}
-		sum = tensor.UpdateCRC32(sum, floats)
-	}
-	return sum, nil
+	})
+	return s.sum, f.weightsError(err, 0)
 }
+
+// uncounted is a verification that was told of the work already.
+type uncounted struct{ driver.Verification }
+
+func (uncounted) Done(int64, string) {}

@@ -88,6 +88,11 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	return aligned(b, f.index.DType(i)), nil
 }
 
+// Shares implements driver.Sharer: parts of the decrypted or the decompressed section.
+func (f *parsed) Shares(int) bool {
+	return f.comp == nil || !f.comp.chunked || f.comp.method == MethodNone
+}
+
 // aligned returns b, or a copy of it that is aligned for dtype d.
 func aligned(b []byte, d tensor.DType) []byte {
 	if len(b) == 0 || memory.Address(b)%uintptr(d.Size()) == 0 {
@@ -125,13 +130,19 @@ func (f *parsed) decrypt() ([]byte, error) {
 	if f.store.cipher == nil {
 		return nil, fail("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
 	}
-	b, err := f.src.Slice(s.Offset, s.Size)
-	if err != nil {
-		return nil, err
+	if err := f.memory.Reserve(s.Size); err != nil {
+		return nil, f.weightsError(err, 0)
 	}
-	plain, err := f.store.cipher.Open(b, f.head[:aadSize])
+	b, err := f.src.Slice(s.Offset, s.Size)
 	if err == nil {
-		return plain, nil
+		var plain []byte
+		if plain, err = f.store.cipher.Open(b, f.head[:aadSize]); err == nil {
+			return plain, nil
+		}
+	}
+	f.memory.Release(s.Size)
+	if b == nil {
+		return nil, err
 	}
 	if sum := tensor.CRC32(b); f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
 		return nil, weightsSumError(f.h.WeightsChecksum, sum)
@@ -148,7 +159,13 @@ func (f *parsed) inflated() ([]byte, error) {
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	return f.store.whole.get(func() ([]byte, error) {
+		if err := f.memory.Reserve(f.comp.size); err != nil {
+			return nil, f.weightsError(err, 0)
+		}
 		b, err := decompress(f.comp.method, in, f.comp.size)
+		if err != nil {
+			f.memory.Release(f.comp.size)
+		}
 		return b, f.weightsError(err, 0)
 	})
 }

@@ -124,13 +124,6 @@
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
 // free ids in the order of the plan before anything else does.
 //
-// A writer that is told to keep names (format.WriteOptions.KeepNames, as package convert
-// does) adds an operator at the end of type 22349 (0x574D), or several: it consumes up to
-// 8192 constants, makes nothing, and carries input{i}_name (string) for those whose
-// names are not their ids, the quantization of those that no other operator consumes, and
-// fields (string), the metadata fields that the plan had, with blanks between. It is an
-// operator of unknown type to this package's readers too; package convert takes it out.
-//
 // # Quantization
 //
 // The operator that consumes a constant as input i (from 0) carries

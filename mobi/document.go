@@ -33,9 +33,6 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (
 	if err != nil {
 		return nil, err
 	}
-	if common.KeepNames {
-		ops = addCarriers(ops, p, d.ids)
-	}
 	d.quantize(ops)
 	if d.head, err = encodeHead(m); err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 )
 
 // losses lists what a file cannot hold of a plan.
-func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
+func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
-		tensorLosses(p, i, common.KeepNames, l)
+		tensorLosses(p, i, l)
 	}
 	m := modelInfo{}
 	for i, e := range p.Metadata {
@@ -36,17 +36,14 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 		}
 	}
 	if err == nil {
-		if common.KeepNames {
-			ops = addCarriers(ops, p, n.ids)
-		}
 		quantLosses(p, n.ids, ops, l)
 	}
 }
 
 // tensorLosses finds what a record cannot express, and names that are not ids.
-func tensorLosses(p *driver.Plan, i int, kept bool, l *driver.LossList) {
+func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	t := &p.Tensors[i]
-	if _, ok := parseDecimal(t.Name, 32); !ok && !kept {
+	if _, ok := parseDecimal(t.Name, 32); !ok {
 		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 	}
 	if err := checkDType(t.DType); err != nil {

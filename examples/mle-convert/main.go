@@ -68,13 +68,13 @@ func (j *job) run(stdout, stderr io.Writer) error {
 	if j.write.IR, err = f.IR(); err != nil {
 		return err
 	}
-	progress := cli.NewProgress(stderr, "converting")
-	j.write.Progress = progress.Report
+	progress := newProgress(stderr)
+	j.write.Progress = progress.report
 	w, err := mle.Create(j.output, plan, &j.write)
 	if err == nil {
 		err = format.Copy(w, f.Model())
 	}
-	progress.Finish()
+	progress.finish()
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,6 @@ type inspector struct {
 	out, errs io.Writer
 	trusted   ed25519.PublicKey
 	opts      format.Options
-	gap       string // before the next file
 }
 
 // run shows the files that the command line names and goes on after a bad one.
@@ -60,7 +59,17 @@ func (i *inspector) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return tool.Each(paths, i.errs, i.inspect)
+	var bad error
+	for n, path := range paths {
+		if n > 0 {
+			fmt.Fprintln(i.out)
+		}
+		if err := i.inspect(path); err != nil {
+			tool.Complain(err, i.errs)
+			bad = cli.ErrReported
+		}
+	}
+	return bad
 }
 
 func (i *inspector) parse(args []string) ([]string, error) {
@@ -112,9 +121,8 @@ func (i *inspector) inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(i.out, "%sVersion: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
-		i.gap, f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
-	i.gap = "\n"
+	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
+		f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
 	for _, note := range f.Notes() {
 		i.remark(path, note)
 	}

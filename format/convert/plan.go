@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -15,11 +14,6 @@ func (j *job) plan(m *format.Model) error {
 	p, err := format.PlanOf(m)
 	if err != nil {
 		return err
-	}
-	if r, ok := m.DriverFile().(driver.Restorer); ok {
-		if err := m.Do(func() error { r.Restore(p); return nil }); err != nil {
-			return err
-		}
 	}
 	all := p.Tensors
 	p.Tensors = make([]tensor.Info, 0, len(all))

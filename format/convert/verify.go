@@ -12,11 +12,7 @@ import (
 
 // verify compares what the target holds with what was written.
 func (j *job) verify() error {
-	read := j.o.reading(j.o.To)
-	if j.o.Storage.Key != nil {
-		read.Key = j.o.Storage.Key
-	}
-	m, err := format.Open(j.path, read)
+	m, err := format.Open(j.path, j.o.reading(j.o.To))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"crypto"
+	"io"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -68,14 +69,6 @@ type NotesFile interface {
 	Notes() []string
 }
 
-// Restorer keeps what a model was called before its format gave it names of its own
-// (WriteOptions.KeepNames), or among its metadata what stands for names.
-type Restorer interface {
-	// Restore undoes that in the plan that the model makes: tensors, in their order, get
-	// their names back, in the graph too, and what carried them is gone.
-	Restore(p *Plan)
-}
-
 // SignedFile may be signed.
 type SignedFile interface {
 	// Signature returns nil for an unsigned file.
@@ -92,8 +85,24 @@ type LockedFile interface {
 type Loader interface {
 	// Load returns the little-endian bytes of tensor i, exactly its size, in heap
 	// memory that nobody changes any more, aligned for its dtype. It is called at
-	// most once at a time for each tensor, and the result is kept until Close.
+	// most once at a time for each tensor, and the result is kept until Close. The
+	// engine has counted its size in Options.Memory.
 	Load(i int) ([]byte, error)
+}
+
+// Streamer is a Loader that does not need to hold a tensor to check it.
+type Streamer interface {
+	Loader
+	// Stream writes the bytes that Load returns to w, piece by piece. It fails when
+	// Load would.
+	Stream(i int, w io.Writer) error
+}
+
+// Sharer is a Loader of tensors that lie in memory which the File has counted itself.
+type Sharer interface {
+	Loader
+	// Shares reports whether what Load returns for tensor i is such memory.
+	Shares(i int) bool
 }
 
 // ClosingFile keeps memory that is to go when the model is closed, such as

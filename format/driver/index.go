@@ -28,6 +28,9 @@ type Index struct {
 	names   strings.Builder
 	dims    []int64
 	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
+	account *Memory
+	counted int   // bytes in account
+	err     error // of account: nothing is added any more
 }
 
 // record is what most tensors have.
@@ -60,10 +63,38 @@ func CheckName(name []byte) error {
 	return tensor.CheckName(string(name))
 }
 
+// Count has the index count what it takes in an account. When that refuses, no
+// tensor is added any more, and Err says why.
+func (x *Index) Count(m *Memory) { x.account = m }
+
+// Err returns why the index takes no more tensors, nil while it does.
+func (x *Index) Err() error { return x.err }
+
+// What a tensor takes in bytes: its record, its share of the table, and what the
+// engine makes when it is used. Few have an extra.
+const (
+	tensorBytes = 48 + 24 + 176
+	extraBytes  = 40
+)
+
+// reserve counts n bytes more.
+func (x *Index) reserve(n int) bool {
+	if x.err == nil {
+		x.err = x.account.Reserve(int64(n))
+	}
+	if x.err == nil {
+		x.counted += n
+	}
+	return x.err == nil
+}
+
 // Grow makes room for n tensors more, with nameBytes bytes of names and dims
 // dims together. The caller has checked that the file justifies these; more may be
 // added, at the price of further allocations.
 func (x *Index) Grow(n, nameBytes, dims int) {
+	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
+		return
+	}
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names.Grow(nameBytes)
@@ -86,9 +117,14 @@ func (x *Index) Dims(rank int) tensor.Shape {
 }
 
 // Add appends a tensor. It reports false, and adds nothing, when the name is
-// taken.
+// taken, or when the account of the model refuses: then Err is not nil, and the
+// engine says so whatever Parse answers.
 func (x *Index) Add(t *Tensor) bool {
 	i := len(x.records)
+	need := (i+1)*tensorBytes + x.names.Len() + len(t.Name) + 8*len(x.dims)
+	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
+		return false
+	}
 	// A search ends at a free slot, so one must stay free, whatever Grow was told.
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(8, 2*len(x.slots)))
@@ -128,6 +164,7 @@ func (x *Index) keep(s tensor.Shape) int {
 // have no such tensors, or no others.
 func (x *Index) extra(i int) *extra {
 	if cap(x.extras) <= i {
+		x.reserve(extraBytes * max(cap(x.records), i+1))
 		x.extras = append(make([]extra, 0, max(cap(x.records), i+1)), x.extras...)
 	}
 	for len(x.extras) <= i {

@@ -22,6 +22,9 @@ type Options struct {
 	MaxGraphBytes    int64
 	// Key decrypts an encrypted file: 32 bytes for AES-256.
 	Key []byte
+	// Memory is the account of the model, for what a parser and its File allocate
+	// in proportion to the file. It may be nil.
+	Memory *Memory
 }
 
 // MetadataLimit returns how many bytes a compressed metadata section that is
@@ -92,9 +95,6 @@ type WriteOptions struct {
 	Path string
 	// NoSync commits without waiting for stable storage.
 	NoSync bool
-	// KeepNames has a format that gives tensors names of its own keep those of the
-	// plan as well, for Restorer.
-	KeepNames bool
 }
 
 // Progress is called now and then with the bytes done, the bytes there are,

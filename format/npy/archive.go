@@ -229,20 +229,11 @@ func (f *archiveFile) check(v driver.Verification, i int) error {
 	e, name := &f.entries[i], f.index.Name(i)
 	s := streams.Get().(*stream)
 	defer s.release()
-	if err := s.open(f.src, e); err != nil {
-		return err
-	}
-	for s.left > 0 {
-		if err := v.Context().Err(); err != nil {
-			return err
-		}
-		b, err := s.next(s.left)
-		if err != nil {
-			return err
-		}
+	err := s.walk(f.src, e, func(b []byte) error {
 		v.Done(int64(len(b)), name)
-	}
-	if err := s.end(e.packed); err != nil {
+		return v.Context().Err()
+	})
+	if err != nil {
 		return err
 	}
 	v.Vouch(i, driver.CRC32.String())

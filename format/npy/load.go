@@ -145,6 +145,9 @@ func (f *parsed) Load(i int) ([]byte, error) {
 
 // load reads the data of an array as it is stored.
 func (f *parsed) load(s *stream, e *entry) ([]byte, error) {
+	if err := s.prove(f.src, e); err != nil {
+		return nil, err
+	}
 	if err := s.open(f.src, e); err != nil {
 		return nil, err
 	}
@@ -164,8 +167,8 @@ func (f *parsed) load(s *stream, e *entry) ([]byte, error) {
 	return b, nil
 }
 
-// rest reads the data behind the header. What a reader claims to have, and what a
-// few packed bytes claim to be, is not allocated before it arrives.
+// rest reads the data behind the header. What a reader claims to have is not
+// allocated before it arrives.
 func (f *parsed) rest(s *stream, e *entry) ([]byte, error) {
 	size := s.left
 	if !e.packed && !f.src.InMemory() {
@@ -174,18 +177,37 @@ func (f *parsed) rest(s *stream, e *entry) ([]byte, error) {
 	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
-	ahead := size
-	if e.packed {
-		ahead = min(size, codec.Ahead(int(min(e.stored, mostAhead))))
-	}
-	b, n, err := codec.Fill(s.r, memory.Aligned(int(ahead)), size)
-	if err == nil && int64(n) < size {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
+	b := memory.Aligned(int(size))
+	if _, err := io.ReadFull(s.r, b); err != nil {
 		return nil, unpacked(err)
 	}
 	return b, s.end(e.packed)
+}
+
+// prove makes sure that an array is as long as it claims to be where that is out of
+// proportion, before memory is taken for it.
+func (s *stream) prove(src driver.Source, e *entry) error {
+	if !e.packed || e.size <= codec.Ahead(int(min(e.stored, mostAhead))) {
+		return nil
+	}
+	return s.walk(src, e, func([]byte) error { return nil })
+}
+
+// walk calls f with the pieces of an array.
+func (s *stream) walk(src driver.Source, e *entry, f func(b []byte) error) error {
+	if err := s.open(src, e); err != nil {
+		return err
+	}
+	for s.left > 0 {
+		b, err := s.next(s.left)
+		if err == nil {
+			err = f(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.end(e.packed)
 }
 
 // mostAhead bounds the packed bytes that justify memory before they were read.

@@ -36,7 +36,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 			return false, nil
 		}
 	}
-	value, err := e.Text()
+	value, err := metadataText(e.Value)
 	if err == nil {
 		err = checkText(value)
 	}

@@ -13,9 +13,8 @@ type base struct{ opts WriteOptions }
 type fileFormat struct{ base }
 
 var (
-	_ driver.Layouter     = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ driver.Configurable = fileFormat{}
+	_ driver.Layouter = fileFormat{}
+	_ driver.Lossy    = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -45,19 +44,4 @@ func (base) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 // Layout implements driver.Layouter.
 func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	return layout(p, inside)
-}
-
-// Configure implements driver.Configurable.
-func (b base) Configure(own any, s *driver.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, b.opts)
-	if err == nil {
-		err = s.Check(formatName, driver.CanPutOutside|driver.Aligns64)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.ExternalFrom != 0 {
-		o.ExternalFrom = s.ExternalFrom
-	}
-	return o.driver(), nil
 }

@@ -6,7 +6,8 @@
 // takes exactly one stream and no byte after it, checks the sums the stream
 // has, and yields exactly as many bytes as the caller expects. A size that a
 // file merely claims is never trusted with memory: up to a moderate ratio the
-// result is allocated at once, above it the buffer grows with what arrives.
+// result is allocated at once, above it the stream must first prove its size,
+// decompressed piece by piece and thrown away. The result is held once.
 //
 // Nothing is built when the program starts; encoders and decoders are made at
 // first use and kept in pools.
@@ -39,6 +40,11 @@ type Codec interface {
 	// DecompressMax is Decompress for a size nobody knows: up to max bytes,
 	// or tensor.ErrLimit.
 	DecompressMax(src []byte, max int64) ([]byte, error)
+	// Expand writes what Decompress returns to w, piece by piece, and fails when that
+	// would. It holds no more than Window says.
+	Expand(w io.Writer, src []byte, size int64) error
+	// Window returns how many bytes it takes to expand src.
+	Window(src []byte) int64
 }
 
 // Streamer is a Codec that can also compress from front to back without
@@ -89,9 +95,6 @@ func CheckSize(size int64) error {
 	return nil
 }
 
-// Ahead is how much may be allocated before anything arrived, for n bytes of
+// Ahead is how much may be allocated before anything was proved, for n bytes of
 // input. Weights hardly ever compress better than this.
 func Ahead(n int) int64 { return 16*int64(n) + 64<<10 }
-
-// Growth is the factor by which buffers grow beyond that.
-const Growth = 4

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -15,6 +16,8 @@ import (
 type Library interface {
 	// Name is that of the codec.
 	Name() string
+	// Window returns how many bytes a reader takes at most.
+	Window() int64
 	// NewReader decompresses src, which may be the mapping of a file: a fault
 	// unwinds through the reader, which is then not given back.
 	NewReader(src []byte) (Reader, error)
@@ -67,62 +70,104 @@ func (s Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, e
 }
 
 // Decompress implements Codec.
-func (s Stream) Decompress(src []byte, size int64) ([]byte, error) {
+func (s Stream) Decompress(src []byte, size int64) ([]byte, error) { return Decompress(s, src, size) }
+
+// Decompress is Codec.Decompress by means of the other methods: it allocates the
+// result once, after the size was proved where it is out of proportion.
+func Decompress(c Codec, src []byte, size int64) ([]byte, error) {
 	if err := CheckSize(size); err != nil {
 		return nil, err
 	}
-	return s.readExact(src, memory.Aligned(int(min(size, Ahead(len(src))))), size)
+	if size > Ahead(len(src)) {
+		if err := c.Expand(io.Discard, src, size); err != nil {
+			return nil, err
+		}
+	}
+	dst := memory.Aligned(int(size))
+	if err := c.DecompressInto(dst, src); err != nil {
+		return nil, err
+	}
+	return dst, nil
 }
 
 // DecompressInto implements Codec.
 func (s Stream) DecompressInto(dst, src []byte) error {
-	_, err := s.readExact(src, dst, int64(len(dst)))
-	return err
-}
-
-// readExact reads size bytes and the end of the stream into buf, and into
-// larger memory when that is full.
-func (s Stream) readExact(src, buf []byte, size int64) ([]byte, error) {
 	r, err := s.NewReader(src)
 	if err != nil {
-		return nil, Corrupt(s.Name(), err)
+		return Corrupt(s.Name(), err)
 	}
-	buf, n, err := Fill(r, buf, size)
-	if err != nil {
-		return nil, Corrupt(s.Name(), err)
+	n, err := io.ReadFull(steady{r}, dst)
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && len(dst) > n:
+		return Corruptf(s.Name(), "ends after %d of %d bytes", n, len(dst))
+	case err != nil:
+		return Corrupt(s.Name(), err)
 	}
-	if int64(n) < size {
-		return nil, Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
-	}
-	if more, err := s.atEnd(r); err != nil {
-		return nil, err
-	} else if more {
-		return nil, Corruptf(s.Name(), "holds more than %d bytes", size)
-	}
-	r.Release()
-	return buf, nil
+	return s.end(r, int64(n))
 }
 
-// DecompressMax implements Codec.
+// Expand implements Codec.
+func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
+	n, err := s.walk(w, src, size)
+	switch {
+	case err != nil:
+		return err
+	case n > size:
+		return Corruptf(s.Name(), "holds more than %d bytes", size)
+	case n < size:
+		return Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
+	}
+	return nil
+}
+
+// Window implements Codec: that of DEFLATE is 32 kB, that of Brotli 16 MiB at most.
+func (s Stream) Window([]byte) int64 { return s.Library.Window() }
+
+// DecompressMax implements Codec. The first pass only counts.
 func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
 	}
-	r, err := s.NewReader(src)
+	n, err := s.walk(io.Discard, src, limit)
 	if err != nil {
-		return nil, Corrupt(s.Name(), err)
-	}
-	buf, n, err := Fill(r, memory.Aligned(int(min(limit, Ahead(len(src))))), limit)
-	if err != nil {
-		return nil, Corrupt(s.Name(), err)
-	}
-	if more, err := s.atEnd(r); err != nil {
 		return nil, err
-	} else if more {
+	}
+	if n > limit {
 		return nil, TooLong(s.Name(), limit)
 	}
-	r.Release()
-	return buf[:n:n], nil
+	dst := memory.Aligned(int(n))
+	return dst, s.DecompressInto(dst, src)
+}
+
+var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// walk writes what a stream holds to w, and returns how much it is. It stops behind
+// most bytes.
+func (s Stream) walk(w io.Writer, src []byte, most int64) (n int64, err error) {
+	if err := CheckSize(most); err != nil {
+		return 0, err
+	}
+	r, err := s.NewReader(src)
+	if err != nil {
+		return 0, Corrupt(s.Name(), err)
+	}
+	piece := pieces.Get().(*[64 << 10]byte)
+	defer pieces.Put(piece)
+	for n <= most {
+		k, err := steady{r}.Read(piece[:])
+		if n += int64(k); k > 0 && n <= most {
+			if _, err := w.Write(piece[:k]); err != nil {
+				return n, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, s.end(r, n)
+		}
+		if err != nil {
+			return n, Corrupt(s.Name(), err)
+		}
+	}
+	return n, nil
 }
 
 // TooLong is the error for content of more than limit bytes.
@@ -130,51 +175,33 @@ func TooLong(name string, limit int64) error {
 	return fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, name, limit)
 }
 
-// Fill reads up to size bytes into buf, which is replaced by a larger one when
-// it is full. It returns early at the end of r.
-func Fill(r io.Reader, buf []byte, size int64) (filled []byte, n int, err error) {
-	for int64(n) < size {
-		if n == len(buf) {
-			more := memory.Aligned(int(min(size, Growth*int64(n))))
-			copy(more, buf)
-			buf = more
-		}
-		k, err := read(r, buf[n:])
-		n += k
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, n, err
-		}
-	}
-	return buf, n, nil
-}
+// steady is a reader that makes progress or fails.
+type steady struct{ io.Reader }
 
-// read is r.Read that makes progress or fails.
-func read(r io.Reader, p []byte) (int, error) {
+func (r steady) Read(p []byte) (int, error) {
 	for range 100 {
-		if n, err := r.Read(p); n > 0 || err != nil {
+		if n, err := r.Reader.Read(p); n > 0 || err != nil {
 			return n, err
 		}
 	}
 	return 0, io.ErrNoProgress
 }
 
-// atEnd makes sure that r ends here, its checksum included, and that it used up
-// all of its input. more is true when there is another byte of content.
-func (s Stream) atEnd(r Reader) (more bool, err error) {
+// end makes sure that r ends here, its checksum included, and that it used up all of
+// its input, and gives it back.
+func (s Stream) end(r Reader, n int64) error {
 	var one [1]byte
-	n, err := read(r, one[:])
+	k, err := steady{r}.Read(one[:])
 	switch {
-	case n > 0:
-		return true, nil
+	case k > 0:
+		return Corruptf(s.Name(), "holds more than %d bytes", n)
 	case !errors.Is(err, io.EOF):
-		return false, Corrupt(s.Name(), err)
+		return Corrupt(s.Name(), err)
 	case r.Rest() > 0:
-		return false, Corruptf(s.Name(), "%d bytes after its end", r.Rest())
+		return Corruptf(s.Name(), "%d bytes after its end", r.Rest())
 	}
-	return false, nil
+	r.Release()
+	return nil
 }
 
 // counted checks that a streaming compressor got as many bytes as announced.

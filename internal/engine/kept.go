@@ -5,7 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // kept holds the copies of tensors that cannot be viewed where they are, until
@@ -31,12 +33,20 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if c.data != nil {
 		return c.data, nil
 	}
+	size := m.index.Size(i)
+	if f, ok := m.file.(driver.Sharer); ok && f.Shares(i) {
+		size = 0
+	}
+	if err := m.memory.Reserve(size); err != nil {
+		return nil, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
+	}
 	var data []byte
 	err := m.guard(func() (err error) {
 		data, err = decode()
 		return err
 	})
 	if err != nil {
+		m.memory.Release(size)
 		return nil, explain(err, m.desc.Name, m.path)
 	}
 	if data == nil {
@@ -45,6 +55,8 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if keep {
 		c.data = data
 		k.bytes.Add(int64(len(data)))
+	} else {
+		m.memory.Release(size)
 	}
 	return data, nil
 }
@@ -64,7 +76,8 @@ func (k *kept) drop() {
 // cache keeps what was read from an io.ReaderAt, the latest first, up to most
 // bytes.
 type cache struct {
-	most int64
+	most   int64
+	memory *driver.Memory // that it is counted in: what does not fit there is not kept
 
 	mu    sync.Mutex
 	bytes int64
@@ -91,7 +104,7 @@ func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
 	}
 	c.mu.Unlock()
 	b, err := r.Slice(off, size)
-	if err == nil && 0 < size && size <= c.most {
+	if err == nil && 0 < size && size <= c.most && c.memory.Reserve(size) == nil {
 		c.put(at, b)
 	}
 	return b, err
@@ -102,6 +115,7 @@ func (c *cache) put(at span, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.known[at]; ok {
+		c.memory.Release(at.size)
 		return
 	}
 	if c.known == nil {
@@ -113,6 +127,7 @@ func (c *cache) put(at span, b []byte) {
 		old := c.order.Remove(last).(*cached)
 		delete(c.known, old.at)
 		c.bytes -= old.at.size
+		c.memory.Release(old.at.size)
 	}
 }
 

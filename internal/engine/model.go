@@ -20,19 +20,20 @@ type Config struct {
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
 	Dir     string // of the other files of a model without path; "" for that of Path
+	Debug   bool   // see source.Options
 	Cache   int64  // bytes of tensors behind a reader that are kept
-	Mapping source.Options
 }
 
 // Model is an open model of any format.
 type Model struct {
-	desc    driver.Description
-	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
-	path    string
-	index   driver.Index
-	file    driver.File
-	mapping source.Options // of other files
+	desc  driver.Description
+	main  *source.Region // the file, and the gate of all others; heap of no bytes for a directory
+	path  string
+	index driver.Index
+	file  driver.File
+	debug bool
 
+	memory *driver.Memory
 	spaces spaces
 	infos  infoTable
 	kept   kept
@@ -68,10 +69,12 @@ func (m *Model) OpenDir(c *Config) error {
 }
 
 func (m *Model) init(r *source.Region, c *Config) {
-	m.desc, m.main, m.path, m.mapping = c.Driver.Describe(), r, c.Path, c.Mapping
+	m.desc, m.main, m.path, m.debug = c.Driver.Describe(), r, c.Path, c.Debug
 	m.main.SetOrigin(m.desc.Name, c.Path)
+	m.memory = c.Options.Memory
+	m.index.Count(m.memory)
 	m.spaces.init(m, c)
-	m.cache.most = c.Cache
+	m.cache.most, m.cache.memory = c.Cache, m.memory
 }
 
 // IsOpen reports whether Open was called.
@@ -82,6 +85,12 @@ func (m *Model) opened(err error, c *Config) error {
 	m.spaces.parsed()
 	if len(m.spaces.files) > 0 {
 		m.main.OnFree(m.spaces.close)
+	}
+	if full := m.index.Err(); full != nil {
+		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
+	}
+	if err == nil {
+		err = m.countHeap()
 	}
 	if err == nil {
 		err = m.checkIndex()
@@ -96,6 +105,19 @@ func (m *Model) opened(err error, c *Config) error {
 		if _, err := m.Verify(c.Options.Context, &VerifyOptions{}); err != nil {
 			m.Close()
 			return err
+		}
+	}
+	return nil
+}
+
+// countHeap counts the files that could not be mapped. Bytes of the caller are its own.
+func (m *Model) countHeap() error {
+	for r := range m.regions() {
+		if _, path := r.Origin(); path == "" || r.Mapped() || !r.InMemory() {
+			continue
+		}
+		if err := m.memory.Reserve(r.Size()); err != nil {
+			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "file", Offset: -1, Err: err}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"fmt"
+	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
@@ -129,6 +130,14 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
 	space, off, size := v.m.index.Place(i)
+	if f, ok := v.m.file.(driver.Streamer); ok && v.m.index.Loaded(i) && v.vouched != nil {
+		sum := newSummer(s.Kind)
+		err := v.m.guard(func() error { return f.Stream(i, counter{sum, v, name}) })
+		if err != nil {
+			return "", err
+		}
+		return s.Kind.String(), v.compare(i, s, sum.Sum64(), off)
+	}
 	if v.m.index.Loaded(i) {
 		// It is kept only when it was touched: then its bytes are wanted next.
 		data, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
@@ -147,6 +156,21 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		return "", err
 	}
 	return s.Kind.String(), v.compare(i, s, got, off)
+}
+
+// counter counts what is written as done, and ends when the verification does.
+type counter struct {
+	io.Writer
+	v    *verification
+	name string
+}
+
+func (c counter) Write(b []byte) (int, error) {
+	if err := c.v.ctx.Err(); err != nil {
+		return 0, err
+	}
+	c.v.Done(int64(len(b)), c.name)
+	return c.Writer.Write(b)
 }
 
 // sum returns the sum of tensor i, NoSum when the file has none.

@@ -10,6 +10,8 @@ package jsonmeta
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/maphash"
+	"io"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -27,7 +29,13 @@ type Options struct {
 	LoneSurrogates bool
 	// MaxDepth is another limit than the package's, if not 0.
 	MaxDepth int
+	// Entries, if not nil, is told how many keys Check found before it compares them,
+	// which takes 8 bytes for each, and may refuse.
+	Entries func(n int) error
 }
+
+// EntryBytes is what Metadata makes of an entry, besides its text.
+const EntryBytes = 64
 
 // Error says what is wrong and where. It wraps tensor.ErrCorrupt.
 type Error struct {
@@ -47,7 +55,7 @@ func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 func Check(b []byte, o Options) error { return new(Checker).Check(b, o) }
 
 // Checker checks many texts and uses its memory again.
-type Checker struct{ keys []key }
+type Checker struct{ keys keys }
 
 // Check is the package's Check.
 func (c *Checker) Check(b []byte, o Options) error {
@@ -60,50 +68,71 @@ func (c *Checker) Check(b []byte, o Options) error {
 	if !s.at('{') {
 		return s.fail("expected an object")
 	}
+	from, null := s.i, -1
 	err := s.object(1, func(raw []byte, at int) error {
-		c.keys = append(c.keys, key{raw, at})
+		key := plain(raw)
+		if null < 0 && bytes.IndexByte(key, 0) >= 0 {
+			null = at
+		}
+		c.keys.add(key)
 		return s.value(1)
 	})
 	if err != nil {
 		return err
 	}
 	s.space()
-	if s.i < len(b) {
+	switch {
+	case s.i < len(b):
 		return s.fail("text after the object")
-	}
-	return checkKeys(c.keys)
-}
-
-// key is a key of the object itself, without its quotes.
-type key struct {
-	raw []byte
-	at  int
-}
-
-// checkKeys refuses keys with NUL and keys that occur twice, however they are
-// escaped.
-func checkKeys(keys []key) error {
-	for i := range keys {
-		k := &keys[i]
-		if bytes.IndexByte(k.raw, '\\') >= 0 {
-			k.raw = unescape(k.raw)
-		}
-		if bytes.IndexByte(k.raw, 0) >= 0 {
-			return &Error{int64(k.at), "a key contains a NUL character"}
+	case null >= 0:
+		return &Error{int64(null), "a key contains a NUL character"}
+	case o.Entries != nil:
+		if err := o.Entries(len(c.keys)); err != nil {
+			return err
 		}
 	}
-	return checkTwice(keys)
+	return c.keys.unlike(b, from)
 }
 
-// checkTwice refuses keys that occur twice. Escapes are gone from them.
-func checkTwice(keys []key) error {
-	slices.SortStableFunc(keys, func(a, b key) int { return bytes.Compare(a.raw, b.raw) })
-	for i := 1; i < len(keys); i++ {
-		if bytes.Equal(keys[i-1].raw, keys[i].raw) {
-			return &Error{int64(keys[i].at), "a key occurs twice"}
+// keys are the hashes of the keys of an object, which take less memory than the
+// keys.
+type keys []uint64
+
+var seed = maphash.MakeSeed()
+
+func (k *keys) add(key []byte) { *k = append(*k, maphash.Bytes(seed, key)) }
+
+// unlike refuses keys that occur twice in the object at from of b, whose syntax has
+// been checked. It sorts k.
+func (k keys) unlike(b []byte, from int) error {
+	slices.Sort(k)
+	for i := 1; i < len(k); i++ {
+		if k[i-1] != k[i] || i > 1 && k[i-2] == k[i] {
+			continue
+		}
+		if at, ok := twice(b, from, k[i]); ok {
+			return &Error{int64(at), "a key occurs twice"}
 		}
 	}
 	return nil
+}
+
+// twice finds the second of two equal keys with that hash.
+func twice(b []byte, from int, hash uint64) (at int, found bool) {
+	s := scanner{b: b, i: from, opts: Options{LoneSurrogates: true}}
+	var same [][]byte // with that hash; more than one are a wonder
+	_ = s.object(1, func(raw []byte, pos int) error {
+		key := plain(raw)
+		if maphash.Bytes(seed, key) == hash {
+			if slices.ContainsFunc(same, func(k []byte) bool { return bytes.Equal(k, key) }) {
+				at, found = pos, true
+				return io.EOF
+			}
+			same = append(same, key)
+		}
+		return s.value(1)
+	})
+	return at, found
 }
 
 // scanner walks a JSON text (RFC 8259).

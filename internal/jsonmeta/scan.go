@@ -31,16 +31,18 @@ func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	return err
 }
 
-// Unique walks an object whose keys are unlike, which takes memory for them. each walks
+// Unique walks an object whose keys are unlike, which takes 8 bytes for each. each walks
 // a value.
 func (s *Scanner) Unique(each func() error) error {
-	var keys []key
+	var all keys
+	s.s.space()
+	from := s.s.i
 	err := s.Object(func(k []byte, at int) error {
-		keys = append(keys, key{k, at})
+		all.add(k)
 		return each()
 	})
 	if err == nil {
-		err = checkTwice(keys)
+		err = all.unlike(s.s.b, from)
 	}
 	return err
 }

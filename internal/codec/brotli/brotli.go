@@ -39,6 +39,9 @@ func Writes() bool { return newWriter != nil }
 
 func (library) Name() string { return "brotli" }
 
+// Window is that of the largest that RFC 7932 has, and what the library needs besides.
+func (library) Window() int64 { return 20 << 20 }
+
 func (library) NewWriter(w io.Writer, level int) (io.WriteCloser, func(), error) {
 	if newWriter == nil {
 		return nil, nil, ErrNoWriter

@@ -9,8 +9,12 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
-// step is how much of the input Check reads at a time.
-const step = 256 << 10
+// step is how much of the input Check reads at a time, and growth the factor by which
+// it looks further ahead.
+const (
+	step   = 256 << 10
+	growth = 4
+)
 
 // check is what a Check needs, used again by the next.
 type check struct {
@@ -27,7 +31,7 @@ func Check(src io.ReaderAt, n, size int64) error {
 	defer checks.Put(c)
 	defer c.in.Reset(nil)
 	from, in := &remembering{}, c.in
-	for window := int64(step); ; window *= codec.Growth {
+	for window := int64(step); ; window *= growth {
 		*from = remembering{r: io.NewSectionReader(src, 0, n)}
 		in.Reset(from)
 		head, _ := in.Peek(int(min(window, n)))
@@ -36,7 +40,7 @@ func Check(src io.ReaderAt, n, size int64) error {
 			err = checkMember(in, len(head)-len(body), c.out[:], size)
 		} else if from.err == nil && window < n {
 			// The texts of the header may be longer than what was looked at.
-			in = bufio.NewReaderSize(nil, int(min(codec.Growth*window, n)))
+			in = bufio.NewReaderSize(nil, int(min(growth*window, n)))
 			continue
 		}
 		switch {

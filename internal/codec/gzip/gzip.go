@@ -23,6 +23,8 @@ var (
 
 func (library) Name() string { return "gzip" }
 
+func (library) Window() int64 { return 64 << 10 }
+
 func (library) NewWriter(w io.Writer, level int) (io.WriteCloser, func(), error) {
 	pool := &writers[level]
 	z, ok := pool.Get().(*gzip.Writer)

@@ -5,13 +5,13 @@ package lz4
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pierrec/lz4/v4"
 	"github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -89,23 +89,7 @@ func literals(src []byte) []byte {
 }
 
 func (c library) Decompress(src []byte, size int64) ([]byte, error) {
-	if err := codec.CheckSize(size); err != nil {
-		return nil, err
-	}
-	// A block says nowhere how much it holds. Counting costs little next to
-	// decompressing, but is needed only where memory is at stake.
-	if size > codec.Ahead(len(src)) {
-		if n, err := contentSize(src); err != nil {
-			return nil, codec.Corrupt("lz4", err)
-		} else if n != size {
-			return nil, codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
-		}
-	}
-	dst := memory.Aligned(int(size))
-	if err := c.DecompressInto(dst, src); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	return codec.Decompress(c, src, size)
 }
 
 func (library) DecompressInto(dst, src []byte) error {
@@ -158,6 +142,87 @@ func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
 		return nil, codec.TooLong("lz4", limit)
 	}
 	return c.Decompress(src, n)
+}
+
+// Window is what a match can reach back, and as much to be written next.
+func (library) Window([]byte) int64 { return 2 * reach }
+
+const reach = 64 << 10
+
+// Expand decodes the sequences of a block one after the other. The library decodes
+// whole blocks only. Where nobody wants the bytes their number will do: a block has no
+// other sum.
+func (library) Expand(w io.Writer, src []byte, size int64) error {
+	n, err := contentSize(src)
+	switch {
+	case err != nil:
+		return codec.Corrupt("lz4", err)
+	case n != size:
+		return codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
+	case w == io.Discard:
+		return nil
+	}
+	o := output{w: w, b: make([]byte, 0, 2*reach)}
+	for len(src) > 0 && o.err == nil {
+		token := src[0]
+		n, rest, _ := lengthOf(int64(token>>4), src[1:])
+		o.literals(rest[:n])
+		if src = rest[n:]; len(src) == 0 {
+			break
+		}
+		offset := int(binary.LittleEndian.Uint16(src))
+		n, src, _ = lengthOf(int64(token&15), src[2:])
+		o.match(offset, n+4)
+	}
+	o.flush()
+	return o.err
+}
+
+// output holds the latest bytes of what is written.
+type output struct {
+	w       io.Writer
+	b       []byte
+	written int // of b
+	err     error
+}
+
+// room makes sure that there is some, and returns how much.
+func (o *output) room() int {
+	if len(o.b) == cap(o.b) {
+		o.flush()
+		o.b = o.b[:copy(o.b, o.b[len(o.b)-reach:])]
+		o.written = len(o.b)
+	}
+	return cap(o.b) - len(o.b)
+}
+
+func (o *output) flush() {
+	if o.err == nil {
+		_, o.err = o.w.Write(o.b[o.written:])
+	}
+	o.written = len(o.b)
+}
+
+func (o *output) literals(b []byte) {
+	for len(b) > 0 {
+		n := min(o.room(), len(b))
+		o.b = append(o.b, b[:n]...)
+		b = b[n:]
+	}
+}
+
+// match repeats n bytes from offset bytes back, which may be its own.
+func (o *output) match(offset int, n int64) {
+	for n > 0 && o.err == nil {
+		// What lies between the source and the end can be copied at once.
+		k := int(min(int64(o.room()), n))
+		k = min(k, offset)
+		o.b = append(o.b, o.b[len(o.b)-offset:][:k]...)
+		n -= int64(k)
+		if k == offset && offset < reach/2 {
+			offset *= 2 // the pattern has doubled
+		}
+	}
 }
 
 var errEnd = fmt.Errorf("the block ends within a sequence")

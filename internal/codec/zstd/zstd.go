@@ -4,6 +4,7 @@
 package zstd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // Codec is the codec "zstd".
@@ -20,7 +20,8 @@ var Codec codec.Streamer = library{}
 type library struct{}
 
 var (
-	decoders sync.Pool     // of *zstd.Decoder
+	decoders sync.Pool     // of *zstd.Decoder, for whole frames
+	streams  sync.Pool     // likewise, that have held a usual window
 	encoders [10]sync.Pool // of *zstd.Encoder, by level
 )
 
@@ -80,45 +81,51 @@ func (c library) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 }
 
 func (c library) Decompress(src []byte, size int64) ([]byte, error) {
-	if err := codec.CheckSize(size); err != nil {
-		return nil, err
-	}
-	f, err := frameOfSize(src, size)
-	if err != nil {
-		return nil, err
-	}
-	out, err := c.decompress(src, f, size)
-	if err != nil {
-		return nil, codec.Corrupt("zstd", err)
-	}
-	if err := ofSize(out, size); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return codec.Decompress(c, src, size)
 }
 
-func (c library) DecompressInto(dst, src []byte) error {
+func (library) DecompressInto(dst, src []byte) error {
 	f, err := frameOfSize(src, int64(len(dst)))
 	if err != nil {
 		return err
 	}
-	if len(dst) == 0 {
-		_, err := c.decompress(src, f, 0)
-		return err
+	if f.window > zstd.MaxWindowSize {
+		src = append(f.rewritten(), src[f.header:]...)
 	}
 	z, err := newDecoder()
 	if err != nil {
 		return err
 	}
-	if f.window > zstd.MaxWindowSize {
-		src = f.rewrite(src)
+	into := dst[:0:len(dst)]
+	if len(dst) == 0 {
+		into = make([]byte, 0, 1) // without any room the library would allocate
 	}
-	out, err := z.DecodeAll(src, dst[:0:len(dst)])
+	out, err := z.DecodeAll(src, into)
 	if err != nil {
 		return codec.Corrupt("zstd", err)
 	}
 	decoders.Put(z)
-	return ofSize(out, int64(len(dst)))
+	return ofSize(int64(len(out)), int64(len(dst)))
+}
+
+func (c library) Expand(w io.Writer, src []byte, size int64) error {
+	f, err := frameOfSize(src, size)
+	if err != nil {
+		return err
+	}
+	n, err := f.expand(w, src, size)
+	if err == nil {
+		err = ofSize(n, size)
+	}
+	return err
+}
+
+func (library) Window(src []byte) int64 {
+	f, err := parseFrame(src)
+	if err != nil {
+		return 0
+	}
+	return int64(f.needs()) + 2<<20
 }
 
 // frameOfSize parses the frame and refuses one that cannot hold size bytes.
@@ -135,9 +142,9 @@ func frameOfSize(src []byte, size int64) (frame, error) {
 	return f, err
 }
 
-func ofSize(out []byte, size int64) error {
-	if int64(len(out)) != size {
-		return codec.Corruptf("zstd", "holds %d bytes, not %d", len(out), size)
+func ofSize(n, size int64) error {
+	if n != size {
+		return codec.Corruptf("zstd", "holds %d bytes, not %d", n, size)
 	}
 	return nil
 }
@@ -150,68 +157,95 @@ func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, codec.Corrupt("zstd", err)
 	}
-	if f.known && f.content > uint64(limit) {
+	size := int64(f.content)
+	switch {
+	case f.known && f.content > uint64(limit):
 		return nil, codec.TooLong("zstd", limit)
+	case !f.known:
+		if size, err = f.expand(io.Discard, src, limit); err != nil {
+			return nil, err
+		}
+		if size > limit {
+			return nil, codec.TooLong("zstd", limit)
+		}
 	}
-	// With a block more than the limit there is no doubt whether content that
-	// does not fit is too long or broken.
-	room := int64(min(f.most, uint64(limit)+blockMax))
-	if f.known {
-		room = min(room, int64(f.content))
-	}
-	out, err := c.decompress(src, f, room)
-	if int64(len(out)) > limit {
-		return nil, codec.TooLong("zstd", limit)
-	}
-	if err != nil {
-		return nil, codec.Corrupt("zstd", err)
-	}
-	return out, nil
+	return c.Decompress(src, size)
 }
 
 // blockMax is how many bytes one block can hold.
 const blockMax = 128 << 10
 
 // newDecoder takes a decoder from the pool or makes one, for one goroutine. It
-// fills the capacity it is given and asks for no more.
+// fills the capacity it is given and asks for no more: the size of a window means
+// nothing where all of the content is in memory.
 func newDecoder() (*zstd.Decoder, error) {
 	if z, ok := decoders.Get().(*zstd.Decoder); ok {
 		return z, nil
 	}
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<62))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// decompress decodes up to size bytes, and returns what it has also when it
-// fails. Where size is out of proportion to src it begins with less room and
-// tries again with more, as long as the content really fills what it had.
-func (library) decompress(src []byte, f frame, size int64) ([]byte, error) {
-	z, err := newDecoder()
-	if err != nil {
-		return nil, err
+// wide is held while a window is in memory that is larger than writers make it
+// without being asked to.
+var wide sync.Mutex
+
+const (
+	usualWindow = 8 << 20
+	maxWindow   = 1<<41 + 7<<38 // of the format
+)
+
+// expand writes what the frame holds to w and returns how much it is. It stops behind
+// most bytes.
+func (f frame) expand(w io.Writer, src []byte, most int64) (int64, error) {
+	pool := &streams
+	if f.needs() > usualWindow {
+		wide.Lock()
+		defer wide.Unlock()
+		pool = &sync.Pool{}
 	}
-	room := min(size, codec.Ahead(len(src)))
-	if size > room || f.window > zstd.MaxWindowSize {
-		src = f.rewrite(src)
-	}
-	for {
-		// Without any room the library would allocate.
-		out, err := z.DecodeAll(src, memory.Aligned(int(max(room, 1)))[:0])
-		if err == nil && int64(len(out)) <= size {
-			decoders.Put(z)
-			return out[:len(out):len(out)], nil
+	z, ok := pool.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return 0, err
 		}
-		// Blocks come whole, so content that was stopped by the end of the room
-		// got at least near it.
-		if room == size || int64(len(out))+blockMax < room {
-			if err == nil {
-				err = zstd.ErrDecoderSizeExceeded
-			}
-			return out, err
-		}
-		room = min(size, 2*codec.Growth*room)
 	}
+	if err := z.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.header:]))); err != nil {
+		return 0, codec.Corrupt("zstd", err)
+	}
+	o := &limited{w: w, left: most}
+	_, err := z.WriteTo(o)
+	switch {
+	case o.err != nil:
+		return most - o.left, o.err
+	case o.left < 0:
+		return most - o.left, nil
+	case err != nil:
+		return most - o.left, codec.Corrupt("zstd", codec.NoEOF(err))
+	}
+	pool.Put(z)
+	return most - o.left, nil
 }
+
+// limited passes on so many bytes, and then ends the writing.
+type limited struct {
+	w    io.Writer
+	left int64
+	err  error // of w
+}
+
+func (l *limited) Write(p []byte) (n int, err error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, errEnough
+	}
+	n, l.err = l.w.Write(p)
+	return n, l.err
+}
+
+var errEnough = errors.New("more bytes than wanted")
 
 // frame is what the header and the block headers of a frame say.
 type frame struct {
@@ -281,18 +315,19 @@ func parseFrame(src []byte) (f frame, err error) {
 	return f, nil
 }
 
-// rewrite gives the frame a header without content size, since a decoder that
-// sees one asks for so much room before it decodes anything, and with no
-// larger a window than the content can need.
-func (f frame) rewrite(src []byte) []byte {
+// needs returns how far back the content can reach.
+func (f frame) needs() uint64 { return min(f.window, f.most) }
+
+// rewritten returns the header without content size, and with no larger a window than
+// the content can need: that is what a decoder allocates.
+func (f frame) rewritten() []byte {
 	log := uint64(10)
-	for want := min(f.window, f.most); log < 41 && uint64(1)<<log < want; log++ {
+	for log < 41 && uint64(1)<<log < f.needs() {
+		log++
 	}
 	descriptor := byte(0)
 	if f.checksum {
 		descriptor = 1 << 2
 	}
-	out := make([]byte, 0, len(src)+6)
-	out = append(out, 0x28, 0xB5, 0x2F, 0xFD, descriptor, byte(log-10)<<3)
-	return append(out, src[f.header:]...)
+	return []byte{0x28, 0xB5, 0x2F, 0xFD, descriptor, byte(log-10) << 3}
 }
