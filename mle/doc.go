@@ -157,6 +157,24 @@
 // means the same in either version, and the writer refuses, by the node's number,
 // an operator that the version it writes has no code for.
 //
+// The layout says nothing of their attributes. Operands are those of the reference implementation, attributes
+// are named after what it calls them, and package convert translates by them; it reads none itself, so
+// it computes as if they had the defaults, here in parentheses. Images are NCHW, weights OIHW.
+//
+//	Linear      input (two dims), weights (a row for each output), bias
+//	Conv2D      input, weights, bias; stride_h, stride_w (1), pad_h, pad_w (0), at either end
+//	MaxPool2D   kernel_h, kernel_w (2), stride_h, stride_w (2), pad_h, pad_w (0)
+//	AvgPool2D   the same, and count_include_pad (false)
+//	BatchNorm   input, scale, bias, mean, variance; eps (1e-5)
+//	LayerNorm   input, scale, bias, over the last dim; eps (1e-5)
+//	Softmax     two dims, along the second
+//	Add, Mul    two inputs of the same shape
+//	MatMul      two matrices
+//	Concat      axis (0)
+//	Flatten     axis (1): the dims before and from it become one each
+//	Reshape     shape, of which one may be -1
+//	Transpose   perm (reversed)
+//
 // Attributes are behind the last node: JSON objects with the rules of the metadata.
 // Nodes may share them, and bytes that no node refers to are ignored. Ranges that
 // overlap to more than 64 times the room they take are refused (ErrLimit).

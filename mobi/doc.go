@@ -124,6 +124,27 @@
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
 // free ids in the order of the plan before anything else does.
 //
+// # Operators
+//
+// The specification has the operators' names alone. Their parameters are as its reference implementation
+// reads them, and ours where it has none; package convert translates by them. Images are NCHW, weights OIHW. "int32s" is an int32
+// array, of height and width where it has two elements.
+//
+//	Conv2D           input, weights, bias (may be missing); kernel_size int32s, as the weights have it;
+//	                 stride int32s (1, 1), padding int32s, at either end (0, 0), dilation int32s (1, 1), groups (1)
+//	DepthwiseConv2D  the same without groups: each channel on its own, weights of shape channels, 1, height, width
+//	FullyConnected   input, weights (a row for each output), bias (may be missing); an input of more than two dims is flattened from its second on
+//	MaxPool2D        kernel_size int32s (2, 2), stride int32s (kernel_size), padding int32s (0, 0)
+//	AvgPool2D        the same, and count_include_pad bool (false)
+//	BatchNorm        input, scale, bias, mean, variance; epsilon float32 (1e-5)
+//	Softmax          axis (-1)
+//	Add, Subtract, Multiply, Divide   two inputs of the same shape
+//	Concat           axis, or dim, from 0 (0)
+//	Reshape          shape int32s, of which one may be -1
+//	Flatten          axis (1): the dims before and from it become one each
+//	Transpose        perm int32s (reversed)
+//	MatMul, Relu, Sigmoid, Tanh   without parameters
+//
 // # Quantization
 //
 // The operator that consumes a constant as input i (from 0) carries

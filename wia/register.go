@@ -64,3 +64,6 @@ func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
 	}
 	return true
 }
+
+// Operators implements driver.Vocabulary: the operators are ONNX's own.
+func (fileFormat) Operators() []driver.Operator { return nil }

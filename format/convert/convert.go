@@ -77,6 +77,7 @@ type job struct {
 	to      *format.Plan
 	items   []*item
 	report  *Report
+	gaps    []gap // nodes that the target has no operator for
 	scratch scratch
 }
 

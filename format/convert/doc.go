@@ -19,6 +19,67 @@
 // What the target's format alone can do (compression, encryption, signatures) is asked
 // for with Options.Create.
 //
+// # Operators
+//
+// The graphs of onnx and wia are in ONNX's operators, those of mobi and mle in their own, and
+// those of other modules' formats in what driver.Vocabulary says. Between two vocabularies a
+// graph is translated: each node becomes one of ONNX's operators, version 17, in one of its forms, and that
+// the target's operator with the same meaning. These are the counterparts; a format's attributes
+// follow its operator.
+//
+//	Add                 mle   Add              inputs of one shape
+//	Add                 mobi  Add              inputs of one shape
+//	AveragePool         mle   AvgPool2D        kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, count_include_pad
+//	AveragePool         mobi  AvgPool2D        kernel_size, stride, padding, count_include_pad
+//	BatchNormalization  mle   BatchNorm        eps
+//	BatchNormalization  mobi  BatchNorm        epsilon
+//	Concat              mle   Concat           axis
+//	Concat              mobi  Concat           axis or dim
+//	Conv                mle   Conv2D           stride_h, stride_w, pad_h, pad_w, has a bias
+//	Conv                mobi  DepthwiseConv2D  kernel_size, stride, padding, dilation, as many groups as channels
+//	Conv                mobi  Conv2D           kernel_size, stride, padding, dilation, groups
+//	Div                 mobi  Divide           inputs of one shape
+//	Dropout             mle   Dropout
+//	Flatten             mle   Flatten          axis
+//	Flatten             mobi  Flatten          axis
+//	Gemm                mle   Linear           transB is 1, has a bias, 2 dims
+//	Gemm                mobi  FullyConnected   transB is 1, flattens its input
+//	LayerNormalization  mle   LayerNorm        eps, has a bias
+//	MatMul              mle   MatMul           2 dims
+//	MatMul              mobi  MatMul
+//	MaxPool             mle   MaxPool2D        kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w
+//	MaxPool             mobi  MaxPool2D        kernel_size, stride, padding
+//	Mul                 mle   Mul              inputs of one shape
+//	Mul                 mobi  Multiply         inputs of one shape
+//	Relu                mle   ReLU
+//	Relu                mobi  Relu
+//	Reshape             mle   Reshape          shape
+//	Reshape             mobi  Reshape          shape
+//	Sigmoid             mobi  Sigmoid
+//	Softmax             mle   Softmax          2 dims
+//	Softmax             mobi  Softmax          axis
+//	Sub                 mobi  Subtract         inputs of one shape
+//	Tanh                mobi  Tanh
+//	Transpose           mle   Transpose        perm
+//	Transpose           mobi  Transpose        perm
+//
+// Everywhere images are NCHW, the weights of convolutions OIHW, and the weights of Gemm that
+// transB is 1 for have a row for each output. MOBI's and MLE's padding is that of either end.
+//
+// Some nodes are stated otherwise where the target has nothing closer: GlobalAveragePool as a pool of the image's size,
+// auto_pad as pads, Gemm as MatMul or with a Transpose before it, so that weights stay bit for
+// bit. A bias that must be there is one of zeros. Identity and Dropout, which do nothing to a trained
+// model, are left out. A target shape that Reshape takes as a tensor is an attribute in MOBI and MLE, and such a tensor comes and goes with it.
+// This takes shapes, which are followed from the inputs on. Sources in versions 7 and later of ONNX's operators are read by their
+// version, which the metadata entry "opsets" names; it goes, and so does "ir_version", where the target's operators have no versions,
+// and says 17 where they are ONNX's again.
+//
+// A node without a counterpart is refused as the loss "graph:nodes[3] (Erf)", with its name in the
+// reason: other operators, attributes that the target has no place for (groups in MLE, pads that
+// differ at the ends of an axis), shapes that would be broadcast, attributes of the source that nobody
+// knows. Options.Lossy leaves out the graph then, as a whole. From a format to itself, and between onnx and
+// wia, graphs stay as they are.
+//
 // # Memory and files
 //
 // A tensor that is kept is written from the mapping. One that changes goes through

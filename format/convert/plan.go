@@ -15,6 +15,10 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
+	sources, err := j.translate(m, p)
+	if err != nil {
+		return err
+	}
 	all := p.Tensors
 	p.Tensors = make([]tensor.Info, 0, len(all))
 	names := make(map[string]string, len(all))
@@ -22,7 +26,7 @@ func (j *job) plan(m *format.Model) error {
 		if j.o.Keep != nil && !j.o.Keep(info) {
 			continue
 		}
-		it := &item{from: m.At(i), to: info}
+		it := &item{from: sources[i], to: info}
 		if err := j.change(it); err != nil {
 			return named(m, info.Name, err)
 		}
@@ -34,7 +38,10 @@ func (j *job) plan(m *format.Model) error {
 		p.Tensors = append(p.Tensors, it.to)
 	}
 	j.to = p
-	return j.graph(m, all, names)
+	if err := j.graph(m, all, names); err != nil {
+		return err
+	}
+	return j.refuse(m)
 }
 
 // change decides whether a tensor gets another dtype, and finds the parameters if

@@ -45,3 +45,6 @@ func (base) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	return layout(p, inside)
 }
+
+// Operators implements driver.Vocabulary: the operators are ONNX's own.
+func (base) Operators() []driver.Operator { return nil }

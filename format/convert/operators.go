@@ -1,0 +1,394 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// node is a node in ONNX's operators, version 17, on its way from one format's to another's.
+// Values of attributes are int64, []int64, float32 or string. The target shape of Reshape is the
+// attribute "shape".
+type node struct {
+	op, name string
+	in, out  []string
+	attrs    map[string]any
+}
+
+// dims is a shape as far as it is known: negative numbers are dims that are not fixed, of which
+// equal ones are equal when the model runs, but for unknown. Nil is a shape that is not known.
+type dims []int64
+
+const unknown = -1
+
+// fill is the default of a list: this number, as often as the operator has axes.
+type fill int64
+
+// operator is what is to be known of an operator of ONNX.
+type operator struct {
+	fewest, most int            // inputs
+	attrs        map[string]any // defaults; nil for none
+}
+
+// operators are those that have a counterpart in the vocabulary of some format.
+var operators = map[string]*operator{
+	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": fill(1), "group": int64(1), "kernel_shape": nil, "pads": fill(0), "strides": fill(1)}},
+	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": fill(1), "kernel_shape": nil, "pads": fill(0),
+		"storage_order": int64(0), "strides": fill(1)}},
+	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": fill(1), "kernel_shape": nil,
+		"pads": fill(0), "strides": fill(1)}},
+	"GlobalAveragePool":  {1, 1, nil},
+	"Gemm":               {2, 3, map[string]any{"alpha": float32(1), "beta": float32(1), "transA": int64(0), "transB": int64(0)}},
+	"MatMul":             {2, 2, nil},
+	"BatchNormalization": {5, 5, map[string]any{"epsilon": float32(1e-5), "momentum": float32(0.9), "spatial": int64(1), "training_mode": int64(0)}},
+	"LayerNormalization": {2, 3, map[string]any{"axis": int64(-1), "epsilon": float32(1e-5), "stash_type": int64(1)}},
+	"Relu":               {1, 1, nil},
+	"Sigmoid":            {1, 1, nil},
+	"Tanh":               {1, 1, nil},
+	"Identity":           {1, 1, nil},
+	"Dropout":            {1, 2, map[string]any{"ratio": float32(0.5), "seed": nil}},
+	"Softmax":            {1, 1, map[string]any{"axis": int64(-1)}},
+	"Add":                {2, 2, nil},
+	"Sub":                {2, 2, nil},
+	"Mul":                {2, 2, nil},
+	"Div":                {2, 2, nil},
+	"Concat":             {1, 1 << 16, map[string]any{"axis": nil}},
+	"Reshape":            {1, 1, map[string]any{"allowzero": int64(0), "shape": nil}},
+	"Flatten":            {1, 1, map[string]any{"axis": int64(1)}},
+	"Transpose":          {1, 1, map[string]any{"perm": nil}},
+}
+
+// attr returns the value of an attribute, or its default for axes axes, nil without one.
+func (n *node) attr(name string, axes int) any {
+	if v, ok := n.attrs[name]; ok {
+		return v
+	}
+	def := operators[n.op].attrs[name]
+	if f, ok := def.(fill); ok {
+		if name == "pads" {
+			axes *= 2
+		}
+		return slices.Repeat([]int64{int64(f)}, axes)
+	}
+	return def
+}
+
+// integer returns an attribute that is one.
+func (n *node) integer(name string) int64 {
+	v, _ := n.attr(name, 0).(int64)
+	return v
+}
+
+// list returns an attribute that is a list of a length that suits axes axes, else nil.
+func (n *node) list(name string, axes int) []int64 {
+	v, _ := n.attr(name, axes).([]int64)
+	want := axes
+	if name == "pads" {
+		want *= 2
+	}
+	if len(v) != want {
+		return nil
+	}
+	return v
+}
+
+// isDefault reports whether a value is what an operator has without the attribute.
+func isDefault(value, def any) bool {
+	if f, ok := def.(fill); ok {
+		list, ok := value.([]int64)
+		return ok && !slices.ContainsFunc(list, func(x int64) bool { return x != int64(f) })
+	}
+	return equal(value, def)
+}
+
+// equal compares values of attributes.
+func equal(a, b any) bool { return fmt.Sprintf("%T %v", a, a) == fmt.Sprintf("%T %v", b, b) }
+
+// typed reports whether an attribute is of the type that it should have.
+func typed(name string, value, def any) bool {
+	switch _, isFill := def.(fill); {
+	case isFill || def == nil && name != "axis" && name != "seed":
+		_, ok := value.([]int64)
+		return ok
+	case def == nil:
+		_, ok := value.(int64)
+		return ok
+	}
+	return fmt.Sprintf("%T", value) == fmt.Sprintf("%T", def)
+}
+
+// shape returns the shape of what a node yields.
+func (n *node) shape(in []dims) dims {
+	switch n.op {
+	case "Conv", "MaxPool", "AveragePool", "GlobalAveragePool":
+		return windowed(n, in)
+	case "Gemm":
+		return gemm(n, in)
+	case "MatMul":
+		return matmul(in[0], in[1])
+	case "Add", "Sub", "Mul", "Div":
+		return broadcast(in[0], in[1])
+	case "Concat":
+		return concatenated(n, in)
+	case "Reshape":
+		return reshaped(n, in[0])
+	case "Flatten":
+		return flattened(n, in[0])
+	case "Transpose":
+		return transposed(n, in[0])
+	}
+	return in[0]
+}
+
+// windowed is the shape of what a window yields that moves over an image.
+func windowed(n *node, in []dims) dims {
+	x := in[0]
+	if len(x) < 3 {
+		return nil
+	}
+	axes := len(x) - 2
+	out := slices.Clone(x)
+	if n.op == "Conv" {
+		if len(in[1]) != len(x) {
+			return nil
+		}
+		out[1] = in[1][0]
+	}
+	kernel, strides, pads, dilations := n.list("kernel_shape", axes), n.list("strides", axes), n.list("pads", axes), n.list("dilations", axes)
+	for i := range axes {
+		switch {
+		case n.op == "GlobalAveragePool":
+			out[2+i] = 1
+		case kernel == nil || strides == nil || pads == nil || n.integer("ceil_mode") != 0 || x[2+i] < 0 || n.attrs["auto_pad"] != nil || strides[i] < 1:
+			out[2+i] = unknown
+		default:
+			d := int64(1)
+			if dilations != nil {
+				d = dilations[i]
+			}
+			out[2+i] = max(unknown, (x[2+i]+pads[i]+pads[axes+i]-(kernel[i]-1)*d-1)/strides[i]+1)
+		}
+	}
+	return out
+}
+
+func gemm(n *node, in []dims) dims {
+	a, b := in[0], in[1]
+	if len(a) != 2 || len(b) != 2 {
+		return nil
+	}
+	return dims{a[n.integer("transA")&1], b[1-n.integer("transB")&1]}
+}
+
+func matmul(a, b dims) dims {
+	if len(a) < 2 || len(b) != 2 {
+		return nil
+	}
+	return append(slices.Clone(a[:len(a)-1]), b[1])
+}
+
+func broadcast(a, b dims) dims {
+	if a == nil || b == nil {
+		return nil
+	}
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	for i, d := range b {
+		switch at := &out[len(a)-len(b)+i]; {
+		case *at == d || d == 1:
+		case *at == 1 || *at < 0 && d > 1:
+			*at = d
+		case d < 0 && *at < 0:
+			*at = unknown
+		}
+	}
+	return out
+}
+
+func concatenated(n *node, in []dims) dims {
+	axis := n.integer("axis")
+	var out dims
+	for i, d := range in {
+		if d == nil || i > 0 && len(d) != len(out) {
+			return nil
+		}
+		k := axis
+		if k < 0 {
+			k += int64(len(d))
+		}
+		switch {
+		case k < 0 || k >= int64(len(d)):
+			return nil
+		case i == 0:
+			out = slices.Clone(d)
+		case out[k] < 0 || d[k] < 0:
+			out[k] = unknown
+		default:
+			out[k] += d[k]
+		}
+	}
+	return out
+}
+
+func reshaped(n *node, x dims) dims {
+	shape, _ := n.attrs["shape"].([]int64)
+	if shape == nil {
+		return nil
+	}
+	out, infer, known := append(dims{}, shape...), -1, int64(1)
+	for i, d := range out {
+		switch {
+		case d == 0 && i < len(x) && n.integer("allowzero") == 0:
+			out[i] = x[i]
+		case d < 0:
+			infer = i
+			continue
+		}
+		known *= out[i]
+	}
+	if infer >= 0 {
+		out[infer] = unknown
+		if total := product(x); total >= 0 && known > 0 {
+			out[infer] = total / known
+		}
+	}
+	return out
+}
+
+// product is the number of elements, unknown when a dim is not fixed.
+func product(d dims) int64 {
+	if d == nil {
+		return unknown
+	}
+	n, err := tensor.Shape(d).Elems()
+	if err != nil {
+		return unknown
+	}
+	return n
+}
+
+func flattened(n *node, x dims) dims {
+	axis := n.integer("axis")
+	if axis < 0 {
+		axis += int64(len(x))
+	}
+	if x == nil || axis < 0 || axis > int64(len(x)) {
+		return nil
+	}
+	side := func(d dims) int64 {
+		if len(d) == 1 {
+			return d[0]
+		}
+		return product(d)
+	}
+	return dims{side(append(dims{}, x[:axis]...)), side(append(dims{}, x[axis:]...))}
+}
+
+func transposed(n *node, x dims) dims {
+	if x == nil {
+		return nil
+	}
+	perm, ok := n.attrs["perm"].([]int64)
+	out := slices.Clone(x)
+	slices.Reverse(out)
+	if !ok {
+		return out
+	}
+	if len(perm) != len(x) {
+		return nil
+	}
+	for i, p := range perm {
+		if p < 0 || p >= int64(len(x)) {
+			return nil
+		}
+		out[i] = x[p]
+	}
+	return out
+}
+
+// normalize gives a node the one form of several that mean the same, as far as shapes are known.
+func (n *node) normalize(in []dims) {
+	switch n.op {
+	case "Conv", "MaxPool", "AveragePool":
+		if n.op == "Conv" && len(in[1]) > 2 {
+			n.attrs["kernel_shape"] = []int64(slices.Clone(in[1][2:]))
+		}
+		n.padExplicitly(in[0])
+	case "BatchNormalization":
+		delete(n.attrs, "momentum") // which training alone needs
+	case "Dropout":
+		clear(n.attrs) // likewise
+	case "Concat", "Flatten":
+		if axis := n.integer("axis"); axis < 0 && in[0] != nil {
+			n.attrs["axis"] = axis + int64(len(in[0]))
+		}
+	case "Softmax":
+		if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
+			delete(n.attrs, "axis")
+		}
+	case "LayerNormalization":
+		if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
+			delete(n.attrs, "axis")
+		}
+	case "Reshape":
+		n.reshapeExplicitly(in[0])
+	}
+}
+
+// padExplicitly replaces auto_pad by pads.
+func (n *node) padExplicitly(x dims) {
+	auto, _ := n.attrs["auto_pad"].(string)
+	if auto == "" || auto == "NOTSET" {
+		delete(n.attrs, "auto_pad")
+		return
+	}
+	if auto == "VALID" {
+		delete(n.attrs, "auto_pad")
+		delete(n.attrs, "pads")
+		return
+	}
+	axes := len(x) - 2
+	if axes < 1 {
+		return
+	}
+	kernel, strides, dilations := n.list("kernel_shape", axes), n.list("strides", axes), n.list("dilations", axes)
+	if kernel == nil || strides == nil || dilations == nil {
+		return
+	}
+	pads := make([]int64, 2*axes)
+	for i := range axes {
+		if x[2+i] < 0 || strides[i] < 1 {
+			return
+		}
+		out := (x[2+i] + strides[i] - 1) / strides[i]
+		total := max(0, (out-1)*strides[i]+(kernel[i]-1)*dilations[i]+1-x[2+i])
+		pads[i], pads[axes+i] = total/2, total-total/2
+		if auto == "SAME_LOWER" {
+			pads[i], pads[axes+i] = pads[axes+i], pads[i]
+		}
+	}
+	delete(n.attrs, "auto_pad")
+	n.attrs["pads"] = pads
+}
+
+// reshapeExplicitly replaces dims of 0, which are those of the input.
+func (n *node) reshapeExplicitly(x dims) {
+	shape, _ := n.attrs["shape"].([]int64)
+	if n.integer("allowzero") != 0 || !slices.Contains(shape, 0) {
+		return
+	}
+	shape = slices.Clone(shape)
+	for i, d := range shape {
+		switch {
+		case d != 0 || i >= len(x):
+		case x[i] >= 0:
+			shape[i] = x[i]
+		case !slices.Contains(shape, unknown):
+			shape[i] = unknown
+		}
+	}
+	n.attrs["shape"] = shape
+}

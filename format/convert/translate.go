@@ -1,0 +1,415 @@
+package convert
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/opsets"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Metadata of graphs in ONNX's operators: which versions they have.
+const (
+	keyOperatorSets = "opsets"
+	keyIRVersion    = "ir_version"
+	// version is that of ONNX's operators between the formats, and before that the oldest whose
+	// operators mean the same but for what readONNX looks at.
+	version       = 17
+	oldestVersion = 7
+)
+
+// translate states a graph in the operators of the target's format, where those of the source
+// are others. It returns the plan's tensors: those of the model, less what became an attribute
+// of a node, and those that took the place of one. What has no counterpart is kept for refuse, and
+// the plan is as it was.
+func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) {
+	views := make([]tensor.View, len(p.Tensors))
+	for i := range views {
+		views[i] = m.At(i)
+	}
+	to, err := format.Lookup(j.o.To)
+	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == to.Name() {
+		return views, err
+	}
+	source, err := format.Lookup(m.Format())
+	if err != nil {
+		return views, nil // a model of a driver that is not registered
+	}
+	t := &translator{plan: p, graph: clone(p.Graph), views: views, format: to.Name(), shapes: map[string]dims{}, tensors: map[string]int{},
+		taken: map[string]bool{}, consumed: map[string]bool{}, alias: map[string]string{}, version: version}
+	if t.vocabularies(source.Driver(), to.Driver(), p); t.from != nil || t.to != nil {
+		t.values()
+		t.run()
+	}
+	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
+		return views, nil
+	}
+	return t.finish(), nil
+}
+
+// gap is a node without counterpart.
+type gap struct {
+	part string
+	err  error
+}
+
+// translator is a graph on its way.
+type translator struct {
+	plan     *format.Plan
+	graph    *format.Graph // that is translated
+	views    []tensor.View // of all tensors, old and new
+	format   string        // of the target
+	from, to []driver.Operator
+	version  int64 // of ONNX's operators in the source
+
+	shapes   map[string]dims
+	tensors  map[string]int    // index in views
+	taken    map[string]bool   // names of values
+	consumed map[string]bool   // tensors that became attributes
+	alias    map[string]string // values that are another, as a node between them does nothing
+
+	symbols int64 // negative: the last dim that is not fixed
+	nodes   []format.Node
+	gaps    []gap
+}
+
+// vocabularies finds out in which operators source and target are written. Both are nil when there is nothing
+// to translate.
+func (t *translator) vocabularies(source, target driver.Driver, p *format.Plan) {
+	to, ok := target.(driver.Vocabulary)
+	if !ok {
+		// Most formats without a vocabulary have no graphs, and say so themselves.
+		var l driver.LossList
+		if lossy, ok := target.(driver.Lossy); ok {
+			lossy.Losses(p, &driver.WriteOptions{}, &l)
+		}
+		if !l.HasGraph() {
+			t.unknown(target, p)
+		}
+		return
+	}
+	from, ok := source.(driver.Vocabulary)
+	if !ok {
+		t.unknown(source, p)
+		return
+	}
+	t.from, t.to = from.Operators(), to.Operators()
+}
+
+// unknown refuses all nodes.
+func (t *translator) unknown(d driver.Driver, p *format.Plan) {
+	for i := range p.Graph.Nodes {
+		t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, d.Describe().Name))
+	}
+}
+
+// gap refuses a node of the source.
+func (t *translator) gap(i int, err error) {
+	n := &t.graph.Nodes[i]
+	if n.Name != "" {
+		err = fmt.Errorf("node %q: %w", n.Name, err)
+	}
+	t.gaps = append(t.gaps, gap{fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err})
+}
+
+// values takes note of what is known before any node is.
+func (t *translator) values() {
+	for i, v := range t.views {
+		info := v.Info()
+		t.tensors[info.Name], t.taken[info.Name] = i, true
+		t.shapes[info.Name] = append(dims{}, info.Shape...)
+	}
+	values(t.graph, func(s *string) { t.taken[*s] = true })
+	symbols := map[string]int64{}
+	t.symbols = unknown
+	for _, v := range t.graph.Inputs {
+		if v.Dims == nil || t.shapes[v.Name] != nil {
+			continue
+		}
+		d := dims{}
+		for _, dim := range v.Dims {
+			size := dim.Size
+			if size < 0 || dim.Symbol != "" {
+				t.symbols--
+				size = t.symbols
+				if known, ok := symbols[dim.Symbol]; ok && dim.Symbol != "" {
+					size = known
+				}
+				symbols[dim.Symbol] = size
+			}
+			d = append(d, size)
+		}
+		t.shapes[v.Name] = d
+	}
+	if t.from != nil {
+		return
+	}
+	ir := int64(0)
+	if value, ok := t.plan.Metadata.Get(keyIRVersion); ok {
+		ir, _ = value.(int64)
+	}
+	if ir == 0 || ir > 3 {
+		return
+	}
+	// Up to there initializers were inputs too.
+	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { _, ok := t.tensors[v.Name]; return ok })
+}
+
+// run translates the nodes.
+func (t *translator) run() {
+	if t.from == nil {
+		value, _ := t.plan.Metadata.Get(keyOperatorSets)
+		sets, _ := opsets.Parse(value)
+		for _, s := range sets {
+			if s.Domain == "" || s.Domain == "ai.onnx" {
+				t.version = s.Version
+			}
+		}
+	}
+	for i := range t.graph.Nodes {
+		in := &t.graph.Nodes[i]
+		for k, name := range in.Inputs {
+			if other, ok := t.alias[name]; ok {
+				in.Inputs[k] = other
+			}
+		}
+		var list []*node
+		var err error
+		if t.from == nil {
+			list, err = t.readONNX(in)
+		} else {
+			list, err = t.read(in)
+		}
+		for _, n := range list {
+			if err == nil {
+				err = t.write(n)
+			}
+		}
+		if err != nil {
+			t.gap(i, err)
+			for _, s := range in.Outputs {
+				delete(t.shapes, s)
+			}
+		}
+	}
+}
+
+// finish puts the graph and its tensors into the plan.
+func (t *translator) finish() []tensor.View {
+	g := t.graph
+	g.Nodes = t.nodes
+	used := map[string]bool{}
+	values(g, func(s *string) { used[*s] = true })
+	gone := map[string]bool{}
+	var views []tensor.View
+	had := len(t.plan.Tensors)
+	t.plan.Tensors = nil
+	for i, v := range t.views {
+		info := v.Info()
+		if t.consumed[info.Name] && !used[info.Name] {
+			gone[info.Name] = true
+			continue
+		}
+		views = append(views, v)
+		t.plan.Tensors = append(t.plan.Tensors, info)
+		if i >= had && g.Initializers != nil {
+			g.Initializers = append(g.Initializers, info.Name)
+		}
+	}
+	forget(g, gone)
+	t.plan.Graph = g
+	if t.from == nil {
+		t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool { return e.Key == keyOperatorSets || e.Key == keyIRVersion })
+	}
+	if t.to == nil {
+		t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool { return e.Key == keyOperatorSets })
+		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
+		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
+	}
+	return views
+}
+
+// fresh returns a name for a value that is not taken.
+func (t *translator) fresh(name string) string {
+	for t.taken[name] {
+		name += "_"
+	}
+	t.taken[name] = true
+	return name
+}
+
+// add makes a tensor.
+func (t *translator) add(name string, d tensor.DType, shape tensor.Shape, data []byte) (string, error) {
+	v, err := tensor.FromBytes(name, d, shape, data)
+	if err != nil {
+		return "", err
+	}
+	t.tensors[name] = len(t.views)
+	t.views = append(t.views, v)
+	t.shapes[name] = append(dims{}, shape...)
+	return name, nil
+}
+
+// in returns the shapes of what a node takes.
+func (t *translator) in(n *node) []dims {
+	list := make([]dims, len(n.in))
+	for i, name := range n.in {
+		list[i] = t.shapes[name]
+	}
+	return list
+}
+
+// write appends a node to the translated graph, or several that mean the same.
+func (t *translator) write(n *node) error {
+	op := operators[n.op]
+	if len(n.in) < op.fewest || len(n.in) > op.most || slices.Contains(n.in, "") || len(n.out) != 1 {
+		return fmt.Errorf("%w: %d inputs and %d outputs", format.ErrUnsupported, len(n.in), len(n.out))
+	}
+	in := t.in(n)
+	n.normalize(in)
+	t.shapes[n.out[0]] = n.shape(in)
+	if t.to == nil {
+		return t.writeONNX(n)
+	}
+	err := fmt.Errorf("%w: %s has no operator for %s", format.ErrUnsupported, t.format, n.op)
+	for i := range t.to {
+		if t.to[i].ONNX != n.op {
+			continue
+		}
+		var out format.Node
+		if out, err = t.express(&t.to[i], n, in); err == nil {
+			t.nodes = append(t.nodes, out)
+			return nil
+		}
+	}
+	others := t.instead(n, in)
+	if others == nil && t.alias[n.out[0]] == "" {
+		return err
+	}
+	for _, other := range others {
+		if inner := t.write(other); inner != nil {
+			return fmt.Errorf("%w (nor as %s: %w)", err, other.op, inner)
+		}
+	}
+	return nil
+}
+
+// instead returns nodes that mean the same as one that the target lacks, nil for none. A node
+// that does nothing is left out.
+func (t *translator) instead(n *node, in []dims) []*node {
+	transpose := func(k int) *node {
+		out := t.fresh(n.in[k] + "_transposed")
+		first := &node{op: "Transpose", in: []string{n.in[k]}, out: []string{out}, attrs: map[string]any{"perm": []int64{1, 0}}}
+		n.in[k] = out
+		return first
+	}
+	switch n.op {
+	case "GlobalAveragePool":
+		if len(in[0]) > 2 && !slices.ContainsFunc(in[0][2:], func(d int64) bool { return d < 1 }) {
+			kernel := []int64(slices.Clone(in[0][2:]))
+			return []*node{{op: "AveragePool", name: n.name, in: n.in, out: n.out, attrs: map[string]any{"kernel_shape": kernel}}}
+		}
+	case "Gemm":
+		switch {
+		case n.integer("transA") != 0:
+			n.attrs["transA"] = int64(0)
+			return []*node{transpose(0), n}
+		case n.integer("transB") == 0 && len(n.in) == 2 && equal(n.attr("alpha", 0), float32(1)):
+			return []*node{{op: "MatMul", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
+		case n.integer("transB") == 0:
+			n.attrs["transB"] = int64(1)
+			return []*node{transpose(1), n}
+		}
+	case "Reshape":
+		if shape, _ := n.attrs["shape"].([]int64); slices.Equal(shape, []int64{0, -1}) && n.integer("allowzero") == 0 {
+			return []*node{{op: "Flatten", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
+		}
+	case "Identity", "Dropout":
+		if out := n.out[0]; !slices.ContainsFunc(t.graph.Outputs, func(v format.ValueInfo) bool { return v.Name == out }) {
+			t.alias[out] = n.in[0]
+		}
+	}
+	return nil
+}
+
+// writeONNX writes a node as it is.
+func (t *translator) writeONNX(n *node) error {
+	out := format.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
+	if shape, ok := n.attrs["shape"].([]int64); ok && n.op == "Reshape" {
+		data := make([]byte, 0, 8*len(shape))
+		for _, d := range shape {
+			data = binary.LittleEndian.AppendUint64(data, uint64(d))
+		}
+		name, err := t.add(t.fresh(n.out[0]+"_shape"), tensor.Int64, tensor.Shape{int64(len(shape))}, data)
+		if err != nil {
+			return err
+		}
+		out.Inputs = append(slices.Clone(n.in), name)
+		delete(n.attrs, "shape")
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
+		if def := operators[n.op].attrs[name]; def == nil || !isDefault(n.attrs[name], def) {
+			out.Attributes = append(out.Attributes, format.Attribute{Name: name, Value: n.attrs[name]})
+		}
+	}
+	t.nodes = append(t.nodes, out)
+	return nil
+}
+
+// refuse answers for the nodes without counterpart: the graph is a loss for their sake.
+func (j *job) refuse(m *format.Model) error {
+	if len(j.gaps) == 0 {
+		return nil
+	}
+	to, err := format.Lookup(j.o.To)
+	if err != nil {
+		return err
+	}
+	options := &driver.WriteOptions{Context: j.o.Context, Path: j.path}
+	p := &format.Plan{Metadata: j.to.Metadata, Tensors: slices.Clone(j.to.Tensors), Graph: j.to.Graph}
+	for i := range p.Tensors {
+		if p.Tensors[i].Size, err = p.Tensors[i].ByteSize(); err != nil {
+			return err
+		}
+	}
+	_, err = driver.Fit(lacking{to.Driver(), j.gaps, false}, p, options, j.o.AcceptLoss)
+	var refused *format.LossError
+	switch {
+	case err == nil:
+	case j.o.Lossy && errors.As(err, &refused):
+		j.report.Losses = append(j.report.Losses, refused.Losses...)
+	default:
+		// All that would be refused belongs on one list.
+		_, err = driver.Fit(lacking{to.Driver(), j.gaps, true}, p, options, j.o.AcceptLoss)
+		return err
+	}
+	j.to.Graph = nil
+	return nil
+}
+
+// lacking is a format that cannot hold some nodes.
+type lacking struct {
+	driver.Driver
+	gaps []gap
+	all  bool // what else it cannot hold counts too
+}
+
+// Losses implements driver.Lossy.
+func (d lacking) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+	if p.Graph != nil {
+		for _, g := range d.gaps {
+			l.Graph(g.part, g.err)
+		}
+	}
+	if lossy, ok := d.Driver.(driver.Lossy); ok && d.all {
+		bare := *p
+		bare.Graph = nil
+		lossy.Losses(&bare, o, l)
+	}
+}

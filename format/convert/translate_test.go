@@ -1,0 +1,464 @@
+package convert_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// network builder: nodes in order, weights that no two models share.
+type builder struct {
+	graph   *format.Graph
+	tensors []one
+	seed    uint64
+}
+
+func newNet(inputs ...format.ValueInfo) *builder {
+	return &builder{graph: &format.Graph{Name: "net", Inputs: inputs, Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: []format.Dim{}}}}, seed: 7}
+}
+
+// image is an input of one image, or of a batch that is not fixed.
+func image(name string, dims ...int64) format.ValueInfo {
+	return format.ValueInfo{Name: name, DType: tensor.Float32, Dims: format.FixedDims(dims...)}
+}
+
+func (b *builder) random() float32 {
+	b.seed = b.seed*6364136223846793005 + 1442695040888963407
+	return float32(int64(b.seed)>>40) / (1 << 23)
+}
+
+// weights adds a tensor and returns its name. Those of a variance are positive.
+func (b *builder) weights(name string, shape ...int64) string {
+	n, _ := tensor.Shape(shape).Elems()
+	values := make([]float32, n)
+	for i := range values {
+		if values[i] = b.random(); strings.HasPrefix(name, "variance") {
+			values[i] = values[i]*values[i] + 0.1
+		}
+	}
+	b.tensors = append(b.tensors, floats(name, shape, values...))
+	return name
+}
+
+// int64s adds a tensor of integers.
+func (b *builder) int64s(name string, values ...int64) string {
+	var data []byte
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint64(data, uint64(v))
+	}
+	b.tensors = append(b.tensors, one{tensor.Info{Name: name, DType: tensor.Int64, Shape: tensor.Shape{int64(len(values))}}, data})
+	return name
+}
+
+type attrs map[string]any
+
+// node adds a node and returns the name of what it yields.
+func (b *builder) node(op string, a attrs, inputs ...string) string {
+	n := format.Node{Op: op, Inputs: inputs, Outputs: []string{fmt.Sprintf("v%d", len(b.graph.Nodes))}}
+	for _, name := range []string{"alpha", "auto_pad", "axis", "axis_", "ceil_mode", "count_include_pad", "dilations", "epsilon", "group", "kernel_shape", "max", "min",
+		"momentum", "pads", "perm", "strides", "transA", "transB", "value", "kernel_size", "stride", "stride_h", "pad_w", "scale"} {
+		if v, ok := a[name]; ok {
+			n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: v})
+		}
+	}
+	b.graph.Nodes = append(b.graph.Nodes, n)
+	return n.Outputs[0]
+}
+
+// norm adds a batch normalization.
+func (b *builder) norm(x string, channels int64) string {
+	i := fmt.Sprint(len(b.graph.Nodes))
+	return b.node("BatchNormalization", attrs{"epsilon": float32(1e-3), "momentum": float32(0.7)}, x, b.weights("gamma"+i, channels), b.weights("beta"+i, channels),
+		b.weights("mean"+i, channels), b.weights("variance"+i, channels))
+}
+
+// write writes the model with y as its output.
+func (b *builder) write(t *testing.T, kind string, opset int64) string {
+	t.Helper()
+	last := &b.graph.Nodes[len(b.graph.Nodes)-1]
+	last.Outputs = []string{"y"}
+	p := format.Plan{Graph: b.graph}
+	if opset != 0 {
+		p.Metadata = format.Metadata{{Key: "opsets", Value: json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, opset))}}
+	}
+	return model(t, kind, p, b.tensors...)
+}
+
+func list(v ...int64) []int64 { return v }
+
+// mnist is a network for MNIST as exporters write them: SAME padding, Reshape, Gemm.
+func mnist() *builder {
+	b := newNet(image("x", 2, 1, 28, 28))
+	b.graph.Outputs[0].Dims = format.FixedDims(2, 10)
+	h := b.node("Conv", attrs{"kernel_shape": list(5, 5), "auto_pad": "SAME_UPPER"}, "x", b.weights("conv1.w", 4, 1, 5, 5), b.weights("conv1.b", 4))
+	h = b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "strides": list(2, 2)}, b.node("Relu", nil, h))
+	h = b.node("Conv", attrs{"pads": list(2, 1, 2, 1)}, h, b.weights("conv2.w", 6, 4, 5, 3)) // neither kernel_shape nor bias
+	h = b.node("MaxPool", attrs{"kernel_shape": list(3, 2), "strides": list(3, 2), "pads": list(1, 0, 1, 0)}, b.node("Relu", nil, h))
+	h = b.node("Reshape", nil, h, b.int64s("shape", 0, -1))
+	h = b.node("Gemm", attrs{"transB": int64(1)}, h, b.weights("fc1.w", 10, 6*5*7), b.weights("fc1.b", 10))
+	b.node("Softmax", attrs{"axis": int64(1)}, h)
+	return b
+}
+
+// cifar is a residual network for CIFAR. Without small it has what MLE lacks.
+func cifar(small bool) *builder {
+	b := newNet(format.ValueInfo{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 3}, {Size: 16}, {Size: 16}}})
+	b.graph.Outputs[0].Dims = []format.Dim{{Size: format.DynamicDim, Symbol: "batch"}, {Size: 10}}
+	conv := func(x, name string, a attrs, shape ...int64) string {
+		return b.node("Conv", a, x, b.weights(name+".w", shape...), b.weights(name+".b", shape[0]))
+	}
+	h := b.node("Relu", nil, b.norm(conv("x", "stem", attrs{"pads": list(1, 1, 1, 1)}, 8, 3, 3, 3), 8))
+	short := h
+	h = b.node("Relu", nil, b.norm(conv(h, "a1", attrs{"pads": list(1, 1, 1, 1), "kernel_shape": list(3, 3)}, 8, 8, 3, 3), 8))
+	h = b.node("Relu", nil, b.node("Add", nil, conv(h, "a2", attrs{"pads": list(1, 1, 1, 1)}, 8, 8, 3, 3), short))
+	if !small {
+		h = conv(h, "depthwise", attrs{"pads": list(1, 1, 1, 1), "group": int64(8)}, 8, 1, 3, 3)
+		h = conv(h, "grouped", attrs{"pads": list(2, 2, 2, 2), "dilations": list(2, 2), "group": int64(2)}, 8, 4, 3, 3)
+		h = b.node("Mul", nil, b.node("Sigmoid", nil, h), b.node("Tanh", nil, h))
+		h = b.node("Div", nil, b.node("Sub", nil, h, short), b.node("Add", nil, b.node("Sigmoid", nil, h), b.node("Sigmoid", nil, short)))
+	}
+	strided := conv(h, "strided", attrs{"strides": list(2, 2), "pads": list(1, 1, 1, 1)}, 4, 8, 3, 3)
+	pooled := b.node("AveragePool", attrs{"kernel_shape": list(3, 3), "strides": list(2, 2), "pads": list(1, 1, 1, 1), "count_include_pad": int64(1)}, h)
+	other := b.node("AveragePool", attrs{"kernel_shape": list(3, 3), "strides": list(2, 2), "pads": list(1, 1, 1, 1)}, h)
+	h = b.node("Concat", attrs{"axis": int64(-3)}, strided, pooled, b.node("Mul", nil, other, other))
+	h = b.node("Transpose", attrs{"perm": list(0, 1, 3, 2)}, h)
+	h = b.node("Flatten", nil, b.node("GlobalAveragePool", nil, b.node("Dropout", nil, h)))
+	h = b.node("Relu", nil, b.node("Gemm", nil, h, b.weights("fc1.w", 20, 12), b.weights("fc1.b", 12)))
+	h = b.node("MatMul", nil, h, b.weights("fc2.w", 12, 10))
+	b.node("Softmax", nil, b.node("Identity", nil, h))
+	return b
+}
+
+// inputFor makes up an input, with two images where the batch is not fixed.
+func inputFor(m *format.Model) map[string]*array {
+	g, _ := m.Graph()
+	in := map[string]*array{}
+	for _, v := range g.Inputs {
+		a := newArray()
+		n := 1
+		for _, d := range v.Dims {
+			size := int(d.Size)
+			if size < 0 {
+				size = 2
+			}
+			a.shape = append(a.shape, size)
+			n *= size
+		}
+		a.data = wave(n)
+		in[v.Name] = a
+	}
+	return in
+}
+
+// translated converts a file, and refuses to lose anything of the graph but labels.
+func translated(t *testing.T, in, to string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out."+to)
+	report, err := convert.File(in, out, &convert.Options{Lossy: true, Verify: true})
+	if err != nil {
+		t.Fatalf("to %s: %v", to, err)
+	}
+	for _, l := range report.Losses {
+		if l.Kind == format.LossGraph || l.Kind == format.LossAttribute || l.Kind == format.LossQuantization {
+			t.Fatalf("to %s: lost %s: %s", to, l.Item(), l.Why)
+		}
+	}
+	return out
+}
+
+// outputs runs a file.
+func outputs(t *testing.T, path string) *array {
+	t.Helper()
+	m := open(t, path)
+	out, err := evaluate(t, m, inputFor(m))
+	if err != nil {
+		t.Fatalf("%s: %v", m.Format(), err)
+	}
+	return out[0]
+}
+
+// near compares outputs: to the last bit, or within 1e-5 where a format adds up in another order.
+func near(t *testing.T, where string, want, got *array, exact bool) {
+	t.Helper()
+	if !slices.Equal(want.shape, got.shape) {
+		t.Fatalf("%s: shape %v, want %v", where, got.shape, want.shape)
+	}
+	for i, w := range want.data {
+		g := got.data[i]
+		if w != g && (exact || math.Abs(float64(w-g)) > 1e-5*max(1e-2, math.Abs(float64(w)))) {
+			t.Fatalf("%s: output %d is %v, want %v", where, i, g, w)
+		}
+	}
+}
+
+// spread fails for outputs that say little: all alike, or not numbers.
+func spread(t *testing.T, a *array) {
+	t.Helper()
+	low, high := slices.Min(a.data), slices.Max(a.data)
+	if !(high-low > 1e-3) {
+		t.Fatalf("outputs from %v to %v", low, high)
+	}
+}
+
+// TestMeaning: networks compute the same after each step from format to format and back.
+func TestMeaning(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		net   *builder
+		chain string
+	}{
+		{"mnist", mnist(), "wia mobi mle onnx mle mobi wia onnx"},
+		{"cifar, what mle has", cifar(true), "wia mobi mle onnx mle mobi wia mle wia onnx"},
+		{"cifar", cifar(false), "wia mobi onnx mobi wia onnx"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := tt.net.write(t, "onnx", 17)
+			want := outputs(t, path)
+			spread(t, want)
+			where, exact := "onnx", true
+			for _, to := range strings.Fields(tt.chain) {
+				where += " to " + to
+				path = translated(t, path, to)
+				near(t, where, want, outputs(t, path), exact && to != "mle")
+			}
+		})
+	}
+}
+
+// TestTranslatedNodes: what nodes become, as a reader of the target sees them.
+func TestTranslatedNodes(t *testing.T) {
+	said := func(path string) (lines []string) {
+		m := open(t, path)
+		g, err := m.Graph()
+		if err != nil || g == nil {
+			t.Fatal(g, err)
+		}
+		for _, n := range g.Nodes {
+			line := n.Op
+			for _, a := range n.Attributes {
+				line += fmt.Sprintf(" %s=%v", a.Name, a.Value)
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	b := mnist()
+	wia := translated(t, b.write(t, "onnx", 17), "wia")
+	if d := cmp.Diff([]string{"opsets"}, keys(open(t, wia))); d != "" {
+		t.Error(d)
+	}
+	mobi := translated(t, wia, "mobi")
+	if d := cmp.Diff(strings.Split(strings.TrimSpace(`
+Conv2D kernel_size=[5 5] stride=[1 1] padding=[2 2] dilation=[1 1] groups=1
+Relu
+MaxPool2D kernel_size=[2 2] stride=[2 2] padding=[0 0]
+Conv2D kernel_size=[5 3] stride=[1 1] padding=[2 1] dilation=[1 1] groups=1
+Relu
+MaxPool2D kernel_size=[3 2] stride=[3 2] padding=[1 0]
+Reshape shape=[2 -1]
+FullyConnected
+Softmax axis=-1`), "\n"), said(mobi)); d != "" {
+		t.Error(d)
+	}
+	mle := translated(t, mobi, "mle")
+	if d := cmp.Diff(strings.Split(strings.TrimSpace(`
+Conv2D stride_h=1 stride_w=1 pad_h=2 pad_w=2
+ReLU
+MaxPool2D kernel_h=2 kernel_w=2 stride_h=2 stride_w=2 pad_h=0 pad_w=0
+Conv2D stride_h=1 stride_w=1 pad_h=2 pad_w=1
+ReLU
+MaxPool2D kernel_h=3 kernel_w=2 stride_h=3 stride_w=2 pad_h=1 pad_w=0
+Reshape shape=[2 -1]
+Linear
+Softmax`), "\n"), said(mle)); d != "" {
+		t.Error(d)
+	}
+	onnx := translated(t, mle, "onnx")
+	if d := cmp.Diff(strings.Split(strings.TrimSpace(`
+Conv kernel_shape=[5 5] pads=[2 2 2 2]
+Relu
+MaxPool kernel_shape=[2 2] strides=[2 2]
+Conv kernel_shape=[5 3] pads=[2 1 2 1]
+Relu
+MaxPool kernel_shape=[3 2] pads=[1 0 1 0] strides=[3 2]
+Reshape
+Gemm transB=1
+Softmax`), "\n"), said(onnx)); d != "" {
+		t.Error(d)
+	}
+}
+
+func keys(m *format.Model) (list []string) {
+	for _, e := range m.Metadata() {
+		if e.Key != "ir_version" {
+			list = append(list, e.Key)
+		}
+	}
+	return list
+}
+
+// TestNativeMeaning: models in the operators of MOBI and MLE, with what these leave unsaid.
+func TestNativeMeaning(t *testing.T) {
+	mobi := newNet(image("x", 1, 2, 12, 12))
+	h := mobi.node("Conv2D", attrs{"stride": []int32{2, 1}}, "x", mobi.weights("0", 4, 2, 3, 3))
+	h = mobi.node("DepthwiseConv2D", attrs{"kernel_size": []int32{2, 2}}, h, mobi.weights("1", 4, 1, 2, 2))
+	h = mobi.node("MaxPool2D", nil, mobi.node("AvgPool2D", attrs{"kernel_size": []int32{2, 3}, "count_include_pad": true}, h))
+	mobi.node("FullyConnected", nil, mobi.node("Transpose", nil, h), mobi.weights("2", 3, 4))
+
+	mle := newNet(image("x", 1, 2, 12, 12))
+	h = mle.node("Conv2D", attrs{"stride_h": int64(2), "pad_w": int64(1)}, "x", mle.weights("w", 4, 2, 3, 3), mle.weights("b", 4))
+	h = mle.node("AvgPool2D", nil, mle.node("MaxPool2D", nil, h))
+	h = mle.node("Dropout", nil, mle.node("Flatten", nil, h))
+	h = mle.node("LayerNorm", nil, mle.node("Linear", nil, h, mle.weights("fc", 6, 12), mle.weights("fcb", 6)), mle.weights("g", 6), mle.weights("gb", 6))
+	mle.node("Softmax", nil, h)
+
+	for _, tt := range []struct {
+		kind  string
+		net   *builder
+		chain string
+	}{{"mobi", mobi, "onnx wia mobi"}, {"mle", mle, "wia onnx mle"}} {
+		t.Run(tt.kind, func(t *testing.T) {
+			tt.net.graph.Name = ""
+			tt.net.graph.Outputs[0].Dims = format.FixedDims(1, 3)
+			path := tt.net.write(t, tt.kind, 0)
+			want := outputs(t, path)
+			spread(t, want)
+			for _, to := range strings.Fields(tt.chain) {
+				path = translated(t, path, to)
+				near(t, to, want, outputs(t, path), tt.kind == "mobi" && to != "mle")
+			}
+		})
+	}
+}
+
+// TestNoCounterpart: what a format has no operator for is refused, with the node named.
+func TestNoCounterpart(t *testing.T) {
+	conv := func(a attrs, shape ...int64) func(*builder) {
+		return func(b *builder) { b.node("Conv", a, "x", b.weights("w", shape...), b.weights("b", shape[0])) }
+	}
+	for _, tt := range []struct {
+		name    string
+		formats string
+		opset   int64
+		add     func(*builder)
+		why     string
+	}{
+		{"another operator", "mobi mle", 17, func(b *builder) { b.node("Erf", nil, "x") }, "no operator for it"},
+		{"Clip", "mobi mle", 17, func(b *builder) { b.node("Clip", nil, "x", b.weights("low"), b.weights("high")) }, "no operator for it"},
+		{"Sigmoid", "mle", 17, func(b *builder) { b.node("Sigmoid", nil, "x") }, "mle has no operator for Sigmoid"},
+		{"padding of one end", "mobi mle", 17, conv(attrs{"pads": list(0, 0, 1, 1)}, 2, 2, 3, 3), "not the same at both ends"},
+		{"SAME padding of one end", "mobi mle", 17, conv(attrs{"auto_pad": "SAME_UPPER", "kernel_shape": list(2, 2)}, 2, 2, 2, 2), "not the same at both ends"},
+		{"groups", "mle", 17, conv(attrs{"group": int64(2)}, 2, 1, 3, 3), "no place for group 2"},
+		{"dilations", "mle", 17, conv(attrs{"dilations": list(2, 1)}, 2, 2, 3, 3), "no place for dilations [2 1]"},
+		{"ceil_mode", "mobi mle", 17, func(b *builder) {
+			b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "ceil_mode": int64(1)}, "x")
+		}, "no place for ceil_mode"},
+		{"broadcasting", "mobi mle", 17, func(b *builder) { b.node("Add", nil, "x", b.weights("b", 1)) }, "inputs of one shape"},
+		{"alpha", "mobi mle", 17, func(b *builder) {
+			b.node("Gemm", attrs{"alpha": float32(2), "transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128))
+		}, "no place for alpha 2"},
+		{"a bias for all columns", "mobi mle", 17, func(b *builder) {
+			b.node("Gemm", attrs{"transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128), b.weights("b", 1))
+		}, "a bias for each column"},
+		{"Softmax over several dims", "mobi mle", 11, func(b *builder) { b.node("Softmax", nil, "x") }, "all dims from 1 on at once"},
+		{"Softmax over rows of images", "mle", 17, func(b *builder) { b.node("Softmax", nil, "x") }, "Softmax takes 2 dims"},
+		{"operators that are too old", "mobi mle", 6, func(b *builder) { b.node("Relu", nil, "x") }, "version 6"},
+		{"attributes of another type", "mobi mle", 17, conv(attrs{"group": "2"}, 2, 2, 3, 3), `attribute "group"`},
+		{"attributes that do not exist", "mobi mle", 17, conv(attrs{"scale": int64(2)}, 2, 2, 3, 3), `attribute "scale"`},
+		{"a shape that is computed", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.node("Shape", nil, "x")) }, "is computed"},
+	} {
+		for _, to := range strings.Fields(tt.formats) {
+			t.Run(tt.name+" to "+to, func(t *testing.T) {
+				b := newNet(image("x", 1, 2, 8, 8))
+				tt.add(b)
+				b.graph.Nodes[len(b.graph.Nodes)-1].Name = "the last"
+				in := b.write(t, "onnx", tt.opset)
+				dir := t.TempDir()
+				out := filepath.Join(dir, "out."+to)
+				_, err := convert.File(in, out, nil)
+				var refused *format.LossError
+				if !errors.As(err, &refused) {
+					t.Fatalf("refused with %v", err)
+				}
+				unwritten(t, dir)
+				last := len(b.graph.Nodes) - 1
+				item := fmt.Sprintf("graph:nodes[%d] (%s)", last, b.graph.Nodes[last].Op)
+				at := slices.IndexFunc(refused.Losses, func(l format.Loss) bool { return l.Item() == item })
+				if at < 0 || !strings.Contains(refused.Losses[at].Why, tt.why) || !strings.Contains(refused.Losses[at].Why, `node "the last"`) {
+					t.Fatalf("%s is not among %+v", item, refused.Losses)
+				}
+				// Accepted, the graph goes, and all of it.
+				report, err := convert.File(in, out, &convert.Options{Lossy: true})
+				if err != nil || !slices.ContainsFunc(report.Losses, func(l format.Loss) bool { return l.Item() == item }) {
+					t.Fatalf("%+v, %v", report, err)
+				}
+				if g, err := open(t, out).Graph(); err != nil || g != nil && len(g.Nodes) > 0 {
+					t.Error(g, err)
+				}
+			})
+		}
+	}
+}
+
+// TestDocumentedOperators: the table in the package's documentation is that of the formats.
+func TestDocumentedOperators(t *testing.T) {
+	var lines []string
+	for _, name := range format.Formats() {
+		c, err := format.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := c.Driver().(driver.Vocabulary)
+		if !ok {
+			continue
+		}
+		for _, o := range v.Operators() {
+			var notes []string
+			for _, a := range o.Attributes {
+				if a.ONNX != "" {
+					sep := ", "
+					if a.Alias {
+						sep = " or "
+					}
+					notes = append(notes, strings.Join(a.Names, sep))
+				}
+			}
+			for _, a := range o.Implied {
+				notes = append(notes, fmt.Sprintf("%s is %v", a.Name, a.Value))
+			}
+			for _, note := range []struct {
+				is   bool
+				text string
+			}{{o.SameShape, "inputs of one shape"}, {o.Depthwise, "as many groups as channels"}, {o.Flattens, "flattens its input"}, {o.Inputs == 3, "has a bias"}} {
+				if note.is {
+					notes = append(notes, note.text)
+				}
+			}
+			if o.Rank != 0 && o.Rank != 4 {
+				notes = append(notes, fmt.Sprintf("%d dims", o.Rank))
+			}
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("//\t%-18s  %-4s  %-15s  %s", o.ONNX, name, o.Name, strings.Join(notes, ", ")), " "))
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:20], b[:20]) })
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(lines, "\n"); !strings.Contains(string(doc), want) {
+		t.Errorf("doc.go lacks this table:\n%s", want)
+	}
+}

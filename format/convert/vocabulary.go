@@ -1,0 +1,410 @@
+package convert
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// readONNX reads a node in ONNX's operators, which is of the version that the source has them in.
+func (t *translator) readONNX(in *format.Node) ([]*node, error) {
+	if in.Op == "Constant" && in.Domain == "" {
+		return nil, t.constant(in)
+	}
+	op := operators[in.Op]
+	if op == nil || in.Domain != "" && in.Domain != "ai.onnx" {
+		return nil, fmt.Errorf("%w: %s has no operator for it", format.ErrUnsupported, t.format)
+	}
+	if t.version < oldestVersion {
+		return nil, fmt.Errorf("%w: version %d of ONNX's operators; those from %d on are known", format.ErrUnsupported, t.version, oldestVersion)
+	}
+	n := &node{op: in.Op, name: in.Name, in: slices.Clone(in.Inputs), out: slices.Clone(in.Outputs), attrs: map[string]any{}}
+	for len(n.in) > 0 && n.in[len(n.in)-1] == "" {
+		n.in = n.in[:len(n.in)-1]
+	}
+	for len(n.out) > 1 && n.out[len(n.out)-1] == "" {
+		n.out = n.out[:len(n.out)-1]
+	}
+	for _, a := range in.Attributes {
+		def, known := op.attrs[a.Name]
+		value := neutral(a.Value)
+		if !known || !typed(a.Name, value, def) {
+			return nil, fmt.Errorf("%w: attribute %q (%s)", format.ErrUnsupported, a.Name, driver.TypeName(a.Value))
+		}
+		n.attrs[a.Name] = value
+	}
+	switch n.op {
+	case "Reshape":
+		return []*node{n}, t.targetShape(n)
+	case "Dropout":
+		n.in = n.in[:min(len(n.in), 1)] // the ratio means something to training alone
+	case "Softmax":
+		return []*node{n}, t.coerced(n)
+	}
+	return []*node{n}, nil
+}
+
+// constant makes a tensor of the model of a node that yields one.
+func (t *translator) constant(in *format.Node) error {
+	if len(in.Attributes) != 1 || len(in.Outputs) != 1 {
+		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
+	}
+	v, ok := in.Attributes[0].Value.(tensor.View)
+	if !ok {
+		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
+	}
+	c, err := v.Clone()
+	if err != nil {
+		return err
+	}
+	data, err := c.Bytes()
+	if err != nil {
+		return err
+	}
+	name, err := t.add(in.Outputs[0], v.DType(), v.Shape(), data)
+	t.consumed[name] = true
+	return err
+}
+
+// targetShape makes an attribute of the input that says which shape Reshape is to yield.
+func (t *translator) targetShape(n *node) error {
+	const most = 64 // dims
+	if len(n.in) != 2 {
+		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
+	}
+	i, ok := t.tensors[n.in[1]]
+	if !ok {
+		return fmt.Errorf("%w: the shape %q is computed", format.ErrUnsupported, n.in[1])
+	}
+	v := t.views[i]
+	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > most {
+		return fmt.Errorf("%w: the shape %q is %v %v", format.ErrUnsupported, n.in[1], v.DType(), v.Shape())
+	}
+	b := make([]byte, 8*v.Len())
+	if _, err := v.ReadInto(b); err != nil {
+		return err
+	}
+	shape := []int64{}
+	for ; len(b) > 0; b = b[8:] {
+		shape = append(shape, int64(binary.LittleEndian.Uint64(b)))
+	}
+	n.attrs["shape"] = shape
+	t.consumed[n.in[1]] = true
+	n.in = n.in[:1]
+	return nil
+}
+
+// coerced gives Softmax the axis that it has today. Before version 13 it took all dims from its axis on
+// for one, and the axis was 1.
+func (t *translator) coerced(n *node) error {
+	if t.version >= 13 {
+		return nil
+	}
+	axis, ok := n.attrs["axis"].(int64)
+	if !ok {
+		axis = 1
+	}
+	x := t.shapes[n.in[0]]
+	if axis < 0 {
+		axis += int64(len(x))
+	}
+	if x == nil || axis < 0 || axis >= int64(len(x)) || product(append(dims{}, x[axis+1:]...)) != 1 {
+		return fmt.Errorf("%w: before version 13 it works on all dims from %d on at once, of %v", format.ErrUnsupported, axis, x)
+	}
+	n.attrs["axis"] = axis
+	return nil
+}
+
+// neutral is the form of an attribute's value between the formats.
+func neutral(v any) any {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return int64(1)
+		}
+		return int64(0)
+	case int32:
+		return int64(v)
+	case float64:
+		return float32(v)
+	case []int32:
+		wide := make([]int64, len(v))
+		for i, x := range v {
+			wide[i] = int64(x)
+		}
+		return wide
+	}
+	return v
+}
+
+// read reads a node in the operators of the source's format.
+func (t *translator) read(in *format.Node) ([]*node, error) {
+	at := slices.IndexFunc(t.from, func(o driver.Operator) bool { return o.Name == in.Op })
+	if at < 0 || in.Domain != "" {
+		return nil, fmt.Errorf("%w: its meaning is not known to other formats", format.ErrUnsupported)
+	}
+	o := &t.from[at]
+	n := &node{op: o.ONNX, name: in.Name, in: slices.Clone(in.Inputs), out: slices.Clone(in.Outputs), attrs: map[string]any{}}
+	if operators[n.op] == nil {
+		return nil, fmt.Errorf("%w: %s, which it means, is not known", format.ErrUnsupported, n.op)
+	}
+	if len(n.in) < operators[n.op].fewest {
+		return nil, fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
+	}
+	for _, a := range o.Implied {
+		n.attrs[a.Name] = a.Value
+	}
+	r := attributeReader{node: in, used: map[string]bool{}}
+	for i := range o.Attributes {
+		a := &o.Attributes[i]
+		if a.Quantizes > 0 {
+			if err := t.quantizes(&r, a, n); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v, err := r.read(a)
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := v.(string); ok && a.Default == v {
+			v = n.attrs[other]
+		}
+		if v != nil {
+			n.attrs[a.ONNX] = v
+		}
+	}
+	for _, a := range in.Attributes {
+		if !r.used[a.Name] {
+			return nil, fmt.Errorf("%w: attribute %q", format.ErrUnsupported, a.Name)
+		}
+	}
+	if o.Depthwise {
+		w := t.shapes[n.in[1]]
+		if len(w) < 3 || w[0] < 1 || w[1] != 1 {
+			return nil, fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, w)
+		}
+		n.attrs["group"] = w[0]
+	}
+	if o.Flattens && len(t.shapes[n.in[0]]) != 2 {
+		flat := &node{op: "Flatten", in: []string{n.in[0]}, out: []string{t.fresh(n.in[0] + "_flat")}, attrs: map[string]any{}}
+		n.in[0] = flat.out[0]
+		return []*node{flat, n}, nil
+	}
+	return []*node{n}, nil
+}
+
+// quantizes looks at a parameter of the quantization of an input: the tensor has it too.
+func (t *translator) quantizes(r *attributeReader, a *driver.OperatorAttribute, n *node) error {
+	if _, ok := r.get(a.Names[0]); !ok {
+		return nil
+	}
+	if a.Quantizes <= len(n.in) {
+		if i, ok := t.tensors[n.in[a.Quantizes-1]]; ok && t.views[i].Info().Quant != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
+}
+
+// attributeReader reads the attributes of a node.
+type attributeReader struct {
+	node *format.Node
+	used map[string]bool
+}
+
+func (r *attributeReader) get(name string) (any, bool) {
+	for _, a := range r.node.Attributes {
+		if a.Name == name {
+			r.used[name] = true
+			return neutral(a.Value), true
+		}
+	}
+	return nil, false
+}
+
+// read returns an attribute in ONNX's form, or its default.
+func (r *attributeReader) read(a *driver.OperatorAttribute) (any, error) {
+	if len(a.Names) > 1 && !a.Alias {
+		return r.elements(a)
+	}
+	for _, name := range a.Names {
+		v, ok := r.get(name)
+		if !ok {
+			continue
+		}
+		list, isList := v.([]int64)
+		if want, got := neutral(a.Value), v; fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
+			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, got)
+		}
+		if isList && a.Symmetric {
+			return slices.Concat(list, list), nil
+		}
+		return v, nil
+	}
+	return a.Default, nil
+}
+
+// elements reads a list that has an attribute for each element.
+func (r *attributeReader) elements(a *driver.OperatorAttribute) (any, error) {
+	def, _ := a.Default.([]int64)
+	list := make([]int64, len(a.Names))
+	for i, name := range a.Names {
+		v, ok := r.get(name)
+		if !ok && i < len(def) {
+			v = def[i]
+		}
+		x, isInt := v.(int64)
+		if !isInt {
+			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
+		}
+		list[i] = x
+	}
+	if a.Symmetric {
+		list = slices.Concat(list, list)
+	}
+	return list, nil
+}
+
+// express states a node in an operator of the target's format.
+func (t *translator) express(o *driver.Operator, n *node, in []dims) (format.Node, error) {
+	out := format.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
+	rank := len(in[0])
+	if kernel, ok := n.attrs["kernel_shape"].([]int64); ok && in[0] == nil {
+		rank = len(kernel) + 2
+	}
+	if o.Rank != 0 && rank != o.Rank {
+		return out, fmt.Errorf("%w: %s takes %d dims, not %v", format.ErrUnsupported, o.Name, o.Rank, in[0])
+	}
+	if err := fits(o, n, in); err != nil {
+		return out, err
+	}
+	axes := max(0, rank-2)
+	stated := map[string]bool{"group": o.Depthwise}
+	if shape, _ := n.attrs["shape"].([]int64); slices.Contains(shape, 0) {
+		return out, fmt.Errorf("%w: %s to %v, with dims of the input that are not known", format.ErrUnsupported, o.Name, shape)
+	}
+	for i := range o.Attributes {
+		a := &o.Attributes[i]
+		v := n.attr(a.ONNX, axes)
+		if a.Quantizes > 0 || v == nil && a.Default == nil {
+			continue
+		}
+		stated[a.ONNX] = true
+		list, err := written(a, v)
+		if err != nil {
+			return out, err
+		}
+		out.Attributes = append(out.Attributes, list...)
+	}
+	for _, a := range o.Implied {
+		stated[a.Name] = true
+		if v := n.attr(a.Name, axes); !equal(v, a.Value) {
+			return out, fmt.Errorf("%w: %s has %s %v, not %v", format.ErrUnsupported, o.Name, a.Name, a.Value, v)
+		}
+	}
+	for name, v := range n.attrs {
+		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 && slices.Equal(v.([]int64), in[1][2:])
+		if !stated[name] && !isKernel && !isDefault(v, operators[n.op].attrs[name]) {
+			return out, fmt.Errorf("%w: %s has no place for %s %v", format.ErrUnsupported, o.Name, name, v)
+		}
+	}
+	return out, t.fillUp(&out, o, n, in)
+}
+
+// fits compares the inputs of a node with what an operator takes.
+func fits(o *driver.Operator, n *node, in []dims) error {
+	if o.SameShape {
+		for _, d := range in {
+			if d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) {
+				return fmt.Errorf("%w: %s takes inputs of one shape, not %v", format.ErrUnsupported, o.Name, in)
+			}
+		}
+	}
+	if o.Depthwise {
+		group, w := n.integer("group"), in[1]
+		if group < 2 || len(w) < 3 || w[0] != group || w[1] != 1 {
+			return fmt.Errorf("%w: %s takes as many groups as channels, not %d with weights %v", format.ErrUnsupported, o.Name, group, w)
+		}
+	}
+	if n.op == "Gemm" && len(in) == 3 {
+		if w := in[1]; len(w) != 2 || len(in[2]) != 1 || in[2][0] != w[1-n.integer("transB")&1] {
+			return fmt.Errorf("%w: %s takes a bias for each column, not %v", format.ErrUnsupported, o.Name, in[2])
+		}
+	}
+	return nil
+}
+
+// written returns what an attribute is in the target's format.
+func written(a *driver.OperatorAttribute, v any) ([]format.Attribute, error) {
+	each := len(a.Names) > 1 && !a.Alias
+	want := neutral(a.Value)
+	if each {
+		want = []int64(nil)
+	}
+	if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", v) {
+		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
+	}
+	list, _ := v.([]int64)
+	if half := len(list) / 2; a.Symmetric {
+		if !slices.Equal(list[:half], list[half:]) {
+			return nil, fmt.Errorf("%w: %s %v, which are not the same at both ends", format.ErrUnsupported, a.ONNX, v)
+		}
+		list, v = list[:half], list[:half]
+	}
+	switch a.Value.(type) {
+	case bool:
+		v = v != int64(0)
+	case []int32:
+		narrow := make([]int32, len(list))
+		for i, x := range list {
+			if x < math.MinInt32 || x > math.MaxInt32 {
+				return nil, fmt.Errorf("%w: %s %v", format.ErrLimit, a.ONNX, v)
+			}
+			narrow[i] = int32(x)
+		}
+		v = narrow
+	}
+	if !each {
+		return []format.Attribute{{Name: a.Names[0], Value: v}}, nil
+	}
+	if len(list) != len(a.Names) {
+		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
+	}
+	var out []format.Attribute
+	for i, name := range a.Names {
+		out = append(out, format.Attribute{Name: name, Value: list[i]})
+	}
+	return out, nil
+}
+
+// fillUp adds a bias of zeros to a node that must have one.
+func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []dims) error {
+	if len(n.in) >= o.Inputs {
+		return nil
+	}
+	i, constant := t.tensors[n.in[1]]
+	if !constant || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
+		return fmt.Errorf("%w: %s takes %d inputs, not %d", format.ErrUnsupported, o.Name, o.Inputs, len(n.in))
+	}
+	w := t.views[i].Info()
+	size, d := tensor.Shape{in[1][0]}, w.DType
+	if n.op == "LayerNormalization" {
+		size = tensor.Shape(in[1])
+	}
+	if w.Quant != nil || !d.Valid() {
+		d = tensor.Float32
+	}
+	room, err := size.ByteSize(d)
+	if err != nil || room > 8*w.Size {
+		return fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, in[1])
+	}
+	name, err := t.add(t.fresh(n.out[0]+"_bias"), d, size, make([]byte, room))
+	out.Inputs = append(slices.Clone(n.in), name)
+	return err
+}
