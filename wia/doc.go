@@ -163,8 +163,26 @@
 //     tensor.Decode into float32 answers ErrQuantization. A plan with such
 //     parameters is refused, or written without them if the loss is accepted; Rewrite
 //     keeps them. Type NONE means that there are none.
-//   - An external file replaces the old one just before the model that names it
-//     does. Whoever reads the old model between the two sees wrong checksums.
+//
+// # Saving external data
+//
+// The data of one model is in one file, whose name is that of the model
+// (WriteOptions.External says another), ".wia" unless it ends so, a hash of its content, and ".data":
+//
+//	m.wia.3f084b51d810557b.data
+//
+// So the same model gives the same names, and other data is never replaced: the
+// old model stays whole until the rename that puts the new one in its place, by when the
+// data of the new one is on stable storage. If that fails, the new data is removed. A name of
+// more than 100 bytes is cut, and a hash of it follows.
+//
+// Once the new model is in place, older files of that pattern are removed,
+// unless a model of this format in the same directory (or in one on the way to the data)
+// names them. All files there are looked at for that, by content and by ending. Nothing is
+// removed when one of them cannot be read (an encrypted one by another key), and while
+// somebody seems to write: while there is a temporary file of any model of less
+// than a day. A model without external data removes none. A model that is open for the
+// old data keeps what it mapped; what it did not use by then is an error.
 //
 // # Rewriting
 //

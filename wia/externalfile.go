@@ -3,11 +3,22 @@ package wia
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/external"
 )
+
+// externalFormat says which files the models of this format name. Encrypted ones must
+// have the key of the one that is written.
+func (w *encoder) externalFormat() external.Format {
+	return external.Format{Codec: format.With(fileFormat{}), Options: &format.Options{Key: w.o.Key}, Locations: func(f driver.File) []string {
+		return slices.Collect(maps.Keys(f.(*parsed).spaces))
+	}}
+}
 
 // reserve gives a tensor its range of the file. The checksum has its final
 // length from the start, so that records have theirs.

@@ -21,10 +21,11 @@ type WriteOptions struct {
 	Level int
 	// ExternalFrom puts tensors of at least so many bytes into another file in the
 	// model's directory; 0 means none. It needs Create: a stream has no directory.
-	// That file replaces an older one just before the model does.
 	ExternalFrom int64
-	// External is the location of that file, relative to the model's directory
-	// and with slashes; "" means the model's file name with ".data" added.
+	// External is what the location of that file begins with, relative to the
+	// model's directory and with slashes; "" means the model's file name. A hash of the data
+	// follows, so that a new file takes the place of none that a model needs: the data
+	// of "m.wia" is in "m.wia.<16 hexadecimal digits>.data"; see the package documentation.
 	External string
 	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes.
 	// The tensor block is then assembled in memory. External data is never

@@ -55,7 +55,7 @@ func TestVerifyTensors(t *testing.T) {
 	at := f.At(0).Info().Offset
 	f.Close()
 	damage(path, at)
-	damage(path+".data", 128+5) // of out2
+	damage(dataOf(t, path), 128+5) // of out2
 	if f, err = Open(path, nil); err != nil {
 		t.Fatal(err)
 	}

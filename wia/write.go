@@ -94,7 +94,7 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fil
 	if err := w.planStructure(p); err != nil {
 		return nil, err
 	}
-	for w.fixed && w.next < len(w.items) {
+	for w.next < len(w.items) && (w.fixed || w.items[w.next].external) {
 		w.advance(0)
 	}
 	if err := w.begin(); err != nil {
@@ -127,7 +127,7 @@ func (w *encoder) planTensors(p *driver.Plan) error {
 		}
 		w.fixed = w.fixed && it.codec == None
 		if it.external && w.ext == nil {
-			ext, err := external.NewFile(w.o.External, w.w.Path)
+			ext, err := external.NewFile(w.externalFormat(), w.o.External, w.w.Path)
 			if err != nil {
 				return w.refuse("external data", err)
 			}
@@ -243,7 +243,7 @@ func (w *encoder) advance(stored int64) *item {
 	it.off = w.pos
 	switch {
 	case it.external:
-		// The checksum is not known yet, but its length is.
+		// Location and checksum are not known yet, but their lengths are.
 		it.prefix = protobuf.PutMessage(nil, 1, tensorMsg, &it.message)
 		w.pos += int64(len(it.prefix))
 	case it.codec != None:
@@ -304,7 +304,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 	it := &w.items[i]
 	switch {
 	case it.external:
-		return w.external(i, in)
+		return writeExternal(w.ext, it.message.External, in)
 	case it.located:
 		return w.plain(it, in)
 	case it.codec == None && i == w.next:
@@ -322,28 +322,26 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 	return w.catchUp()
 }
 
-// external writes a tensor to the file of external data.
-func (w *encoder) external(i int, in driver.Input) error {
-	it := &w.items[i]
-	if err := writeExternal(w.ext, it.message.External, in); err != nil {
-		return err
-	}
-	if !it.located && i != w.next {
-		it.waiting = &blob{}
+// records puts the external data in place and writes the messages of its tensors,
+// which say where it is.
+func (w *encoder) records() error {
+	if w.ext == nil {
 		return nil
 	}
-	if !it.located {
-		w.advance(0)
-	}
-	if err := w.record(it); err != nil {
+	if err := w.ext.Finish(!w.w.NoSync); err != nil {
 		return err
 	}
-	return w.catchUp()
-}
-
-// record writes the message of an external tensor, whose checksum is known now.
-func (w *encoder) record(it *item) error {
-	return w.write(protobuf.PutMessage(nil, 1, tensorMsg, &it.message), it.off)
+	for i := range w.items {
+		it := &w.items[i]
+		if !it.external {
+			continue
+		}
+		it.message.External.Location = w.ext.Location
+		if err := w.write(protobuf.PutMessage(nil, 1, tensorMsg, &it.message), it.off); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plain writes prefix and data of a tensor whose offset is known.
@@ -387,17 +385,19 @@ func (w *encoder) collect(it *item, in driver.Input) (*blob, error) {
 	return b, zw.Close()
 }
 
-// catchUp writes the tensors that waited for those before them.
+// catchUp writes the tensors that waited for those before them. Records of external
+// tensors need no data.
 func (w *encoder) catchUp() error {
-	for w.next < len(w.items) && w.items[w.next].waiting != nil {
-		b := w.items[w.next].waiting
-		it := w.advance(b.size)
-		if it.external {
-			if err := w.record(it); err != nil {
-				return err
-			}
+	for w.next < len(w.items) {
+		if w.items[w.next].external {
+			w.advance(0)
 			continue
 		}
+		b := w.items[w.next].waiting
+		if b == nil {
+			return nil
+		}
+		it := w.advance(b.size)
 		err := w.write(it.prefix, it.off)
 		if err == nil {
 			err = b.each(func(p []byte, off int64) error { return w.write(p, it.off+int64(len(it.prefix))+off) })
@@ -422,6 +422,9 @@ func (w *encoder) write(p []byte, off int64) error {
 
 // Finish implements driver.Encoder.
 func (w *encoder) Finish() error {
+	if err := w.records(); err != nil {
+		return err
+	}
 	if err := w.write(w.tail, w.pos); err != nil {
 		return err
 	}
@@ -446,13 +449,14 @@ func (w *encoder) Finish() error {
 			return err
 		}
 	}
-	if err := w.writeSignature(size); err != nil {
-		return err
-	}
+	return w.writeSignature(size)
+}
+
+// Committed implements driver.Committing.
+func (w *encoder) Committed(durable bool) {
 	if w.ext != nil {
-		return w.ext.Commit(!w.w.NoSync)
+		w.ext.Committed(durable)
 	}
-	return nil
 }
 
 // writeSignature writes the signature block.

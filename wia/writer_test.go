@@ -413,7 +413,7 @@ func TestArrival(t *testing.T) {
 		if model, err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
-		if data, err = os.ReadFile(path + ".data"); err != nil {
+		if data, err = os.ReadFile(dataOf(t, path)); err != nil {
 			t.Fatal(err)
 		}
 		return model, data

@@ -75,6 +75,16 @@ type Encoder interface {
 	Finish() error
 }
 
+// Committing is an Encoder that makes other files than its target, which a model
+// names: they must be in place when Finish returns, without taking the place of
+// others that the old model names. io.Closer removes them unless Committed was called.
+type Committing interface {
+	Encoder
+	// Committed says that the target is in place. If it is durable, or nobody asked
+	// for that, what only the old model needed can go.
+	Committed(durable bool)
+}
+
 // Input is the data of one tensor on its way into a file: exactly Size bytes, or
 // an error. It stops when the context of the writer is done.
 type Input interface {

@@ -64,7 +64,14 @@
 // it as often as fills the gap, which protocol buffers allow for any field and readers
 // do not see. Files of more than 2 GiB are no protocol buffers to most readers: they
 // are refused, and WriteOptions.ExternalFrom puts data into a file beside the model, at
-// multiples of 64 bytes, from 4096 bytes on of 4096. The writer says IR version 8 (or the
+// multiples of 64 bytes, from 4096 bytes on of 4096. The name of that file is that of the
+// model (WriteOptions.External says another), ".onnx" unless it ends so, a hash of its content,
+// and ".data": "m.onnx.3f084b51d810557b.data". So no other data is replaced, and the old
+// model stays whole until the new one is in place; then older files of that pattern are
+// removed, unless an ONNX model in that directory names them. Nothing is removed when a model
+// there cannot be read, and while somebody seems to write: while there is a
+// temporary file of less than a day. A model without external data removes none. A name of
+// more than 100 bytes is cut, and a hash of it follows. The writer says IR version 8 (or the
 // first that has the types of all tensors), version 17 of ONNX's operators and version 1 of
 // other domains, and calls the graph "graph", where the plan says nothing.
 //

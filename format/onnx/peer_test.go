@@ -220,7 +220,11 @@ func TestAligned(t *testing.T) {
 	if off := v.Info().Offset; off != pageAlign {
 		t.Errorf("at %d", off)
 	}
-	if info, err := os.Stat(filepath.Join(filepath.Dir(path), "d", "w.bin")); err != nil || info.Size() != pageAlign+5000 {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "d", "w.bin.onnx.*.data"))
+	if len(files) != 1 {
+		t.Fatalf("files of data: %q", files)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() != pageAlign+5000 {
 		t.Error(info, err)
 	}
 }

@@ -3,6 +3,8 @@ package onnx
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -140,12 +142,16 @@ func inside(int) []byte { return nil }
 // externalFormat is the driver of models with a file of external data.
 type externalFormat struct{ base }
 
-var _ driver.Encoding = externalFormat{}
+var (
+	_ driver.Encoding   = externalFormat{}
+	_ driver.Committing = (*externalEncoder)(nil)
+)
 
 // externalEncoder writes such a model.
 type externalEncoder struct {
 	t      driver.Target
 	w      *driver.WriteOptions
+	plan   *driver.Plan
 	layout *driver.Layout
 	ext    *external.File
 	offs   []int64 // in the external file, -1 for the model itself
@@ -153,12 +159,12 @@ type externalEncoder struct {
 
 // Encode implements driver.Encoding.
 func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	ext, err := external.NewFile(d.opts.External, o.Path)
+	f := external.Format{Codec: codec, Locations: func(f driver.File) []string { return slices.Collect(maps.Keys(f.(*parsed).files)) }}
+	ext, err := external.NewFile(f, d.opts.External, o.Path)
 	if err != nil {
 		return nil, refuse("external data", err)
 	}
-	e := &externalEncoder{t: t, w: o, ext: ext, offs: make([]int64, len(p.Tensors))}
-	records := make([][]byte, len(p.Tensors))
+	e := &externalEncoder{t: t, w: o, plan: p, ext: ext, offs: make([]int64, len(p.Tensors))}
 	for i := range p.Tensors {
 		if e.offs[i] = -1; p.Tensors[i].Size >= d.opts.ExternalFrom && p.Tensors[i].Size > 0 {
 			align := int64(alignment)
@@ -166,18 +172,24 @@ func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteO
 				align = pageAlign
 			}
 			e.offs[i] = ext.Reserve(p.Tensors[i].Size, align)
-			records[i] = externalRecord(&p.Tensors[i], ext.Location, e.offs[i])
 		}
 	}
-	if e.layout, err = layout(p, func(i int) []byte { return records[i] }); err != nil {
+	if err := e.place(); err != nil {
 		return nil, err
 	}
-	for _, part := range e.layout.Parts {
-		if _, err := t.WriteAt(part.Bytes, part.Offset); err != nil {
-			return nil, err
-		}
-	}
 	return e, nil
+}
+
+// place makes the layout. Where the external file will be is not known before the end, but
+// how long its location is.
+func (e *externalEncoder) place() (err error) {
+	e.layout, err = layout(e.plan, func(i int) []byte {
+		if e.offs[i] < 0 {
+			return nil
+		}
+		return externalRecord(&e.plan.Tensors[i], e.ext.Location, e.offs[i])
+	})
+	return err
 }
 
 // externalRecord is the message of a tensor whose data is in another file.
@@ -202,11 +214,22 @@ func (e *externalEncoder) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder. The data appears before the model that names it.
 func (e *externalEncoder) Finish() error {
-	if err := e.t.Truncate(e.layout.Size); err != nil {
+	if err := e.ext.Finish(!e.w.NoSync); err != nil {
 		return err
 	}
-	return e.ext.Commit(!e.w.NoSync)
+	if err := e.place(); err != nil {
+		return err
+	}
+	for _, part := range e.layout.Parts {
+		if _, err := e.t.WriteAt(part.Bytes, part.Offset); err != nil {
+			return err
+		}
+	}
+	return e.t.Truncate(e.layout.Size)
 }
+
+// Committed implements driver.Committing.
+func (e *externalEncoder) Committed(durable bool) { e.ext.Committed(durable) }
 
 // Close removes external data that no model names.
 func (e *externalEncoder) Close() error {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -332,7 +333,9 @@ func (w *Writer) complete() error {
 		}
 	}
 	err := w.enc.Finish()
-	if err == nil {
+	// One with other files learns first what became of this one.
+	c, committing := w.enc.(driver.Committing)
+	if err == nil && !committing {
 		err = w.release()
 	}
 	if err == nil && w.end.commit != nil {
@@ -340,6 +343,10 @@ func (w *Writer) complete() error {
 		commit := w.end.commit
 		w.end.abort = nil
 		err = commit()
+	}
+	if committing && (err == nil || errors.Is(err, driver.ErrNotDurable)) {
+		c.Committed(err == nil)
+		_ = w.release()
 	}
 	return err
 }

@@ -1,52 +1,107 @@
 package external
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// File is the file of a model's external data, while it is written.
-type File struct {
-	Location string
-	path     string
-	file     *sink.File // made when the first tensor comes
-	end      int64
-	done     bool
+// Format is what must be known of a format to tell which data its models name.
+type Format struct {
+	Codec   format.Codec
+	Options *format.Options // to open models
+	// Locations lists what a model names, in any form that leads there.
+	Locations func(f driver.File) []string
 }
 
-// NewFile decides where it will be. model is the path of the model.
-func NewFile(location, model string) (*File, error) {
+// File is the file of a model's external data, while it is written. Its name contains a
+// hash of what is in it, so that it takes the place of no other data: the old model
+// stays whole until the new one, which names this file, replaces it.
+type File struct {
+	// Location is what the model says. It has its length from the start, and is
+	// true once Finish returned.
+	Location string
+
+	format Format
+	model  string
+	below  string // directory of the data, below that of the model: "" or "a/b/"
+	stem   string // what the names of all generations begin with
+	file   *sink.File
+	made   []string // directories that were not there
+	sums   map[int64]uint64
+	end    int64
+	placed string // where the file is, if it was not there before
+}
+
+const (
+	generation = 16 // hexadecimal digits
+	ending     = ".data"
+)
+
+// NewFile decides where it will be: location, by default the name of the model, is
+// what its name begins with. model is the path of the model.
+func NewFile(f Format, location, model string) (*File, error) {
 	if model == "" {
 		return nil, fmt.Errorf("%w: only Create knows where the model will be", tensor.ErrLimit)
 	}
-	dir, base := filepath.Split(model)
-	x := &File{Location: location}
-	if x.Location == "" {
-		x.Location = base + ".data"
+	if location == "" {
+		location = filepath.Base(model)
 	}
-	if err := CheckLocation([]byte(x.Location)); err != nil {
+	if err := CheckLocation([]byte(location)); err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(x.Location) {
-		return nil, fmt.Errorf("%w: location %q is not UTF-8", tensor.ErrCorrupt, x.Location)
+	if !utf8.ValidString(location) {
+		return nil, fmt.Errorf("%w: location %q is not UTF-8", tensor.ErrCorrupt, location)
 	}
-	if strings.HasSuffix(x.Location, "/") {
-		return nil, fmt.Errorf("%w: location %q names a directory", tensor.ErrCorrupt, x.Location)
+	if strings.HasSuffix(location, "/") {
+		return nil, fmt.Errorf("%w: location %q names a directory", tensor.ErrCorrupt, location)
 	}
-	x.path = filepath.Join(dir, filepath.FromSlash(x.Location))
-	if x.path == filepath.Join(dir, base) {
-		return nil, fmt.Errorf("%w: location %q is the model itself", tensor.ErrCorrupt, x.Location)
+	x := &File{format: f, model: model, sums: make(map[int64]uint64)}
+	x.below, x.stem = path.Split(path.Clean(location))
+	// The name of the format keeps those of another apart, whose models are not looked at.
+	x.stem = sink.Shorten(x.stem)
+	if own := "." + f.Codec.Name(); !strings.HasSuffix(x.stem, own) {
+		x.stem += own
 	}
+	if x.below == "" && x.isGeneration(filepath.Base(model)) {
+		return nil, fmt.Errorf("%w: location %q can be the model itself", tensor.ErrCorrupt, location)
+	}
+	x.name(0)
 	return x, nil
+}
+
+// name makes the location of a generation.
+func (x *File) name(hash uint64) {
+	x.Location = fmt.Sprintf("%s%s.%0*x%s", x.below, x.stem, generation, hash, ending)
+}
+
+// isGeneration reports whether a file name is one that name makes.
+func (x *File) isGeneration(base string) bool {
+	s, ok := strings.CutPrefix(base, x.stem+".")
+	s, end := strings.CutSuffix(s, ending)
+	return ok && end && len(s) == generation && sink.IsHex(s)
+}
+
+// at returns the path of a location.
+func (x *File) at(location string) string {
+	return filepath.Join(filepath.Dir(x.model), filepath.FromSlash(location))
 }
 
 // Reserve gives a tensor its range of the file, at a multiple of align.
@@ -59,35 +114,124 @@ func (x *File) Reserve(size, align int64) (off int64) {
 // Write stores a tensor at the offset that it was given, and feeds it to sum, which may be nil.
 func (x *File) Write(off int64, in driver.Input, sum io.Writer) error {
 	if x.file == nil {
-		if err := os.MkdirAll(filepath.Dir(x.path), 0o777); err != nil {
+		if err := x.create(); err != nil {
 			return err
 		}
-		f, err := sink.CreateFile(x.path)
-		if err != nil {
-			return err
-		}
-		x.file = f
 	}
-	return in.CopyTo(x.file, off, sum)
+	h := xxhash.New()
+	to := io.Writer(h)
+	if sum != nil {
+		to = io.MultiWriter(h, sum)
+	}
+	err := in.CopyTo(x.file, off, to)
+	x.sums[off] = h.Sum64()
+	return err
 }
 
-// Commit makes the file appear.
-func (x *File) Commit(sync bool) error {
-	x.done = true
+// create starts the file. It is to be like the model that is to be replaced.
+func (x *File) create() (err error) {
+	if x.made, err = sink.MakeDirs(x.at(x.below)); err != nil {
+		return err
+	}
+	old, err := os.Stat(x.model)
+	if err != nil || !old.Mode().IsRegular() {
+		old = nil
+	}
+	x.file, err = sink.CreateLike(filepath.Join(x.at(x.below), x.stem), old)
+	return err
+}
+
+// Finish puts the file in its place and says where that is. The model that names it
+// must follow, and then Committed; or Abort.
+func (x *File) Finish(sync bool) error {
 	if x.file == nil {
 		return nil
 	}
 	if err := x.file.Truncate(x.end); err != nil {
-		x.file.Abort()
 		return err
 	}
-	return x.file.Commit(sync)
+	there, err := x.choose()
+	if err != nil {
+		return err
+	}
+	file, place := x.file, x.at(x.Location)
+	x.file = nil // it cleans up after itself
+	if err := file.CommitAs(place, sync); err != nil {
+		return err
+	}
+	if !there {
+		x.placed = place
+	}
+	if !sync {
+		return nil
+	}
+	for _, dir := range slices.Backward(x.dirs()) {
+		if err := sink.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Abort removes the file unless it has appeared.
-func (x *File) Abort() {
-	if x.file != nil && !x.done {
-		x.done = true
-		x.file.Abort()
+// choose gives the file a name of its own: that of another only if it has the same
+// content.
+func (x *File) choose() (there bool, err error) {
+	h := xxhash.New()
+	for _, off := range slices.Sorted(maps.Keys(x.sums)) {
+		_ = binary.Write(h, binary.LittleEndian, []uint64{uint64(off), x.sums[off]})
 	}
+	for {
+		x.name(h.Sum64())
+		there, same, err := x.holds(x.at(x.Location))
+		if err != nil || !there || same {
+			return there, err
+		}
+		_, _ = h.Write([]byte{0})
+	}
+}
+
+// holds reports whether something is at a path, and whether that is a file with the
+// same content.
+func (x *File) holds(path string) (there, same bool, err error) {
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	if err != nil || !st.Mode().IsRegular() || st.Size() != x.end {
+		return true, false, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true, false, nil // it cannot be read, and is left alone
+	}
+	defer f.Close()
+	same, err = sink.Same(f, x.file, x.end)
+	return true, same, err
+}
+
+// dirs lists the directories from that of the model to that of the data.
+func (x *File) dirs() []string {
+	list := []string{filepath.Dir(x.model)}
+	for i, c := range x.below {
+		if c == '/' {
+			list = append(list, x.at(x.below[:i]))
+		}
+	}
+	return list
+}
+
+// Abort removes the file, unless a model names it.
+func (x *File) Abort() {
+	if x.file != nil {
+		x.file.Abort()
+		x.file = nil
+	}
+	if x.placed != "" {
+		_ = sink.Remove(x.placed)
+		x.placed = ""
+	}
+	for _, dir := range slices.Backward(x.made) {
+		_ = sink.Remove(dir) // unless somebody put something there
+	}
+	x.made = nil
 }

@@ -75,7 +75,7 @@ func (d *Dir) Commit(sync bool) error {
 		_ = f.Close()
 	}
 	if sync {
-		if err := syncDir(d.temp); err != nil {
+		if err := SyncDir(d.temp); err != nil {
 			return err
 		}
 	}

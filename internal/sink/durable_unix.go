@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// syncDir makes the names in a directory durable. Where directories cannot be
+// SyncDir makes the names in a directory durable. Where directories cannot be
 // synced, for want of a file system that can or of the right to read them, there
 // is nothing to be done.
-func syncDir(dir string) error {
+func SyncDir(dir string) error {
 	err := before(CallSyncDir, dir)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func CreateFile(path string) (*File, error) {
 // for none.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	dir, base := filepath.Dir(path), filepath.Base(path)
-	sweep(dir, base, false, remove)
+	sweep(dir, base, false, Remove)
 	f := &File{final: path}
 	err := Temporary(dir, base, func(name string) (err error) {
 		f.handle, err = create(name, newMode(old))
@@ -109,27 +109,29 @@ func Resolve(path string) (string, error) {
 // stable storage by then: an error that is driver.ErrNotDurable says that it is in
 // place, but perhaps not for long. After any other failure the temporary file is
 // gone and the old file as it was.
-func (f *File) Commit(sync bool) error { return f.CommitAs(f.final, sync) }
+func (f *File) Commit(sync bool) error {
+	if err := f.CommitAs(f.final, sync); err != nil || !sync {
+		return err
+	}
+	return settled(filepath.Dir(f.final))
+}
 
-// CommitAs is Commit with another name in the same directory.
+// CommitAs gives the file another name in the same directory. Its content is on stable
+// storage then, with sync, its name once the directory is.
 func (f *File) CommitAs(path string, sync bool) error {
 	err := f.finish(sync)
 	if err == nil {
 		err = rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = remove(f.Name())
-		return err
+		_ = Remove(f.Name())
 	}
-	if sync {
-		return settled(filepath.Dir(path))
-	}
-	return nil
+	return err
 }
 
 // settled makes the new names in a directory durable.
 func settled(dir string) error {
-	if err := syncDir(dir); err != nil {
+	if err := SyncDir(dir); err != nil {
 		return fmt.Errorf("%w: %w", driver.ErrNotDurable, err)
 	}
 	return nil
@@ -138,7 +140,7 @@ func settled(dir string) error {
 // Abort removes the temporary file.
 func (f *File) Abort() {
 	_ = f.close()
-	_ = remove(f.Name())
+	_ = Remove(f.Name())
 }
 
 // Spool is a Target in a temporary file without a name to come.
@@ -158,7 +160,7 @@ func NewSpool() (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spool{handle{f}, remove(f.Name()) != nil}, nil
+	return &Spool{handle{f}, Remove(f.Name()) != nil}, nil
 }
 
 // Reader returns all of it.
@@ -171,6 +173,6 @@ func (s *Spool) Reader() (*os.File, error) {
 func (s *Spool) Remove() {
 	_ = s.close()
 	if s.named {
-		_ = remove(s.Name())
+		_ = Remove(s.Name())
 	}
 }

@@ -1,8 +1,11 @@
 package sink
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 )
 
@@ -125,6 +128,26 @@ func mkdir(name string, mode os.FileMode) error {
 	return os.Mkdir(name, mode)
 }
 
+// MakeDirs makes a directory and those above it that are missing, and lists them.
+func MakeDirs(name string) (made []string, err error) {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return nil, nil
+	}
+	if up := filepath.Dir(name); up != name {
+		if made, err = MakeDirs(up); err != nil {
+			return made, err
+		}
+	}
+	err = mkdir(name, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		return made, nil // it came meanwhile
+	}
+	if err != nil {
+		return made, err
+	}
+	return append(made, name), nil
+}
+
 func rename(from, to string) error {
 	if err := before(CallRename, to); err != nil {
 		return err
@@ -141,7 +164,8 @@ func swap(a, b string) error {
 	return exchange(a, b)
 }
 
-func remove(name string) error {
+// Remove deletes a file or an empty directory.
+func Remove(name string) error {
 	if err := before(CallRemove, name); err != nil {
 		return err
 	}
@@ -153,11 +177,11 @@ func removeDir(name string) error {
 	entries, err := os.ReadDir(name)
 	for _, e := range entries {
 		if err == nil {
-			err = remove(name + string(os.PathSeparator) + e.Name())
+			err = Remove(name + string(os.PathSeparator) + e.Name())
 		}
 	}
 	if err == nil {
-		err = remove(name)
+		err = Remove(name)
 	}
 	return err
 }

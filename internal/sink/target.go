@@ -4,6 +4,7 @@
 package sink
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -115,3 +116,23 @@ func (s *Stream) Truncate(size int64) error {
 
 // ReadAt always fails.
 func (s *Stream) ReadAt([]byte, int64) (int, error) { return 0, ErrSequential }
+
+// Same compares size bytes of two files.
+func Same(a, b io.ReaderAt, size int64) (bool, error) {
+	p, q := make([]byte, piece), make([]byte, piece)
+	for off := int64(0); off < size; off += piece {
+		n := min(piece, size-off)
+		for _, r := range []struct {
+			from io.ReaderAt
+			to   []byte
+		}{{a, p}, {b, q}} {
+			if m, err := r.from.ReadAt(r.to[:n], off); int64(m) < n {
+				return false, err
+			}
+		}
+		if !bytes.Equal(p[:n], q[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -157,10 +157,10 @@ func TestOwnerNotKept(t *testing.T) {
 
 // TestUnsyncable: where directories cannot be synced, that is no failure.
 func TestUnsyncable(t *testing.T) {
-	if err := syncDir("/proc/self/fd"); runtime.GOOS == "linux" && err != nil {
+	if err := SyncDir("/proc/self/fd"); runtime.GOOS == "linux" && err != nil {
 		t.Errorf("/proc: %v", err)
 	}
-	if err := syncDir(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if err := SyncDir(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
 }

@@ -1,0 +1,115 @@
+package external
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/sink"
+)
+
+// Committed says that the model is in place. If it will stay there, older generations
+// of the data that no model names any more are removed, by name. None is while
+// somebody seems to write a model in these directories, whose data may be there
+// already, and none if a model cannot be read. What cannot be removed stays.
+func (x *File) Committed(durable bool) {
+	x.placed, x.made = "", nil
+	if !durable {
+		return // a crash of the system may bring the old model back
+	}
+	old := x.generations()
+	dirs := x.dirs()
+	if real, err := sink.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
+		dirs = append(dirs, filepath.Dir(real))
+	}
+	if len(old) == 0 || slices.ContainsFunc(dirs, sink.Busy) {
+		return
+	}
+	for _, dir := range dirs {
+		named, err := x.named(dir)
+		if err != nil {
+			return
+		}
+		old = slices.DeleteFunc(old, func(o os.FileInfo) bool {
+			return slices.ContainsFunc(named, func(n os.FileInfo) bool { return os.SameFile(o, n) })
+		})
+	}
+	for _, o := range old {
+		_ = sink.Remove(filepath.Join(x.at(x.below), o.Name()))
+	}
+}
+
+// generations lists the data files of the same name but for the generation.
+func (x *File) generations() (list []os.FileInfo) {
+	entries, _ := os.ReadDir(x.at(x.below))
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && st.Mode().IsRegular() && x.isGeneration(e.Name()) {
+			list = append(list, st)
+		}
+	}
+	return list
+}
+
+// named lists the files that the models in a directory name.
+func (x *File) named(dir string) (list []os.FileInfo, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if x.isGeneration(e.Name()) {
+			continue
+		}
+		locations, err := x.locations(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range locations {
+			if st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(l))); err == nil {
+				list = append(list, st)
+			}
+		}
+	}
+	return list, nil
+}
+
+// locations lists what a file names if it is a model of the format.
+func (x *File) locations(path string) ([]string, error) {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return nil, nil
+	}
+	if ours, err := x.isModel(path); !ours {
+		return nil, err
+	}
+	m, err := x.format.Codec.Open(path, x.format.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return x.format.Locations(m.DriverFile()), nil
+}
+
+// isModel goes by content, and by name where that says nothing.
+func (x *File) isModel(path string) (bool, error) {
+	if slices.Contains(x.format.Codec.Extensions(), strings.ToLower(filepath.Ext(path))) {
+		return true, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	head := make([]byte, driver.SniffLen)
+	n, err := f.ReadAt(head, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return err == nil && x.format.Codec.Detect(head[:n], st.Size()), err
+}

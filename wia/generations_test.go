@@ -1,0 +1,220 @@
+package wia
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// save writes a model of one external tensor and returns the name of its data.
+func save(t *testing.T, path, data string, o *WriteOptions) string {
+	t.Helper()
+	if err := trySave(path, data, o); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, &format.Options{Key: o.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := verify(f); err != nil {
+		t.Fatal(err)
+	}
+	v, _ := f.Tensor("w")
+	if b, err := v.Bytes(); string(b) != data {
+		t.Fatalf("%q, %v, want %q", b, err, data)
+	}
+	for location := range f.f.spaces {
+		return location
+	}
+	t.Fatal("no external data")
+	return ""
+}
+
+func trySave(path, data string, o *WriteOptions) error {
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
+	own := *o
+	own.ExternalFrom, own.Time = 1, time.Unix(1_700_000_000, 0)
+	w, err := Create(path, p, &own)
+	if err != nil {
+		return err
+	}
+	if err := w.WriteTensor("w", bytes.NewReader([]byte(data))); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// namesIn lists a directory.
+func namesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestGenerations: a model that replaces another has data of its own; the old data goes
+// when nothing needs it, and nothing else goes.
+func TestGenerations(t *testing.T) {
+	put := func(name, text string) func(t *testing.T, dir, old string) {
+		return func(t *testing.T, dir, _ string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other := func(t *testing.T, dir, _ string) { save(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
+	const temporary = ".n.wia.0123456789ab.tmp"
+	tests := []struct {
+		name string
+		prep func(t *testing.T, dir, old string)
+		gone bool // the old data
+	}{
+		{"alone", func(*testing.T, string, string) {}, true},
+		{"another model", other, true},
+		{"a file that is no model", put("readme", "m.wia"), true},
+		{"a copy of the model", func(t *testing.T, dir, _ string) {
+			b, err := os.ReadFile(filepath.Join(dir, "m.wia"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			put("copy", string(b))(t, dir, "")
+		}, false},
+		{"a model that names it otherwise", func(t *testing.T, dir, old string) {
+			put("n.wia", string(container{tensor: elsewhereRecord("v", "././/"+old, 0, 4, "")}.bytes()))(t, dir, "")
+		}, false},
+		{"an attribute that names it", func(t *testing.T, dir, old string) {
+			put("n.wia", string(attr(by(5, cat(decl("", 8, 4), by(5, st(1, old), vi(3, 4))))).bytes()))(t, dir, "")
+		}, false},
+		{"a model that cannot be read", put("n.wia", "1AIW and nothing more"), false},
+		{"one of no such name", put("broken", "1AIW and nothing more"), false},
+		{"an encrypted model", func(t *testing.T, dir, _ string) {
+			save(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
+		}, false},
+		{"somebody writes", put(temporary, ""), false},
+		{"somebody was killed", func(t *testing.T, dir, _ string) {
+			put(temporary, "")(t, dir, "")
+			old := time.Now().Add(-25 * time.Hour)
+			if err := os.Chtimes(filepath.Join(dir, temporary), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "m.wia")
+			old := save(t, path, "old data", &WriteOptions{})
+			tt.prep(t, dir, old)
+			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDEF.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
+				put(name, "mine")(t, dir, "")
+			}
+			if err := os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			before := namesIn(t, dir)
+			fresh := save(t, path, "new data", &WriteOptions{})
+			want := append(before, fresh)
+			if tt.gone {
+				want = slices.DeleteFunc(want, func(n string) bool { return n == old })
+			}
+			slices.Sort(want)
+			if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestGenerationsBelow: data in a directory of its own, by a name of the caller's.
+func TestGenerationsBelow(t *testing.T) {
+	dir := t.TempDir()
+	o := &WriteOptions{External: "./weights//all.bin"}
+	save(t, filepath.Join(dir, "m.wia"), "old", o)
+	name := save(t, filepath.Join(dir, "m.wia"), "new", o)
+	shared := save(t, filepath.Join(dir, "n.wia"), "another", o)
+	want := []string{filepath.Base(name), filepath.Base(shared)}
+	slices.Sort(want)
+	if d := cmp.Diff(want, namesIn(t, filepath.Join(dir, "weights"))); d != "" {
+		t.Error(d)
+	}
+	if ok, _ := filepath.Match("weights/all.bin.wia.????????????????.data", name); !ok {
+		t.Errorf("the location is %q", name)
+	}
+}
+
+// TestGenerationSame: the same model has the same name for its data, and other data is
+// never replaced.
+func TestGenerationSame(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.wia")
+	name := save(t, path, "data", &WriteOptions{})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := save(t, path, "data", &WriteOptions{}); again != name {
+		t.Errorf("%s, then %s", name, again)
+	}
+	if c, _ := os.ReadFile(path); !bytes.Equal(b, c) {
+		t.Error("the same input gives another model")
+	}
+	// Failing now must not take the data from the model that is there.
+	defer sink.SetHook(nil)
+	sink.SetHook(func(call, to string) error {
+		if call == sink.CallRename && to == path {
+			return errAny
+		}
+		return nil
+	})
+	if err := trySave(path, "data", &WriteOptions{}); !errors.Is(err, errAny) {
+		t.Errorf("%v, want %v", err, errAny)
+	}
+	sink.SetHook(nil)
+	if d := cmp.Diff([]string{"m.wia", name}, namesIn(t, dir)); d != "" {
+		t.Error(d)
+	}
+	// Somebody else's file by the name that the data would have.
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if other := save(t, path, "data", &WriteOptions{}); other == name {
+		t.Error("a file of other content was taken for the data")
+	}
+}
+
+// TestGenerationFails: what was made is removed again, directories too.
+func TestGenerationFails(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.wia")
+	defer sink.SetHook(nil)
+	sink.SetHook(func(call, to string) error {
+		if call == sink.CallRename && to == path {
+			return errAny
+		}
+		return nil
+	})
+	for range 2 {
+		if err := trySave(path, "data", &WriteOptions{External: "a/b/w"}); !errors.Is(err, errAny) {
+			t.Errorf("%v, want %v", err, errAny)
+		}
+	}
+	if names := namesIn(t, dir); len(names) != 0 {
+		t.Errorf("left behind: %q", names)
+	}
+}
