@@ -82,7 +82,11 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (Writer, error) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := engine.Create(p, o.engine(c.d, path))
+	d, err := driver.Configure(c.d, o.Format, &o.Storage)
+	if err != nil {
+		return nil, engine.Explain(err, c.Name(), path)
+	}
+	w, err := engine.Create(p, o.engine(d, path))
 	return writer(w, err)
 }
 
@@ -95,7 +99,11 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, erro
 	if err != nil {
 		return nil, err
 	}
-	out, err := engine.NewWriter(w, p, o.engine(c.d, ""))
+	d, err := driver.Configure(c.d, o.Format, &o.Storage)
+	if err != nil {
+		return nil, engine.Explain(err, c.Name(), "")
+	}
+	out, err := engine.NewWriter(w, p, o.engine(d, ""))
 	return writer(out, err)
 }
 

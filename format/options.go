@@ -46,6 +46,11 @@ type Options struct {
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
+	// ReadFallback reads files into memory when the system has no room for another
+	// mapping: the process has as many as it may (vm.max_map_count), or as much
+	// address space (RLIMIT_AS). Without it that is ErrLimit. Reading takes memory of
+	// the file's size, and Go ends a program that has not got it.
+	ReadFallback bool
 	// Debug makes Close withdraw access to the mapping instead of unmapping
 	// it, so that a use after Close stops the program at once. The address
 	// space is not given back: for tests only.
@@ -98,12 +103,14 @@ func optionError(name string, value int64) error {
 	return &Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, value)}
 }
 
-func (o *Options) mapping() source.Options { return source.Options{Debug: o.Debug} }
+func (o *Options) mapping() source.Options {
+	return source.Options{Debug: o.Debug, ReadFallback: o.ReadFallback}
+}
 
 // engine returns what the engine takes of the options.
 func (o *Options) engine(d driver.Driver, path string) *engine.Config {
 	return &engine.Config{
-		Driver: d, Path: path, Dir: o.Dir, Debug: o.Debug, Cache: o.CacheBytes,
+		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(),
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,

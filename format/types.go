@@ -27,6 +27,8 @@ type (
 	Signature = driver.Signature
 	// SignatureState is what a verification found out about a signature.
 	SignatureState = driver.SignatureState
+	// Storage asks for compression, a signature and the like.
+	Storage = driver.Storage
 	// Check says which checksums are verified when.
 	Check = driver.Check
 	// Progress is called with bytes done, bytes there are, and the tensor at work.

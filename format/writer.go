@@ -47,6 +47,17 @@ type WriteOptions struct {
 	// before anything is written. Naming what does not get lost does no harm; a
 	// kind that does not exist is refused.
 	AcceptLoss []string
+	// KeepNames has a format that numbers tensors (MOBI) keep the plan's names all the
+	// same, and parameters of quantization that nothing else there has room for, in a
+	// place that its readers look past. Package convert finds them again.
+	KeepNames bool
+	// Storage asks for compression, a signature and the like by the names that formats
+	// share; what the format does not have is ErrOption.
+	Storage Storage
+	// Format has the options that the format alone has: its package's WriteOptions,
+	// such as *mle.WriteOptions, whose embedded common options are not looked at.
+	// Another type is ErrOption.
+	Format any
 }
 
 // Spool says where a file is assembled whose header depends on its data, and
@@ -81,7 +92,7 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig {
 	return &engine.WriteConfig{
 		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool), Accept: o.AcceptLoss,
-		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync},
+		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync, KeepNames: o.KeepNames},
 	}
 }
 

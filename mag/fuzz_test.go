@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,21 +17,7 @@ import (
 // a reader, which must agree. What opens can be written again in its own
 // container, and reads back the same.
 func FuzzOpen(f *testing.F) {
-	v1, snap := goldenV1(), goldenSnapshot()
-	f.Add(v1.bytes())
-	f.Add(snap.bytes())
-	for _, c := range malformedV1 {
-		bad := baseV1()
-		c.mutate(&bad)
-		if b := bad.bytes(); len(b) < 1<<12 {
-			f.Add(b)
-		}
-	}
-	for _, c := range malformedSnapshot {
-		bad := baseSnapshot()
-		c.mutate(&bad)
-		f.Add(bad.bytes())
-	}
+	corpus.Seed(f)
 	// Most mutations break the checksum, so the structure is tried without it.
 	o := &format.Options{Check: format.CheckStructure, MaxTensors: 1 << 12}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -39,6 +39,7 @@ type v1File struct {
 	metadata []v1Entry
 	aux      uint32
 	tail     []byte
+	gap      byte // of the bytes between tensors; 0 means 0xFF
 	// Counts and sum that lie; nil means the truth.
 	numTensors, numMeta, sum *uint32
 	sumForm                  func(structural []byte) uint32
@@ -79,7 +80,11 @@ func (f *v1File) bytes() []byte {
 	w.Put32(8, sum)
 	for _, t := range f.tensors {
 		if t.data != nil && int(t.offset) >= w.Len() {
-			w.Fill(int(t.offset)-w.Len(), 0xFF)
+			gap := f.gap
+			if gap == 0 {
+				gap = 0xFF
+			}
+			w.Fill(int(t.offset)-w.Len(), gap)
 			w.Raw(t.data)
 		}
 	}

@@ -11,9 +11,10 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding  = fileFormat{}
-	_ driver.Streaming = fileFormat{}
-	_ driver.Lossy     = fileFormat{}
+	_ driver.Encoding     = fileFormat{}
+	_ driver.Streaming    = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -51,4 +52,18 @@ func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
 		return isBySize(p)
 	}
 	return d.opts.NoDigests && d.opts.NoSharing
+}
+
+// Configure implements driver.Configurable.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(formatName, own, d.opts)
+	if err != nil {
+		return nil, err
+	}
+	o.Extended = o.Extended || s.Extended
+	can := driver.CanExtend
+	if !o.Snapshot {
+		can |= driver.Aligns64
+	}
+	return fileFormat{o}, s.Check(formatName, can)
 }

@@ -55,16 +55,18 @@ func (p *compression) readChunks(c *wire.Cursor, stored int64) error {
 func (p *compression) checkRow(i int, next, stored int64) error {
 	le, at := binary.LittleEndian, p.base+int64(i)*chunkRow
 	row := p.rows[i*chunkRow:][:chunkRow]
-	from, to := le.Uint64(row), uint64(p.size)
+	from, to, toAt := le.Uint64(row), uint64(p.size), at
 	if i+1 < p.chunks() {
-		to = le.Uint64(p.rows[(i+1)*chunkRow:])
+		to, toAt = le.Uint64(p.rows[(i+1)*chunkRow:]), at+chunkRow
 	}
 	off, size := le.Uint64(row[8:]), le.Uint64(row[16:])
 	switch {
 	case i == 0 && from != 0:
 		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
 	case to <= from || to > uint64(p.size):
-		return fail("chunk offset", at, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
+		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
+	case p.method.lossy() && (to-from)%4 != 0:
+		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)
 	case off != uint64(next):
 		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, off, next)
 	case size > math.MaxInt64-off || off+size > uint64(stored):
@@ -72,7 +74,7 @@ func (p *compression) checkRow(i int, next, stored int64) error {
 	case le.Uint32(row[28:]) != 0:
 		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", le.Uint32(row[28:]))
 	}
-	return p.checkStored(i, int64(to-from), int64(size), at+16)
+	return p.checkStored(int64(to-from), int64(size), "chunk stored size", at+16)
 }
 
 // chunks returns the number of chunks.

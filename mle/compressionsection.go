@@ -24,12 +24,12 @@ type compression struct {
 // size of the stored weights. end is where the last tensor ends.
 func parseCompression(b []byte, base int64, chunked bool, stored, end int64) (*compression, error) {
 	c := wire.NewCursor(formatName, b, base)
-	p := &compression{method: Method(c.U8("type")), level: c.U8("level"), chunked: chunked}
-	reserved := c.U16("reserved")
+	p := &compression{method: Method(c.U8("compression type")), level: c.U8("compression level"), chunked: chunked}
+	reserved := c.U16("compression reserved")
 	size := c.U64("uncompressed_size")
-	p.checksum = c.U32("checksum")
-	p.bits = c.U8("quantization_bits")
-	padding := c.Bytes("padding", 3)
+	p.checksum = c.U32("compression checksum")
+	p.bits = c.U8("compression quantization_bits")
+	padding := c.Bytes("compression padding", 3)
 	if c.Err() != nil {
 		return nil, c.Err()
 	}
@@ -45,18 +45,21 @@ func parseCompression(b []byte, base int64, chunked bool, stored, end int64) (*c
 	if most, ok := wire.AlignUp(end, alignment); size < uint64(end) || size > uint64(most) || !ok {
 		return nil, fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, end)
 	}
+	if p.method.lossy() && size%4 != 0 {
+		return nil, fail("uncompressed_size", base+4, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
+	}
 	p.size = int64(size)
 	if !chunked {
 		if c.Left() > 0 {
 			return nil, fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes, not %d", len(b), compressionSize)
 		}
-		return p, p.checkStored(0, p.size, stored, base+4)
+		return p, p.checkStored(p.size, stored, "weights_size", weightsPos+8)
 	}
 	return p, p.readChunks(&c, stored)
 }
 
-// checkStored checks the stored size where the method decides it.
-func (p *compression) checkStored(i int, size, stored, at int64) error {
+// checkStored checks a stored size, which a field states, where the method decides it.
+func (p *compression) checkStored(size, stored int64, field string, at int64) error {
 	want := stored
 	switch p.method {
 	case MethodNone:
@@ -66,11 +69,8 @@ func (p *compression) checkStored(i int, size, stored, at int64) error {
 	case MethodFloat16:
 		want = size / 2
 	}
-	if p.method.lossy() && size%4 != 0 {
-		return fail("uncompressed_size", at, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
-	}
 	if want != stored {
-		return fail("stored size", at, format.ErrCorrupt, "part %d of %d bytes takes %d as %v, not %d", i, size, want, p.method, stored)
+		return fail(field, at, format.ErrCorrupt, "%d bytes take %d as %v, not %d", size, want, p.method, stored)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -126,10 +127,7 @@ func FuzzFile(f *testing.F) {
 			f.Add(written(f, c.Samples[i].Plan, &WriteOptions{}))
 		}
 	}
-	f.Add(plainGolden().build())
-	f.Add(int8Golden().build())
-	f.Add(halfGolden().build())
-	f.Add(signedGolden().build())
+	corpus.Seed(f)
 	c.Samples, c.Files = nil, nil
 	formattest.Fuzz(f, c)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -134,7 +133,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	case nil:
 		return append(b, "null"...), nil
 	case string:
-		return appendText(b, v)
+		return jsonmeta.AppendText(b, v)
 	case bool:
 		return strconv.AppendBool(b, v), nil
 	case int64:
@@ -194,18 +193,4 @@ func appendFinite(b []byte, x float64, bits int) ([]byte, error) {
 		return nil, fmt.Errorf("%v has no JSON form", x)
 	}
 	return appendFloat(b, x, bits), nil
-}
-
-// appendText writes a string without the escapes that only HTML needs.
-func appendText(b []byte, s string) ([]byte, error) {
-	if !utf8.ValidString(s) {
-		return nil, fmt.Errorf("%q is not valid UTF-8", s)
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return nil, err
-	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
 }

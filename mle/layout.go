@@ -47,6 +47,7 @@ const (
 	atWriter       = 116
 	atV1Sections   = 8
 	atV1Signature  = 56
+	weightsPos     = atSections + 2*16
 	compressionPos = atSections + 4*16
 	signaturePos   = atSections + 3*16
 )

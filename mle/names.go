@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -98,4 +99,12 @@ func (f *parsed) appendName(b []byte, i int) []byte {
 		return f.names[i]
 	}
 	return strconv.AppendInt(append(b, "tensor_"...), int64(i), 10)
+}
+
+// Restore implements driver.Restorer: the list of names goes where it says no more
+// than the tensors do.
+func (f *parsed) Restore(p *driver.Plan) {
+	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool {
+		return e.Key == namesKey && namesTensors(e.Value, p.Tensors)
+	})
 }

@@ -1,7 +1,10 @@
 package mle
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
+	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -11,10 +14,11 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding  = fileFormat{}
-	_ driver.Streaming = fileFormat{}
-	_ driver.Ordered   = fileFormat{}
-	_ driver.Lossy     = fileFormat{}
+	_ driver.Encoding     = fileFormat{}
+	_ driver.Streaming    = fileFormat{}
+	_ driver.Ordered      = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 // What a parsed file can do.
@@ -27,6 +31,7 @@ var (
 	_ driver.Loader       = (*parsed)(nil)
 	_ driver.Verifier     = (*parsed)(nil)
 	_ driver.Toucher      = (*parsed)(nil)
+	_ driver.Restorer     = (*parsed)(nil)
 )
 
 var codec = format.With(fileFormat{})
@@ -72,3 +77,35 @@ func (d fileFormat) Ordered(*driver.Plan, *driver.WriteOptions) (ordered, secret
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 	d.opts.losses(p, l)
 }
+
+// Configure implements driver.Configurable.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(formatName, own, d.opts)
+	if err == nil {
+		err = s.Check(formatName, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.Aligns64)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Compression != "" {
+		m := slices.Index(lossless, s.Compression)
+		if m < 0 {
+			return nil, driver.OptionError(formatName, "Compression", "%q, MLE has %s", s.Compression, strings.Join(lossless, ", "))
+		}
+		o.Compression, o.Level = MethodLZ4+Method(m), s.Level
+	}
+	if s.Signer != nil {
+		key, ok := s.Signer.(ed25519.PrivateKey)
+		if !ok {
+			return nil, driver.OptionError(formatName, "Signer", "%T, MLE takes Ed25519 keys", s.Signer)
+		}
+		o.Signer = key
+	}
+	if s.Key != nil {
+		o.Key = s.Key
+	}
+	return fileFormat{o}, nil
+}
+
+// lossless names the methods that Storage.Compression may ask for, from MethodLZ4 on.
+var lossless = []string{MethodLZ4.Name(), MethodZstd.Name(), MethodBrotli.Name()}

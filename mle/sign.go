@@ -2,6 +2,7 @@ package mle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -26,13 +27,15 @@ type SignOptions struct {
 	Context context.Context // nil means never canceled
 	Time    time.Time       // of signing; zero means now
 	NoSync  bool            // as in format.WriteOptions
+	To      string          // the path of the signed file; "" replaces the file itself
 }
 
 // Sign signs the version 2 file at path, or signs it anew. The stored sections
 // stay as they are, byte by byte: nothing is decompressed, and where the file
 // system shares blocks nothing is even copied. The signed file takes the place
 // of the old one in one step, so that readers see the old file or the new one
-// and open mappings are not disturbed.
+// and open mappings are not disturbed. With SignOptions.To it is another file, and the
+// old one stays as it is.
 //
 // Encryption authenticates the feature flags. An encrypted file that was not
 // signed when it was written can therefore not be signed later: ErrUnsupported.
@@ -84,7 +87,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
 		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file is signed when it is written")
 	}
-	f, err := sink.CreateFile(path)
+	f, err := sink.CreateFile(cmp.Or(o.To, path))
 	if err != nil {
 		return err
 	}

@@ -203,6 +203,22 @@ func TestSignExisting(t *testing.T) {
 	}
 }
 
+// TestSignTo signs another file and leaves the old one.
+func TestSignTo(t *testing.T) {
+	unsigned := written(t, mixedPlan(), &WriteOptions{})
+	path := saved(t, unsigned)
+	signed := filepath.Join(t.TempDir(), "signed.mle")
+	if err := Sign(path, testSigner, &SignOptions{To: signed, Time: testTime}); err != nil {
+		t.Fatal(err)
+	}
+	want := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	for path, want := range map[string][]byte{path: unsigned, signed: want} {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(want, got) {
+			t.Errorf("%s: other bytes: %v", path, err)
+		}
+	}
+}
+
 // cutReader ends early, as a system call that copies may.
 type cutReader struct{ r io.Reader }
 

@@ -124,6 +124,14 @@
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
 // free ids in the order of the plan before anything else does.
 //
+// A writer that is told to keep names (format.WriteOptions.KeepNames, as package convert
+// does) adds to the first operator that consumes a constant as input i the parameter
+// input{i}_name (string). Without operators it adds some of type 22349 (0x574D), which
+// consume up to 8192 constants each, make nothing, and carry those parameters, the
+// quantization, and fields (string): the metadata fields that the plan had, with blanks
+// between. To other readers, and to this package's, they are of an unknown type;
+// package convert takes them out.
+//
 // # Operators
 //
 // The specification has the operators' names alone. Their parameters are as its reference implementation

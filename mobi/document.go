@@ -33,6 +33,9 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (
 	if err != nil {
 		return nil, err
 	}
+	if common.KeepNames {
+		ops, _ = keepNames(ops, p, d.ids)
+	}
 	d.quantize(ops)
 	if d.head, err = encodeHead(m); err != nil {
 		return nil, err

@@ -7,16 +7,15 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // FuzzOpen opens anything, with and without sums, and uses all of what opens.
 // What verifies must survive being written again.
 func FuzzOpen(f *testing.F) {
-	f.Add(small().bytes())
+	corpus.Seed(f)
 	f.Add(packed())
-	f.Add(with(func(m *image) { m.ascii, m.crc, m.noSum, m.pad = true, true, true, make([]byte, 5) }))
-	f.Add(withParam(param("a", 7, append(u32s(1), 'x')...), param("input0_scale", 6, array(f32s(1, 2), 4)...)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
 			return

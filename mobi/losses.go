@@ -12,7 +12,7 @@ import (
 )
 
 // losses lists what a file cannot hold of a plan.
-func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
+func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
 	for i := range p.Tensors {
 		tensorLosses(p, i, l)
 	}
@@ -35,17 +35,23 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 			ops = nil // a graph that goes takes its operators along
 		}
 	}
+	var lost map[int]bool
 	if err == nil {
+		if common.KeepNames {
+			ops, lost = keepNames(cloneOperators(ops), p, n.ids)
+		}
 		quantLosses(p, n.ids, ops, l)
+	}
+	for i := range p.Tensors {
+		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
+			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+		}
 	}
 }
 
-// tensorLosses finds what a record cannot express, and names that are not ids.
+// tensorLosses finds what a record cannot express.
 func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	t := &p.Tensors[i]
-	if _, ok := parseDecimal(t.Name, 32); !ok {
-		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
-	}
 	if err := checkDType(t.DType); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}

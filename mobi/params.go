@@ -45,7 +45,9 @@ func nextParam(c *wire.Cursor) rawParam {
 	case paramInt64s:
 		p.value = nextArray(c, 8)
 	case paramString:
-		p.value = c.Bytes("parameter value", uint64(c.U32("parameter string length")))
+		n := c.U32("parameter string length")
+		at = c.Offset()
+		p.value = c.Bytes("parameter value", uint64(n))
 		if !utf8.Valid(p.value) {
 			c.Failf("parameter value", at, format.ErrCorrupt, "string is not valid UTF-8")
 		}

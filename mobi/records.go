@@ -44,7 +44,7 @@ func (w *window) nextRecord(h *recordHead, off, end int64) error {
 	h.dataAt = off + recordMin + 8*rank
 	// The file has the shape only if it has room for it.
 	if h.dataAt > end {
-		return wire.Errorf(name, "constant shape", off, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
+		return wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
 	if b, err = w.bytes(off+8, 8*rank+8); err != nil {
 		return err

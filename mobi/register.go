@@ -5,16 +5,21 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	codecs "github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
 )
 
 // fileFormat is the driver, with the options that only this format has.
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding  = fileFormat{}
-	_ driver.Streaming = fileFormat{}
-	_ driver.Lossy     = fileFormat{}
+	_ driver.Encoding     = fileFormat{}
+	_ driver.Streaming    = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
+
+var _ driver.Restorer = (*parsed)(nil)
 
 var codec = format.With(fileFormat{})
 
@@ -43,8 +48,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
-	d.opts.losses(p, l)
+func (d fileFormat) Losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
+	d.opts.losses(p, common, l)
 }
 
 // Encode implements driver.Encoding.
@@ -55,4 +60,22 @@ func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptio
 // Streams implements driver.Streaming: compression moves everything behind it.
 func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
 	return d.opts.Gzip == 0 && isInOrder(p)
+}
+
+// Configure implements driver.Configurable.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(name, own, d.opts)
+	if err == nil {
+		err = s.Check(name, driver.CanCompress)
+	}
+	if err != nil || s.Compression == "" {
+		return fileFormat{o}, err
+	}
+	if s.Compression != gzip.Codec.Name() {
+		return nil, driver.OptionError(name, "Compression", "%q, MOBI has gzip", s.Compression)
+	}
+	if o.Gzip = s.Level; o.Gzip == 0 {
+		o.Gzip = codecs.DefaultLevel
+	}
+	return fileFormat{o}, nil
 }

@@ -10,58 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// TestTolerances opens what deviates in ways that are read, and says so.
-func TestTolerances(t *testing.T) {
-	zeros := make([]byte, 100)
-	for _, c := range []struct {
-		name  string
-		file  []byte
-		notes []string
-	}{
-		{"nothing unusual", with(func(m *image) { m.flags = 7 }), nil},
-		{"ASCII magic", with(func(m *image) { m.flags, m.ascii = 0, true }), []string{"magic in ASCII order (MOBI)"}},
-		{"header checksum 0", with(func(m *image) { m.flags, m.noSum = 0, true }), []string{"header checksum not recorded"}},
-		{"CRC-32 footer", with(func(m *image) { m.flags, m.crc = 0, true }), []string{"footer is a CRC-32"}},
-		{"reserved flags", with(func(m *image) { m.flags = 0xFFFF_FFFF }), []string{"reserved flag bits 0xfffffff8 are set"}},
-		{"gap before metadata", with(func(m *image) { m.flags, m.gap = 0, []byte("anything") }), []string{"8 bytes between header and metadata are ignored"}},
-		{"zero padding", with(func(m *image) { m.flags, m.pad = 0, zeros }), []string{"100 bytes of zero padding before the constants"}},
-		{"unflagged gzip", with(func(m *image) {
-			m.flags = 0
-			m.records = append(m.records, recordOf(1, 4, []uint64{50}, zipped(make([]byte, 200))))
-		}), []string{"constants compressed without the flag: 1"}},
-		{"misaligned", with(func(m *image) {
-			m.flags = 0
-			m.records[0], m.records[1] = m.records[1], m.records[0]
-		}), []string{"1 tensor is not aligned: views are copies"}},
-		{"unknown operator", with(func(m *image) { m.flags = 0; m.ops = append(m.ops, op(1000, nil, nil)) }), []string{"operators of unknown types: 1"}},
-		{"our parameter types", with(func(m *image) {
-			m.flags = 0
-			m.ops = append(m.ops, op(1, nil, nil, param("s", 7, u32s(0)...), param("i", 8, i32s(0)...)))
-		}), []string{"parameters of types beyond the specification (string, int64 array): 2"}},
-		{"unsound quantization", with(func(m *image) {
-			m.flags = 0
-			m.ops = append(m.ops, op(1, []uint32{7}, nil, param("input0_scale", 2, f32s(3)...)))
-		}), []string{"constants with unsound quantization parameters: 1"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := openImage(t, c.file)
-			if err := verify(t, f); err != nil {
-				t.Errorf("Verify: %v", err)
-			}
-			if d := cmp.Diff(c.notes, f.Notes(), cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("Notes (-want +got)\n%s", d)
-			}
-			if v, _ := f.Constant(9); !cmp.Equal([]float32{1, -2}, floats(t, v)) {
-				t.Errorf("constant 9 is %v", floats(t, v))
-			}
-		})
-	}
-}
 
 func floats(t *testing.T, v tensor.View) []float32 {
 	t.Helper()

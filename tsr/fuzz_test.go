@@ -6,20 +6,14 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
 // *format.Error, and what opens is written back byte for byte.
 func FuzzOpen(f *testing.F) {
-	for _, c := range golden {
-		f.Add(c.file.bytes())
-	}
-	for _, c := range malformed {
-		bad := file(1, 3, [4]int32{1, 2, 3, 4}, floats(24))
-		c.mutate(&bad)
-		f.Add(bad.bytes())
-	}
+	corpus.Seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, nil)
 		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)

@@ -15,6 +15,7 @@ var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.PathEncoding = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -61,4 +62,13 @@ func (d fileFormat) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.E
 		return nil, nil
 	}
 	return newDirEncoder(p, o)
+}
+
+// Configure implements driver.Configurable.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(name, own, d.opts)
+	if err == nil {
+		err = s.Check(name, driver.Aligns64)
+	}
+	return fileFormat{o}, err
 }

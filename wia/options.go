@@ -40,6 +40,9 @@ type WriteOptions struct {
 	// Graph is written instead of the plan's graph, which is then ignored. Its
 	// initializers must not carry data, but may declare any tensors of the plan.
 	Graph *Graph
+	// Metadata is what Rewrite writes in place of the file's; nil keeps that. Create has
+	// the plan's.
+	Metadata format.Metadata
 }
 
 func (o *WriteOptions) orDefault() *WriteOptions {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // fileFormat is the driver, with the options that only this format has.
@@ -14,9 +15,10 @@ type fileFormat struct {
 }
 
 var (
-	_ driver.Encoding  = fileFormat{}
-	_ driver.Streaming = fileFormat{}
-	_ driver.Lossy     = fileFormat{}
+	_ driver.Encoding     = fileFormat{}
+	_ driver.Streaming    = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 var wiaCodec = format.With(fileFormat{})
@@ -67,3 +69,35 @@ func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
 func (fileFormat) Operators() []driver.Operator { return nil }
+
+// Configure implements driver.Configurable. Compression is that of the blocks and of
+// all tensors.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(formatName, own, d.opts)
+	if err == nil {
+		err = s.Check(formatName, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.CanPutOutside|driver.Aligns64)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Compression != "" {
+		c := Gzip
+		if s.Compression == Zstd.String() {
+			c = Zstd
+		} else if s.Compression != Gzip.String() {
+			return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", s.Compression)
+		}
+		o.Compression, o.Level = c, s.Level
+		o.CompressTensor = func(tensor.Info) Compression { return c }
+	}
+	if s.Signer != nil {
+		o.Signer = s.Signer
+	}
+	if s.Key != nil {
+		o.Key = s.Key
+	}
+	if s.ExternalFrom != 0 {
+		o.ExternalFrom = s.ExternalFrom
+	}
+	return fileFormat{opts: o, from: d.from}, nil
+}

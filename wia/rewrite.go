@@ -25,7 +25,7 @@ type original struct {
 // signature, external data. Everything the file says is kept, unknown fields
 // included, where format.Copy keeps what the formats have in common; only
 // checksums and signature are made anew. Tensors that initializers of the graph
-// carry move to the tensor block. o.Graph and o.Describe are not looked at.
+// carry move to the tensor block. o.Metadata takes the place of the metadata. o.Graph and o.Describe are not looked at.
 // External data becomes part of the file unless o.ExternalFrom says otherwise. A
 // nil o writes everything plainly, unsigned and not encrypted.
 func Rewrite(path string, f *File, o *WriteOptions) error {

@@ -149,6 +149,25 @@ func TestDecodeEncode(t *testing.T) {
 	}
 }
 
+// TestRewriteMetadata: other metadata, and all else as it was.
+func TestRewriteMetadata(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	for want, meta := range map[string]format.Metadata{`{"a":1}`: {{Key: "a", Value: int64(1)}}, `{}`: {}} {
+		var out bytes.Buffer
+		if err := RewriteTo(&out, f, &WriteOptions{Metadata: meta}); err != nil {
+			t.Fatal(err)
+		}
+		g := mustOpen(t, out.Bytes(), nil)
+		if diff := gocmp.Diff(want, string(g.f.meta.Win)); diff != "" {
+			t.Errorf("metadata (-want +got):\n%s", diff)
+		}
+		compareRecords(t, f, g)
+		if message, err := g.GraphMessage(); err != nil || !bytes.Contains(message.Unknown, unknownFields()) {
+			t.Errorf("the graph lost unknown fields: %v", err)
+		}
+	}
+}
+
 func TestRewritePath(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	path := filepath.Join(t.TempDir(), "m.wia")

@@ -184,8 +184,12 @@ func (w *encoder) describe(info *tensor.Info, it *item) error {
 
 // planStructure makes the metadata and graph blocks as they will be stored.
 func (w *encoder) planStructure(p *driver.Plan) error {
-	text, err := jsonmeta.Marshal(p.Metadata, jsonmeta.Options{})
+	meta := p.Metadata
 	if w.from != nil {
+		meta = w.o.Metadata
+	}
+	text, err := jsonmeta.Marshal(meta, jsonmeta.Options{})
+	if w.from != nil && meta == nil {
 		text, err = w.from.metadata, nil
 	}
 	if err != nil {

@@ -68,13 +68,13 @@ func (j *job) run(stdout, stderr io.Writer) error {
 	if j.write.IR, err = f.IR(); err != nil {
 		return err
 	}
-	progress := newProgress(stderr)
-	j.write.Progress = progress.report
+	progress := cli.NewProgress(stderr, "converting")
+	j.write.Progress = progress.Report
 	w, err := mle.Create(j.output, plan, &j.write)
 	if err == nil {
 		err = format.Copy(w, f.Model())
 	}
-	progress.finish()
+	progress.Finish()
 	if err != nil {
 		return err
 	}

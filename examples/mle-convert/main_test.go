@@ -272,25 +272,3 @@ func TestHelp(t *testing.T) {
 		}
 	}
 }
-
-// TestPlainProgress: without a terminal long work reports every tenth.
-func TestPlainProgress(t *testing.T) {
-	var out bytes.Buffer
-	p := newProgress(&out)
-	for done := int64(0); done <= 2*long; done += long / 8 {
-		p.report(done, 2*long, "w")
-	}
-	p.report(5, long-1, "small")
-	p.finish()
-	if got := strings.Count(out.String(), "\n"); got != 10 || !strings.HasSuffix(out.String(), "100% (w)\n") {
-		t.Errorf("%q", out.String())
-	}
-	bar := &progress{out: &out, terminal: true}
-	out.Reset()
-	bar.report(long, 2*long, "w")
-	bar.report(2*long, 2*long, "w")
-	bar.finish()
-	if out.Len() == 0 {
-		t.Error("no bar")
-	}
-}

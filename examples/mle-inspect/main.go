@@ -51,6 +51,7 @@ type inspector struct {
 	out, errs io.Writer
 	trusted   ed25519.PublicKey
 	opts      format.Options
+	gap       string // before the next file
 }
 
 // run shows the files that the command line names and goes on after a bad one.
@@ -59,17 +60,7 @@ func (i *inspector) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	var bad error
-	for n, path := range paths {
-		if n > 0 {
-			fmt.Fprintln(i.out)
-		}
-		if err := i.inspect(path); err != nil {
-			tool.Complain(err, i.errs)
-			bad = cli.ErrReported
-		}
-	}
-	return bad
+	return tool.Each(paths, i.errs, i.inspect)
 }
 
 func (i *inspector) parse(args []string) ([]string, error) {
@@ -121,8 +112,9 @@ func (i *inspector) inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(i.out, "Version: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
-		f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
+	fmt.Fprintf(i.out, "%sVersion: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
+		i.gap, f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
+	i.gap = "\n"
 	for _, note := range f.Notes() {
 		i.remark(path, note)
 	}

@@ -48,20 +48,13 @@ func info(args []string, stdout, stderr io.Writer) error {
 		return tool.Usagef("no FILE")
 	}
 	p := printer{out: stdout}
-	var bad error
-	for _, path := range f.Args() {
-		if err := p.show(path); err != nil {
-			tool.Complain(err, stderr)
-			bad = cli.ErrReported
-		}
-	}
-	return bad
+	return tool.Each(f.Args(), stderr, p.show)
 }
 
 // printer separates what it prints by empty lines.
 type printer struct {
-	out  io.Writer
-	some bool
+	out io.Writer
+	gap string // before the next file
 }
 
 // show prints the tensor of a file, or those of a directory's files.
@@ -88,11 +81,8 @@ func (p *printer) show(path string) error {
 }
 
 func (p *printer) print(path, version string, v tensor.View) error {
-	gap := ""
-	if p.some {
-		gap = "\n"
-	}
-	p.some = true
+	gap := p.gap
+	p.gap = "\n"
 	_, err := fmt.Fprintf(p.out, "%sFile: %s\nFormat: TSR v%s\nType: %s\nShape: %v (%s)\nElements: %d\nSize: %d bytes\n",
 		gap, cli.Printable(path), version, tsr.TypeName(v.DType()), v.Shape(), axes(v.Shape()), v.Len(), v.Info().Size)
 	return err

@@ -25,7 +25,7 @@ var catCommand = &command{cli.Tool{
 		"  npy   a NumPy file\n" +
 		"  raw   the little-endian bytes as they are\n" +
 		"Quantized tensors are written as the integers that are stored. What NumPy has no type for, and\n" +
-		"blocks as GGUF has them, becomes float32, but in raw.\n",
+		"blocks as GGUF has them, becomes float32, but in raw. FILE may be -, standard input.\n",
 	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight",
 }, cat}
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -21,45 +23,125 @@ var (
 	integerTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Uint8, tensor.Float16}
 )
 
+// compressions are what -compress takes; each format has some of them.
+var compressions = []string{"gzip", "zstd", "lz4", "brotli"}
+
+// convertFlags are the options of convert.
+type convertFlags struct {
+	to, dtype, quantize, compress, sign, encrypt, key string
+	lossy, perChannel, extended, verify               bool
+	align, external                                   int64
+	level                                             int
+	only, skip, rename                                list
+}
+
+// list is an option that may be given several times.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, " ") }
+
+func (l *list) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}
+
+func (o *convertFlags) define(f *flag.FlagSet) {
+	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Formats(), ", "))
+	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
+	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
+	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, with one scale a tensor: "+choices(integerTypes))
+	f.BoolVar(&o.perChannel, "per-channel", false, "quantize with a scale for each index of the first axis, where there are two or more")
+	f.Var(&o.only, "only", "take only tensors with names like `GLOB`, in which * is any text and ? any character; may be repeated")
+	f.Var(&o.skip, "skip", "leave out tensors with names like `GLOB`; may be repeated")
+	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`, where each * of TO is the text of one of FROM; the first that fits applies")
+	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`, as the target has it: "+strings.Join(compressions, ", "))
+	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
+	f.StringVar(&o.sign, "sign", "", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
+	f.StringVar(&o.encrypt, "encrypt", "", "encrypt with the key `HEX` of 64 digits (mle, wia)")
+	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
+	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
+	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
+	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
+	f.StringVar(&o.key, "key", "", "key of an encrypted IN, `HEX` of 64 digits")
+}
+
+// options checks what was given.
+func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
+	if o.dtype != "" && o.quantize != "" {
+		return nil, c.Usagef("-dtype and -quantize exclude each other")
+	}
+	if o.perChannel && o.quantize == "" {
+		return nil, c.Usagef("-per-channel goes with -quantize")
+	}
+	if o.compress != "" && !slices.Contains(compressions, o.compress) {
+		return nil, c.Usagef("-compress takes %s, not %q", strings.Join(compressions, ", "), o.compress)
+	}
+	d, err := namedDType(c, "dtype", o.dtype, floatTypes)
+	if err != nil {
+		return nil, err
+	}
+	q, err := namedDType(c, "quantize", o.quantize, integerTypes)
+	if err != nil {
+		return nil, err
+	}
+	out := &convert.Options{To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, Read: &format.Options{}}
+	if q != tensor.Invalid {
+		out.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
+			return &tensor.QuantizeOptions{DType: q, PerChannel: o.perChannel && len(t.Shape) > 1}
+		}
+	}
+	if len(o.only)+len(o.skip) > 0 {
+		out.Keep = convert.Matching(o.only, o.skip)
+	}
+	if len(o.rename) > 0 {
+		if out.Rename, err = convert.Renames(o.rename...); err != nil {
+			return nil, cli.BadArgument(err)
+		}
+	}
+	if out.Read.Key, err = cli.ParseKey(o.key); err != nil {
+		return nil, err
+	}
+	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
+	if out.Storage.Key, err = cli.ParseKey(o.encrypt); err != nil {
+		return nil, err
+	}
+	if o.sign != "" {
+		if out.Storage.Signer, err = keys.ReadPrivate(o.sign); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // convertFile writes a model in another format.
 func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
+	var given convertFlags
 	f := c.Flags()
-	to := f.String("to", "", "the target's `FORMAT`: "+strings.Join(format.Formats(), ", "))
-	lossy := f.Bool("lossy", false, "leave out what the target has no place for")
-	dtype := f.String("dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
-	quantize := f.String("quantize", "", "quantize real numbers to `Q`, with one scale a tensor: "+choices(integerTypes))
-	key := keyFlag(f)
+	given.define(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if f.NArg() != 2 {
 		return c.Usagef("convert takes IN and OUT")
 	}
-	if *dtype != "" && *quantize != "" {
-		return c.Usagef("-dtype and -quantize exclude each other")
-	}
-	d, err := namedDType(c, "dtype", *dtype, floatTypes)
+	o, err := given.options(c)
 	if err != nil {
 		return err
 	}
-	q, err := namedDType(c, "quantize", *quantize, integerTypes)
+	if err := known(c, given.to, f.Arg(1)); err != nil {
+		return err
+	}
+	m, err := openModel(f.Arg(0), o.Read.Key)
 	if err != nil {
 		return err
 	}
-	if err := known(c, *to, f.Arg(1)); err != nil {
-		return err
+	defer m.Close()
+	report, err := convert.Model(m, f.Arg(1), o)
+	if errors.Is(err, format.ErrOption) {
+		return cli.BadArgument(err) // the target's format does not have it
 	}
-	secret, err := cli.ParseKey(*key)
 	if err != nil {
-		return err
-	}
-	o := &convert.Options{To: *to, Lossy: *lossy, DType: d, Read: &format.Options{Key: secret}}
-	if q != tensor.Invalid {
-		o.Quantize = convert.Quantized(tensor.QuantizeOptions{DType: q})
-	}
-	report, err := convert.File(f.Arg(0), f.Arg(1), o)
-	if err != nil {
-		return refuse(c, hint(err, secret), *lossy, errs)
+		return refuse(c, hint(err, o.Read.Key), given.lossy, errs)
 	}
 	for _, l := range report.Losses {
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
@@ -98,6 +180,12 @@ func converted(path string, r *convert.Report, out io.Writer) error {
 		line += ", " + cli.Count(len(r.Quantized), "tensor") + " quantized"
 		if !math.IsInf(worst.SNR, 1) {
 			line += fmt.Sprintf(", the worst is %q: %.1f dB, off by at most %.3g", worst.Name, worst.SNR, worst.MaxAbs)
+		}
+	}
+	if len(r.Kept) > 0 {
+		line += ", " + cli.Count(len(r.Kept), "thing") + " kept aside for converting back: " + r.Kept[0].Item()
+		if len(r.Kept) > 1 {
+			line += " ..."
 		}
 	}
 	_, err := fmt.Fprintln(out, cli.Printable(line+")"))

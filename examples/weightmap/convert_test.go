@@ -2,8 +2,13 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -176,10 +182,62 @@ func TestConvertQuantized(t *testing.T) {
 		t.Errorf("%v %v %s", v.DType(), err, diff)
 	}
 
-	// MOBI keeps scales in a graph alone: -lossy does not make integers of no meaning.
-	_, errs = do(t, 1, "convert", "-quantize", "int8", "-lossy", in, filepath.Join(dir, "m.mobi"))
+	// npz has no place for scales: -lossy does not make integers of no meaning.
+	_, errs = do(t, 1, "convert", "-quantize", "int8", "-lossy", in, filepath.Join(dir, "m.npz"))
 	if !strings.Contains(errs, "quantization:w would be lost: ") || strings.Contains(errs, "-lossy leaves") {
 		t.Error(errs)
+	}
+}
+
+// TestREADME runs the conversions that the README shows, one after the other, from a
+// model as PyTorch's users save them: names come back, values within half a step.
+func TestREADME(t *testing.T) {
+	readme := contents(t, filepath.Join("..", "..", "README.md"))
+	commands := regexp.MustCompile(`(?m)^    go run ./examples/weightmap (convert .*)$`).FindAllSubmatch(readme, -1)
+	if len(commands) < 6 {
+		t.Fatalf("README has %d conversions", len(commands))
+	}
+	t.Chdir(t.TempDir())
+	var weights []float32
+	var data []byte
+	for i := range 64 * 32 {
+		weights = append(weights, float32(math.Sin(float64(i))))
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(weights[i]))
+	}
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "format", Value: "pt"}},
+		Tensors: []tensor.Info{
+			{Name: "fc.bias", DType: tensor.Float32, Shape: tensor.Shape{64}}, {Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{64, 32}},
+		},
+	}
+	w, err := format.Create("safetensors", "model.safetensors", plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range []int{64, 64 * 32} {
+		if err := w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(data[:4*n])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		line := strings.ReplaceAll(string(c[1]), "'", "")
+		do(t, 0, strings.Fields(line)...)
+	}
+	m, err := format.Open("back.safetensors", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	if diff := cmp.Diff(weights, got, cmpopts.EquateApprox(0, 1.0/127/2*(1+1e-6))); diff != "" || err != nil || m.Len() != 2 {
+		t.Errorf("%d tensors, %v %s", m.Len(), err, diff)
 	}
 }
 
@@ -216,6 +274,47 @@ func TestConvertEncrypted(t *testing.T) {
 	}
 }
 
+// TestConvertStorage: what the target's format has is asked for on the command line.
+func TestConvertStorage(t *testing.T) {
+	in := model(t, "safetensors", "in.safetensors")
+	dir := t.TempDir()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := keys.EncodePrivate(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem, out, key := filepath.Join(dir, "key.pem"), filepath.Join(dir, "m.mle"), strings.Repeat("07", 32)
+	if err := os.WriteFile(pem, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do(t, 0, "convert", "-only", "w", "-rename", "*=a.*", "-compress", "zstd", "-level", "2", "-sign", pem, "-encrypt", key, "-verify", in, out)
+	m, err := mle.Open(out, &format.Options{Key: bytes.Repeat([]byte{7}, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := m.At(0).Bytes()
+	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 || m.At(0).Name() != "a.w" || m.Model().Signature() == nil || m.At(0).Info().Compression != "zstd" {
+		t.Errorf("%v %v %s", m.At(0).Info(), err, diff)
+	}
+	if _, errs := do(t, 1, "convert", "-sign", in, in, out); !strings.Contains(errs, "in.safetensors") {
+		t.Error(errs)
+	}
+	gguf := filepath.Join(dir, "m.gguf")
+	do(t, 0, "convert", "-skip", "lab*", "-align", "4096", in, gguf)
+	g, err := format.Open(gguf, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if i := g.At(0).Info(); g.Len() != 1 || i.Offset%4096 != 0 {
+		t.Errorf("%d tensors, %v", g.Len(), i)
+	}
+}
+
 func TestConvertUsage(t *testing.T) {
 	in := model(t, "mag", "m.mag")
 	out := filepath.Join(t.TempDir(), "out.mag")
@@ -230,6 +329,12 @@ func TestConvertUsage(t *testing.T) {
 		"both":           {[]string{"-dtype", "float16", "-quantize", "int8", in, out}, "exclude each other"},
 		"no float":       {[]string{"-dtype", "int8", in, out}, `-dtype takes float32, float16, bfloat16, float64, not "int8"`},
 		"not small":      {[]string{"-quantize", "int4", in, out}, `-quantize takes int8, int16, uint8, float16, not "int4"`},
+		"no compression": {[]string{"-compress", "zip", in, out}, `-compress takes gzip, zstd, lz4, brotli, not "zip"`},
+		"not in mag":     {[]string{"-compress", "gzip", in, out}, "mag has no compression"},
+		"channels":       {[]string{"-per-channel", in, out}, "-per-channel goes with -quantize"},
+		"rename":         {[]string{"-rename", "a", in, out}, `"a" is not FROM=TO`},
+		"short new key":  {[]string{"-encrypt", "ab", in, out}, "1 byte, not 32"},
+		"align":          {[]string{"-align", "3", in, out}, "mag has no such alignment"},
 		"short key":      {[]string{"-key", "ab", in, out}, "1 byte, not 32"},
 	} {
 		_, errs := do(t, 2, append([]string{"convert"}, tt.args...)...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // inspect shows files, as tables for people or as JSON for scripts. It goes on after
@@ -18,6 +19,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	o := &inspection{}
 	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
+	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
 	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
 	key := keyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -38,23 +40,16 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if !o.many {
 		return o.show(f.Arg(0), out)
 	}
-	var bad error
-	for _, path := range f.Args() {
-		if err := o.show(path, out); err != nil {
-			c.Complain(err, errs)
-			bad = cli.ErrReported
-		}
-	}
-	return bad
+	return c.Each(f.Args(), errs, func(path string) error { return o.show(path, out) })
 }
 
 // inspection is what inspect was told to do.
 type inspection struct {
-	json, sums bool
-	many       bool // a line of JSON for each file
-	shown      int  // files so far
-	filter     *regexp.Regexp
-	key        []byte
+	json, sums, stats bool
+	many              bool // a line of JSON for each file
+	shown             int  // files so far
+	filter            *regexp.Regexp
+	key               []byte
 }
 
 // show prints one file. All of it is made before any is printed, so that one error
@@ -102,28 +97,37 @@ func (r *report) json(out io.Writer, oneLine bool) error {
 // describe collects the report of an open model.
 func describe(path string, m *format.Model, o *inspection) (*report, error) {
 	r := &report{
-		Path: path, Format: m.Format(), Version: m.Version(), FileSize: cli.FileSize(path),
+		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
-	// The rest of an encrypted file is worth showing without its key. A wrong
-	// key is still an error.
-	locked := m.Locked()
 	h := hashes{}
 	for name, v := range m.Tensors() {
 		if !o.filter.MatchString(name) {
 			continue
 		}
 		t := describeTensor(v)
-		if o.sums {
-			var err error
-			if t.SHA256, err = h.sum(v); err != nil && !(locked && errors.Is(err, format.ErrKey)) {
-				return nil, err
-			}
+		if err := o.read(&t, v, h); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
+			// The rest of an encrypted file is worth showing without its key. A wrong
+			// key is still an error.
+			return nil, err
 		}
 		r.Tensors = append(r.Tensors, t)
 	}
 	var err error
 	r.Graph, err = m.Graph()
 	return r, err
+}
+
+// read adds what takes the data of a tensor.
+func (o *inspection) read(t *tensorReport, v tensor.View, h hashes) (err error) {
+	if o.sums {
+		if t.SHA256, err = h.sum(v); err != nil {
+			return err
+		}
+	}
+	if o.stats {
+		t.Stats, err = statisticsOf(v)
+	}
+	return err
 }

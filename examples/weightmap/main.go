@@ -1,12 +1,17 @@
-// Command weightmap inspects, verifies and converts model files of every format
-// the library knows.
+// Command weightmap inspects, verifies, compares, converts, changes and signs model files
+// of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...
-//	weightmap verify [-trust PUB.pem] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...
+//	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
+//	weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...
+//	weightmap sign -with KEY.pem [-key HEX] IN [OUT]
+//	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
+//	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
-//	weightmap convert [-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT
+//	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
+//	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-key HEX] IN OUT
 //
 // Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
 // go to standard error, one line each, with format, field and offset. -help explains a command.
@@ -35,31 +40,40 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256]] [-filter GLOB] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
-			"encrypted file is shown that is not encrypted.\n",
+			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
-		Name: "weightmap verify", Args: "[-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap verify", Args: "[-v] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
 		Details: "A file is ok, \"but nothing covers\" what it carries no checksum for: that was read, no more.\n" +
 			"Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
-			"a file that is not signed by that key fails.\n",
+			"a file that is not signed by that key fails. FILE may be -, standard input.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia",
 	}, verify},
 	{cli.Tool{
-		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D] [-quantize Q] [-key HEX] IN OUT",
+		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
 		About: "Write a model in another format.",
 		Details: "The target's format is that of OUT's ending, unless -to names it. Several tensors become a\n" +
 			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
 			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
-			"OUT may be IN.\n",
-		Example: "weightmap convert -quantize int8 model.safetensors model.wia",
+			"OUT may be IN, and IN may be -, standard input. MOBI names tensors by numbers: their names are\n" +
+			"kept aside, and converting back restores them.\n",
+		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
+			"  weightmap convert -quantize int8 -per-channel -lossy model.safetensors model.mobi\n" +
+			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
+			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
+			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
 	}, convertFile},
 	diffCommand,
 	catCommand,
+	setCommand,
+	signCommand,
+	keygenCommand,
+	benchCommand,
 	versionCommand,
 }
 

@@ -87,6 +87,7 @@ func TestRun(t *testing.T) {
 	dir := model(t, "tsr", "checkpoint"+string(filepath.Separator))
 	header, data := damaged(t, mag, 8), damaged(t, mag, 320) // the data of labels
 	pub := publicKey(t)
+	private, _ := pair(t, "ed25519")
 	tests := []struct {
 		name   string
 		args   []string
@@ -99,9 +100,19 @@ func TestRun(t *testing.T) {
 		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
-		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
+		{"help of set", []string{"set", "-h"}, 0, []string{"usage: weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...\n", "example:\n  weightmap set "}, nil},
+		{"help of sign", []string{"sign", "-h"}, 0, []string{"usage: weightmap sign -with KEY.pem [-key HEX] IN [OUT]\n", "\n  -with KEY.pem ", "example:\n  weightmap sign "}, nil},
+		{"help of keygen", []string{"keygen", "-h"}, 0, []string{"usage: weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem\n", "example:\n  weightmap keygen "}, nil},
+		{"help of bench", []string{"bench", "-h"}, 0, []string{"usage: weightmap bench [-rounds N] [-key HEX] FILE\n", "example:\n  weightmap bench "}, nil},
+		{"sign with nothing", []string{"sign", mag}, 2, nil, []string{"sign takes -with KEY.pem, IN and perhaps OUT; usage: weightmap sign "}},
+		{"sign with no key", []string{"sign", "-with", mag, mag}, 2, nil, []string{"PRIVATE KEY"}},
+		{"sign an absent file", []string{"sign", "-with", private, "absent.mle"}, 1, nil, []string{"absent.mle"}},
+		{"keygen without names", []string{"keygen"}, 2, nil, []string{"keygen takes KEY.pem and PUB.pem; usage: weightmap keygen "}},
+		{"keygen of another kind", []string{"keygen", "-type", "dsa", "a", "b"}, 2, nil, []string{`unknown type "dsa"`}},
+		{"bench nothing", []string{"bench"}, 2, nil, []string{"bench takes one FILE"}},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect needs at least one FILE"}},
 		{"inspect two, the first bad", []string{"inspect", header, mag}, 1, []string{mag + ": mag"}, []string{"mag: " + header}},
 		{"inspect two", []string{"inspect", mag, header, dir}, 1, []string{mag + ": mag", "\n\n" + dir + ": tsr"}, []string{"mag: " + header}},
@@ -116,6 +127,10 @@ func TestRun(t *testing.T) {
 		{"verify", []string{"verify", mag, dir}, 0, []string{
 			fmt.Sprintf("%s: ok (mag 1, 2 tensors, %d bytes)\n", mag, fileSize(t, mag)),
 			fmt.Sprintf("%s: ok, but nothing covers the data of 2 tensors (tsr 1, 2 tensors, 148 bytes)\n", dir),
+		}, nil},
+		{"what covers what", []string{"verify", "-v", mag, dir}, 0, []string{
+			"tensors, 384 bytes)\n  header and records: crc32c\n  data of 2 tensors: xxh64\n",
+			"tensors, 148 bytes)\n  data of 2 tensors: no checksum\n",
 		}, nil},
 		{"bad header", []string{"inspect", header}, 1, nil, []string{"mag: " + header, "at 0x8", "checksum"}},
 		{"bad data still inspects", []string{"inspect", data}, 0, []string{"2 tensors"}, nil},

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -37,7 +38,8 @@ func archive(t *testing.T, names ...string) string {
 // TestForeign: files that are not supported are refused with what they are and what to
 // do, on one line, whatever their names end in.
 func TestForeign(t *testing.T) {
-	const pickle = "a PyTorch pickle: pickles are programs and are never read; save as safetensors"
+	const pickle = "this is a PyTorch pickle: convert it with safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT); pickles are programs and are never read"
+	const torch = "this is a PyTorch checkpoint, a ZIP archive around a pickle: convert it with safetensors"
 	padding := strings.Repeat("\x00", 100)
 	for _, tt := range []struct {
 		name, content string
@@ -48,33 +50,123 @@ func TestForeign(t *testing.T) {
 		{"m.bin", "\x80\x04}\x94." + padding, pickle},
 		{"m.mag", "\x80\x05}\x94.", pickle},
 		{"short.pkl", "\x80\x02", pickle},
-		{"pytorch_model.bin", archive(t, "archive/data.pkl", "archive/data/0"), "a PyTorch checkpoint, which is a ZIP archive around a pickle: pickles are programs and are never read; save as safetensors"},
-		{"late.pt", archive(t, "m/version", "m/byteorder", "m/data.pkl"), "a PyTorch checkpoint"},
-		{"m.keras", archive(t, "metadata.json", "config.json", "model.weights.h5"), "a Keras archive"},
-		{"m.h5", "\x89HDF\r\n\x1a\n" + padding, "an HDF5 file, as Keras writes"},
-		{"m.tflite", "\x1c\x00\x00\x00TFL3" + padding, "a TensorFlow Lite model"},
-		{"m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "a Git LFS pointer"},
+		{"pytorch_model.bin", archive(t, "archive/data.pkl", "archive/data/0"), torch},
+		{"late.pt", archive(t, "m/version", "m/byteorder", "m/data.pkl"), torch},
+		{"m.keras", archive(t, "metadata.json", "config.json", "model.weights.h5"), "this is a Keras archive"},
+		{"m.h5", "\x89HDF\r\n\x1a\n" + padding, "this is an HDF5 file, as Keras writes them"},
+		{"m.tflite", "\x1c\x00\x00\x00TFL3" + padding, "this is a TensorFlow Lite model"},
+		{"saved_model.pb", "\x08\x01\x12\x02\x0a\x00", "this is a TensorFlow SavedModel"},
+		{"frozen.pb", "\x0a\x05\x0a\x01x\x12\x00", "this looks like a TensorFlow graph"},
+		{"m.MLModel", "\x08\x04\x12\x02\x0a\x00", "this is a Core ML model"},
+		{"ggml-model.bin", "lmgg" + padding, "this is a GGML file, from before GGUF"},
+		{"ggml-v3.bin", "tjgg\x03\x00\x00\x00" + padding, "this is a GGML file"},
+		{"m.mobi.gz", "\x1f\x8b\x08\x00" + padding, "this is compressed with gzip"},
+		{"m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "this is a Git LFS pointer"},
 		// What is none of them is still an unknown format.
 		{"other.pt", "\x80\x06}", "format"},
+		{"other.pb", "\xffother", "format"},
 		{"other.zip", archive(t, "readme.txt"), "format"},
 		{"other.bin", "PK\x03\x04", "format"},
 		{"empty.pt", "", "format"},
 		{"near.tflite", "\x1c\x00\x00\x00TFL", "format"},
 	} {
-		path := filepath.Join(t.TempDir(), tt.name)
-		if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}, {"diff", path, path}, {"cat", path, "w"}} {
-			out, errs := tool(t, 1, args...)
-			if out != "" || strings.Count(errs, "\n") != 1 {
-				t.Errorf("%q: %q, %q", args, out, errs)
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), tt.name)
+			if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
+				t.Fatal(err)
 			}
-			contains(t, errs, tt.want)
-			if tt.want != "format" && !strings.HasPrefix(errs, "weightmap: "+path+": "+tt.want) {
-				t.Errorf("%q: %s", args, errs)
+			for _, args := range [][]string{
+				{"inspect", path}, {"inspect", "-json", path}, {"verify", path}, {"diff", path, path}, {"cat", path, "w"},
+				{"convert", path, path + ".mag"},
+			} {
+				out, errs := tool(t, 1, args...)
+				if out != "" || strings.Count(errs, "\n") != 1 {
+					t.Errorf("%q: %q, %q", args, out, errs)
+				}
+				contains(t, errs, tt.want)
+				if tt.want != "format" && !strings.HasPrefix(errs, "weightmap: "+path+": "+tt.want) {
+					t.Errorf("%q: %s", args, errs)
+				}
 			}
-		}
+		})
+	}
+}
+
+// TestForeignDirectory: models that are directories are known by what is in them.
+func TestForeignDirectory(t *testing.T) {
+	saved := t.TempDir()
+	if err := os.WriteFile(filepath.Join(saved, "saved_model.pb"), []byte("\x08\x01"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ml := filepath.Join(t.TempDir(), "m.mlpackage")
+	if err := os.Mkdir(ml, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{saved: "this is a TensorFlow SavedModel", ml: "this is a Core ML model"} {
+		_, errs := tool(t, 1, "inspect", path)
+		contains(t, errs, "weightmap: "+path+": "+want)
+	}
+}
+
+// input makes content what comes through standard input, from a file or a pipe.
+func input(t *testing.T, content []byte, pipe bool) {
+	t.Helper()
+	old := stdin
+	t.Cleanup(func() { stdin = old })
+	path := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	stdin = f
+	if !pipe {
+		return
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Skip("no pipes here: ", err)
+	}
+	t.Cleanup(func() { r.Close() })
+	go func() {
+		_, _ = w.Write(content)
+		w.Close()
+	}()
+	stdin = r
+}
+
+// TestStandardInput: - is what comes through standard input, redirected or piped.
+func TestStandardInput(t *testing.T) {
+	content, err := os.ReadFile(model(t, "mag", "m.mag"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pipe := range []bool{false, true} {
+		t.Run(fmt.Sprintf("pipe=%v", pipe), func(t *testing.T) {
+			run := func(want string, args ...string) {
+				t.Helper()
+				input(t, content, pipe)
+				out, _ := tool(t, 0, args...)
+				contains(t, out, want)
+			}
+			run("-: mag 1, 2 tensors, 384 bytes\n", "inspect", "-")
+			run(`"file_size": 384`, "inspect", "-json", "-")
+			run("-: ok (mag 1, 2 tensors, 384 bytes)\n", "verify", "-")
+			run("1 2\n3 4\n", "cat", "-", "w")
+			target := filepath.Join(t.TempDir(), "m.safetensors")
+			run(target+": written (safetensors", "convert", "-lossy", "-", target)
+			run("1 2\n3 4\n", "cat", target, "w")
+
+			input(t, []byte("\x80\x02."), pipe)
+			_, errs := tool(t, 1, "inspect", "-")
+			contains(t, errs, "weightmap: standard input: this is a PyTorch pickle")
+			input(t, nil, pipe)
+			_, errs = tool(t, 1, "verify", "-")
+			contains(t, errs, "unknown format")
+		})
 	}
 }
 

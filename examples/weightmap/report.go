@@ -37,6 +37,7 @@ type tensorReport struct {
 	ZeroCopy     bool                `json:"zero_copy"`
 	Quantization *quantizationReport `json:"quantization,omitempty"` // absent for a plain tensor
 	SHA256       string              `json:"sha256,omitempty"`
+	Stats        *statistics         `json:"stats,omitempty"` // absent for elements that are no real numbers
 }
 
 // quantizationReport counts the parameters; there may be one for each channel.

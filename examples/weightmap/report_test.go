@@ -377,8 +377,8 @@ func TestNotesOfVerification(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := verifyModel(m, 2624, nil)
-	if diff := cmp.Diff("ok (noted 3, 1 tensor, 2.6 kB), sum of another kind accepted", got); diff != "" || err != nil {
+	got, err := (&verification{}).model(m, 2624)
+	if diff := cmp.Diff("ok (noted 3, 1 tensor, 2.6 kB), sum of another kind accepted\n", got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

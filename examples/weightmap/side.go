@@ -53,7 +53,7 @@ func (s *side) names() []string {
 
 // tensor returns a tensor. Views that it returned before may be closed then.
 func (s *side) tensor(name string) (tensor.View, error) {
-	if s.used > useLimit {
+	if s.used > useLimit && s.path != standardInput {
 		if err := s.reopen(); err != nil {
 			return tensor.View{}, err
 		}
@@ -68,5 +68,5 @@ func (s *side) tensor(name string) (tensor.View, error) {
 
 // headline says in a line what a file is.
 func headline(path string, m *format.Model) string {
-	return fmt.Sprintf("%s: %s %s, %s, %s", path, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(cli.FileSize(path)))
+	return fmt.Sprintf("%s: %s %s, %s, %s", path, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(sizeOf(path, m)))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -63,19 +64,36 @@ func (s *signatureReport) line() string {
 	return fmt.Sprintf("signed%s with %s by %s, not checked", when, s.Algorithm, who)
 }
 
-// tensorTable has a column for quantization where there is any.
+// tensorTable has columns for quantization and statistics where there are any. Where
+// they do not all fit, it does without those that say least.
 func tensorTable(all []tensorReport) *cli.Table {
-	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE"}, {Name: "SIZE", Right: true}, {Name: "OFFSET", Right: true}, {Name: "STORED"}}
-	quantized := false
-	for _, t := range all {
-		quantized = quantized || t.Quantization != nil
+	has := func(f func(*tensorReport) bool) bool {
+		return slices.ContainsFunc(all, func(t tensorReport) bool { return f(&t) })
 	}
+	quantized := has(func(t *tensorReport) bool { return t.Quantization != nil })
+	stats := has(func(t *tensorReport) bool { return t.Stats != nil })
+	odd := stats && has(func(t *tensorReport) bool { return t.Stats != nil && t.Stats.NaN+t.Stats.Infinite > 0 })
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE", Spare: stats}, {Name: "SIZE", Right: true, Spare: stats}}
+	if stats {
+		for _, name := range []string{"MIN", "MAX", "MEAN", "ZEROS"} {
+			columns = append(columns, cli.Column{Name: name, Right: true})
+		}
+	}
+	numbers := 4
+	if odd {
+		columns, numbers = append(columns, cli.Column{Name: "NAN", Right: true}, cli.Column{Name: "INF", Right: true}), 6
+	}
+	columns = append(columns, cli.Column{Name: "OFFSET", Right: true, Spare: true}, cli.Column{Name: "STORED", Spare: true})
 	if quantized {
-		columns = append(columns, cli.Column{Name: "QUANTIZATION"})
+		columns = append(columns, cli.Column{Name: "QUANTIZATION", Spare: true})
 	}
 	w := cli.NewTable(columns...)
 	for _, t := range all {
-		row := []string{t.Name, t.DType, dims(t.Shape), cell(t.Bytes), offset(t.Offset), stored(t)}
+		row := []string{t.Name, t.DType, dims(t.Shape), cell(t.Bytes)}
+		if stats {
+			row = append(row, t.Stats.cells()[:numbers]...)
+		}
+		row = append(row, offset(t.Offset), stored(t))
 		if quantized {
 			row = append(row, t.Quantization.String())
 		}

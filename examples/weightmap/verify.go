@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -14,6 +15,8 @@ import (
 // verify checks every file and goes on after one that is bad.
 func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
+	v := &verification{}
+	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
 	trust := f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
 	key := keyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -22,44 +25,51 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if f.NArg() == 0 {
 		return c.Usagef("verify needs at least one FILE")
 	}
-	trusted, err := cli.ReadPublic(*trust)
-	if err != nil {
+	var err error
+	if v.trusted, err = cli.ReadPublic(*trust); err != nil {
 		return err
 	}
-	secret, err := cli.ParseKey(*key)
-	if err != nil {
+	if v.key, err = cli.ParseKey(*key); err != nil {
 		return err
 	}
-	var bad error
-	for _, path := range f.Args() {
-		line, err := verifyFile(path, secret, trusted)
+	return c.Each(f.Args(), errs, func(path string) error {
+		text, err := v.file(path, errs)
 		if err != nil {
-			c.Complain(err, errs)
-			bad = cli.ErrReported
-			continue
-		}
-		if _, err := fmt.Fprintln(out, cli.Printable(path+": "+line)); err != nil {
 			return err
 		}
-	}
-	return bad
+		_, err = io.WriteString(out, text)
+		return err
+	})
 }
 
-// verifyFile returns the line to print behind the path of a good file.
-func verifyFile(path string, key []byte, trusted crypto.PublicKey) (string, error) {
-	m, err := openModel(path, key)
+// verification is what verify was told to do.
+type verification struct {
+	verbose bool
+	trusted crypto.PublicKey
+	key     []byte
+}
+
+// file returns the text to print of a good file. On a terminal it shows how far it is.
+func (v *verification) file(path string, errs io.Writer) (string, error) {
+	m, err := openModel(path, v.key)
 	if err != nil {
 		return "", err
 	}
 	defer m.Close()
-	line, err := verifyModel(m, cli.FileSize(path), trusted)
-	return line, hint(err, key)
+	var opts []format.VerifyOption
+	if cli.Terminal(errs) {
+		progress := cli.NewProgress(errs, "verifying")
+		defer progress.Finish()
+		opts = append(opts, format.WithProgress(progress.Report))
+	}
+	text, err := v.model(m, sizeOf(path, m), opts...)
+	return cli.Printable(path) + ": " + text, hint(err, v.key)
 }
 
-func verifyModel(m *format.Model, size int64, trusted crypto.PublicKey) (string, error) {
-	var opts []format.VerifyOption
-	if trusted != nil {
-		opts = append(opts, format.WithTrustedKey(trusted))
+// model returns what to print behind the path.
+func (v *verification) model(m *format.Model, size int64, opts ...format.VerifyOption) (string, error) {
+	if v.trusted != nil {
+		opts = append(opts, format.WithTrustedKey(v.trusted))
 	}
 	known := m.Notes()
 	covered, err := m.Verify(context.Background(), opts...)
@@ -67,8 +77,8 @@ func verifyModel(m *format.Model, size int64, trusted crypto.PublicKey) (string,
 		return "", err
 	}
 	line := fmt.Sprintf("%v (%s %s, %s, %s)", covered, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(size))
-	if text := cli.Signed(covered.Signature(), m.Signature(), trusted); text != "" {
-		line += ", " + text
+	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
+		line += ", " + who
 	}
 	// What only verification could notice; inspect shows the rest.
 	for _, n := range m.Notes() {
@@ -76,5 +86,34 @@ func verifyModel(m *format.Model, size int64, trusted crypto.PublicKey) (string,
 			line += ", " + n
 		}
 	}
-	return line, nil
+	text := cli.Printable(line) + "\n"
+	if v.verbose {
+		text += coverage(covered)
+	}
+	return text, nil
+}
+
+// coverage has a line for each part of a file, and for the tensors that one sum covers.
+func coverage(c *format.Coverage) string {
+	var text strings.Builder
+	line := func(what, by string) {
+		if by == "" {
+			by = "no checksum"
+		}
+		text.WriteString(cli.Printable(fmt.Sprintf("  %s: %s", what, by)) + "\n")
+	}
+	for _, s := range c.Sections() {
+		line(s.Name, s.By)
+	}
+	var sums []string // in order of appearance
+	tensors := map[string]int{}
+	for t := range c.Tensors() {
+		if tensors[t.By]++; tensors[t.By] == 1 {
+			sums = append(sums, t.By)
+		}
+	}
+	for _, by := range sums {
+		line("data of "+cli.Count(tensors[by], "tensor"), by)
+	}
+	return text.String()
 }

@@ -90,15 +90,21 @@ type item struct {
 	sum     uint64            // of what was written, for Verify
 }
 
-// create starts the target. What it has no place for is let go one by one, so that
-// all of it is reported.
+// create starts the target. It has to keep aside what it has no place for, as far as
+// it can. What is left is let go one by one, so that all of it is reported.
 func (j *job) create() (format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	for {
 		w, err := j.o.Create(j.path, j.to, &opts)
 		var refused *format.LossError
-		if err == nil || !j.o.Lossy || !errors.As(err, &refused) {
+		if lost := errors.As(err, &refused); lost && !opts.KeepNames {
+			opts.KeepNames, j.report.Kept = true, refused.Losses
+			continue
+		} else if j.report.Kept != nil && (lost || err == nil) {
+			j.report.Kept = averted(j.report.Kept, refused)
+		}
+		if err == nil || !j.o.Lossy || refused == nil {
 			return w, err
 		}
 		for _, l := range refused.Losses {
@@ -112,6 +118,11 @@ func (j *job) create() (format.Writer, error) {
 			j.report.Losses = append(j.report.Losses, l)
 		}
 	}
+}
+
+// averted returns the losses that are not among the ones refused now.
+func averted(losses []format.Loss, now *format.LossError) []format.Loss {
+	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return now != nil && slices.Contains(now.Losses, l) })
 }
 
 // essential reports whether a loss would make what was asked for worthless: integers

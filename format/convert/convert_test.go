@@ -408,7 +408,7 @@ func TestQuantizeSome(t *testing.T) {
 func TestQuantizeInVain(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2}, 1, 2))
 	dir := t.TempDir()
-	for _, to := range []string{"npz", "mobi", "safetensors"} {
+	for _, to := range []string{"npz", "tsr", "safetensors"} {
 		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
 		out := filepath.Join(dir, "out."+to)
 		_, err := convert.File(in, out, o)

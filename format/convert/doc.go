@@ -12,12 +12,14 @@
 // refused with a format.LossError that lists all of it. Options.Lossy
 // leaves out, and reports, what a model can do without. What it cannot (a dtype, a shape)
 // is refused all the same: Options.DType and Options.Quantize change dtypes.
-// A format without names, such as MOBI, gives its own, which is a loss as well. MOBI
-// keeps parameters of quantization with the operators of a graph, and so has no
-// place for those of a model without one.
 //
-// What the target's format alone can do (compression, encryption, signatures) is asked
-// for with Options.Create.
+// MOBI numbers tensors and keeps parameters of quantization with the operators of a
+// graph. Names, and parameters that no operator has room for, go into an operator that
+// readers look past. Report.Kept lists them, and converting back restores them.
+// Other formats have no such room: a name that cannot be that of a file, in TSR, is lost.
+//
+// Options.Storage asks for compression, a signature, encryption and the like, and
+// Options.Format for what one format alone has.
 //
 // # Operators
 //

@@ -56,6 +56,9 @@ type Report struct {
 	Format string
 	// Losses are what Options.Lossy left out.
 	Losses []format.Loss
+	// Kept are names, and parameters of quantization, that the target has no place for but
+	// keeps aside: its readers see names of its own, and converting back restores these.
+	Kept []format.Loss
 	// Quantized lists the tensors that were quantized, in the order of the plan.
 	Quantized []Stats
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -14,6 +15,11 @@ func (j *job) plan(m *format.Model) error {
 	p, err := format.PlanOf(m)
 	if err != nil {
 		return err
+	}
+	if r, ok := m.DriverFile().(driver.Restorer); ok {
+		if err := m.Do(func() error { r.Restore(p); return nil }); err != nil {
+			return err
+		}
 	}
 	sources, err := j.translate(m, p)
 	if err != nil {

@@ -120,8 +120,8 @@ func (t *translator) gap(i int, err error) {
 
 // values takes note of what is known before any node is.
 func (t *translator) values() {
-	for i, v := range t.views {
-		info := v.Info()
+	for i := range t.plan.Tensors { // whose names may be older than those of the views
+		info := &t.plan.Tensors[i]
 		t.tensors[info.Name], t.taken[info.Name] = i, true
 		t.shapes[info.Name] = append(dims{}, info.Shape...)
 	}
@@ -208,17 +208,20 @@ func (t *translator) finish() []tensor.View {
 	values(g, func(s *string) { used[*s] = true })
 	gone := map[string]bool{}
 	var views []tensor.View
-	had := len(t.plan.Tensors)
+	had := t.plan.Tensors
 	t.plan.Tensors = nil
 	for i, v := range t.views {
 		info := v.Info()
+		if i < len(had) {
+			info = had[i]
+		}
 		if t.consumed[info.Name] && !used[info.Name] {
 			gone[info.Name] = true
 			continue
 		}
 		views = append(views, v)
 		t.plan.Tensors = append(t.plan.Tensors, info)
-		if i >= had && g.Initializers != nil {
+		if i >= len(had) && g.Initializers != nil {
 			g.Initializers = append(g.Initializers, info.Name)
 		}
 	}

@@ -246,7 +246,7 @@ func TestTranslatedNodes(t *testing.T) {
 		if err != nil || g == nil {
 			t.Fatal(g, err)
 		}
-		for _, n := range g.Nodes {
+		for _, n := range unnamed(g).Nodes {
 			line := n.Op
 			for _, a := range n.Attributes {
 				line += fmt.Sprintf(" %s=%v", a.Name, a.Value)
@@ -405,7 +405,8 @@ func TestNoCounterpart(t *testing.T) {
 				if err != nil || !slices.ContainsFunc(report.Losses, func(l format.Loss) bool { return l.Item() == item }) {
 					t.Fatalf("%+v, %v", report, err)
 				}
-				if g, err := open(t, out).Graph(); err != nil || g != nil && len(g.Nodes) > 0 {
+				carried := func(n format.Node) bool { return n.Op == "22349" } // which has the names in MOBI
+				if g, err := open(t, out).Graph(); err != nil || g != nil && len(slices.DeleteFunc(g.Nodes, carried)) > 0 {
 					t.Error(g, err)
 				}
 			})

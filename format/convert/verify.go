@@ -12,7 +12,11 @@ import (
 
 // verify compares what the target holds with what was written.
 func (j *job) verify() error {
-	m, err := format.Open(j.path, j.o.reading(j.o.To))
+	read := j.o.reading(j.o.To)
+	if j.o.Storage.Key != nil {
+		read.Key = j.o.Storage.Key
+	}
+	m, err := format.Open(j.path, read)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,14 @@ type NotesFile interface {
 	Notes() []string
 }
 
+// Restorer keeps what a model was called before its format gave it names of its own
+// (WriteOptions.KeepNames), or among its metadata what stands for names.
+type Restorer interface {
+	// Restore undoes that in the plan that the model makes: tensors, in their order, get
+	// their names back, in the graph too, and what carried them is gone.
+	Restore(p *Plan)
+}
+
 // SignedFile may be signed.
 type SignedFile interface {
 	// Signature returns nil for an unsigned file.

@@ -1,6 +1,10 @@
 package driver
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
 
 // Metadata is a file's key-value pairs in file order.
 type Metadata []Entry
@@ -11,6 +15,28 @@ type Metadata []Entry
 type Entry struct {
 	Key   string
 	Value any
+}
+
+// Text returns the string that stands for the value in a format whose metadata is
+// strings: a string itself, else its JSON text, numbers in their shortest form.
+func (e Entry) Text() (string, error) {
+	switch v := e.Value.(type) {
+	case nil:
+		return "null", nil
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	case json.Number:
+		return string(v), nil
+	case json.RawMessage:
+		return string(v), nil
+	}
+	return "", fmt.Errorf("%w: a value of type %T", ErrUnsupported, e.Value)
 }
 
 // Get returns the value of the first entry with that key.

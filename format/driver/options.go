@@ -95,6 +95,9 @@ type WriteOptions struct {
 	Path string
 	// NoSync commits without waiting for stable storage.
 	NoSync bool
+	// KeepNames has a format that gives tensors names of its own keep those of the
+	// plan as well, for Restorer.
+	KeepNames bool
 }
 
 // Progress is called now and then with the bytes done, the bytes there are,

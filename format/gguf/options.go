@@ -1,6 +1,8 @@
 package gguf
 
 import (
+	"math"
+
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
@@ -28,6 +30,24 @@ func (o *WriteOptions) orDefault() *WriteOptions {
 		return &WriteOptions{}
 	}
 	return o
+}
+
+// configure is Configure of both drivers.
+func (o *WriteOptions) configure(own any, s *driver.Storage) (driver.Driver, error) {
+	with, err := driver.OwnOptions(formatName, own, *o)
+	if err == nil {
+		err = s.Check(formatName, driver.CanAlign)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Align > math.MaxUint32 {
+		return nil, driver.OptionError(formatName, "Align", "%d", s.Align)
+	}
+	if s.Align != 0 {
+		with.Alignment = uint32(s.Align)
+	}
+	return with.driver(), nil
 }
 
 // driver returns the driver that writes with the options.

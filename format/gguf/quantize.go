@@ -37,6 +37,11 @@ func (quantizing) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 // Streams implements driver.Streaming.
 func (quantizing) Streams(*driver.Plan, *driver.WriteOptions) bool { return true }
 
+// Configure implements driver.Configurable.
+func (d quantizing) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	return d.opts.configure(own, s)
+}
+
 // checkQuantize says why a tensor cannot be written as Q8_0.
 func checkQuantize(t *tensor.Info) error {
 	switch t.DType {

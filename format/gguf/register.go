@@ -11,8 +11,9 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Layouter = fileFormat{}
-	_ driver.Lossy    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -40,4 +41,9 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	return layout(p, &d.opts)
+}
+
+// Configure implements driver.Configurable.
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	return d.opts.configure(own, s)
 }

@@ -70,8 +70,8 @@ func FuzzOpen(f *testing.F) {
 }
 
 // again writes a model and compares what is read of the two.
-func again(t *testing.T, m *File) {
-	p, err := format.PlanOf(m.Model())
+func again(t *testing.T, m *format.Model) {
+	p, err := format.PlanOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func again(t *testing.T, m *File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, m.Model()); err != nil {
+	if err := format.Copy(w, m); err != nil {
 		t.Fatal(err)
 	}
 	copied, err := OpenBytes(out.Bytes(), &format.Options{Check: format.CheckAll})

@@ -438,30 +438,6 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestZeroFile: every method of a File that was never opened answers.
-func TestZeroFile(t *testing.T) {
-	var f File
-	if f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Len() != 0 || f.Metadata() != nil || f.Notes() != nil || f.Model() != nil {
-		t.Error("the zero File knows something")
-	}
-	if _, err := f.Tensor("x"); !errors.Is(err, format.ErrClosed) {
-		t.Error(err)
-	}
-	if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
-		t.Error(err)
-	}
-	for range f.Tensors() {
-		t.Error("the zero File has tensors")
-	}
-	_, _, _, _, _ = f.At(0), f.Stats(), f.Prefetch(), f.Do(func() error { return nil }), f.Close()
-	if _, err := f.Pin(); !errors.Is(err, format.ErrClosed) {
-		t.Error(err)
-	}
-	if g, ok := From(f.Model()); ok || g != nil {
-		t.Error("From of nothing")
-	}
-}
-
 // TestNeither: files of other formats are named as such by Open of this package.
 func TestNeither(t *testing.T) {
 	for _, s := range []string{"TSR!....................", "PK\x03\x05 is no archive", "\x93NUMPZ\x01\x00"} {

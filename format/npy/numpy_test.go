@@ -65,7 +65,7 @@ with open("three.npy", "wb") as f:
 	if len(raws) != 14*2*6*2 {
 		t.Fatalf("%d files", len(raws))
 	}
-	check := func(m *File, name string) {
+	check := func(m *format.Model, name string) {
 		t.Helper()
 		v, err := m.Tensor(name)
 		if err != nil {

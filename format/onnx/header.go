@@ -36,7 +36,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 			return false, nil
 		}
 	}
-	value, err := metadataText(e.Value)
+	value, err := e.Text()
 	if err == nil {
 		err = checkText(value)
 	}

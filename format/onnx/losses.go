@@ -1,9 +1,7 @@
 package onnx
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
@@ -37,27 +35,6 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	if p.Graph != nil {
 		graphLosses(p, l)
 	}
-}
-
-// metadataText returns the string that is written for a value.
-func metadataText(v any) (string, error) {
-	switch v := v.(type) {
-	case nil:
-		return "null", nil
-	case string:
-		return v, nil
-	case bool:
-		return strconv.FormatBool(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), nil
-	case json.Number:
-		return string(v), nil
-	case json.RawMessage:
-		return string(v), nil
-	}
-	return "", fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
 }
 
 // attributeRules is what the format has of the values of attributes.

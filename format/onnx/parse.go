@@ -354,8 +354,15 @@ func (f *parsed) Verify(v driver.Verification) error {
 	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) {
 		return changed
 	}
+	dense := slices.IndexFunc(f.records, func(r record) bool { return r.sparse })
+	if dense < 0 {
+		dense = len(f.records)
+	}
+	if len(again.records) != dense {
+		return changed
+	}
 	for i, r := range again.records {
-		if i >= len(f.records) || f.records[i] != r || !f.sameTensor(i, again.index) {
+		if f.records[i] != r || !f.sameTensor(i, again.index) {
 			return changed
 		}
 	}

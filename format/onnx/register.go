@@ -13,8 +13,9 @@ type base struct{ opts WriteOptions }
 type fileFormat struct{ base }
 
 var (
-	_ driver.Layouter = fileFormat{}
-	_ driver.Lossy    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
+	_ driver.Lossy        = fileFormat{}
+	_ driver.Configurable = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -48,3 +49,18 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
 func (base) Operators() []driver.Operator { return nil }
+
+// Configure implements driver.Configurable.
+func (b base) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(formatName, own, b.opts)
+	if err == nil {
+		err = s.Check(formatName, driver.CanPutOutside|driver.Aligns64)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.ExternalFrom != 0 {
+		o.ExternalFrom = s.ExternalFrom
+	}
+	return o.driver(), nil
+}

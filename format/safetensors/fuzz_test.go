@@ -38,7 +38,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		defer m.Close()
 		defer r.Close()
-		for _, x := range []*File{m, r} {
+		for _, x := range []*format.Model{m, r} {
 			if _, err := x.Verify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 // decodeAll reads every tensor that has numbers.
-func decodeAll(t *testing.T, f *File) {
+func decodeAll(t *testing.T, f *format.Model) {
 	for _, v := range f.Tensors() {
 		_, err := tensor.Decode[float64](nil, v)
 		info := v.Info()
@@ -60,8 +60,8 @@ func decodeAll(t *testing.T, f *File) {
 }
 
 // writeAgain writes m, unless it has what only a reader takes.
-func writeAgain(t *testing.T, m, r *File) {
-	p, err := format.PlanOf(m.Model())
+func writeAgain(t *testing.T, m, r *format.Model) {
+	p, err := format.PlanOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func writeAgain(t *testing.T, m, r *File) {
 		}
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, r.Model()); err != nil {
+	if err := format.Copy(w, r); err != nil {
 		t.Fatal(err)
 	}
 	n := open(t, out.Bytes())

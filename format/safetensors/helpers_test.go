@@ -27,7 +27,7 @@ func count(n int) []byte {
 }
 
 // open opens a file that must be good.
-func open(t testing.TB, b []byte) *File {
+func open(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
 	if err != nil {
@@ -44,7 +44,7 @@ type described struct {
 	Data       []byte
 }
 
-func describe(t testing.TB, f *File) []described {
+func describe(t testing.TB, f *format.Model) []described {
 	t.Helper()
 	var all []described
 	for _, v := range f.Tensors() {

@@ -22,20 +22,16 @@ const index = `{"metadata":{"total_size":6,"total_parameters":7,"x":"y","m":{"k"
 
 func TestSharded(t *testing.T) {
 	path := save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
-	m, err := format.Open(path, &format.Options{Check: format.CheckAll})
+	f, err := format.Open(path, &format.Options{Check: format.CheckAll})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
-	f, ok := From(m)
-	if !ok || f.Path() != path {
-		t.Fatalf("%t, path %s", ok, f.Path())
-	}
+	defer f.Close()
 	want := []described{{"c", "F4", tensor.Shape{2}, []byte{4}}, {"b", "uint8", tensor.Shape{1}, []byte{3}}, {"a", "uint8", tensor.Shape{2}, []byte{1, 2}}}
 	if diff := cmp.Diff(want, describe(t, f)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"s2.safetensors", "s1.safetensors"}, f.Shards()); diff != "" {
+	if diff := cmp.Diff([]string{"s2.safetensors", "s1.safetensors"}, Shards(f)); diff != "" {
 		t.Error(diff)
 	}
 	meta := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}

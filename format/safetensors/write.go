@@ -3,7 +3,6 @@ package safetensors
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,7 +36,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	l.AnyGraph(p, "the format holds no graph")
 	keys := make(map[string]bool, len(p.Metadata))
 	for i, e := range p.Metadata {
-		text, err := metadataText(e.Value)
+		text, err := e.Text()
 		_, isText := e.Value.(string)
 		switch {
 		case err == nil && !utf8.ValidString(e.Key+text):
@@ -63,27 +63,6 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// metadataText returns the string that is written for a value.
-func metadataText(v any) (string, error) {
-	switch v := v.(type) {
-	case nil:
-		return "null", nil
-	case string:
-		return v, nil
-	case bool:
-		return strconv.FormatBool(v), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), nil
-	case json.Number:
-		return string(v), nil
-	case json.RawMessage:
-		return string(v), nil
-	}
-	return "", fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
-}
-
 // layout orders tensors as the reference does, by falling position of the dtype among
 // its dtypes, then by name.
 func layout(p *driver.Plan) (*driver.Layout, error) {
@@ -96,7 +75,10 @@ func layout(p *driver.Plan) (*driver.Layout, error) {
 		return cmp.Or(cmp.Compare(rankOf(&p.Tensors[b]), rankOf(&p.Tensors[a])), strings.Compare(names[a], names[b]))
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
-	b := appendMetadata(append(make([]byte, lengthSize), '{'), p.Metadata)
+	b, err := appendMetadata(append(make([]byte, lengthSize), '{'), p.Metadata)
+	if err != nil {
+		return nil, err
+	}
 	for _, i := range order {
 		if len(b) > lengthSize+1 {
 			b = append(b, ',')
@@ -143,25 +125,26 @@ func namesOf(p *driver.Plan) []string {
 }
 
 // appendMetadata appends the object with the strings, nothing when there are none.
-func appendMetadata(b []byte, m driver.Metadata) []byte {
+func appendMetadata(b []byte, m driver.Metadata) ([]byte, error) {
 	if len(m) == 0 {
-		return b
+		return b, nil
 	}
-	b = append(appendString(b, metadataKey), ':', '{')
+	texts := make(driver.Metadata, len(m))
 	for i, e := range m {
-		if i > 0 {
-			b = append(b, ',')
+		text, err := e.Text()
+		if err != nil {
+			return nil, err
 		}
-		text, _ := metadataText(e.Value) // losses has looked at it
-		b = append(appendString(b, e.Key), ':')
-		b = appendString(b, text)
+		texts[i] = driver.Entry{Key: e.Key, Value: text}
 	}
-	return append(b, '}')
+	object, err := jsonmeta.Marshal(texts, strict)
+	return append(append(b, `"`+metadataKey+`":`...), object...), err
 }
 
 // appendEntry appends what the header says of a tensor.
 func appendEntry(b []byte, name string, t *tensor.Info, begin int64) []byte {
-	b = append(appendString(b, name), `:{"dtype":"`...)
+	b, _ = jsonmeta.AppendText(b, name) // the engine has looked at it
+	b = append(b, `:{"dtype":"`...)
 	b = append(append(b, dtypes[rankOf(t)].name...), `","shape":[`...)
 	for i, n := range t.Shape {
 		if i > 0 {
@@ -172,21 +155,4 @@ func appendEntry(b []byte, name string, t *tensor.Info, begin int64) []byte {
 	b = strconv.AppendInt(append(b, `],"data_offsets":[`...), begin, 10)
 	b = strconv.AppendInt(append(b, ','), begin+t.Size, 10)
 	return append(b, ']', '}')
-}
-
-// appendString appends a string as the reference's JSON writer does: it escapes what
-// must be, in the short form where there is one.
-func appendString(b []byte, s string) []byte {
-	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
-	b = append(b, '"')
-	for _, c := range []byte(s) {
-		if c >= ' ' && c != '"' && c != '\\' {
-			b = append(b, c)
-		} else if i := strings.IndexByte(short, c); i >= 0 {
-			b = append(b, '\\', letters[i])
-		} else {
-			b = fmt.Appendf(b, `\u%04x`, c)
-		}
-	}
-	return append(b, '"')
 }

@@ -168,7 +168,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		b := write(t, nil, nil, sources...)
 		f := open(t, b)
-		p, err := format.PlanOf(f.Model())
+		p, err := format.PlanOf(f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := format.Copy(w, f.Model()); err != nil {
+		if err := format.Copy(w, f); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(b, again.Bytes()) {

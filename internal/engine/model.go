@@ -20,18 +20,18 @@ type Config struct {
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
 	Dir     string // of the other files of a model without path; "" for that of Path
-	Debug   bool   // see source.Options
 	Cache   int64  // bytes of tensors behind a reader that are kept
+	Mapping source.Options
 }
 
 // Model is an open model of any format.
 type Model struct {
-	desc  driver.Description
-	main  *source.Region // the file, and the gate of all others; heap of no bytes for a directory
-	path  string
-	index driver.Index
-	file  driver.File
-	debug bool
+	desc    driver.Description
+	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
+	path    string
+	index   driver.Index
+	file    driver.File
+	mapping source.Options // of other files
 
 	memory *driver.Memory
 	spaces spaces
@@ -69,7 +69,7 @@ func (m *Model) OpenDir(c *Config) error {
 }
 
 func (m *Model) init(r *source.Region, c *Config) {
-	m.desc, m.main, m.path, m.debug = c.Driver.Describe(), r, c.Path, c.Debug
+	m.desc, m.main, m.path, m.mapping = c.Driver.Describe(), r, c.Path, c.Mapping
 	m.main.SetOrigin(m.desc.Name, c.Path)
 	m.memory = c.Options.Memory
 	m.index.Count(m.memory)

@@ -116,13 +116,19 @@ func (s *spaces) open() (*os.Root, error) {
 		return nil, errNoDir
 	}
 	if s.root == nil {
-		root, err := os.OpenRoot(s.dir)
+		root, err := openRoot(s.dir)
 		if err != nil {
 			return nil, err
 		}
 		s.root = root
 	}
 	return s.root, nil
+}
+
+// openRoot opens a directory. A path that ends in "." cannot be anything else, so that
+// it does not wait for the other end of a pipe that took the place of one.
+func openRoot(dir string) (*os.Root, error) {
+	return os.OpenRoot(dir + string(filepath.Separator) + ".")
 }
 
 // stat looks at a file below the directory.
@@ -198,7 +204,9 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 		return nil, errNoDir
 	}
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
-		r, err := source.Open(path, source.Options{Debug: s.m.debug, NoLink: true})
+		o := s.m.mapping
+		o.NoLink = true
+		r, err := source.Open(path, o)
 		if err == nil {
 			r.SetOrigin(s.m.desc.Name, path)
 		}
@@ -213,8 +221,12 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
 }
 
+// testHookLooked is called between looking at a file and opening it.
+var testHookLooked func()
+
 // mapBelow maps a regular file below root, if check agrees with what was opened.
-// It looks before it opens, since opening a pipe would wait for its other end.
+// It looks before it opens, since a device may notice, and does not wait for the other
+// end of a pipe that took its place in between.
 func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo) error) (*source.Region, error) {
 	local := filepath.FromSlash(name)
 	info, err := root.Stat(local)
@@ -224,7 +236,10 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	}
-	f, err := root.Open(local)
+	if testHookLooked != nil {
+		testHookLooked()
+	}
+	f, err := root.OpenFile(local, os.O_RDONLY|source.NoWait, 0)
 	if err != nil {
 		return nil, escapes(err)
 	}
@@ -235,7 +250,7 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	r, err := source.OpenFile(f, 0, -1, source.Options{Debug: m.debug})
+	r, err := source.OpenFile(f, 0, -1, m.mapping)
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +358,7 @@ func (f *space) mapLater() (*source.Region, error) {
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
-	root, err := os.OpenRoot(f.dir)
+	root, err := openRoot(f.dir)
 	if err != nil {
 		return nil, err
 	}

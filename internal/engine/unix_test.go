@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -226,4 +227,94 @@ func TestFIFO(t *testing.T) {
 		return err
 	}}, func(c *Config) { c.Path = dir }))
 	wantError(t, "opened", err, source.ErrNotRegular, "")
+}
+
+// TestSwappedForPipe: a pipe that takes the place of a file of the model, or of its
+// directory, after that was looked at, is an error: opening it would wait for its
+// other end.
+func TestSwappedForPipe(t *testing.T) {
+	fifo := func(t *testing.T, path string) {
+		t.Helper()
+		if err := errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within := func(t *testing.T, f func() error) {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() { done <- f() }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("no error")
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("it hangs")
+		}
+	}
+	use := func(m *Model) func() error {
+		return func() error { _, err := m.At(1).Bytes(); return err }
+	}
+	t.Run("declared", func(t *testing.T) {
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		testHookLooked = func() { fifo(t, filepath.Join(dir, "w.bin")) }
+		t.Cleanup(func() { testHookLooked = nil })
+		within(t, use(m))
+	})
+	t.Run("opened while parsing", func(t *testing.T) {
+		dir := modelDir(t)
+		testHookLooked = func() { fifo(t, filepath.Join(dir, "sub", "w.bin")) }
+		t.Cleanup(func() { testHookLooked = nil })
+		d := &toy{dir: func(d driver.Dir) error { _, _, err := d.Open("sub/w.bin"); return err }}
+		within(t, func() error {
+			r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
+			if err != nil {
+				return err
+			}
+			return new(Model).Open(r, config(d, func(c *Config) { c.Dir = dir }))
+		})
+	})
+	t.Run("directory", func(t *testing.T) {
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		fifo(t, dir)
+		within(t, use(m))
+	})
+	t.Run("directory of a model", func(t *testing.T) {
+		dir := modelDir(t)
+		fifo(t, dir)
+		d := &toy{dir: func(d driver.Dir) error { _, err := d.Entries(); return err }}
+		within(t, func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir })) })
+	})
+}
+
+// TestNoDescriptorsKept: open models hold no descriptors, whatever files they have.
+func TestNoDescriptorsKept(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Skip(err)
+	}
+	few := old
+	few.Cur = 64
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) })
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{u8("own", 0, 8), in(1, u8("w", 2, 4)), in(2, u8("x", 2, 4)), in(3, u8("y", 0, 8))}}
+	d.dir = func(dir driver.Dir) error {
+		_, declared := dir.Declare("w.bin")
+		_, _, below := dir.Open("sub/w.bin")
+		_, _, plain := dir.Open("m.toy")
+		return errors.Join(declared, below, plain)
+	}
+	for range 200 {
+		m := openPath(t, filepath.Join(dir, "m.toy"), d)
+		for i := range m.Index().Len() {
+			if _, err := m.At(i).Bytes(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

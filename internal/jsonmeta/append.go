@@ -23,7 +23,7 @@ func Marshal(m format.Metadata, o Options) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out, err = appendText(out, e.Key); err != nil {
+		if out, err = AppendText(out, e.Key); err != nil {
 			return nil, fmt.Errorf("key %q: %w", e.Key, err)
 		}
 		out = append(out, ':')
@@ -38,20 +38,22 @@ func Marshal(m format.Metadata, o Options) ([]byte, error) {
 	return out, nil
 }
 
-// appendText appends a string; unlike json.Marshal it replaces nothing.
-func appendText(b []byte, s string) ([]byte, error) {
+// AppendText appends a string. Unlike json.Marshal it replaces nothing, and it escapes only
+// what must be, in the short form where there is one, as the JSON writers of other
+// languages do.
+func AppendText(b []byte, s string) ([]byte, error) {
+	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
 	if !utf8.ValidString(s) {
 		return nil, &Error{int64(len(b)), "invalid UTF-8"}
 	}
 	b = append(b, '"')
 	for _, c := range []byte(s) {
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ':
-			b = fmt.Appendf(b, `\u%04x`, c)
-		default:
+		if c >= ' ' && c != '"' && c != '\\' {
 			b = append(b, c)
+		} else if i := strings.IndexByte(short, c); i >= 0 {
+			b = append(b, '\\', letters[i])
+		} else {
+			b = fmt.Appendf(b, `\u%04x`, c)
 		}
 	}
 	return append(b, '"'), nil
@@ -63,14 +65,14 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	case nil:
 		return append(b, "null"...), nil
 	case string:
-		return appendText(b, v)
+		return AppendText(b, v)
 	case bool:
 		return strconv.AppendBool(b, v), nil
 	case int64:
 		return strconv.AppendInt(b, v, 10), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return appendText(b, strconv.FormatFloat(v, 'g', -1, 64))
+			return AppendText(b, strconv.FormatFloat(v, 'g', -1, 64))
 		}
 		return appendFloat(b, v), nil
 	case json.Number:

@@ -23,7 +23,7 @@ func TestMarshal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"s\"\\\u000a":"<é\u0001>","i":-7,"t":true,"n":null,"num":1.50e+7,"raw":{"a" : [1, "<"]},"f":0.25,"inf":"-Inf"}`
+	want := `{"s\"\\\n":"<é\u0001>","i":-7,"t":true,"n":null,"num":1.50e+7,"raw":{"a" : [1, "<"]},"f":0.25,"inf":"-Inf"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -41,7 +41,9 @@
 //
 // golang.org/x/exp/mmap maps by file name and keeps the bytes private; the file
 // reflect.go says how they are reached. Descriptors are mapped through the names
-// the system has for them (/proc/self/fd, /dev/fd). Where x/exp/mmap does not
+// the system has for them (/proc/self/fd, /dev/fd). So are files: a descriptor that
+// waits for nobody holds what is looked at, and that very file is mapped, whatever
+// has its name by then. It costs a microsecond. Where x/exp/mmap does not
 // map, or the file system cannot, the bytes are read into a heap buffer aligned
 // to 64 bytes, and everything else stays the same.
 package source

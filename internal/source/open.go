@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,24 +19,53 @@ import (
 // bytes cannot be mapped.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open maps the regular file at path. Anything else is refused before it is
-// opened, since opening a pipe would wait for its other end. Errors wrap those
-// of package os, or tensor.ErrLimit for a file larger than the address space.
+// Open maps the regular file at path. Anything else is refused, and nothing that
+// another process puts in its place meanwhile makes opening wait: see openName. Errors
+// wrap those of package os, or tensor.ErrLimit for a file that is larger than the
+// address space, or that the system has no room to map.
 func Open(path string, o Options) (*Region, error) {
 	r := &Region{path: path, debug: o.Debug || debugBuild}
-	if !surelyRegular(path, o.NoLink) {
-		if err := r.mappable(path, o.NoLink); err != nil {
-			return nil, err
-		}
-	}
-	err := r.mapName(path, 0, toEnd)
-	if noMapping(err) {
-		err = r.readName(path)
-	}
-	if err != nil {
-		return nil, r.fail(-1, err)
+	if err := r.openName(path, o); err != nil {
+		return nil, r.failed(err)
 	}
 	return r, nil
+}
+
+// failed is fail for errors that may have an origin already.
+func (r *Region) failed(err error) error {
+	var e *tensor.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return r.fail(-1, err)
+}
+
+// testHookHeld is called between looking at a file and opening it.
+var testHookHeld func()
+
+// load maps the file called name, or reads it where its file system cannot map, or the
+// system has no room and the caller agrees.
+func (r *Region) load(name string, o Options) error {
+	if testHookHeld != nil {
+		testHookHeld()
+	}
+	err := r.mapName(name, 0, toEnd)
+	if noMapping(err) || o.ReadFallback && noRoom(err) {
+		return r.readName(name)
+	}
+	return explainRoom(err)
+}
+
+// mapFile is mmap.Open, for tests to fail.
+var mapFile = mmap.Open
+
+// explainRoom says what a system means that has no memory for a mapping: mappings of
+// files take none.
+func explainRoom(err error) error {
+	if !noRoom(err) {
+		return err
+	}
+	return fmt.Errorf("%w: no room for another mapping: the process has as many as the system allows (vm.max_map_count), or as much address space (RLIMIT_AS): %w", tensor.ErrLimit, err)
 }
 
 // mappable refuses what is not a regular file, or too large for this platform.
@@ -48,10 +78,15 @@ func (r *Region) mappable(path string, noLink bool) error {
 	if err != nil {
 		return r.fail(-1, err)
 	}
-	if err := r.regular(info); err != nil {
-		return err
-	}
-	if size := info.Size(); size > math.MaxInt {
+	return r.suits(info.Mode(), info.Size())
+}
+
+// suits refuses files by their mode and size.
+func (r *Region) suits(mode fs.FileMode, size int64) error {
+	switch {
+	case !mode.IsRegular():
+		return r.fail(-1, &kindError{mode})
+	case size > math.MaxInt:
 		return r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
 	}
 	return nil
@@ -60,15 +95,16 @@ func (r *Region) mappable(path string, noLink bool) error {
 // OpenFile maps size bytes from offset off of an open regular file, or all from
 // off when size is negative. The file stays the caller's: its offset does not
 // move, and it may be closed afterwards. Where the system has no name by which a
-// descriptor can be mapped, the window is read into memory.
+// descriptor can be mapped, the window is read into memory; where it has no room for
+// another mapping, only with Options.ReadFallback.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), debug: o.Debug || debugBuild}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, r.fail(-1, err)
 	}
-	if err := r.regular(info); err != nil {
-		return nil, err
+	if m := info.Mode(); !m.IsRegular() {
+		return nil, r.fail(-1, &kindError{m})
 	}
 	size, err = window(off, max(size, toEnd), info.Size())
 	if err != nil {
@@ -78,8 +114,11 @@ func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 		r.setHeap([]byte{})
 		return r, nil
 	}
-	if r.mapDescriptor(f, off, size) {
+	switch err := r.mapDescriptor(f, off, size); {
+	case err == nil:
 		return r, nil
+	case noRoom(err) && !o.ReadFallback:
+		return nil, r.fail(-1, explainRoom(err))
 	}
 	b, err := readHeap(f, off, size)
 	if err != nil {
@@ -104,14 +143,6 @@ func FromBytes(b []byte) *Region {
 // are read from src when asked for. A negative size counts as 0.
 func FromReaderAt(src io.ReaderAt, size int64) *Region {
 	return &Region{src: src, size: max(size, 0)}
-}
-
-// regular refuses what cannot be mapped.
-func (r *Region) regular(info fs.FileInfo) error {
-	if m := info.Mode(); !m.IsRegular() {
-		return r.fail(-1, &kindError{m})
-	}
-	return nil
 }
 
 // kindError says what a path is that is not a regular file.
@@ -171,7 +202,7 @@ func window(off, n, total int64) (int64, error) {
 // mapName maps the file called name and cuts the window out of it. On systems
 // where x/exp/mmap does not map it reads the window.
 func (r *Region) mapName(name string, off, size int64) error {
-	ra, err := mmap.Open(name)
+	ra, err := mapFile(name)
 	if err != nil {
 		return err
 	}
@@ -198,26 +229,32 @@ func (r *Region) mapName(name string, off, size int64) error {
 	return nil
 }
 
-// mapDescriptor maps f by the name the system has for its descriptor, if any,
-// and reports whether that worked.
-func (r *Region) mapDescriptor(f *os.File, off, size int64) bool {
+// errNoName says that the system has no names for descriptors.
+var errNoName = errors.New("descriptors have no names")
+
+// mapDescriptor maps f by the name the system has for its descriptor, if any.
+func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 	if descriptors == "" {
-		return false
+		return errNoName
 	}
 	c, err := f.SyscallConn()
 	if err != nil {
-		return false
+		return err
 	}
 	// Control keeps the descriptor from being closed and given out again meanwhile.
-	cerr := c.Control(func(fd uintptr) {
-		err = r.mapName(descriptors+strconv.FormatUint(uint64(fd), 10), off, size)
-	})
-	return cerr == nil && err == nil
+	cerr := c.Control(func(fd uintptr) { err = r.mapName(nameOf(int(fd)), off, size) })
+	return cmp.Or(cerr, err)
 }
 
-// readName reads a file that its file system cannot map.
-func (r *Region) readName(path string) error {
-	f, err := os.Open(path)
+// nameOf returns the name that the system has for a descriptor.
+func nameOf(fd int) string {
+	var b [32]byte
+	return string(strconv.AppendInt(append(b[:0], descriptors...), int64(fd), 10))
+}
+
+// readName reads a file that is not mapped.
+func (r *Region) readName(name string) error {
+	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,23 @@ package source
 // descriptors is empty: no name leads to an open descriptor, or nothing maps it.
 const descriptors = ""
 
+// NoWait is a flag of os.OpenFile that these systems do not need, or have.
+const NoWait = 0
+
 func willNeed([]byte, int, int) error { return nil }
 
 func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }
 
-func surelyRegular(string, bool) bool { return false }
+func noRoom(error) bool { return false }
+
+// openName looks at the file before it opens it: opening a pipe would wait for its other end.
+func (r *Region) openName(path string, o Options) error {
+	if err := r.mappable(path, o.NoLink); err != nil {
+		return err
+	}
+	return r.load(path, o)
+}
 
 func resident([]byte, int, int) int64 { return -1 }

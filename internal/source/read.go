@@ -93,11 +93,11 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 		p, eof = p[:rest], io.EOF
 	}
 	if r.src != nil {
-		n, err := r.src.ReadAt(p, off)
-		if n == len(p) {
-			return n, eof
+		n, err := readAt(r.src, p, off)
+		if err != nil {
+			return n, r.fail(off+int64(n), err)
 		}
-		return n, r.fail(off+int64(n), short(err))
+		return n, eof
 	}
 	n, ok := fault.Copy(p, r.win[off:], r.base+uintptr(off))
 	if !ok {
@@ -207,10 +207,23 @@ func newHeap(n int64) ([]byte, error) {
 
 // readFull fills b from offset off of src.
 func readFull(src io.ReaderAt, b []byte, off int64) error {
-	if n, err := src.ReadAt(b, off); n < len(b) {
-		return short(err)
+	_, err := readAt(src, b, off)
+	return err
+}
+
+// readAt fills b from offset off of src, whose answers are not trusted: n is in b, and
+// b is full unless there is an error.
+func readAt(src io.ReaderAt, b []byte, off int64) (n int, err error) {
+	n, err = src.ReadAt(b, off)
+	switch {
+	case n == len(b):
+		return n, nil
+	case n < 0 || n > len(b):
+		return 0, fmt.Errorf("%w: asked for %d bytes, the source claims to have read %d", tensor.ErrCorrupt, len(b), n)
+	case n == 0 && err == nil:
+		return 0, fmt.Errorf("%w: the source delivers nothing: %w", tensor.ErrTruncated, io.ErrNoProgress)
 	}
-	return nil
+	return n, short(err)
 }
 
 // short turns the end of a reader before its promised size into

@@ -18,6 +18,8 @@ type Options struct {
 	Debug bool
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
+	// ReadFallback reads a file into memory when the system has no room for another mapping.
+	ReadFallback bool
 }
 
 // Region is the memory or the reader behind a model. Its methods are safe for

@@ -447,3 +447,43 @@ func TestNoLink(t *testing.T) {
 		}
 	}
 }
+
+// lying is an io.ReaderAt that answers as a test says.
+type lying func(p []byte) (int, error)
+
+func (l lying) ReadAt(p []byte, _ int64) (int, error) { return l(p) }
+
+// TestLyingReader: counts that cannot be, and a reader that delivers nothing without an
+// error, are errors.
+func TestLyingReader(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		read lying
+		want error
+	}{
+		{"more than asked for", func(p []byte) (int, error) { return len(p) + 1, nil }, tensor.ErrCorrupt},
+		{"very much more", func([]byte) (int, error) { return math.MaxInt, io.EOF }, tensor.ErrCorrupt},
+		{"negative", func([]byte) (int, error) { return -1, nil }, tensor.ErrCorrupt},
+		{"most negative", func([]byte) (int, error) { return math.MinInt, io.EOF }, tensor.ErrCorrupt},
+		{"nothing", func([]byte) (int, error) { return 0, nil }, io.ErrNoProgress},
+		{"nothing is too short", func([]byte) (int, error) { return 0, nil }, tensor.ErrTruncated},
+		{"less", func(p []byte) (int, error) { return len(p) - 1, nil }, tensor.ErrTruncated},
+		{"end", func([]byte) (int, error) { return 0, io.EOF }, tensor.ErrTruncated},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := FromReaderAt(tt.read, 4<<20)
+			for _, n := range []int64{16, 3 << 20} {
+				if b, err := r.Slice(8, n); b != nil || !errors.Is(err, tt.want) {
+					t.Errorf("Slice: %d bytes, %v", len(b), err)
+				}
+				if k, err := r.ReadAt(make([]byte, n), 8); k < 0 || k >= int(n) || !errors.Is(err, tt.want) {
+					t.Errorf("ReadAt: %d, %v", k, err)
+				}
+				// io.Copy panics when a reader counts wrong.
+				if _, err := io.Copy(io.Discard, io.NewSectionReader(r, 0, n)); !errors.Is(err, tt.want) {
+					t.Errorf("a copy: %v", err)
+				}
+			}
+		})
+	}
+}

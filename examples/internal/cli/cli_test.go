@@ -112,6 +112,21 @@ func TestTable(t *testing.T) {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}
 	}
+	spare := NewTable(Column{Name: "NAME"}, Column{Name: "SIZE", Spare: true}, Column{Name: "TYPE"}, Column{Name: "OFFSET", Spare: true})
+	spare.Row("layers.0.attention.weight", "1 kB", "int8", "0x100")
+	for width, want := range map[int]string{
+		33: "NAME           SIZE  TYPE  OFFSET\nlayers…weight  1 kB  int8  0x100\n",
+		31: "NAME                 SIZE  TYPE\nlayers.0.…on.weight  1 kB  int8\n",
+		23: "NAME               TYPE\nlayers.0…n.weight  int8\n",
+	} {
+		var out bytes.Buffer
+		if err := spare.Write(&out, width); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
 	if err := table.Write(broken{}, 0); !errors.Is(err, errBroken) {
 		t.Errorf("writing failed with %v", err)
 	}
@@ -268,5 +283,27 @@ func TestTool(t *testing.T) {
 	}
 	if err := tool.Parse(tool.Flags(), []string{"-h"}, broken{}); !errors.Is(err, errBroken) || errors.Is(err, flag.ErrHelp) {
 		t.Errorf("help that could not be printed: %v", err)
+	}
+}
+
+// TestPlainProgress: without a terminal long work reports every tenth.
+func TestPlainProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := NewProgress(&out, "converting")
+	for done := int64(0); done <= 2*long; done += long / 8 {
+		p.Report(done, 2*long, "w")
+	}
+	p.Report(5, long-1, "small")
+	p.Finish()
+	if got := strings.Count(out.String(), "\n"); got != 10 || !strings.HasSuffix(out.String(), "100% (w)\n") {
+		t.Errorf("%q", out.String())
+	}
+	bar := &Progress{out: &out, terminal: true}
+	out.Reset()
+	bar.Report(long, 2*long, "w")
+	bar.Report(2*long, 2*long, "w")
+	bar.Finish()
+	if out.Len() == 0 {
+		t.Error("no bar")
 	}
 }

@@ -53,15 +53,15 @@ func ReadPublic(path string) (crypto.PublicKey, error) {
 func Signed(state format.SignatureState, s *format.Signature, trusted crypto.PublicKey) string {
 	switch {
 	case state == format.SignatureTrusted:
-		return "signed by " + fingerprint(trusted)
+		return "signed by " + Fingerprint(trusted)
 	case state == format.SignatureUnknown && s != nil:
-		return "signed by " + fingerprint(s.PublicKey) + ", not checked against a trusted key"
+		return "signed by " + Fingerprint(s.PublicKey) + ", not checked against a trusted key"
 	}
 	return ""
 }
 
-// fingerprint names a key and says how.
-func fingerprint(key crypto.PublicKey) string {
+// Fingerprint names a key and says how.
+func Fingerprint(key crypto.PublicKey) string {
 	text, err := keys.Fingerprint(key)
 	if err != nil {
 		return "a key the file does not name"

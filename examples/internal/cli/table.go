@@ -12,6 +12,7 @@ import (
 type Column struct {
 	Name  string
 	Right bool // numbers are set to the right
+	Spare bool // left out where the screen is too narrow, the last one first
 }
 
 // Table is text in columns, aligned also where characters are two columns
@@ -47,17 +48,20 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Write prints the table. Cells of the first column are shortened where a row
-// would take more than width columns; a width of 0 is no limit.
+// Write prints the table. Where a row would take more than width columns, spare
+// columns are left out, and cells of the first one shortened; a width of 0 is no limit.
 func (t *Table) Write(out io.Writer, width int) error {
 	widths := t.widths(width)
 	b := bufio.NewWriter(out)
 	for _, row := range t.rows {
 		line := t.Indent
 		for i, cell := range row {
-			if i == 0 {
+			switch {
+			case widths[i] < 0:
+				continue
+			case i == 0:
 				cell = Shorten(cell, widths[0])
-			} else {
+			default:
 				line += "  "
 			}
 			gap := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
@@ -74,7 +78,8 @@ func (t *Table) Write(out io.Writer, width int) error {
 	return b.Flush()
 }
 
-// widths returns how many columns of the screen each column of the table takes.
+// widths returns how many columns of the screen each column of the table takes, -1
+// for one that is left out.
 func (t *Table) widths(width int) []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range t.rows {
@@ -82,12 +87,19 @@ func (t *Table) widths(width int) []int {
 			widths[i] = max(widths[i], uniseg.StringWidth(cell))
 		}
 	}
+	if width <= 0 {
+		return widths
+	}
 	others := len(t.Indent)
 	for _, w := range widths[1:] {
 		others += 2 + w
 	}
-	if width > 0 {
-		widths[0] = min(widths[0], max(width-others, narrowest))
+	for i := len(widths) - 1; i > 0 && others+min(widths[0], narrowest) > width; i-- {
+		if t.columns[i].Spare {
+			others -= 2 + widths[i]
+			widths[i] = -1
+		}
 	}
+	widths[0] = min(widths[0], max(width-others, narrowest))
 	return widths
 }

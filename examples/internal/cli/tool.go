@@ -121,6 +121,18 @@ func (t *Tool) Status(err error, errs io.Writer) int {
 	return Failed
 }
 
+// Each calls f for every path. It goes on after an error, which it prints.
+func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) error {
+	var bad error
+	for _, path := range paths {
+		if err := f(path); err != nil {
+			t.Complain(err, errs)
+			bad = ErrReported
+		}
+	}
+	return bad
+}
+
 // Complain prints an error on one line, whatever a file made it contain.
 func (t *Tool) Complain(err error, errs io.Writer) {
 	fmt.Fprintf(errs, "%s: %s\n", t.Program(), Printable(err.Error()))

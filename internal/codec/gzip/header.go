@@ -34,10 +34,15 @@ func skipTexts(src []byte) ([]byte, error) {
 		return nil, errHeader
 	}
 	if flags&hasExtra != 0 {
-		if len(rest) < 2 || len(rest)-2 < int(binary.LittleEndian.Uint16(rest)) {
+		if len(rest) < 2 {
 			return nil, errHeader
 		}
-		rest = rest[2+int(binary.LittleEndian.Uint16(rest)):]
+		// Read once: the bytes may be a mapping that changes.
+		n := int(binary.LittleEndian.Uint16(rest))
+		if rest = rest[2:]; len(rest) < n {
+			return nil, errHeader
+		}
+		rest = rest[n:]
 	}
 	for _, text := range []byte{hasName, hasComment} {
 		if flags&text != 0 {

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+var benchCommand = &command{cli.Tool{
+	Name: "weightmap bench", Args: "[-rounds N] [-key HEX] FILE",
+	About: "Measure how fast a file opens, is touched and verified, next to reading it once.",
+	Details: "  read    reading the file from front to back, as a floor\n" +
+		"  open    opening and closing it\n" +
+		"  touch   opening it, reading a byte of each page of every tensor, and closing it\n" +
+		"  verify  opening it, checking everything it carries, and closing it\n" +
+		"Times are medians over rounds that take turns, with the file in the system's cache. Tensors\n" +
+		"that are compressed are unpacked to be touched.\n",
+	Example: "weightmap bench -rounds 21 model.safetensors",
+}, bench}
+
+// bench measures one file.
+func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	rounds := f.Int("rounds", 11, "how many rounds, `N`")
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return c.Usagef("bench takes one FILE")
+	}
+	if *rounds < 1 {
+		return c.Usagef("-rounds %d: at least 1", *rounds)
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
+	}
+	b := &benchmark{path: f.Arg(0), key: secret, buf: make([]byte, 1<<20)}
+	m, err := openModel(b.path, secret) // for what is wrong with the file
+	if err != nil {
+		return err
+	}
+	head := headline(b.path, m)
+	m.Close()
+	times, err := b.rounds(*rounds)
+	if err != nil {
+		return hint(err, secret)
+	}
+	if _, err := fmt.Fprintf(out, "%s, medians of %s\n\n", cli.Printable(head), cli.Count(*rounds, "round")); err != nil {
+		return err
+	}
+	return b.table(times).Write(out, cli.Width(out))
+}
+
+// benchmark is a file that is measured.
+type benchmark struct {
+	path string
+	key  []byte
+	size int64 // bytes that the floor read
+	buf  []byte
+}
+
+// tasks are what is measured, the floor first.
+var tasks = []struct {
+	name string
+	run  func(*benchmark) error
+}{
+	{"read", (*benchmark).read},
+	{"open", func(b *benchmark) error { return b.with(func(*format.Model) error { return nil }) }},
+	{"touch", func(b *benchmark) error { return b.with(touch) }},
+	{"verify", func(b *benchmark) error {
+		return b.with(func(m *format.Model) error {
+			_, err := m.Verify(context.Background())
+			return err
+		})
+	}},
+}
+
+// rounds returns the median time of each task. A round before the first brings the
+// file into the cache.
+func (b *benchmark) rounds(n int) ([]time.Duration, error) {
+	times := make([][]time.Duration, len(tasks))
+	for round := range n + 1 {
+		for i, task := range tasks {
+			start := time.Now()
+			if err := task.run(b); err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				times[i] = append(times[i], time.Since(start))
+			}
+		}
+	}
+	medians := make([]time.Duration, len(tasks))
+	for i, t := range times {
+		slices.Sort(t)
+		medians[i] = (t[(len(t)-1)/2] + t[len(t)/2]) / 2
+	}
+	return medians, nil
+}
+
+// with opens the file for f.
+func (b *benchmark) with(f func(*format.Model) error) error {
+	m, err := format.Open(b.path, &format.Options{Key: b.key})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	return f(m)
+}
+
+// read reads the file, or all files of a directory.
+func (b *benchmark) read() error {
+	b.size = 0
+	root, err := filepath.EvalSymlinks(b.path)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, b.buf)
+		b.size += n
+		return err
+	})
+}
+
+// touch reads a byte of each page.
+func touch(m *format.Model) error {
+	const page = 4096
+	sum := byte(0)
+	for _, v := range m.Tensors() {
+		err := v.Use(func(b []byte) error {
+			for at := 0; at < len(b); at += page {
+				sum += b[at]
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	touched = sum
+	return nil
+}
+
+// touched keeps the compiler from leaving reading out.
+var touched byte
+
+// table compares the tasks with the first.
+func (b *benchmark) table(times []time.Duration) *cli.Table {
+	t := cli.NewTable(cli.Column{Name: "TASK"}, cli.Column{Name: "MEDIAN", Right: true}, cli.Column{Name: "OF READING", Right: true}, cli.Column{Name: "PER SECOND", Right: true})
+	for i, d := range times {
+		speed := ""
+		if i != 1 { // opening does not depend on the size
+			speed = cli.Size(int64(float64(b.size) / max(d.Seconds(), 1e-9)))
+		}
+		t.Row(tasks[i].name, d.Round(d/1000+1).String(), fmt.Sprintf("%.3g", float64(d)/float64(max(times[0], 1))), speed)
+	}
+	return t
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+var keygenCommand = &command{cli.Tool{
+	Name: "weightmap keygen", Args: "[-type ed25519|ecdsa|rsa] KEY.pem PUB.pem",
+	About: "Make a pair of keys for signing.",
+	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits. KEY.pem is\n" +
+		"not encrypted and for its owner alone (PKCS #8); PUB.pem is what \"verify -trust\" takes (PKIX).\n" +
+		"Files that exist are never replaced.\n",
+	Example: "weightmap keygen -type ecdsa key.pem pub.pem",
+}, keygen}
+
+// rsaBits is as strong as the other kinds of keys.
+const rsaBits = 3072
+
+// generators make a key of each kind.
+var generators = map[string]func() (crypto.Signer, error){
+	"ed25519": func() (crypto.Signer, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	},
+	"ecdsa": func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) },
+	"rsa":   func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, rsaBits) },
+}
+
+// keygen writes two new files, or none.
+func keygen(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 for MLE, ecdsa or rsa for WIA")
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() != 2 {
+		return c.Usagef("keygen takes KEY.pem and PUB.pem")
+	}
+	generate, known := generators[*kind]
+	if !known {
+		return c.Usagef("unknown type %q", *kind)
+	}
+	key, err := generate()
+	if err != nil {
+		return err
+	}
+	private, err := keys.EncodePrivate(key)
+	if err != nil {
+		return err
+	}
+	public, err := keys.EncodePublic(key.Public())
+	if err != nil {
+		return err
+	}
+	if err := writeNew(f.Arg(0), private, 0o600); err != nil {
+		return err
+	}
+	if err := writeNew(f.Arg(1), public, 0o666); err != nil {
+		os.Remove(f.Arg(0)) // useless without the other
+		return err
+	}
+	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s, %s: %s key %s", f.Arg(0), f.Arg(1), *kind, cli.Fingerprint(key.Public()))))
+	return err
+}
+
+// writeNew writes a file that must not exist yet, and leaves nothing if it fails.
+func writeNew(path string, content []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}

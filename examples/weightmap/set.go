@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+var setCommand = &command{cli.Tool{
+	Name: "weightmap set", Args: "[-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...",
+	About: "Write a model with other metadata.",
+	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or text when\n" +
+		"it is no JSON. Where a string was before, or the format has nothing but strings, it stays one.\n" +
+		"Everything else is kept, compression and encryption too, but a signature is not.\n",
+	Example: "weightmap set -delete draft model.wia new.wia author=Ada epoch=7",
+}, set}
+
+// set changes metadata.
+func set(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	e := &edit{}
+	f.Func("delete", "remove the entry of that `KEY`; may be repeated", func(key string) error {
+		e.remove = append(e.remove, key)
+		return nil
+	})
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() < 2 {
+		return c.Usagef("set takes IN, OUT and entries")
+	}
+	for _, arg := range f.Args()[2:] {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			return c.Usagef("%q is not KEY=VALUE", arg)
+		}
+		e.put = append(e.put, [2]string{key, value})
+	}
+	if len(e.put)+len(e.remove) == 0 {
+		return c.Usagef("nothing to set or delete")
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
+	}
+	m, err := openModel(f.Arg(0), secret)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if m.Locked() {
+		return hint(fmt.Errorf("%s: %w: the model is encrypted", f.Arg(0), format.ErrKey), secret)
+	}
+	meta, err := e.apply(metadataOf(m))
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Arg(0), err)
+	}
+	if err := rewrite(m, f.Arg(1), meta, e.accept, secret); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s: written (%s, %s)", f.Arg(1), m.Format(), entries(len(meta)))
+	if m.Signature() != nil {
+		line += ", not signed any more"
+	}
+	_, err = fmt.Fprintln(out, cli.Printable(line))
+	return err
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// edit is what becomes of metadata.
+type edit struct {
+	remove []string
+	put    [][2]string // key and text
+	accept []string    // conversions to strings that are meant
+}
+
+// apply returns the new entries, never nil. Those that are there keep their places.
+func (e *edit) apply(old format.Metadata) (format.Metadata, error) {
+	meta := make(format.Metadata, 0, len(old)+len(e.put))
+	removed := map[string]bool{}
+	for _, key := range e.remove {
+		removed[key] = true
+	}
+	for _, entry := range old {
+		if !removed[entry.Key] {
+			meta = append(meta, entry)
+		}
+	}
+	for _, key := range e.remove {
+		if _, there := old.Get(key); !there {
+			return nil, fmt.Errorf("%w: there is no metadata entry %q", format.ErrNotFound, key)
+		}
+	}
+	for _, pair := range e.put {
+		at := indexOf(meta, pair[0])
+		if at < 0 {
+			at = len(meta)
+			meta = append(meta, format.Entry{Key: pair[0]})
+		}
+		value, err := parseValue(pair[1], meta[at].Value)
+		if err != nil {
+			return nil, fmt.Errorf("metadata %q: %w", pair[0], err)
+		}
+		meta[at].Value = value
+		e.accept = append(e.accept, format.Loss{Kind: format.LossConversion, Name: fmt.Sprintf("metadata %q", pair[0])}.Item())
+	}
+	return meta, nil
+}
+
+func indexOf(meta format.Metadata, key string) int {
+	for i, entry := range meta {
+		if entry.Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// parseValue reads a value as JSON if it is that, in the place of an old one, which is
+// nil for none.
+func parseValue(text string, old any) (any, error) {
+	quoted := strings.HasPrefix(text, `"`)
+	if _, wasText := old.(string); !json.Valid([]byte(text)) || wasText && !quoted {
+		return text, nil
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case quoted:
+		var s string
+		err := json.Unmarshal([]byte(text), &s)
+		return s, err
+	case text == "null":
+		return nil, nil
+	case text == "true", text == "false":
+		return text == "true", nil
+	case text[0] == '{' || text[0] == '[':
+		return json.RawMessage(text), nil
+	}
+	_, wasFloat := old.(float64)
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && !wasFloat {
+		return n, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, errors.New("the number is too large")
+	}
+	return x, nil
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// described writes a model with metadata.
+func described(t *testing.T, name string, meta format.Metadata) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+	w, err := format.Create("", path, p, nil)
+	fill(t, w, err, p)
+	return path
+}
+
+// entriesOf returns the metadata as JSON shows them.
+func entriesOf(t *testing.T, args ...string) any {
+	t.Helper()
+	return inspectJSON(t, args...)["metadata"]
+}
+
+// TestSet: entries keep their places and types, in each format that has metadata.
+func TestSet(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		file string
+		old  format.Metadata
+		args []string
+		want string
+	}{
+		{"mag", "m.mag", format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}, []string{"loss=2", "epoch=8", "step=-1"}, `{"epoch":8,"loss":2,"step":-1}`},
+		{"mobi", "m.mobi", format.Metadata{{Key: "name", Value: "a"}}, []string{"name=b", "framework_version=3", "creation_timestamp=9"}, `{"name":"b","framework_version":3,"creation_timestamp":9,"flags":0}`},
+		{"wia", "m.wia", format.Metadata{{Key: "a", Value: "text"}}, []string{`b={"x":[1,2]}`, "c=true", "d=null", `e="7"`, "a=7"}, `{"a":"7","b":{"x":[1,2]},"c":true,"d":null,"e":"7"}`},
+		{"safetensors", "m.safetensors", format.Metadata{{Key: "a", Value: "1"}}, []string{"a=2", "n=3", "x=[1]"}, `{"a":"2","n":"3","x":"[1]"}`},
+		{"gguf", "m.gguf", format.Metadata{{Key: "general.architecture", Value: "llama"}}, []string{"general.name=n", "big=5000000000"}, `{"general.architecture":"llama","general.name":"n","big":5000000000}`},
+		{"onnx", "m.onnx", format.Metadata{{Key: "author", Value: "Ada"}}, []string{"author=Bob", "n=1"}, `{"author":"Bob","n":"1"}`},
+		{"value with =", "m.wia", nil, []string{"a=b=c"}, `{"a":"b=c"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := described(t, tt.file, tt.old)
+			out := filepath.Join(t.TempDir(), tt.file)
+			text, _ := tool(t, 0, append([]string{"set", in, out}, tt.args...)...)
+			contains(t, text, out+": written (")
+			var want any
+			if err := json.Unmarshal([]byte(tt.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			got := entriesOf(t, out).(map[string]any)
+			for _, key := range []string{"ir_version", "opsets", "general.alignment", "tensor_names"} { // the writers'
+				delete(got, key)
+			}
+			if diff := cmp.Diff(want, any(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			tool(t, 0, "verify", out)
+		})
+	}
+}
+
+// TestSetDelete: in place too.
+func TestSetDelete(t *testing.T) {
+	path := described(t, "m.wia", format.Metadata{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "c", Value: "3"}})
+	tool(t, 0, "set", "-delete", "b", "-delete", "a", path, path)
+	if diff := cmp.Diff(any(map[string]any{"c": "3"}), entriesOf(t, path)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	tool(t, 0, "set", "-delete", "c", path, path)
+	if diff := cmp.Diff(any(map[string]any{}), entriesOf(t, path)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSetKeeps: how a file is stored, and the types of entries that are not touched.
+func TestSetKeeps(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "m.mle")
+	for _, o := range []mle.WriteOptions{
+		{Compression: mle.MethodZstd, Chunked: true}, {Compression: mle.MethodBrotli}, {Compression: mle.MethodFloat16}, {Key: secret}, {Version: 1}, {HeaderSize: 128},
+	} {
+		in := writeMLE(t, &o)
+		tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
+		a, errA := mle.Open(in, &format.Options{Key: secret})
+		b, errB := mle.Open(out, &format.Options{Key: secret})
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		ha, hb := a.Header(), b.Header()
+		ca, _ := a.Compression()
+		cb, _ := b.Compression()
+		a.Close()
+		b.Close()
+		if ha.Version != hb.Version || ha.Features != hb.Features || ha.HeaderSize != hb.HeaderSize || ca.Method != cb.Method || ca.Chunks != cb.Chunks {
+			t.Errorf("%+v, %+v\nbecame %+v, %+v", ha, ca, hb, cb)
+		}
+		before, _ := tool(t, 0, "cat", "-as", "raw", "-key", secretHex, in, "w")
+		after, _ := tool(t, 0, "cat", "-as", "raw", "-key", secretHex, out, "w")
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%+v: w (-want +got):\n%s", o, diff)
+		}
+	}
+	in := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, Compression: wia.Gzip})
+	out = filepath.Join(t.TempDir(), "m.wia")
+	tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
+	_, errs := tool(t, 1, "inspect", out)
+	contains(t, errs, "missing key")
+
+	in = filepath.Join(t.TempDir(), "m.gguf")
+	p := &format.Plan{Metadata: format.Metadata{{Key: "tiny", Value: uint8(3)}, {Key: "wide", Value: gguf.Int64(4)}}}
+	w, err := gguf.Create(in, p, nil)
+	fill(t, w, err, p)
+	tool(t, 0, "set", in, in, "a=1")
+	f, err := gguf.Open(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, e := range p.Metadata {
+		got, _ := f.Value(e.Key)
+		if diff := cmp.Diff(e.Value, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", e.Key, diff)
+		}
+	}
+}
+
+// TestSetInt8: MLE's int8 weights are not quantized again.
+func TestSetInt8(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "m.mle")
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+	w, err := mle.Create(in, p, &mle.WriteOptions{Compression: mle.MethodInt8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out.mle")
+	tool(t, 0, "set", in, out, "a=1")
+	a, _ := tool(t, 0, "cat", "-as", "raw", in, "w")
+	b, _ := tool(t, 0, "cat", "-as", "raw", out, "w")
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSetSigned says that the signature is gone.
+func TestSetSigned(t *testing.T) {
+	key, pub := pair(t, "ecdsa")
+	path := writeWIA(t, quantizedPlan(), nil)
+	tool(t, 0, "sign", "-with", key, path)
+	out, _ := tool(t, 0, "set", path, path, "a=1")
+	contains(t, out, "(wia, 1 entry), not signed any more\n")
+	_, errs := tool(t, 1, "verify", "-trust", pub, path)
+	contains(t, errs, "signature verification failed")
+}
+
+func TestSetRefuses(t *testing.T) {
+	mag := model(t, "mag", "m.mag")
+	dir := model(t, "tsr", "checkpoint"+string(filepath.Separator))
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"no file", nil, 2, "set takes IN, OUT and entries; usage: weightmap set "},
+		{"nothing", []string{mag, "out.mag"}, 2, "nothing to set or delete"},
+		{"no value", []string{mag, "out.mag", "epoch"}, 2, `"epoch" is not KEY=VALUE`},
+		{"a type that the format lacks", []string{mag, "out.mag", "author=Ada"}, 1, `metadata "author": invalid plan: unsupported: string values; the format has int64 and float64`},
+		{"a number too large", []string{mag, "out.mag", "x=1e999"}, 1, `metadata "x": the number is too large`},
+		{"no such entry", []string{"-delete", "author", mag, "out.mag"}, 1, `there is no metadata entry "author"`},
+		{"no metadata", []string{dir, "out.tsr", "a=1"}, 1, "metadata"},
+		{"encrypted", []string{writeMLE(t, &mle.WriteOptions{Key: secret}), "out.mle", "a=1"}, 1, "(-key gives it)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			_, errs := tool(t, tt.status, append([]string{"set"}, tt.args...)...)
+			contains(t, errs, tt.want)
+			if left, _ := os.ReadDir("."); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/wia"
+)
+
+var signCommand = &command{cli.Tool{
+	Name: "weightmap sign", Args: "-with KEY.pem [-key HEX] IN [OUT]",
+	About: "Sign an MLE or WIA file, or sign it anew.",
+	Details: "IN is verified first: a signature would vouch for damage. Without OUT the signed file takes\n" +
+		"its place in one step. MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. The key of\n" +
+		"an encrypted WIA file is needed; such an MLE file can only be signed if it was before.\n",
+	Example: "weightmap sign -with key.pem model.mle signed.mle",
+}, sign}
+
+// sign signs a file in place, or to another one.
+func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	with := f.String("with", "", "private key to sign with, in a `KEY.pem`")
+	key := keyFlag(f)
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if f.NArg() != 1 && f.NArg() != 2 || *with == "" {
+		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
+	}
+	signer, err := keys.ReadPrivate(*with)
+	if err != nil {
+		return cli.BadArgument(err)
+	}
+	secret, err := cli.ParseKey(*key)
+	if err != nil {
+		return err
+	}
+	target := f.Arg(f.NArg() - 1)
+	if err := signFile(f.Arg(0), target, signer, secret); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, cli.Printable(target+": signed by "+cli.Fingerprint(signer.Public())))
+	return err
+}
+
+func signFile(in, out string, signer crypto.Signer, key []byte) error {
+	m, err := openModel(in, key)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	_, err = m.Verify(context.Background())
+	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
+		return err
+	}
+	if f, ok := wia.From(m); ok {
+		o := wiaOptions(f, key)
+		o.Signer = signer
+		return wia.Rewrite(out, f, o)
+	}
+	if _, ok := mle.From(m); !ok {
+		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())
+	}
+	ed, ok := signer.(ed25519.PrivateKey)
+	if !ok {
+		return fmt.Errorf("%s: %w: MLE files are signed with Ed25519, not with a %T", in, format.ErrKey, signer)
+	}
+	m.Close() // some systems replace no open file
+	return mle.Sign(in, ed, &mle.SignOptions{To: out})
+}

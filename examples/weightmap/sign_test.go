@@ -1,0 +1,148 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// pair makes keys with keygen.
+func pair(t *testing.T, kind string) (private, public string) {
+	t.Helper()
+	dir := t.TempDir()
+	private, public = filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
+	tool(t, 0, "keygen", "-type", kind, private, public)
+	return private, public
+}
+
+// TestKeygen: the keys belong together, the private one to its owner alone.
+func TestKeygen(t *testing.T) {
+	for kind, is := range map[string]func(any) bool{
+		"ed25519": func(k any) bool { _, ok := k.(ed25519.PrivateKey); return ok },
+		"ecdsa":   func(k any) bool { _, ok := k.(*ecdsa.PrivateKey); return ok },
+		"rsa":     func(k any) bool { r, ok := k.(*rsa.PrivateKey); return ok && r.N.BitLen() == 3072 },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
+			out, _ := tool(t, 0, "keygen", "-type", kind, private, public)
+			key, err := keys.ReadPrivate(private)
+			if err != nil || !is(key) {
+				t.Fatalf("%T, %v", key, err)
+			}
+			pub, err := keys.ReadPublic(public)
+			if err != nil || !keys.Equal(pub, key.Public()) {
+				t.Errorf("another public key, %v", err)
+			}
+			contains(t, out, private+", "+public+": "+kind+" key SHA256:"+fingerprint(t, pub)+"\n")
+			st, err := os.Stat(private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mode := st.Mode().Perm(); os.PathSeparator == '/' && mode&0o077 != 0 && mode != 0o666 { // 0666: no permissions here
+				t.Errorf("mode %o", mode)
+			}
+		})
+	}
+}
+
+// TestKeygenKeepsFiles: nothing is replaced, and half a pair does not stay.
+func TestKeygenKeepsFiles(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := filepath.Join(dir, "old.pem"), filepath.Join(dir, "new.pem")
+	if err := os.WriteFile(old, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{old, fresh}, {fresh, old}, {fresh, fresh}} {
+		_, errs := tool(t, 1, append([]string{"keygen"}, args...)...)
+		contains(t, errs, "exists")
+		if _, err := os.Stat(fresh); err == nil {
+			t.Errorf("%q: half a pair stays", args)
+		}
+	}
+	if got, _ := os.ReadFile(old); string(got) != "old" {
+		t.Errorf("replaced by %q", got)
+	}
+}
+
+// TestSign: to another file and in place, new and anew.
+func TestSign(t *testing.T) {
+	ed, edPub := pair(t, "ed25519")
+	ec, ecPub := pair(t, "ecdsa")
+	for _, tt := range []struct {
+		name, in, key, pub, secret string
+	}{
+		{"mle", writeMLE(t, nil), ed, edPub, ""},
+		{"mle compressed", writeMLE(t, &mle.WriteOptions{Compression: mle.MethodZstd}), ed, edPub, ""},
+		{"mle encrypted", writeMLE(t, &mle.WriteOptions{Key: secret, Signer: ed25519.NewKeyFromSeed(secret)}), ed, edPub, secretHex},
+		{"wia", writeWIA(t, quantizedPlan(), nil), ec, ecPub, ""},
+		{"wia compressed", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Compression: wia.Zstd}), ec, ecPub, ""},
+		{"wia encrypted", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}), ec, ecPub, secretHex},
+		{"wia external", writeWIA(t, quantizedPlan(), &wia.WriteOptions{ExternalFrom: 6}), ec, ecPub, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, err := os.ReadFile(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signed := filepath.Join(t.TempDir(), "signed"+filepath.Ext(tt.in))
+			sign := []string{"sign", "-with", tt.key, "-key", tt.secret}
+			check := func(path string) {
+				t.Helper()
+				out, _ := tool(t, 0, "verify", "-key", tt.secret, "-trust", tt.pub, path)
+				contains(t, out, path+": ok (", "), signed by SHA256:")
+				out, _ = tool(t, 0, "diff", "-key", tt.secret, tt.in, path)
+				contains(t, out, "\nequal: ")
+			}
+			out, _ := tool(t, 0, append(sign, tt.in, signed)...)
+			contains(t, out, signed+": signed by SHA256:")
+			check(signed)
+			if after, _ := os.ReadFile(tt.in); !cmp.Equal(before, after) {
+				t.Error("the input changed")
+			}
+			tool(t, 0, append(sign, signed)...) // anew
+			check(signed)
+			tool(t, 0, append(sign, tt.in)...) // in place
+			check(tt.in)
+		})
+	}
+}
+
+// TestSignRefuses leaves the old file, and no other.
+func TestSignRefuses(t *testing.T) {
+	ed, _ := pair(t, "ed25519")
+	ec, _ := pair(t, "ecdsa")
+	mleFile, wiaFile, mag := writeMLE(t, nil), writeWIA(t, quantizedPlan(), nil), model(t, "mag", "m.mag")
+	locked := writeMLE(t, &mle.WriteOptions{Key: secret})
+	lockedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
+	for _, tt := range []struct{ name, key, in, want string }{
+		{"wrong key for mle", ec, mleFile, "MLE files are signed with Ed25519, not with a *ecdsa.PrivateKey\n"},
+		{"wrong key for wia", ed, wiaFile, "ed25519.PublicKey does not sign this format\n"},
+		{"no signatures", ed, mag, mag + ": unsupported: mag has no signatures, mle and wia have\n"},
+		{"damaged", ed, damaged(t, mleFile, 399), "checksum mismatch"},
+		{"encrypted and not signed", ed, locked, "an encrypted file is signed when it is written"},
+		{"encrypted wia", ec, lockedWIA, "(-key gives it)\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			_, errs := tool(t, 1, "sign", "-with", tt.key, tt.in, out)
+			contains(t, errs, tt.want)
+			if strings.Count(errs, "\n") != 1 {
+				t.Errorf("%q", errs)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// statistics is what the values of a tensor are like, quantized ones the real numbers
+// they stand for. All count as float64, which does not tell large integers apart.
+type statistics struct {
+	Min      *float64 `json:"min"` // of the finite values, null where there are none
+	Max      *float64 `json:"max"`
+	Mean     *float64 `json:"mean"` // also null where their sum is no float64
+	Zeros    int64    `json:"zeros"`
+	NaN      int64    `json:"nan"`
+	Infinite int64    `json:"infinite"`
+}
+
+// statisticsOf reads a tensor in pieces. It returns nil for elements that are no real
+// numbers, or whose values nobody can know.
+func statisticsOf(v tensor.View) (*statistics, error) {
+	info := v.Info()
+	if !decodable(&info) || info.DType == tensor.Complex64 {
+		return nil, nil
+	}
+	s, r := &statistics{}, &reader{v: v}
+	lowest, highest, sum, finite := math.Inf(1), math.Inf(-1), 0.0, int64(0)
+	for p := range pieces(info.Shape) {
+		values, err := r.read(p)
+		if errors.Is(err, tensor.ErrQuantization) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range values {
+			switch {
+			case math.IsNaN(x):
+				s.NaN++
+				continue
+			case math.IsInf(x, 0):
+				s.Infinite++
+				continue
+			case x == 0:
+				s.Zeros++
+			}
+			finite++
+			sum += x
+			lowest, highest = min(lowest, x), max(highest, x)
+		}
+	}
+	if finite > 0 {
+		s.Min, s.Max = &lowest, &highest
+		if mean := sum / float64(finite); !math.IsInf(mean, 0) && !math.IsNaN(mean) {
+			s.Mean = &mean
+		}
+	}
+	return s, nil
+}
+
+// cells are for the table, empty for nil.
+func (s *statistics) cells() []string {
+	if s == nil {
+		return make([]string, 6)
+	}
+	return []string{number(s.Min), number(s.Max), number(s.Mean), fmt.Sprint(s.Zeros), fmt.Sprint(s.NaN), fmt.Sprint(s.Infinite)}
+}
+
+// number shows four digits, "-" for nil.
+func number(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", *x)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// tensorOf writes a model of one tensor "w" and returns its path.
+func tensorOf(t *testing.T, info tensor.Info, data []byte) string {
+	t.Helper()
+	info.Name = "w"
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	if info.Quant != nil {
+		path = filepath.Join(t.TempDir(), "m.wia")
+	}
+	w, err := format.Create("", path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("w", bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func float64s(values ...float64) (b []byte) {
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return b
+}
+
+func TestStats(t *testing.T) {
+	numbers := func(min, max, mean any, zeros, nan, infinite float64) map[string]any {
+		return map[string]any{"min": min, "max": max, "mean": mean, "zeros": zeros, "nan": nan, "infinite": infinite}
+	}
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, tt := range []struct {
+		name string
+		info tensor.Info
+		data []byte
+		want any
+	}{
+		{"plain", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{4}}, float64s(-1, 0, 2, 5), numbers(-1.0, 5.0, 1.5, 1, 0, 0)},
+		{"minus zero", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{2}}, float64s(math.Copysign(0, -1), 1), numbers(0.0, 1.0, 0.5, 1, 0, 0)},
+		{"odd ones apart", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{5}}, float64s(nan, inf, -inf, 3, 5), numbers(3.0, 5.0, 4.0, 0, 1, 2)},
+		{"no finite one", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{1}}, float64s(nan), numbers(nil, nil, nil, 0, 1, 0)},
+		{"sum beyond float64", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{2}}, float64s(math.MaxFloat64, math.MaxFloat64), numbers(math.MaxFloat64, math.MaxFloat64, nil, 0, 0, 0)},
+		{"empty", tensor.Info{DType: tensor.Float64, Shape: tensor.Shape{0}}, nil, numbers(nil, nil, nil, 0, 0, 0)},
+		{"quantized", tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{3}, Quant: &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{2}, Axis: tensor.PerTensor}},
+			[]byte{2, 4, 0xfe}, numbers(-2.0, 1.0, -1.0/3, 1, 0, 0)},
+		{"bool", tensor.Info{DType: tensor.Bool, Shape: tensor.Shape{4}}, []byte{1, 0, 1, 1}, numbers(0.0, 1.0, 0.75, 1, 0, 0)},
+		{"several pieces", tensor.Info{DType: tensor.Uint8, Shape: tensor.Shape{3, pieceElems}}, bytes.Repeat([]byte{1, 3}, 3*pieceElems/2), numbers(1.0, 3.0, 2.0, 0, 0, 0)},
+		{"complex", tensor.Info{DType: tensor.Complex64, Shape: tensor.Shape{1}}, make([]byte, 8), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := tensorOf(t, tt.info, tt.data)
+			got := inspectJSON(t, "-stats", path)["tensors"].([]any)[0].(map[string]any)["stats"]
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, there := inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["stats"]; there {
+				t.Error("statistics that nobody asked for")
+			}
+		})
+	}
+}
+
+// TestColumns: narrow terminals get the columns that matter, never longer lines.
+func TestColumns(t *testing.T) {
+	x := func(f float64) *float64 { return &f }
+	r := &report{all: 2, Path: "m.wia", Format: "wia", Version: "1.0", FileSize: 2624, Tensors: []tensorReport{
+		{Name: "encoder.layers.11.attention.self.query.weight", DType: "int8", Shape: []int64{768, 3072}, Offset: 0x1000, Bytes: 2359296, StoredBytes: 2359296, ZeroCopy: true,
+			Quantization: &quantizationReport{Scheme: "linear", Axis: 0, Scales: 768}},
+		{Name: "a\x1b[2Jb", DType: "float32", Shape: []int64{12}, Offset: -1, Bytes: 48, StoredBytes: 20, Compression: "gzip"},
+	}}
+	golden := func(width int, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		if err := tensorTable(r.Tensors).Write(&out, width); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", width, diff)
+		}
+	}
+	golden(120, `
+NAME                                       DTYPE    SHAPE         SIZE  OFFSET  STORED      QUANTIZATION
+encoder.layers.11.at…on.self.query.weight  int8     [768,3072]  2.4 MB  0x1000  zero-copy   linear, 768 scales on axis 0
+a\u001b[2Jb                                float32  [12]          48 B       -  gzip, 20 B
+`)
+	golden(80, `
+NAME                             DTYPE    SHAPE         SIZE  OFFSET  STORED
+encoder.layers.…lf.query.weight  int8     [768,3072]  2.4 MB  0x1000  zero-copy
+a\u001b[2Jb                      float32  [12]          48 B       -  gzip, 20 B
+`)
+	golden(60, `
+NAME                     DTYPE    SHAPE         SIZE  OFFSET
+encoder.lay…uery.weight  int8     [768,3072]  2.4 MB  0x1000
+a\u001b[2Jb              float32  [12]          48 B       -
+`)
+	r.Tensors[0].Stats = &statistics{Min: x(-4), Max: x(3.96875), Mean: x(-0.001234567), Zeros: 12345}
+	golden(120, `
+NAME                                       DTYPE    SHAPE         SIZE  MIN    MAX       MEAN  ZEROS  OFFSET  STORED
+encoder.layers.11.at…on.self.query.weight  int8     [768,3072]  2.4 MB   -4  3.969  -0.001235  12345  0x1000  zero-copy
+a\u001b[2Jb                                float32  [12]          48 B                                     -  gzip, 20 B
+`)
+	golden(60, `
+NAME                   DTYPE    MIN    MAX       MEAN  ZEROS
+encoder.la…ery.weight  int8      -4  3.969  -0.001235  12345
+a\u001b[2Jb            float32
+`)
+	r.Tensors[1].Stats = &statistics{NaN: 11, Infinite: 1}
+	golden(80, `
+NAME                 DTYPE    SHAPE       MIN    MAX       MEAN  ZEROS  NAN  INF
+encoder.l…ry.weight  int8     [768,3072]   -4  3.969  -0.001235  12345    0    0
+a\u001b[2Jb          float32  [12]          -      -          -      0   11    1
+`)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/mle"
+	_ "github.com/weightmap/weightmap/mle/brotli" // to write it
+	"github.com/weightmap/weightmap/mobi"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// rewrite writes an open model again, with other metadata but in its own format, and
+// stored in the same way: compressed, encrypted. Signatures are not kept.
+func rewrite(m *format.Model, path string, meta format.Metadata, accept []string, key []byte) error {
+	common := format.WriteOptions{AcceptLoss: accept}
+	if f, ok := wia.From(m); ok {
+		o := wiaOptions(f, key)
+		o.Metadata = meta
+		return wia.Rewrite(path, f, o)
+	}
+	p, err := format.PlanOf(m)
+	if err != nil {
+		return err
+	}
+	p.Metadata = meta
+	w, err := create(m, path, p, common, key)
+	if err != nil {
+		return err
+	}
+	return format.Copy(w, m)
+}
+
+// create starts the target in the way the source is stored.
+func create(m *format.Model, path string, p *format.Plan, common format.WriteOptions, key []byte) (format.Writer, error) {
+	if f, ok := mle.From(m); ok {
+		o, err := mleOptions(f, key)
+		if err != nil {
+			return nil, err
+		}
+		o.WriteOptions = common
+		return mle.Create(path, p, o)
+	}
+	if f, ok := mag.From(m); ok {
+		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: common, Snapshot: f.Snapshot(), Extended: !f.Snapshot()})
+	}
+	if _, ok := mobi.From(m); ok {
+		o := &mobi.WriteOptions{WriteOptions: common}
+		for _, t := range p.Tensors {
+			if t.Compression != "" {
+				o.Gzip = 6
+			}
+		}
+		return mobi.Create(path, p, o)
+	}
+	return format.Create(m.Format(), path, p, &common)
+}
+
+// metadataOf returns the metadata with the types that the file has.
+func metadataOf(m *format.Model) format.Metadata {
+	if f, ok := gguf.From(m); ok {
+		return f.Typed()
+	}
+	return m.Metadata()
+}
+
+// mleOptions stores weights as a file does, but plainly where they were quantized to
+// int8: doing that twice would change them.
+func mleOptions(f *mle.File, key []byte) (*mle.WriteOptions, error) {
+	o := &mle.WriteOptions{Version: int(f.Header().Version)}
+	if f.Header().Features.Has(mle.Encryption) {
+		o.Key = key
+	}
+	if o.Version > 1 {
+		o.HeaderSize = int(f.Header().HeaderSize)
+	}
+	if c, ok := f.Compression(); ok && c.Method != mle.MethodInt8 {
+		o.Compression, o.Level, o.Chunked = c.Method, int(c.Level), c.Chunks > 0
+	}
+	var err error
+	o.IR, err = f.IR()
+	return o, err
+}
+
+// wiaOptions stores blocks and tensors as a file does.
+func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
+	o := &wia.WriteOptions{Compression: f.Compression()}
+	if f.Encrypted() {
+		o.Key = key
+	}
+	o.CompressTensor = func(t tensor.Info) wia.Compression {
+		for _, c := range []wia.Compression{wia.Gzip, wia.Zstd} {
+			if t.Compression == c.String() {
+				return c
+			}
+		}
+		return wia.None
+	}
+	for name, v := range f.Tensors() {
+		t, err := f.TensorMessage(name)
+		if size := v.Info().Size; err == nil && t.External != nil && (o.ExternalFrom == 0 || size < o.ExternalFrom) {
+			o.ExternalFrom = max(size, 1)
+		}
+	}
+	return o
+}

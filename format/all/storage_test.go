@@ -1,0 +1,162 @@
+package all
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+	"github.com/weightmap/weightmap/wia"
+)
+
+func storageSource(t *testing.T) *format.Model {
+	return source(t, "safetensors", &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}})
+}
+
+// TestStorage: what formats share is asked for by the same names in each, and refused
+// by those that do not have it.
+func TestStorage(t *testing.T) {
+	m := storageSource(t)
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := make([]byte, 32)
+	for name, tt := range map[string]struct {
+		s    format.Storage
+		able string // formats that grant it
+	}{
+		"gzip":          {format.Storage{Compression: "gzip"}, "mobi wia"},
+		"zstd":          {format.Storage{Compression: "zstd", Level: 1}, "mle wia"},
+		"lz4":           {format.Storage{Compression: "lz4"}, "mle"},
+		"unknown":       {format.Storage{Compression: "zip"}, ""},
+		"int8":          {format.Storage{Compression: "int8"}, ""}, // which changes values
+		"level alone":   {format.Storage{Level: 3}, ""},
+		"level":         {format.Storage{Compression: "gzip", Level: 10}, ""},
+		"Ed25519":       {format.Storage{Signer: edKey}, "mle"},
+		"RSA":           {format.Storage{Signer: rsaKey}, "wia"},
+		"encryption":    {format.Storage{Key: key}, "mle wia"},
+		"align 64":      {format.Storage{Align: 64}, "gguf mag mle onnx tsr wia"},
+		"align 4096":    {format.Storage{Align: 4096}, "gguf"},
+		"align 3":       {format.Storage{Align: 3}, ""},
+		"align -8":      {format.Storage{Align: -8}, ""},
+		"extended":      {format.Storage{Extended: true}, "mag"},
+		"external":      {format.Storage{ExternalFrom: 1}, "onnx wia"},
+		"external from": {format.Storage{ExternalFrom: -1}, ""},
+	} {
+		for _, to := range format.Formats() {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "w."+to)
+			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Storage: tt.s, NoSync: true}})
+			granted := strings.Contains(" "+tt.able+" ", " "+to+" ")
+			if granted && err != nil || !granted && err == nil {
+				t.Errorf("%s in %s: %v", name, to, err)
+			}
+			if !granted && !errors.Is(err, format.ErrOption) && !errors.Is(err, format.ErrKey) { // a key of the wrong kind
+				t.Errorf("%s in %s: %v, want ErrOption", name, to, err)
+			}
+			if !granted {
+				unwritten(t, dir)
+				continue
+			}
+			check := func(ok bool) {
+				if !ok {
+					t.Errorf("%s in %s: it is not so", name, to)
+				}
+			}
+			back, err := format.Open(path, &format.Options{Key: tt.s.Key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			info := back.At(0).Info()
+			check(tt.s.Compression == "" || info.Compression == tt.s.Compression)
+			check(tt.s.Align == 0 || info.Offset%tt.s.Align == 0)
+			check(tt.s.Signer == nil || back.Signature() != nil)
+			check(tt.s.ExternalFrom == 0 || len(entries(t, dir)) == 2)
+			back.Close()
+			if tt.s.Key != nil {
+				locked, err := format.Open(path, nil)
+				check(errors.Is(err, format.ErrKey) || locked.Locked())
+				locked.Close()
+			}
+		}
+	}
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestFormatOptions: each package's own options go through package format, and only there.
+func TestFormatOptions(t *testing.T) {
+	m := storageSource(t)
+	own := map[string]any{
+		"mag": &mag.WriteOptions{Snapshot: true}, "mobi": &mobi.WriteOptions{Gzip: 9}, "mle": mle.WriteOptions{Version: 1},
+		"tsr": &tsr.WriteOptions{}, "wia": &wia.WriteOptions{Compression: wia.Gzip}, "gguf": &gguf.WriteOptions{Alignment: 128}, "onnx": &onnx.WriteOptions{ExternalFrom: 1},
+	}
+	for name, o := range own {
+		for _, to := range format.Formats() {
+			path := filepath.Join(t.TempDir(), "w."+to)
+			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Format: o, NoSync: true}})
+			if to == name && err != nil || to != name && !errors.Is(err, format.ErrOption) {
+				t.Errorf("%T for %s: %v", o, to, err)
+			}
+			if to != name {
+				continue
+			}
+			back, err := format.Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info := back.At(0).Info()
+			switch o := o.(type) {
+			case *mag.WriteOptions:
+				if v := back.Version(); v == "1" {
+					t.Errorf("mag version %s", v)
+				}
+			case mle.WriteOptions:
+				if v := back.Version(); v != "1" {
+					t.Errorf("mle version %s", v)
+				}
+			case *mobi.WriteOptions:
+				if info.Compression != "gzip" {
+					t.Errorf("mobi: %q", info.Compression)
+				}
+			case *gguf.WriteOptions:
+				if info.Offset%int64(o.Alignment) != 0 {
+					t.Errorf("gguf: offset %d", info.Offset)
+				}
+			case *onnx.WriteOptions:
+				if len(entries(t, filepath.Dir(path))) != 2 {
+					t.Error("onnx: no external data")
+				}
+			}
+			back.Close()
+		}
+	}
+	var none *mle.WriteOptions
+	if _, err := convert.Model(m, filepath.Join(t.TempDir(), "w.mle"), &convert.Options{WriteOptions: format.WriteOptions{Format: none}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,75 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Glob compiles a pattern for tensor names, in which * is any text, dots and slashes
+// too, and ? any character. Each * is a group of the expression.
+func Glob(pattern string) *regexp.Regexp {
+	text := strings.NewReplacer(`\*`, `(.*)`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile(`^(?s:` + text + `)$`)
+}
+
+// Matching returns a function for Options.Keep: tensors whose names match one of only, or
+// any if that is empty, and none of skip. See Glob.
+func Matching(only, skip []string) func(tensor.Info) bool {
+	in, out := globs(only), globs(skip)
+	return func(t tensor.Info) bool { return (len(in) == 0 || in.match(t.Name)) && !out.match(t.Name) }
+}
+
+type patterns []*regexp.Regexp
+
+func globs(list []string) (p patterns) {
+	for _, s := range list {
+		p = append(p, Glob(s))
+	}
+	return p
+}
+
+func (p patterns) match(name string) bool {
+	for _, g := range p {
+		if g.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Renames returns a function for Options.Rename made from rules "FROM=TO". The first whose
+// FROM matches a name applies: see Glob. Every * of TO is what the one of
+// FROM in the same place stands for, so "model.*=*" takes away a prefix. Malformed
+// rules are ErrOption.
+func Renames(rules ...string) (func(name string) string, error) {
+	type rule struct {
+		from *regexp.Regexp
+		to   []string // what is between the stars
+	}
+	var list []rule
+	for _, text := range rules {
+		from, to, ok := strings.Cut(text, "=")
+		r := rule{Glob(from), strings.Split(to, "*")}
+		if !ok || from == "" || to == "" || len(r.to)-1 > r.from.NumSubexp() {
+			return nil, &format.Error{Field: "Rename", Offset: -1,
+				Err: fmt.Errorf("%w: %q is not FROM=TO, with no more * on the right", format.ErrOption, text)}
+		}
+		list = append(list, r)
+	}
+	return func(name string) string {
+		for _, r := range list {
+			if m := r.from.FindStringSubmatch(name); m != nil {
+				out := r.to[0]
+				for i, s := range r.to[1:] {
+					out += m[i+1] + s
+				}
+				return out
+			}
+		}
+		return name
+	}, nil
+}

@@ -1,0 +1,124 @@
+package driver
+
+import (
+	"crypto"
+	"fmt"
+)
+
+// Storage is how a file is to keep what it holds, by names that formats share. It
+// changes no value. The zero value is the plain form of each format; what a format
+// does not have is ErrOption.
+type Storage struct {
+	// Compression names a method: "gzip", "zstd", "lz4", "brotli".
+	Compression string
+	// Level goes from 1 (fast) to 9 (small); 0 means 6.
+	Level int
+	// Signer signs the file with a key of a kind that the format takes.
+	Signer crypto.Signer
+	// Key encrypts with AES-256-GCM: 32 bytes.
+	Key []byte
+	// Align begins the data of tensors at multiples of so many bytes in the file.
+	Align int64
+	// Extended allows what other readers of the format may not know, such as dtypes
+	// beyond those of its specification.
+	Extended bool
+	// ExternalFrom puts tensors of at least so many bytes into a file of their own.
+	ExternalFrom int64
+}
+
+// Ability is a set of wishes that a format can grant.
+type Ability uint8
+
+// The abilities.
+const (
+	CanCompress Ability = 1 << iota
+	CanSign
+	CanEncrypt
+	CanAlign // at any power of two
+	CanExtend
+	CanPutOutside
+	Aligns64 // always, so asking for that much or less is granted
+)
+
+// Check refuses what s asks for beyond a format's abilities.
+func (s *Storage) Check(format string, can Ability) error {
+	fixed := can&Aligns64 != 0 && s.Align > 0 && 64%s.Align == 0
+	for _, wish := range []struct {
+		asked bool
+		need  Ability
+		field string
+		what  string
+	}{
+		{s.Compression != "", CanCompress, "Compression", "compression"},
+		{s.Signer != nil, CanSign, "Signer", "signatures"},
+		{s.Key != nil, CanEncrypt, "Key", "encryption"},
+		{s.Align != 0 && !fixed, CanAlign, "Align", "such alignment"},
+		{s.Extended, CanExtend, "Extended", "extensions to choose"},
+		{s.ExternalFrom != 0, CanPutOutside, "ExternalFrom", "external data"},
+	} {
+		if wish.asked && can&wish.need == 0 {
+			return OptionError(format, wish.field, "%s has no %s", format, wish.what)
+		}
+	}
+	switch {
+	case s.Level != 0 && s.Compression == "":
+		return OptionError(format, "Level", "%d without a compression", s.Level)
+	case s.Level < 0 || s.Level > 9:
+		return OptionError(format, "Level", "%d, not 1 to 9", s.Level)
+	case s.Align < 0 || s.Align&(s.Align-1) != 0:
+		return OptionError(format, "Align", "%d is no power of two", s.Align)
+	case s.ExternalFrom < 0:
+		return OptionError(format, "ExternalFrom", "%d", s.ExternalFrom)
+	}
+	return nil
+}
+
+// isZero reports whether nothing is asked for.
+func (s *Storage) isZero() bool {
+	return s.Compression == "" && s.Level == 0 && s.Signer == nil && s.Key == nil && s.Align == 0 && !s.Extended && s.ExternalFrom == 0
+}
+
+// OptionError is the refusal of an option.
+func OptionError(format, field, text string, args ...any) error {
+	return &Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
+}
+
+// Configurable is a Driver that writes in more than one way.
+type Configurable interface {
+	// Configure returns the driver that writes with own, the format's own options
+	// (nil for those that the driver has), and with what s asks for over them. What
+	// makes no sense or does not exist is ErrOption. See OwnOptions and Storage.Check.
+	Configure(own any, s *Storage) (Driver, error)
+}
+
+// Configure returns the driver that writes as asked.
+func Configure(d Driver, own any, s *Storage) (Driver, error) {
+	if own == nil && s.isZero() {
+		return d, nil
+	}
+	if c, ok := d.(Configurable); ok {
+		return c.Configure(own, s)
+	}
+	name := d.Describe().Name
+	if own != nil {
+		return nil, OptionError(name, "Format", "%T, and %s has no options of its own", own, name)
+	}
+	return nil, s.Check(name, 0)
+}
+
+// OwnOptions returns the options of a format that were passed as any: a T or a *T, and
+// def for nil. Another type is ErrOption.
+func OwnOptions[T any](format string, own any, def T) (T, error) {
+	switch o := own.(type) {
+	case nil:
+		return def, nil
+	case T:
+		return o, nil
+	case *T:
+		if o == nil {
+			return def, nil
+		}
+		return *o, nil
+	}
+	return def, OptionError(format, "Format", "%T, not %T", own, &def)
+}

@@ -1,0 +1,130 @@
+package corpus
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the files of testdata/corpus anew")
+
+// store compares the committed corpus with the cases, or writes it.
+func (s *Suite) store(t *testing.T, dir string) {
+	t.Helper()
+	want := map[string][]byte{}
+	var index bytes.Buffer
+	e := json.NewEncoder(&index)
+	e.SetEscapeHTML(false)
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if !c.committed(s.Ext) {
+			continue
+		}
+		for f, b := range c.files(s.Ext) {
+			want[f] = b
+		}
+		if err := e.Encode(s.line(c)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want[IndexName] = index.Bytes()
+	if *update {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, want)
+	}
+	got := read(t, dir)
+	for _, f := range sorted(want) {
+		switch b, ok := got[f]; {
+		case !ok:
+			t.Errorf("%s is not there: run the test with -update", filepath.Join(dir, f))
+		case !bytes.Equal(want[f], b):
+			t.Errorf("%s is not what the test code makes: run the test with -update, and look at the change", filepath.Join(dir, f))
+			if f == IndexName {
+				t.Error(cmp.Diff(strings.Split(string(b), "\n"), strings.Split(string(want[f]), "\n")))
+			}
+		}
+		delete(got, f)
+	}
+	for _, f := range sorted(got) {
+		t.Errorf("%s is of no case", filepath.Join(dir, f))
+	}
+}
+
+// read returns the files below dir by their slash-separated paths.
+func read(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		all[filepath.ToSlash(name)], err = os.ReadFile(p)
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func write(t testing.TB, dir string, files map[string][]byte) {
+	t.Helper()
+	for f, b := range files {
+		p := filepath.Join(dir, filepath.FromSlash(f))
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// save writes the files of one case.
+func (s *Suite) save(t testing.TB, dir string, c *Case) {
+	t.Helper()
+	write(t, dir, c.files(s.Ext))
+}
+
+// Read returns the index of the corpus in a directory.
+func Read(t testing.TB, dir string) (lines []Line) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, IndexName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
+		var l Line
+		if err := d.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// der is the PKIX form of a public key, nil for none.
+func der(key crypto.PublicKey) []byte {
+	if key == nil {
+		return nil
+	}
+	b, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,168 @@
+//go:build linux || darwin
+
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/exp/mmap"
+)
+
+// within fails the test when f does not return: with a hang there is no other way out.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it hangs")
+	}
+}
+
+// hook has f called between looking at a file and opening it.
+func hook(t *testing.T, f func()) {
+	testHookHeld = f
+	t.Cleanup(func() { testHookHeld = nil })
+}
+
+// TestOpenNeverWaits: a pipe is refused, and one that takes the place of a file while
+// that is opened is not met: opening it would wait for its other end.
+func TestOpenNeverWaits(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Skip("no pipes here: ", err)
+	}
+	for _, o := range []Options{{}, {NoLink: true}, {ReadFallback: true}} {
+		within(t, func() {
+			if _, err := Open(pipe, o); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
+				t.Errorf("%+v: %v", o, err)
+			}
+		})
+		data := ramp(5000)
+		path := temp(t, data)
+		hook(t, func() {
+			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
+				t.Error(err)
+			}
+		})
+		within(t, func() {
+			r, err := Open(path, o)
+			if err != nil {
+				t.Errorf("%+v: %v", o, err)
+				return
+			}
+			defer r.Close()
+			if !bytes.Equal(r.Bytes(), data) {
+				t.Error("these are not the bytes of the file that was looked at")
+			}
+		})
+		testHookHeld = nil
+	}
+}
+
+// TestOpenKinds: what is not a regular file is refused by its kind.
+func TestOpenKinds(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(temp(t, ramp(9)), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, kind string
+		noLink     bool
+	}{{dir, "directory", false}, {dir, "directory", true}, {link, "link", true}, {os.DevNull, "device", false}} {
+		if _, err := Open(tt.path, Options{NoLink: tt.noLink}); !errors.Is(err, ErrNotRegular) || !strings.HasSuffix(err.Error(), ": "+tt.kind) {
+			t.Errorf("%s: %v", tt.kind, err)
+		}
+	}
+	mustOpen(t, link, Options{})
+	secret := temp(t, ramp(9))
+	if err := os.Chmod(secret, 0); err != nil {
+		t.Fatal(err)
+	}
+	// Errors name the file as the caller did.
+	if _, err := Open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
+		t.Errorf("without permission: %v", err)
+	}
+}
+
+// TestNoRoomForMappings: the system's limit of mappings is told as such, and read
+// around when the caller agrees.
+func TestNoRoomForMappings(t *testing.T) {
+	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENOMEM }
+	t.Cleanup(func() { mapFile = mmap.Open })
+	data := ramp(9000)
+	path := temp(t, data)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, open := range map[string]func(Options) (*Region, error){
+		"Open":     func(o Options) (*Region, error) { return Open(path, o) },
+		"OpenFile": func(o Options) (*Region, error) { return OpenFile(f, 1000, 5000, o) },
+	} {
+		want := data
+		if name == "OpenFile" {
+			want = data[1000:6000]
+		}
+		if _, err := open(Options{}); !errors.Is(err, tensor.ErrLimit) || !errors.Is(err, syscall.ENOMEM) || !strings.Contains(err.Error(), "vm.max_map_count") {
+			t.Errorf("%s: %v", name, err)
+		}
+		r, err := open(Options{ReadFallback: true})
+		if err != nil {
+			t.Errorf("%s with ReadFallback: %v", name, err)
+			continue
+		}
+		if r.Mapped() || !bytes.Equal(r.Bytes(), want) {
+			t.Errorf("%s with ReadFallback: mapped %v, %d bytes", name, r.Mapped(), r.Size())
+		}
+	}
+}
+
+// TestAddressSpaceLimit is the same with the system's own answer, in a process that
+// limits its address space.
+func TestAddressSpaceLimit(t *testing.T) {
+	const size, most = 8 << 30, 4 << 30
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("no file of this size can be addressed here")
+	}
+	if raceEnabled {
+		t.Skip("the race detector takes more address space than the limit")
+	}
+	if path := os.Getenv("WEIGHTMAP_MAP"); path != "" {
+		limit := syscall.Rlimit{Cur: most, Max: most}
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
+			fmt.Println("skip:", err)
+			return
+		}
+		_, err := Open(path, Options{})
+		fmt.Println(errors.Is(err, tensor.ErrLimit), err)
+		return
+	}
+	path := temp(t, nil)
+	if err := os.Truncate(path, size); err != nil {
+		t.Skip(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run", "^TestAddressSpaceLimit$")
+	child.Env = append(os.Environ(), "WEIGHTMAP_MAP="+path)
+	out, err := child.CombinedOutput()
+	switch {
+	case strings.HasPrefix(string(out), "skip:"):
+		t.Skip(string(out))
+	case err != nil || !strings.HasPrefix(string(out), "true ") || !strings.Contains(string(out), "RLIMIT_AS"):
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,201 @@
+package mobi
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// text is the value of a string parameter.
+func text(s string) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s))), s...)
+}
+
+// carrier is an operator that keeps names, with what the metadata was given.
+func carrier(in []uint32, params ...[]byte) []byte {
+	return op(0x574D, in, nil, append([][]byte{param("fields", 7, text("name flags")...)}, params...)...)
+}
+
+func named(input int, name string) []byte {
+	return param("input"+strconv.Itoa(input)+"_name", 7, text(name)...)
+}
+
+// restored opens a file and returns its plan as it was before it had numbers.
+func restored(t *testing.T, b []byte) *format.Plan {
+	t.Helper()
+	f := openImage(t, b)
+	p, err := format.PlanOf(f.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.f.Restore(p)
+	return p
+}
+
+func namesOf(p *format.Plan) (names []string) {
+	for _, t := range p.Tensors {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func edgesIn(p *format.Plan) (edges [][]string) {
+	for _, n := range p.Graph.Nodes {
+		edges = append(edges, n.Inputs)
+	}
+	return edges
+}
+
+// TestRestore: names come back to tensors and edges, and the parameters that kept them
+// are gone.
+func TestRestore(t *testing.T) {
+	p := restored(t, with(func(m *image) {
+		m.ops[0] = op(2, []uint32{40, 7}, []uint32{41}, named(1, "fc/w"), param("alpha", 0, i32s(1)...))
+		m.ops[1] = op(10, []uint32{41, 9}, []uint32{50}, named(0, "h"), named(1, "b"))
+	}))
+	if d := cmp.Diff([]string{"b", "fc/w"}, namesOf(p)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([][]string{{"x", "fc/w"}, {"41", "b"}}, edgesIn(p)); d != "" {
+		t.Error(d)
+	}
+	want := [][]format.Attribute{{{Name: "alpha", Value: int64(1)}}, {{Name: "input0_name", Value: "h"}}} // 41 is no constant
+	if d := cmp.Diff(want, [][]format.Attribute{p.Graph.Nodes[0].Attributes, p.Graph.Nodes[1].Attributes}); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestRestoreCarried: operators that only carry names are gone, with the graph if it
+// was nothing else, and with the metadata that only MOBI asks for.
+func TestRestoreCarried(t *testing.T) {
+	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}, named(0, "w"))}}
+	p := restored(t, m.bytes())
+	var keys []string
+	for _, e := range p.Metadata {
+		keys = append(keys, e.Key)
+	}
+	if d := cmp.Diff([]string{"name", "flags"}, keys); d != "" || p.Graph != nil || p.Tensors[0].Name != "w" {
+		t.Errorf("%+v %s", p, d)
+	}
+	m.inputs = [][]byte{spec("x", 0)}
+	if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) > 0 {
+		t.Errorf("%+v", p.Graph)
+	}
+}
+
+// TestRestoreRefused: what no writer of ours makes leaves everything as it is.
+func TestRestoreRefused(t *testing.T) {
+	for name, op := range map[string][]byte{
+		"two names":         op(10, []uint32{9, 9}, nil, named(0, "b"), named(1, "c")),
+		"same name twice":   op(10, []uint32{9, 7}, nil, named(0, "b"), named(1, "b")),
+		"name of another":   op(10, []uint32{9}, nil, named(0, "7")),
+		"name of an input":  op(10, []uint32{9}, nil, named(0, "x")),
+		"name of a value":   op(10, []uint32{9}, nil, named(0, "41")),
+		"beyond the inputs": op(10, []uint32{9}, nil, named(1, "b")),
+		"negative":          op(10, []uint32{9}, nil, named(-1, "b")),
+		"no constant":       op(10, []uint32{41}, nil, named(0, "b")),
+		"no number":         op(10, []uint32{9}, nil, param("inputx_name", 7, text("b")...)),
+		"no input":          op(10, []uint32{9}, nil, param("0_name", 7, text("b")...)),
+		"not text":          op(10, []uint32{9}, nil, param("input0_name", 0, i32s(1)...)),
+		"empty":             op(10, []uint32{9}, nil, named(0, "")),
+		"NUL":               op(10, []uint32{9}, nil, named(0, "a\x00")),
+	} {
+		b := with(func(m *image) { m.ops = append(m.ops, op) })
+		want, err := format.PlanOf(openImage(t, b).Model())
+		if d := cmp.Diff(want, restored(t, b)); d != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, d)
+		}
+	}
+	for name, op := range map[string][]byte{
+		"another type":        op(0x574E, []uint32{3}, nil, param("fields", 7, text("")...)),
+		"output":              op(0x574D, []uint32{3}, []uint32{60}, param("fields", 7, text("")...)),
+		"no fields":           op(0x574D, []uint32{3}, nil),
+		"fields are a number": op(0x574D, []uint32{3}, nil, param("fields", 0, i32s(1)...)),
+		"no constant":         carrier([]uint32{3, 41}),
+	} {
+		m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}), op}}
+		if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) != 2 || len(p.Metadata) != 4 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// TestKeepNamesInGraph: each name goes to the first operator that consumes the constant;
+// one that none consumes is lost.
+func TestKeepNamesInGraph(t *testing.T) {
+	p := &format.Plan{
+		Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "7", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}, {Name: "alone", DType: tensor.Int8}},
+		Graph: &format.Graph{Nodes: []format.Node{
+			{Op: "Add", Inputs: []string{"a", "7"}, Outputs: []string{"1"}}, {Op: "Add", Inputs: []string{"a", "b", "b"}, Outputs: []string{"2"}},
+		}},
+	}
+	o := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name:alone"}}}
+	b := written(t, p, o)
+	ops, err := openImage(t, b).Operators()
+	want := [][]Param{{{"input0_name", "a"}}, {{"input1_name", "b"}}}
+	if d := cmp.Diff(want, [][]Param{ops[0].Params, ops[1].Params}); d != "" || err != nil || len(ops) != 2 {
+		t.Errorf("%v %s", err, d)
+	}
+	if d := cmp.Diff([]string{"a", "7", "b", "4"}, namesOf(restored(t, b))); d != "" {
+		t.Error(d)
+	}
+	o.AcceptLoss = nil
+	var refused *format.LossError
+	if _, err := NewWriter(io.Discard, p, inMemory(o)); !errors.As(err, &refused) || len(refused.Losses) != 1 || refused.Losses[0].Item() != "name:alone" {
+		t.Error(err)
+	}
+}
+
+// TestKeepNames: without a graph, names and quantization go into an operator of their own; what
+// needs none has none.
+func TestKeepNames(t *testing.T) {
+	keep := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}}
+	q := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}}
+	p := &format.Plan{
+		Metadata: format.Metadata{{Key: "name", Value: "net"}},
+		Tensors: []tensor.Info{
+			{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 8}, Quant: q}, {Name: "5", DType: tensor.Int8, Shape: tensor.Shape{2, 8}, Quant: q},
+			{Name: "6", DType: tensor.Int8, Shape: tensor.Shape{8}},
+		},
+	}
+	f := openImage(t, written(t, p, keep))
+	got, err := f.Operators()
+	quant := func(i string) []Param {
+		return []Param{{"input" + i + "_scale", q.Scales}, {"input" + i + "_zero_point", int32(1)}, {"input" + i + "_axis", int32(0)}}
+	}
+	want := []Operator{{Type: 0x574D, Inputs: []uint32{0, 5},
+		Params: append(append([]Param{{"fields", "name"}, {"input0_name", "w"}}, quant("0")...), quant("1")...)}}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+	if d := cmp.Diff(q, f.At(0).Info().Quant); d != "" {
+		t.Error(d)
+	}
+	p.Tensors = p.Tensors[2:]
+	if ops, err := openImage(t, written(t, p, keep)).Operators(); len(ops) > 0 || err != nil {
+		t.Errorf("operators for nothing: %v, %v", ops, err)
+	}
+}
+
+// TestKeepManyNames: an operator has at most 65,535 inputs and parameters.
+func TestKeepManyNames(t *testing.T) {
+	p := &format.Plan{}
+	q := &tensor.Quantization{Axis: 0, Scales: []float32{1}, ZeroPoints: []int32{1}}
+	for i := range 8193 {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: "t" + strconv.Itoa(i), DType: tensor.Int8, Shape: tensor.Shape{1}, Quant: q})
+	}
+	b := written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}})
+	if ops, err := openImage(t, b).Operators(); len(ops) != 2 || err != nil {
+		t.Errorf("%d operators, %v", len(ops), err)
+	}
+	if d := cmp.Diff(namesOf(p), namesOf(restored(t, b))); d != "" {
+		t.Error(d)
+	}
+}
