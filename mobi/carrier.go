@@ -10,16 +10,10 @@ import (
 )
 
 // The format has no names of tensors, and keeps quantization with the operators that
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// consume a constant. A writer that is told to keep names adds operators of a type of
-// our own, which consume constants and make nothing: their parameters carry
-// the names, and the quantization of constants that nothing else consumes.
-=======
 // consume a constant. A writer that is told to keep names gives them to those operators
 // too, as parameters that a runtime looks past. Where there are no operators,
 // and so nothing to run, it adds some of a type of our own, which consume constants and
 // make nothing: they carry the names, and the quantization.
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 const (
 	carrierType   OpType = 0x574D // "MW" in the file
 	carrierInputs        = 8192   // of one operator; each takes up to four of 65,535 parameters
@@ -27,10 +21,6 @@ const (
 	nameSuffix           = "_name"
 )
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// addCarriers adds the operators that carry what no other does.
-func addCarriers(ops []Operator, p *driver.Plan, ids []uint32) []Operator {
-=======
 func nameParam(input int) string { return "input" + strconv.Itoa(input) + nameSuffix }
 
 // keepNames adds to operators, which are the caller's to change, what readers need to
@@ -61,32 +51,12 @@ func keepNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost
 
 // carriers returns operators that carry what no other does.
 func carriers(p *driver.Plan, ids []uint32) (ops []Operator) {
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	var given []string
 	for _, e := range p.Metadata {
 		if new(document).entry(e, &modelInfo{}) == nil {
 			given = append(given, e.Key)
 		}
 	}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	found := usersOf(p.Tensors, ids, ops)
-	ops = slices.Clip(ops)
-	first := len(ops)
-	for i, id := range ids {
-		t := &p.Tensors[i]
-		named := t.Name != constantName(id)
-		if !named && (t.Quant == nil || found[id].consumed) {
-			continue
-		}
-		last := len(ops) - 1
-		if last < first || len(ops[last].Inputs) == carrierInputs {
-			ops = append(ops, Operator{Type: carrierType, Params: []Param{{carrierFields, strings.Join(given, " ")}}})
-			last++
-		}
-		op := &ops[last]
-		if named {
-			op.Params = append(op.Params, Param{"input" + strconv.Itoa(len(op.Inputs)) + nameSuffix, t.Name})
-=======
 	for i, id := range ids {
 		t := &p.Tensors[i]
 		named := t.Name != constantName(id)
@@ -99,35 +69,12 @@ func carriers(p *driver.Plan, ids []uint32) (ops []Operator) {
 		op := &ops[len(ops)-1]
 		if named {
 			op.Params = append(op.Params, Param{nameParam(len(op.Inputs)), t.Name})
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		}
 		op.Inputs = append(op.Inputs, id)
 	}
 	return ops
 }
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// carried is what the operators say that addCarriers added.
-type carried struct {
-	names  map[string]string // by id in decimal
-	fields []string          // of the metadata, those that the writer was given
-	ops    map[int]bool
-}
-
-// carried finds those operators.
-func (f *parsed) carried() carried {
-	c := carried{names: map[string]string{}, ops: map[int]bool{}}
-	for i, op := range f.decodeOperators() {
-		isConstant := func(id uint32) bool { _, ok := f.lookup(id); return ok }
-		if op.Type != carrierType || len(op.Outputs) > 0 || slices.ContainsFunc(op.Inputs, func(id uint32) bool { return !isConstant(id) }) {
-			continue
-		}
-		fields, ok := op.Param(carrierFields)
-		if text, isText := fields.(string); ok && isText {
-			c.ops[i], c.fields = true, strings.Fields(text)
-			c.add(&op)
-		}
-=======
 // carried is what operators say that keepNames added to.
 type carried struct {
 	names  map[string]string // by id in decimal
@@ -151,23 +98,10 @@ func (f *parsed) carried() carried {
 		}
 		fields, ok := f.carrier(op)
 		c.alone, c.fields = c.alone && ok, fields
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	}
 	return c
 }
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// add takes the names that an operator carries.
-func (c *carried) add(op *Operator) {
-	for _, p := range op.Params {
-		input, ok := strings.CutSuffix(strings.TrimPrefix(p.Name, "input"), nameSuffix)
-		n, err := strconv.Atoi(input)
-		name, isText := p.Value.(string)
-		if ok && err == nil && n >= 0 && n < len(op.Inputs) && isText && tensor.CheckName(name) == nil {
-			c.names[constantName(op.Inputs[n])] = name
-		}
-	}
-=======
 // carrier reports whether an operator carries things and does nothing.
 func (f *parsed) carrier(op *Operator) (fields []string, ok bool) {
 	if op.Type != carrierType || len(op.Outputs) > 0 {
@@ -200,18 +134,13 @@ func keptName(param string, value any) (input int, name string, ok bool) {
 	n, err := strconv.ParseUint(number, 10, 16)
 	name, isText := value.(string)
 	return int(n), name, ok && err == nil && isText && tensor.CheckName(name) == nil
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 }
 
 // Restore implements driver.Restorer. Names that contradict each other or the graph,
 // which only a file of somebody else can have, stay where they are.
 func (f *parsed) Restore(p *driver.Plan) {
 	c := f.carried()
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	if len(c.ops) == 0 || p.Graph == nil || !c.fits(p) {
-=======
 	if p.Graph == nil || c.bad || len(c.names) == 0 && !c.alone || !c.fits(p) {
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		return
 	}
 	for i := range p.Tensors {
@@ -219,14 +148,6 @@ func (f *parsed) Restore(p *driver.Plan) {
 			p.Tensors[i].Name = s
 		}
 	}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	g, nodes := p.Graph, p.Graph.Nodes
-	g.Nodes = nil
-	for i, n := range nodes {
-		if c.ops[i] {
-			continue
-		}
-=======
 	if c.alone {
 		p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(c.fields, e.Key) })
 		p.Graph.Nodes = nil
@@ -241,7 +162,6 @@ func (f *parsed) Restore(p *driver.Plan) {
 			input, name, ok := keptName(a.Name, a.Value)
 			return ok && input < len(n.Inputs) && c.names[n.Inputs[input]] == name
 		})
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		for _, list := range [][]string{n.Inputs, n.Outputs} {
 			for k, s := range list {
 				if name, ok := c.names[s]; ok {
@@ -249,16 +169,7 @@ func (f *parsed) Restore(p *driver.Plan) {
 				}
 			}
 		}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-		g.Nodes = append(g.Nodes, n)
 	}
-	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
-		p.Graph = nil
-	}
-	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(c.fields, e.Key) })
-=======
-	}
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 }
 
 // fits reports whether every name would be that of one thing.

@@ -2,11 +2,8 @@ package mobi
 
 import (
 	"encoding/binary"
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-=======
 	"errors"
 	"io"
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	"strconv"
 	"testing"
 
@@ -49,13 +46,6 @@ func namesOf(p *format.Plan) (names []string) {
 	return names
 }
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// TestRestore: names come back to tensors and edges, and the operator that kept them
-// is gone, with the metadata that only MOBI asks for.
-func TestRestore(t *testing.T) {
-	p := restored(t, with(func(m *image) {
-		m.ops = append(m.ops, carrier([]uint32{9, 7}, named(0, "b"), named(1, "fc/w")))
-=======
 func edgesIn(p *format.Plan) (edges [][]string) {
 	for _, n := range p.Graph.Nodes {
 		edges = append(edges, n.Inputs)
@@ -69,20 +59,10 @@ func TestRestore(t *testing.T) {
 	p := restored(t, with(func(m *image) {
 		m.ops[0] = op(2, []uint32{40, 7}, []uint32{41}, named(1, "fc/w"), param("alpha", 0, i32s(1)...))
 		m.ops[1] = op(10, []uint32{41, 9}, []uint32{50}, named(0, "h"), named(1, "b"))
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	}))
 	if d := cmp.Diff([]string{"b", "fc/w"}, namesOf(p)); d != "" {
 		t.Error(d)
 	}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	var edges [][]string
-	for _, n := range p.Graph.Nodes {
-		edges = append(edges, n.Inputs)
-	}
-	if d := cmp.Diff([][]string{{"x", "fc/w"}, {"41", "b"}}, edges); d != "" {
-		t.Error(d)
-	}
-=======
 	if d := cmp.Diff([][]string{{"x", "fc/w"}, {"41", "b"}}, edgesIn(p)); d != "" {
 		t.Error(d)
 	}
@@ -97,44 +77,22 @@ func TestRestore(t *testing.T) {
 func TestRestoreCarried(t *testing.T) {
 	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}, named(0, "w"))}}
 	p := restored(t, m.bytes())
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	var keys []string
 	for _, e := range p.Metadata {
 		keys = append(keys, e.Key)
 	}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	if d := cmp.Diff([]string{"name", "flags"}, keys); d != "" {
-		t.Error(d)
-	}
-	p = restored(t, (&image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}, named(0, "w"))}}).bytes())
-	if p.Graph != nil {
-		t.Errorf("graph of nothing: %+v", p.Graph)
-=======
 	if d := cmp.Diff([]string{"name", "flags"}, keys); d != "" || p.Graph != nil || p.Tensors[0].Name != "w" {
 		t.Errorf("%+v %s", p, d)
 	}
 	m.inputs = [][]byte{spec("x", 0)}
 	if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) > 0 {
 		t.Errorf("%+v", p.Graph)
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	}
 }
 
 // TestRestoreRefused: what no writer of ours makes leaves everything as it is.
 func TestRestoreRefused(t *testing.T) {
 	for name, op := range map[string][]byte{
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-		"another type":        op(0x574E, []uint32{9}, nil, param("fields", 7, text("")...), named(0, "b")),
-		"output":              op(0x574D, []uint32{9}, []uint32{60}, param("fields", 7, text("")...), named(0, "b")),
-		"no fields":           op(0x574D, []uint32{9}, nil, named(0, "b")),
-		"fields are a number": op(0x574D, []uint32{9}, nil, param("fields", 0, i32s(1)...), named(0, "b")),
-		"no constant":         carrier([]uint32{9, 41}, named(0, "b")),
-		"same name twice":     carrier([]uint32{9, 7}, named(0, "b"), named(1, "b")),
-		"name of another":     carrier([]uint32{9}, named(0, "7")),
-		"name of an input":    carrier([]uint32{9}, named(0, "x")),
-		"name of an output":   carrier([]uint32{9}, named(0, "y")),
-		"name of a value":     carrier([]uint32{9}, named(0, "41")),
-=======
 		"two names":         op(10, []uint32{9, 9}, nil, named(0, "b"), named(1, "c")),
 		"same name twice":   op(10, []uint32{9, 7}, nil, named(0, "b"), named(1, "b")),
 		"name of another":   op(10, []uint32{9}, nil, named(0, "7")),
@@ -148,7 +106,6 @@ func TestRestoreRefused(t *testing.T) {
 		"not text":          op(10, []uint32{9}, nil, param("input0_name", 0, i32s(1)...)),
 		"empty":             op(10, []uint32{9}, nil, named(0, "")),
 		"NUL":               op(10, []uint32{9}, nil, named(0, "a\x00")),
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	} {
 		b := with(func(m *image) { m.ops = append(m.ops, op) })
 		want, err := format.PlanOf(openImage(t, b).Model())
@@ -156,15 +113,6 @@ func TestRestoreRefused(t *testing.T) {
 			t.Errorf("%s: %v %s", name, err, d)
 		}
 	}
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	for name, param := range map[string][]byte{
-		"beyond the inputs": named(1, "b"), "negative": named(-1, "b"), "no number": param("inputx_name", 7, text("b")...),
-		"not text": param("input0_name", 0, i32s(1)...), "empty": named(0, ""), "NUL": named(0, "a\x00"),
-	} {
-		p := restored(t, with(func(m *image) { m.ops = append(m.ops, carrier([]uint32{9}, param)) }))
-		if d := cmp.Diff([]string{"9", "7"}, namesOf(p)); d != "" {
-			t.Errorf("%s: %s", name, d)
-=======
 	for name, op := range map[string][]byte{
 		"another type":        op(0x574E, []uint32{3}, nil, param("fields", 7, text("")...)),
 		"output":              op(0x574D, []uint32{3}, []uint32{60}, param("fields", 7, text("")...)),
@@ -175,15 +123,10 @@ func TestRestoreRefused(t *testing.T) {
 		m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}), op}}
 		if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) != 2 || len(p.Metadata) != 4 {
 			t.Errorf("%s: %+v", name, p)
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		}
 	}
 }
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// TestKeepNames: names and the quantization of constants that nothing consumes go into
-// an operator of their own; what needs none has none.
-=======
 // TestKeepNamesInGraph: each name goes to the first operator that consumes the constant;
 // one that none consumes is lost.
 func TestKeepNamesInGraph(t *testing.T) {
@@ -212,7 +155,6 @@ func TestKeepNamesInGraph(t *testing.T) {
 
 // TestKeepNames: without a graph, names and quantization go into an operator of their own; what
 // needs none has none.
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 func TestKeepNames(t *testing.T) {
 	keep := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}}
 	q := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}}

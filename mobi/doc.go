@@ -125,20 +125,12 @@
 // free ids in the order of the plan before anything else does.
 //
 // A writer that is told to keep names (format.WriteOptions.KeepNames, as package convert
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// does) adds an operator at the end of type 22349 (0x574D), or several: it consumes up to
-// 8192 constants, makes nothing, and carries input{i}_name (string) for those whose
-// names are not their ids, the quantization of those that no other operator consumes, and
-// fields (string), the metadata fields that the plan had, with blanks between. It is an
-// operator of unknown type to this package's readers too; package convert takes it out.
-=======
 // does) adds to the first operator that consumes a constant as input i the parameter
 // input{i}_name (string). Without operators it adds some of type 22349 (0x574D), which
 // consume up to 8192 constants each, make nothing, and carry those parameters, the
 // quantization, and fields (string): the metadata fields that the plan had, with blanks
 // between. To other readers, and to this package's, they are of an unknown type;
 // package convert takes them out.
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 //
 // # Operators
 //

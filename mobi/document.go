@@ -34,11 +34,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (
 		return nil, err
 	}
 	if common.KeepNames {
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-		ops = addCarriers(ops, p, d.ids)
-=======
 		ops, _ = keepNames(ops, p, d.ids)
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	}
 	d.quantize(ops)
 	if d.head, err = encodeHead(m); err != nil {

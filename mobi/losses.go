@@ -14,7 +14,7 @@ import (
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
 	for i := range p.Tensors {
-		tensorLosses(p, i, common.KeepNames, l)
+		tensorLosses(p, i, l)
 	}
 	m := modelInfo{}
 	for i, e := range p.Metadata {
@@ -38,11 +38,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 	var lost map[int]bool
 	if err == nil {
 		if common.KeepNames {
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-			ops = addCarriers(ops, p, n.ids)
-=======
 			ops, lost = keepNames(cloneOperators(ops), p, n.ids)
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		}
 		quantLosses(p, n.ids, ops, l)
 	}
@@ -53,18 +49,9 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 	}
 }
 
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-// tensorLosses finds what a record cannot express, and names that are not ids.
-func tensorLosses(p *driver.Plan, i int, kept bool, l *driver.LossList) {
-	t := &p.Tensors[i]
-	if _, ok := parseDecimal(t.Name, 32); !ok && !kept {
-		l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
-	}
-=======
 // tensorLosses finds what a record cannot express.
 func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	t := &p.Tensors[i]
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 	if err := checkDType(t.DType); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}

@@ -67,38 +67,6 @@ func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
 	return true
 }
 
-// Configure implements driver.Configurable. Compression is that of the blocks and of
-// all tensors.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, d.opts)
-	if err == nil {
-		err = s.Check(formatName, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.CanPutOutside|driver.Aligns64)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.Compression != "" {
-		c := Gzip
-		if s.Compression == Zstd.String() {
-			c = Zstd
-		} else if s.Compression != Gzip.String() {
-			return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", s.Compression)
-		}
-		o.Compression, o.Level = c, s.Level
-		o.CompressTensor = func(tensor.Info) Compression { return c }
-	}
-	if s.Signer != nil {
-		o.Signer = s.Signer
-	}
-	if s.Key != nil {
-		o.Key = s.Key
-	}
-	if s.ExternalFrom != 0 {
-		o.ExternalFrom = s.ExternalFrom
-	}
-	return fileFormat{opts: o, from: d.from}, nil
-}
-
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
 func (fileFormat) Operators() []driver.Operator { return nil }
 

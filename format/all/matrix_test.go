@@ -311,19 +311,11 @@ func TestConvertMatrix(t *testing.T) {
 		for _, to := range format.Formats() {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				dir := t.TempDir()
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-				losses := strings.Fields(lost[from+" to "+to])
-				if other, ok := untranslated[from+" to "+to]; ok {
-					losses = strings.Fields(other)
-				}
-				want, kept := convertLosses(name, to, losses)
-=======
 				copies := lost[from+" to "+to]
 				if other, ok := untranslated[from+" to "+to]; ok {
 					copies = other
 				}
 				want, kept := convertLosses(name, to, strings.Fields(copies))
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 				report, err := convert.Model(m, filepath.Join(dir, "out"), &convert.Options{To: to, Lossy: true, Verify: true})
 				if slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, "!") }) {
 					var refused *format.LossError
@@ -350,18 +342,11 @@ func TestConvertMatrix(t *testing.T) {
 // convertLosses takes away what package convert does not lose though a copy does: the list
 // of names that only mle needs, and what mobi has a place for aside.
 func convertLosses(from, to string, copies []string) (lost, kept []string) {
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	for _, s := range copies {
-		switch {
-		case from == "mle" && strings.Contains(s, "tensor_names"):
-		case to == "mobi" && (strings.HasPrefix(s, "name:") || strings.HasPrefix(s, "quantization:")):
-=======
 	graph := !slices.ContainsFunc(copies, func(s string) bool { return strings.HasPrefix(s, "graph:") })
 	for _, s := range copies {
 		switch {
 		case from == "mle" && strings.Contains(s, "tensor_names"):
 		case to == "mobi" && strings.HasPrefix(s, "name:"), to == "mobi" && !graph && strings.HasPrefix(s, "quantization:"):
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 			kept = append(kept, s)
 		default:
 			lost = append(lost, s)

@@ -66,9 +66,9 @@ func evaluate(t *testing.T, m *format.Model, inputs map[string]*array) (out []*a
 	for name, a := range inputs {
 		values[name] = a
 	}
-	for i, n := range computing(t, m) {
-		if err := step(&n, ops, values); err != nil {
-			return nil, fmt.Errorf("node %d (%s): %w", i, n.Op, err)
+	for i := range g.Nodes {
+		if err := step(&g.Nodes[i], ops, values); err != nil {
+			return nil, fmt.Errorf("node %d (%s): %w", i, g.Nodes[i].Op, err)
 		}
 	}
 	for _, o := range g.Outputs {

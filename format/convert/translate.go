@@ -120,12 +120,8 @@ func (t *translator) gap(i int, err error) {
 
 // values takes note of what is known before any node is.
 func (t *translator) values() {
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-	for i, info := range t.plan.Tensors {
-=======
 	for i := range t.plan.Tensors { // whose names may be older than those of the views
 		info := &t.plan.Tensors[i]
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		t.tensors[info.Name], t.taken[info.Name] = i, true
 		t.shapes[info.Name] = append(dims{}, info.Shape...)
 	}
@@ -217,11 +213,7 @@ func (t *translator) finish() []tensor.View {
 	for i, v := range t.views {
 		info := v.Info()
 		if i < len(had) {
-<<<<<<< 681a9ebb1286dbdf232b22ebc4ae5106f1dc1a01
-			info = had[i] // with the name and the quantization that a source kept elsewhere
-=======
 			info = had[i]
->>>>>>> 1cf791cf0c6dcc2eee85b247a5e7107f2a66bb99
 		}
 		if t.consumed[info.Name] && !used[info.Name] {
 			gone[info.Name] = true

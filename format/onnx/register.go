@@ -47,21 +47,6 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	return layout(p, inside)
 }
 
-// Configure implements driver.Configurable.
-func (b base) Configure(own any, s *driver.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, b.opts)
-	if err == nil {
-		err = s.Check(formatName, driver.CanPutOutside|driver.Aligns64)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.ExternalFrom != 0 {
-		o.ExternalFrom = s.ExternalFrom
-	}
-	return o.driver(), nil
-}
-
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
 func (base) Operators() []driver.Operator { return nil }
 
