@@ -1,0 +1,89 @@
+// Mutate removes each check of the parsers in turn, and runs the tests that it
+// made fail something. From the module's top folder:
+//
+//	go run ./internal/mutate [-v] [package...]
+//
+// A check is an operand of a condition (split at ||) whose branch makes, records
+// or returns an error, or declines a number that does not fit. Packages are
+// rewritten in a temporary directory, once, so that a check whose number is in
+// the environment never holds; each package's tests are compiled once, and run once
+// by one to learn which of them trip which checks. A check that no test trips
+// survives; for the others only the tests that trip it are run again without it. It
+// is caught when one of them fails, crashes, or does not come to an end.
+//
+// survivors.txt has the checks that no test can or need catch, with the reason.
+// The exit status is 1 when others survive, or fewer than 95 % are caught.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// target is a package with checks, and further packages whose tests exercise it.
+type target struct {
+	dir   string
+	tests []string
+}
+
+// targets are the packages that read what strangers made.
+var targets = []target{
+	{dir: "mag"}, {dir: "mobi"}, {dir: "tsr"}, {dir: "mle"}, {dir: "wia"},
+	{dir: "format/safetensors"}, {dir: "format/gguf"}, {dir: "format/npy"}, {dir: "format/onnx"},
+	{"internal/wire", []string{"mag", "tsr"}},
+	{"internal/protobuf", []string{"wia", "format/onnx"}},
+	{"internal/jsonmeta", []string{"format/safetensors", "mle", "wia"}},
+	{"internal/external", []string{"wia", "format/onnx"}},
+	{"internal/source", []string{"internal/engine", "format", "mag"}},
+	{"internal/engine", []string{"format", "format/formattest", "mag", "wia"}},
+}
+
+func main() {
+	verbose := flag.Bool("v", false, "print every check and what became of it")
+	flag.Parse()
+	chosen := targets
+	if flag.NArg() > 0 {
+		chosen = slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(flag.Args(), t.dir) })
+	}
+	log := io.Discard
+	if *verbose {
+		log = os.Stderr
+	}
+	ok, err := run(os.Stdout, log, targets, chosen, knownSurvivors)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// run mutates the chosen packages and reports. ok tells whether enough of the
+// checks were caught.
+func run(out, log io.Writer, all, chosen []target, text string) (ok bool, err error) {
+	excused, err := parseKnown(text)
+	if err != nil {
+		return false, err
+	}
+	checks, err := findAll(all, chosen)
+	if err != nil {
+		return false, err
+	}
+	b, err := build(chosen, checks)
+	if err != nil {
+		return false, err
+	}
+	defer b.remove()
+	if err := b.trace(log); err != nil {
+		return false, err
+	}
+	for i, c := range checks {
+		c.caught = b.try(i)
+		fmt.Fprintf(log, "%-9s %v\n", c.caught, c)
+	}
+	return report(out, chosen, checks, excused), nil
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// TestToy mutates a package of which it is known what its tests leave out.
+func TestToy(t *testing.T) {
+	testhost.NeedChildren(t)
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("takes the go command")
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("takes a shell")
+	}
+	t.Chdir("../..")
+	const dir = "internal/mutate/testdata/toy"
+	toy := []target{{dir: dir}}
+	known := dir + "\trecordSize\tb[at] > 100\tit is of no consequence\n" +
+		dir + "\trecords\tb[at+1] == 0xff\tnobody knows\n" +
+		dir + "\trecords\tb[0] > 7\tit is gone\n"
+	for _, tt := range []struct{ name, known, want string }{
+		{"nothing is known", "", `
+package               checks  caught   known unknown
+internal/mutate/testdata/toy       6       4       0       2   66.7 %
+all                        6       4       0       2   66.7 %
+internal/mutate/testdata/toy/toy.go:11: records: b[0] > 9: untripped
+internal/mutate/testdata/toy/toy.go:38: recordSize: b[at] > 100: survived
+`},
+		{"some is known", known, `
+package               checks  caught   known unknown
+internal/mutate/testdata/toy       6       4       1       1   66.7 %
+all                        6       4       1       1   66.7 %
+internal/mutate/testdata/toy/toy.go:11: records: b[0] > 9: untripped
+internal/mutate/testdata/toy/toy.go:23: records: b[at+1] == 0xff: caught, but listed in survivors.txt
+internal/mutate/testdata/toy/toy.go:38: recordSize: b[at] > 100: known: it is of no consequence
+listed in survivors.txt, but there is no such check: internal/mutate/testdata/toy records b[0] > 7
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			ok, err := run(&out, io.Discard, toy, toy, tt.known)
+			if err != nil || ok {
+				t.Fatalf("ok %v, %v\n%s", ok, err, &out)
+			}
+			if d := cmp.Diff(tt.want[1:], out.String()); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+// TestSurvivors reads the list that is committed.
+func TestSurvivors(t *testing.T) {
+	if _, err := parseKnown(knownSurvivors); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"mag\tparse\tn < 0", "mag\tparse\tn < 0\t", "mag parse n < 0 why"} {
+		if _, err := parseKnown(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}

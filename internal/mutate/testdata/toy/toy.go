@@ -1,0 +1,42 @@
+// Package toy is a parser whose tests leave something out.
+package toy
+
+import "errors"
+
+var errBad = errors.New("bad")
+
+// records reads a count, and that many records with their length before them.
+func records(b []byte) (n int, err error) {
+	fail := func() error { return errBad }
+	if len(b) == 0 || b[0] > 9 {
+		return 0, errBad
+	}
+	for at := 1; n < int(b[0]); n++ {
+		size := recordSize(b, at)
+		if size == 0 {
+			err = errBad
+		}
+		if err != nil {
+			return n, err
+		}
+		switch {
+		case b[at+1] == 0xff:
+			return n, fail()
+		case b[at+1] == 0xfe:
+			continue
+		}
+		at += size
+	}
+	return n, nil
+}
+
+// recordSize returns 0 when the record is not whole.
+func recordSize(b []byte, at int) int {
+	if at+1 >= len(b) {
+		return 0
+	}
+	if b[at] > 100 {
+		return 0
+	}
+	return int(b[at])
+}
