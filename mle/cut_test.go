@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,9 +17,7 @@ import (
 // ErrTruncated, whichever library meets the missing memory, and a later file
 // reads well with the same library.
 func TestCutWhileMapped(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux is known to map here and to let a mapped file be cut")
-	}
+	testhost.NeedCuts(t)
 	data := make([]byte, 1<<20)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range data {

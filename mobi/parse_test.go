@@ -62,7 +62,7 @@ func TestReadConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := tensor.As[float32](v)
+	got, err := tensor.Decode[float32](nil, v)
 	if err != nil || !cmp.Equal([]float32{1, -2}, got) {
 		t.Errorf("constant 9: %v, %v", got, err)
 	}
@@ -225,7 +225,7 @@ func TestOpenFile(t *testing.T) {
 		if id == 7 {
 			break
 		}
-		if got, err := tensor.As[float32](v); err != nil || !cmp.Equal([]float32{1, -2}, got) {
+		if got, err := tensor.Decode[float32](nil, v); err != nil || !cmp.Equal([]float32{1, -2}, got) {
 			t.Errorf("constant %d: %v, %v", id, got, err)
 		}
 	}

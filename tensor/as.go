@@ -42,6 +42,10 @@ func asSlow[T Elem](v View) ([]T, error) {
 		return nil, ErrClosed
 	}
 	if err := unviewable[T](info.DType); err != nil {
+		if closed := v.enter(); closed != nil {
+			return nil, closed
+		}
+		v.ref().Owner().Leave()
 		return nil, v.explain(err)
 	}
 	b, err := v.Bytes()

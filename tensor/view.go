@@ -89,7 +89,7 @@ func (v View) Len() int64 {
 // order of the host.
 func (v View) ZeroCopy() bool {
 	r := v.ref()
-	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() == 1)
+	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)
 }
 
 // viewed tells whether the bytes are in memory, aligned for the dtype.
@@ -102,9 +102,10 @@ func isAligned(b []byte, d DType) bool {
 	return len(b) == 0 || memory.Address(b)&d.alignMask() == 0
 }
 
-// Bytes returns the tensor's little-endian bytes, not to be written to. When
-// ZeroCopy is true they alias the model's memory and are valid until it is
-// closed; otherwise they are an aligned copy. ErrClosed after Close.
+// Bytes returns the tensor's little-endian bytes, not to be written to and valid
+// until the model is closed. When ZeroCopy is true they alias the model's memory,
+// and so they do on a big-endian host, where As cannot; otherwise they are an
+// aligned copy. ErrClosed after Close.
 func (v View) Bytes() ([]byte, error) {
 	r := v.ref()
 	if r.Info() == nil {

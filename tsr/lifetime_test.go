@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -158,9 +159,7 @@ func TestFailedOpenUnmaps(t *testing.T) {
 
 // TestCut cuts files while they are mapped.
 func TestCut(t *testing.T) {
-	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("cutting a mapped file makes no fault here, or is not possible")
-	}
+	testhost.NeedCuts(t)
 	const n = 1 << 16
 	large := file(2, 1, [4]int32{1, 1, 1, n}, make([]byte, n)).bytes()
 	dir := tree(t, map[string][]byte{"a.tsr": good, "large.tsr": large, "z.tsr": good})

@@ -19,6 +19,7 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 
 	mapping "github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -404,9 +405,7 @@ func TestExternalConcurrent(t *testing.T) {
 // TestExternalCut: a file that is cut short while it is mapped is an error, not
 // a crash.
 func TestExternalCut(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("mapped files cannot be cut on Windows")
-	}
+	testhost.NeedCuts(t)
 	dir := t.TempDir()
 	n := int64(1 << 20)
 	path := filepath.Join(dir, "w")

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -141,6 +142,9 @@ func roundTrip(path string, t target, net []layer) (row []string, err error) {
 		return nil, err
 	}
 	weights, err := tensor.As[float32](v) // a slice of the file itself
+	if errors.Is(err, tensor.ErrByteOrder) {
+		weights, err = tensor.Decode[float32](nil, v) // a copy, on a big-endian host
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -181,6 +181,12 @@ func (x *subject) checkViews(t *testing.T, what string, m model) {
 		if err != nil || address(b)%alignment(info.DType) != 0 {
 			t.Errorf("%s: tensor %q at %d: not aligned, or %v", what, name, info.Offset, err)
 		}
+		if swapped(info.DType) {
+			if v.ZeroCopy() {
+				t.Errorf("%s: tensor %q is not in the host's byte order, and not a copy", what, name)
+			}
+			continue
+		}
 		if uintptr(info.Offset)%alignment(info.DType) != 0 && x.writer.Name() == "" {
 			if v.ZeroCopy() {
 				t.Errorf("%s: tensor %q at %d is not aligned, and not a copy", what, name, info.Offset)

@@ -23,6 +23,7 @@ const (
 // and of a larger one those of the structural ranges, the end, and a sample.
 func (x *subject) positions(n int) []int {
 	var at []int
+	thin := thinned()
 	step := thin
 	if n > smallFile {
 		step = max(thin, n/sampled)
@@ -40,6 +41,15 @@ func (x *subject) positions(n int) []int {
 	}
 	slices.Sort(at)
 	return slices.Compact(at)
+}
+
+// thinned is every how many bytes one is tried: all, but every seventh in a test
+// that is to be short, too.
+func thinned() int {
+	if testing.Short() {
+		return max(thin, 7)
+	}
+	return thin
 }
 
 func (x *subject) structural() []Range {
@@ -76,7 +86,7 @@ func (x *subject) bitFlips(t *testing.T) {
 	if ranges == nil {
 		t.Skip("the sample names no range that checks cover")
 	}
-	total := 0
+	total, thin := 0, thinned()
 	for _, r := range ranges {
 		if r.From < 0 || r.From > r.To || r.To > len(x.file) {
 			t.Fatalf("range %v of a file of %d bytes", r, len(x.file))

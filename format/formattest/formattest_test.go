@@ -16,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -322,6 +323,7 @@ func TestSurvivesAliases(t *testing.T) {
 // child runs the kit with a bug, in a process of its own, and looks for the failure.
 func child(t *testing.T, bug, run, fails string) []byte {
 	t.Helper()
+	testhost.NeedChildren(t)
 	c := exec.Command(os.Args[0], "-test.v", "-test.run", run)
 	if bug == "writes into its error" {
 		c.Args = append(c.Args, "-test.count=20", "-test.failfast") // two goroutines do not meet in every round

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -40,6 +40,9 @@ func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path strin
 func (y *scales) allocations(t *testing.T) {
 	if raceEnabled {
 		y.tally.cannot(t, "Allocations", "allocations are not counted under the race detector")
+	}
+	if !testhost.Maps() {
+		y.tally.cannot(t, "Allocations", "files are read into memory here")
 	}
 	c := y.cfg
 	counts := map[int]float64{}
@@ -105,8 +108,8 @@ func firstUse(t *testing.T, m model) {
 
 // cutWhileMapped: a file that is truncated while it is mapped gives errors.
 func (y *scales) cutWhileMapped(t *testing.T) {
-	if !isCuttable() {
-		y.tally.cannot(t, "CutWhileMapped", uncuttable)
+	if why := testhost.Cuts(); why != "" {
+		y.tally.cannot(t, "CutWhileMapped", why)
 	}
 	x, path := y.model(t, 4, 1<<16)
 	m := x.openPath(t, path)
@@ -158,8 +161,8 @@ func checkCutErr(t *testing.T, what string, err error, keep int64, info tensor.I
 // emptied: of a mapped file that lost all its bytes only what was read before
 // can be had. The rest is ErrTruncated, and the process lives.
 func (x *subject) emptied(t *testing.T) {
-	if !isCuttable() {
-		x.tally.cannot(t, "Emptied", uncuttable)
+	if why := testhost.Cuts(); why != "" {
+		x.tally.cannot(t, "Emptied", why)
 	}
 	for _, warm := range []bool{false, true} {
 		path := x.stored(t, x.file)
@@ -210,17 +213,6 @@ func (x *subject) useEmptied(t *testing.T, m model) {
 func raw(accessor string) bool {
 	return accessor == "Bytes" || accessor == "As" || accessor == "Slice"
 }
-
-// isCuttable tells whether files are mapped here, and can be truncated while they are.
-func isCuttable() bool {
-	switch runtime.GOOS {
-	case "linux", "android", "darwin", "ios":
-		return true
-	}
-	return false
-}
-
-const uncuttable = "files are not mapped here, or cannot be truncated while they are"
 
 // cancelVerify: a verification stops when its context is canceled half way.
 func (y *scales) cancelVerify(t *testing.T) {

@@ -77,12 +77,16 @@ func checkCopies(t *testing.T, what string, m model, s format.Stats) {
 // checkUse hands out everything, verifies, and looks for the traces.
 func (x *subject) checkUse(t *testing.T, what string, m model) {
 	t.Helper()
-	lent, remote := false, what == "reader"
+	lent, unknown, remote := false, false, what == "reader"
 	kept := int64(0)
 	for _, v := range m.Tensors() {
 		b, err := v.Bytes()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if swapped(v.DType()) {
+			unknown = true // its bytes may be the file's, but As cannot show them
+			continue
 		}
 		lent = lent || v.ZeroCopy()
 		if !v.ZeroCopy() && !remote {
@@ -90,7 +94,7 @@ func (x *subject) checkUse(t *testing.T, what string, m model) {
 		}
 	}
 	s := m.Stats()
-	if s.Lent != lent || s.Kept < kept {
+	if s.Lent != lent && !unknown || s.Kept < kept {
 		t.Errorf("%s: after %d bytes were handed out by copy, others %v: %+v", what, kept, lent, s)
 	}
 	if _, err := m.Verify(context.Background()); err == nil && m.Stats().Verified < s.Verified {

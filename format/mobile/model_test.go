@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -68,8 +69,8 @@ func sample(t *testing.T) (file []byte, want description) {
 	want = description{
 		Format: "mag", Version: "1", Metadata: `{"epoch":3}`,
 		Tensors: []tensorDescription{
-			{Name: "fc.weight", DType: "float32", Shape: []int64{2, 3}, Len: 6, ByteSize: 24, ZeroCopy: true, Data: floats(1, -2, 3, -4, 5, -6)},
-			{Name: "ids", DType: "int32", Shape: []int64{5}, Len: 5, ByteSize: 20, ZeroCopy: true, Data: ramp(20)},
+			{Name: "fc.weight", DType: "float32", Shape: []int64{2, 3}, Len: 6, ByteSize: 24, ZeroCopy: memory.LittleEndian, Data: floats(1, -2, 3, -4, 5, -6)},
+			{Name: "ids", DType: "int32", Shape: []int64{5}, Len: 5, ByteSize: 20, ZeroCopy: memory.LittleEndian, Data: ramp(20)},
 		},
 	}
 	plan := &format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(3)}}}
@@ -200,7 +201,7 @@ func TestTSR(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := description{Format: "tsr", Version: "1", Metadata: "{}", Tensors: []tensorDescription{
-		{Name: "bias", DType: "float32", Shape: []int64{4}, Len: 4, ByteSize: 16, Place: 64, ZeroCopy: true, Data: data},
+		{Name: "bias", DType: "float32", Shape: []int64{4}, Len: 4, ByteSize: 16, Place: 64, ZeroCopy: memory.LittleEndian, Data: data},
 	}}
 	for _, path := range []string{path, filepath.Dir(path)} { // a directory is a model too
 		m, err := Open(path, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -343,6 +344,9 @@ func TestMisaligned(t *testing.T) {
 	m := open(t, source.FromBytes(ramp(32)), &toy{tensors: []driver.Tensor{w}})
 	v := m.At(0)
 	first, err := tensor.As[uint32](v)
+	if !memory.LittleEndian && errors.Is(err, tensor.ErrByteOrder) {
+		return
+	}
 	if err != nil || first[0] != 0x06050403 || v.ZeroCopy() {
 		t.Fatalf("%x, %v, ZeroCopy %v", first, err, v.ZeroCopy())
 	}
@@ -402,7 +406,7 @@ func TestCloseUnderUse(t *testing.T) {
 func TestModelAllocations(t *testing.T) {
 	d := &toy{}
 	for i := range 200 {
-		d.tensors = append(d.tensors, driver.Tensor{Name: fmt.Append(nil, i), DType: tensor.Float32, Shape: tensor.Shape{4}, Offset: 0, Size: 16})
+		d.tensors = append(d.tensors, driver.Tensor{Name: fmt.Append(nil, i), DType: tensor.Int8, Shape: tensor.Shape{16}, Offset: 0, Size: 16})
 	}
 	m := open(t, source.FromBytes(ramp(64)), d)
 	v, _ := m.Tensor("150")
@@ -412,7 +416,7 @@ func TestModelAllocations(t *testing.T) {
 		"Tensor": func() { m.Tensor("150") },
 		"At":     func() { m.At(7) },
 		"Bytes":  func() { v.Bytes() },
-		"As":     func() { tensor.As[float32](v) },
+		"As":     func() { tensor.As[int8](v) },
 		"Use":    func() { v.Use(use) },
 		"Do":     func() { m.Do(do) },
 	} {

@@ -13,12 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // modelDir makes a directory with a model, a file next to it and a secret above.
 func modelDir(t *testing.T) string {
 	t.Helper()
+	testhost.NeedTimes(t)
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)

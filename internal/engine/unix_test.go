@@ -15,6 +15,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -23,6 +24,7 @@ import (
 // to "x3".
 func cutModel(t *testing.T, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
+	testhost.NeedCuts(t)
 	page := int64(os.Getpagesize())
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "m.toy"), filepath.Join(dir, "x.bin")

@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // cutMapping maps a file of so many pages, truncates it to keep of them, and
 // returns the mapping and its address, which it learns from a fault.
 func cutMapping(t *testing.T, pages, keep int) (mem []byte, base uintptr) {
 	t.Helper()
+	testhost.NeedCuts(t)
 	size := os.Getpagesize()
 	path := filepath.Join(t.TempDir(), "f")
 	data := bytes.Repeat([]byte{0xA5}, pages*size)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -101,11 +102,7 @@ func (p panickingTarget) Sequential() bool                   { return false }
 // TestSumOfTruncatedMapping copies out of a file that was cut short: both sides
 // touch missing memory, and the process lives.
 func TestSumOfTruncatedMapping(t *testing.T) {
-	switch runtime.GOOS {
-	case "linux", "android", "darwin", "ios":
-	default:
-		t.Skip("files are not mapped here, or cannot be truncated while they are")
-	}
+	testhost.NeedCuts(t)
 	const n = 4 * parallelFrom
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, pattern(n), 0o644); err != nil {

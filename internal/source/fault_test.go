@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -24,6 +25,7 @@ var sink byte
 // pages of the window are left.
 func cut(t *testing.T, off, keep int, o Options) *Region {
 	t.Helper()
+	testhost.NeedCuts(t)
 	page := os.Getpagesize()
 	path := temp(t, ramp(off+8*page))
 	f, err := os.Open(path)
@@ -121,6 +123,7 @@ func TestFIFOIsRefused(t *testing.T) {
 // signal for memory, and returns what it wrote.
 func die(t *testing.T, name, arg string, signals ...string) {
 	t.Helper()
+	testhost.NeedChildren(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Skip("cannot start a child:", err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
@@ -152,6 +153,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 		fmt.Println(errors.Is(err, tensor.ErrLimit), err)
 		return
 	}
+	testhost.NeedChildren(t)
 	path := temp(t, nil)
 	if err := os.Truncate(path, size); err != nil {
 		t.Skip(err)

@@ -1,0 +1,64 @@
+// Package testhost skips tests that the system they run on cannot show.
+package testhost
+
+import (
+	"os"
+	"runtime"
+	"testing"
+)
+
+// Cuts says why mapped files cannot be cut short here, "" where they can.
+func Cuts() string {
+	switch runtime.GOOS {
+	case "linux", "android", "darwin", "ios":
+		if os.Getenv("WEIGHTMAP_EMULATED") != "" {
+			return "the emulator does not report the addresses of faults"
+		}
+		return ""
+	}
+	return "files are not mapped here, or cannot be truncated while they are"
+}
+
+// NeedCuts skips a test that cuts a file short while it is mapped.
+func NeedCuts(t testing.TB) {
+	t.Helper()
+	if why := Cuts(); why != "" {
+		t.Skip(why)
+	}
+}
+
+// Maps tells whether files are mapped here.
+func Maps() bool {
+	switch runtime.GOOS {
+	case "linux", "android", "darwin", "ios", "windows":
+		return true
+	}
+	return false
+}
+
+// NeedMaps skips a test that changes a file while it is mapped.
+func NeedMaps(t testing.TB) {
+	t.Helper()
+	if !Maps() {
+		t.Skip("files are read into memory here, so what changes afterwards is not seen")
+	}
+}
+
+// NeedTimes skips a test that compares when files were changed.
+func NeedTimes(t testing.TB) {
+	t.Helper()
+	if os.Getenv("WEIGHTMAP_EMULATED") != "" {
+		t.Skip("the emulator reports times of one file in different resolutions")
+	}
+}
+
+// NeedChildren skips a test that starts processes.
+func NeedChildren(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" || runtime.GOOS == "ios" {
+		t.Skip("there are no child processes here")
+	}
+	if os.Getenv("WEIGHTMAP_EMULATED") != "" {
+		t.Skip("the emulator does not start programs of the emulated system")
+	}
+}
