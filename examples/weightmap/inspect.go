@@ -19,6 +19,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	o := &inspection{}
 	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
+	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
 	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
 	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
 	key := keyFlag(f)
@@ -30,6 +31,9 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	}
 	if o.sums && !o.json {
 		return c.Usagef("-sha256 goes with -json")
+	}
+	if o.html && (o.json || o.stats || f.NArg() > 1) {
+		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
 	}
 	o.filter = globPattern(*glob)
 	var err error
@@ -45,11 +49,11 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 
 // inspection is what inspect was told to do.
 type inspection struct {
-	json, sums, stats bool
-	many              bool // a line of JSON for each file
-	shown             int  // files so far
-	filter            *regexp.Regexp
-	key               []byte
+	json, sums, stats, html bool
+	many                    bool // a line of JSON for each file
+	shown                   int  // files so far
+	filter                  *regexp.Regexp
+	key                     []byte
 }
 
 // show prints one file. All of it is made before any is printed, so that one error
@@ -68,9 +72,12 @@ func (o *inspection) show(path string, out io.Writer) error {
 	if o.shown++; o.shown > 1 && !o.json {
 		text.WriteByte('\n')
 	}
-	if o.json {
+	switch {
+	case o.html:
+		err = r.html(&text, m)
+	case o.json:
 		err = r.json(&text, o.many)
-	} else {
+	default:
 		err = r.table(&text, cli.Width(out))
 	}
 	if err == nil {

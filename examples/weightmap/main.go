@@ -1,7 +1,7 @@
 // Command weightmap inspects, verifies, compares, converts, changes and signs model files
 // of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-key HEX] FILE...
 //	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
@@ -40,7 +40,7 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256]] [-stats] [-filter GLOB] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
 			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",

@@ -18,38 +18,62 @@ func globPattern(glob string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\A` + text + `\z`)
 }
 
-// totals sums up the tensors that are shown.
-func (r *report) totals() string {
-	parameters, size := new(big.Int), new(big.Int)
-	shares := map[string]*big.Int{}
-	var dtypes []string // in order of appearance
+// sums are what tensors add up to. Many may share their bytes, so it can be more than
+// an int64 holds.
+type sums struct {
+	parameters, size *big.Int
+	dtypes           []string // in order of appearance
+	shares           map[string]*share
+}
+
+// share is what tensors of one dtype take.
+type share struct {
+	tensors int
+	size    *big.Int
+}
+
+func (r *report) sums() *sums {
+	s := &sums{parameters: new(big.Int), size: new(big.Int), shares: map[string]*share{}}
 	for _, t := range r.Tensors {
 		n, _ := tensor.Shape(t.Shape).Elems()
-		parameters.Add(parameters, big.NewInt(n))
-		size.Add(size, big.NewInt(t.Bytes))
-		if shares[t.DType] == nil {
-			shares[t.DType] = new(big.Int)
-			dtypes = append(dtypes, t.DType)
+		s.parameters.Add(s.parameters, big.NewInt(n))
+		s.size.Add(s.size, big.NewInt(t.Bytes))
+		of := s.shares[t.DType]
+		if of == nil {
+			of = &share{size: new(big.Int)}
+			s.shares[t.DType] = of
+			s.dtypes = append(s.dtypes, t.DType)
 		}
-		shares[t.DType].Add(shares[t.DType], big.NewInt(t.Bytes))
+		of.tensors++
+		of.size.Add(of.size, big.NewInt(t.Bytes))
 	}
-	line := cli.Count(len(r.Tensors), "tensor")
-	if r.all > len(r.Tensors) {
-		line = fmt.Sprintf("%d of %s", len(r.Tensors), cli.Count(r.all, "tensor"))
-	}
+	return s
+}
+
+// totals shows the sums of the tensors that are shown.
+func (r *report) totals() string {
+	s := r.sums()
 	unit := "parameters"
-	if parameters.Cmp(big.NewInt(1)) == 0 {
+	if s.parameters.Cmp(big.NewInt(1)) == 0 {
 		unit = "parameter"
 	}
-	line += fmt.Sprintf(", %v %s, %s", parameters, unit, bigSize(size))
-	for i, d := range dtypes {
+	line := fmt.Sprintf("%s, %v %s, %s", r.shown(), s.parameters, unit, bigSize(s.size))
+	for i, d := range s.dtypes {
 		separator := ", "
 		if i == 0 {
 			separator = ": "
 		}
-		line += separator + d + " " + bigSize(shares[d])
+		line += separator + d + " " + bigSize(s.shares[d].size)
 	}
 	return line
+}
+
+// shown says how many tensors are shown.
+func (r *report) shown() string {
+	if r.all > len(r.Tensors) {
+		return fmt.Sprintf("%d of %s", len(r.Tensors), cli.Count(r.all, "tensor"))
+	}
+	return cli.Count(r.all, "tensor")
 }
 
 // bigSize shows a size, which may be huge where many tensors share their bytes.

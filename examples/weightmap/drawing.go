@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+// What is drawn of a graph.
+const (
+	mostNodes = 400
+	mostEdges = 4 * mostNodes
+
+	boxWidth, boxHeight = 190, 44
+	boxGap, layerGap    = 26, 40
+)
+
+// drawing is a graph in layers from top to bottom.
+type drawing struct {
+	Boxes         []*box
+	Edges         []string // paths
+	Width, Height float64
+	Note          string // what is left out
+}
+
+// box is a node of the graph, or a value that enters or leaves it.
+type box struct {
+	Kind         string // "node", "input" or "output"
+	Title, Below string
+	About        string // all of it
+	X, Y         float64
+	from         []int // boxes that come before it
+	layer        int
+	order        float64
+}
+
+// draw places a graph. Tensors of the model have no boxes: the nodes name them.
+func draw(g *format.Graph, isTensor func(string) bool) *drawing {
+	d := &drawing{}
+	makers := map[string]int{} // the box that makes a value
+	for _, v := range g.Inputs[:min(len(g.Inputs), mostNodes)] {
+		if !isTensor(v.Name) {
+			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " + value(v)})
+		}
+	}
+	nodes := g.Nodes[:min(len(g.Nodes), mostNodes)]
+	first := len(d.Boxes)
+	for i := range nodes {
+		at := d.add(&box{Kind: "node", Title: nodes[i].Op, Below: below(&nodes[i], isTensor), About: about(&nodes[i])})
+		for _, name := range nodes[i].Outputs[:min(len(nodes[i].Outputs), mostNodes)] {
+			makers[name] = at
+		}
+	}
+	edges := 0
+	connect := func(to int, name string) {
+		if from, ok := makers[name]; ok && name != "" && edges < mostEdges && !slices.Contains(d.Boxes[to].from, from) {
+			edges++
+			d.Boxes[to].from = append(d.Boxes[to].from, from)
+		}
+	}
+	for i := range nodes {
+		for _, name := range nodes[i].Inputs[:min(len(nodes[i].Inputs), mostNodes)] {
+			connect(first+i, name)
+		}
+	}
+	for _, v := range g.Outputs[:min(len(g.Outputs), mostNodes)] {
+		if _, ok := makers[v.Name]; ok {
+			connect(d.add(&box{Kind: "output", Title: v.Name, Below: valueType(v), About: "output " + value(v)}), v.Name)
+		}
+	}
+	if rest := len(g.Nodes) - len(nodes); rest > 0 {
+		d.Note = fmt.Sprintf("The first %d of %s are drawn.", len(nodes), cli.Count(len(g.Nodes), "node"))
+	} else if edges == mostEdges {
+		d.Note = fmt.Sprintf("The first %d edges are drawn.", edges)
+	}
+	d.place()
+	return d
+}
+
+func (d *drawing) add(b *box) int {
+	b.Title, b.Below, b.About = cli.Printable(b.Title), cli.Printable(b.Below), cli.Cut(cli.Printable(b.About), 600)
+	b.Title, b.Below = cli.Shorten(b.Title, 24), cli.Shorten(b.Below, 30)
+	d.Boxes = append(d.Boxes, b)
+	return len(d.Boxes) - 1
+}
+
+// below says in short which tensors a node uses, or what it is called.
+func below(n *format.Node, isTensor func(string) bool) string {
+	for _, name := range n.Inputs[:min(len(n.Inputs), mostNodes)] {
+		if isTensor(name) {
+			return name
+		}
+	}
+	return n.Name
+}
+
+// about says all of a node, as far as there is room.
+func about(n *format.Node) string {
+	const most = 20
+	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs[:min(len(n.Inputs), most)], ", "), strings.Join(n.Outputs[:min(len(n.Outputs), most)], ", "))
+	for _, a := range n.Attributes[:min(len(n.Attributes), most)] {
+		line += " " + a.Name + "=" + attribute(a.Value)
+	}
+	return line
+}
+
+func valueType(v format.ValueInfo) string {
+	return strings.TrimPrefix(strings.TrimPrefix(value(v), v.Name), " ")
+}
+
+// place gives each box its layer, one below all that come before it, and its place there,
+// below the middle of them.
+func (d *drawing) place() {
+	var layers [][]*box
+	for _, i := range d.sorted() {
+		b := d.Boxes[i]
+		layer := 0
+		for _, from := range b.from {
+			layer = max(layer, d.Boxes[from].layer+1)
+		}
+		b.layer = layer
+		if b.layer == len(layers) {
+			layers = append(layers, nil)
+		}
+		layers[b.layer] = append(layers[b.layer], b)
+	}
+	for _, layer := range layers {
+		d.Width = max(d.Width, float64(len(layer))*(boxWidth+boxGap)+boxGap)
+	}
+	d.Width += 2 * bow // room for edges that go around
+	for y, layer := range layers {
+		for i, b := range layer {
+			b.order = float64(i)
+			if sum, n := 0.0, 0.0; len(b.from) > 0 {
+				for _, from := range b.from {
+					if before := d.Boxes[from]; before.layer < b.layer {
+						sum, n = sum+before.X, n+1
+					}
+				}
+				b.order = sum / max(n, 1)
+			}
+		}
+		slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(a.order, b.order) })
+		left := (d.Width - float64(len(layer))*(boxWidth+boxGap) + boxGap) / 2
+		for i, b := range layer {
+			b.X, b.Y = left+float64(i)*(boxWidth+boxGap), boxGap+float64(y)*(boxHeight+layerGap)
+		}
+	}
+	d.Height = boxGap*2 + float64(len(layers))*(boxHeight+layerGap) - layerGap
+	for _, b := range d.Boxes {
+		for _, from := range b.from {
+			d.Edges = append(d.Edges, edge(d.Boxes[from], b))
+		}
+	}
+}
+
+// sorted lists the boxes so that each comes after those before it; where a cycle makes
+// that impossible, in the order of the file. Layers of boxes that are not listed yet are -1.
+func (d *drawing) sorted() []int {
+	waits := make([]int, len(d.Boxes))
+	next := make([][]int, len(d.Boxes))
+	for i, b := range d.Boxes {
+		b.layer = -1
+		waits[i] = len(b.from)
+		for _, from := range b.from {
+			next[from] = append(next[from], i)
+		}
+	}
+	var order []int
+	listed := make([]bool, len(d.Boxes))
+	list := func(i int) {
+		listed[i] = true
+		order = append(order, i)
+	}
+	done := 0
+	for i := range d.Boxes {
+		if waits[i] == 0 {
+			list(i)
+		}
+	}
+	for at := 0; len(order) < len(d.Boxes); {
+		for ; done < len(order); done++ {
+			for _, to := range next[order[done]] {
+				if waits[to]--; waits[to] == 0 && !listed[to] {
+					list(to)
+				}
+			}
+		}
+		if len(order) == len(d.Boxes) {
+			break
+		}
+		for ; at < len(listed) && listed[at]; at++ {
+		}
+		list(at)
+	}
+	return order
+}
+
+// bow is how far an edge that passes boxes may go around them.
+const bow = 90
+
+// edge returns the path from one box to another.
+func edge(from, to *box) string {
+	x1, y1, x2, y2 := from.X+boxWidth/2, from.Y+boxHeight, to.X+boxWidth/2, to.Y
+	bend := layerGap * 0.6
+	if passed := to.layer - from.layer; passed > 1 || passed < 1 {
+		side := min(boxWidth/2+50+8*float64(max(passed, -passed)), boxWidth/2+2*bow/1.5)
+		return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1+side, y1+bend, x2+side, y2-bend, x2, y2)
+	}
+	return fmt.Sprintf("M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f", x1, y1, x1, y1+bend, x2, y2-bend, x2, y2)
+}

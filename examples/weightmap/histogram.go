@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// What is drawn of the values of tensors.
+const (
+	mostHistograms = 12
+	bins           = 48
+	sampledPieces  = 16 // a million values
+
+	histogramWidth, histogramHeight = 240, 72
+)
+
+// histogram is how the values of a tensor are spread.
+type histogram struct {
+	Name, Label  string
+	Shape, Range string
+	Path         string // bars
+	About        string
+}
+
+// histogramOf reads a sample of a tensor. It returns nil for one without finite values, and
+// for elements that are no real numbers.
+func histogramOf(v tensor.View) (*histogram, error) {
+	info := v.Info()
+	if !decodable(&info) || info.DType == tensor.Complex64 {
+		return nil, nil
+	}
+	values, lowest, highest, err := sampleOf(v)
+	if errors.Is(err, tensor.ErrQuantization) || len(values) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := &histogram{Shape: tensorType(v), Range: fmt.Sprintf("%.3g to %.3g", lowest, highest)}
+	h.About = fmt.Sprintf("%d values", len(values))
+	if n := v.Len(); n > int64(len(values)) {
+		h.About = fmt.Sprintf("%d of %d values", len(values), n)
+	}
+	h.Path = bars(values, lowest, highest)
+	return h, nil
+}
+
+// sampleOf returns the finite values of evenly spread pieces of a tensor, and the least and
+// the greatest of them.
+func sampleOf(v tensor.View) (values []float64, lowest, highest float64, err error) {
+	r := &reader{v: v}
+	lowest, highest = math.Inf(1), math.Inf(-1)
+	step := max(1, (v.Len()/pieceElems+sampledPieces)/sampledPieces)
+	at := int64(-1)
+	for p := range pieces(v.Shape()) {
+		if at++; at%step != 0 {
+			continue
+		}
+		if len(values) > sampledPieces*pieceElems {
+			break // pieces of odd shapes are smaller, and more
+		}
+		read, err := r.read(p)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		for _, x := range read {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				values = append(values, x)
+				lowest, highest = min(lowest, x), max(highest, x)
+			}
+		}
+	}
+	return values, lowest, highest, nil
+}
+
+// bars draws how many values are in each part of their range.
+func bars(values []float64, lowest, highest float64) string {
+	var counts [bins]int
+	most := 0
+	for _, x := range values {
+		// Halves first: the range of float64 values may be none.
+		share := 0.5
+		if width := highest/2 - lowest/2; width > 0 {
+			share = (x/2 - lowest/2) / width
+		}
+		bin := min(int(share*bins), bins-1)
+		counts[bin]++
+		most = max(most, counts[bin])
+	}
+	var path strings.Builder
+	const width = float64(histogramWidth) / bins
+	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
+		height := max(float64(n)/float64(most)*histogramHeight, 1)
+		fmt.Fprintf(&path, "M%.1f %dv-%.1fh%.1fv%.1fz", float64(i)*width, histogramHeight, height, width-0.8, height)
+	}
+	return path.String()
+}
