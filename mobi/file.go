@@ -204,11 +204,11 @@ func (f *File) Constants() iter.Seq2[uint32, tensor.View] {
 	}
 }
 
-// Operators returns the operators in file order, in memory of their own.
+// Operators returns the operators in file order, in memory of their own. ErrLimit for
+// more than is in proportion to the file, see format.Options.MaxMemory.
 func (f *File) Operators() (ops []Operator, err error) {
 	err = f.m.Do(func() error {
-		ops = f.f.decodeOperators()
-		return nil
+		return f.f.build(operatorBytes, idBytes, func() { ops = f.f.decodeOperators() })
 	})
 	return ops, err
 }

@@ -1,67 +1,131 @@
 package mobi
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Graph implements driver.GraphFile.
-func (f *parsed) Graph() (*driver.Graph, error) {
-	ops := f.decodeOperators()
-	entering, leaving := dangling(ops, func(id uint32) bool { _, ok := f.lookup(id); return ok })
-	names := map[uint32]string{}
-	claim(names, entering, f.model.inputs)
-	claim(names, leaving, f.model.outputs)
-	g := &format.Graph{
-		Inputs:  valueInfos(f.model.inputs),
-		Outputs: valueInfos(f.model.outputs),
-		Nodes:   make([]format.Node, len(ops)),
-	}
-	for i := range ops {
-		g.Nodes[i] = format.Node{
-			Op:         ops[i].Type.String(),
-			Inputs:     edgeNames(names, ops[i].Inputs),
-			Outputs:    edgeNames(names, ops[i].Outputs),
-			Attributes: attributes(ops[i].Params),
+// Graph implements driver.GraphFile. What it takes is computed before it is built.
+func (f *parsed) Graph() (g *driver.Graph, err error) {
+	err = f.build(nodeBytes, edgeBytes, func() {
+		n := f.newNamer()
+		g = &format.Graph{
+			Inputs:  valueInfos(f.model.inputs),
+			Outputs: valueInfos(f.model.outputs),
+			Nodes:   make([]format.Node, 0, f.seen.operators.operators),
+		}
+		f.eachOperator(func(op *rawOp, c *wire.Cursor) {
+			node := format.Node{Op: op.typ.String(), Inputs: n.names(op.inputs), Outputs: n.names(op.outputs), Attributes: make([]format.Attribute, op.params)}
+			for i := range node.Attributes {
+				q := nextParam(c)
+				node.Attributes[i] = format.Attribute{Name: string(q.name), Value: q.decode()}
+				if v, ok := node.Attributes[i].Value.(int32); ok {
+					node.Attributes[i].Value = int64(v)
+				}
+			}
+			g.Nodes = append(g.Nodes, node)
+		})
+	})
+	return g, err
+}
+
+// What is made of an operator and of one of its ids, in bytes of memory: in the neutral
+// graph, with the tables of names, and in a list of Operators.
+const (
+	nodeBytes     = 120
+	edgeBytes     = 56
+	operatorBytes = 80
+	idBytes       = 4
+	paramBytes    = 64 // either way, besides name and value
+	specBytes     = 64
+	dimBytes      = 24
+)
+
+// build runs do if what it makes of the operators is not out of proportion.
+func (f *parsed) build(operator, id int64, do func()) error {
+	n := int64(0)
+	for _, specs := range [][]Spec{f.model.inputs, f.model.outputs} {
+		for i := range specs {
+			n += specBytes + dimBytes*int64(len(specs[i].Dims))
 		}
 	}
-	return g, nil
+	f.eachOperator(func(op *rawOp, c *wire.Cursor) {
+		n += operator + id*int64(len(op.inputs)+len(op.outputs))/4
+		for range op.params {
+			q := nextParam(c)
+			n += paramBytes + int64(len(q.name)+len(q.value))
+		}
+	})
+	if err := f.opts.Memory.Build(n, f.header.around()); err != nil {
+		return wire.Error(name, "operators", int64(f.header.GraphOffset), err)
+	}
+	defer f.opts.Memory.Release(n)
+	do()
+	return nil
+}
+
+// namer gives ids their names.
+type namer struct {
+	ids  []uint32 // ascending
+	text []string // by position in ids
+}
+
+// newNamer names all ids of the operators: in decimal, but for inputs and outputs.
+func (f *parsed) newNamer() *namer {
+	var in, out int
+	f.eachOperator(func(op *rawOp, c *wire.Cursor) {
+		in += len(op.inputs) / 4
+		out += len(op.outputs) / 4
+		skipParams(op, c)
+	})
+	consumed, produced := make([]uint32, 0, in), make([]uint32, 0, out)
+	f.eachOperator(func(op *rawOp, c *wire.Cursor) {
+		consumed, produced = appendIDs(consumed, op.inputs), appendIDs(produced, op.outputs)
+		skipParams(op, c)
+	})
+	consumed, produced = sorted(consumed), sorted(produced)
+	entering, leaving := dangling(consumed, produced, func(id uint32) bool { _, ok := f.lookup(id); return ok })
+	n := &namer{ids: sorted(append(slices.Clip(consumed), produced...))}
+	n.text = make([]string, len(n.ids))
+	for i, id := range n.ids {
+		n.text[i] = constantName(id)
+	}
+	n.claim(entering, f.model.inputs)
+	n.claim(leaving, f.model.outputs)
+	return n
+}
+
+// sorted returns ids in order, each once.
+func sorted(ids []uint32) []uint32 {
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // claim names ids after specs, if there are as many.
-func claim(names map[uint32]string, ids []uint32, specs []Spec) {
+func (n *namer) claim(ids []uint32, specs []Spec) {
 	if len(ids) != len(specs) {
 		return
 	}
 	for i, id := range ids {
-		names[id] = specs[i].Name
+		at, _ := slices.BinarySearch(n.ids, id)
+		n.text[at] = specs[i].Name
 	}
 }
 
-func edgeNames(names map[uint32]string, ids []uint32) []string {
-	edges := make([]string, len(ids))
-	for i, id := range ids {
-		if n, ok := names[id]; ok {
-			edges[i] = n
-		} else {
-			edges[i] = constantName(id)
-		}
+// names returns the names of ids as they are in the file.
+func (n *namer) names(b []byte) []string {
+	names := make([]string, 0, len(b)/4)
+	for ; len(b) >= 4; b = b[4:] {
+		at, _ := slices.BinarySearch(n.ids, binary.LittleEndian.Uint32(b))
+		names = append(names, n.text[at])
 	}
-	return edges
-}
-
-func attributes(params []Param) []format.Attribute {
-	attrs := make([]format.Attribute, len(params))
-	for i, p := range params {
-		attrs[i] = format.Attribute{Name: p.Name, Value: p.Value}
-		if n, ok := p.Value.(int32); ok {
-			attrs[i].Value = int64(n)
-		}
-	}
-	return attrs
+	return names
 }
 
 func valueInfos(specs []Spec) []format.ValueInfo {

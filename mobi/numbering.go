@@ -3,7 +3,6 @@ package mobi
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -138,32 +137,31 @@ func (n *numbering) operators(g *format.Graph) (ops []Operator, entering, leavin
 	for _, id := range n.ids {
 		constants[id] = true
 	}
-	entering, leaving = dangling(ops, func(id uint32) bool { return constants[id] })
+	var consumed, produced []uint32
+	for i := range ops {
+		consumed, produced = append(consumed, ops[i].Inputs...), append(produced, ops[i].Outputs...)
+	}
+	entering, leaving = dangling(sorted(consumed), sorted(produced), func(id uint32) bool { return constants[id] })
 	return ops, entering, leaving
 }
 
 // dangling returns, ascending, the ids that operators consume and nothing
-// defines, and those that operators produce and none consumes.
-func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving []uint32) {
-	const consumed, produced = 1, 2
-	seen := map[uint32]uint8{}
-	for i := range ops {
-		for _, id := range ops[i].Inputs {
-			seen[id] |= consumed
-		}
-		for _, id := range ops[i].Outputs {
-			seen[id] |= produced
-		}
-	}
-	for id, how := range seen {
+// defines, and those that operators produce and none consumes. Both lists are
+// ascending and have no id twice.
+func dangling(consumed, produced []uint32, isConstant func(uint32) bool) (entering, leaving []uint32) {
+	for i, k := 0, 0; i < len(consumed) || k < len(produced); {
 		switch {
-		case how == consumed && !isConstant(id):
-			entering = append(entering, id)
-		case how == produced:
-			leaving = append(leaving, id)
+		case k == len(produced) || i < len(consumed) && consumed[i] < produced[k]:
+			if !isConstant(consumed[i]) {
+				entering = append(entering, consumed[i])
+			}
+			i++
+		case i == len(consumed) || produced[k] < consumed[i]:
+			leaving = append(leaving, produced[k])
+			k++
+		default:
+			i, k = i+1, k+1
 		}
 	}
-	slices.Sort(entering)
-	slices.Sort(leaving)
 	return entering, leaving
 }

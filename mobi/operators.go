@@ -128,24 +128,40 @@ func (s *survey) count(op *rawOp, q *rawParam) {
 	}
 }
 
-// decodeOperators decodes the operator graph, which opening has checked.
-func (f *parsed) decodeOperators() []Operator {
+// eachOperator walks the operator graph, which opening has checked. do reads the
+// parameters.
+func (f *parsed) eachOperator(do func(op *rawOp, c *wire.Cursor)) {
 	c := wire.NewCursor(name, f.graph, int64(f.header.GraphOffset))
-	ops := make([]Operator, c.U32("operator count"))
-	for i := range ops {
-		raw := nextOp(&c)
+	for range c.U32("operator count") {
+		op := nextOp(&c)
+		do(&op, &c)
+	}
+}
+
+// skipParams passes over the parameters of an operator.
+func skipParams(op *rawOp, c *wire.Cursor) {
+	for range op.params {
+		nextParam(c)
+	}
+}
+
+// decodeOperators decodes the operator graph.
+func (f *parsed) decodeOperators() []Operator {
+	ops := make([]Operator, 0, f.seen.operators.operators)
+	f.eachOperator(func(raw *rawOp, c *wire.Cursor) {
 		ids := make([]uint32, 0, (len(raw.inputs)+len(raw.outputs))/4)
 		ids = appendIDs(appendIDs(ids, raw.inputs), raw.outputs)
 		n := len(raw.inputs) / 4
-		ops[i] = Operator{Type: raw.typ, Inputs: ids[:n:n], Outputs: ids[n:]}
+		op := Operator{Type: raw.typ, Inputs: ids[:n:n], Outputs: ids[n:]}
 		if raw.params > 0 {
-			ops[i].Params = make([]Param, raw.params)
+			op.Params = make([]Param, raw.params)
 		}
-		for j := range ops[i].Params {
-			q := nextParam(&c)
-			ops[i].Params[j] = Param{Name: string(q.name), Value: q.decode()}
+		for j := range op.Params {
+			q := nextParam(c)
+			op.Params[j] = Param{Name: string(q.name), Value: q.decode()}
 		}
-	}
+		ops = append(ops, op)
+	})
 	return ops
 }
 

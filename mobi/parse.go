@@ -56,6 +56,9 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := p.spend("metadata and operator graph", -1, h.around()); err != nil {
 		return nil, err
 	}
+	if err := o.Memory.Reserve(h.around()); err != nil {
+		return nil, wire.Error(name, "metadata and operator graph", -1, err)
+	}
 	if err := p.metadata(); err != nil {
 		return nil, err
 	}

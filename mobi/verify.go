@@ -49,7 +49,11 @@ func (f *parsed) Verify(v driver.Verification) error {
 // it must still be what the constants were found in.
 func (f *parsed) readAgain(v driver.Verification) error {
 	o := f.opts
-	o.Context, o.Check = v.Context(), driver.CheckDefault
+	o.Context, o.Check, o.Memory = v.Context(), driver.CheckDefault, nil
+	if err := f.opts.Memory.Reserve(f.header.around()); err != nil {
+		return wire.Error(name, "metadata and operator graph", -1, err)
+	}
+	defer f.opts.Memory.Release(f.header.around())
 	var x driver.Index
 	now, err := parse(f.src, &x, &o)
 	if err != nil {

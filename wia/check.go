@@ -66,6 +66,7 @@ func (c *checker) values(num protowire.Number, count int, pieces []protobuf.Fiel
 		return nil
 	}
 	base := len(c.name)
+	c.name = slices.Grow(c.name, count)
 	for _, piece := range pieces {
 		err := c.s.Each(graphMsg, piece, func(f protobuf.Field) error {
 			if f.Num == num {
@@ -142,8 +143,18 @@ func (c *checker) initializer(main bool, f *protobuf.Field) error {
 
 // node checks that the names of attributes are unique, and what they hold.
 func (c *checker) node(msg protobuf.Field) error {
-	base := len(c.name)
+	base, count := len(c.name), 0
 	err := c.s.Each(nodeMsg, msg, func(f protobuf.Field) error {
+		if f.Num == 5 {
+			count++
+		}
+		return nil
+	})
+	if err != nil || count == 0 {
+		return err
+	}
+	c.name = slices.Grow(c.name, count)
+	err = c.s.Each(nodeMsg, msg, func(f protobuf.Field) error {
 		if f.Num != 5 {
 			return nil
 		}

@@ -1,8 +1,11 @@
 package wia
 
 import (
+	"slices"
+
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -12,6 +15,9 @@ func (f *parsed) decoded() (*Graph, error) {
 		return nil, nil
 	}
 	f.graphOnce.Do(func() {
+		if _, f.graphErr = f.reserve(protobuf.AsMessage); f.graphErr != nil {
+			return
+		}
 		g := &Graph{}
 		if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
 			f.graphErr = f.graph.locate("graph", err)
@@ -22,52 +28,163 @@ func (f *parsed) decoded() (*Graph, error) {
 	return f.message, f.graphErr
 }
 
+// reserve counts what the graph takes in a form, before it is built.
+func (f *parsed) reserve(form protobuf.Form) (n int64, err error) {
+	n, err = f.graph.Cost(graphMsg, protobuf.Field{End: f.graph.Size}, form)
+	if err == nil {
+		err = f.memory.Build(n, f.hdr.blocks[graphBlock].size)
+	}
+	if err != nil {
+		return 0, wire.Error(formatName, "graph", f.graph.at, err)
+	}
+	return n, nil
+}
+
 // Graph implements driver.GraphFile.
 func (f *parsed) Graph() (*driver.Graph, error) {
-	m, err := f.decoded()
-	if m == nil || err != nil {
+	if f.graph.Size == 0 {
+		return nil, nil
+	}
+	n, err := f.reserve(protobuf.AsNeutral)
+	if err != nil {
 		return nil, err
 	}
-	return f.neutral(m), nil
+	defer f.memory.Release(n)
+	g, err := (&translator{f: f}).graph(protobuf.Field{End: f.graph.Size})
+	return g, f.graph.locate("graph", err)
 }
 
-// neutral translates a graph.
-func (f *parsed) neutral(m *Graph) *driver.Graph {
-	g := &driver.Graph{
-		Name:         m.Name,
-		Inputs:       neutralValues(m.Inputs),
-		Outputs:      neutralValues(m.Outputs),
-		Initializers: make([]string, len(m.Initializers)),
-	}
-	for i := range m.Initializers {
-		g.Initializers[i] = m.Initializers[i].Name
-	}
-	if len(m.Nodes) > 0 {
-		g.Nodes = make([]driver.Node, len(m.Nodes))
-	}
-	for i := range m.Nodes {
-		n := &m.Nodes[i]
-		g.Nodes[i] = driver.Node{Name: n.Name, Op: n.OpType, Domain: n.Domain, Inputs: n.Inputs, Outputs: n.Outputs}
-		for j := range n.Attributes {
-			a := &n.Attributes[j]
-			g.Nodes[i].Attributes = append(g.Nodes[i].Attributes, driver.Attribute{Name: a.Name, Value: f.value(a)})
-		}
-	}
-	return g
+// translator makes the neutral graph, from the wire and one thing at a time: messages
+// take more than what is made of them. Those that it needs it uses again.
+type translator struct {
+	f         *parsed
+	node      Node
+	attribute Attribute
+	value     ValueInfo
 }
 
-// neutralValues translates value infos.
-func neutralValues(list []ValueInfo) []driver.ValueInfo {
-	var out []driver.ValueInfo
-	for _, v := range list {
-		info := driver.ValueInfo{Name: v.Name}
-		if v.Type != nil && v.Type.Tensor != nil {
-			info.DType = dtypeOf(v.Type.Tensor.ElemType)
-			info.Dims = neutralDims(v.Type.Tensor.Shape)
+// graph translates a graph, which is in several pieces when the field that holds it
+// occurs more than once.
+func (t *translator) graph(pieces ...protobuf.Field) (*driver.Graph, error) {
+	s := &t.f.graph.Source
+	g := &driver.Graph{}
+	each := func(do func(fl protobuf.Field) error) error {
+		for _, piece := range pieces {
+			if err := s.Each(graphMsg, piece, do); err != nil {
+				return err
+			}
 		}
-		out = append(out, info)
+		return nil
 	}
-	return out
+	var counts [6]int
+	err := each(func(fl protobuf.Field) error {
+		if int(fl.Num) < len(counts) {
+			counts[fl.Num]++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.Nodes = slices.Grow(g.Nodes, counts[2])
+	g.Inputs, g.Outputs = slices.Grow(g.Inputs, counts[3]), slices.Grow(g.Outputs, counts[4])
+	g.Initializers = make([]string, 0, counts[5])
+	err = each(func(fl protobuf.Field) (err error) {
+		switch fl.Num {
+		case 1:
+			err = s.Str(&g.Name, &fl)
+		case 2:
+			g.Nodes = append(g.Nodes, driver.Node{})
+			err = t.toNode(&g.Nodes[len(g.Nodes)-1], fl)
+		case 3:
+			g.Inputs, err = t.appendValue(g.Inputs, fl)
+		case 4:
+			g.Outputs, err = t.appendValue(g.Outputs, fl)
+		case 5:
+			g.Initializers = append(g.Initializers, "")
+			name := &g.Initializers[len(g.Initializers)-1]
+			err = s.Each(tensorMsg, fl, func(part protobuf.Field) error {
+				if part.Num == 1 {
+					return s.Str(name, &part)
+				}
+				return nil
+			})
+		}
+		return err
+	})
+	return g, err
+}
+
+// toNode translates a node.
+func (t *translator) toNode(to *driver.Node, msg protobuf.Field) error {
+	n := &t.node
+	*n = Node{}
+	if err := t.f.graph.Merge(nodeHead, n, msg); err != nil {
+		return err
+	}
+	*to = driver.Node{Name: n.Name, Op: n.OpType, Domain: n.Domain, Inputs: n.Inputs, Outputs: n.Outputs}
+	attributes := t.f.graph.Occurrences(nodeMsg, msg, 5)
+	to.Attributes = slices.Grow(to.Attributes, len(attributes))
+	for _, fl := range attributes {
+		a, err := t.toAttribute(fl)
+		if err != nil {
+			return err
+		}
+		to.Attributes = append(to.Attributes, a)
+	}
+	return nil
+}
+
+// toAttribute translates an attribute.
+func (t *translator) toAttribute(msg protobuf.Field) (driver.Attribute, error) {
+	a := &t.attribute
+	*a = Attribute{}
+	err := t.f.graph.Merge(attributeHead, a, msg)
+	out := driver.Attribute{Name: a.Name}
+	if err != nil {
+		return out, err
+	}
+	switch a.kind() {
+	case AttributeGraph:
+		if pieces := t.f.graph.Occurrences(attributeMsg, msg, 6); pieces != nil {
+			out.Value, err = t.graph(pieces...)
+		}
+	case AttributeGraphs:
+		pieces := t.f.graph.Occurrences(attributeMsg, msg, 11)
+		list := make([]*driver.Graph, len(pieces))
+		for i := range pieces {
+			if list[i], err = t.graph(pieces[i]); err != nil {
+				break
+			}
+		}
+		out.Value = list
+	default:
+		out.Value = t.f.value(a)
+	}
+	return out, err
+}
+
+// kind returns the type that counts.
+func (a *Attribute) kind() AttributeType {
+	if a.Type == AttributeUndefined {
+		return a.seen
+	}
+	return a.Type
+}
+
+// appendValue translates a value info.
+func (t *translator) appendValue(list []driver.ValueInfo, msg protobuf.Field) ([]driver.ValueInfo, error) {
+	v := &t.value
+	*v = ValueInfo{}
+	if err := t.f.graph.Merge(valueInfoMsg, v, msg); err != nil {
+		return list, err
+	}
+	info := driver.ValueInfo{Name: v.Name}
+	if v.Type != nil && v.Type.Tensor != nil {
+		info.DType = dtypeOf(v.Type.Tensor.ElemType)
+		info.Dims = neutralDims(v.Type.Tensor.Shape)
+	}
+	return append(list, info), nil
 }
 
 // neutralDims translates a shape: nil when it is not known, empty for a scalar.
@@ -88,13 +205,9 @@ func neutralDims(s *Shape) []driver.Dim {
 	return dims
 }
 
-// value returns an attribute's value as the neutral form has it.
+// value returns the value of an attribute without graphs as the neutral form has it.
 func (f *parsed) value(a *Attribute) any {
-	t := a.Type
-	if t == AttributeUndefined {
-		t = a.seen
-	}
-	switch t {
+	switch a.kind() {
 	case AttributeFloat:
 		return a.F
 	case AttributeInt:
@@ -105,21 +218,10 @@ func (f *parsed) value(a *Attribute) any {
 		if a.T != nil {
 			return f.attributeView(a.T)
 		}
-	case AttributeGraph:
-		if a.G != nil {
-			return f.neutral(a.G)
-		}
 	case AttributeFloats:
-		return append([]float32{}, a.Floats...)
+		return protobuf.OrEmpty(a.Floats)
 	case AttributeInts:
-		return append([]int64{}, a.Ints...)
-	}
-	return f.listValue(t, a)
-}
-
-// listValue is value for lists of what has no copy of its own.
-func (f *parsed) listValue(t AttributeType, a *Attribute) any {
-	switch t {
+		return protobuf.OrEmpty(a.Ints)
 	case AttributeStrings:
 		list := make([]string, len(a.Strings))
 		for i, s := range a.Strings {
@@ -130,12 +232,6 @@ func (f *parsed) listValue(t AttributeType, a *Attribute) any {
 		list := make([]tensor.View, len(a.Tensors))
 		for i := range a.Tensors {
 			list[i] = f.attributeView(&a.Tensors[i])
-		}
-		return list
-	case AttributeGraphs:
-		list := make([]*driver.Graph, len(a.Graphs))
-		for i := range a.Graphs {
-			list[i] = f.neutral(&a.Graphs[i])
 		}
 		return list
 	}

@@ -108,7 +108,7 @@ func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err erro
 	case 1:
 		err = s.CopyTo(&h.name, f)
 	case 2:
-		h.dims, err = protobuf.AppendInts(s, h.dims, f, protobuf.MaxDims)
+		h.dims, err = protobuf.AppendDims(s, h.dims, f)
 	case 3:
 		h.dtype = int32(f.Val)
 	case rawArm:

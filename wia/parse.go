@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -21,6 +22,7 @@ type parsed struct {
 	index     *driver.Index
 	hdr       header
 	most      int64 // Options.MaxHeaderBytes
+	memory    *driver.Memory
 	meta      payload
 	graph     payload
 	tensors   payload
@@ -43,14 +45,14 @@ var (
 	_ driver.GraphFile    = (*parsed)(nil)
 	_ driver.NotesFile    = (*parsed)(nil)
 	_ driver.SignedFile   = (*parsed)(nil)
-	_ driver.Loader       = (*parsed)(nil)
+	_ driver.Streamer     = (*parsed)(nil)
 	_ driver.Verifier     = (*parsed)(nil)
 	_ driver.Toucher      = (*parsed)(nil)
 )
 
 // parse reads the structure: everything but tensor data and external files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes}
+	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes, memory: o.Memory}
 	if err := f.hdr.parse(src); err != nil {
 		return nil, err
 	}
@@ -90,9 +92,20 @@ func (f *parsed) readMetadata(l *loader) (err error) {
 	if f.meta.Size == 0 {
 		return nil
 	}
-	err = jsonmeta.Check(f.meta.Win, jsonmeta.Options{})
+	err = jsonmeta.Check(f.meta.Win, jsonmeta.Options{Entries: func(n int) error {
+		// The text itself has a limit of its own.
+		size := int64(n) * jsonmeta.EntryBytes
+		if err := f.memory.Build(size, stored); err != nil {
+			return wire.Error(formatName, "metadata", f.meta.at, err)
+		}
+		f.memory.Release(size)
+		return nil
+	}})
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, tensor.ErrLimit) {
+		return err
 	}
 	at := int64(0)
 	if e, ok := err.(*jsonmeta.Error); ok {
@@ -111,6 +124,7 @@ func (f *parsed) readGraph(l *loader) (err error) {
 // checkWire checks the wire rules of the graph block.
 func (f *parsed) checkWire(maxTensors int) error {
 	g := &f.graph
+	g.Dims = protobuf.DimsOf(f.hdr.blocks[graphBlock].size)
 	g.Tally = protobuf.NewTally(maxTensors)
 	if err := g.locate("graph", g.Check(graphMsg, 0, g.Size, 1)); err != nil {
 		return err
@@ -153,13 +167,37 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	return data, f.badData(i, err)
 }
 
-// inflates checks that a compressed tensor can be loaded. It does not keep the
-// data, and does not hold it either where that is gzip.
+// Stream implements driver.Streamer.
+func (f *parsed) Stream(i int, w io.Writer) error {
+	s := &f.stored[f.records[i].more]
+	if s.start == s.end {
+		return nil
+	}
+	data, err := f.slice(f.payloadOf(i), s.start, s.end)
+	if err != nil {
+		return err
+	}
+	if s.codec == None {
+		_, err = w.Write(data)
+		return err
+	}
+	z, err := codecOf(s.codec)
+	if err == nil {
+		window := z.Window(data)
+		if err = f.memory.Reserve(window); err == nil {
+			err = z.Expand(w, data, f.index.Size(i))
+			f.memory.Release(window)
+		}
+	}
+	return f.badData(i, err)
+}
+
+// inflates checks that a compressed tensor can be loaded, and holds none of it. What is
+// stored is not held either where it is gzip.
 func (f *parsed) inflates(i int) error {
 	s := &f.stored[f.records[i].more]
 	if s.codec != Gzip || s.start == s.end {
-		_, err := f.Load(i)
-		return err
+		return f.Stream(i, io.Discard)
 	}
 	var data io.ReaderAt
 	if p := &f.tensors; p.inFile {

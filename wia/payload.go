@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -76,6 +77,9 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 	if b != tensorBlock && s.size > l.o.MaxHeaderBytes {
 		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.o.MaxHeaderBytes)
 	}
+	if err := l.o.Memory.Reserve(s.size); err != nil {
+		return wire.Error(formatName, b.String(), s.off, err)
+	}
 	data, err := l.src.Slice(s.off, s.size)
 	if err != nil {
 		return err
@@ -88,7 +92,14 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 	}
 	if compression != None {
 		p.base = -1
-		if data, err = inflate(compression, data, limit); err != nil {
+		left := l.o.Memory.Left()
+		if data, err = inflate(compression, data, min(limit, left)); err == nil {
+			l.o.Memory.Release(s.size)
+			err = l.o.Memory.Reserve(int64(len(data)))
+		} else if left < limit && errors.Is(err, tensor.ErrLimit) {
+			err = fmt.Errorf("%w (Options.MaxMemory)", err)
+		}
+		if err != nil {
 			return wire.Error(formatName, b.String(), s.off, err)
 		}
 	}

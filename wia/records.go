@@ -188,8 +188,8 @@ func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) erro
 	switch {
 	case x.n.tensors > x.max:
 		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", x.max)
-	case int64(x.n.dims) > protobuf.DimLimit(x.max):
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", protobuf.DimLimit(x.max))
+	case int64(x.n.dims) > x.dims():
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", x.dims())
 	case x.measuring:
 		return nil
 	}
@@ -207,6 +207,12 @@ func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) erro
 	}
 	x.f.records = append(x.f.records, r)
 	return nil
+}
+
+// dims returns how many dims all tensors may have: as many as the file can hold.
+func (x *indexer) dims() int64 {
+	b := &x.f.hdr.blocks
+	return min(protobuf.DimLimit(x.max), int64(protobuf.DimsOf(b[graphBlock].size+b[tensorBlock].size)))
 }
 
 // check checks what must hold for a tensor of the file.

@@ -1,8 +1,6 @@
 package wia
 
 import (
-	"slices"
-
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -60,7 +58,7 @@ var (
 		3: protobuf.One("denotation", protobuf.KindString, func(m *Dimension) *string { return &m.Denotation }),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Unknown: protobuf.Unknown(func(m *Shape) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
-		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *Shape) *[]Dimension { return &m.Dims }).Each(protobuf.CountValueDims),
+		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *Shape) *[]Dimension { return &m.Dims }).Each(protobuf.CountValueDims).Takes(96, 80),
 	}}
 	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Unknown: protobuf.Unknown(func(m *TensorType) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
 		1: protobuf.One("elem_type", protobuf.KindEnum, func(m *TensorType) *int32 { return &m.ElemType }),
@@ -83,13 +81,13 @@ var (
 		2:  protobuf.One("f", protobuf.KindFloat, func(m *Attribute) *float32 { return &m.F }),
 		3:  protobuf.One("i", protobuf.KindInt, func(m *Attribute) *int64 { return &m.I }),
 		4:  protobuf.One("s", protobuf.KindBytes, func(m *Attribute) *[]byte { return &m.S }),
-		5:  protobuf.OneMessage("t", tensorMsg, func(m *Attribute) **Tensor { return &m.T }),
-		6:  protobuf.OneMessage("g", nil, func(m *Attribute) **Graph { return &m.G }),
+		5:  protobuf.OneMessage("t", tensorMsg, func(m *Attribute) **Tensor { return &m.T }).Takes(400, 168),
+		6:  protobuf.OneMessage("g", nil, func(m *Attribute) **Graph { return &m.G }).Takes(160, 168),
 		7:  protobuf.Many("floats", protobuf.KindFloat, func(m *Attribute) *[]float32 { return &m.Floats }).Each(protobuf.CountNumbers),
 		8:  protobuf.Many("ints", protobuf.KindInt, func(m *Attribute) *[]int64 { return &m.Ints }).Each(protobuf.CountNumbers),
-		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *Attribute) *[][]byte { return &m.Strings }).Each(protobuf.CountStrings),
-		10: protobuf.ManyMessages("tensors", tensorMsg, func(m *Attribute) *[]Tensor { return &m.Tensors }).Each(protobuf.CountAttributes),
-		11: protobuf.ManyMessages("graphs", nil, func(m *Attribute) *[]Graph { return &m.Graphs }).Each(protobuf.CountAttributes),
+		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *Attribute) *[][]byte { return &m.Strings }).Each(protobuf.CountStrings).Takes(40, 24),
+		10: protobuf.ManyMessages("tensors", tensorMsg, func(m *Attribute) *[]Tensor { return &m.Tensors }).Each(protobuf.CountAttributes).Takes(400, 168),
+		11: protobuf.ManyMessages("graphs", nil, func(m *Attribute) *[]Graph { return &m.Graphs }).Each(protobuf.CountAttributes).Takes(160, 168),
 		13: protobuf.One("doc_string", protobuf.KindString, func(m *Attribute) *string { return &m.DocString }),
 		20: protobuf.One("type", protobuf.KindEnum, func(m *Attribute) *int32 { return (*int32)(&m.Type) }),
 		21: protobuf.One("ref_attr_name", protobuf.KindString, func(m *Attribute) *string { return &m.RefAttrName }),
@@ -99,17 +97,17 @@ var (
 		2: protobuf.One("op_type", protobuf.KindString, func(m *Node) *string { return &m.OpType }),
 		3: protobuf.Many("inputs", protobuf.KindName, func(m *Node) *[]string { return &m.Inputs }).Each(protobuf.CountEdges),
 		4: protobuf.Many("outputs", protobuf.KindName, func(m *Node) *[]string { return &m.Outputs }).Each(protobuf.CountEdges),
-		5: protobuf.ManyMessages("attributes", attributeMsg, func(m *Node) *[]Attribute { return &m.Attributes }).Each(protobuf.CountAttributes),
+		5: protobuf.ManyMessages("attributes", attributeMsg, func(m *Node) *[]Attribute { return &m.Attributes }).Each(protobuf.CountAttributes).Takes(104, 264),
 		6: protobuf.One("doc_string", protobuf.KindString, func(m *Node) *string { return &m.DocString }),
 		7: protobuf.One("domain", protobuf.KindOurs, func(m *Node) *string { return &m.Domain }),
 	}}
 	graphMsg = &protobuf.Message{Name: "Graph", Unknown: protobuf.Unknown(func(m *Graph) *[]byte { return &m.Unknown }), Fields: []protobuf.FieldDef{
 		1: protobuf.One("name", protobuf.KindName, func(m *Graph) *string { return &m.Name }),
-		2: protobuf.ManyMessages("nodes", nodeMsg, func(m *Graph) *[]Node { return &m.Nodes }).Each(protobuf.CountNodes),
-		3: protobuf.ManyMessages("inputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Inputs }).Each(protobuf.CountValues),
+		2: protobuf.ManyMessages("nodes", nodeMsg, func(m *Graph) *[]Node { return &m.Nodes }).Each(protobuf.CountNodes).Takes(120, 160),
+		3: protobuf.ManyMessages("inputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Inputs }).Each(protobuf.CountValues).Takes(64, 64),
 		4: protobuf.ManyMessages("outputs", valueInfoMsg, func(m *Graph) *[]ValueInfo { return &m.Outputs }).Each(protobuf.CountValues),
-		5: protobuf.ManyMessages("initializers", tensorMsg, func(m *Graph) *[]Tensor { return &m.Initializers }).Each(protobuf.CountTensors),
-		6: protobuf.OneMessage("metadata", graphMetaMsg, func(m *Graph) **GraphMetadata { return &m.Metadata }),
+		5: protobuf.ManyMessages("initializers", tensorMsg, func(m *Graph) *[]Tensor { return &m.Initializers }).Each(protobuf.CountTensors).Takes(16, 168),
+		6: protobuf.OneMessage("metadata", graphMetaMsg, func(m *Graph) **GraphMetadata { return &m.Metadata }).Takes(0, 64),
 	}}
 	checksumMsg = &protobuf.Message{Name: "BlockChecksum", Unknown: protobuf.Unknown(func(m *blockChecksum) *[]byte { return &m.unknown }), Fields: []protobuf.FieldDef{
 		1: protobuf.One("block_type", protobuf.KindString, func(m *blockChecksum) *string { return &m.block }),
@@ -127,6 +125,10 @@ var (
 		15: protobuf.Bare("padding", protobuf.KindBytes),
 	}}
 )
+
+// The same messages without those that graph.go reads itself, and without texts that
+// the neutral graph does not have.
+var nodeHead, attributeHead *protobuf.Message
 
 // A graph holds attributes and an attribute graphs: the knot is tied here, and what
 // is not in the tables is said.
@@ -148,7 +150,7 @@ func init() {
 		typed.Type = a.seen
 		return &typed
 	}
-	graphMsg.Large, graphMsg.Begin = 2, func(m any, n int) { g := m.(*Graph); g.Nodes = slices.Grow(g.Nodes, n) }
+	nodeHead, attributeHead = nodeMsg.Without(5, 6), attributeMsg.Without(6, 11, 13)
 	// The data of a tensor comes last, so that a writer can put it where it wants.
 	tensorMsg.Tail = func(m any, b []byte) []byte {
 		if t := m.(*Tensor); t.HasData {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -26,6 +27,14 @@ func (m *Memory) Used() int64 {
 		return 0
 	}
 	return m.used.Load()
+}
+
+// Left returns how many bytes more MaxMemory allows, for work that ends at a limit.
+func (m *Memory) Left() int64 {
+	if m == nil || m.most == 0 {
+		return math.MaxInt64
+	}
+	return max(0, m.most-m.used.Load())
 }
 
 // Reserve counts n bytes that are about to be allocated, until Release, or for as

@@ -46,14 +46,21 @@ func (c *checker) graph(msg protobuf.Field, main bool) error {
 // names checks that the names in a field of messages are unique.
 func (c *checker) names(def *protobuf.Message, msg protobuf.Field, num protowire.Number) error {
 	base := len(c.name)
-	err := c.s.Each(def, msg, func(f protobuf.Field) error {
-		if f.Num == num {
-			c.name = append(c.name, c.nameOf(f, 1))
+	for pass, n := 0, 0; pass < 2; pass++ {
+		c.name = slices.Grow(c.name, n)
+		err := c.s.Each(def, msg, func(f protobuf.Field) error {
+			switch {
+			case f.Num != num:
+			case pass == 0:
+				n++
+			default:
+				c.name = append(c.name, c.nameOf(f, 1))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	return c.unique(base, msg.At)
 }

@@ -24,10 +24,6 @@ type parsed struct {
 	unknown map[int32]*tensor.Encoding
 	model   model
 	again   bool // it is read to be compared: no file is looked for
-
-	graphOnce sync.Once
-	message   *graph
-	graphErr  error
 }
 
 // record is where the message of a tensor is: in the file, for a sparse one within the
@@ -61,9 +57,12 @@ type section struct {
 type cut struct{ at, file int64 }
 
 // keep appends a field.
-func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64) error {
+func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64, memory *driver.Memory) error {
 	if n := f.End - f.At; n > most-int64(len(c.Win)) {
 		return protobuf.Defectf(f.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
+	}
+	if err := memory.Reserve(f.End - f.At); err != nil {
+		return &protobuf.Defect{At: f.At, Err: err}
 	}
 	if at := int64(len(c.Win)); c.fileAt(at) != f.At || len(c.cuts) == 0 {
 		c.cuts = append(c.cuts, cut{at, f.At})
@@ -163,12 +162,12 @@ func (f *parsed) scan() error {
 				case g.Num == 5:
 					return f.initializer(s, h, &g)
 				case graphMsg.Known(g.Num) != nil:
-					return f.graph.keep(s, &g, most-f.head.Size)
+					return f.graph.keep(s, &g, most-f.head.Size, f.o.Memory)
 				}
 				return nil
 			})
 		case modelMsg.Known(fl.Num) != nil:
-			return f.head.keep(s, &fl, most-f.graph.Size)
+			return f.head.keep(s, &fl, most-f.graph.Size, f.o.Memory)
 		}
 		return nil
 	})
@@ -190,11 +189,18 @@ func (f *parsed) measure() {
 	s := protobuf.InMemory(b)
 	s.Checked = true
 	var tensors, names, dims int
+	var head, graph int64 // bytes that are kept
 	_ = s.Each(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
 		if fl.Num != 7 {
+			if modelMsg.Known(fl.Num) != nil {
+				head += fl.End - fl.At
+			}
 			return nil
 		}
 		return s.Each(graphMsg, fl, func(g protobuf.Field) error {
+			if g.Num != 5 && graphMsg.Known(g.Num) != nil {
+				graph += g.End - g.At
+			}
 			if g.Num != 5 || tensors >= f.o.MaxTensors {
 				return nil
 			}
@@ -212,6 +218,9 @@ func (f *parsed) measure() {
 	})
 	f.index.Grow(tensors, names, dims)
 	f.records = make([]record, 0, tensors)
+	if head+graph <= f.o.MaxHeaderBytes && head+graph <= f.o.Memory.Left() {
+		f.head.Win, f.graph.Win = make([]byte, 0, head), make([]byte, 0, graph)
+	}
 }
 
 // initializer lists a tensor of the graph.
@@ -310,6 +319,13 @@ func (f *parsed) readModel() error {
 		return err
 	}
 	s.Checked, s.Tally = true, nil
+	n, err := s.Cost(modelMsg, protobuf.Field{End: s.Size}, protobuf.AsMessage)
+	if err == nil {
+		err = f.o.Memory.Build(n, s.Size)
+	}
+	if err != nil {
+		return protobuf.InField("model", &protobuf.Defect{Err: err})
+	}
 	if err := s.Merge(modelMsg, &f.model, protobuf.Field{End: s.Size}); err != nil {
 		return err
 	}
@@ -317,12 +333,15 @@ func (f *parsed) readModel() error {
 	if v := f.model.irVersion; v != nil {
 		f.index.Version = fmt.Sprint(*v)
 	}
-	seen := make(map[string]bool, len(f.model.props))
-	for _, p := range f.model.props {
-		if seen[p.key] {
-			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", p.key))
+	keys := make([]string, len(f.model.props))
+	for i, p := range f.model.props {
+		keys[i] = p.key
+	}
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", keys[i]))
 		}
-		seen[p.key] = true
 	}
 	return nil
 }
@@ -343,7 +362,14 @@ func (f *parsed) readGraph() error {
 // found. The format has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	v.Section("structure", "")
-	again := &parsed{src: f.src, index: &driver.Index{}, o: f.o, files: f.files, unknown: map[int32]*tensor.Encoding{}, again: true}
+	kept := f.head.Size + f.graph.Size
+	if err := f.o.Memory.Reserve(kept); err != nil {
+		return wire.Error(formatName, "model", 0, err)
+	}
+	defer f.o.Memory.Release(kept)
+	o := *f.o
+	o.Memory = nil
+	again := &parsed{src: f.src, index: &driver.Index{}, o: &o, files: f.files, unknown: map[int32]*tensor.Encoding{}, again: true}
 	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
 	if err := again.scan(); err != nil {
 		if _, ok := err.(*protobuf.Defect); ok {

@@ -1,8 +1,6 @@
 package onnx
 
 import (
-	"slices"
-
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -119,17 +117,17 @@ var (
 		1: protobuf.Bare("begin", protobuf.KindInt), 2: protobuf.Bare("end", protobuf.KindInt),
 	}}
 	tensorMsg = &protobuf.Message{Name: "TensorProto", Unknown: discard, Fields: []protobuf.FieldDef{
-		1:          bareMany(protobuf.Bare("dims", protobuf.KindInt)).Each(protobuf.CountDims),
+		1:          bareMany(protobuf.Bare("dims", protobuf.KindInt)).Each(protobuf.CountDims).Takes(16, 0),
 		2:          protobuf.Bare("data_type", protobuf.KindEnum),
 		3:          protobuf.BareMessage("segment", segmentMsg, false),
-		floatData:  bareMany(protobuf.Bare("float_data", protobuf.KindFloat)),
-		int32Data:  bareMany(protobuf.Bare("int32_data", protobuf.KindInt)),
-		stringData: bareMany(protobuf.Bare("string_data", protobuf.KindBytes)).Each(protobuf.CountStrings),
-		int64Data:  bareMany(protobuf.Bare("int64_data", protobuf.KindInt)),
+		floatData:  bareMany(protobuf.Bare("float_data", protobuf.KindFloat)).Takes(4, 0),
+		int32Data:  bareMany(protobuf.Bare("int32_data", protobuf.KindInt)).Takes(4, 0),
+		stringData: bareMany(protobuf.Bare("string_data", protobuf.KindBytes)).Each(protobuf.CountStrings).Takes(4, 0),
+		int64Data:  bareMany(protobuf.Bare("int64_data", protobuf.KindInt)).Takes(8, 0),
 		8:          text("name"),
-		rawData:    protobuf.Bare("raw_data", protobuf.KindBytes),
-		doubleData: bareMany(protobuf.Bare("double_data", protobuf.KindDouble)),
-		uint64Data: bareMany(protobuf.Bare("uint64_data", protobuf.KindInt)),
+		rawData:    protobuf.Bare("raw_data", protobuf.KindBytes).Takes(1, 0),
+		doubleData: bareMany(protobuf.Bare("double_data", protobuf.KindDouble)).Takes(8, 0),
+		uint64Data: bareMany(protobuf.Bare("uint64_data", protobuf.KindInt)).Takes(8, 0),
 		12:         text("doc_string"),
 		13:         protobuf.BareMessage("external_data", entryMsg, true).Each(protobuf.CountProperties),
 		14:         protobuf.Bare("data_location", protobuf.KindEnum),
@@ -145,7 +143,7 @@ var (
 		3: text("denotation"),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Unknown: discard, Fields: []protobuf.FieldDef{
-		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *shape) *[]dimension { return &m.dims }).Each(protobuf.CountValueDims),
+		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *shape) *[]dimension { return &m.dims }).Each(protobuf.CountValueDims).Takes(96, 80),
 	}}
 	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.One("elem_type", protobuf.KindEnum, func(m *tensorType) *int32 { return &m.elem }),
@@ -168,13 +166,13 @@ var (
 		2:  protobuf.One("f", protobuf.KindFloat, func(m *attribute) **float32 { return &m.f }),
 		3:  protobuf.One("i", protobuf.KindInt, func(m *attribute) **int64 { return &m.i }),
 		4:  protobuf.One("s", protobuf.KindBytes, func(m *attribute) **string { return &m.s }),
-		5:  protobuf.OneRaw("t", tensorMsg, func(m *attribute) *protobuf.Raw { return &m.t }),
-		6:  protobuf.OneMessage("g", nil, func(m *attribute) **graph { return &m.g }),
+		5:  protobuf.OneRaw("t", tensorMsg, func(m *attribute) *protobuf.Raw { return &m.t }).Takes(400, 64),
+		6:  protobuf.OneMessage("g", nil, func(m *attribute) **graph { return &m.g }).Takes(160, 160),
 		7:  protobuf.Many("floats", protobuf.KindFloat, func(m *attribute) *[]float32 { return &m.floats }).Each(protobuf.CountNumbers),
 		8:  protobuf.Many("ints", protobuf.KindInt, func(m *attribute) *[]int64 { return &m.ints }).Each(protobuf.CountNumbers),
-		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *attribute) *[][]byte { return &m.strings }).Each(protobuf.CountStrings),
-		10: protobuf.ManyRaw("tensors", tensorMsg, func(m *attribute) *[]protobuf.Raw { return &m.tensors }).Each(protobuf.CountAttributes),
-		11: protobuf.ManyMessages("graphs", nil, func(m *attribute) *[]graph { return &m.graphs }).Each(protobuf.CountAttributes),
+		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *attribute) *[][]byte { return &m.strings }).Each(protobuf.CountStrings).Takes(40, 24),
+		10: protobuf.ManyRaw("tensors", tensorMsg, func(m *attribute) *[]protobuf.Raw { return &m.tensors }).Each(protobuf.CountAttributes).Takes(400, 64),
+		11: protobuf.ManyMessages("graphs", nil, func(m *attribute) *[]graph { return &m.graphs }).Each(protobuf.CountAttributes).Takes(160, 160),
 		13: text("doc_string"),
 		14: protobuf.BareMessage("tp", typeMsg, false),
 		15: protobuf.BareMessage("type_protos", typeMsg, true),
@@ -188,7 +186,7 @@ var (
 		2:  protobuf.Many("output", protobuf.KindString, func(m *node) *[]string { return &m.outputs }).Each(protobuf.CountEdges),
 		3:  protobuf.One("name", protobuf.KindString, func(m *node) *string { return &m.name }),
 		4:  protobuf.One("op_type", protobuf.KindString, func(m *node) *string { return &m.op }),
-		5:  protobuf.ManyMessages("attribute", attributeMsg, func(m *node) *[]attribute { return &m.attributes }).Each(protobuf.CountAttributes),
+		5:  protobuf.ManyMessages("attribute", attributeMsg, func(m *node) *[]attribute { return &m.attributes }).Each(protobuf.CountAttributes).Takes(104, 240),
 		6:  text("doc_string"),
 		7:  protobuf.One("domain", protobuf.KindString, func(m *node) *string { return &m.domain }),
 		8:  text("overload"),
@@ -199,9 +197,9 @@ var (
 		1: text("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", entryMsg, true),
 	}}
 	graphMsg = &protobuf.Message{Name: "GraphProto", Unknown: discard, Fields: []protobuf.FieldDef{
-		1:  protobuf.ManyMessages("node", nodeMsg, func(m *graph) *[]node { return &m.nodes }).Each(protobuf.CountNodes),
+		1:  protobuf.ManyMessages("node", nodeMsg, func(m *graph) *[]node { return &m.nodes }).Each(protobuf.CountNodes).Takes(120, 136),
 		2:  protobuf.One("name", protobuf.KindString, func(m *graph) *string { return &m.name }),
-		5:  protobuf.ManyRaw("initializer", tensorMsg, func(m *graph) *[]protobuf.Raw { return &m.initializers }).Each(protobuf.CountTensors),
+		5:  protobuf.ManyRaw("initializer", tensorMsg, func(m *graph) *[]protobuf.Raw { return &m.initializers }).Each(protobuf.CountTensors).Takes(16, 24),
 		10: text("doc_string"),
 		11: protobuf.ManyMessages("input", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.inputs }).Each(protobuf.CountValues),
 		12: protobuf.ManyMessages("output", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.outputs }).Each(protobuf.CountValues),
@@ -235,12 +233,15 @@ var (
 		6:  protobuf.One("doc_string", protobuf.KindString, func(m *model) **string { return &m.doc }),
 		7:  protobuf.BareMessage("graph", graphMsg, false),
 		8:  protobuf.ManyMessages("opset_import", opsetMsg, func(m *model) *[]opset { return &m.opsets }).Each(protobuf.CountProperties),
-		14: protobuf.ManyMessages("metadata_props", entryMsg, func(m *model) *[]stringEntry { return &m.props }).Each(protobuf.CountProperties),
+		14: protobuf.ManyMessages("metadata_props", entryMsg, func(m *model) *[]stringEntry { return &m.props }).Each(protobuf.CountProperties).Takes(0, 48),
 		20: protobuf.ManyRaw("training_info", trainingMsg, func(m *model) *[]protobuf.Raw { return &m.trainings }).Each(protobuf.CountProperties),
 		25: protobuf.ManyRaw("functions", functionMsg, func(m *model) *[]protobuf.Raw { return &m.functions }).Each(protobuf.CountProperties),
 		26: bareMany(protobuf.Bare("configuration", protobuf.KindBytes)),
 	}}
 )
+
+// The same messages without those that graph.go reads itself.
+var nodeHead, attributeHead *protobuf.Message
 
 // A graph holds attributes and an attribute graphs: the knot is tied here, and what
 // is not in the tables is said.
@@ -252,5 +253,5 @@ func init() {
 			m.(*attribute).seen = attributeTypes[num]
 		}
 	}
-	graphMsg.Large, graphMsg.Begin = 1, func(m any, n int) { g := m.(*graph); g.nodes = slices.Grow(g.nodes, n) }
+	nodeHead, attributeHead = nodeMsg.Without(5), attributeMsg.Without(6, 11)
 }

@@ -68,13 +68,17 @@ func (c *Checker) Check(b []byte, o Options) error {
 	if !s.at('{') {
 		return s.fail("expected an object")
 	}
-	from, null := s.i, -1
+	// Many keys are counted before there is memory for their hashes.
+	from, null, n := s.i, -1, 0
+	few := len(b) <= 64<<10
 	err := s.object(1, func(raw []byte, at int) error {
 		key := plain(raw)
 		if null < 0 && bytes.IndexByte(key, 0) >= 0 {
 			null = at
 		}
-		c.keys.add(key)
+		if n++; few {
+			c.keys.add(key)
+		}
 		return s.value(1)
 	})
 	if err != nil {
@@ -87,9 +91,13 @@ func (c *Checker) Check(b []byte, o Options) error {
 	case null >= 0:
 		return &Error{int64(null), "a key contains a NUL character"}
 	case o.Entries != nil:
-		if err := o.Entries(len(c.keys)); err != nil {
+		if err := o.Entries(n); err != nil {
 			return err
 		}
+	}
+	if !few {
+		c.keys = slices.Grow(c.keys, n)
+		_ = entries(b, func(key, _ []byte) { c.keys.add(plain(key)) })
 	}
 	return c.keys.unlike(b, from)
 }

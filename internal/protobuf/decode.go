@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -11,12 +12,8 @@ import (
 // points to. A message that occurs again is read into the same struct: that is
 // how protobuf merges. Byte fields alias the payload.
 func (s *Source) Merge(def *Message, m any, msg Field) error {
-	if def.Begin != nil {
-		n, err := s.occurrences(def, def.Large, msg)
-		if err != nil {
-			return err
-		}
-		def.Begin(m, n)
+	if err := s.makeRoom(def, m, msg); err != nil {
+		return err
 	}
 	return s.Each(def, msg, func(f Field) error {
 		d := def.Known(f.Num)
@@ -24,6 +21,8 @@ func (s *Source) Merge(def *Message, m any, msg Field) error {
 			d = &def.Fields[f.Num]
 		}
 		switch {
+		case d == nil && def.Unknown == nil:
+			return nil
 		case d == nil:
 			return s.Keep(def.Unknown(m), &f)
 		case def.Seen != nil:
@@ -43,15 +42,74 @@ func (s *Source) Merge(def *Message, m any, msg Field) error {
 	})
 }
 
-// occurrences counts a field of a message.
-func (s *Source) occurrences(def *Message, num protowire.Number, msg Field) (n int, err error) {
-	err = s.Each(def, msg, func(f Field) error {
-		if f.Num == num {
-			n++
+// makeRoom makes room for the elements of repeated fields: things that are large in
+// memory may be many in few bytes, and growing would leave copies.
+func (s *Source) makeRoom(def *Message, m any, msg Field) error {
+	var counts [32]int
+	err := s.Each(def, msg, func(f Field) error {
+		if d := def.Known(f.Num); d != nil && d.Repeated && int(f.Num) < len(counts) {
+			n, err := s.elements(d, &f)
+			counts[f.Num] += int(n)
+			return err
 		}
 		return nil
 	})
-	return n, err
+	for num, n := range counts {
+		if n < 2 {
+			continue
+		}
+		switch d := &def.Fields[num]; {
+		case d.subs != nil:
+			d.subs.grow(m, n)
+		case d.value != nil:
+			growValues(d.value(m), n)
+		}
+	}
+	return err
+}
+
+// growValues is grow for the Go fields that take knows.
+func growValues(list any, n int) {
+	switch p := list.(type) {
+	case *[]string:
+		grow(p, n)
+	case *[][]byte:
+		grow(p, n)
+	case *[]Raw:
+		grow(p, n)
+	case *[]int64:
+		grow(p, n)
+	case *[]int32:
+		grow(p, n)
+	case *[]float32:
+		grow(p, n)
+	}
+}
+
+// Occurrences returns where a field of a message that was checked occurs.
+func (s *Source) Occurrences(def *Message, msg Field, num protowire.Number) (list []Field) {
+	for pass, n := 0, 0; pass < 2; pass++ {
+		list = slices.Grow(list, n)
+		_ = s.Each(def, msg, func(f Field) error {
+			switch {
+			case f.Num != num:
+			case pass == 0:
+				n++
+			default:
+				list = append(list, f)
+			}
+			return nil
+		})
+	}
+	return list
+}
+
+// OrEmpty returns a list that is not nil.
+func OrEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // isOurs recognizes the one field that this library adds to a message that the
@@ -66,11 +124,11 @@ func (s *Source) isOurs(def *Message, f *Field) bool {
 func (s *Source) take(to any, f *Field) (err error) {
 	switch p := to.(type) {
 	case *string:
-		err = s.str(p, f)
+		err = s.Str(p, f)
 	case **string:
-		err = s.str(alloc(p), f)
+		err = s.Str(alloc(p), f)
 	case *[]string:
-		err = s.str(extend(p), f)
+		err = s.Str(extend(p), f)
 	case *[]byte:
 		*p, err = s.Bytes(f.Start, f.End)
 	case *[][]byte:
@@ -101,8 +159,8 @@ func (s *Source) take(to any, f *Field) (err error) {
 	return err
 }
 
-// str reads a string field.
-func (s *Source) str(out *string, f *Field) error {
+// Str reads a string field.
+func (s *Source) Str(out *string, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
 	*out = string(b)
 	return err
@@ -119,6 +177,16 @@ func (s *Source) Keep(out *[]byte, f *Field) error {
 func AppendInts(s *Source, out []int64, f *Field, most int) ([]int64, error) {
 	if f.Typ == protowire.VarintType {
 		out = append(out, int64(f.Val))
+	} else if s.From == nil {
+		// They are counted before there is memory for them.
+		n, err := s.elements(&FieldDef{wire: protowire.VarintType}, f)
+		if err != nil {
+			return out, err
+		}
+		if n > int64(most-len(out)) {
+			return out, Defectf(f.At, tensor.ErrLimit, "more than %d", most)
+		}
+		out = slices.Grow(out, int(n))
 	}
 	for p := f.Start; f.Typ == protowire.BytesType && p < f.End && len(out) <= most; {
 		v, next, err := s.Varint(p, f.End)
@@ -131,6 +199,14 @@ func AppendInts(s *Source, out []int64, f *Field, most int) ([]int64, error) {
 		return out, Defectf(f.At, tensor.ErrLimit, "more than %d", most)
 	}
 	return out, nil
+}
+
+// AppendDims is AppendInts for the dims of a tensor.
+func AppendDims(s *Source, out []int64, f *Field) ([]int64, error) {
+	if s.Dims > 0 {
+		return AppendInts(s, out, f, s.Dims)
+	}
+	return AppendInts(s, out, f, MaxDims)
 }
 
 // AppendInt32s reads a repeated int32; what is beyond is cut off, as everywhere

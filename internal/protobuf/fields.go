@@ -1,6 +1,10 @@
 package protobuf
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // kind says what values a field has.
 type kind uint8
@@ -37,16 +41,25 @@ type Message struct {
 	Fields  []FieldDef // by number
 	Arms    uint64     // bits of the field numbers of a oneof
 	Unknown func(m any) *[]byte
-	// What a type of messages does beside its fields; nil for nothing: Begin is called
-	// before the fields of a message are merged into m, with the number of messages in
-	// the field Large: they are large in memory and may be many in few bytes, and room
-	// for just as many spares the copies that growing would leave. Seen is called for each field. Typed
-	// returns what is written in place of m, and Tail appends what comes last.
-	Begin func(m any, n int)
-	Large protowire.Number
+	// What a type of messages does beside its fields; nil for nothing: Seen is called
+	// for each field of a message that is merged into m. Typed returns what is written
+	// in place of m, and Tail appends what comes last.
 	Seen  func(m any, num protowire.Number)
 	Typed func(m any) any
 	Tail  func(m any, b []byte) []byte
+}
+
+// Without returns the type without some fields, and without unknown ones: they are
+// passed over by Merge.
+func (m *Message) Without(nums ...protowire.Number) *Message {
+	c := *m
+	c.Fields = slices.Clone(m.Fields)
+	for _, n := range nums {
+		d := &c.Fields[n]
+		*d = FieldDef{Name: d.Name, Kind: d.Kind, wire: d.wire, Repeated: d.Repeated}
+	}
+	c.Unknown = nil
+	return &c
 }
 
 // FieldDef is a field of a message.
@@ -57,6 +70,7 @@ type FieldDef struct {
 	Repeated bool // numbers may then be packed
 	Message  *Message
 	counted  Counted               // what limit its elements count for
+	takes    [2]int64              // bytes of memory for an element, by Form
 	value    func(m any) any       // a pointer to the Go field; nil for messages, and where none is kept
 	subs     subs                  // the Go fields of messages
 	data     func(m any, b []byte) // takes the bytes of a field that the tail of the message writes
@@ -79,6 +93,8 @@ type subs interface {
 	at(m any, i int) any
 	// next returns the message that the next occurrence of the field is read into.
 	next(m any) any
+	// grow makes room for n messages more.
+	grow(m any, n int)
 }
 
 // optional is a field for one message, which merges when it occurs again.
@@ -93,6 +109,7 @@ func (o optional[M, S]) len(m any) int {
 
 func (o optional[M, S]) at(m any, _ int) any { return *o(m.(*M)) }
 func (o optional[M, S]) next(m any) any      { return alloc(o(m.(*M))) }
+func (o optional[M, S]) grow(any, int)       {}
 
 // list is a field for many messages.
 type list[M, S any] func(*M) *[]S
@@ -100,6 +117,7 @@ type list[M, S any] func(*M) *[]S
 func (l list[M, S]) len(m any) int       { return len(*l(m.(*M))) }
 func (l list[M, S]) at(m any, i int) any { return &(*l(m.(*M)))[i] }
 func (l list[M, S]) next(m any) any      { return extend(l(m.(*M))) }
+func (l list[M, S]) grow(m any, n int)   { grow(l(m.(*M)), n) }
 
 // alloc makes the value that *p points to unless it is there already.
 func alloc[T any](p **T) *T {
@@ -116,6 +134,8 @@ func extend[T any](list *[]T) *T {
 	return &(*list)[len(*list)-1]
 }
 
+func grow[T any](list *[]T, n int) { *list = slices.Grow(*list, n) }
+
 // Bare is a field that is checked and not kept.
 func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
 
@@ -123,6 +143,9 @@ func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, w
 func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {
 	d := Bare(name, k)
 	d.value = func(m any) any { return at(m.(*M)) }
+	if d.wire == protowire.BytesType {
+		return d.Takes(1, 1)
+	}
 	return d
 }
 
@@ -130,19 +153,25 @@ func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {
 func Many[M, V any](name string, k kind, at func(*M) *[]V) FieldDef {
 	d := One(name, k, at)
 	d.Repeated = true
-	return d
+	switch k {
+	case KindFloat:
+		return d.Takes(4, 4)
+	case KindInt, KindEnum, KindDouble:
+		return d.Takes(8, 8)
+	}
+	return d.Takes(16, 16)
 }
 
 func OneMessage[M, S any](name string, def *Message, at func(*M) **S) FieldDef {
 	d := Bare(name, KindMessage)
 	d.Message, d.subs = def, optional[M, S](at)
-	return d
+	return d.Takes(usualMessage, usualMessage)
 }
 
 func ManyMessages[M, S any](name string, def *Message, at func(*M) *[]S) FieldDef {
 	d := Bare(name, KindMessage)
 	d.Message, d.subs, d.Repeated = def, list[M, S](at), true
-	return d
+	return d.Takes(usualMessage, usualMessage)
 }
 
 // BareMessage is a field of messages that are checked and not kept.
@@ -155,6 +184,16 @@ func BareMessage(name string, def *Message, repeated bool) FieldDef {
 // Each makes the elements of a field count for a limit.
 func (d FieldDef) Each(c Counted) FieldDef {
 	d.counted = c
+	return d
+}
+
+// usualMessage is more than what the struct of a small message takes.
+const usualMessage = 64
+
+// Takes says how many bytes of memory an element of a field takes in either Form, besides
+// its text and the messages in it. 0 is for what the form does not have.
+func (d FieldDef) Takes(neutral, message int64) FieldDef {
+	d.takes = [2]int64{neutral, message}
 	return d
 }
 
@@ -177,12 +216,12 @@ type Raw []byte
 func OneRaw[M any](name string, def *Message, at func(*M) *Raw) FieldDef {
 	d := BareMessage(name, def, false)
 	d.value = func(m any) any { return at(m.(*M)) }
-	return d
+	return d.Takes(usualMessage, usualMessage)
 }
 
 // ManyRaw is a field of messages that are kept in wire form.
 func ManyRaw[M any](name string, def *Message, at func(*M) *[]Raw) FieldDef {
 	d := BareMessage(name, def, true)
 	d.value = func(m any) any { return at(m.(*M)) }
-	return d
+	return d.Takes(usualMessage, usualMessage)
 }

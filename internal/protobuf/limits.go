@@ -58,18 +58,18 @@ func NewTally(maxTensors int) *tally {
 	}}
 }
 
+// DimsOf returns how many dims the tensors of a section may have that takes so many
+// bytes in the file: one a byte, or a million where it is compressed.
+func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
+
 // DimLimit returns how many dims all tensors may have.
 func DimLimit(maxTensors int) int64 { return max(MaxDims, 8*int64(maxTensors)) }
 
 // count adds the elements of a field to the tally.
 func (s *Source) count(d *FieldDef, f *Field) error {
-	n := int64(1)
-	if f.Typ == protowire.BytesType && d.wire != protowire.BytesType {
-		b, err := s.Bytes(f.Start, f.End)
-		if err != nil {
-			return err
-		}
-		n = packed(d, b)
+	n, err := s.elements(d, f)
+	if err != nil {
+		return err
 	}
 	t := s.Tally
 	if t.n[d.counted] += n; t.n[d.counted] > t.Max[d.counted] {
@@ -78,15 +78,61 @@ func (s *Source) count(d *FieldDef, f *Field) error {
 	return nil
 }
 
-// packed returns the number of elements in a packed field that was checked.
-func packed(d *FieldDef, b []byte) (n int64) {
-	if d.wire == protowire.Fixed32Type {
-		return int64(len(b)) / 4
+// elements returns the number of elements in a field that was checked, packed or not.
+func (s *Source) elements(d *FieldDef, f *Field) (n int64, err error) {
+	if f.Typ != protowire.BytesType || d.wire == protowire.BytesType {
+		return 1, nil
 	}
+	switch d.wire {
+	case protowire.Fixed32Type:
+		return (f.End - f.Start) / 4, nil
+	case protowire.Fixed64Type:
+		return (f.End - f.Start) / 8, nil
+	}
+	b, err := s.Bytes(f.Start, f.End)
 	for _, c := range b {
 		if c < 0x80 {
 			n++
 		}
 	}
-	return n
+	return n, err
+}
+
+// Form is what is made of a message.
+type Form uint8
+
+// The forms: the neutral graph, and the Go structs of all messages.
+const (
+	AsNeutral Form = iota
+	AsMessage
+)
+
+// Cost returns about how many bytes of memory a message takes in a form. Its wire rules
+// were checked.
+func (s *Source) Cost(def *Message, msg Field, form Form) (total int64, err error) {
+	err = s.Each(def, msg, func(f Field) error {
+		d := def.Known(f.Num)
+		if d == nil {
+			if form == AsMessage {
+				total += 2 * (f.End - f.At) // unknown fields are kept
+			}
+			return nil
+		}
+		if d.takes[form] == 0 {
+			return nil
+		}
+		n, err := s.elements(d, &f)
+		total += n * d.takes[form]
+		switch {
+		case err != nil:
+		case d.Message != nil:
+			var inner int64
+			inner, err = s.Cost(d.Message, f, form)
+			total += inner
+		case d.wire == protowire.BytesType:
+			total += f.End - f.Start + 8
+		}
+		return err
+	})
+	return total, err
 }
