@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -97,9 +98,7 @@ func seeds(t testing.TB) []container {
 }
 
 func FuzzContainer(f *testing.F) {
-	for _, c := range seeds(f) {
-		f.Add(c.bytes())
-	}
+	corpus.Seed(f)
 	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Key: testKey}))
 	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Compression: Zstd, CompressTensor: alternate, Signer: ecdsaKey(f)}))
 	f.Fuzz(exercise)

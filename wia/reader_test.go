@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -32,7 +33,7 @@ func small() container {
 		tensor: cat(
 			by(15, make([]byte, 3)),
 			by(1, inline("w", 1, floats(1, 2, 3, 4), 2, 2)),
-			by(2, by(1, decl("z", 7, 4)), vi(2, 1), by(3, gz([]byte{1, 2, 3, 255})), vi(4, 4)),
+			by(2, by(1, decl("z", 7, 4)), vi(2, 1), by(3, corpus.Gzip([]byte{1, 2, 3, 255})), vi(4, 4)),
 			by(1, inline("q", 7, []byte{1, 2, 253}, 3), by(6, st(1, "doc"), by(2, st(1, "k"), st(2, "v")), by(3, vi(1, 1), fl(2, 0.5), vi(3, 1)))),
 		),
 	}

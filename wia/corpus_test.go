@@ -1,0 +1,405 @@
+package wia
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func TestCorpus(t *testing.T) {
+	s := corpus.Suite{Codec: wiaCodec, Ext: ".wia"}
+	for _, c := range malformedCases() {
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.c.bytes(), Err: c.want, Field: c.field, Offset: c.offset})
+	}
+	s.Cases = append(s.Cases, locationCases()...)
+	s.Cases = append(s.Cases, damagedCases()...)
+	s.Cases = append(s.Cases, externalCases()...)
+	s.Cases = append(s.Cases, encryptedCases()...)
+	s.Cases = append(s.Cases, signedCases()...)
+	s.Cases = append(s.Cases, containerCases()...)
+	s.Cases = append(s.Cases, wireCases()...)
+	s.Cases = append(s.Cases, tensorCases()...)
+	s.Run(t)
+}
+
+// In small the metadata lies at 256, the graph at 292, the tensors at 434.
+const atTensors = 434
+
+var four = []byte{1, 2, 3, 4}
+
+// codes are the dtypes by their codes, from 1 on.
+var codes = [...]tensor.DType{
+	tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int64, tensor.Int32,
+	tensor.Int16, tensor.Int8, tensor.Uint8, tensor.Bool, tensor.Complex64,
+}
+
+// w is the tensor of most cases.
+func w() corpus.Tensor { return corpus.Of("w", tensor.Float32, four, 1) }
+
+// good is a file that opens and verifies.
+func good(name string, c container, tensors ...corpus.Tensor) corpus.Case {
+	version := "1.0"
+	if c.minor > 0 {
+		version = "1.65535"
+	}
+	return corpus.Case{Name: name, Bytes: c.bytes(), Version: version, Tensors: tensors}
+}
+
+// late is a file that opens and does not verify.
+func late(name string, b []byte, err error, field string, offset int64) corpus.Case {
+	return corpus.Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
+}
+
+// ofSmall are the tensors of small.
+func ofSmall() []corpus.Tensor {
+	return []corpus.Tensor{
+		corpus.Of("w", tensor.Float32, floats(1, 2, 3, 4), 2, 2),
+		corpus.Of("z", tensor.Int8, []byte{1, 2, 3, 255}, 4), corpus.Of("q", tensor.Int8, []byte{1, 2, 253}, 3),
+	}
+}
+
+// locationCases are external data that no path of the format names.
+func locationCases() (cases []corpus.Case) {
+	for _, c := range []struct{ name, location string }{
+		{"absolute", "/a"}, {"leads out", "../a"}, {"leads out in the middle", "a/../b"}, {"ends outside", "a/.."}, {"backslash", `a\b`},
+		{"drive", "C:a"}, {"URL", "https://a/b"}, {"file URL", "file:a"}, {"NUL", "a\x00b"},
+	} {
+		cases = append(cases, corpus.Case{Name: "location: " + c.name, Bytes: externally(st(1, c.location), vi(3, 4)).bytes(),
+			Err: format.ErrCorrupt, Field: "tensor.tensors[0].external_data.location", Offset: 256})
+	}
+	return cases
+}
+
+// damagedCases are what only verification sees.
+func damagedCases() []corpus.Case {
+	flip := func(at int) []byte {
+		b := small().bytes()
+		b[at] ^= 1
+		return b
+	}
+	packed := func(dim int64, stored []byte) []byte {
+		c := small()
+		c.tensor = cat(c.tensor, by(2, by(1, decl("bad", 7, dim)), vi(2, 1), by(3, stored), vi(4, dim)))
+		return c.bytes()
+	}
+	unsummed := small()
+	unsummed.noSums = true
+	// The record of "bad" follows those of small: tags and lengths, a declaration of
+	// 10 bytes, the codec, and the data.
+	bad := int64(atTensors + len(small().tensor) + 4 + 10 + 2 + 2)
+	return []corpus.Case{
+		late("reserved byte changed", flip(200), format.ErrChecksum, "header", 0),
+		late("metadata changed", flip(256+17), format.ErrChecksum, "metadata", 256),
+		late("graph changed", flip(292+3), format.ErrChecksum, "graph", 292),
+		late("tensor block changed", flip(atTensors+20), format.ErrChecksum, "tensor", atTensors),
+		late("no signature block", unsummed.bytes(), format.ErrChecksum, "signature_size", 64),
+		late("compressed: inflates to less", packed(4, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		late("compressed: inflates to more", packed(2, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		late("compressed: a byte behind the member", packed(4, cat(corpus.Gzip(four), []byte{0})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		late("compressed: two members", packed(4, cat(corpus.Gzip(four[:2]), corpus.Gzip(four[2:]))), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		late("compressed: no gzip", packed(4, four), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		late("compressed: an empty tensor inflates to a byte", packed(0, corpus.Gzip([]byte{1})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+	}
+}
+
+// outside is a model with tensors in a file next to it.
+func outside(name string, data string, tensors ...[]byte) corpus.Case {
+	return corpus.Case{Name: "external: " + name, Open: "model.wia", Version: "1.0", Files: map[string][]byte{
+		"model.wia": container{tensor: cat(tensors...)}.bytes(), "weights/w.bin": []byte(data),
+	}}
+}
+
+func externalCases() []corpus.Case {
+	const data, location = "0123456789abcdef", "weights/w.bin"
+	sum := checksumText([]byte(data)[4:8])
+	upper := "sha256:" + strings.ToUpper(sum[7:])
+	one := func(text string) corpus.Tensor { return corpus.Of("w", tensor.Uint8, []byte(text), int64(len(text))) }
+	accept := func(name string, record []byte, tensors ...corpus.Tensor) corpus.Case {
+		c := outside(name, data, record)
+		c.Tensors = tensors
+		return c
+	}
+	refuse := func(name string, record []byte, err error) corpus.Case {
+		c := outside(name, data, record)
+		c.Version, c.Late, c.Err, c.Field, c.Offset = "", true, err, `tensor "w".external_data`, 258
+		return c
+	}
+	trusted := refuse("no checksum, and a trusted key", elsewhereRecord("w", location, 4, 4, ""), format.ErrSignature)
+	model := container{tensor: elsewhereRecord("w", location, 4, 4, "")}
+	trusted.Files["model.wia"], trusted.Trusted = signed(model, ecKey, true), ecKey.Public()
+	covered := accept("checksum, and a trusted key", nil, one("4567"))
+	model.tensor = elsewhereRecord("w", location, 4, 4, sum)
+	covered.Files["model.wia"], covered.Trusted = signed(model, ecKey, true), ecKey.Public()
+	return []corpus.Case{
+		accept("whole", elsewhereRecord("w", location, 0, 16, checksumText([]byte(data))), one(data)),
+		accept("checksum in capitals, ./ and //", elsewhereRecord("w", "./weights//w.bin", 4, 4, upper), one("4567")),
+		accept("no checksum", elsewhereRecord("w", "weights/./w.bin", 15, 1, ""), one("f")),
+		accept("offset left out", by(1, decl("w", 8, 2), by(5, st(1, location), vi(3, 2))), one("01")),
+		accept("no elements at the end", elsewhereRecord("w", location, 16, 0, ""), one("")),
+		accept("ranges are shared", cat(elsewhereRecord("w", location, 4, 4, sum), elsewhereRecord("v", location, 4, 4, sum), elsewhereRecord("u", location, 6, 4, "")),
+			one("4567"), corpus.Of("v", tensor.Uint8, []byte("4567"), 4), corpus.Of("u", tensor.Uint8, []byte("6789"), 4)),
+		accept("message in pieces", by(1, decl("w", 8, 4), by(5, st(1, location)), by(5, vi(3, 4))), one("0123")),
+		covered,
+		refuse("checksum of other bytes", elsewhereRecord("w", location, 5, 4, sum), format.ErrChecksum),
+		refuse("range beyond the end", elsewhereRecord("w", location, 13, 4, ""), format.ErrTruncated),
+		refuse("offset beyond the end", elsewhereRecord("w", location, 17, 0, ""), format.ErrTruncated),
+		trusted,
+	}
+}
+
+// sealed encrypts a block by its name.
+func sealed(name string, plain []byte) []byte {
+	block, err := aes.NewCipher(testKey)
+	if err != nil {
+		panic(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	nonce := []byte("twelve bytes")
+	return gcm.Seal(bytes.Clone(nonce), nonce, plain, []byte(name))
+}
+
+func encryptedCases() []corpus.Case {
+	all := func(c container) container {
+		c.encryption = 1
+		c.meta, c.graph, c.tensor = sealed("metadata", c.meta), sealed("graph", c.graph), sealed("tensor", c.tensor)
+		return c
+	}
+	with := func(c corpus.Case, key []byte) corpus.Case { c.Key = key; return c }
+	zipped := small()
+	zipped.compression, zipped.meta, zipped.graph = 1, corpus.Gzip(zipped.meta), corpus.Gzip(zipped.graph)
+	swapped := all(small())
+	swapped.meta = sealed("graph", small().meta)
+	refuse := func(name string, c container, err error, field string, offset int64) corpus.Case {
+		return corpus.Case{Name: name, Bytes: c.bytes(), Err: err, Field: field, Offset: offset}
+	}
+	short, changed := all(small()), all(small())
+	short.meta = short.meta[:27]
+	changed.tensor[20] ^= 1
+	at := 256 + len(changed.meta) + len(changed.graph)
+	return []corpus.Case{
+		with(good("encrypted", all(small()), ofSmall()...), testKey),
+		with(good("compressed and encrypted", all(zipped), ofSmall()...), testKey),
+		with(good("encrypted, tensor block empty", all(container{meta: []byte("{}")})), testKey),
+		refuse("encrypted, no key", all(small()), format.ErrKey, "encryption", 73),
+		with(refuse("encrypted, another key", all(small()), format.ErrKey, "metadata", 256), bytes.Repeat([]byte{8}, 32)),
+		with(refuse("encrypted under the name of another block", swapped, format.ErrKey, "metadata", 256), testKey),
+		with(refuse("encrypted, too short for nonce and tag", short, format.ErrCorrupt, "metadata", 256), testKey),
+		with(refuse("encrypted, tensor block changed", changed, format.ErrKey, "tensor", int64(at)), testKey),
+	}
+}
+
+// ecKey and rsaSigner are keys whose signatures do not vary: ECDSA after RFC 6979.
+var (
+	ecKey     = scalarKey(7)
+	rsaSigner = parsedKey()
+)
+
+func scalarKey(d int64) *ecdsa.PrivateKey {
+	k := &ecdsa.PrivateKey{D: big.NewInt(d)}
+	k.Curve = elliptic.P256()
+	k.X, k.Y = k.Curve.ScalarBaseMult(k.D.Bytes())
+	return k
+}
+
+// parsedKey returns a key that was made for these tests and is used nowhere else.
+func parsedKey() *rsa.PrivateKey {
+	der, err := base64.StdEncoding.DecodeString(rsaText)
+	if err != nil {
+		panic(err)
+	}
+	k, err := x509.ParsePKCS1PrivateKey(der)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+const rsaText = "" +
+	"MIIEogIBAAKCAQEAhZzyIMK6VUbb7XZEkV/PRMnLC8/QDsdbcHDxSdAdH90Mgi7gzuw0EEp/4wKsJYV4O+rChuZ+6DTylu3CLa24VQkKR4YexzWQWgT9E7hr" +
+	"ToFsUqa116scaAA90tingnpcnpHx0XkrMEMeCUVyE2XoJ9q/koDMKwBiCrElSlVgtKElARc6vM9eEAAA4/wb5kTZ6kYhxJky86VpSbtiBjcnQlX3WNA8JmgG" +
+	"g4MrxOavi+LmOVIQ2tTNNucNoQTIhOXsCsBKMsGOriBuPrkpPgvsApjBMgIH/Z7WsdG6Pny8JQdSZWhnroqfz55/wFnpJrVhsgyLSJM4l9c1GXWWafAYSQID" +
+	"AQABAoIBAAgfJc9R/DY/drzfdIQ1rl6rDs7qqeX2vkXTx7GfQeCe9NSw+XSlLPZUi6OGlQ+O0Q6AqE8U5wqXCqvxSzKwSEUlpdylIsJ512AcGi9psAl3RS4H" +
+	"o4QMNaTTZu6lwWuP+TNLrHGkNjjadj1FXbgfeKt7g4Dp7VSBKHR9QhwGRo4+1YoKIq6Q4dPdaKhtYfhBFXraKRrVj57TBeevm6Lfxo60n+ou2hklVqlMSFkT" +
+	"WIQGTpMiGyaQ6lXSvpidCI8lKll7JmlMbSkw5UabEzR9CfMpXfphYMZzUtrgwppU+FCNmeQQImhxPB/3IBAKoSWiSg8DfEH3GkNdK3JkCyT3WxECgYEAuQqB" +
+	"kxjRfRNvdlEbH0rkW7YJrPMNpVWHNOFyChKn0xso0i2n+k4Uj5DYhtGVmsNRJzqu0RxC7mztODQP+i0HlDed8JW8tD+ALpzZgiuTOiXjJyMjEzL9fgPzJLiX" +
+	"q5+2Q9dxrRqIV/KEufpbbaIrcNm1QYyq/6qHKxkkZpgw6sUCgYEAuNnAbbzpI8ADpP8CKdl+adu/nmAOymgTJcY0hfQnlNsT9RHf0L5LCYhLYypjSzCfHfI7" +
+	"8I0l1ICawzzec/qTxFKI0AqjvqGPnhDai5MQ9/ApGAHYeiWkEZIRjlzQ0rshj1CtYAnIMaMvJhIUQV1f/0jfUGjmWBXxB08dOnb/X7UCgYB/7lGTX29GaC+B" +
+	"v6VexyqGdZ7O4eOnUTB/UPbFHAzHmVlppoMiPOVeNKhe3XvvWeY7lwjSLhXgPZLsbqI1Nviscp9RfFTQ0a5Pi8Wdh37sjtEzd8mCNpinjReHZdAGqg8bbFJ9" +
+	"eYCWPWeiJQMdEyexh/MW9KgsxrtZArL183aueQKBgER5fVvpT9/LYE49nLqN89MY8Rmk8bWu6fDjRE+eyw7MPM9aqLM12qwUTgDVEeUnhLneIrAQSUQ3w5yx" +
+	"LqJ930EpZb7TQib6yC3AhoSPnQiLcV2QSXWt/eH4XwKChWSap2rkcuURmpQwo+WRaulvwoDZqMerpDBbKGcRun0O2bjFAoGAJyakgprkmi4UrQ3abrEs14ZY" +
+	"BYeQ5DqnNj0bR/2mM9FTzI05E7ZhPJvq3m2NFYCHQMdp4xqDJ/FnAZKwVz/owOY1cze8ziXeS6XjqKmy6W4LKlkONSwnEHgavkv/jKSddqYUTPcqLGTJEZq3" +
+	"j1JONSOPWN7W9QxPvEBmtuCOm5c="
+
+// signed lays a container out and signs it by hand. The block has room for any
+// signature: what is left is padding.
+func signed(c container, key crypto.Signer, named bool) []byte {
+	const room = 900
+	c.sig = make([]byte, room)
+	b := c.bytes()
+	var sums, message []byte
+	for i, block := range [][]byte{b[:256], c.meta, c.graph, c.tensor} {
+		sum := sha256.Sum256(block)
+		sums = append(sums, by(1, st(1, []string{"header", "metadata", "graph", "tensor"}[i]), by(2, sum[:]))...)
+		message = append(message, sum[:]...)
+	}
+	const stamp = 1700000000
+	digest := sha256.Sum256(binary.LittleEndian.AppendUint64(message, stamp))
+	signature, err := key.Sign(nil, digest[:], crypto.SHA256)
+	if err != nil {
+		panic(err)
+	}
+	algorithm := "RSA-SHA256"
+	if _, ok := key.(*ecdsa.PrivateKey); ok {
+		algorithm = "ECDSA"
+	}
+	fields := cat(st(1, algorithm), by(3, signature), vi(4, stamp))
+	if named {
+		public, err := x509.MarshalPKIXPublicKey(key.Public())
+		if err != nil {
+			panic(err)
+		}
+		fields = cat(fields, by(2, public))
+	}
+	body := cat(sums, by(2, fields))
+	body = cat(body, by(15, make([]byte, room-len(body)-3))) // a tag, and a length of two bytes
+	return append(b[:len(b)-room:len(b)-room], body...)
+}
+
+func signedCases() []corpus.Case {
+	by := func(c corpus.Case, key crypto.Signer) corpus.Case { c.Trusted = key.Public(); return c }
+	is := func(name string, b []byte) corpus.Case {
+		return corpus.Case{Name: name, Bytes: b, Version: "1.0", Tensors: ofSmall()}
+	}
+	ec, rs := signed(small(), ecKey, true), signed(small(), rsaSigner, true)
+	at := len(ec) - 900
+	refuse := func(name string, b []byte) corpus.Case {
+		return by(late(name, b, format.ErrSignature, "signature", int64(at)), ecKey)
+	}
+	later := bytes.Replace(ec, protowire.AppendVarint(nil, 1700000000), protowire.AppendVarint(nil, 1700000001), 1)
+	other := bytes.Replace(ec, []byte("ECDSA"), []byte("ECDSB"), 1)
+	metadata := bytes.Clone(ec)
+	metadata[256+17] ^= 1
+	unsummed := small()
+	unsummed.noSums = true
+	return []corpus.Case{
+		by(is("signed with ECDSA", ec), ecKey), by(is("signed with RSA", rs), rsaSigner),
+		by(is("signed, no public key", signed(small(), ecKey, false)), ecKey),
+		is("signed, no trusted key", ec), is("signed later than it says, no trusted key", later),
+		refuse("signed later than it says", later), refuse("signed by another algorithm", other),
+		refuse("signed by another key", signed(small(), scalarKey(9), true)), refuse("signed by another key, not named", signed(small(), scalarKey(9), false)),
+		refuse("signed with RSA, not ECDSA", rs), refuse("not signed, but a trusted key", small().bytes()),
+		by(late("no signature block, but a trusted key", unsummed.bytes(), format.ErrSignature, "signature_size", 64), ecKey),
+		by(late("signed, metadata changed", metadata, format.ErrChecksum, "metadata", 256), ecKey),
+	}
+}
+
+// containerCases use what the container allows.
+func containerCases() []corpus.Case {
+	record := container{tensor: by(1, inline("w", 1, four, 1))}
+	gaps, backwards := small(), small()
+	gaps.gap, backwards.order = 13, []int{3, 2, 1, 0}
+	zipped, frames := small(), small()
+	zipped.compression, zipped.meta, zipped.graph = 1, corpus.Gzip(zipped.meta), corpus.Gzip(zipped.graph)
+	frames.compression, frames.meta, frames.graph = 2, corpus.Zstd(frames.meta), corpus.Zstd(frames.graph)
+	minor, reversed, reserved := record, record, record
+	minor.minor, reversed.magic, reserved.reserved = 65535, 0x31414957, 0xff
+	others, padded, unsigned := record, record, record
+	others.tail = cat(by(1, st(1, "other"), by(2, four)), by(1, st(1, "other")), vi(77, 1))
+	padded.tail = cat(by(15, four), by(15, nil))
+	unsigned.tail = by(2)
+	return []corpus.Case{
+		good("plain", small(), ofSmall()...), good("gaps between blocks", gaps, ofSmall()...), good("gzip", zipped, ofSmall()...), good("zstd", frames, ofSmall()...),
+		{Name: "blocks in another order", Bytes: backwards.bytes(), Version: "1.0", Tensors: ofSmall()},
+		good("minor 65535", minor, w()), good("ASCII magic", reversed, w()), good("reserved bytes", reserved, w()),
+		good("all blocks empty", container{}), good("empty payload compressed", container{compression: 1, meta: corpus.Gzip([]byte("{}")), graph: corpus.Gzip(nil)}),
+		good("metadata of 1,000 levels", container{meta: []byte(`{"a":` + strings.Repeat("[", 999) + strings.Repeat("]", 999) + "}")}),
+		good("metadata of other types", container{meta: []byte(`{"model_info": 7, "training_info": [], "big": 123456789012345678901234567890}`)}),
+		good("metadata with nested keys twice", container{meta: []byte(`{"a":{"b":1,"b":2}}`)}),
+		good("metadata of an ONNX model", container{meta: []byte(`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`)}),
+		good("checksums of other blocks", others, w()), good("padding in the signature block", padded, w()), good("empty signature", unsigned, w()),
+	}
+}
+
+// wireCases use what protocol buffers allow.
+func wireCases() []corpus.Case {
+	record := inline("w", 1, four, 1)
+	w8, z8 := corpus.Of("w", tensor.Uint8, four, 4), corpus.Of("z", tensor.Uint8, four, 4)
+	return []corpus.Case{
+		good("unknown fields everywhere", container{
+			graph:  cat(vi(99, 1), by(2, vi(99, 1), by(5, by(99), by(5, inline("", 1, four, 1), fl(99, 1)))), by(3, vi(7, 7)), by(5, decl("w", 1, 1), by(6, by(3, vi(9, 9))))),
+			tensor: cat(by(99, four), by(1, record, vi(7, 1)), by(2, by(1, decl("z", 8, 4), vi(99, 9)), by(3, four), vi(4, 4), vi(99, 1)))}, w(), z8),
+		good("unknown field with the number of Node.domain", onlyGraph(by(2, vi(7, 1)), by(2, st(7, "\xff")))),
+		good("overlong varints", onlyTensor(st(1, "w"), by(2, []byte{0x81, 0}), overlong(3, 1), by(4, four)), w()),
+		good("overlong tag", container{tensor: cat([]byte{0x8a, 0x80, 0}, protowire.AppendBytes(nil, record))}, w()),
+		good("five-byte negative int32", onlyTensor(record, by(6, by(3, rawVarint(3, 0xff, 0xff, 0xff, 0xff, 0x0f)))), w()),
+		good("negative enum", attr(vi(20, -1))),
+		good("unpacked dims", onlyTensor(st(1, "w"), vi(2, 1), vi(2, 1), vi(3, 1), by(4, four)), corpus.Of("w", tensor.Float32, four, 1, 1)),
+		good("packed and unpacked dims", onlyTensor(st(1, "w"), vi(2, 1), by(2, []byte{1, 1}), by(2), vi(3, 1), by(4, four)), corpus.Of("w", tensor.Float32, four, 1, 1, 1)),
+		good("fields backwards", onlyTensor(by(4, four), vi(3, 1), dims(1), st(1, "w")), w()),
+		good("singular fields repeat: the last wins", onlyTensor(st(1, "x"), vi(3, 99), by(4, four, four), record), w()),
+		good("compressed tensor in pieces", container{tensor: by(2, by(1, st(1, "w")), by(1, dims(4), vi(3, 8)), vi(2, 1), by(3, corpus.Gzip(four)), vi(4, 4))}, w8),
+		good("100 levels", onlyGraph(nestedGraphs(33))),
+	}
+}
+
+// tensorCases are tensors and graphs of all kinds.
+func tensorCases() []corpus.Case {
+	record := inline("w", 1, four, 1)
+	block := container{tensor: by(1, record)}
+	w8 := corpus.Of("w", tensor.Uint8, four, 4)
+	packed := func(codec int64, stored []byte) container {
+		return container{tensor: by(2, by(1, decl("w", 8, 4)), vi(2, codec), by(3, stored), vi(4, 4))}
+	}
+	graph := func(c container, fields ...[]byte) container { c.graph = cat(fields...); return c }
+	header := packed(0, corpus.Gzip(four))
+	header.compression, header.meta, header.graph = 1, corpus.Gzip([]byte("{}")), corpus.Gzip(nil)
+	declared := packed(0, four)
+	declared.graph = by(5, decl("w", 8, 4))
+	cases := []corpus.Case{
+		good("no elements, no data", onlyTensor(decl("w", 1, 0, 5)), corpus.Of("w", tensor.Float32, nil, 0, 5)),
+		good("no elements, data of no bytes", onlyTensor(inline("w", 1, nil, 0)), corpus.Of("w", tensor.Float32, nil, 0)),
+		good("no elements, compressed, no data", container{tensor: by(2, by(1, decl("w", 1, 0)), vi(2, 1))}, corpus.Of("w", tensor.Float32, nil, 0)),
+		good("scalar", onlyTensor(st(1, "w"), vi(3, 1), by(4, four)), corpus.Of("w", tensor.Float32, four)),
+		good("large dim beside 0", onlyTensor(decl("w", 7, 1<<62, 0)), corpus.Of("w", tensor.Int8, nil, 1<<62, 0)),
+		good("compressed with gzip", packed(1, corpus.Gzip(four)), w8), good("compressed with zstd", packed(2, corpus.Zstd(four)), w8),
+		good("compressed by the header's codec", header, w8), good("compressed by nothing", packed(0, four), w8),
+		good("tensor without initializer", block, w()), good("initializer with data", container{graph: by(5, record)}, w()),
+		good("initializer declares a tensor", graph(block, by(5, decl("w", 1, 1))), w()), good("initializer declares a compressed tensor", declared, w8),
+		good("subgraph initializers have their own scope", graph(block, by(2, by(5, by(6, by(5, inline("w", 8, four, 4)))))), w()),
+		good("subgraph names the tensor block", graph(block, by(2, by(5, by(6, by(5, decl("w", 1, 1)))))), w()),
+		good("nameless attribute tensor", attr(by(5, inline("", 1, four, 1)))),
+		good("attribute tensor in pieces", attr(by(5, decl("", 1, 1)), by(5, by(4, four)))),
+		good("nodes and properties repeat", onlyGraph(by(2, st(1, "n")), by(2, st(1, "n")), by(6, by(1, st(1, "k")), by(1, st(1, "k"))))),
+		good("value infos of all kinds", onlyGraph(by(3), by(4, st(1, "y"), by(2, by(1, vi(1, 99), by(2, by(1, vi(1, -7)), by(1, vi(1, 1<<62)), by(1, st(2, "n")), by(1))))))),
+		good("input and output of one name", onlyGraph(by(3, st(1, "x")), by(4, st(1, "x")))),
+		good("edges repeat and are empty", onlyGraph(by(2, st(3, ""), st(3, "a"), st(3, "a")))),
+		good("unknown quantization", onlyTensor(record, by(6, by(3, vi(1, 77)))), w()),
+		good("unsound quantization", onlyTensor(record, by(6, by(3, vi(1, 1), by(5, by(1, floats(1, 2, 3)), vi(3, 9))))), w()),
+		good("linear quantization", onlyTensor(inline("w", 7, four, 4), by(6, by(3, vi(1, 1), fl(2, 0.5), vi(3, 1)))), corpus.Of("w", tensor.Int8, four, 4)),
+		good("logarithmic quantization by channel", onlyTensor(inline("w", 7, four, 2, 2), by(6, by(3, vi(1, 2), by(5, by(1, floats(1, 2)))))), corpus.Of("w", tensor.Int8, four, 2, 2)),
+	}
+	for i, d := range codes {
+		data := bytes.Repeat([]byte{1, 2, 3, 4}, 2)[:d.Size()]
+		cases = append(cases, good("dtype "+d.String(), onlyTensor(inline("w", int64(i+1), data, 1)), corpus.Of("w", d, data, 1)))
+	}
+	return cases
+}
