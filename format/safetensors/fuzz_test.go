@@ -8,20 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
 // *format.Error, and what opens reads back the same once it was written.
 func FuzzOpen(f *testing.F) {
-	f.Add([]byte(index))
-	f.Add(shard1)
-	f.Add(shard2)
-	for _, c := range malformedHeaders {
-		if h := c.mutate(base); len(h) < 1<<10 {
-			f.Add(fileOf(h, count(6)...))
-		}
-	}
+	corpus.Seed(f)
 	o := &format.Options{MaxTensors: 1 << 10}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, o)

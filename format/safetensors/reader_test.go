@@ -13,13 +13,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func TestGolden(t *testing.T) {
-	tests := []struct {
-		name string
-		file []byte
-		want []described
-		meta format.Metadata
-	}{
+type goldenFile struct {
+	name string
+	file []byte
+	want []described
+	meta format.Metadata
+}
+
+// golden are files with what is in them.
+func golden() []goldenFile {
+	return []goldenFile{
 		{name: "no tensors", file: fileOf(`{}`)},
 		{name: "one", file: fileOf(`{"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}`, count(16)...),
 			want: []described{{"w", "float32", tensor.Shape{2, 2}, count(16)}}},
@@ -48,7 +51,10 @@ func TestGolden(t *testing.T) {
 		{name: "127 levels", file: fileOf(`{"w":{"x":` + strings.Repeat("[", 125) + strings.Repeat("]", 125) + `,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`),
 			want: []described{{"w", "uint8", tensor.Shape{0}, nil}}},
 	}
-	for _, tt := range tests {
+}
+
+func TestGolden(t *testing.T) {
+	for _, tt := range golden() {
 		t.Run(tt.name, func(t *testing.T) {
 			f := open(t, tt.file)
 			if diff := cmp.Diff(tt.want, describe(t, f), cmpopts.EquateEmpty()); diff != "" {

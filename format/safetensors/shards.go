@@ -21,6 +21,7 @@ type weightMap struct {
 	entries []mapped
 	names   int            // bytes of them
 	shards  []string       // in the order in which they appear
+	first   []int          // where the first tensor of each is
 	numbers map[string]int // of the shards
 }
 
@@ -101,7 +102,7 @@ func (w *weightMap) add(name []byte, at, most int) error {
 			return wire.Errorf(formatName, "weight_map", int64(at), format.ErrLimit, "more than %d shards", maxShards)
 		}
 		number = len(w.shards)
-		w.shards = append(w.shards, shard)
+		w.shards, w.first = append(w.shards, shard), append(w.first, at)
 		w.numbers[shard] = number
 	}
 	w.entries = append(w.entries, mapped{name, at, number})
@@ -120,7 +121,7 @@ func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *drive
 	left.MaxHeaderBytes -= src.Size()
 	shards := make([]driver.Index, len(w.shards))
 	for i, name := range w.shards {
-		if err := f.openShard(dir, name, &shards[i], &left); err != nil {
+		if err := f.openShard(dir, name, w.first[i], &shards[i], &left); err != nil {
 			return err
 		}
 		total += shards[i].Len()
@@ -143,9 +144,9 @@ func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *drive
 	return nil
 }
 
-// openShard reads the header of a shard. Headers and tensors of all shards together
+// openShard reads the header of a shard, which the index names at an offset. Headers and tensors of all shards together
 // stay within the limits.
-func (f *parsed) openShard(dir driver.Dir, name string, y *driver.Index, o *driver.Options) error {
+func (f *parsed) openShard(dir driver.Dir, name string, at int, y *driver.Index, o *driver.Options) error {
 	if err := o.Context.Err(); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (f *parsed) openShard(dir driver.Dir, name string, y *driver.Index, o *driv
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", format.ErrNotFound, err)
 		}
-		return wire.Error(formatName, fmt.Sprintf("shard %q", name), -1, err)
+		return wire.Error(formatName, fmt.Sprintf("shard %q", name), int64(at), err)
 	}
 	head, err := driver.Prefix(src, lengthSize)
 	if err == nil {

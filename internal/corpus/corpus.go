@@ -47,7 +47,8 @@ type Case struct {
 	Notes   []string
 }
 
-// Tensor is what a good model holds. An empty name is the file's own.
+// Tensor is what a good model holds. An empty name is the file's own, in formats
+// that know such.
 type Tensor struct {
 	Name  string
 	Type  string // a dtype, or the name of an encoding
@@ -152,7 +153,7 @@ func (s *Suite) line(c *Case) Line {
 	l.Version = c.Version
 	sum := sha256.New()
 	for _, t := range c.Tensors {
-		if t.Name == "" {
+		if t.Name == "" && s.Alone != "" {
 			t.Name = strings.TrimSuffix(path.Base(l.File), s.Ext)
 		}
 		l.Tensors = append(l.Tensors, Entry{t.Name, t.Type, append([]int64{}, t.Shape...)})
