@@ -8,18 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
 // *format.Error, both ways of reading agree, and a copy has the same content.
 func FuzzOpen(f *testing.F) {
-	f.Add(small().bytes())
-	for _, c := range malformed {
-		bad := small()
-		c.mutate(&bad)
-		f.Add(bad.bytes())
-	}
+	corpus.Seed(f)
 	all := fields{magic: "GGUF", version: 2, unpadded: true}
 	for _, v := range values {
 		all.entries = append(all.entries, kv{v.name, v.typ, v.value})
@@ -31,9 +27,6 @@ func FuzzOpen(f *testing.F) {
 		all.tensors = append(all.tensors, info{name: e.encoding.Name, dims: []uint64{uint64(e.encoding.BlockElems)}, typ: uint32(code), data: make([]byte, e.encoding.BlockBytes)})
 	}
 	f.Add(all.bytes())
-	for _, p := range parts() {
-		f.Add(p.bytes())
-	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, nil)
 		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)

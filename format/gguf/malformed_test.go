@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -124,45 +122,6 @@ func split1(key string, typ uint32, value []byte) func(*fields) {
 	return func(f *fields) { f.entries[2] = kv{key, typ, value} }
 }
 
-func TestMalformed(t *testing.T) {
-	for _, c := range malformed {
-		t.Run(c.name, func(t *testing.T) {
-			f := small()
-			c.mutate(&f)
-			refused(t, f.bytes(), c.err, c.field, c.offset)
-		})
-	}
-}
-
-// refused opens b in every way and compares the errors.
-func refused(t *testing.T, b []byte, want error, field string, offset int64) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "bad.gguf")
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for how, open := range map[string]func() (*File, error){
-		"bytes":  func() (*File, error) { return OpenBytes(b, nil) },
-		"mapped": func() (*File, error) { return Open(path, nil) },
-		"reader": func() (*File, error) { return OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil) },
-	} {
-		f, err := open()
-		if err == nil {
-			f.Close()
-			t.Errorf("%s: no error", how)
-			continue
-		}
-		var e *format.Error
-		if !errors.As(err, &e) || !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", how, err, want)
-			continue
-		}
-		if e.Format != "gguf" || e.Field != field || e.Offset != offset || (e.Path != "") != (how == "mapped") {
-			t.Errorf("%s: %v: field %q at %d, want %q at %d", how, e, e.Field, e.Offset, field, offset)
-		}
-	}
-}
-
 // TestBigEndianError says what the file is.
 func TestBigEndianError(t *testing.T) {
 	f := small()
@@ -208,37 +167,6 @@ func TestLimits(t *testing.T) {
 		var e *format.Error
 		if !errors.As(err, &e) || !errors.Is(err, format.ErrLimit) || e.Field != c.field {
 			t.Errorf("%v, want %s", err, c.field)
-		}
-	}
-}
-
-// TestTolerated opens what is odd, and names it in the notes.
-func TestTolerated(t *testing.T) {
-	name := string(bytes.Repeat([]byte("n"), 64))
-	for _, c := range []struct {
-		name   string
-		mutate func(*fields)
-		note   string
-	}{
-		{"repeated key", func(f *fields) { f.entries[2].key = "general.alignment" }, `1 metadata entry has a key that occurs before, such as "general.alignment": the first counts`},
-		{"overlap", func(f *fields) { f.tensors[1].offset = ptr(uint64(32)) }, `1 tensor begins inside another one, such as "b" in "a"`},
-		{"same place", func(f *fields) { f.tensors[2].offset, f.lack = ptr(uint64(0)), 32 }, `1 tensor begins inside another one, such as "c" in "a"`},
-		{"long name", func(f *fields) { f.tensors[0].name = name }, "1 tensor has a name of 64 bytes or more, which some readers refuse"},
-		{"bytes behind", func(f *fields) { f.extra = 40 }, "67 bytes follow the last tensor"},
-		{"gap", func(f *fields) { f.tensors[2].offset, f.extra = ptr(uint64(256)), 96 }, ""},
-		{"arrays 8 deep", put(9, nested(8)), ""},
-		{"empty key", func(f *fields) { f.entries[2].key = "" }, ""},
-		{"alignment 8", func(f *fields) { f.align = 8; align(4, le32(8))(f) }, ""},
-	} {
-		f := small()
-		c.mutate(&f)
-		m := open(t, f.bytes())
-		got := append(m.Notes(), "")
-		if got[0] != c.note || len(got) > 2 {
-			t.Errorf("%s: %q", c.name, got)
-		}
-		if _, err := m.Verify(t.Context()); err != nil {
-			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

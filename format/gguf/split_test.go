@@ -133,7 +133,17 @@ func TestAlone(t *testing.T) {
 	check(m, err, 2, 2)
 }
 
-func TestMalformedSplit(t *testing.T) {
+// badSplit is a model of three files that does not open.
+type badSplit struct {
+	name   string
+	mutate func([]fields)
+	err    error
+	field  string
+	offset int64
+	part   int // whose path the error has
+}
+
+func badSplits() []badSplit {
 	set := func(part int, key string, typ uint32, value []byte) func([]fields) {
 		return func(list []fields) {
 			for i := range list[part].entries {
@@ -152,46 +162,30 @@ func TestMalformedSplit(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct {
-		name   string
-		mutate func([]fields)
-		err    error
-		field  string
-		part   int // whose path the error has
-	}{
-		{"a part is missing", func(l []fields) { l[2] = fields{} }, os.ErrNotExist, "split.count", 1},
-		{"a part is missing: truncated", func(l []fields) { l[1] = fields{} }, format.ErrTruncated, "split.count", 1},
-		{"count differs from the name", set(0, "split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.count", 1},
-		{"number differs from the name", set(0, "split.no", 2, []byte{1, 0}), format.ErrCorrupt, "split.no", 1},
-		{"number beyond the count", set(0, "split.no", 2, []byte{3, 0}), format.ErrCorrupt, "split.no", 1},
-		{"no number", drop(0, "split.no"), format.ErrCorrupt, "split.no", 1},
-		{"no number of tensors", drop(0, "split.tensors.count"), format.ErrCorrupt, "split.tensors.count", 1},
-		{"too many tensors", set(0, "split.tensors.count", 5, le32(3)), format.ErrCorrupt, "split.tensors.count", 2},
+	return []badSplit{
+		{"a part is missing", func(l []fields) { l[1] = fields{} }, format.ErrTruncated, "split.count", 106, 1},
+		{"count differs from the name", set(0, "split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.count", 106, 1},
+		{"number differs from the name", set(0, "split.no", 2, []byte{1, 0}), format.ErrCorrupt, "split.no", 81, 1},
+		{"number beyond the count", set(0, "split.no", 2, []byte{3, 0}), format.ErrCorrupt, "split.no", 81, 1},
+		{"no number", drop(0, "split.no"), format.ErrCorrupt, "split.no", 103, 1},
+		{"no number of tensors", drop(0, "split.tensors.count"), format.ErrCorrupt, "split.tensors.count", 106, 1},
+		{"too many tensors", set(0, "split.tensors.count", 5, le32(3)), format.ErrCorrupt, "split.tensors.count", 102, 2},
 		{"too few tensors everywhere", func(l []fields) {
 			for i := range l {
 				set(i, "split.tensors.count", 5, le32(5))(l)
 			}
-		}, format.ErrCorrupt, "split.tensors.count", 1},
-		{"second has another number", set(1, "split.no", 2, []byte{2, 0}), format.ErrCorrupt, "split.no", 2},
-		{"third has no number", drop(2, "split.no"), format.ErrCorrupt, "split.no", 3},
-		{"third has another count", set(2, "split.count", 2, []byte{4, 0}), format.ErrCorrupt, "split.count", 3},
-		{"third is no GGUF file", func(l []fields) { l[2].magic = "GGML" }, format.ErrMagic, "magic", 3},
-		{"name in two parts", func(l []fields) { l[2].tensors[1].name = "a" }, format.ErrCorrupt, "tensor name", 3},
-		{"data of a part is cut", func(l []fields) { l[2].lack = 32 }, format.ErrTruncated, "tensor offset", 3},
-	} {
-		list := parts()
-		c.mutate(list)
-		dir, first := store(t, list)
-		m, err := Open(first, nil)
-		if err == nil {
-			m.Close()
-		}
-		var e *format.Error
-		if !errors.Is(err, c.err) || !errors.As(err, &e) || e.Field != c.field || e.Offset < 0 || e.Path != filepath.Join(dir, partName(c.part, 3)) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		}, format.ErrCorrupt, "split.tensors.count", 139, 1},
+		{"second has another number", set(1, "split.no", 2, []byte{2, 0}), format.ErrCorrupt, "split.no", 44, 2},
+		{"third has no number", drop(2, "split.no"), format.ErrCorrupt, "split.no", 0, 3},
+		{"third has another count", set(2, "split.count", 2, []byte{4, 0}), format.ErrCorrupt, "split.count", 69, 3},
+		{"third is no GGUF file", func(l []fields) { l[2].magic = "GGML" }, format.ErrMagic, "magic", 0, 3},
+		{"name in two parts", func(l []fields) { l[2].tensors[1].name = "a" }, format.ErrCorrupt, "tensor name", 147, 3},
+		{"data of a part is cut", func(l []fields) { l[2].lack = 32 }, format.ErrTruncated, "tensor offset", 164, 3},
 	}
-	// The limit is that of the model.
+}
+
+// TestSplitLimit: the limit is that of the model.
+func TestSplitLimit(t *testing.T) {
 	_, first := store(t, parts())
 	if _, err := Open(first, &format.Options{MaxTensors: 3}); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)

@@ -27,6 +27,9 @@ type Case struct {
 	Bytes []byte
 	Files map[string][]byte
 	Open  string
+	// ByPath is for models of several files that are found by the name of the one
+	// that is opened: from memory there is no name.
+	ByPath bool
 
 	Key     []byte           // decrypts it
 	Trusted crypto.PublicKey // must have signed it

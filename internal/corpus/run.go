@@ -55,7 +55,7 @@ func (s *Suite) check(t *testing.T, c *Case) {
 	if c.Files != nil {
 		b = c.Files[c.Open]
 	}
-	if c.Files == nil || c.Open != "" {
+	if !c.ByPath && (c.Files == nil || c.Open != "") {
 		ways = append(ways,
 			way{"bytes", func() (*format.Model, error) { return s.Codec.OpenBytes(b, o) }},
 			way{"reader", func() (*format.Model, error) {
