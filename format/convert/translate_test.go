@@ -310,29 +310,36 @@ func keys(m *format.Model) (list []string) {
 	return list
 }
 
-// TestNativeMeaning: models in the operators of MOBI and MLE, with what these leave unsaid.
-func TestNativeMeaning(t *testing.T) {
-	mobi := newNet(image("x", 1, 2, 12, 12))
+// natives are networks in the operators of MOBI and MLE, with what these leave unsaid.
+func natives() (mobi, mle *builder) {
+	mobi = newNet(image("x", 1, 2, 12, 12))
 	h := mobi.node("Conv2D", attrs{"stride": []int32{2, 1}}, "x", mobi.weights("0", 4, 2, 3, 3))
 	h = mobi.node("DepthwiseConv2D", attrs{"kernel_size": []int32{2, 2}}, h, mobi.weights("1", 4, 1, 2, 2))
 	h = mobi.node("MaxPool2D", nil, mobi.node("AvgPool2D", attrs{"kernel_size": []int32{2, 3}, "count_include_pad": true}, h))
-	mobi.node("FullyConnected", nil, mobi.node("Transpose", nil, h), mobi.weights("2", 3, 4))
+	mobi.node("FullyConnected", nil, mobi.node("Transpose", nil, h), mobi.weights("2", 6, 4))
 
-	mle := newNet(image("x", 1, 2, 12, 12))
+	mle = newNet(image("x", 1, 2, 12, 12))
 	h = mle.node("Conv2D", attrs{"stride_h": int64(2), "pad_w": int64(1)}, "x", mle.weights("w", 4, 2, 3, 3), mle.weights("b", 4))
 	h = mle.node("AvgPool2D", nil, mle.node("MaxPool2D", nil, h))
 	h = mle.node("Dropout", nil, mle.node("Flatten", nil, h))
 	h = mle.node("LayerNorm", nil, mle.node("Linear", nil, h, mle.weights("fc", 6, 12), mle.weights("fcb", 6)), mle.weights("g", 6), mle.weights("gb", 6))
 	mle.node("Softmax", nil, h)
+	for _, b := range []*builder{mobi, mle} {
+		b.graph.Name = ""
+		b.graph.Outputs[0].Dims = format.FixedDims(1, 6)
+	}
+	return mobi, mle
+}
 
+// TestNativeMeaning: they mean the same in other formats.
+func TestNativeMeaning(t *testing.T) {
+	mobi, mle := natives()
 	for _, tt := range []struct {
 		kind  string
 		net   *builder
 		chain string
 	}{{"mobi", mobi, "onnx wia mobi"}, {"mle", mle, "wia onnx mle"}} {
 		t.Run(tt.kind, func(t *testing.T) {
-			tt.net.graph.Name = ""
-			tt.net.graph.Outputs[0].Dims = format.FixedDims(1, 3)
 			path := tt.net.write(t, tt.kind, 0)
 			want := outputs(t, path)
 			spread(t, want)
