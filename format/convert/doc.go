@@ -71,7 +71,8 @@
 // Some nodes are stated otherwise where the target has nothing closer: GlobalAveragePool as a pool of the image's size,
 // auto_pad as pads, Gemm as MatMul or with a Transpose before it, so that weights stay bit for
 // bit. A bias that must be there is one of zeros. Identity and Dropout, which do nothing to a trained
-// model, are left out. A target shape that Reshape takes as a tensor is an attribute in MOBI and MLE, and such a tensor comes and goes with it.
+// model, are left out; constants that are nodes become tensors, and MatMul with a bias added to it Gemm. Parameters of quantization
+// are nodes, DequantizeLinear, where the target has ONNX's operators and no other place for them, and of tensors again where it has. A target shape that Reshape takes as a tensor is an attribute in MOBI and MLE, and such a tensor comes and goes with it.
 // This takes shapes, which are followed from the inputs on. Sources in versions 7 and later of ONNX's operators are read by their
 // version, which the metadata entry "opsets" names; it goes, and so does "ir_version", where the target's operators have no versions,
 // and says 17 where they are ONNX's again.

@@ -53,7 +53,14 @@ func evaluate(t *testing.T, m *format.Model, inputs map[string]*array) (out []*a
 		for _, d := range v.Shape() {
 			a.shape = append(a.shape, int(d))
 		}
-		if v.DType() == tensor.Int64 {
+		if m.Format() == "onnx" && (v.DType() == tensor.Int8 || v.DType() == tensor.Uint8) {
+			b, _ := v.Bytes() // numbers as they are: ONNX's tensors have no parameters
+			for a.data = nil; len(b) > 0; b = b[1:] {
+				if a.data = append(a.data, float32(b[0])); v.DType() == tensor.Int8 {
+					a.data[len(a.data)-1] = float32(int8(b[0]))
+				}
+			}
+		} else if v.DType() == tensor.Int64 {
 			b, _ := v.Bytes()
 			for a.data = nil; len(b) > 0; b = b[8:] {
 				a.data = append(a.data, float32(int64(binary.LittleEndian.Uint64(b))))
@@ -592,6 +599,21 @@ var onnxOperators = map[string]func(*call) *array{
 		}
 		return out
 	},
+	"DequantizeLinear": func(c *call) *array {
+		c.known("axis")
+		x, scale, zero := c.in[0], c.in[1], c.in[2]
+		out, inner := newArray(x.shape...), 1
+		if len(scale.shape) == 1 {
+			for _, d := range x.shape[c.integer("axis", 1)+1:] {
+				inner *= d
+			}
+		}
+		for i, v := range x.data {
+			k := i / inner % max(1, len(scale.data))
+			out.data[i] = (v - zero.data[k]) * scale.data[k]
+		}
+		return out
+	},
 	"Identity": func(c *call) *array { c.known(); return c.in[0] },
 	"Dropout":  func(c *call) *array { return c.in[0] },
 	"Relu":     pointwise(rectify), "Sigmoid": pointwise(sigmoid), "Tanh": pointwise(math.Tanh),
@@ -627,7 +649,7 @@ var mobiOperators = map[string]func(*call) *array{
 		return convolve(c.in[0], c.in[1], c.bias(2), mobiWindow(c, c.in[1].shape[2:], []int{1, 1}, c.integer("groups", 1)), false)
 	},
 	"DepthwiseConv2D": func(c *call) *array {
-		c.known("kernel_size", "stride", "padding", "dilation")
+		c.known("kernel_size", "stride", "padding", "dilation", "input1_scale", "input1_zero_point", "input1_axis")
 		return convolve(c.in[0], c.in[1], c.bias(2), mobiWindow(c, c.in[1].shape[2:], []int{1, 1}, c.in[0].shape[1]), false)
 	},
 	"FullyConnected": func(c *call) *array {

@@ -6,6 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // networks are files of networks in ONNX's operators: as they were, and as they came back from other
@@ -25,7 +28,12 @@ func networks(t *testing.T) (paths []string) {
 		paths = append(paths, path)
 	}
 	mobi, mle := natives()
-	return append(paths, translated(t, mobi.write(t, "mobi", 0), "onnx"), translated(t, mle.write(t, "mle", 0), "onnx"))
+	small := filepath.Join(t.TempDir(), "q.mobi")
+	if _, err := convert.File(paths[0], small, &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: tensor.Int8})}); err != nil {
+		t.Fatal(err)
+	}
+	path := exported().write(t, "onnx", 11)
+	return append(paths, translated(t, small, "onnx"), path, translated(t, translated(t, path, "mobi"), "onnx"), translated(t, mobi.write(t, "mobi", 0), "onnx"), translated(t, mle.write(t, "mle", 0), "onnx"))
 }
 
 const checkScript = `

@@ -57,6 +57,9 @@ func (j *job) change(it *item) error {
 		return nil
 	}
 	to := j.o.DType
+	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {
+		return fmt.Errorf("%w: its parameters of quantization are nodes of the graph, so its dtype stays", format.ErrUnsupported)
+	}
 	if j.o.Quantize != nil && it.to.Quant == nil {
 		if q := j.o.Quantize(it.to); q != nil && q.DType != tensor.Float16 {
 			return j.quantize(it, q)

@@ -41,8 +41,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 	if err != nil {
 		return views, nil // a model of a driver that is not registered
 	}
-	t := &translator{plan: p, graph: clone(p.Graph), views: views, format: to.Name(), shapes: map[string]dims{}, tensors: map[string]int{},
-		taken: map[string]bool{}, consumed: map[string]bool{}, alias: map[string]string{}, version: version}
+	t := newTranslator(p, views, to.Name())
 	if t.vocabularies(source.Driver(), to.Driver(), p); t.from != nil || t.to != nil {
 		t.values()
 		t.run()
@@ -50,7 +49,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
 		return views, nil
 	}
-	return t.finish(), nil
+	return t.finish(to.Driver())
 }
 
 // gap is a node without counterpart.
@@ -64,6 +63,7 @@ type translator struct {
 	plan     *format.Plan
 	graph    *format.Graph // that is translated
 	views    []tensor.View // of all tensors, old and new
+	infos    []tensor.Info // theirs, with the quantization that they are to have
 	format   string        // of the target
 	from, to []driver.Operator
 	version  int64 // of ONNX's operators in the source
@@ -73,10 +73,24 @@ type translator struct {
 	taken    map[string]bool   // names of values
 	consumed map[string]bool   // tensors that became attributes
 	alias    map[string]string // values that are another, as a node between them does nothing
+	fused    map[int]*node     // by the last of the source's nodes that they are
+	uses     map[string]use
 
 	symbols int64 // negative: the last dim that is not fixed
 	nodes   []format.Node
 	gaps    []gap
+}
+
+func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
+	return &translator{plan: p, graph: clone(p.Graph), views: views, format: target, version: version,
+		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, consumed: map[string]bool{}, alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{}}
+}
+
+// use is who uses a value.
+type use struct {
+	count  int // nodes
+	last   int
+	leaves bool // it is an output of the graph
 }
 
 // vocabularies finds out in which operators source and target are written. Both are nil when there is nothing
@@ -120,12 +134,21 @@ func (t *translator) gap(i int, err error) {
 
 // values takes note of what is known before any node is.
 func (t *translator) values() {
-	for i := range t.plan.Tensors { // whose names may be older than those of the views
-		info := &t.plan.Tensors[i]
+	t.infos = slices.Clone(t.plan.Tensors) // whose names may be older than those of the views
+	for i := range t.infos {
+		info := &t.infos[i]
 		t.tensors[info.Name], t.taken[info.Name] = i, true
 		t.shapes[info.Name] = append(dims{}, info.Shape...)
 	}
 	values(t.graph, func(s *string) { t.taken[*s] = true })
+	for i := range t.graph.Nodes {
+		for _, name := range t.graph.Nodes[i].Inputs {
+			t.uses[name] = use{count: t.uses[name].count + 1, last: i}
+		}
+	}
+	for _, v := range t.graph.Outputs {
+		t.uses[v.Name] = use{count: t.uses[v.Name].count + 1, leaves: true}
+	}
 	symbols := map[string]int64{}
 	t.symbols = unknown
 	for _, v := range t.graph.Inputs {
@@ -181,7 +204,11 @@ func (t *translator) run() {
 		}
 		var list []*node
 		var err error
-		if t.from == nil {
+		if whole := t.fused[i]; whole != nil {
+			list = []*node{whole}
+		} else if t.from == nil && t.fuse(i) {
+			continue
+		} else if t.from == nil {
 			list, err = t.readONNX(in)
 		} else {
 			list, err = t.read(in)
@@ -200,28 +227,56 @@ func (t *translator) run() {
 	}
 }
 
+// fuse notes that a MatMul and the Add of a bias that follows are one Gemm: as an Add of its own that
+// would be broadcast, which few formats do.
+func (t *translator) fuse(i int) bool {
+	m := &t.graph.Nodes[i]
+	if m.Op != "MatMul" || m.Domain != "" || len(m.Inputs) != 2 || len(m.Outputs) != 1 || len(m.Attributes) > 0 ||
+		t.version < oldestVersion || len(t.shapes[m.Inputs[0]]) != 2 || len(t.shapes[m.Inputs[1]]) != 2 {
+		return false
+	}
+	use := t.uses[m.Outputs[0]]
+	if use.count != 1 || use.last <= i {
+		return false
+	}
+	a := &t.graph.Nodes[use.last]
+	if a.Op != "Add" || a.Domain != "" || len(a.Inputs) != 2 || len(a.Outputs) != 1 || len(a.Attributes) > 0 {
+		return false
+	}
+	bias := a.Inputs[0]
+	if bias == m.Outputs[0] {
+		bias = a.Inputs[1]
+	}
+	if _, constant := t.tensors[bias]; !constant || !slices.Equal(t.shapes[bias], t.shapes[m.Inputs[1]][1:]) {
+		return false
+	}
+	t.fused[use.last] = &node{op: "Gemm", name: m.Name, in: append(slices.Clone(m.Inputs), bias), out: slices.Clone(a.Outputs), attrs: map[string]any{}}
+	return true
+}
+
 // finish puts the graph and its tensors into the plan.
-func (t *translator) finish() []tensor.View {
+func (t *translator) finish(target driver.Driver) ([]tensor.View, error) {
+	if t.to == nil {
+		if err := t.dequantize(target); err != nil {
+			return nil, err
+		}
+	}
 	g := t.graph
 	g.Nodes = t.nodes
 	used := map[string]bool{}
 	values(g, func(s *string) { used[*s] = true })
 	gone := map[string]bool{}
 	var views []tensor.View
-	had := t.plan.Tensors
+	had := len(t.plan.Tensors)
 	t.plan.Tensors = nil
-	for i, v := range t.views {
-		info := v.Info()
-		if i < len(had) {
-			info = had[i]
-		}
+	for i, info := range t.infos {
 		if t.consumed[info.Name] && !used[info.Name] {
 			gone[info.Name] = true
 			continue
 		}
-		views = append(views, v)
+		views = append(views, t.views[i])
 		t.plan.Tensors = append(t.plan.Tensors, info)
-		if i >= len(had) && g.Initializers != nil {
+		if i >= had && g.Initializers != nil {
 			g.Initializers = append(g.Initializers, info.Name)
 		}
 	}
@@ -235,7 +290,7 @@ func (t *translator) finish() []tensor.View {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
 		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
 	}
-	return views
+	return views, nil
 }
 
 // fresh returns a name for a value that is not taken.
@@ -255,6 +310,7 @@ func (t *translator) add(name string, d tensor.DType, shape tensor.Shape, data [
 	}
 	t.tensors[name] = len(t.views)
 	t.views = append(t.views, v)
+	t.infos = append(t.infos, v.Info())
 	t.shapes[name] = append(dims{}, shape...)
 	return name, nil
 }
@@ -334,8 +390,8 @@ func (t *translator) instead(n *node, in []dims) []*node {
 			return []*node{{op: "Flatten", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
 		}
 	case "Identity", "Dropout":
-		if out := n.out[0]; !slices.ContainsFunc(t.graph.Outputs, func(v format.ValueInfo) bool { return v.Name == out }) {
-			t.alias[out] = n.in[0]
+		if !t.uses[n.out[0]].leaves {
+			t.alias[n.out[0]] = n.in[0]
 		}
 	}
 	return nil
@@ -390,6 +446,10 @@ func (j *job) refuse(m *format.Model) error {
 	default:
 		// All that would be refused belongs on one list.
 		_, err = driver.Fit(lacking{to.Driver(), j.gaps, true}, p, options, j.o.AcceptLoss)
+		var located *format.Error
+		if errors.As(err, &located) {
+			err = &format.Error{Format: located.Format, Path: j.path, Field: located.Field, Offset: -1, Err: located.Err}
+		}
 		return err
 	}
 	j.to.Graph = nil

@@ -69,7 +69,7 @@ type attrs map[string]any
 func (b *builder) node(op string, a attrs, inputs ...string) string {
 	n := format.Node{Op: op, Inputs: inputs, Outputs: []string{fmt.Sprintf("v%d", len(b.graph.Nodes))}}
 	for _, name := range []string{"alpha", "auto_pad", "axis", "axis_", "ceil_mode", "count_include_pad", "dilations", "epsilon", "group", "kernel_shape", "max", "min",
-		"momentum", "pads", "perm", "strides", "transA", "transB", "value", "kernel_size", "stride", "stride_h", "pad_w", "scale"} {
+		"momentum", "pads", "perm", "ratio", "strides", "transA", "transB", "value", "kernel_size", "stride", "stride_h", "pad_w", "scale"} {
 		if v, ok := a[name]; ok {
 			n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: v})
 		}
@@ -140,6 +140,86 @@ func cifar(small bool) *builder {
 	h = b.node("MatMul", nil, h, b.weights("fc2.w", 12, 10))
 	b.node("Softmax", nil, b.node("Identity", nil, h))
 	return b
+}
+
+// exported is a network with the habits of older exporters: version 11 of the operators, constants as nodes,
+// weights that pass through nodes that do nothing, biases that are added.
+func exported() *builder {
+	b := newNet(image("x", 2, 1, 8, 8))
+	b.graph.Outputs[0].Dims = format.FixedDims(2, 5)
+	shape, err := tensor.FromBytes("", tensor.Int64, tensor.Shape{2}, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	if err != nil {
+		panic(err)
+	}
+	h := b.node("Conv", attrs{"auto_pad": "VALID"}, "x", b.node("Identity", nil, b.weights("w", 3, 1, 3, 3)))
+	h = b.node("Reshape", nil, b.node("Relu", nil, h), b.node("Constant", attrs{"value": shape}))
+	h = b.node("Dropout", attrs{"ratio": float32(0.25)}, h)
+	h = b.node("Add", nil, b.weights("b1", 7), b.node("MatMul", nil, h, b.weights("w1", 108, 7)))
+	h = b.node("Transpose", nil, b.node("Relu", nil, h))
+	h = b.node("Gemm", attrs{"transA": int64(1)}, h, b.weights("w2", 7, 5))
+	b.node("Softmax", nil, h)
+	return b
+}
+
+// TestExported: such a network means the same elsewhere.
+func TestExported(t *testing.T) {
+	path := exported().write(t, "onnx", 11)
+	want := outputs(t, path)
+	spread(t, want)
+	for _, to := range strings.Fields("mobi onnx mle wia mobi") {
+		path = translated(t, path, to)
+		near(t, to, want, outputs(t, path), false)
+	}
+}
+
+// TestQuantizedMeaning: a quantized network is one with nodes that dequantize where tensors have no
+// parameters, and back.
+func TestQuantizedMeaning(t *testing.T) {
+	for name, o := range map[string]tensor.QuantizeOptions{
+		"int8 per tensor": {DType: tensor.Int8}, "int8 per channel": {DType: tensor.Int8, PerChannel: true}, "asymmetric": {DType: tensor.Int8, Asymmetric: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "q.mobi")
+			_, err := convert.File(mnist().write(t, "onnx", 17), path, &convert.Options{Lossy: true, Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
+				if len(i.Shape) > 1 {
+					return &o
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := outputs(t, path)
+			spread(t, want)
+			for _, to := range strings.Fields("onnx mobi wia mobi onnx") {
+				path = translated(t, path, to)
+				near(t, to, want, outputs(t, path), true)
+			}
+			quantized := 0
+			for _, n := range graphOf(t, path).Nodes {
+				if n.Op == "DequantizeLinear" {
+					quantized++
+				}
+			}
+			if quantized != 3 {
+				t.Errorf("%d tensors are quantized", quantized)
+			}
+			// What nodes say is not for Options.DType to change.
+			_, err = convert.File(path, filepath.Join(t.TempDir(), "f.mobi"), &convert.Options{Lossy: true, DType: tensor.Float16})
+			if !errors.Is(err, format.ErrUnsupported) {
+				t.Errorf("another dtype: %v", err)
+			}
+		})
+	}
+}
+
+func graphOf(t *testing.T, path string) *format.Graph {
+	t.Helper()
+	g, err := open(t, path).Graph()
+	if err != nil || g == nil {
+		t.Fatal(g, err)
+	}
+	return g
 }
 
 // inputFor makes up an input, with two images where the batch is not fixed.
@@ -241,12 +321,7 @@ func TestMeaning(t *testing.T) {
 // TestTranslatedNodes: what nodes become, as a reader of the target sees them.
 func TestTranslatedNodes(t *testing.T) {
 	said := func(path string) (lines []string) {
-		m := open(t, path)
-		g, err := m.Graph()
-		if err != nil || g == nil {
-			t.Fatal(g, err)
-		}
-		for _, n := range unnamed(g).Nodes {
+		for _, n := range unnamed(graphOf(t, path)).Nodes {
 			line := n.Op
 			for _, a := range n.Attributes {
 				line += fmt.Sprintf(" %s=%v", a.Name, a.Value)

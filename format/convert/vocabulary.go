@@ -16,6 +16,9 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	if in.Op == "Constant" && in.Domain == "" {
 		return nil, t.constant(in)
 	}
+	if in.Op == "DequantizeLinear" && in.Domain == "" {
+		return nil, t.quantized(in)
+	}
 	op := operators[in.Op]
 	if op == nil || in.Domain != "" && in.Domain != "ai.onnx" {
 		return nil, fmt.Errorf("%w: %s has no operator for it", format.ErrUnsupported, t.format)
@@ -205,7 +208,7 @@ func (t *translator) quantizes(r *attributeReader, a *driver.OperatorAttribute, 
 		return nil
 	}
 	if a.Quantizes <= len(n.in) {
-		if i, ok := t.tensors[n.in[a.Quantizes-1]]; ok && t.views[i].Info().Quant != nil {
+		if i, ok := t.tensors[n.in[a.Quantizes-1]]; ok && t.infos[i].Quant != nil {
 			return nil
 		}
 	}
@@ -392,7 +395,7 @@ func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []
 	if !constant || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
 		return fmt.Errorf("%w: %s takes %d inputs, not %d", format.ErrUnsupported, o.Name, o.Inputs, len(n.in))
 	}
-	w := t.views[i].Info()
+	w := t.infos[i]
 	size, d := tensor.Shape{in[1][0]}, w.DType
 	if n.op == "LayerNormalization" {
 		size = tensor.Shape(in[1])
