@@ -2,6 +2,7 @@ package format
 
 import (
 	"context"
+	"crypto"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -43,6 +44,15 @@ type Options struct {
 	// Key decrypts an encrypted file: 32 bytes for AES-256. It is not kept
 	// longer than the model.
 	Key []byte
+	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
+	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed
+	// since (also ErrChecksum), or of a format without signatures is ErrSignature, and
+	// an unusable key ErrKey. The file that is opened is the one that was checked: its structure is in
+	// private memory, and that memory is what was hashed. Its data was as signed
+	// when it was opened: who can write to the file in place can still change it, and
+	// CheckTouch or Verify look again. External data must have a checksum in what
+	// was signed, which CheckTouch, CheckAll and Verify compare; opening does not.
+	Trusted crypto.PublicKey
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
@@ -110,7 +120,7 @@ func (o *Options) mapping() source.Options {
 // engine returns what the engine takes of the options.
 func (o *Options) engine(d driver.Driver, path string) *engine.Config {
 	return &engine.Config{
-		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(),
+		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,

@@ -75,6 +75,9 @@ func VerifyIntegrity(path string, o *format.Options) (*Integrity, error) {
 // intact when the file is what was signed, whoever signed it: see CheckSignature. The
 // error tells that checking was canceled, or that the file is closed.
 func (f *File) VerifyIntegrity(ctx context.Context) (*Integrity, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	r := &Integrity{}
 	for i, check := range f.f.checks() {
 		err := f.m.Examine(ctx, check.run)

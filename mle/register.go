@@ -23,15 +23,16 @@ var (
 
 // What a parsed file can do.
 var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.GraphFile    = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.SignedFile   = (*parsed)(nil)
-	_ driver.LockedFile   = (*parsed)(nil)
-	_ driver.Loader       = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-	_ driver.Toucher      = (*parsed)(nil)
-	_ driver.Restorer     = (*parsed)(nil)
+	_ driver.MetadataFile  = (*parsed)(nil)
+	_ driver.GraphFile     = (*parsed)(nil)
+	_ driver.NotesFile     = (*parsed)(nil)
+	_ driver.SignedFile    = (*parsed)(nil)
+	_ driver.Authenticator = (*parsed)(nil)
+	_ driver.LockedFile    = (*parsed)(nil)
+	_ driver.Loader        = (*parsed)(nil)
+	_ driver.Verifier      = (*parsed)(nil)
+	_ driver.Toucher       = (*parsed)(nil)
+	_ driver.Restorer      = (*parsed)(nil)
 )
 
 var codec = format.With(fileFormat{})

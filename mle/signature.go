@@ -2,10 +2,13 @@ package mle
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -75,12 +78,23 @@ func (s SignatureStatus) String() string {
 func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
 	ed, ok := key.(ed25519.PublicKey)
 	switch {
+	case ok && len(ed) != ed25519.PublicKeySize:
+		return nil, wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key has %d bytes, an Ed25519 key has %d", format.ErrKey, format.ErrSignature, len(ed), ed25519.PublicKeySize))
 	case key != nil && !ok:
 		return nil, fail("signature", -1, format.ErrSignature, "files are signed with Ed25519, the trusted key is a %T", key)
 	case key != nil && f.sig == nil:
 		return nil, fail("signature", -1, format.ErrSignature, "the file is not signed")
 	}
 	return ed, nil
+}
+
+// Authenticate implements driver.Authenticator.
+func (f *parsed) Authenticate(v driver.Verification) error {
+	trusted, err := f.trustedKey(v.Trusted())
+	if err != nil {
+		return err
+	}
+	return f.verifySignature(v, trusted)
 }
 
 // verifySignature demands a valid signature by the trusted key. Without one only
@@ -142,12 +156,30 @@ func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureSta
 	return Valid
 }
 
-// modelHash is the SHA-256 of all bytes of the file but the signature section.
+// modelHash is the SHA-256 of all bytes of the file but the signature section: of the
+// structure as it was read, so that this is what was signed whatever the file has
+// become since, and of the rest as it is in the file.
 func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
-	h, s := sha256.New(), f.h.Signature
-	err := v.Feed(h, 0, 0, s.Offset, "signature")
-	if err == nil {
-		err = v.Feed(h, 0, s.End(), f.src.Size()-s.End(), "signature")
+	h, at := sha256.New(), int64(f.h.HeaderSize)
+	hash := func(b []byte) {
+		h.Write(b)
+		v.Done(int64(len(b)), "signature")
 	}
+	hash(f.head[:at])
+	parts := f.parts()
+	slices.SortFunc(parts[:], func(a, b part) int { return cmp.Compare(a.at.Offset, b.at.Offset) })
+	for _, p := range parts {
+		if p.at.Size == 0 {
+			continue
+		}
+		if err := v.Feed(h, 0, at, p.at.Offset-at, "signature"); err != nil {
+			return nil, err
+		}
+		if p.at != f.h.Signature {
+			hash(*p.bytes)
+		}
+		at = p.at.End()
+	}
+	err := v.Feed(h, 0, at, f.src.Size()-at, "signature")
 	return h.Sum(nil), err
 }

@@ -195,6 +195,9 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	if int64(len(dst)) < info.Size {
 		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), info.Size))
 	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	n := 0
 	err := v.access(func(read func(p []byte, off int64) error) error {
 		for n < int(info.Size) {

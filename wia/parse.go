@@ -41,13 +41,14 @@ type parsed struct {
 }
 
 var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.GraphFile    = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.SignedFile   = (*parsed)(nil)
-	_ driver.Streamer     = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-	_ driver.Toucher      = (*parsed)(nil)
+	_ driver.MetadataFile  = (*parsed)(nil)
+	_ driver.GraphFile     = (*parsed)(nil)
+	_ driver.NotesFile     = (*parsed)(nil)
+	_ driver.SignedFile    = (*parsed)(nil)
+	_ driver.Streamer      = (*parsed)(nil)
+	_ driver.Verifier      = (*parsed)(nil)
+	_ driver.Toucher       = (*parsed)(nil)
+	_ driver.Authenticator = (*parsed)(nil)
 )
 
 // parse reads the structure: everything but tensor data and external files.

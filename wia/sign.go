@@ -3,6 +3,7 @@ package wia
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -40,7 +41,11 @@ type signing struct {
 func newSigning(signer crypto.Signer, at time.Time, unknown []byte) (*signing, error) {
 	s := &signing{signer: signer, timestamp: at.Unix(), unknown: unknown}
 	slack := 0
-	switch key := publicOf(signer).(type) {
+	public, ok := publicOf(signer)
+	if !ok {
+		return nil, fmt.Errorf("%w: the signer is a %T without a key in it", format.ErrKey, signer)
+	}
+	switch key := public.(type) {
 	case nil:
 	case *rsa.PublicKey:
 		s.algorithm, s.longest = algorithmRSA, key.Size()
@@ -56,7 +61,7 @@ func newSigning(signer crypto.Signer, at time.Time, unknown []byte) (*signing, e
 	}
 	if s.signer != nil {
 		var err error
-		if s.public, err = x509.MarshalPKIXPublicKey(s.signer.Public()); err != nil {
+		if s.public, err = x509.MarshalPKIXPublicKey(public); err != nil {
 			return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
 		}
 	}
@@ -67,11 +72,25 @@ func newSigning(signer crypto.Signer, at time.Time, unknown []byte) (*signing, e
 // longestECDSA is the size of two 33-byte integers in ASN.1.
 const longestECDSA = 2 + 2*(2+33)
 
-func publicOf(s crypto.Signer) crypto.PublicKey {
-	if s == nil {
-		return nil
+// publicOf returns the public key of a signer, nil for none. ok is false when the signer
+// is more of a type than of a key.
+func publicOf(s crypto.Signer) (key crypto.PublicKey, ok bool) {
+	switch k := s.(type) {
+	case nil:
+		return nil, true
+	case *rsa.PrivateKey:
+		ok = k != nil && k.N != nil && k.D != nil
+	case *ecdsa.PrivateKey:
+		ok = k != nil && k.D != nil
+	case ed25519.PrivateKey:
+		ok = len(k) == ed25519.PrivateKeySize
+	default:
+		ok = true
 	}
-	return s.Public()
+	if ok {
+		key = s.Public()
+	}
+	return key, ok && usable(key)
 }
 
 // encode returns the SignatureBlock without padding.

@@ -159,6 +159,17 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 	return nil
 }
 
+// usable reports whether a key that can sign this format is more than its type.
+func usable(key crypto.PublicKey) bool {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		return k != nil && k.N != nil
+	case *ecdsa.PublicKey:
+		return k != nil && k.Curve != nil && k.X != nil && k.Y != nil
+	}
+	return true
+}
+
 // The values of Signature.algorithm.
 const (
 	algorithmRSA   = "RSA-SHA256"

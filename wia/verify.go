@@ -45,6 +45,19 @@ func (f *parsed) Verify(v driver.Verification) error {
 	return f.checkSignature(v)
 }
 
+// Authenticate implements driver.Authenticator: the four blocks and their signature.
+// External data must have checksums, which are not compared.
+func (f *parsed) Authenticate(v driver.Verification) error {
+	if err := f.canVerify(v); err != nil {
+		return err
+	}
+	err := v.Each(numSums, func(i int) error { return f.blockJob(i).run(v) })
+	if err != nil {
+		return err
+	}
+	return f.checkSignature(v)
+}
+
 // voucher names the sum that covers tensor i, "" for none.
 func (f *parsed) voucher(i int) string {
 	switch r := &f.records[i]; {
@@ -64,6 +77,8 @@ func (f *parsed) voucher(i int) string {
 func (f *parsed) canVerify(v driver.Verification) error {
 	trusted := v.Trusted() != nil
 	switch {
+	case trusted && !usable(v.Trusted()):
+		return wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a %T without a key in it", format.ErrKey, format.ErrSignature, v.Trusted()))
 	case f.signature == nil && trusted:
 		return wire.Error(formatName, "signature_size", signatureField, fmt.Errorf("%w: the file is not signed", format.ErrSignature))
 	case f.signature == nil:

@@ -83,6 +83,15 @@ type SignedFile interface {
 	Signature() *Signature
 }
 
+// Authenticator is a SignedFile that Options.Trusted can be given for. Without it such
+// a file does not open.
+type Authenticator interface {
+	// Authenticate checks that v.Trusted signed the file, and hashes with v.Feed what
+	// the signature covers. While the file is opened, Feed takes what Parse
+	// read from the memory that Parse got it in, so that both saw the same.
+	Authenticate(v Verification) error
+}
+
 // LockedFile may be encrypted, and readable except for its data without the key.
 type LockedFile interface {
 	// Locked reports whether data cannot be read without the key.

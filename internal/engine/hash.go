@@ -103,12 +103,18 @@ func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part s
 	if err != nil {
 		return err
 	}
-	fed := v.feed(r, off, size, part, func(b []byte) {
-		if err == nil {
-			_, err = h.Write(b)
-		}
-	})
-	return cmp.Or(fed, err)
+	live := func(off, size int64) error {
+		fed := v.feed(r, off, size, part, func(b []byte) {
+			if err == nil {
+				_, err = h.Write(b)
+			}
+		})
+		return cmp.Or(fed, err)
+	}
+	if v.seen != nil && s == 0 {
+		return v.seen.feed(h, off, size, live, func(n int64) { v.Done(n, part) })
+	}
+	return live(off, size)
 }
 
 var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}

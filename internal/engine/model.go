@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto"
 	"errors"
 	"fmt"
 	"iter"
@@ -22,6 +23,7 @@ type Config struct {
 	Dir     string // of the other files of a model without path; "" for that of Path
 	Cache   int64  // bytes of tensors behind a reader that are kept
 	Mapping source.Options
+	Trusted crypto.PublicKey // must have signed the file; nil for no demand
 }
 
 // Model is an open model of any format.
@@ -46,11 +48,18 @@ type Model struct {
 // when opening fails. m is the zero Model.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
+	var src driver.Source = &m.spaces.own
+	var seen *recorder
+	if c.Trusted != nil {
+		seen = &recorder{file: &m.spaces.own}
+		src = seen
+		defer seen.stop()
+	}
 	err := m.guard(func() (err error) {
-		m.file, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
+		m.file, err = c.Driver.Parse(src, &m.index, &c.Options)
 		return err
 	})
-	return m.opened(err, c)
+	return m.opened(err, c, seen)
 }
 
 // OpenDir parses the directory c.Path. m is the zero Model.
@@ -65,7 +74,7 @@ func (m *Model) OpenDir(c *Config) error {
 		m.file, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
 	})
-	return m.opened(err, c)
+	return m.opened(err, c, nil)
 }
 
 func (m *Model) init(r *source.Region, c *Config) {
@@ -80,8 +89,8 @@ func (m *Model) init(r *source.Region, c *Config) {
 // IsOpen reports whether Open was called.
 func (m *Model) IsOpen() bool { return m.main != nil }
 
-// opened completes or undoes an open.
-func (m *Model) opened(err error, c *Config) error {
+// opened completes or undoes an open. seen is what was parsed of a file that must be signed.
+func (m *Model) opened(err error, c *Config, seen *recorder) error {
 	m.spaces.parsed()
 	if len(m.spaces.files) > 0 {
 		m.main.OnFree(m.spaces.close)
@@ -94,6 +103,9 @@ func (m *Model) opened(err error, c *Config) error {
 	}
 	if err == nil {
 		err = m.checkIndex()
+	}
+	if err == nil && c.Trusted != nil {
+		err = m.authenticate(c.Options.Context, c.Trusted, seen)
 	}
 	if err != nil {
 		m.Close()

@@ -64,12 +64,16 @@ type verification struct {
 	which    []int          // the tensors asked for
 	wanted   []bool         // by tensor; nil for all
 	all      bool
+	seen     *recorder // what was parsed of the model's own file, while that is opened
 	ledger
 }
 
 var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0}
 	if o.Progress != nil {
 		v.progress = work.NewProgress(o.Progress, 0)
