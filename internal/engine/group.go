@@ -111,7 +111,7 @@ func (v *verification) fetched(i int, b []byte, base int64) (by string, err erro
 	_, off, size := v.m.index.Place(i)
 	got := sumOf(s.Kind, b[off-base:][:size])
 	v.Done(size, v.m.index.Name(i))
-	return s.Kind.String(), v.compare(i, s, got, off)
+	return s.Kind.String(), v.compareAll(i, s, got, off)
 }
 
 // sumOf returns a sum of bytes that are there.

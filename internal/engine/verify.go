@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
@@ -64,7 +65,8 @@ type verification struct {
 	which    []int          // the tensors asked for
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	seen     *recorder // what was parsed of the model's own file, while that is opened
+	same     map[int][]int // by tensor: those that share its data
+	seen     *recorder     // what was parsed of the model's own file, while that is opened
 	ledger
 }
 
@@ -112,15 +114,18 @@ func (v *verification) run() (err error) {
 
 // tensors checks those that nothing has vouched for yet.
 func (v *verification) tensors() error {
-	left, total := v.which[:0:len(v.which)], int64(0)
+	left := v.which[:0:len(v.which)]
 	for _, i := range v.which {
 		if v.vouched[i] == NotLooked {
 			left = append(left, i)
-			total += v.m.index.Size(i)
 		}
 	}
 	if len(left) == 0 {
 		return v.ctx.Err()
+	}
+	left, total := v.share(left), int64(0)
+	for _, i := range left {
+		total += v.m.index.Size(i)
 	}
 	v.Expect(total)
 	groups := v.group(left, total)
@@ -159,7 +164,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Kind.String(), v.compare(i, s, got, off)
+	return s.Kind.String(), v.compareAll(i, s, got, off)
 }
 
 // counter counts what is written as done, and ends when the verification does.
@@ -183,6 +188,63 @@ func (v *verification) sum(i int) driver.Sum {
 		return f.TensorSum(i)
 	}
 	return driver.Sum{}
+}
+
+// place is data that tensors may share, and the kind of sum that is computed of it.
+type place struct {
+	space     driver.Space
+	off, size int64
+	kind      driver.Kind
+}
+
+func (v *verification) placeOf(i int) (p place) {
+	p.space, p.off, p.size = v.m.index.Place(i)
+	p.kind = v.sum(i).Kind
+	return p
+}
+
+// share takes those tensors off a list whose data, as such in the file, another on it
+// has too: however many records name the same bytes, they are read once. Few models
+// have any, and where data follows data none can.
+func (v *verification) share(list []int) []int {
+	apart, end := true, place{}
+	for _, i := range list {
+		space, off, size := v.m.index.Place(i)
+		apart = apart && !v.m.index.Loaded(i) && (space != end.space || off >= end.off)
+		end = place{space: space, off: off + max(1, size)}
+	}
+	if apart {
+		return list
+	}
+	first := make(map[place]int)
+	v.same = make(map[int][]int)
+	return slices.DeleteFunc(list, func(i int) bool {
+		if v.m.index.Loaded(i) {
+			return false
+		}
+		p := v.placeOf(i)
+		k, known := first[p]
+		if !known {
+			first[p] = i
+			return false
+		}
+		v.same[k] = append(v.same[k], i)
+		return true
+	})
+}
+
+// compareAll is compare for tensor i and those that share its data.
+func (v *verification) compareAll(i int, s driver.Sum, got uint64, off int64) error {
+	if err := v.compare(i, s, got, off); err != nil {
+		return err
+	}
+	for _, k := range v.same[i] {
+		if err := v.compare(k, v.sum(k), got, off); err != nil {
+			return err
+		}
+		v.vouched[k] = v.number(s.Kind.String())
+	}
+	return nil
 }
 
 // compare compares a sum of tensor i with what the file says.

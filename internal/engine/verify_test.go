@@ -364,3 +364,47 @@ func TestHashOutside(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifySharedData: bytes that several tensors name are read once, and every sum of
+// them is compared.
+func TestVerifySharedData(t *testing.T) {
+	data := ramp(64)
+	good := uint64(tensor.CRC32(data[8:24]))
+	var list []driver.Tensor
+	for i := range 100 {
+		list = append(list, u8(fmt.Sprint("t", i), 8, 16))
+	}
+	list = append(list, u8("other", 0, 8), u8("overlaps", 4, 16), u8("bare", 8, 16))
+	for _, bad := range []int{-1, 0, 57, 99} {
+		d := &toy{tensors: list, file: sums{func(i int) driver.Sum {
+			s := driver.Sum{Kind: driver.CRC32, Want: good}
+			switch {
+			case i == bad:
+				s.Want++
+			case i >= 100:
+				s = driver.Sum{}
+			}
+			return s
+		}}}
+		for _, r := range []*source.Region{source.FromBytes(data), source.FromReaderAt(bytes.NewReader(data), 64)} {
+			m := open(t, r, d)
+			total, done := int64(0), int64(0)
+			c, err := m.Verify(t.Context(), &VerifyOptions{Progress: func(d, n int64, _ string) { done, total = d, n }})
+			if bad >= 0 {
+				var e *tensor.Error
+				if !errors.Is(err, driver.ErrChecksum) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", fmt.Sprint("t", bad)) {
+					t.Errorf("%d: %v", bad, err)
+				}
+				continue
+			}
+			if err != nil || total != 16+8+16+16 || done != total {
+				t.Errorf("%d of %d bytes, %v", done, total, err)
+			}
+			for i, by := range c.Tensors {
+				if want := map[bool]string{true: "crc32"}[i < 100]; by == NotLooked || c.By[by] != want {
+					t.Fatalf("tensor %d: %d", i, by)
+				}
+			}
+		}
+	}
+}
