@@ -105,6 +105,11 @@ func (m *Model) Pin() (unpin func(), err error) { return m.engine().Pin() }
 // Prefetch asks the system to read the files ahead.
 func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 
+// Evict takes the pages of the mappings from the process, which counts them as its
+// memory once they were read. Nothing else changes: what is used again is mapped again,
+// mostly from the system's cache. It does nothing on systems other than Linux and Android.
+func (m *Model) Evict() error { return m.engine().Evict() }
+
 // Close forbids further access, waits for running View.Use and Do calls, and
 // unmaps the file. A second Close does nothing.
 func (m *Model) Close() error { return m.engine().Close() }

@@ -41,6 +41,9 @@ type Options struct {
 	// CacheBytes bounds the tensors that are kept once they were read through an
 	// io.ReaderAt; with 0 they are read anew each time.
 	CacheBytes int64
+	// ReadOnce says that data will hardly be read twice: verification evicts what it has read
+	// (see Model.Evict), so that memory does not grow with the file.
+	ReadOnce bool
 	// Key decrypts an encrypted file: 32 bytes for AES-256. It is not kept
 	// longer than the model.
 	Key []byte
@@ -114,7 +117,7 @@ func optionError(name string, value int64) error {
 }
 
 func (o *Options) mapping() source.Options {
-	return source.Options{Debug: o.Debug, ReadFallback: o.ReadFallback}
+	return source.Options{Debug: o.Debug, ReadOnce: o.ReadOnce, ReadFallback: o.ReadFallback}
 }
 
 // engine returns what the engine takes of the options.

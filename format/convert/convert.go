@@ -45,7 +45,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if m.Locked() {
 		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
 	}
-	j := &job{o: o, path: path, report: &Report{Format: o.To}}
+	j := &job{o: o, path: path, report: &Report{Format: o.To}, evict: evictor(m)}
 	if err := j.plan(m); err != nil {
 		return nil, err
 	}
@@ -79,6 +79,9 @@ type job struct {
 	report  *Report
 	gaps    []gap // nodes that the target has no operator for
 	scratch scratch
+	evict   func(n int)
+	passage *passage // of the tensor that is being written from the mapping
+	taken   int64    // bytes that the writer has taken in
 }
 
 // item is a tensor on its way from the source into the plan.
@@ -95,6 +98,7 @@ type item struct {
 func (j *job) create() (format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
+	opts.Progress = j.progress
 	for {
 		w, err := j.o.Create(j.path, j.to, &opts)
 		var refused *format.LossError
@@ -148,10 +152,15 @@ func (j *job) write(w format.Writer, it *item) error {
 		return j.copy(w, it, io.NewSectionReader(it.from, 0, it.from.Info().Size))
 	}
 	return it.from.Use(func(b []byte) error {
-		if j.o.Verify {
-			it.sum = tensor.XXH64(b)
+		p := &passage{j: j, left: b, sum: xxhash.New()}
+		j.passage = p
+		defer func() { j.passage = nil }()
+		if err := w.WriteTensor(it.to.Name, bytes.NewReader(b)); err != nil {
+			return err
 		}
-		return w.WriteTensor(it.to.Name, bytes.NewReader(b))
+		p.pass(len(p.left))
+		it.sum = p.sum.Sum64()
+		return nil
 	})
 }
 

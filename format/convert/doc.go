@@ -87,9 +87,13 @@
 //
 // A tensor that is kept is written from the mapping. One that changes goes through
 // in pieces of 256 Ki elements, whatever its size. Quantization reads a tensor twice,
-// once for its parameters, which stand before the data in most formats. Memory for a
-// whole tensor is needed for a percentile, and for what the source stores compressed
-// or encrypted: the source keeps such tensors until it is closed.
+// once for its parameters, which stand before the data in most formats. Pages of the mapping
+// are evicted behind the reader (format.Model.Evict), on Linux and Android: so a
+// conversion takes less than 64 MB of memory in all, however large the model.
+//
+// There are formats and options that need more. A percentile is taken of a whole tensor.
+// What the source stores compressed or encrypted is kept until the source is closed.
+// MLE compresses with LZ4, and MLE and WIA encrypt, what is held in memory as a whole.
 //
 // The target appears whole, when everything is written, as format.Create does it. So a
 // model can be converted onto its own file, and an error or cancellation leaves

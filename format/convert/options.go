@@ -115,5 +115,6 @@ func (o *Options) reading(name string) *format.Options {
 	if name != "" {
 		r.Format = name
 	}
+	r.ReadOnce = true
 	return &r
 }

@@ -20,6 +20,7 @@ type scratch struct {
 // source reads the numbers of a tensor from front to back.
 type source struct {
 	ctx   context.Context
+	evict func(n int)
 	v     tensor.View
 	info  tensor.Info
 	pos   int64
@@ -27,7 +28,7 @@ type source struct {
 }
 
 func (j *job) source(v tensor.View) *source {
-	return &source{ctx: j.o.Context, v: v, info: v.Info(), elems: v.Len()}
+	return &source{ctx: j.o.Context, evict: j.evict, v: v, info: v.Info(), elems: v.Len()}
 }
 
 func (s *source) more() bool { return s.pos < s.elems }
@@ -43,6 +44,7 @@ func next[F float32 | float64](s *source, mem *scratch, dst []F) ([]F, error) {
 	if _, err := s.v.ReadAt(mem.raw, from); err != nil {
 		return nil, err
 	}
+	s.evict(len(mem.raw))
 	s.pos += n
 	if e := s.info.Encoding; e != nil {
 		mem.single = room(mem.single, int(n))

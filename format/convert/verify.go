@@ -21,6 +21,7 @@ func (j *job) verify() error {
 		return err
 	}
 	defer m.Close()
+	j.evict = evictor(m)
 	if m.Len() != len(j.items) {
 		return &format.Error{Format: j.o.To, Path: j.path, Offset: -1, Err: fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items))}
 	}
@@ -99,7 +100,9 @@ func (j *job) contentOf(v tensor.View) (content, error) {
 		if err := j.o.Context.Err(); err != nil {
 			return content{}, err
 		}
-		switch _, err := io.CopyN(h, r, 1<<20); {
+		n, err := io.CopyN(h, r, 1<<20)
+		j.evict(int(n))
+		switch {
 		case err == io.EOF:
 			return content{info.TypeName(), fmt.Sprint([]int64(info.Shape)), h.Sum64()}, nil
 		case err != nil:

@@ -157,6 +157,7 @@ func (x *subject) closeAndUse(t *testing.T, what string, m model) {
 	closed("Do", func() error { return m.Do(func() error { return nil }) })
 	closed("Pin", func() error { _, err := m.Pin(); return err })
 	closed("Prefetch", m.Prefetch)
+	closed("Evict", m.Evict)
 	survives(t, what+": after Close", func() { x.quietly(t, what+", closed", m, format.ErrClosed) })
 }
 
@@ -311,7 +312,7 @@ func (x *subject) stillOpen(m model) error {
 	}
 	m.Metadata()
 	_, _, _ = m.Notes(), m.Signature(), m.Stats()
-	if err := m.Prefetch(); err != nil {
+	if err := errors.Join(m.Prefetch(), m.Evict()); err != nil {
 		return err
 	}
 	if err := m.Do(func() error { return nil }); err != nil {

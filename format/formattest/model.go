@@ -28,6 +28,7 @@ type model interface {
 	Do(f func() error) error
 	Pin() (unpin func(), err error)
 	Prefetch() error
+	Evict() error
 	Stats() format.Stats
 	Close() error
 }

@@ -81,6 +81,7 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
 			sum := tensor.XXH64(b[off : off+size])
+			r.Used(size)
 			v.Done(size, part)
 			return sum, v.ctx.Err()
 		}
@@ -126,7 +127,10 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 		if err != nil {
 			return err
 		}
-		return work.Chunks(v.ctx, b, v.progress, part, f)
+		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
+			f(b)
+			r.Used(int64(len(b)))
+		})
 	}
 	buf := steps.Get().(*[]byte)
 	defer steps.Put(buf)

@@ -361,12 +361,20 @@ func (m *Model) Locked() (locked bool) {
 
 // Prefetch asks the system to read all files ahead.
 func (m *Model) Prefetch() error {
+	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
+}
+
+// Evict takes the pages of all mappings from the process.
+func (m *Model) Evict() error { return m.advise((*source.Region).Evict) }
+
+// advise tells the system something about all files.
+func (m *Model) advise(tell func(*source.Region) error) error {
 	if err := m.main.Enter(); err != nil {
 		return err
 	}
 	defer m.main.Leave()
 	for r := range m.regions() {
-		if err := r.Prefetch(0, r.Size()); err != nil {
+		if err := tell(r); err != nil {
 			return err
 		}
 	}

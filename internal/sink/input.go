@@ -153,12 +153,14 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 		return in.Each(write)
 	}
 	if b := in.large(); b != nil {
-		s := startSum(sum, b)
-		defer s.stop()
-		if _, err := (pieces{in, write}).Write(b); err != nil {
-			return err
+		for len(b) > 0 {
+			n := min(len(b), window)
+			if err := in.copyAndSum(b[:n], write, sum); err != nil {
+				return err
+			}
+			b = b[n:]
 		}
-		return s.wait()
+		return nil
 	}
 	return in.Each(func(p []byte) error {
 		if _, err := sum.Write(p); err != nil {
@@ -166,6 +168,20 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 		}
 		return write(p)
 	})
+}
+
+// window is how far summing and writing may be apart, so that not all of a mapped tensor is
+// in memory at a time.
+const window = 4 << 20
+
+// copyAndSum writes data in memory and sums it meanwhile.
+func (in *Input) copyAndSum(b []byte, write func([]byte) error, sum io.Writer) error {
+	s := startSum(sum, b)
+	defer s.stop()
+	if _, err := (pieces{in, write}).Write(b); err != nil {
+		return err
+	}
+	return s.wait()
 }
 
 // large takes the data out of a reader of memory when they are many, and

@@ -21,6 +21,7 @@ var uses = []struct {
 	{"ReadAt", func(r *Region) error { _, err := r.ReadAt(make([]byte, 1), 0); return err }},
 	{"Slice", func(r *Region) error { _, err := r.Slice(0, 1); return err }},
 	{"Prefetch", func(r *Region) error { return r.Prefetch(0, 1) }},
+	{"Evict", (*Region).Evict},
 }
 
 func TestAfterClose(t *testing.T) {
@@ -258,6 +259,7 @@ func TestHoldsDoNotAllocate(t *testing.T) {
 		{"Slice", func() { _, _ = r.Slice(5, 50) }},
 		{"Guard", func() { _ = r.Guard(func() error { return nil }) }},
 		{"Prefetch", func() { _ = r.Prefetch(0, 10000) }},
+		{"Evict", func() { _ = r.Evict() }},
 	}
 	for _, tt := range tests {
 		if n := testing.AllocsPerRun(100, tt.f); n != 0 {

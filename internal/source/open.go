@@ -24,7 +24,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // wrap those of package os, or tensor.ErrLimit for a file that is larger than the
 // address space, or that the system has no room to map.
 func Open(path string, o Options) (*Region, error) {
-	r := &Region{path: path, debug: o.Debug || debugBuild}
+	r := &Region{path: path, debug: o.Debug || debugBuild, once: o.ReadOnce}
 	if err := r.openName(path, o); err != nil {
 		return nil, r.failed(err)
 	}
@@ -98,7 +98,7 @@ func (r *Region) suits(mode fs.FileMode, size int64) error {
 // descriptor can be mapped, the window is read into memory; where it has no room for
 // another mapping, only with Options.ReadFallback.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
-	r := &Region{path: f.Name(), debug: o.Debug || debugBuild}
+	r := &Region{path: f.Name(), debug: o.Debug || debugBuild, once: o.ReadOnce}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, r.fail(-1, err)

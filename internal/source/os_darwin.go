@@ -10,4 +10,6 @@ const look = syscall.O_RDONLY | syscall.O_NONBLOCK
 
 func willNeed([]byte, int, int) error { return nil }
 
+func forget([]byte) error { return nil }
+
 func resident([]byte, int, int) int64 { return -1 }

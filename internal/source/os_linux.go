@@ -22,6 +22,9 @@ func willNeed(mem []byte, lo, hi int) error {
 	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
 }
 
+// forget takes the pages of a mapping from the process. What is touched again is mapped again.
+func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
+
 // resident counts the pages between lo and hi of a mapping that are in memory.
 func resident(mem []byte, lo, hi int) int64 {
 	page := os.Getpagesize()

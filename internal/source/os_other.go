@@ -10,6 +10,8 @@ const NoWait = 0
 
 func willNeed([]byte, int, int) error { return nil }
 
+func forget([]byte) error { return nil }
+
 func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }

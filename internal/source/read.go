@@ -143,6 +143,34 @@ func (r *Region) Prefetch(off, n int64) error {
 	return nil
 }
 
+// Evict takes the pages of the mapping from the process; they stay in the system's cache, and
+// what is touched again is mapped again. It does nothing for heap memory, readers, and
+// systems other than Linux and Android.
+func (r *Region) Evict() error {
+	if err := r.Enter(); err != nil {
+		return err
+	}
+	defer r.Leave()
+	if r.ra == nil || len(r.mem) == 0 {
+		return nil
+	}
+	if err := forget(r.mem); err != nil {
+		return r.fail(-1, err)
+	}
+	return nil
+}
+
+// EvictEvery is how many bytes of a mapping are in use at a time where each is used once.
+const EvictEvery = 8 << 20
+
+// Used is told that n bytes were read. Now and then it evicts a region that is read once.
+func (r *Region) Used(n int64) {
+	if r.once && r.used.Add(n) >= EvictEvery {
+		r.used.Store(0)
+		_ = r.Evict() // a hint
+	}
+}
+
 // Check refuses ranges that leave the window, as Slice does.
 func (r *Region) Check(off, n int64) error {
 	switch {

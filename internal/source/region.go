@@ -18,6 +18,8 @@ type Options struct {
 	Debug bool
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
+	// ReadOnce says that what was summed will hardly be used again: see Used.
+	ReadOnce bool
 	// ReadFallback reads a file into memory when the system has no room for another mapping.
 	ReadFallback bool
 }
@@ -38,6 +40,8 @@ type Region struct {
 	mem   []byte         // the whole mapping, from which win is cut
 	skip  int            // offset of win in mem
 	debug bool
+	once  bool         // Options.ReadOnce
+	used  atomic.Int64 // bytes since the last Evict by Used
 
 	format, path string
 	onFree       func() error

@@ -162,6 +162,12 @@ func TestSlice(t *testing.T) {
 		if got := r.Bytes(); r.InMemory() != (got != nil) || got != nil && !bytes.Equal(got, data) {
 			t.Error("Bytes is not the window")
 		}
+		if err := r.Evict(); err != nil {
+			t.Errorf("Evict: %v", err)
+		}
+		if got := r.Bytes(); got != nil && !bytes.Equal(got, data) {
+			t.Error("Bytes after Evict is not the window")
+		}
 		if err := r.Prefetch(5000, end-5000); err != nil {
 			t.Errorf("Prefetch: %v", err)
 		}
@@ -185,7 +191,7 @@ func TestEmpty(t *testing.T) {
 		if err := r.Guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
 			t.Errorf("Guard: %v", err)
 		}
-		if err := errors.Join(r.Prefetch(0, 0), r.Close()); err != nil {
+		if err := errors.Join(r.Prefetch(0, 0), r.Evict(), r.Close()); err != nil {
 			t.Error(err)
 		}
 	})
