@@ -65,8 +65,8 @@ func (i *inspector) run(args []string) error {
 
 func (i *inspector) parse(args []string) ([]string, error) {
 	f := tool.Flags()
-	trust := f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
-	key := f.String("key", "", "key of an encrypted file, `HEX` of 64 digits")
+	trust := cli.TrustFlag(f)
+	key := cli.KeyFlag(f)
 	if err := tool.Parse(f, args, i.out); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ var benchCommand = &command{cli.Tool{
 func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	rounds := f.Int("rounds", 11, "how many rounds, `N`")
-	key := keyFlag(f)
+	key := cli.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -106,7 +105,7 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 		return nil, err
 	}
 	if o.sign != "" {
-		if out.Storage.Signer, err = keys.ReadPrivate(o.sign); err != nil {
+		if out.Storage.Signer, err = cli.ReadPrivate(o.sign); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,7 @@ var diffCommand = &command{cli.Tool{
 func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
-	key := keyFlag(f)
+	key := cli.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -217,14 +217,15 @@ func (d *difference) write(out io.Writer, width int) error {
 
 // table has columns for values only where some were compared.
 func (d *difference) table() *cli.Table {
-	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A"}, {Name: "B"}}
-	compared := false
+	compared, same := false, true
 	for _, r := range d.rows {
 		compared = compared || r.values != nil
+		same = same && r.a == r.b
 	}
+	columns := []cli.Column{{Name: "NAME"}, {Name: "DIFFERS"}, {Name: "A", Spare: same}, {Name: "B", Spare: same}}
 	if compared {
 		columns = append(columns, cli.Column{Name: "VALUES", Right: true}, cli.Column{Name: "MAX", Right: true},
-			cli.Column{Name: "MEAN", Right: true}, cli.Column{Name: "COSINE", Right: true})
+			cli.Column{Name: "MEAN", Right: true, Spare: true}, cli.Column{Name: "COSINE", Right: true})
 	}
 	t := cli.NewTable(columns...)
 	for _, r := range d.rows {

@@ -15,11 +15,29 @@
 //
 // Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
 // go to standard error, one line each, with format, field and offset. -help explains a command.
+//
+// # inspect -json
+//
+// One object, stable for scripts; of several files one a line:
+//
+//	{"path": "m.mag", "format": "mag", "version": "1", "file_size": 2624, "metadata": {...},
+//	 "tensors": [{"name": "w", "dtype": "float32", "shape": [3,3], "offset": 128, "bytes": 36, "stored_bytes": 36,
+//	              "compression": "", "zero_copy": true,
+//	              "quantization": {"scheme": "linear", "axis": -1, "scales": 1, "zero_points": 0},
+//	              "sha256": "<hex of the decoded little-endian bytes>",
+//	              "stats": {"min": -1, "max": 2, "mean": 0.5, "zeros": 0, "nan": 0, "infinite": 0}}],
+//	 "graph": {"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1,784]}], "outputs": [...],
+//	           "nodes": [{"name": "", "op": "Conv2D", "inputs": ["x","1"], "outputs": ["2"], "attributes": {}}]},
+//	 "signature": {"algorithm": "Ed25519", "fingerprint": "<SHA-256 of the key>", "time": "2024-02-29T23:59:58Z"},
+//	 "notes": ["header checksum not recorded"]}
+//
+// Tensors are in file order. An offset is where the data begins in the file, -1 when it is not
+// there as such (compressed, encrypted). "quantization" is absent for plain tensors, "sha256" and
+// "stats" unless asked for; "graph" and "signature" are null where there is none.
 package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -110,11 +128,6 @@ func run(args []string, out, errs io.Writer) int {
 		}
 	}
 	return t.Status(t.Usagef("unknown command %q", f.Arg(0)), errs)
-}
-
-// keyFlag adds -key.
-func keyFlag(f *flag.FlagSet) *string {
-	return f.String("key", "", "key of an encrypted file, `HEX` of 64 digits")
 }
 
 // hint says how to help where a key is missing.

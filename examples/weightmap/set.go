@@ -29,7 +29,7 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 		e.remove = append(e.remove, key)
 		return nil
 	})
-	key := keyFlag(f)
+	key := cli.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

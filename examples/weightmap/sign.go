@@ -10,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -28,16 +27,16 @@ var signCommand = &command{cli.Tool{
 func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	with := f.String("with", "", "private key to sign with, in a `KEY.pem`")
-	key := keyFlag(f)
+	key := cli.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if f.NArg() != 1 && f.NArg() != 2 || *with == "" {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
-	signer, err := keys.ReadPrivate(*with)
+	signer, err := cli.ReadPrivate(*with)
 	if err != nil {
-		return cli.BadArgument(err)
+		return err
 	}
 	secret, err := cli.ParseKey(*key)
 	if err != nil {

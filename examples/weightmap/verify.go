@@ -17,8 +17,8 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{}
 	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
-	trust := f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
-	key := keyFlag(f)
+	trust := cli.TrustFlag(f)
+	key := cli.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,6 +46,25 @@ func ReadPublic(path string) (crypto.PublicKey, error) {
 		return nil, BadArgument(err)
 	}
 	return key, nil
+}
+
+// ReadPrivate reads the private key to sign with.
+func ReadPrivate(path string) (crypto.Signer, error) {
+	key, err := keys.ReadPrivate(path)
+	if err != nil {
+		return nil, BadArgument(err)
+	}
+	return key, nil
+}
+
+// KeyFlag adds -key, for ParseKey.
+func KeyFlag(f *flag.FlagSet) *string {
+	return f.String("key", "", "key of an encrypted file, `HEX` of 64 digits")
+}
+
+// TrustFlag adds -trust, for ReadPublic.
+func TrustFlag(f *flag.FlagSet) *string {
+	return f.String("trust", "", "public key that must have signed the files, in a `PUB.pem`")
 }
 
 // Signed says who signed a file that was verified and whether that means anything,

@@ -49,9 +49,11 @@ func (t *Tool) Program() string {
 	return program
 }
 
+func (t *Tool) usage() string { return strings.TrimSpace(t.Name + " " + t.Args) }
+
 // Usagef returns an error about the command line that ends in the usage.
 func (t *Tool) Usagef(text string, args ...any) error {
-	return usageError{fmt.Errorf("%s; usage: %s %s", fmt.Sprintf(text, args...), t.Name, t.Args)}
+	return usageError{fmt.Errorf("%s; usage: %s", fmt.Sprintf(text, args...), t.usage())}
 }
 
 // Flags returns a set of options that prints nothing by itself.
@@ -81,7 +83,7 @@ func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 // help prints the usage, the options that f knows, and an example.
 func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s\n\n%s\n", strings.TrimSpace(t.Name+" "+t.Args), t.About)
+	fmt.Fprintf(&b, "usage: %s\n\n%s\n", t.usage(), t.About)
 	if t.Details != "" {
 		b.WriteString("\n" + t.Details)
 	}
