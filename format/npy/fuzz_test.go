@@ -8,29 +8,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // FuzzOpen opens, verifies and decodes whatever comes, from memory and from a
 // reader. What opens and verifies is written and read again.
 func FuzzOpen(f *testing.F) {
-	for _, c := range golden {
-		f.Add(c.file.bytes())
-	}
-	for _, c := range malformed {
-		bad := f32()
-		if c.mutate(&bad); len(bad.header) < 1<<12 {
-			f.Add(bad.bytes())
-		}
-	}
-	for _, c := range archives {
-		f.Add(c.file().bytes())
-	}
-	for _, c := range badArchives {
-		z := pair()
-		c.mutate(&z, &z.members[0], &z.members[1])
-		f.Add(z.bytes())
-	}
+	corpus.Seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, nil)
 		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)

@@ -20,84 +20,85 @@ var malformed = []struct {
 	mutate func(*array)
 	err    error
 	field  string
+	offset int64
 }{
-	{"magic", func(a *array) { a.magic = "\x93NUMPX" }, format.ErrMagic, "magic"},
-	{"version 0.0", func(a *array) { a.major = 0 }, format.ErrVersion, "version"},
-	{"version 1.1", func(a *array) { a.minor = 1 }, format.ErrVersion, "version"},
-	{"version 4.0", func(a *array) { a.major = 4 }, format.ErrVersion, "version"},
-	{"header beyond the file", func(a *array) { a.length = 65535 }, format.ErrTruncated, "header length"},
-	{"header of 4 GiB", func(a *array) { a.major, a.length = 2, math.MaxUint32 }, format.ErrTruncated, "header length"},
-	{"header of 2 MiB", func(a *array) { a.major = 2; a.header += strings.Repeat(" ", 2<<20) }, format.ErrLimit, "header length"},
-	{"header too short", func(a *array) { a.length = 20 }, format.ErrCorrupt, "header"},
-	{"no header", func(a *array) { a.length = 0 }, format.ErrCorrupt, "header"},
-	{"blanks alone", func(a *array) { a.header = strings.Repeat(" ", 100) }, format.ErrCorrupt, "header"},
-	{"a list", func(a *array) { a.header = "['<f4', False, (2, 3)]" }, format.ErrCorrupt, "header"},
-	{"an expression", func(a *array) { a.header = "__import__('os').system('true') or " + a.header }, format.ErrCorrupt, "header"},
-	{"an expression behind", func(a *array) { a.header += ".copy()" }, format.ErrCorrupt, "header"},
-	{"two dicts", func(a *array) { a.header += a.header }, format.ErrCorrupt, "header"},
-	{"a comment", func(a *array) { a.header += "# shape" }, format.ErrCorrupt, "header"},
-	{"NUL padding", func(a *array) { a.header += "\x00" }, format.ErrCorrupt, "header"},
-	{"key missing", func(a *array) { a.header = "{'descr': '<f4', 'shape': (2, 3)}" }, format.ErrCorrupt, "header"},
-	{"empty dict", func(a *array) { a.header = "{}" }, format.ErrCorrupt, "header"},
-	{"key more", func(a *array) { a.header = strings.Replace(a.header, "{", "{'more': 1, ", 1) }, format.ErrCorrupt, "header"},
-	{"key twice", func(a *array) { a.header = strings.Replace(a.header, "{", "{'shape': (2, 3), ", 1) }, format.ErrCorrupt, "header"},
-	{"key is no string", func(a *array) { a.header = strings.Replace(a.header, "'descr'", "descr", 1) }, format.ErrCorrupt, "header"},
-	{"key in escapes", func(a *array) { a.header = strings.Replace(a.header, "'descr'", `'\x64escr'`, 1) }, format.ErrCorrupt, "header"},
-	{"string without end", func(a *array) { a.header = "{'descr': '<f4, " }, format.ErrCorrupt, "descr"},
-	{"dict without end", func(a *array) { a.header = strings.TrimSuffix(a.header, "}") }, format.ErrCorrupt, "header"},
-	{"colon missing", func(a *array) { a.header = strings.Replace(a.header, "'descr':", "'descr'", 1) }, format.ErrCorrupt, "descr"},
-	{"comma missing", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4'", 1) }, format.ErrCorrupt, "descr"},
-	{"two commas", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4',,", 1) }, format.ErrCorrupt, "header"},
-	{"concatenated strings", descr("'<' 'f4'"), format.ErrUnsupported, "descr"},
-	{"structured", descr("[('x', '<f4')]"), format.ErrUnsupported, "descr"},
-	{"subarray", descr("('<f4', (2,))"), format.ErrUnsupported, "descr"},
-	{"object", descr("'|O'"), format.ErrUnsupported, "descr"},
-	{"strings", descr("'<U5'"), format.ErrUnsupported, "descr"},
-	{"bytes", descr("'|S5'"), format.ErrUnsupported, "descr"},
-	{"void", descr("'|V4'"), format.ErrUnsupported, "descr"},
-	{"date", descr("'<M8[ns]'"), format.ErrUnsupported, "descr"},
-	{"time", descr("'<m8'"), format.ErrUnsupported, "descr"},
-	{"long double", descr("'<f16'"), format.ErrUnsupported, "descr"},
-	{"bfloat16", descr("'bfloat16'"), format.ErrUnsupported, "descr"},
-	{"empty descr", descr("''"), format.ErrUnsupported, "descr"},
-	{"order alone", descr("'<'"), format.ErrUnsupported, "descr"},
-	{"two orders", descr("'<>f4'"), format.ErrUnsupported, "descr"},
-	{"order and long name", descr("'<float32'"), format.ErrUnsupported, "descr"},
-	{"descr is a type", descr("numpy.float32"), format.ErrCorrupt, "descr"},
-	{"descr is a number", descr("4"), format.ErrCorrupt, "descr"},
-	{"fortran_order 1", func(a *array) { a.header = dict("<f4", "1", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
-	{"fortran_order None", func(a *array) { a.header = dict("<f4", "None", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
-	{"fortran_order not False", func(a *array) { a.header = dict("<f4", "not True", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
-	{"fortran_order Falsey", func(a *array) { a.header = dict("<f4", "Falsey", "(2, 3)") }, format.ErrCorrupt, "fortran_order"},
-	{"shape is a list", shape("[2, 3]"), format.ErrCorrupt, "shape"},
-	{"shape is a number", shape("6"), format.ErrCorrupt, "shape"},
-	{"shape is a number in parentheses", shape("(6)"), format.ErrCorrupt, "shape"},
-	{"product", shape("(2*3,)"), format.ErrCorrupt, "shape"},
-	{"shift", shape("(1<<2, 3)"), format.ErrCorrupt, "shape"},
-	{"call", shape("(len('ab'), 3)"), format.ErrCorrupt, "shape"},
-	{"float", shape("(2.0, 3)"), format.ErrCorrupt, "shape"},
-	{"exponent", shape("(2e0, 3)"), format.ErrCorrupt, "shape"},
-	{"octal", shape("(02, 3)"), format.ErrCorrupt, "shape"},
-	{"True", shape("(True, 6)"), format.ErrCorrupt, "shape"},
-	{"nested", shape("((2, 3),)"), format.ErrCorrupt, "shape"},
-	{"comma alone", shape("(,)"), format.ErrCorrupt, "shape"},
-	{"comma missing in shape", shape("(2, 3 1)"), format.ErrCorrupt, "shape"},
-	{"shape without end", func(a *array) { a.header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3" }, format.ErrCorrupt, "shape"},
-	{"L in version 3.0", func(a *array) { a.major = 3; a.header = dict("<f4", "False", "(2L, 3)") }, format.ErrCorrupt, "shape"},
-	{"negative dim", shape("(-2, -3)"), format.ErrCorrupt, "shape"},
-	{"dim of 2^63", shape("(9223372036854775808,)"), format.ErrCorrupt, "shape"},
-	{"dim of 2^64 + 2", shape("(18446744073709551618, 3)"), format.ErrCorrupt, "shape"},
-	{"product overflows", shape("(4294967296, 4294967296, 4294967296)"), format.ErrCorrupt, "shape"},
-	{"product overflows to the size", shape("(4611686018427387906, 3, 4)"), format.ErrCorrupt, "shape"},
-	{"bytes overflow", shape("(4611686018427387904,)"), format.ErrCorrupt, "shape"},
-	{"product overflows beside 0", shape("(0, 4294967296, 4294967296)"), format.ErrCorrupt, "shape"},
-	{"65 dims", shape("(" + strings.Repeat("1, ", 65) + ")"), format.ErrLimit, "shape"},
-	{"more than the data", shape("(2, 4)"), format.ErrTruncated, "data"},
-	{"2^60 elements", shape("(1152921504606846976,)"), format.ErrTruncated, "data"},
-	{"less than the data", shape("(5,)"), format.ErrCorrupt, "data"},
-	{"one byte short", func(a *array) { a.data = a.data[:23] }, format.ErrTruncated, "data"},
-	{"one byte long", func(a *array) { a.data = append(a.data, 0) }, format.ErrCorrupt, "data"},
-	{"a second array", func(a *array) { a.data = append(a.data, f32().bytes()...) }, format.ErrCorrupt, "data"},
+	{"magic", func(a *array) { a.magic = "\x93NUMPX" }, format.ErrMagic, "magic", 0},
+	{"version 0.0", func(a *array) { a.major = 0 }, format.ErrVersion, "version", 6},
+	{"version 1.1", func(a *array) { a.minor = 1 }, format.ErrVersion, "version", 6},
+	{"version 4.0", func(a *array) { a.major = 4 }, format.ErrVersion, "version", 6},
+	{"header beyond the file", func(a *array) { a.length = 65535 }, format.ErrTruncated, "header length", 8},
+	{"header of 4 GiB", func(a *array) { a.major, a.length = 2, math.MaxUint32 }, format.ErrTruncated, "header length", 8},
+	{"header of 2 MiB", func(a *array) { a.major = 2; a.header += strings.Repeat(" ", 2<<20) }, format.ErrLimit, "header length", 8},
+	{"header too short", func(a *array) { a.length = 20 }, format.ErrCorrupt, "header", 27},
+	{"no header", func(a *array) { a.length = 0 }, format.ErrCorrupt, "header", 10},
+	{"blanks alone", func(a *array) { a.header = strings.Repeat(" ", 100) }, format.ErrCorrupt, "header", 110},
+	{"a list", func(a *array) { a.header = "['<f4', False, (2, 3)]" }, format.ErrCorrupt, "header", 10},
+	{"an expression", func(a *array) { a.header = "__import__('os').system('true') or " + a.header }, format.ErrCorrupt, "header", 10},
+	{"an expression behind", func(a *array) { a.header += ".copy()" }, format.ErrCorrupt, "header", 69},
+	{"two dicts", func(a *array) { a.header += a.header }, format.ErrCorrupt, "header", 69},
+	{"a comment", func(a *array) { a.header += "# shape" }, format.ErrCorrupt, "header", 69},
+	{"NUL padding", func(a *array) { a.header += "\x00" }, format.ErrCorrupt, "header", 69},
+	{"key missing", func(a *array) { a.header = "{'descr': '<f4', 'shape': (2, 3)}" }, format.ErrCorrupt, "header", 64},
+	{"empty dict", func(a *array) { a.header = "{}" }, format.ErrCorrupt, "header", 64},
+	{"key more", func(a *array) { a.header = strings.Replace(a.header, "{", "{'more': 1, ", 1) }, format.ErrCorrupt, "header", 11},
+	{"key twice", func(a *array) { a.header = strings.Replace(a.header, "{", "{'shape': (2, 3), ", 1) }, format.ErrCorrupt, "header", 75},
+	{"key is no string", func(a *array) { a.header = strings.Replace(a.header, "'descr'", "descr", 1) }, format.ErrCorrupt, "header", 11},
+	{"key in escapes", func(a *array) { a.header = strings.Replace(a.header, "'descr'", `'\x64escr'`, 1) }, format.ErrCorrupt, "header", 11},
+	{"string without end", func(a *array) { a.header = "{'descr': '<f4, " }, format.ErrCorrupt, "descr", 20},
+	{"dict without end", func(a *array) { a.header = strings.TrimSuffix(a.header, "}") }, format.ErrCorrupt, "header", 128},
+	{"colon missing", func(a *array) { a.header = strings.Replace(a.header, "'descr':", "'descr'", 1) }, format.ErrCorrupt, "descr", 19},
+	{"comma missing", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4'", 1) }, format.ErrCorrupt, "descr", 26},
+	{"two commas", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4',,", 1) }, format.ErrCorrupt, "header", 26},
+	{"concatenated strings", descr("'<' 'f4'"), format.ErrUnsupported, "descr", 20},
+	{"structured", descr("[('x', '<f4')]"), format.ErrUnsupported, "descr", 20},
+	{"subarray", descr("('<f4', (2,))"), format.ErrUnsupported, "descr", 20},
+	{"object", descr("'|O'"), format.ErrUnsupported, "descr", 20},
+	{"strings", descr("'<U5'"), format.ErrUnsupported, "descr", 20},
+	{"bytes", descr("'|S5'"), format.ErrUnsupported, "descr", 20},
+	{"void", descr("'|V4'"), format.ErrUnsupported, "descr", 20},
+	{"date", descr("'<M8[ns]'"), format.ErrUnsupported, "descr", 20},
+	{"time", descr("'<m8'"), format.ErrUnsupported, "descr", 20},
+	{"long double", descr("'<f16'"), format.ErrUnsupported, "descr", 20},
+	{"bfloat16", descr("'bfloat16'"), format.ErrUnsupported, "descr", 20},
+	{"empty descr", descr("''"), format.ErrUnsupported, "descr", 20},
+	{"order alone", descr("'<'"), format.ErrUnsupported, "descr", 20},
+	{"two orders", descr("'<>f4'"), format.ErrUnsupported, "descr", 20},
+	{"order and long name", descr("'<float32'"), format.ErrUnsupported, "descr", 20},
+	{"descr is a type", descr("numpy.float32"), format.ErrCorrupt, "descr", 20},
+	{"descr is a number", descr("4"), format.ErrCorrupt, "descr", 20},
+	{"fortran_order 1", func(a *array) { a.header = dict("<f4", "1", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
+	{"fortran_order None", func(a *array) { a.header = dict("<f4", "None", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
+	{"fortran_order not False", func(a *array) { a.header = dict("<f4", "not True", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
+	{"fortran_order Falsey", func(a *array) { a.header = dict("<f4", "Falsey", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 49},
+	{"shape is a list", shape("[2, 3]"), format.ErrCorrupt, "shape", 60},
+	{"shape is a number", shape("6"), format.ErrCorrupt, "shape", 60},
+	{"shape is a number in parentheses", shape("(6)"), format.ErrCorrupt, "shape", 62},
+	{"product", shape("(2*3,)"), format.ErrCorrupt, "shape", 62},
+	{"shift", shape("(1<<2, 3)"), format.ErrCorrupt, "shape", 62},
+	{"call", shape("(len('ab'), 3)"), format.ErrCorrupt, "shape", 61},
+	{"float", shape("(2.0, 3)"), format.ErrCorrupt, "shape", 62},
+	{"exponent", shape("(2e0, 3)"), format.ErrCorrupt, "shape", 62},
+	{"octal", shape("(02, 3)"), format.ErrCorrupt, "shape", 63},
+	{"True", shape("(True, 6)"), format.ErrCorrupt, "shape", 61},
+	{"nested", shape("((2, 3),)"), format.ErrCorrupt, "shape", 61},
+	{"comma alone", shape("(,)"), format.ErrCorrupt, "shape", 61},
+	{"comma missing in shape", shape("(2, 3 1)"), format.ErrCorrupt, "shape", 66},
+	{"shape without end", func(a *array) { a.header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3" }, format.ErrCorrupt, "shape", 128},
+	{"L in version 3.0", func(a *array) { a.major = 3; a.header = dict("<f4", "False", "(2L, 3)") }, format.ErrCorrupt, "shape", 64},
+	{"negative dim", shape("(-2, -3)"), format.ErrCorrupt, "shape", 63},
+	{"dim of 2^63", shape("(9223372036854775808,)"), format.ErrCorrupt, "shape", 79},
+	{"dim of 2^64 + 2", shape("(18446744073709551618, 3)"), format.ErrCorrupt, "shape", 80},
+	{"product overflows", shape("(4294967296, 4294967296, 4294967296)"), format.ErrCorrupt, "shape", 10},
+	{"product overflows to the size", shape("(4611686018427387906, 3, 4)"), format.ErrCorrupt, "shape", 10},
+	{"bytes overflow", shape("(4611686018427387904,)"), format.ErrCorrupt, "shape", 10},
+	{"product overflows beside 0", shape("(0, 4294967296, 4294967296)"), format.ErrCorrupt, "shape", 10},
+	{"65 dims", shape("(" + strings.Repeat("1, ", 65) + ")"), format.ErrLimit, "shape", 254},
+	{"more than the data", shape("(2, 4)"), format.ErrTruncated, "data", 152},
+	{"2^60 elements", shape("(1152921504606846976,)"), format.ErrTruncated, "data", 152},
+	{"less than the data", shape("(5,)"), format.ErrCorrupt, "data", 128},
+	{"one byte short", func(a *array) { a.data = a.data[:23] }, format.ErrTruncated, "data", 151},
+	{"one byte long", func(a *array) { a.data = append(a.data, 0) }, format.ErrCorrupt, "data", 128},
+	{"a second array", func(a *array) { a.data = append(a.data, f32().bytes()...) }, format.ErrCorrupt, "data", 128},
 }
 
 func descr(s string) func(*array) {
@@ -106,12 +107,12 @@ func descr(s string) func(*array) {
 
 func shape(s string) func(*array) { return func(a *array) { a.header = dict("<f4", "False", s) } }
 
-func TestMalformed(t *testing.T) {
+// TestMalformedEntries: what is wrong with an array is wrong in archives.
+func TestMalformedEntries(t *testing.T) {
 	for _, c := range malformed {
 		t.Run(c.name, func(t *testing.T) {
 			a := f32()
 			c.mutate(&a)
-			refused(t, "npy", a.bytes(), c.err, c.field)
 			if c.field == "data" {
 				c.err = format.ErrCorrupt // sizes of an archive contradict each other
 			}
@@ -128,117 +129,118 @@ var badArchives = []struct {
 	mutate func(z *zip1, x, y *member1)
 	err    error
 	field  string
+	offset int64
 }{
-	{"bytes before", func(z *zip1, x, y *member1) { z.prefix = []byte("#!/bin/sh\n") }, format.ErrMagic, "magic"},
+	{"bytes before", func(z *zip1, x, y *member1) { z.prefix = []byte("#!/bin/sh\n") }, format.ErrMagic, "magic", 0},
 	{"bytes before that look like an entry", func(z *zip1, x, y *member1) {
 		z.prefix = []byte("PK\x03\x04")
 		z.end = func(e *end1) { e.off -= 4 }
-	}, format.ErrCorrupt, "directory offset"},
-	{"bytes behind", func(z *zip1, x, y *member1) { z.tail = []byte("more") }, format.ErrCorrupt, "end of central directory"},
+	}, format.ErrCorrupt, "directory offset", 501},
+	{"bytes behind", func(z *zip1, x, y *member1) { z.tail = []byte("more") }, format.ErrCorrupt, "end of central directory", 507},
 	{"no end", func(z *zip1, x, y *member1) {
 		z.end = func(e *end1) { e.comment, e.commentLen = strings.Repeat("c", 70000), 0 }
-	}, format.ErrTruncated, "end of central directory"},
-	{"comment too long", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.commentLen = 5 } }, format.ErrCorrupt, "end of central directory"},
-	{"disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.disk = 1 } }, format.ErrUnsupported, "disk number"},
-	{"start disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.startDisk = 1 } }, format.ErrUnsupported, "disk number"},
-	{"entries elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here = 1 } }, format.ErrUnsupported, "disk number"},
-	{"entries too many", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 3, 3 } }, format.ErrCorrupt, "entries"},
-	{"entries too few", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 1, 1 } }, format.ErrCorrupt, "directory"},
-	{"65535 entries", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 65535, 65535 } }, format.ErrCorrupt, "entries"},
-	{"directory too short", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.size-- } }, format.ErrCorrupt, "directory offset"},
-	{"directory elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off, e.size = e.off+1, e.size-1 } }, format.ErrCorrupt, "directory"},
-	{"directory beyond the file", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off = math.MaxUint32 } }, format.ErrCorrupt, "directory offset"},
-	{"bytes behind the directory", func(z *zip1, x, y *member1) { z.behind = []byte("gap") }, format.ErrCorrupt, "directory offset"},
+	}, format.ErrTruncated, "end of central directory", 70503},
+	{"comment too long", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.commentLen = 5 } }, format.ErrCorrupt, "end of central directory", 503},
+	{"disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.disk = 1 } }, format.ErrUnsupported, "disk number", 485},
+	{"start disk", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.startDisk = 1 } }, format.ErrUnsupported, "disk number", 485},
+	{"entries elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here = 1 } }, format.ErrUnsupported, "disk number", 485},
+	{"entries too many", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 3, 3 } }, format.ErrCorrupt, "entries", 491},
+	{"entries too few", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 1, 1 } }, format.ErrCorrupt, "directory", 430},
+	{"65535 entries", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 65535, 65535 } }, format.ErrCorrupt, "entries", 491},
+	{"directory too short", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.size-- } }, format.ErrCorrupt, "directory offset", 497},
+	{"directory elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off, e.size = e.off+1, e.size-1 } }, format.ErrCorrupt, "directory", 380},
+	{"directory beyond the file", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off = math.MaxUint32 } }, format.ErrCorrupt, "directory offset", 497},
+	{"bytes behind the directory", func(z *zip1, x, y *member1) { z.behind = []byte("gap") }, format.ErrCorrupt, "directory offset", 500},
 
-	{"zip64 count", wide(func(w *wide1) { w.count, w.here = 1<<60, 1<<60 }), format.ErrCorrupt, "entries"},
-	{"zip64 size", wide(func(w *wide1) { w.size = 1 << 63 }), format.ErrCorrupt, "directory offset"},
-	{"zip64 offset", wide(func(w *wide1) { w.off = math.MaxUint64 }), format.ErrCorrupt, "directory offset"},
-	{"zip64 disk", wide(func(w *wide1) { w.disk = 1 }), format.ErrUnsupported, "disk number"},
-	{"zip64 disks", wide(func(w *wide1) { w.disks = 1 }), format.ErrUnsupported, "zip64 locator"},
-	{"zip64 record length", wide(func(w *wide1) { w.record = 1 }), format.ErrCorrupt, "zip64 record"},
-	{"zip64 locator elsewhere", wide(func(w *wide1) { w.at = math.MaxUint64 }), format.ErrCorrupt, "zip64 record"},
-	{"zip64 locator far away", wide(func(w *wide1) { w.at = 1 << 62 }), format.ErrCorrupt, "zip64 locator"},
+	{"zip64 count", wide(func(w *wide1) { w.count, w.here = 1<<60, 1<<60 }), format.ErrCorrupt, "entries", 567},
+	{"zip64 size", wide(func(w *wide1) { w.size = 1 << 63 }), format.ErrCorrupt, "directory offset", 573},
+	{"zip64 offset", wide(func(w *wide1) { w.off = math.MaxUint64 }), format.ErrCorrupt, "directory offset", 573},
+	{"zip64 disk", wide(func(w *wide1) { w.disk = 1 }), format.ErrUnsupported, "disk number", 561},
+	{"zip64 disks", wide(func(w *wide1) { w.disks = 1 }), format.ErrUnsupported, "zip64 locator", 553},
+	{"zip64 record length", wide(func(w *wide1) { w.record = 1 }), format.ErrCorrupt, "zip64 record", 485},
+	{"zip64 locator elsewhere", wide(func(w *wide1) { w.at = math.MaxUint64 }), format.ErrCorrupt, "zip64 record", 480},
+	{"zip64 locator far away", wide(func(w *wide1) { w.at = 1 << 62 }), format.ErrCorrupt, "zip64 locator", 545},
 	{"zip64 says more than the end", func(z *zip1, x, y *member1) {
 		z.end = func(e *end1) { n := e.count; toWide(e); e.count = n + 1 }
-	}, format.ErrCorrupt, "entries"},
+	}, format.ErrCorrupt, "entries", 481},
 	{"zip64 says another size than the end", func(z *zip1, x, y *member1) {
 		z.end = func(e *end1) { toWide(e); e.size = 7 }
-	}, format.ErrCorrupt, "directory size"},
+	}, format.ErrCorrupt, "directory size", 481},
 
-	{"record magic", func(z *zip1, x, y *member1) { y.magic = "PK\x01\x03" }, format.ErrCorrupt, "directory"},
+	{"record magic", func(z *zip1, x, y *member1) { y.magic = "PK\x01\x03" }, format.ErrCorrupt, "directory", 430},
 	{"record cut", func(z *zip1, x, y *member1) {
 		y.comment = "c"
 		z.end = func(e *end1) { e.size--; e.off++ }
-	}, format.ErrCorrupt, "directory"},
-	{"record on another disk", func(z *zip1, x, y *member1) { x.disk = 1 }, format.ErrUnsupported, `entry "x.npy": disk number`},
-	{"encrypted", func(z *zip1, x, y *member1) { x.flags = 1 }, format.ErrUnsupported, `entry "x.npy": flags`},
-	{"strongly encrypted", func(z *zip1, x, y *member1) { x.flags = 1 << 6 }, format.ErrUnsupported, `entry "x.npy": flags`},
-	{"patched", func(z *zip1, x, y *member1) { x.flags = 1 << 5 }, format.ErrUnsupported, `entry "x.npy": flags`},
-	{"bzip2", func(z *zip1, x, y *member1) { x.method = 12 }, format.ErrUnsupported, `entry "x.npy": method`},
-	{"Deflate64", func(z *zip1, x, y *member1) { y.method = 9 }, format.ErrUnsupported, `entry "y.npy": method`},
-	{"LZMA", func(z *zip1, x, y *member1) { y.method = 14 }, format.ErrUnsupported, `entry "y.npy": method`},
-	{"name twice", func(z *zip1, x, y *member1) { y.name = x.name }, format.ErrCorrupt, `entry "x.npy": file name`},
-	{"no name", func(z *zip1, x, y *member1) { y.name = ".npy" }, format.ErrCorrupt, `entry ".npy": file name`},
-	{"NUL in the name", func(z *zip1, x, y *member1) { y.name = "y\x00.npy" }, format.ErrCorrupt, `entry "y\x00.npy": file name`},
-	{"name is not UTF-8", func(z *zip1, x, y *member1) { y.name = "\xff.npy" }, format.ErrCorrupt, `entry "\xff.npy": file name`},
-	{"no arrays", func(z *zip1, x, y *member1) { x.name, y.name = "m/data.pkl", "m/data/0" }, format.ErrUnknownFormat, "entries"},
+	}, format.ErrCorrupt, "directory", 380},
+	{"record on another disk", func(z *zip1, x, y *member1) { x.disk = 1 }, format.ErrUnsupported, `entry "x.npy": disk number`, 413},
+	{"encrypted", func(z *zip1, x, y *member1) { x.flags = 1 }, format.ErrUnsupported, `entry "x.npy": flags`, 387},
+	{"strongly encrypted", func(z *zip1, x, y *member1) { x.flags = 1 << 6 }, format.ErrUnsupported, `entry "x.npy": flags`, 387},
+	{"patched", func(z *zip1, x, y *member1) { x.flags = 1 << 5 }, format.ErrUnsupported, `entry "x.npy": flags`, 387},
+	{"bzip2", func(z *zip1, x, y *member1) { x.method = 12 }, format.ErrUnsupported, `entry "x.npy": method`, 389},
+	{"Deflate64", func(z *zip1, x, y *member1) { y.method = 9 }, format.ErrUnsupported, `entry "y.npy": method`, 440},
+	{"LZMA", func(z *zip1, x, y *member1) { y.method = 14 }, format.ErrUnsupported, `entry "y.npy": method`, 440},
+	{"name twice", func(z *zip1, x, y *member1) { y.name = x.name }, format.ErrCorrupt, `entry "x.npy": file name`, 476},
+	{"no name", func(z *zip1, x, y *member1) { y.name = ".npy" }, format.ErrCorrupt, `entry ".npy": file name`, 475},
+	{"NUL in the name", func(z *zip1, x, y *member1) { y.name = "y\x00.npy" }, format.ErrCorrupt, `entry "y\x00.npy": file name`, 477},
+	{"name is not UTF-8", func(z *zip1, x, y *member1) { y.name = "\xff.npy" }, format.ErrCorrupt, `entry "\xff.npy": file name`, 476},
+	{"no arrays", func(z *zip1, x, y *member1) { x.name, y.name = "m/data.pkl", "m/data/0" }, format.ErrUnknownFormat, "entries", 387},
 
-	{"local magic", local(func(l *member1) { l.magic = "PK\x03\x05" }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local name", local(func(l *member1) { l.name = "z.npy" }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local name is longer", local(func(l *member1) { l.name = "yy.npy" }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local method", local(func(l *member1) { l.method = 0 }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local flags", local(func(l *member1) { l.flags = 1 }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local descriptor", local(func(l *member1) { l.flags = 8 }), format.ErrCorrupt, `entry "y.npy": local header`},
-	{"local size", local(func(l *member1) { l.size++ }), format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"local packed size", local(func(l *member1) { l.packed-- }), format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"local sizes 0", local(func(l *member1) { l.packed, l.size = 0, 0 }), format.ErrCorrupt, `entry "y.npy": sizes`},
+	{"local magic", local(func(l *member1) { l.magic = "PK\x03\x05" }), format.ErrCorrupt, `entry "y.npy": local header`, 187},
+	{"local name", local(func(l *member1) { l.name = "z.npy" }), format.ErrCorrupt, `entry "y.npy": local header`, 217},
+	{"local name is longer", local(func(l *member1) { l.name = "yy.npy" }), format.ErrCorrupt, `entry "y.npy": local header`, 217},
+	{"local method", local(func(l *member1) { l.method = 0 }), format.ErrCorrupt, `entry "y.npy": local header`, 195},
+	{"local flags", local(func(l *member1) { l.flags = 1 }), format.ErrCorrupt, `entry "y.npy": local header`, 193},
+	{"local descriptor", local(func(l *member1) { l.flags = 8 }), format.ErrCorrupt, `entry "y.npy": local header`, 193},
+	{"local size", local(func(l *member1) { l.size++ }), format.ErrCorrupt, `entry "y.npy": sizes`, 205},
+	{"local packed size", local(func(l *member1) { l.packed-- }), format.ErrCorrupt, `entry "y.npy": sizes`, 205},
+	{"local sizes 0", local(func(l *member1) { l.packed, l.size = 0, 0 }), format.ErrCorrupt, `entry "y.npy": sizes`, 205},
 	{"local zip64 lies", func(z *zip1, x, y *member1) {
 		y.localExtra = zip64(1<<40, uint64(y.packed))
 		y.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
-	}, format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"local zip64 beside other sizes", func(z *zip1, x, y *member1) { y.localExtra = zip64(uint64(y.size)+1, uint64(y.packed)) }, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
+	}, format.ErrCorrupt, `entry "y.npy": sizes`, 205},
+	{"local zip64 beside other sizes", func(z *zip1, x, y *member1) { y.localExtra = zip64(uint64(y.size)+1, uint64(y.packed)) }, format.ErrCorrupt, `entry "y.npy": local zip64 field`, 222},
 	{"local zip64 is short", func(z *zip1, x, y *member1) {
 		y.localExtra = zip64(uint64(y.size))
 		y.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
-	}, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
-	{"local extra field is cut", func(z *zip1, x, y *member1) { y.localExtra = []byte{1, 0, 16, 0, 0} }, format.ErrCorrupt, `entry "y.npy": local zip64 field`},
-	{"zip64 lies", func(z *zip1, x, y *member1) { y.extra, y.size = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"zip64 packed size lies", func(z *zip1, x, y *member1) { y.extra, y.packed = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"zip64 offset lies", func(z *zip1, x, y *member1) { y.extra, y.offset = zip64(math.MaxUint64), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": offset`},
-	{"zip64 beside another size", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), 1) }, format.ErrCorrupt, `entry "y.npy": zip64 field`},
+	}, format.ErrCorrupt, `entry "y.npy": local zip64 field`, 222},
+	{"local extra field is cut", func(z *zip1, x, y *member1) { y.localExtra = []byte{1, 0, 16, 0, 0} }, format.ErrCorrupt, `entry "y.npy": local zip64 field`, 222},
+	{"zip64 lies", func(z *zip1, x, y *member1) { y.extra, y.size = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`, 205},
+	{"zip64 packed size lies", func(z *zip1, x, y *member1) { y.extra, y.packed = zip64(1<<62), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": sizes`, 450},
+	{"zip64 offset lies", func(z *zip1, x, y *member1) { y.extra, y.offset = zip64(math.MaxUint64), math.MaxUint32 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
+	{"zip64 beside another size", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), 1) }, format.ErrCorrupt, `entry "y.npy": zip64 field`, 481},
 	{"zip64 twice", func(z *zip1, x, y *member1) {
 		y.extra = append(zip64(uint64(y.size)), zip64(uint64(y.size)+1)...)
 		y.size = math.MaxUint32
-	}, format.ErrCorrupt, `entry "y.npy": zip64 field`},
-	{"zip64 has too much", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), uint64(y.packed), 0, 0, 0) }, format.ErrCorrupt, `entry "y.npy": zip64 field`},
-	{"zip64 is missing", func(z *zip1, x, y *member1) { y.size = math.MaxUint32; y.local = func(l *member1) { l.size = 152 } }, format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"zip64 disk", func(z *zip1, x, y *member1) {
+	}, format.ErrCorrupt, `entry "y.npy": zip64 field`, 481},
+	{"zip64 has too much", func(z *zip1, x, y *member1) { y.extra = zip64(uint64(y.size), uint64(y.packed), 0, 0, 0) }, format.ErrCorrupt, `entry "y.npy": zip64 field`, 481},
+	{"zip64 is missing", func(z *zip1, x, y *member1) { y.size = math.MaxUint32; y.local = func(l *member1) { l.size = 152 } }, format.ErrCorrupt, `entry "y.npy": sizes`, 205},
+	{"zip64 disk of an entry", func(z *zip1, x, y *member1) {
 		y.extra, y.disk = append([]byte{1, 0, 4, 0}, 1, 0, 0, 0), math.MaxUint16
-	}, format.ErrUnsupported, `entry "y.npy": disk number`},
+	}, format.ErrUnsupported, `entry "y.npy": disk number`, 464},
 
-	{"stored of two sizes", func(z *zip1, x, y *member1) { x.size++ }, format.ErrCorrupt, `entry "x.npy": sizes`},
-	{"entry larger than the array", func(z *zip1, x, y *member1) { *x = stored1("x", append(f32().bytes(), 0)) }, format.ErrCorrupt, `entry "x.npy": data`},
-	{"entry smaller than the array", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:150]) }, format.ErrCorrupt, `entry "x.npy": data`},
-	{"deflated entry smaller than the array", func(z *zip1, x, y *member1) { y.size-- }, format.ErrCorrupt, `entry "y.npy": data`},
-	{"entry is no array", func(z *zip1, x, y *member1) { *x = stored1("x", []byte("some text, longer than ten")) }, format.ErrMagic, `entry "x.npy": magic`},
-	{"empty entry", func(z *zip1, x, y *member1) { *x = stored1("x", nil) }, format.ErrTruncated, `entry "x.npy": header`},
-	{"entry of five bytes", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:5]) }, format.ErrTruncated, `entry "x.npy": header`},
-	{"deflated garbage", func(z *zip1, x, y *member1) { y.data = bytes.Repeat([]byte{0xff}, len(y.data)) }, format.ErrCorrupt, `entry "y.npy": header`},
+	{"stored of two sizes", func(z *zip1, x, y *member1) { x.size++ }, format.ErrCorrupt, `entry "x.npy": sizes`, 399},
+	{"entry larger than the array", func(z *zip1, x, y *member1) { *x = stored1("x", append(f32().bytes(), 0)) }, format.ErrCorrupt, `entry "x.npy": data`, 163},
+	{"entry smaller than the array", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:150]) }, format.ErrCorrupt, `entry "x.npy": data`, 163},
+	{"deflated entry smaller than the array", func(z *zip1, x, y *member1) { y.size-- }, format.ErrCorrupt, `entry "y.npy": data`, 222},
+	{"entry is no array", func(z *zip1, x, y *member1) { *x = stored1("x", []byte("some text, longer than ten")) }, format.ErrMagic, `entry "x.npy": magic`, 35},
+	{"empty entry", func(z *zip1, x, y *member1) { *x = stored1("x", nil) }, format.ErrTruncated, `entry "x.npy": header`, 35},
+	{"entry of five bytes", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:5]) }, format.ErrTruncated, `entry "x.npy": header`, 40},
+	{"deflated garbage", func(z *zip1, x, y *member1) { y.data = bytes.Repeat([]byte{0xff}, len(y.data)) }, format.ErrCorrupt, `entry "y.npy": header`, 222},
 	{"bomb", func(z *zip1, x, y *member1) {
 		*y = deflated1("y", npy(dict("<f8", "False", "(134217728,)"), nil).bytes())
 		y.size = 128 + 1<<30
-	}, format.ErrCorrupt, `entry "y.npy": sizes`},
-	{"offset beyond the directory", func(z *zip1, x, y *member1) { y.offset = 1 << 30 }, format.ErrCorrupt, `entry "y.npy": offset`},
+	}, format.ErrCorrupt, `entry "y.npy": sizes`, 426},
+	{"offset beyond the directory", func(z *zip1, x, y *member1) { y.offset = 1 << 30 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
 	{"the same place twice", func(z *zip1, x, y *member1) {
 		*y = *x
 		x.name, y.name = "xx.npy", "xx.npy"
 		y.offset, y.name = 1, "xx.npy"
-	}, format.ErrCorrupt, `entry "xx.npy": local header`},
-	{"descriptor is missing", func(z *zip1, x, y *member1) { *x = streamed(false, true); x.descriptor = nil }, format.ErrCorrupt, `entry "x.npy": data descriptor`},
+	}, format.ErrCorrupt, `entry "xx.npy": local header`, 1},
+	{"descriptor is missing", func(z *zip1, x, y *member1) { *x = streamed(false, true); x.descriptor = nil }, format.ErrCorrupt, `entry "x.npy": data descriptor`, 187},
 	{"descriptor says another size", func(z *zip1, x, y *member1) {
 		*x = streamed(false, true)
 		x.descriptor[8]++
-	}, format.ErrCorrupt, `entry "x.npy": data descriptor`},
+	}, format.ErrCorrupt, `entry "x.npy": data descriptor`, 187},
 }
 
 func wide(change func(*wide1)) func(*zip1, *member1, *member1) {
@@ -256,16 +258,6 @@ func local(change func(*member1)) func(*zip1, *member1, *member1) {
 
 // pair is a good archive of one stored and one deflated array.
 func pair() zip1 { return archiveOf(stored1("x", f32().bytes()), deflated1("y", f32().bytes())) }
-
-func TestBadArchives(t *testing.T) {
-	for _, c := range badArchives {
-		t.Run(c.name, func(t *testing.T) {
-			z := pair()
-			c.mutate(&z, &z.members[0], &z.members[1])
-			refused(t, "npz", z.bytes(), c.err, c.field)
-		})
-	}
-}
 
 // TestOverlap: entries that share bytes claim more than there is. Both names are
 // beside their data: the second array is in the first one's.
@@ -329,23 +321,22 @@ func refused(t *testing.T, name string, b []byte, want error, field string) {
 var unsound = []struct {
 	name   string
 	mutate func(y *member1)
-	load   error // when the array is inflated
-	verify error
+	err    error
 }{
-	{"sum in the directory", func(y *member1) { y.local = func(l *member1) { l.sum = y.sum }; *y = withSum(*y) }, format.ErrChecksum, format.ErrChecksum},
-	{"sum beside the array", func(y *member1) { y.local = func(l *member1) { l.sum++ } }, format.ErrChecksum, format.ErrChecksum},
-	{"stream is cut", func(y *member1) { y.data, y.packed = y.data[:len(y.data)-3], y.packed-3 }, format.ErrCorrupt, format.ErrCorrupt},
-	{"bytes behind the stream", func(y *member1) { y.data, y.packed = append(y.data, 0), y.packed+1 }, format.ErrCorrupt, format.ErrCorrupt},
+	{"sum in the directory", func(y *member1) { y.local = func(l *member1) { l.sum = y.sum }; *y = withSum(*y) }, format.ErrChecksum},
+	{"sum beside the array", func(y *member1) { y.local = func(l *member1) { l.sum++ } }, format.ErrChecksum},
+	{"stream is cut", func(y *member1) { y.data, y.packed = y.data[:len(y.data)-3], y.packed-3 }, format.ErrCorrupt},
+	{"bytes behind the stream", func(y *member1) { y.data, y.packed = append(y.data, 0), y.packed+1 }, format.ErrCorrupt},
 	{"stream holds more", func(y *member1) {
 		m := deflated1("y", append(f32().bytes(), 9))
 		m.size--
 		*y = m
-	}, format.ErrCorrupt, format.ErrCorrupt},
+	}, format.ErrCorrupt},
 	{"stream holds less", func(y *member1) {
 		m := deflated1("y", f32().bytes()[:150])
 		m.size += 2
 		*y = m
-	}, format.ErrCorrupt, format.ErrCorrupt},
+	}, format.ErrCorrupt},
 }
 
 func withSum(m member1) member1 { m.sum ^= 1; return m }
@@ -362,10 +353,10 @@ func TestUnsound(t *testing.T) {
 			defer f.Close()
 			v, _ := f.Tensor("y")
 			var e *format.Error
-			if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, c.load) || !errors.As(err, &e) || e.Field != `tensor "y"` {
+			if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, c.err) || !errors.As(err, &e) || e.Field != `tensor "y"` {
 				t.Errorf("read: %v", err)
 			}
-			if _, err := f.Verify(t.Context()); !errors.Is(err, c.verify) || !errors.As(err, &e) || e.Field != `tensor "y"` {
+			if _, err := f.Verify(t.Context()); !errors.Is(err, c.err) || !errors.As(err, &e) || e.Field != `tensor "y"` {
 				t.Errorf("Verify: %v", err)
 			}
 			if _, err := f.Verify(t.Context(), format.WithTensors("x")); err != nil {

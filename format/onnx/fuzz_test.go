@@ -7,14 +7,13 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 )
 
 // FuzzOpen opens, verifies and decodes whatever comes, and writes it again: errors are
 // *format.Error, both ways of reading agree, and nothing panics.
 func FuzzOpen(f *testing.F) {
-	for _, c := range malformed {
-		f.Add(c.file)
-	}
+	corpus.Seed(f)
 	for _, c := range foreignFiles() {
 		f.Add(c.Bytes)
 	}

@@ -71,6 +71,8 @@ type Suite struct {
 	// Alone is what the only tensor of a file is called that has no name,
 	// in formats that name it after the file.
 	Alone string
+	// Dir is the corpus's own directory in testdata/corpus, where a package has several.
+	Dir   string
 	Cases []Case
 }
 

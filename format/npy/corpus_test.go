@@ -1,0 +1,88 @@
+package npy
+
+import (
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func TestCorpus(t *testing.T) {
+	s := corpus.Suite{Codec: fileCodec, Ext: ".npy", Alone: "array", Dir: "npy"}
+	for _, c := range malformed {
+		a := f32()
+		c.mutate(&a)
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: a.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+	}
+	whole := f32().bytes()
+	for _, c := range []struct {
+		name   string
+		size   int
+		field  string
+		offset int64
+	}{{"no bytes", 0, "header", 0}, {"cut in the magic", 5, "header", 5}, {"cut in the header", 100, "header length", 8}, {"no data", 128, "data", 128}} {
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
+	}
+	for _, c := range golden {
+		version := string(rune('0'+c.file.major)) + ".0"
+		s.Cases = append(s.Cases, corpus.Case{Name: "good: " + c.name, Bytes: c.file.bytes(), Version: version, Tensors: []corpus.Tensor{{Type: c.dtype, Shape: c.shape, Data: c.data}}})
+	}
+	s.Run(t)
+}
+
+func TestArchiveCorpus(t *testing.T) {
+	s := corpus.Suite{Codec: archiveCodec, Ext: ".npz", Dir: "npz"}
+	for _, c := range badArchives {
+		z := pair()
+		c.mutate(&z, &z.members[0], &z.members[1])
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+	}
+	for _, c := range unsound {
+		z := pair()
+		c.mutate(&z.members[1])
+		// The local header of y is at 187; it takes 30 bytes and a name of 5.
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Late: true, Err: c.err, Field: `tensor "y"`, Offset: 187 + 35})
+	}
+	changed := archiveOf(stored1("x", f32().bytes())).bytes()
+	changed[35+128] ^= 1
+	s.Cases = append(s.Cases, corpus.Case{Name: "stored data changed", Bytes: changed, Late: true, Err: format.ErrChecksum, Field: `tensor "x"`, Offset: 35 + 128})
+
+	x := corpus.Of("x", tensor.Float32, floats(6), 2, 3)
+	for _, c := range archives {
+		good := corpus.Case{Name: "good: " + c.name, Bytes: c.file().bytes(), Version: "1.0", Tensors: []corpus.Tensor{x}}
+		if c.note != "" {
+			good.Notes = []string{c.note}
+		}
+		s.Cases = append(s.Cases, good)
+	}
+	s.Cases = append(s.Cases, goodArchives()...)
+	s.Run(t)
+}
+
+func goodArchives() []corpus.Case {
+	one := func(name string) corpus.Tensor { return corpus.Of(name, tensor.Float32, floats(6), 2, 3) }
+	raw := f32().bytes()
+	names := archiveOf(stored1("../up", raw), stored1("dir/x", raw), stored1("é", raw), stored1("/abs", raw), stored1("a..b", raw), stored1("X.npy", raw))
+	both := pair()
+	cases := []corpus.Case{
+		{Name: "good: stored and deflated", Bytes: both.bytes(), Version: "1.0", Tensors: []corpus.Tensor{one("x"), one("y")}},
+		{Name: "good: names that would be paths", Bytes: names.bytes(), Version: "1.0", Tensors: []corpus.Tensor{one("../up"), one("dir/x"), one("é"), one("/abs"), one("a..b"), one("X.npy")}},
+	}
+	for _, c := range []struct {
+		name, descr, shape, dtype string
+		dims                      []int64
+		data                      []byte
+	}{
+		{"scalar", "<f8", "()", "float64", nil, ramp(8)}, {"empty", "<i8", "(3, 0)", "int64", []int64{3, 0}, nil},
+		{"int8", "|i1", "(4,)", "int8", []int64{4}, ramp(4)}, {"complex128", "<c16", "(2,)", "complex128", []int64{2}, ramp(32)},
+	} {
+		raw := npy(dict(c.descr, "False", c.shape), c.data).bytes()
+		for _, m := range []member1{stored1(c.name, raw), deflated1(c.name, raw)} {
+			how := map[uint16]string{0: "stored", 8: "deflated"}[m.method]
+			cases = append(cases, corpus.Case{Name: "good: " + c.name + " " + how, Bytes: archiveOf(m).bytes(), Version: "1.0",
+				Tensors: []corpus.Tensor{{Name: c.name, Type: c.dtype, Shape: c.dims, Data: c.data}}})
+		}
+	}
+	return cases
+}
