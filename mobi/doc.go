@@ -151,7 +151,8 @@
 //	Reshape          shape int32s, of which one may be -1
 //	Flatten          axis (1): the dims before and from it become one each
 //	Transpose        perm int32s (reversed)
-//	MatMul, Relu, Sigmoid, Tanh   without parameters
+//	MatMul           two matrices
+//	Relu, Sigmoid, Tanh   without parameters
 //
 // # Quantization
 //

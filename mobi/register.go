@@ -16,6 +16,7 @@ var (
 	_ driver.Encoding     = fileFormat{}
 	_ driver.Streaming    = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
+	_ driver.Vocabulary   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 

@@ -43,7 +43,7 @@ var vocabulary = func() []driver.Operator {
 		{Name: "Reshape", ONNX: "Reshape", Attributes: []attr{{ONNX: "shape", Names: name("shape"), Value: ints}}},
 		{Name: "Flatten", ONNX: "Flatten", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: int64(0), Default: int64(1)}}},
 		{Name: "Transpose", ONNX: "Transpose", Attributes: []attr{{ONNX: "perm", Names: name("perm"), Value: ints}}},
-		{Name: "MatMul", ONNX: "MatMul"},
+		{Name: "MatMul", ONNX: "MatMul", Rank: 2},
 	}
 	for i := range ops {
 		for input := range 8 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -33,7 +34,7 @@ func (f *File) Validate() ([]Problem, error) {
 
 // Validate checks a graph as ONNX would have it, and lists what is wrong: names
 // that nothing defines, or only a later node; cycles; names that are defined
-// twice; nodes without operator, of unknown operator sets, and nodes that lack
+// twice; nodes without operator, with one that ONNX lacks, of unknown operator sets, and nodes that lack
 // inputs, outputs or attributes of the operators the specification lists.
 // isTensor tells the tensors of the model, which are defined without being
 // declared; nil means there are none. The problems are in the order of the
@@ -106,8 +107,11 @@ func (v *validator) graph(path string, g *format.Graph, outer *scope) {
 
 // node checks one node and adds its outputs to the scope.
 func (v *validator) node(path string, i int, n *format.Node, s *scope) {
-	if n.Op == "" {
+	switch {
+	case n.Op == "":
 		v.report(path+".op_type", "a node without operator")
+	case (n.Domain == "" || n.Domain == "ai.onnx") && !opsets.Known(n.Op):
+		v.report(path+".op_type", "ONNX has no operator %q", n.Op)
 	}
 	if !slices.Contains(knownDomains, n.Domain) {
 		v.report(path+".domain", "unknown operator set %q", n.Domain)

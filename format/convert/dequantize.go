@@ -28,8 +28,7 @@ func (t *translator) dequantize(target driver.Driver) error {
 	for i := range t.infos {
 		info := &t.infos[i]
 		q := info.Quant
-		if q == nil || !without[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil ||
-			info.DType != tensor.Int8 && info.DType != tensor.Uint8 {
+		if q == nil || !without[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)
@@ -65,9 +64,6 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 		if len(q.ZeroPoints) > 0 {
 			zero = q.ZeroPoints[min(i, len(q.ZeroPoints)-1)]
 		}
-		if low, high := int32(math.MinInt8), int32(math.MaxInt8); d == tensor.Int8 && (zero < low || zero > high) || d == tensor.Uint8 && (zero < 0 || zero > math.MaxUint8) {
-			return n, fmt.Errorf("%w: tensor %q has the zero point %d", format.ErrUnsupported, name, zero)
-		}
 		zeros = append(zeros, byte(zero))
 	}
 	n.Op, n.Inputs, n.Outputs = "DequantizeLinear", []string{name, "", ""}, []string{t.fresh(name + "_real")}
@@ -75,6 +71,15 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 		n.Inputs[2], err = t.add(t.fresh(name+"_zero_point"), d, shape, zeros)
 	}
 	return n, err
+}
+
+// bytesHold reports whether the node has zero points of that dtype.
+func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
+	low, high := int32(math.MinInt8), int32(math.MaxInt8)
+	if d == tensor.Uint8 {
+		low, high = 0, math.MaxUint8
+	}
+	return (d == tensor.Int8 || d == tensor.Uint8) && !slices.ContainsFunc(q.ZeroPoints, func(z int32) bool { return z < low || z > high })
 }
 
 // quantized makes parameters of a tensor of a node that dequantizes it.

@@ -48,7 +48,7 @@
 //	Gemm                mobi  FullyConnected   transB is 1, flattens its input
 //	LayerNormalization  mle   LayerNorm        eps, has a bias
 //	MatMul              mle   MatMul           2 dims
-//	MatMul              mobi  MatMul
+//	MatMul              mobi  MatMul           2 dims
 //	MaxPool             mle   MaxPool2D        kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w
 //	MaxPool             mobi  MaxPool2D        kernel_size, stride, padding
 //	Mul                 mle   Mul              inputs of one shape
@@ -65,23 +65,26 @@
 //	Transpose           mle   Transpose        perm
 //	Transpose           mobi  Transpose        perm
 //
-// Everywhere images are NCHW, the weights of convolutions OIHW, and the weights of Gemm that
-// transB is 1 for have a row for each output. MOBI's and MLE's padding is that of either end.
+// Everywhere images are NCHW, the weights of convolutions OIHW, and the weights of Gemm with
+// transB 1 have a row for each output. MOBI's and MLE's padding is that of either end.
 //
-// Some nodes are stated otherwise where the target has nothing closer: GlobalAveragePool as a pool of the image's size,
-// auto_pad as pads, Gemm as MatMul or with a Transpose before it, so that weights stay bit for
-// bit. A bias that must be there is one of zeros. Identity and Dropout, which do nothing to a trained
-// model, are left out; constants that are nodes become tensors, and MatMul with a bias added to it Gemm. Parameters of quantization
-// are nodes, DequantizeLinear, where the target has ONNX's operators and no other place for them, and of tensors again where it has. A target shape that Reshape takes as a tensor is an attribute in MOBI and MLE, and such a tensor comes and goes with it.
-// This takes shapes, which are followed from the inputs on. Sources in versions 7 and later of ONNX's operators are read by their
-// version, which the metadata entry "opsets" names; it goes, and so does "ir_version", where the target's operators have no versions,
-// and says 17 where they are ONNX's again.
+// Some nodes are stated otherwise where the target has nothing closer: GlobalAveragePool as a
+// pool of the image's size, auto_pad as pads, Gemm as MatMul or with a Transpose before it, so
+// that weights stay bit for bit, and MatMul with a bias added to it as Gemm. A bias that must be
+// there is one of zeros. Identity and Dropout, which do nothing to a trained model, are left
+// out, and constants that are nodes become tensors. The tensor that tells Reshape its target shape is
+// an attribute in MOBI and MLE; it comes and goes. So do nodes of DequantizeLinear, where
+// the target has parameters of quantization, or has none. All this takes shapes, which are followed
+// from the inputs on.
+//
+// Versions of ONNX's operators from 7 on are read, as the metadata entry "opsets" says. It goes where
+// the target's operators have no versions, with "ir_version", and says 17 where they are ONNX's again.
 //
 // A node without a counterpart is refused as the loss "graph:nodes[3] (Erf)", with its name in the
 // reason: other operators, attributes that the target has no place for (groups in MLE, pads that
-// differ at the ends of an axis), shapes that would be broadcast, attributes of the source that nobody
-// knows. Options.Lossy leaves out the graph then, as a whole. From a format to itself, and between onnx and
-// wia, graphs stay as they are.
+// differ at the ends of an axis), shapes that would be broadcast, attributes of the source that
+// nobody knows. Options.Lossy leaves out the graph then, as a whole. From a format to itself, and
+// between onnx and wia, graphs stay as they are; format.Copy translates nothing.
 //
 // # Memory and files
 //

@@ -313,7 +313,7 @@ func transposed(n *node, x dims) dims {
 func (n *node) normalize(in []dims) {
 	switch n.op {
 	case "Conv", "MaxPool", "AveragePool":
-		if n.op == "Conv" && len(in[1]) > 2 {
+		if n.op == "Conv" && len(in[1]) > 2 && n.attrs["kernel_shape"] == nil {
 			n.attrs["kernel_shape"] = []int64(slices.Clone(in[1][2:]))
 		}
 		n.padExplicitly(in[0])

@@ -47,7 +47,7 @@ func (j *job) plan(m *format.Model) error {
 	if err := j.graph(m, all, names); err != nil {
 		return err
 	}
-	return j.refuse(m)
+	return j.refuse()
 }
 
 // change decides whether a tensor gets another dtype, and finds the parameters if

@@ -14,13 +14,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Metadata of graphs in ONNX's operators: which versions they have.
 const (
+	// The metadata of graphs in ONNX's operators that say which versions they have.
 	keyOperatorSets = "opsets"
 	keyIRVersion    = "ir_version"
-	// version is that of ONNX's operators between the formats, and before that the oldest whose
-	// operators mean the same but for what readONNX looks at.
-	version       = 17
+
+	// version is that of ONNX's operators in which graphs are translated and written.
+	version = 17
+	// oldestVersion is the first whose operators mean the same, but for what readONNX looks at.
 	oldestVersion = 7
 )
 
@@ -42,7 +43,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 		return views, nil // a model of a driver that is not registered
 	}
 	t := newTranslator(p, views, to.Name())
-	if t.vocabularies(source.Driver(), to.Driver(), p); t.from != nil || t.to != nil {
+	if t.vocabularies(source.Driver(), to.Driver()); t.from != nil || t.to != nil {
 		t.values()
 		t.run()
 	}
@@ -76,14 +77,16 @@ type translator struct {
 	fused    map[int]*node     // by the last of the source's nodes that they are
 	uses     map[string]use
 
-	symbols int64 // negative: the last dim that is not fixed
-	nodes   []format.Node
-	gaps    []gap
+	nodes []format.Node // of the target
+	gaps  []gap
 }
 
 func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
-	return &translator{plan: p, graph: clone(p.Graph), views: views, format: target, version: version,
-		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, consumed: map[string]bool{}, alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{}}
+	return &translator{
+		plan: p, graph: clone(p.Graph), views: views, format: target, version: version,
+		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, consumed: map[string]bool{},
+		alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{},
+	}
 }
 
 // use is who uses a value.
@@ -93,32 +96,32 @@ type use struct {
 	leaves bool // it is an output of the graph
 }
 
-// vocabularies finds out in which operators source and target are written. Both are nil when there is nothing
-// to translate.
-func (t *translator) vocabularies(source, target driver.Driver, p *format.Plan) {
+// vocabularies finds out in which operators source and target are written. Both are nil when
+// there is nothing to translate.
+func (t *translator) vocabularies(source, target driver.Driver) {
 	to, ok := target.(driver.Vocabulary)
 	if !ok {
 		// Most formats without a vocabulary have no graphs, and say so themselves.
 		var l driver.LossList
 		if lossy, ok := target.(driver.Lossy); ok {
-			lossy.Losses(p, &driver.WriteOptions{}, &l)
+			lossy.Losses(t.plan, &driver.WriteOptions{}, &l)
 		}
 		if !l.HasGraph() {
-			t.unknown(target, p)
+			t.unknown(target)
 		}
 		return
 	}
 	from, ok := source.(driver.Vocabulary)
 	if !ok {
-		t.unknown(source, p)
+		t.unknown(source)
 		return
 	}
 	t.from, t.to = from.Operators(), to.Operators()
 }
 
 // unknown refuses all nodes.
-func (t *translator) unknown(d driver.Driver, p *format.Plan) {
-	for i := range p.Graph.Nodes {
+func (t *translator) unknown(d driver.Driver) {
+	for i := range t.graph.Nodes {
 		t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, d.Describe().Name))
 	}
 }
@@ -149,8 +152,19 @@ func (t *translator) values() {
 	for _, v := range t.graph.Outputs {
 		t.uses[v.Name] = use{count: t.uses[v.Name].count + 1, leaves: true}
 	}
+	t.inputs()
+	ir, _ := t.plan.Metadata.Get(keyIRVersion)
+	if n, ok := ir.(int64); t.from != nil || !ok || n > 3 {
+		return
+	}
+	// Up to there initializers were inputs too.
+	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { _, ok := t.tensors[v.Name]; return ok })
+}
+
+// inputs takes note of the shapes of inputs. Dims of one symbol are equal when the model runs.
+func (t *translator) inputs() {
 	symbols := map[string]int64{}
-	t.symbols = unknown
+	last := int64(unknown)
 	for _, v := range t.graph.Inputs {
 		if v.Dims == nil || t.shapes[v.Name] != nil {
 			continue
@@ -159,8 +173,8 @@ func (t *translator) values() {
 		for _, dim := range v.Dims {
 			size := dim.Size
 			if size < 0 || dim.Symbol != "" {
-				t.symbols--
-				size = t.symbols
+				last--
+				size = last
 				if known, ok := symbols[dim.Symbol]; ok && dim.Symbol != "" {
 					size = known
 				}
@@ -170,29 +184,15 @@ func (t *translator) values() {
 		}
 		t.shapes[v.Name] = d
 	}
-	if t.from != nil {
-		return
-	}
-	ir := int64(0)
-	if value, ok := t.plan.Metadata.Get(keyIRVersion); ok {
-		ir, _ = value.(int64)
-	}
-	if ir == 0 || ir > 3 {
-		return
-	}
-	// Up to there initializers were inputs too.
-	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { _, ok := t.tensors[v.Name]; return ok })
 }
 
 // run translates the nodes.
 func (t *translator) run() {
-	if t.from == nil {
-		value, _ := t.plan.Metadata.Get(keyOperatorSets)
-		sets, _ := opsets.Parse(value)
-		for _, s := range sets {
-			if s.Domain == "" || s.Domain == "ai.onnx" {
-				t.version = s.Version
-			}
+	value, _ := t.plan.Metadata.Get(keyOperatorSets)
+	sets, _ := opsets.Parse(value)
+	for _, s := range sets {
+		if s.Domain == "" || s.Domain == "ai.onnx" {
+			t.version = s.Version
 		}
 	}
 	for i := range t.graph.Nodes {
@@ -202,17 +202,7 @@ func (t *translator) run() {
 				in.Inputs[k] = other
 			}
 		}
-		var list []*node
-		var err error
-		if whole := t.fused[i]; whole != nil {
-			list = []*node{whole}
-		} else if t.from == nil && t.fuse(i) {
-			continue
-		} else if t.from == nil {
-			list, err = t.readONNX(in)
-		} else {
-			list, err = t.read(in)
-		}
+		list, err := t.readAny(i)
 		for _, n := range list {
 			if err == nil {
 				err = t.write(n)
@@ -225,6 +215,19 @@ func (t *translator) run() {
 			}
 		}
 	}
+}
+
+// readAny reads a node of the source, which becomes several, or none.
+func (t *translator) readAny(i int) ([]*node, error) {
+	switch whole := t.fused[i]; {
+	case whole != nil:
+		return []*node{whole}, nil
+	case t.from != nil:
+		return t.read(&t.graph.Nodes[i])
+	case t.fuse(i):
+		return nil, nil
+	}
+	return t.readONNX(&t.graph.Nodes[i])
 }
 
 // fuse notes that a MatMul and the Add of a bias that follows are one Gemm: as an Add of its own that
@@ -282,11 +285,10 @@ func (t *translator) finish(target driver.Driver) ([]tensor.View, error) {
 	}
 	forget(g, gone)
 	t.plan.Graph = g
-	if t.from == nil {
-		t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool { return e.Key == keyOperatorSets || e.Key == keyIRVersion })
-	}
+	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool {
+		return e.Key == keyOperatorSets || e.Key == keyIRVersion && t.from == nil
+	})
 	if t.to == nil {
-		t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool { return e.Key == keyOperatorSets })
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
 		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
 	}
@@ -422,7 +424,7 @@ func (t *translator) writeONNX(n *node) error {
 }
 
 // refuse answers for the nodes without counterpart: the graph is a loss for their sake.
-func (j *job) refuse(m *format.Model) error {
+func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}

@@ -335,6 +335,9 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 			return fmt.Errorf("%w: %s takes as many groups as channels, not %d with weights %v", format.ErrUnsupported, o.Name, group, w)
 		}
 	}
+	if n.op == "MatMul" && o.Rank != 0 && len(in[1]) != o.Rank {
+		return fmt.Errorf("%w: %s takes %d dims, not %v", format.ErrUnsupported, o.Name, o.Rank, in[1])
+	}
 	if n.op == "Gemm" && len(in) == 3 {
 		if w := in[1]; len(w) != 2 || len(in[2]) != 1 || in[2][0] != w[1-n.integer("transB")&1] {
 			return fmt.Errorf("%w: %s takes a bias for each column, not %v", format.ErrUnsupported, o.Name, in[2])

@@ -41,6 +41,9 @@
 // Encoding and writes to a Target itself; Streaming and Ordered say more about the
 // order in which it does.
 //
+// What the format cannot hold of a plan it lists (Lossy). A format with a graph says what its
+// operators mean (Vocabulary), so that package convert can translate graphs from and into those of others.
+//
 // # Trust
 //
 // Drivers run in the program that imports them and are trusted not to be

@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/attributes"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -111,7 +112,7 @@ func unsaid(v *driver.ValueInfo) string {
 
 // checkOperator refuses operators of ONNX's own set that it does not have.
 func checkOperator(n *driver.Node) error {
-	if n.Domain != "" && n.Domain != "ai.onnx" || operators[n.Op] {
+	if n.Domain != "" && n.Domain != "ai.onnx" || opsets.Known(n.Op) {
 		return nil
 	}
 	return fmt.Errorf("%w: ONNX has no operator %q", format.ErrUnsupported, n.Op)

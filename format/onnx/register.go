@@ -15,6 +15,7 @@ type fileFormat struct{ base }
 var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
+	_ driver.Vocabulary   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 

@@ -1,4 +1,5 @@
-// Package opsets reads the metadata entry in which formats keep ONNX's operator sets.
+// Package opsets knows ONNX's operator sets: the metadata entry in which formats keep them, and
+// what is in ONNX's own.
 package opsets
 
 import (

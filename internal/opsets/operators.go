@@ -1,8 +1,10 @@
-package onnx
+package opsets
 
 import "strings"
 
-// operators are those of ONNX's own set, those that later versions dropped included.
+// Known reports whether ONNX's own set has an operator, or had one in an earlier version.
+func Known(name string) bool { return operators[name] }
+
 var operators = func() map[string]bool {
 	set := make(map[string]bool)
 	for _, name := range strings.Fields(operatorNames) {

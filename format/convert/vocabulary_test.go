@@ -1,0 +1,107 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// silent is a format of another module that says nothing of its operators.
+type silent struct{ driver.Driver }
+
+func (silent) Describe() driver.Description { return driver.Description{Name: "silent"} }
+
+// graphless is one that has no graphs.
+type graphless struct{ silent }
+
+func (graphless) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	l.TensorsOnly(p, "graphless")
+}
+
+// spoken is one with a vocabulary.
+type spoken struct{ silent }
+
+func (spoken) Describe() driver.Description { return driver.Description{Name: "spoken"} }
+
+func (spoken) Operators() []driver.Operator {
+	return []driver.Operator{
+		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []driver.OperatorAttribute{
+			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
+			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
+		}},
+		{Name: "dense", ONNX: "Gemm", Implied: []driver.Attribute{{Name: "transB", Value: int64(0)}}},
+		{Name: "strange", ONNX: "NoSuchOperator"},
+	}
+}
+
+// own is one whose graphs are in ONNX's operators.
+type own struct{ silent }
+
+func (own) Operators() []driver.Operator { return nil }
+
+// vocabularyPlan has a convolution of an image, with padding.
+func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {
+	t.Helper()
+	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 1, 1}, make([]byte, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &format.Plan{Tensors: []tensor.Info{w.Info()}, Graph: &format.Graph{
+		Inputs: []format.ValueInfo{{Name: "x", Dims: format.FixedDims(1, 1, 4, 4)}}, Outputs: []format.ValueInfo{{Name: "y"}},
+		Nodes: []format.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
+	}}, []tensor.View{w}
+}
+
+// TestVocabularies: a format of another module takes part by saying what its operators mean, and only then.
+func TestVocabularies(t *testing.T) {
+	pads := format.Attribute{Name: "pads", Value: []int64{1, 2, 3, 4}}
+	for _, tt := range []struct {
+		name     string
+		from, to driver.Driver
+		op       string
+		attrs    []format.Attribute
+		want     string // the node, or what is refused
+	}{
+		{"to a format that is silent", own{}, silent{}, "Conv", nil, `refused: node "first": unsupported: the format silent does not say what its operators mean`},
+		{"from one", silent{}, own{}, "Conv", nil, `refused: node "first": unsupported: the format silent does not say what its operators mean`},
+		{"to a format without graphs", own{}, graphless{}, "Conv", nil, "as it is"},
+		{"between two with ONNX's operators", own{}, own{}, "Anything", nil, "as it is"},
+		{"to a vocabulary", own{}, spoken{}, "Conv", []format.Attribute{pads}, "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
+		{"from a vocabulary", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: int64(2)}, {Name: "cardinality", Value: int64(1)}}, "Conv(x w) kernel_shape=[1 1] pads=[0 2 0 0]"},
+		{"an attribute of another type", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: "2"}}, `refused: node "first": unsupported: attribute "left" is a string`},
+		{"an attribute that is not in it", spoken{}, own{}, "convolution", []format.Attribute{{Name: "activation", Value: "relu"}}, `refused: node "first": unsupported: attribute "activation"`},
+		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: node "first": unsupported: its meaning is not known to other formats`},
+		{"a meaning that is none", spoken{}, own{}, "strange", nil, `refused: node "first": unsupported: NoSuchOperator, which it means, is not known`},
+		{"an attribute that is implied", own{}, spoken{}, "Gemm", []format.Attribute{{Name: "transB", Value: int64(1)}}, `refused: node "first": unsupported: dense has transB 0, not 1`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, views := vocabularyPlan(t, tt.op, tt.attrs...)
+			x := newTranslator(p, views, tt.to.Describe().Name)
+			if x.vocabularies(tt.from, tt.to); x.from != nil || x.to != nil {
+				x.values()
+				x.run()
+			}
+			got := "as it is"
+			if len(x.gaps) > 0 {
+				if got = "refused: " + x.gaps[0].err.Error(); !errors.Is(x.gaps[0].err, format.ErrUnsupported) || x.gaps[0].part != "nodes[0] ("+tt.op+")" {
+					t.Errorf("%s: %v", x.gaps[0].part, x.gaps[0].err)
+				}
+			} else if len(x.nodes) > 0 {
+				n := x.nodes[0]
+				got = n.Op + "(" + strings.Join(n.Inputs, " ") + ")"
+				for _, a := range n.Attributes {
+					got += " " + a.Name + "=" + fmt.Sprint(a.Value)
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
