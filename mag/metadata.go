@@ -27,6 +27,9 @@ func isDigest(rec []byte) bool {
 // search for duplicates, since those of tensors are unique.
 func (f *parsed) readMetadata(b []byte, x *extent) error {
 	next := 0
+	if err := f.memory.Reserve(int64(x.plainLen)); err != nil {
+		return wire.Error(formatName, "metadata", headerSize, err)
+	}
 	f.meta = make([]byte, 0, x.plainLen)
 	for at := headerSize; at < x.metaEnd; {
 		n := metadataSize(b, at)

@@ -13,6 +13,7 @@ import (
 type parsed struct {
 	src      driver.Source
 	index    *driver.Index
+	memory   *driver.Memory
 	snapshot bool
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
@@ -35,7 +36,8 @@ var (
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	s := structures.Get().(*structure)
 	defer structures.Put(s)
-	s.b, s.src, s.most = s.b[:0], src, min(src.Size(), o.MaxHeaderBytes)
+	s.b, s.src, s.most, s.memory = s.b[:0], src, min(src.Size(), o.MaxHeaderBytes), o.Memory
+	defer s.release()
 	head, err := s.upTo(min(snapHeader+int64(len(markerPool)), src.Size()))
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if c.Err() != nil {
 		return nil, c.Err()
 	}
-	f := &parsed{src: src, index: x}
+	f := &parsed{src: src, index: x, memory: o.Memory}
 	switch version {
 	case wordV1:
 		return f, f.parseV1(s, head, o)
@@ -72,6 +74,15 @@ type structure struct {
 	b    []byte
 	src  driver.Source
 	most int64 // that may be read
+
+	memory  *driver.Memory
+	counted int64 // in memory
+}
+
+// release takes back what was counted.
+func (s *structure) release() {
+	s.memory.Release(s.counted)
+	s.memory, s.counted = nil, 0
 }
 
 var structures = sync.Pool{New: func() any { return &structure{b: make([]byte, 0, initialWindow)} }}
@@ -82,6 +93,10 @@ func (s *structure) upTo(n int64) ([]byte, error) {
 	if n <= int64(have) {
 		return s.b, nil
 	}
+	if err := s.memory.Reserve(n - s.counted); err != nil {
+		return nil, wire.Error(formatName, "header", -1, err)
+	}
+	s.counted = n
 	if n > int64(cap(s.b)) {
 		if !s.src.InMemory() {
 			// Nothing is allocated before the reader has proved to have it.

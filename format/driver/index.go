@@ -67,6 +67,12 @@ func CheckName(name []byte) error {
 // tensor is added any more, and Err says why.
 func (x *Index) Count(m *Memory) { x.account = m }
 
+// Uncount takes back what was counted, for an index that is given up.
+func (x *Index) Uncount() {
+	x.account.Release(int64(x.counted))
+	x.counted = 0
+}
+
 // Err returns why the index takes no more tensors, nil while it does.
 func (x *Index) Err() error { return x.err }
 

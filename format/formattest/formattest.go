@@ -28,7 +28,7 @@
 // Of reading, for samples and files alike: Content, Detect, Agreement (bytes, mapping,
 // reader and windows show the same), OwnMemory, ZeroCopy, Lookup, NotFound,
 // Stats, Ranged (parts fetched alone), Verify, Coverage, CoveredData (a sum that
-// is said to cover does), CheckTouch, Options, MaxTensors, MaxHeaderBytes, Hostile
+// is said to cover does), CheckTouch, Options, MaxTensors, MaxHeaderBytes, MaxMemory, Hostile
 // (no panics), Bounded (no memory for claims), BrokenDisk, Emptied (mapped files
 // that lose their bytes), AfterClose, CloseWaits, Concurrent, ConcurrentDamage, Pin.
 //
@@ -181,6 +181,7 @@ var reading = []property[*subject]{
 	{"Options", (*subject).badOptions},
 	{"MaxTensors", (*subject).maxTensors},
 	{"MaxHeaderBytes", (*subject).maxHeaderBytes},
+	{"MaxMemory", (*subject).maxMemory},
 	{"Hostile", (*subject).hostile},
 	{"Bounded", (*subject).bounded},
 	{"BrokenDisk", (*subject).brokenDisk},

@@ -114,6 +114,16 @@ func toyDefects(bug string) *defects {
 				c = *o
 			}
 			c.MaxTensors, c.MaxHeaderBytes, c.CacheBytes = max(c.MaxTensors, 0), max(c.MaxHeaderBytes, 0), max(c.CacheBytes, 0)
+			c.MaxMemory = max(c.MaxMemory, 0)
+			return &c
+		}
+	case "ignores MaxMemory":
+		d.options = func(o *format.Options) *format.Options {
+			if o == nil || o.MaxMemory <= 0 {
+				return o
+			}
+			c := *o
+			c.MaxMemory = 0
 			return &c
 		}
 	case "takes any name":
@@ -216,6 +226,7 @@ var planted = []struct{ bug, fails string }{
 	{"forgets damage", "small/CheckTouch"},
 	{"accepts senseless options", "small/Options"},
 	{"no limit", "small/MaxTensors"},
+	{"ignores MaxMemory", "small/MaxMemory"},
 	{"no end", "small/Truncation"},
 	{"accepts more", "small/Appended"},
 	{"accepts more", "trailing bytes"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -17,6 +18,7 @@ func (x *subject) badOptions(t *testing.T) {
 		"MaxHeaderBytes":   func(o *format.Options) { o.MaxHeaderBytes = -1 },
 		"MaxMetadataBytes": func(o *format.Options) { o.MaxMetadataBytes = -1 },
 		"MaxGraphBytes":    func(o *format.Options) { o.MaxGraphBytes = -1 << 63 },
+		"MaxMemory":        func(o *format.Options) { o.MaxMemory = -1 },
 		"CacheBytes":       func(o *format.Options) { o.CacheBytes = -1 },
 		"Check":            func(o *format.Options) { o.Check = format.CheckAll + 1 },
 	} {
@@ -89,5 +91,35 @@ func (x *subject) maxHeaderBytes(t *testing.T) {
 	}
 	if !errors.Is(err, format.ErrLimit) {
 		t.Errorf("opening with MaxHeaderBytes 1: %v, want ErrLimit", err)
+	}
+}
+
+// maxMemory: a model that takes more memory than allowed is refused, whether it is
+// mapped or read, and one that is allowed enough can be used as always.
+func (x *subject) maxMemory(t *testing.T) {
+	if len(x.base.Plan.Tensors) == 0 {
+		t.Skip("takes a tensor")
+	}
+	for _, way := range x.ways(x.file, x.with(func(o *format.Options) { o.MaxMemory = 1 })) {
+		m, err := way.open(t)
+		if err == nil {
+			m.Close()
+		}
+		if !errors.Is(err, format.ErrLimit) || !strings.Contains(err.Error(), "MaxMemory") {
+			t.Errorf("%s with MaxMemory 1: %v, want ErrLimit that names the option", way.name, err)
+		}
+	}
+	for _, way := range x.ways(x.file, x.with(func(o *format.Options) { o.MaxMemory = 64<<20 + 16*int64(len(x.file)) })) {
+		m, err := way.open(t)
+		if err != nil {
+			t.Errorf("%s with MaxMemory enough: %v", way.name, err)
+			continue
+		}
+		for name, v := range m.Tensors() {
+			if err := v.Use(func([]byte) error { return nil }); err != nil && !m.Locked() {
+				t.Errorf("%s with MaxMemory enough: %s: %v", way.name, name, err)
+			}
+		}
+		m.Close()
 	}
 }

@@ -88,6 +88,9 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) e
 	if err := f.addTensors(s.b[metaEnd:s.at], int64(metaEnd), &p, size.open); err != nil {
 		return err
 	}
+	if err := o.Memory.Reserve(int64(metaEnd - headerSize)); err != nil {
+		return wire.Error(formatName, "metadata", headerSize, err)
+	}
 	p.meta = bytes.Clone(s.b[headerSize:metaEnd])
 	f.parts = append(f.parts, p)
 	return nil
@@ -246,6 +249,15 @@ func inFile(err error, path string) error {
 func (f *parsed) Verify(v driver.Verification) error {
 	opts := f.opts
 	opts.Context = v.Context()
+	kept := int64(0) // again, for as long as it is compared
+	for i := range f.parts {
+		kept += int64(len(f.parts[i].meta))
+	}
+	if err := opts.Memory.Reserve(kept); err != nil {
+		return wire.Error(formatName, "metadata", headerSize, err)
+	}
+	defer opts.Memory.Release(kept)
+	opts.Memory = nil
 	var x driver.Index
 	again := &parsed{index: &x}
 	for i := range f.parts {

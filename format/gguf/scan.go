@@ -22,6 +22,9 @@ type scan struct {
 	b    []byte // the beginning of the file
 	at   int    // the next byte
 	most int64  // that may be read
+
+	memory  *driver.Memory
+	counted int64 // in memory
 }
 
 const (
@@ -34,13 +37,15 @@ var scans = sync.Pool{New: func() any { return &scan{b: make([]byte, 0, firstWin
 func newScan(src driver.Source, o *driver.Options) *scan {
 	s := scans.Get().(*scan)
 	s.ctx, s.src, s.b, s.at = o.Context, src, s.b[:0], 0
+	s.memory = o.Memory
 	s.most = min(src.Size(), o.MaxHeaderBytes, math.MaxInt)
 	return s
 }
 
 // free gives the memory back, which must not be in use any more.
 func (s *scan) free() {
-	s.ctx, s.src = nil, nil
+	s.memory.Release(s.counted)
+	s.ctx, s.src, s.memory, s.counted = nil, nil, nil, 0
 	if cap(s.b) <= mostPooled {
 		scans.Put(s)
 	}
@@ -69,6 +74,10 @@ func (s *scan) read(field string, n uint64) error {
 			return err
 		}
 		next := min(max(4*have, firstWindow), s.src.Size(), s.most)
+		if err := s.memory.Reserve(next - s.counted); err != nil {
+			return wire.Error(formatName, field, int64(s.at), err)
+		}
+		s.counted = next
 		if next > int64(cap(s.b)) {
 			s.b = append(make([]byte, 0, next), s.b...)
 		}

@@ -52,6 +52,12 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archi
 	case d.size > o.MaxHeaderBytes:
 		return nil, wire.Errorf("", "directory", d.off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.size, o.MaxHeaderBytes)
 	}
+	// The directory while it is read, and what is kept of each entry.
+	kept := entryBytes * int64(f.dir.count)
+	if err := o.Memory.Reserve(f.dir.size + kept); err != nil {
+		return nil, wire.Error("", "directory", f.dir.off, err)
+	}
+	defer o.Memory.Release(f.dir.size)
 	b, err := private(src, f.dir.off, f.dir.size)
 	if err != nil {
 		return nil, err
@@ -59,6 +65,9 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archi
 	f.dirSum = tensor.CRC32(b)
 	return f, f.parse(b, o)
 }
+
+// entryBytes is what an entry takes, besides the index.
+const entryBytes = 80
 
 // extent is the part of the file that an entry takes.
 type extent struct{ from, to, record int64 }

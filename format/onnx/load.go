@@ -3,6 +3,7 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -14,18 +15,32 @@ import (
 // Load implements driver.Loader for typed data, which is not in the file as such, and
 // for sparse tensors, which are handed out in wire form.
 func (f *parsed) Load(i int) ([]byte, error) {
+	out := whole{memory.Aligned(int(f.index.Size(i)))[:0]}
+	err := f.Stream(i, &out)
+	return out.b, err
+}
+
+// whole collects what is written, which fits.
+type whole struct{ b []byte }
+
+func (w *whole) Write(p []byte) (int, error) {
+	w.b = append(w.b, p...)
+	return len(p), nil
+}
+
+// Stream implements driver.Streamer.
+func (f *parsed) Stream(i int, w io.Writer) error {
 	r := &f.records[i]
 	if r.sparse {
-		b := f.graph.Win[r.at:r.end]
-		return append(memory.Aligned(len(b))[:0], b...), nil
+		_, err := w.Write(f.graph.Win[r.at:r.end])
+		return err
 	}
 	b, err := f.src.Slice(r.at, r.end-r.at)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var h head
 	h.reset()
-	var data []byte
 	s := protobuf.InMemory(b)
 	if err = h.read(s, 0, s.Size, 3); err == nil {
 		err = h.check(0)
@@ -34,12 +49,12 @@ func (f *parsed) Load(i int) ([]byte, error) {
 		err = protobuf.Defectf(0, tensor.ErrCorrupt, "the file changed since it was opened")
 	}
 	if err == nil {
-		data, err = h.typed(s)
+		err = h.typed(s, w)
 	}
 	if d, ok := err.(*protobuf.Defect); ok {
-		return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at+d.At, fmt.Errorf("%s: %w", d.Path, d.Err))
+		return wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at+d.At, fmt.Errorf("%s: %w", d.Path, d.Err))
 	}
-	return data, err
+	return err
 }
 
 // bytes returns the data of a tensor whose message is s, which h was read from and
@@ -47,7 +62,9 @@ func (f *parsed) Load(i int) ([]byte, error) {
 func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	switch {
 	case h.list != 0:
-		return h.typed(s)
+		out := whole{memory.Aligned(int(h.size))[:0]}
+		err := h.typed(s, &out)
+		return out.b, err
 	case !h.hasRaw || h.size == 0:
 		return []byte{}, nil
 	}
@@ -58,10 +75,16 @@ func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	return append(memory.Aligned(len(b))[:0], b...), nil
 }
 
-// typed returns typed data. What the message says may have changed since it was
+// typed writes typed data. What the message says may have changed since it was
 // checked: the size of the result does not.
-func (h *head) typed(s *protobuf.Source) ([]byte, error) {
-	out := memory.Aligned(int(h.size))[:0]
+func (h *head) typed(s *protobuf.Source, w io.Writer) error {
+	const step = 64 << 10
+	left, piece := h.size, make([]byte, 0, min(h.size, step)+8)
+	flush := func() error {
+		_, err := w.Write(piece)
+		piece = piece[:0]
+		return err
+	}
 	width := listWidth(h.list)
 	if h.sized() {
 		width = h.size / max(1, h.values)
@@ -72,26 +95,33 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 		}
 		if h.list == stringData {
 			b, err := s.Bytes(f.At, f.End)
-			if int64(len(out)+len(b)) <= h.size {
-				out = append(out, b...)
+			if err != nil || int64(len(b)) > left {
+				return err
 			}
+			left -= int64(len(b))
+			_, err = w.Write(b)
 			return err
 		}
 		return eachValue(s, &f, func(v uint64) error {
-			if int64(len(out))+width > h.size {
+			if left -= width; left < 0 {
 				return protobuf.Defectf(f.At, tensor.ErrCorrupt, "more values than there were")
 			}
 			if h.list == int32Data && !fits(v, width) || h.list == uint64Data && width == 4 && v > math.MaxUint32 {
 				return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%d does not fit in %d bytes", int64(v), width)
 			}
-			out = appendValue(out, v, width)
+			if piece = appendValue(piece, v, width); len(piece) >= step {
+				return flush()
+			}
 			return nil
 		})
 	})
-	if err == nil && int64(len(out)) != h.size {
+	if err == nil {
+		err = flush()
+	}
+	if err == nil && left != 0 {
 		err = protobuf.Defectf(0, tensor.ErrCorrupt, "fewer values than there were")
 	}
-	return out, err
+	return err
 }
 
 // fits reports whether an int32 holds the value of so many bytes, with or without a sign.

@@ -43,7 +43,7 @@ var (
 	_ driver.MetadataFile = (*parsed)(nil)
 	_ driver.GraphFile    = (*parsed)(nil)
 	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.Loader       = (*parsed)(nil)
+	_ driver.Streamer     = (*parsed)(nil)
 	_ driver.Verifier     = (*parsed)(nil)
 )
 

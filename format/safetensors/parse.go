@@ -20,6 +20,7 @@ type parsed struct {
 	texts    []text   // the file's; that of the index and those of the shards
 	shards   []string // names of the shards; nil for one file
 	unlisted int      // tensors of shards that the index does not name
+	memory   *driver.Memory
 }
 
 // text is the part of a file that was parsed, and what Verify and Metadata need of it.
@@ -32,8 +33,12 @@ type text struct {
 
 var seed = maphash.MakeSeed()
 
-// read returns the text in private memory.
-func (t *text) read() (b []byte, err error) {
+// read returns the text in private memory, which memory counts while done was not called.
+func (t *text) read(memory *driver.Memory) (b []byte, done func(), err error) {
+	if err := memory.Reserve(t.len); err != nil {
+		return nil, nil, wire.Error(formatName, "header length", 0, err)
+	}
+	done = func() { memory.Release(t.len) }
 	if t.src.InMemory() {
 		b = make([]byte, t.len)
 		_, err = t.src.ReadAt(b, 0)
@@ -41,7 +46,10 @@ func (t *text) read() (b []byte, err error) {
 		b, err = t.src.Slice(0, t.len) // which allocates nothing for bytes that a reader lacks
 	}
 	t.sum = maphash.Bytes(seed, b)
-	return b, err
+	if err != nil {
+		done()
+	}
+	return b, done, err
 }
 
 // parseFile reads a file with tensors, which is in a space and begins with head, into x.
@@ -57,10 +65,11 @@ func (f *parsed) parseFile(src driver.Source, head []byte, space driver.Space, x
 		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, min(maxHeader, o.MaxHeaderBytes))
 	}
 	t := text{src: src, len: lengthSize + int64(n)}
-	b, err := t.read()
+	b, done, err := t.read(o.Memory)
 	if err != nil {
 		return err
 	}
+	defer done()
 	p := parser{x: x, o: o, space: space, start: t.len, size: src.Size() - t.len, sorted: true}
 	if err := p.header(b[lengthSize:]); err != nil {
 		return err
@@ -148,6 +157,9 @@ func (p *parser) metadata(b []byte) error {
 		_, err := p.s.Text()
 		return err
 	})
+	if err == nil {
+		err = p.o.Memory.Reserve(int64(p.s.Offset() - from))
+	}
 	p.meta = bytes.Clone(b[from:p.s.Offset()])
 	return located(err, metadataKey, lengthSize)
 }
@@ -333,7 +345,10 @@ func (f *parsed) Verify(v driver.Verification) error {
 	v.Section("header", "")
 	return v.Each(len(f.texts), func(i int) error {
 		t := f.texts[i]
-		_, err := t.read()
+		_, done, err := t.read(f.memory)
+		if err == nil {
+			done()
+		}
 		if err == nil && t.sum != f.texts[i].sum {
 			err = wire.Errorf(formatName, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}

@@ -40,7 +40,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	f := &parsed{}
+	f := &parsed{memory: o.Memory}
 	x.Version = "1"
 	if isIndex(head) {
 		return f, f.parseIndex(src, x, o)

@@ -38,10 +38,11 @@ func (f *parsed) parseIndex(src driver.Source, x *driver.Index, o *driver.Option
 		return wire.Errorf(formatName, "index", 0, format.ErrLimit, "%d bytes, the limit is %d", src.Size(), min(maxHeader, o.MaxHeaderBytes))
 	}
 	t := text{src: src, len: src.Size()}
-	b, err := t.read()
+	b, done, err := t.read(o.Memory)
 	if err != nil {
 		return err
 	}
+	defer done()
 	w := weightMap{s: jsonmeta.NewScanner(b, strict), text: &t, numbers: make(map[string]int)}
 	if err := w.parse(b, o.MaxTensors); err != nil {
 		return located(err, "weight_map", 0)
@@ -121,7 +122,13 @@ func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *drive
 	left.MaxHeaderBytes -= src.Size()
 	shards := make([]driver.Index, len(w.shards))
 	for i, name := range w.shards {
-		if err := f.openShard(dir, name, w.first[i], &shards[i], &left); err != nil {
+		shards[i].Count(o.Memory)
+		defer shards[i].Uncount()
+		err := f.openShard(dir, name, w.first[i], &shards[i], &left)
+		if full := shards[i].Err(); full != nil {
+			err = wire.Error(formatName, "tensors", 0, full)
+		}
+		if err != nil {
 			return err
 		}
 		total += shards[i].Len()
