@@ -34,10 +34,10 @@ func histogramOf(v tensor.View) (*histogram, error) {
 		return nil, nil
 	}
 	values, lowest, highest, err := sampleOf(v)
-	if errors.Is(err, tensor.ErrQuantization) || len(values) == 0 {
+	switch {
+	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil || len(values) == 0:
 		return nil, err
 	}
 	h := &histogram{Shape: tensorType(v), Range: fmt.Sprintf("%.3g to %.3g", lowest, highest)}

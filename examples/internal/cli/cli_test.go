@@ -115,8 +115,8 @@ func TestTable(t *testing.T) {
 	spare := NewTable(Column{Name: "NAME"}, Column{Name: "SIZE", Spare: true}, Column{Name: "TYPE"}, Column{Name: "OFFSET", Spare: true})
 	spare.Row("layers.0.attention.weight", "1 kB", "int8", "0x100")
 	for width, want := range map[int]string{
-		33: "NAME           SIZE  TYPE  OFFSET\nlayers…weight  1 kB  int8  0x100\n",
-		31: "NAME                 SIZE  TYPE\nlayers.0.…on.weight  1 kB  int8\n",
+		36: "NAME              SIZE  TYPE  OFFSET\nlayers.0….weight  1 kB  int8  0x100\n",
+		35: "NAME                     SIZE  TYPE\nlayers.0.at…tion.weight  1 kB  int8\n",
 		23: "NAME               TYPE\nlayers.0…n.weight  int8\n",
 	} {
 		var out bytes.Buffer

@@ -17,13 +17,14 @@ type Progress struct {
 	out      io.Writer
 	terminal bool
 	what     string
+	start    time.Time
 	bar      *progressbar.ProgressBar
 	tenths   int64
 }
 
 // NewProgress shows the progress of what, such as "converting".
 func NewProgress(out io.Writer, what string) *Progress {
-	return &Progress{out: out, terminal: Terminal(out), what: what}
+	return &Progress{out: out, terminal: Terminal(out), what: what, start: time.Now()}
 }
 
 // Report implements format.Progress.
@@ -38,8 +39,12 @@ func (p *Progress) Report(done, total int64, tensor string) {
 		}
 		return
 	}
+	const patience = 300 * time.Millisecond // what is done sooner needs no bar
+	if time.Since(p.start) < patience {
+		return
+	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionShowBytes(true),
+		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(p.what))
 	}
 	_ = p.bar.Set64(done)

@@ -23,8 +23,9 @@ type Table struct {
 	rows    [][]string
 }
 
-// narrowest is what remains of the first column in the narrowest terminal.
-const narrowest = 12
+// The first column keeps so much in the narrowest terminal, and so much before a spare
+// column takes room.
+const narrowest, readable = 12, 16
 
 // NewTable starts a table.
 func NewTable(columns ...Column) *Table {
@@ -94,7 +95,7 @@ func (t *Table) widths(width int) []int {
 	for _, w := range widths[1:] {
 		others += 2 + w
 	}
-	for i := len(widths) - 1; i > 0 && others+min(widths[0], narrowest) > width; i-- {
+	for i := len(widths) - 1; i > 0 && others+min(widths[0], readable) > width; i-- {
 		if t.columns[i].Spare {
 			others -= 2 + widths[i]
 			widths[i] = -1
