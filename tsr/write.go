@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/sink"
 )
 
 // Create starts writing the tensors of p, float32, int8 or int32 of up to four
@@ -35,8 +36,14 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	if path == "" {
 		return false
 	}
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir() || os.IsPathSeparator(path[len(path)-1]) || len(p.Tensors) > 1
+	if len(p.Tensors) > 1 || os.IsPathSeparator(path[len(path)-1]) {
+		return true
+	}
+	if st, err := os.Stat(path); err == nil {
+		return st.IsDir()
+	}
+	_, aside := sink.SetAside(path) // a directory that a killed writer moved away
+	return aside
 }
 
 // layout puts one tensor behind its header.

@@ -198,6 +198,34 @@ func TestGenerationSame(t *testing.T) {
 	}
 }
 
+// TestGenerationNotDurable: as long as a crash of the system may bring the old model back,
+// its data stays.
+func TestGenerationNotDurable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.wia")
+	old := save(t, path, "old", &WriteOptions{})
+	defer sink.SetHook(nil)
+	renamed := false
+	sink.SetHook(func(call, to string) error {
+		renamed = renamed || call == sink.CallRename && to == path
+		if renamed && call == sink.CallSyncDir {
+			return errAny
+		}
+		return nil
+	})
+	if err := trySave(path, "new", &WriteOptions{}); !errors.Is(err, format.ErrNotDurable) || !errors.Is(err, errAny) {
+		t.Errorf("%v, want ErrNotDurable", err)
+	}
+	sink.SetHook(nil)
+	if names := namesIn(t, dir); len(names) != 3 || !slices.Contains(names, old) {
+		t.Errorf("%q, want the model and both files of data", names)
+	}
+	fresh := save(t, path, "new", &WriteOptions{})
+	if d := cmp.Diff([]string{"m.wia", fresh}, namesIn(t, dir)); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestGenerationFails: what was made is removed again, directories too.
 func TestGenerationFails(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,428 @@
+package all_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tsr"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// What is tested here is the promise of all writers: whatever fails, and whenever the
+// process dies, there is the old model or the new one, and once another was written
+// nothing else. sink tells of every call that changes something in the file system.
+
+// saving is a way to replace a model by another.
+type saving struct {
+	name string
+	file string // the target
+	// save replaces what is at path by the old model (0) or the new one (1).
+	save func(path string, n int) error
+	// twoSteps takes the exchange of directories away.
+	twoSteps bool
+	// inPlace says that the new model is made of the old one.
+	inPlace bool
+}
+
+// hook asks f before each call, as a system without an exchange would.
+func (s *saving) hook(f func(call, path string) error) {
+	sink.SetHook(func(call, path string) error {
+		if s.twoSteps && call == sink.CallExchange {
+			return errors.ErrUnsupported
+		}
+		return f(call, path)
+	})
+}
+
+// run replaces the model at path, as on the system that s is about.
+func (s *saving) run(path string, n int) error {
+	s.hook(func(string, string) error { return nil })
+	defer sink.SetHook(nil)
+	return s.save(path, n)
+}
+
+// models are the plans of the old and the new model, with other shapes. The first
+// tensor alone makes a model too.
+func plans(n, count int) *format.Plan {
+	size := int64(3 + 2*n)
+	p := &format.Plan{Tensors: []tensor.Info{
+		{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{size, 2}},
+		{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{size}},
+	}}
+	p.Tensors = p.Tensors[:count]
+	return p
+}
+
+// fed has a writer write a model, the last tensor first.
+func fed(p *format.Plan, n int, w format.Writer, err error) error {
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for _, t := range slices.Backward(p.Tensors) {
+		elems, _ := t.Shape.Elems()
+		var b []byte
+		for i := range elems {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(int(i)+10*n)/4))
+		}
+		if err := w.WriteTensor(t.Name, bytes.NewReader(b)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// written makes a saving of two tensors of a function that creates a model.
+func written[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+	return func(path string, n int) error {
+		p := plans(n, 2)
+		w, err := create(path, p, o)
+		return fed(p, n, w, err)
+	}
+}
+
+// lone is written for formats of one tensor.
+func lone[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+	return func(path string, n int) error {
+		p := plans(n, 1)
+		w, err := create(path, p, o)
+		return fed(p, n, w, err)
+	}
+}
+
+// over makes a saving that first writes the old model and then has it rewritten in place.
+func over(old func(string, int) error, rewrite func(path string) error) func(string, int) error {
+	return func(path string, n int) error {
+		if n == 0 {
+			return old(path, 0)
+		}
+		return rewrite(path)
+	}
+}
+
+// onto converts a model onto itself.
+func onto(path string, o convert.Options) error {
+	o.DType = tensor.Float16
+	_, err := convert.File(path, path, &o)
+	return err
+}
+
+// keepOne converts a directory onto itself, to one of a single tensor.
+func keepOne(path string) error {
+	_, err := convert.File(path, path, &convert.Options{To: "tsr", Keep: func(i tensor.Info) bool { return i.Name == "1" }})
+	return err
+}
+
+var signer = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+
+// at makes encodings that record the time the same every time.
+var at = format.WriteOptions{Time: time.Unix(1_700_000_000, 0)}
+
+func savings() []saving {
+	external := written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1})
+	directory := written(tsr.CreateDir, &tsr.WriteOptions{})
+	plainMLE := written(mle.Create, &mle.WriteOptions{WriteOptions: at})
+	return []saving{
+		{name: "mobi", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at})},
+		{name: "mobi gzip", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at, Gzip: 6})},
+		{name: "mag", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{})},
+		{name: "mag snapshot", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{Snapshot: true})},
+		{name: "tsr", file: "m.tsr", save: lone(tsr.Create, &tsr.WriteOptions{})},
+		{name: "tsr directory", file: "m", save: directory},
+		{name: "tsr directory in two steps", file: "m", save: directory, twoSteps: true},
+		{name: "mle", file: "m.mle", save: plainMLE},
+		{name: "mle 1", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{Version: 1})},
+		{name: "mle zstd chunks", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Compression: mle.MethodZstd, Chunked: true})},
+		{name: "mle int8", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Compression: mle.MethodInt8})},
+		{name: "mle signed", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{WriteOptions: at, Signer: signer})},
+		{name: "mle.Sign", file: "m.mle", inPlace: true, save: over(plainMLE, func(path string) error {
+			return mle.Sign(path, signer, &mle.SignOptions{Time: at.Time})
+		})},
+		{name: "wia", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{})},
+		{name: "wia gzip", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})},
+		{name: "wia external", file: "m.wia", save: external},
+		{name: "wia external below", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1, External: "data/all"})},
+		{name: "wia.Rewrite", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
+			f, err := wia.Open(path, nil)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return wia.Rewrite(path, f, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 20, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})
+		})},
+		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
+		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &gguf.WriteOptions{})},
+		{name: "npy", file: "1.npy", save: lone(npy.Create, &at)},
+		{name: "npz", file: "m.npz", save: written(npy.CreateArchive, &at)},
+		{name: "onnx", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{})},
+		{name: "onnx external", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{ExternalFrom: 1})},
+		{name: "convert onto itself", file: "m.mag", inPlace: true, save: over(written(mag.Create, &mag.WriteOptions{}), func(path string) error {
+			return onto(path, convert.Options{To: "mag"})
+		})},
+		{name: "convert a directory onto itself", file: "m.tsr", inPlace: true, save: over(directory, keepOne)},
+		{name: "convert a directory onto itself in two steps", file: "m.tsr", inPlace: true, twoSteps: true, save: over(directory, keepOne)},
+		{name: "convert onto itself with external data", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
+			return onto(path, convert.Options{To: "wia", Create: func(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+				return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, ExternalFrom: 1})
+			}})
+		})},
+	}
+}
+
+// contents is all that a model says, "" if there is none.
+func contents(path string) (string, error) {
+	m, err := format.Open(path, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer m.Close()
+	if _, err := m.Verify(context.Background()); err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	fmt.Fprintln(&all, m.Format(), m.Signature() != nil)
+	for name, v := range m.Tensors() {
+		c, err := v.Clone()
+		if err != nil {
+			return "", err
+		}
+		b, err := c.Bytes()
+		if err != nil {
+			return "", err
+		}
+		info := v.Info()
+		fmt.Fprintln(&all, name, info.TypeName(), info.Shape, info.Compression, b)
+	}
+	return all.String(), nil
+}
+
+// outcome is what a directory holds: all names in it, and what its model says.
+type outcome struct {
+	Names []string
+	Model string
+}
+
+func (s *saving) look(dir string) (o outcome, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if path != dir {
+			o.Names = append(o.Names, strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(dir)+"/"))
+		}
+		return err
+	})
+	if err == nil {
+		o.Model, err = contents(filepath.Join(dir, s.file))
+	}
+	return o, err
+}
+
+// stage is the ground of the tests of one saving: a directory with the old model, and
+// what must come of it.
+type stage struct {
+	*saving
+	t   testing.TB
+	dir string // with the old model
+	old outcome
+	new outcome
+}
+
+// newStage makes one without an old model if the new one is the first.
+func newStage(t testing.TB, s *saving, first bool) *stage {
+	t.Helper()
+	g := &stage{saving: s, t: t}
+	g.dir = g.fresh()
+	if !first {
+		g.old = g.after(g.dir, 0)
+	}
+	g.new = g.after(g.copied(), 1)
+	if g.new.Model == "" || g.old.Model == g.new.Model {
+		t.Fatalf("the models do not differ: %q and %q", g.old.Model, g.new.Model)
+	}
+	return g
+}
+
+// after replaces the model and returns what is there then.
+func (g *stage) after(dir string, n int) outcome {
+	g.t.Helper()
+	if err := g.run(filepath.Join(dir, g.file), n); err != nil {
+		g.t.Fatal(err)
+	}
+	return g.found(dir)
+}
+
+func (g *stage) found(dir string) outcome {
+	g.t.Helper()
+	o, err := g.look(dir)
+	if err != nil {
+		g.t.Fatalf("the model does not open: %v", err)
+	}
+	return o
+}
+
+// fresh returns a directory, in memory where the system has such: on disks thousands of
+// syncs take their time.
+func (g *stage) fresh() string {
+	g.t.Helper()
+	memory := "/dev/shm"
+	if _, err := os.Stat(memory); err != nil {
+		return g.t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "weightmap-test-")
+	if err != nil {
+		return g.t.TempDir()
+	}
+	g.t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// copied returns a directory with the old model.
+func (g *stage) copied() string {
+	g.t.Helper()
+	dir := g.fresh()
+	if err := os.CopyFS(dir, os.DirFS(g.dir)); err != nil {
+		g.t.Fatal(err)
+	}
+	return dir
+}
+
+// whole demands the old or the new model of a directory, and returns what there is.
+func (g *stage) whole(dir, when string) outcome {
+	g.t.Helper()
+	o, err := g.look(dir)
+	if err != nil || o.Model != g.old.Model && o.Model != g.new.Model {
+		g.t.Errorf("%s: neither the old model nor the new one: %q, %v\nin %q", when, o.Model, err, o.Names)
+	}
+	return o
+}
+
+// tidy saves once more, a day later, and demands the new model and nothing else.
+func (g *stage) tidy(dir, when string) {
+	g.t.Helper()
+	if o := g.found(dir); cmp.Equal(o, g.old) || cmp.Equal(o, g.new) {
+		return // as if nothing had happened
+	}
+	past := time.Now().Add(-25 * time.Hour)
+	entries, err := filepath.Glob(filepath.Join(dir, "*", ".*"))
+	more, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	for _, e := range append(entries, more...) {
+		if err == nil {
+			err = os.Chtimes(e, past, past)
+		}
+	}
+	if err == nil {
+		err = g.run(filepath.Join(dir, g.file), 1)
+	}
+	if err != nil {
+		g.t.Errorf("%s: saving again: %v", when, err)
+		return
+	}
+	if d := cmp.Diff(g.new, g.found(dir)); d != "" {
+		g.t.Errorf("%s: after saving again (-want +got)\n%s", when, d)
+	}
+}
+
+var errInjected = errors.New("injected")
+
+// TestSavingFails makes each call of each writer fail, alone or with all that follow, with
+// an old model in the place and without.
+func TestSavingFails(t *testing.T) {
+	for _, s := range savings() {
+		t.Run(s.name, func(t *testing.T) {
+			for _, first := range []bool{false, true} {
+				if first && s.inPlace {
+					continue
+				}
+				g := newStage(t, &s, first)
+				for _, forever := range []bool{false, true} {
+					if forever && first {
+						continue
+					}
+					k := 1
+					for ; g.fails(k, forever); k++ {
+					}
+					if k < 7 {
+						t.Errorf("only %d calls could fail", k-1)
+					}
+				}
+			}
+		})
+	}
+}
+
+// fails makes call k fail, and reports whether there is such a call.
+func (g *stage) fails(k int, forever bool) bool {
+	g.t.Helper()
+	dir := g.copied()
+	n, failed := 0, ""
+	harmless := true // of what failed, that it does not matter to the model
+	g.hook(func(call, path string) error {
+		if n++; n < k || n > k && !forever {
+			return nil
+		}
+		if failed == "" {
+			failed = call
+		}
+		spool := strings.HasSuffix(path, ".spool") && call == sink.CallClose // which was read already
+		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || spool)
+		return errInjected
+	})
+	err := g.save(filepath.Join(dir, g.file), 1)
+	sink.SetHook(nil)
+	if failed == "" {
+		if err != nil {
+			g.t.Errorf("nothing failed but %v", err)
+		}
+		return false
+	}
+	when := fmt.Sprintf("call %d (%s) failed", k, failed)
+	if forever {
+		when += ", and all after it"
+	}
+	switch {
+	case err == nil && !harmless:
+		g.t.Errorf("%s, and nobody said so", when)
+	case err != nil && !errors.Is(err, errInjected):
+		g.t.Errorf("%s: %v hides the cause", when, err)
+	}
+	want := g.old
+	if err == nil || errors.Is(err, format.ErrNotDurable) {
+		want = g.new
+	}
+	o := g.whole(dir, when)
+	if o.Model != want.Model {
+		g.t.Errorf("%s: error %v, but the model is\n%s", when, err, o.Model)
+	}
+	// What cannot be removed stays, and so does what the old model needs while it may come back.
+	if d := cmp.Diff(want.Names, o.Names); d != "" && failed != sink.CallRemove && !forever && !errors.Is(err, format.ErrNotDurable) {
+		g.t.Errorf("%s: left behind (-want +got)\n%s", when, d)
+	}
+	g.tidy(dir, when)
+	return true
+}
