@@ -25,7 +25,9 @@ func (f *parsed) Touch(v driver.Verification, _ int) (all bool, err error) {
 	if known != nil {
 		return known.err == nil, known.err
 	}
-	_, err = f.checkFooter(v)
+	if _, err = f.checkFooter(v); err == nil {
+		err = f.readAgain(v)
+	}
 	return err == nil, err
 }
 

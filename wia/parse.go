@@ -23,6 +23,7 @@ type parsed struct {
 	hdr       header
 	most      int64 // Options.MaxHeaderBytes
 	memory    *driver.Memory
+	opts      driver.Options // of opening, but for its context
 	meta      payload
 	graph     payload
 	tensors   payload
@@ -53,19 +54,24 @@ var (
 
 // parse reads the structure: everything but tensor data and external files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes, memory: o.Memory}
-	if err := f.hdr.parse(src); err != nil {
-		return nil, err
-	}
-	x.Version = f.hdr.version()
-	l := &loader{src: src, hdr: &f.hdr, o: o}
-	if err := l.unlock(); err != nil {
-		return nil, err
-	}
-	if err := f.read(l); err != nil {
+	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes, memory: o.Memory, opts: *o}
+	f.opts.Context = nil
+	if err := f.parse(o); err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+func (f *parsed) parse(o *driver.Options) error {
+	if err := f.hdr.parse(f.src); err != nil {
+		return err
+	}
+	f.index.Version = f.hdr.version()
+	l := &loader{src: f.src, hdr: &f.hdr, o: o}
+	if err := l.unlock(); err != nil {
+		return err
+	}
+	return f.read(l)
 }
 
 // read reads the blocks, each after those that it depends on.

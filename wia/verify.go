@@ -1,9 +1,11 @@
 package wia
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -32,6 +34,9 @@ func (f *parsed) Verify(v driver.Verification) error {
 	if err := v.Each(len(jobs), func(i int) error { return jobs[i].run(v) }); err != nil {
 		return err
 	}
+	if err := f.readAgain(v); err != nil {
+		return err
+	}
 	for _, j := range slices.Backward(jobs) {
 		if j.section != "" {
 			v.Section(j.section, "sha256")
@@ -43,6 +48,32 @@ func (f *parsed) Verify(v driver.Verification) error {
 		}
 	}
 	return f.checkSignature(v)
+}
+
+// readAgain parses the file anew. Sums that fit vouch for what is in the file now: it
+// must still be what the tensors were found in.
+func (f *parsed) readAgain(v driver.Verification) error {
+	o := f.opts
+	o.Context, o.Memory = v.Context(), nil
+	now := &parsed{src: f.src, index: &driver.Index{}, most: f.most, spaces: maps.Clone(f.spaces)}
+	if err := now.parse(&o); err != nil {
+		return err
+	}
+	same := now.hdr == f.hdr && now.sums == f.sums && now.index.Len() == f.index.Len() &&
+		bytes.Equal(now.meta.Win, f.meta.Win) && bytes.Equal(now.graph.Win, f.graph.Win) &&
+		(f.tensors.inFile || bytes.Equal(now.tensors.Win, f.tensors.Win)) &&
+		slices.Equal(now.records, f.records) && slices.Equal(now.stored, f.stored) && slices.Equal(now.digests, f.digests)
+	for i := 0; same && i < f.index.Len(); i++ {
+		var is, was tensor.Info
+		now.index.Describe(i, &is)
+		f.index.Describe(i, &was)
+		same = is.Name == was.Name && is.DType == was.DType && is.Shape.Equal(was.Shape) && is.Size == was.Size &&
+			now.extentOf(i) == f.extentOf(i) && is.Quant.Equal(was.Quant)
+	}
+	if !same {
+		return wire.Errorf(formatName, "header", 0, format.ErrCorrupt, "the file was changed since it was opened")
+	}
+	return nil
 }
 
 // Authenticate implements driver.Authenticator: the four blocks and their signature.
@@ -261,7 +292,11 @@ func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 		b, sum = graphBlock, sumOfGraph
 	}
 	if !f.touched[b] {
-		if err := f.blockJob(sum).run(v); err != nil {
+		err := f.blockJob(sum).run(v)
+		if err == nil {
+			err = f.readAgain(v)
+		}
+		if err != nil {
 			return false, err
 		}
 		f.touched[b] = true

@@ -3,12 +3,12 @@
 package lz4
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"github.com/pierrec/lz4/v4"
 	"github.com/weightmap/weightmap/internal/codec"
@@ -102,9 +102,9 @@ func (library) DecompressInto(dst, src []byte) error {
 		}
 		return nil
 	}
-	n, err := lz4.UncompressBlock(src, dst)
+	// A fault in the library's assembly could not be unwound: it reads a copy.
+	n, err := lz4.UncompressBlock(bytes.Clone(src), dst)
 	if err != nil {
-		touch(src)
 		return codec.Corrupt("lz4", err)
 	}
 	if n != len(dst) {
@@ -112,23 +112,6 @@ func (library) DecompressInto(dst, src []byte) error {
 	}
 	return nil
 }
-
-// touch reads a byte of every page. Where the library has no assembly it
-// recovers from all panics, memory faults of a truncated file too, and takes
-// them for corrupt data: touching raises the fault again for the caller's guard.
-func touch(src []byte) {
-	const page = 4096
-	sum := byte(0)
-	for i := 0; i < len(src); i += page {
-		sum += src[i]
-	}
-	if len(src) > 0 {
-		sum += src[len(src)-1]
-	}
-	touched.Store(uint32(sum)) // so that the loop is not optimized away
-}
-
-var touched atomic.Uint32
 
 func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := codec.CheckSize(limit); err != nil {
@@ -163,18 +146,34 @@ func (library) Expand(w io.Writer, src []byte, size int64) error {
 		return nil
 	}
 	o := output{w: w, b: make([]byte, 0, 2*reach)}
+	// The block may be a mapping that has changed since: nothing is believed.
+	left := size
 	for len(src) > 0 && o.err == nil {
 		token := src[0]
-		n, rest, _ := lengthOf(int64(token>>4), src[1:])
+		n, rest, ok := lengthOf(int64(token>>4), src[1:])
+		if !ok || n > int64(len(rest)) || n > left {
+			return codec.Corrupt("lz4", errEnd)
+		}
 		o.literals(rest[:n])
+		left -= n
 		if src = rest[n:]; len(src) == 0 {
 			break
 		}
+		if len(src) < 2 {
+			return codec.Corrupt("lz4", errEnd)
+		}
 		offset := int(binary.LittleEndian.Uint16(src))
-		n, src, _ = lengthOf(int64(token&15), src[2:])
+		n, src, ok = lengthOf(int64(token&15), src[2:])
+		if !ok || n > left-4 || offset == 0 || int64(offset) > size-left {
+			return codec.Corrupt("lz4", errEnd)
+		}
 		o.match(offset, n+4)
+		left -= n + 4
 	}
 	o.flush()
+	if o.err == nil && left > 0 {
+		return codec.Corruptf("lz4", "holds %d bytes, not %d", size-left, size)
+	}
 	return o.err
 }
 

@@ -89,8 +89,11 @@ func (library) DecompressInto(dst, src []byte) error {
 	if err != nil {
 		return err
 	}
+	// A fault in the library's assembly could not be unwound: it reads a copy.
 	if f.window > zstd.MaxWindowSize {
 		src = append(f.rewritten(), src[f.header:]...)
+	} else {
+		src = bytes.Clone(src)
 	}
 	z, err := newDecoder()
 	if err != nil {

@@ -1,0 +1,371 @@
+package hostile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// What holds of a model whose files others write to, cut and replace meanwhile:
+//
+//   - No call panics or hangs, and no memory fault ends the process.
+//   - With sums of the structure (mag, mle) or a demanded signature, what opens has
+//     names, shapes and metadata that were written together.
+//   - Data that was authenticated (encryption) is data that was written.
+//   - Once nobody writes any more, a model that Verify has nothing against shows what its
+//     file, opened anew, shows; where sums cover all data, that is what was
+//     written together. What the program was handed before is not looked at.
+
+// TestChangedWhileOpen has other goroutines change files while they are opened, verified,
+// decoded and their graphs built. WEIGHTMAP_ROUNDS sets how many times for each sample.
+func TestChangedWhileOpen(t *testing.T) {
+	rounds := 6
+	if n, err := strconv.Atoi(os.Getenv("WEIGHTMAP_ROUNDS")); err == nil {
+		rounds = n
+	}
+	if runtime.GOOS != "linux" && runtime.GOOS != "android" && runtime.GOOS != "darwin" {
+		t.Skip("other systems refuse to cut mapped files, or map none")
+	}
+	for _, s := range samples(t) {
+		t.Run(s.String(), func(t *testing.T) {
+			a := &arena{s: s, dir: t.TempDir()}
+			for i := range 2 {
+				a.known = append(a.known, contentOf(t, s, i))
+			}
+			for i := range rounds {
+				if a.round(t, uint64(i)); t.Failed() {
+					return
+				}
+			}
+			t.Logf("%d rounds: %d opened, %d verified while they changed, %d afterwards, %d tensors read", rounds, a.opened, a.verified, a.afterwards, a.read)
+			if rounds >= 100 && (a.opened == 0 || a.afterwards == 0) {
+				t.Error("nothing was tried")
+			}
+		})
+	}
+}
+
+// content is what a model shows.
+type content struct {
+	structure string
+	data      map[string][]byte
+}
+
+// contentOf is the content of a generation.
+func contentOf(t *testing.T, s *sample, generation int) content {
+	t.Helper()
+	dir := t.TempDir()
+	store(t, dir, s.files[generation])
+	m, err := format.Open(filepath.Join(dir, s.open), s.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c, err := show(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// show reads all of a model.
+func show(m *format.Model) (c content, err error) {
+	c = content{structureOf(m), map[string][]byte{}}
+	for name, v := range m.Tensors() {
+		b := make([]byte, v.Info().Size)
+		if _, err = v.ReadInto(b); err != nil {
+			return c, err
+		}
+		c.data[name] = b
+	}
+	return c, nil
+}
+
+// structureOf is everything that a model says but for its data.
+func structureOf(m *format.Model) string {
+	text := fmt.Sprintf("%q", m.Metadata())
+	for name, v := range m.Tensors() {
+		text += fmt.Sprintf("\n%q %v %v", name, v.DType(), v.Shape())
+	}
+	return text
+}
+
+func (c *content) equal(o *content) bool {
+	return c.structure == o.structure && maps.EqualFunc(c.data, o.data, bytes.Equal)
+}
+
+// arena is a directory with a sample in it.
+type arena struct {
+	s     *sample
+	dir   string
+	known []content
+
+	opened, verified, afterwards, read int
+}
+
+// round opens the sample, uses it while an adversary is at work, and looks at it again when
+// there is none.
+func (a *arena) round(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0x6ef))
+	restore(t, a.dir, a.s.files[r.IntN(2)])
+	adversary := &adversary{a: a, r: rand.New(rand.NewPCG(seed, 0xadd)), stop: make(chan struct{})}
+	var at sync.WaitGroup
+	at.Add(1)
+	go func() { defer at.Done(); adversary.work() }()
+
+	// Of both kinds of models, one is used now, the other only afterwards.
+	var models []*format.Model
+	guard := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%v, round %d: it hangs", a.s, seed)) })
+	for k := range 3 {
+		o := a.s.options()
+		o.Check = []format.Check{format.CheckDefault, format.CheckTouch, format.CheckStructure, format.CheckAll}[r.IntN(4)]
+		if a.s.trust != nil && r.IntN(2) == 0 {
+			o.Trusted = a.s.trust
+		}
+		m, err := format.Open(filepath.Join(a.dir, a.s.open), o)
+		if err != nil {
+			continue
+		}
+		a.opened++
+		a.structure(t, m, o)
+		if k > 0 {
+			a.use(t, m, r)
+		}
+		if r.IntN(3) == 0 {
+			m.Close()
+			continue
+		}
+		if k == 0 {
+			models = append(models, m)
+		} else {
+			defer m.Close()
+		}
+	}
+	close(adversary.stop)
+	at.Wait()
+	for _, m := range models {
+		a.afterward(t, m, adversary)
+		m.Close()
+	}
+	guard.Stop()
+}
+
+// structure checks what opening promises.
+func (a *arena) structure(t *testing.T, m *format.Model, o *format.Options) {
+	if o.Trusted == nil && (!a.s.private || !o.Check.Sums()) {
+		return
+	}
+	if got := structureOf(m); !slices.ContainsFunc(a.known, func(c content) bool { return c.structure == got }) {
+		t.Errorf("opened with a structure that nobody wrote:\n%s", got)
+	}
+}
+
+// use does everything that can be done with a model. Errors are what is expected.
+func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
+	steps := []func(){
+		func() {
+			if _, err := m.Verify(t.Context()); err == nil {
+				a.verified++
+			}
+		},
+		func() {
+			if g, err := m.Graph(); err == nil && g != nil {
+				for _, n := range g.Nodes {
+					for _, x := range n.Attributes {
+						if v, ok := x.Value.(tensor.View); ok {
+							_, _ = v.Clone()
+						}
+					}
+				}
+			}
+		},
+		func() { _, _, _, _ = m.Metadata(), m.Notes(), m.Signature(), m.Stats() },
+		func() {
+			for name, v := range m.Tensors() {
+				c, err := v.Clone()
+				if err != nil {
+					continue
+				}
+				a.read++
+				got, err := c.Bytes()
+				if err != nil || int64(len(got)) != v.Info().Size {
+					t.Errorf("%q: %d bytes of %d, %v", name, len(got), v.Info().Size, err)
+				}
+				if a.s.sealed && !slices.ContainsFunc(a.known, func(c content) bool { return bytes.Equal(c.data[name], got) }) {
+					t.Errorf("%q: authenticated data that nobody wrote", name)
+				}
+			}
+		},
+		func() {
+			for _, v := range m.Tensors() {
+				_, _ = tensor.Decode[float32](nil, v)
+				_, _ = v.ReadAt(make([]byte, 100), r.Int64N(1000))
+			}
+		},
+	}
+	r.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	if r.IntN(2) == 0 {
+		var all sync.WaitGroup
+		for _, f := range steps[:2] {
+			all.Add(1)
+			go func() { defer all.Done(); f() }()
+		}
+		all.Wait()
+		steps = steps[2:]
+	}
+	for _, f := range steps {
+		f()
+	}
+}
+
+// afterward compares what a verified model shows with its file.
+func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
+	if _, err := m.Verify(t.Context()); err != nil {
+		return
+	}
+	got, err := show(m)
+	if err != nil {
+		t.Errorf("verified, and then: %v", err)
+		return
+	}
+	a.afterwards++
+	is := func(c content) bool { return c.equal(&got) }
+	if a.s.summed {
+		// Files of one model that were swapped singly are of both generations.
+		if len(a.s.files[0]) == 1 && !slices.ContainsFunc(a.known, is) {
+			t.Errorf("verified, and nobody wrote this:\n%s", got.structure)
+		}
+		return
+	}
+	if len(a.s.files[0]) > 1 {
+		return // which of the files were replaced while the model had them open is not known
+	}
+	for _, path := range append(adversary.old, filepath.Join(a.dir, a.s.open)) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The name of the file is that of the tensor in some formats.
+		dir := t.TempDir()
+		store(t, dir, map[string][]byte{a.s.open: b})
+		now, err := format.Open(filepath.Join(dir, a.s.open), a.s.options())
+		if err != nil {
+			continue
+		}
+		c, err := show(now)
+		now.Close()
+		if err == nil && c.equal(&got) {
+			return
+		}
+	}
+	t.Errorf("verified, and it is in no file:\n%s", got.structure)
+}
+
+// restore makes the files what they were, in place.
+func restore(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, "old-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range left {
+		os.Remove(path)
+	}
+	store(t, dir, files)
+}
+
+// adversary changes the files of a sample until it is stopped.
+type adversary struct {
+	a    *arena
+	r    *rand.Rand
+	stop chan struct{}
+	old  []string // links to files that were replaced
+}
+
+func (x *adversary) work() {
+	names := slices.Sorted(maps.Keys(x.a.s.files[0]))
+	for {
+		select {
+		case <-x.stop:
+			return
+		default:
+		}
+		// Errors are for files that another step removed; the next goes on.
+		_ = x.step(names[x.r.IntN(len(names))])
+		if x.r.IntN(4) == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// step changes one file.
+func (x *adversary) step(name string) error {
+	path := filepath.Join(x.a.dir, filepath.FromSlash(name))
+	b := x.a.s.files[x.r.IntN(2)][name]
+	if b == nil {
+		return nil // the generations have files of other names
+	}
+	if x.r.IntN(8) == 0 && len(x.old) < 20 {
+		return x.replace(path, b)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch x.r.IntN(6) {
+	case 0: // cut, and let it grow again
+		_ = f.Truncate(int64(x.r.IntN(len(b) + 1)))
+		runtime.Gosched()
+		fallthrough
+	case 1, 2: // all of it, in pieces
+		for at := 0; at < len(b); {
+			n := min(1+x.r.IntN(len(b)), len(b)-at)
+			_, err = f.WriteAt(b[at:at+n], int64(at))
+			at += n
+		}
+		return errors.Join(err, f.Truncate(int64(len(b))))
+	case 3: // a range of one generation
+		at := x.r.IntN(len(b))
+		_, err = f.WriteAt(b[at:at+1+x.r.IntN(len(b)-at)], int64(at))
+	case 4: // a few bytes at the front, where the structure is, and back again
+		at := x.r.IntN(min(len(b), 400))
+		junk := make([]byte, min(1+x.r.IntN(8), len(b)-at))
+		for i := range junk {
+			junk[i] = byte(x.r.Uint32())
+		}
+		_, _ = f.WriteAt(junk, int64(at))
+		runtime.Gosched()
+		_, err = f.WriteAt(b[at:at+len(junk)], int64(at))
+	case 5: // one bit anywhere, and back again
+		at := x.r.IntN(len(b))
+		_, _ = f.WriteAt([]byte{b[at] ^ 1<<x.r.IntN(8)}, int64(at))
+		runtime.Gosched()
+		_, err = f.WriteAt(b[at:at+1], int64(at))
+	}
+	return err
+}
+
+// replace puts another file in the place of one, which goes on under another name.
+func (x *adversary) replace(path string, b []byte) error {
+	old := filepath.Join(x.a.dir, fmt.Sprint("old-", len(x.old)))
+	next := filepath.Join(x.a.dir, "old-next")
+	if err := errors.Join(os.Link(path, old), os.WriteFile(next, b, 0o666)); err != nil {
+		return err
+	}
+	x.old = append(x.old, old)
+	return os.Rename(next, path)
+}
