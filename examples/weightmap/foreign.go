@@ -54,8 +54,9 @@ var signatures = []struct {
 // foreign says what a file is that failed to open with err, "" when that is not known
 // either.
 func foreign(name string, err error) string {
-	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return ""
+	unknown := errors.Is(err, format.ErrUnknownFormat)
+	if err == nil || !unknown && !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrTruncated) && !errors.Is(err, format.ErrUnsupported) {
+		return "" // the content is not to blame
 	}
 	st, failed := os.Stat(name)
 	switch {
@@ -74,7 +75,7 @@ func foreign(name string, err error) string {
 	if advice := byName(name, f); advice != "" {
 		return advice
 	}
-	if !errors.Is(err, format.ErrUnknownFormat) {
+	if !unknown {
 		return ""
 	}
 	return bySight(f, st.Size())

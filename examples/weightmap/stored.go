@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/mag"
@@ -25,36 +27,29 @@ func rewrite(m *format.Model, path string, meta format.Metadata, accept []string
 		return err
 	}
 	p.Metadata = meta
-	w, err := create(m, path, p, common, key)
+	if common.Format, err = storedAs(m, p, key); err != nil {
+		return err
+	}
+	w, err := format.Create(m.Format(), path, p, &common)
 	if err != nil {
 		return err
 	}
 	return format.Copy(w, m)
 }
 
-// create starts the target in the way the source is stored.
-func create(m *format.Model, path string, p *format.Plan, common format.WriteOptions, key []byte) (format.Writer, error) {
+// storedAs returns the options of a model's format that store it in the same way, nil where
+// there are none.
+func storedAs(m *format.Model, p *format.Plan, key []byte) (any, error) {
 	if f, ok := mle.From(m); ok {
-		o, err := mleOptions(f, key)
-		if err != nil {
-			return nil, err
-		}
-		o.WriteOptions = common
-		return mle.Create(path, p, o)
+		return mleOptions(f, key)
 	}
 	if f, ok := mag.From(m); ok {
-		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: common, Snapshot: f.Snapshot(), Extended: !f.Snapshot()})
+		return &mag.WriteOptions{Snapshot: f.Snapshot(), Extended: !f.Snapshot()}, nil
 	}
-	if _, ok := mobi.From(m); ok {
-		o := &mobi.WriteOptions{WriteOptions: common}
-		for _, t := range p.Tensors {
-			if t.Compression != "" {
-				o.Gzip = 6
-			}
-		}
-		return mobi.Create(path, p, o)
+	if _, ok := mobi.From(m); ok && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Compression != "" }) {
+		return &mobi.WriteOptions{Gzip: 6}, nil
 	}
-	return format.Create(m.Format(), path, p, &common)
+	return nil, nil
 }
 
 // metadataOf returns the metadata with the types that the file has.

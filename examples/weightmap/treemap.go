@@ -105,7 +105,7 @@ func treemap(root *branch, r rect) []tile {
 // draw appends the tiles of a group; said is what the titles around it say of its name.
 func (b *branch) draw(r rect, depth int, said string, tiles *[]tile) {
 	// A group of many that has little room is drawn as one.
-	if depth > 0 && (b.leaf != nil || r.W*r.H < 2*smallestTile || min(r.W, r.H) < 4) {
+	if depth > 0 && (r.W*r.H < 2*smallestTile || min(r.W, r.H) < 4) {
 		*tiles = append(*tiles, tile{rect: r, branch: b})
 		return
 	}
