@@ -181,6 +181,33 @@ func widen(found []keyRange, src []float32, inner int) {
 	}
 }
 
+// widenBoth is widen where the range is to be as large on both sides: the largest
+// magnitude is all that counts, and four at a time keep the processor busy.
+func widenBoth(found []keyRange, src []float32, inner int) {
+	for rest := src; len(rest) > 0; {
+		for c := range found {
+			found[c].hi = max(found[c].hi, largest(rest[:inner]))
+			rest = rest[inner:]
+		}
+	}
+}
+
+// largest returns the key of the largest magnitude.
+func largest(src []float32) int32 {
+	var a, b, c, d int32
+	for ; len(src) >= 4; src = src[4:] {
+		s := (*[4]float32)(src)
+		a = max(a, int32(math.Float32bits(s[0])&^sign32))
+		b = max(b, int32(math.Float32bits(s[1])&^sign32))
+		c = max(c, int32(math.Float32bits(s[2])&^sign32))
+		d = max(d, int32(math.Float32bits(s[3])&^sign32))
+	}
+	for _, x := range src {
+		a = max(a, int32(math.Float32bits(x)&^sign32))
+	}
+	return max(a, b, c, d)
+}
+
 // finite reports whether the range has neither NaN nor infinities: the keys of
 // these are inf32 and its complement, or beyond.
 func (k keyRange) finite() bool { return k.hi < inf32 && k.lo > ^inf32 }
@@ -189,6 +216,9 @@ func (k keyRange) finite() bool { return k.hi < inf32 && k.lo > ^inf32 }
 // element from.
 func notFinite(src []float32, from int) error {
 	i := slices.IndexFunc(src, func(x float32) bool { return math.Float32bits(x)&^sign32 >= inf32 })
+	if i < 0 {
+		return fmt.Errorf("%w: an element is no number that an integer stands for, and changed since", ErrQuantization)
+	}
 	return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, from+i, src[i])
 }
 

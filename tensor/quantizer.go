@@ -57,7 +57,11 @@ func (z *Quantizer) Observe(src []float32) error {
 	for rest := src; len(rest) > 0; {
 		r := z.next(z.observed, len(rest))
 		found := z.found[r.channel : r.channel+r.channels]
-		widen(found, rest[:r.n], r.inner)
+		if z.o.Asymmetric {
+			widen(found, rest[:r.n], r.inner)
+		} else {
+			widenBoth(found, rest[:r.n], r.inner)
+		}
 		for _, k := range found {
 			if !k.finite() {
 				return notFinite(rest[:r.n], z.observed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
@@ -45,7 +46,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if m.Locked() {
 		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
 	}
-	j := &job{o: o, path: path, report: &Report{Format: o.To}, evict: evictor(m)}
+	j := &job{o: o, path: path, report: &Report{Format: o.To}, evict: evictor(m), stop: make(chan struct{})}
 	if err := j.plan(m); err != nil {
 		return nil, err
 	}
@@ -54,7 +55,12 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		return nil, err
 	}
 	defer w.Abort()
+	defer func() {
+		close(j.stop)
+		j.running.Wait()
+	}()
 	for _, it := range j.items {
+		j.begin()
 		if err := j.write(w, it); err != nil {
 			return nil, err
 		}
@@ -78,10 +84,13 @@ type job struct {
 	items   []*item
 	report  *Report
 	gaps    []gap // nodes that the target has no operator for
-	scratch scratch
 	evict   func(n int)
 	passage *passage // of the tensor that is being written from the mapping
 	taken   int64    // bytes that the writer has taken in
+	begun   int      // so many items are done, being converted, or need not be
+	active  int      // so many are being converted
+	running sync.WaitGroup
+	stop    chan struct{}
 }
 
 // item is a tensor on its way from the source into the plan.
@@ -90,7 +99,9 @@ type item struct {
 	to      tensor.Info
 	changes bool
 	z       *tensor.Quantizer // of a tensor that is to be quantized
-	sum     uint64            // of what was written, for Verify
+	q       *tensor.QuantizeOptions
+	stream  *stream // of one that changes, when its turn is near
+	sum     uint64  // of what was written, for Verify
 }
 
 // create starts the target. It has to keep aside what it has no place for, as far as
@@ -138,10 +149,13 @@ func (j *job) essential(l format.Loss) bool {
 // write streams one tensor.
 func (j *job) write(w format.Writer, it *item) error {
 	if it.changes {
-		r := &reader{source: j.source(it.from), to: it.to.DType, z: it.z, s: &j.scratch}
-		if err := j.copy(w, it, r); err != nil {
+		if err := j.copy(w, it, it.stream); err != nil {
 			return err
 		}
+		for range it.stream.full { // a writer need not read up to the end
+		}
+		it.stream = nil
+		j.active--
 		if it.z != nil {
 			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, it.z.Stats()})
 		}

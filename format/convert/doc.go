@@ -89,7 +89,8 @@
 // # Memory and files
 //
 // A tensor that is kept is written from the mapping. One that changes goes through
-// in pieces of 256 Ki elements, whatever its size. Quantization reads a tensor twice,
+// in pieces of 256 Ki elements, whatever its size; up to four are converted at a time,
+// two pieces ahead of the writer. Quantization reads a tensor twice,
 // once for its parameters, which stand before the data in most formats. Pages of the mapping
 // are evicted behind the reader (format.Model.Evict), on Linux and Android: so a
 // conversion takes less than 64 MB of memory in all, however large the model.

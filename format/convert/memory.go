@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"sync/atomic"
+
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
 )
@@ -11,10 +13,10 @@ const evictEvery = 8 << 20
 // evictor returns a function that is told how many bytes of a model were read, and takes
 // what was read from the process's memory now and then.
 func evictor(m *format.Model) func(n int) {
-	used := 0
+	var used atomic.Int64
 	return func(n int) {
-		if used += n; used >= evictEvery {
-			used = 0
+		if used.Add(int64(n)) >= evictEvery {
+			used.Store(0)
 			_ = m.Evict() // a hint; a model that is closed says so elsewhere
 		}
 	}

@@ -2,7 +2,7 @@ package convert
 
 import (
 	"context"
-	"io"
+	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -12,10 +12,12 @@ const pieceElems = 1 << 18
 
 // scratch is memory that one tensor after the other uses.
 type scratch struct {
-	raw, out []byte
-	single   []float32
-	double   []float64
+	raw    []byte
+	single []float32
+	double []float64
 }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // source reads the numbers of a tensor from front to back.
 type source struct {
@@ -58,6 +60,37 @@ func next[F float32 | float64](s *source, mem *scratch, dst []F) ([]F, error) {
 		return nil, err
 	}
 	return tensor.Decode(dst, v)
+}
+
+// floats calls f with the numbers of the next piece: where they are, if they are float32
+// in the mapping, else in mem.
+func (s *source) floats(mem *scratch, f func([]float32) error) error {
+	if s.info.DType != tensor.Float32 || s.info.Quant != nil || !s.v.ZeroCopy() {
+		numbers, err := next(s, mem, mem.single)
+		if err != nil {
+			return err
+		}
+		mem.single = numbers
+		return f(numbers)
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	n := min(pieceElems, s.elems-s.pos)
+	err := s.v.Use(func(b []byte) error {
+		v, err := tensor.FromBytes(s.info.Name, tensor.Float32, tensor.Shape{n}, b[s.offset(s.pos):s.offset(s.pos+n)])
+		if err != nil {
+			return err
+		}
+		numbers, err := tensor.As[float32](v)
+		if err != nil {
+			return err
+		}
+		return f(numbers)
+	})
+	s.pos += n
+	s.evict(int(4 * n))
+	return err
 }
 
 // room returns n elements, in s if it is large enough.
@@ -134,55 +167,37 @@ func channelsOf(q *tensor.Quantization, c, k int64) *tensor.Quantization {
 	return part
 }
 
-// reader is the data of a tensor in its new dtype.
-type reader struct {
+// converter makes the data of a tensor in its new dtype.
+type converter struct {
 	*source
-	to   tensor.DType
-	z    *tensor.Quantizer
-	s    *scratch
-	left []byte // of what was converted
+	to tensor.DType
+	z  *tensor.Quantizer
+	s  *scratch
 }
 
-// Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
-	if len(r.left) == 0 {
-		if !r.more() {
-			return 0, io.EOF
+// convert returns the next piece, in dst if there is room.
+func (c *converter) convert(dst []byte) (_ []byte, err error) {
+	if c.info.DType == tensor.Float64 && c.z == nil {
+		if c.s.double, err = next(c.source, c.s, c.s.double); err != nil {
+			return nil, err
 		}
-		if err := r.convert(); err != nil {
-			return 0, err
-		}
+		return encode(c, dst, c.s.double)
 	}
-	n := copy(p, r.left)
-	r.left = r.left[n:]
-	return n, nil
-}
-
-// convert converts the next piece.
-func (r *reader) convert() (err error) {
-	if r.info.DType == tensor.Float64 && r.z == nil {
-		if r.s.double, err = next(r.source, r.s, r.s.double); err != nil {
+	err = c.floats(c.s, func(numbers []float32) (err error) {
+		if c.z == nil {
+			dst, err = encode(c, dst, numbers)
 			return err
 		}
-		return encode(r, r.s.double)
-	}
-	if r.s.single, err = next(r.source, r.s, r.s.single); err != nil {
-		return err
-	}
-	if r.z == nil {
-		return encode(r, r.s.single)
-	}
-	r.left = r.buffer(len(r.s.single))
-	return r.z.Encode(r.left, r.s.single)
+		dst = c.buffer(dst, len(numbers))
+		return c.z.Encode(dst, numbers)
+	})
+	return dst, err
 }
 
-func encode[F float32 | float64](r *reader, numbers []F) error {
-	r.left = r.buffer(len(numbers))
-	return tensor.Encode(r.left, r.to, numbers)
+func encode[F float32 | float64](c *converter, dst []byte, numbers []F) ([]byte, error) {
+	dst = c.buffer(dst, len(numbers))
+	return dst, tensor.Encode(dst, c.to, numbers)
 }
 
 // buffer returns memory for n elements of the new dtype.
-func (r *reader) buffer(n int) []byte {
-	r.s.out = room(r.s.out, n*int(r.to.Size()))
-	return r.s.out
-}
+func (c *converter) buffer(dst []byte, n int) []byte { return room(dst, n*int(c.to.Size())) }

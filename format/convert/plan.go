@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -41,6 +42,18 @@ func (j *job) plan(m *format.Model) error {
 		}
 		names[info.Name] = it.to.Name
 		j.items = append(j.items, it)
+	}
+	err = work.Each(j.o.Context, len(j.items), workers(), func(i int) error {
+		it := j.items[i]
+		if it.q == nil {
+			return nil
+		}
+		return named(m, it.from.Name(), j.quantize(it))
+	})
+	if err != nil {
+		return err
+	}
+	for _, it := range j.items {
 		p.Tensors = append(p.Tensors, it.to)
 	}
 	j.to = p
@@ -62,7 +75,8 @@ func (j *job) change(it *item) error {
 	}
 	if j.o.Quantize != nil && it.to.Quant == nil {
 		if q := j.o.Quantize(it.to); q != nil && q.DType != tensor.Float16 {
-			return j.quantize(it, q)
+			it.q = q
+			return nil
 		} else if q != nil {
 			to = tensor.Float16
 		}
@@ -100,7 +114,8 @@ func sound(t *tensor.Info) error {
 }
 
 // quantize reads a tensor for the first time.
-func (j *job) quantize(it *item, q *tensor.QuantizeOptions) error {
+func (j *job) quantize(it *item) error {
+	q := it.q
 	z, err := tensor.NewQuantizer(it.to.Shape, *q)
 	if err != nil {
 		return err
@@ -130,13 +145,10 @@ func (j *job) quantize(it *item, q *tensor.QuantizeOptions) error {
 }
 
 func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
+	mem := scratches.Get().(*scratch)
+	defer scratches.Put(mem)
 	for s := j.source(v); s.more(); {
-		numbers, err := next(s, &j.scratch, j.scratch.single)
-		if err != nil {
-			return err
-		}
-		j.scratch.single = numbers
-		if err := z.Observe(numbers); err != nil {
+		if err := s.floats(mem, z.Observe); err != nil {
 			return err
 		}
 	}
@@ -193,6 +205,9 @@ func (j *job) dropGraph(m *format.Model, name string) error {
 // named is the error of one tensor of the source, unless it says which already.
 func named(m *format.Model, name string, err error) error {
 	var located *format.Error
+	if err == nil {
+		return nil
+	}
 	if errors.As(err, &located) {
 		return err
 	}

@@ -1,0 +1,81 @@
+package convert
+
+import (
+	"io"
+	"runtime"
+)
+
+// workers is how many tensors are read and converted at a time. Each takes some
+// megabytes, so there are few however many processors there are.
+func workers() int { return min(runtime.GOMAXPROCS(0), 4) }
+
+// ahead is how many pieces a tensor may be converted ahead of the writer.
+const ahead = 2
+
+// stream is a tensor that is converted while the writer is busy with others, or with
+// what came before. It is an io.Reader.
+type stream struct {
+	full, free chan []byte // pieces, and memory for more
+	err        error       // why full was closed
+	piece      []byte      // that is being read
+	left       []byte      // of it
+}
+
+// begin converts the tensors that come next, as far as there are workers.
+func (j *job) begin() {
+	for ; j.begun < len(j.items) && j.active < workers(); j.begun++ {
+		if it := j.items[j.begun]; it.changes {
+			it.stream = j.start(it)
+			j.active++
+		}
+	}
+}
+
+// start converts a tensor.
+func (j *job) start(it *item) *stream {
+	s := &stream{full: make(chan []byte, ahead+1), free: make(chan []byte, ahead+1)}
+	for range cap(s.free) {
+		s.free <- nil
+	}
+	j.running.Add(1)
+	go func() {
+		defer j.running.Done()
+		defer close(s.full)
+		mem := scratches.Get().(*scratch)
+		defer scratches.Put(mem)
+		c := &converter{source: j.source(it.from), to: it.to.DType, z: it.z, s: mem}
+		for c.more() {
+			select {
+			case b := <-s.free:
+				if b, s.err = c.convert(b); s.err != nil {
+					return
+				}
+				s.full <- b // does not wait: there is room for as many as there is memory for
+			case <-j.stop:
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	if len(s.left) == 0 {
+		if s.piece != nil {
+			s.free <- s.piece
+			s.piece = nil
+		}
+		b, ok := <-s.full
+		switch {
+		case !ok && s.err != nil:
+			return 0, s.err
+		case !ok:
+			return 0, io.EOF
+		}
+		s.piece, s.left = b, b
+	}
+	n := copy(p, s.left)
+	s.left = s.left[n:]
+	return n, nil
+}
