@@ -58,7 +58,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) error {
 	s := newScan(src, o)
 	defer s.free()
-	h, err := s.header(o)
+	h, err := s.header()
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) e
 		return err
 	}
 	metaEnd := s.at
-	if n := f.index.Len() + int(h.tensors); n > o.MaxTensors {
+	if n := uint64(f.index.Len()) + h.tensors; n > uint64(o.MaxTensors) {
 		return wire.Errorf(formatName, "tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, o.MaxTensors)
 	}
 	size, err := s.infos(h.tensors)
@@ -279,7 +279,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 		x.Describe(i, &is)
 		s, _, _ := f.index.Place(i)
 		t, _, _ := x.Place(i)
-		if was.Name != is.Name || was.TypeName() != is.TypeName() || !was.Shape.Equal(is.Shape) || was.Offset != is.Offset || was.Size != is.Size || s != t {
+		if was.Name != is.Name || was.TypeName() != is.TypeName() || !was.Shape.Equal(is.Shape) || was.Offset != is.Offset || s != t {
 			return inFile(changed("tensor infos"), f.partOf(s).src.Path())
 		}
 	}

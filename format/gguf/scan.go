@@ -133,7 +133,7 @@ type header struct {
 }
 
 // header reads and checks the first 24 bytes.
-func (s *scan) header(o *driver.Options) (h header, err error) {
+func (s *scan) header() (h header, err error) {
 	if err := s.need("magic", 4); err != nil {
 		return h, err
 	}
@@ -163,8 +163,6 @@ func (s *scan) header(o *driver.Options) (h header, err error) {
 		err = wire.Errorf(formatName, "tensor_count", 8, format.ErrTruncated, "%d tensors take at least %d bytes each, %d are left", h.tensors, minTensor, left)
 	case h.metadata > (left-h.tensors*minTensor)/minEntry:
 		err = wire.Errorf(formatName, "metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", h.metadata, minEntry, left-h.tensors*minTensor)
-	case h.tensors > uint64(o.MaxTensors):
-		err = wire.Errorf(formatName, "tensor_count", 8, format.ErrLimit, "%d tensors, at most %d are allowed", h.tensors, o.MaxTensors)
 	}
 	return h, err
 }

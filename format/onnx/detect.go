@@ -17,10 +17,7 @@ func detect(head []byte, _ int64) bool {
 	version, fields := false, 0
 	for b := head; len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 || int(num) >= len(modelMsg.Fields) {
-			return false
-		}
-		def := modelMsg.Known(num)
+		def := modelMsg.Known(num) // there is no field 0, which a bad tag would be
 		if def == nil || typ != def.Kind.WireType() {
 			return false
 		}
@@ -79,10 +76,7 @@ func begins(b []byte, nums ...protowire.Number) bool {
 	if len(b) == 0 {
 		return true
 	}
-	num, typ, n := protowire.ConsumeTag(b)
-	if n < 0 {
-		return false
-	}
+	num, typ, _ := protowire.ConsumeTag(b)
 	for _, want := range nums {
 		if num == want {
 			return typ == protowire.BytesType || num == 2 && typ == protowire.VarintType

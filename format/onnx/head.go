@@ -50,9 +50,6 @@ func (h *head) reset() {
 
 // read merges the TensorProto at p..end into h, checking the wire rules.
 func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
-	if level > protobuf.MaxLevels {
-		return protobuf.TooDeep(p)
-	}
 	start := p
 	var f protobuf.Field
 	for p < end {
@@ -325,9 +322,6 @@ func (h *head) checkExternal(at, elems int64) error {
 	}
 	if h.hasRaw && h.raw.End > h.raw.Start || h.list != 0 {
 		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "the data is external and in the model too"))
-	}
-	if e.seen&1 == 0 {
-		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "missing"))
 	}
 	// ".." may stay within the directory.
 	if len(e.location) > 0 {

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -74,15 +75,7 @@ func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64, memory
 
 // fileAt returns the offset in the file of one in the section.
 func (c *section) fileAt(at int64) int64 {
-	i, ok := slices.BinarySearchFunc(c.cuts, at, func(x cut, at int64) int {
-		switch {
-		case x.at < at:
-			return -1
-		case x.at > at:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(c.cuts, at, func(x cut, at int64) int { return cmp.Compare(x.at, at) })
 	if !ok {
 		i--
 	}

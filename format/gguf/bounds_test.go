@@ -1,0 +1,111 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// TestSplitNumbers: what the metadata say of parts is checked before their names are.
+func TestSplitNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		entries []kv
+		field   string
+		offset  int64
+	}{
+		{"2^31 parts", []kv{{"split.count", 4, le32(1 << 31)}}, "metadata value", 24 + 8 + 11 + 4},
+		{"2^63 parts", []kv{{"split.count", 10, le64(1 << 63)}}, "metadata value", 24 + 8 + 11 + 4},
+		{"part 2 of 2, counted from 0", []kv{
+			{"split.count", 2, []byte{2, 0}}, {"split.no", 2, []byte{2, 0}}, {"split.tensors.count", 2, []byte{0, 0}},
+		}, "split.no", 24 + 8 + 11 + 4 + 2 + 8 + 8 + 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			refused(t, fields{magic: "GGUF", version: 3, entries: tt.entries}.bytes(), format.ErrCorrupt, tt.field, tt.offset)
+		})
+	}
+	for _, name := range []string{"m-0000x-of-00003.gguf", "m-00001-of-0000-.gguf"} {
+		if _, _, _, ok := splitPath(filepath.Join("d", name)); ok {
+			t.Errorf("%s is the name of a part", name)
+		}
+	}
+}
+
+// TestBlockSizes: a decoder gets whole blocks, and as many elements.
+func TestBlockSizes(t *testing.T) {
+	e := elementTypeOf(2).encoding // Q4_0: 32 elements in 18 bytes
+	for _, n := range []struct{ elems, bytes int }{{40, 18}, {32, 20}, {32, 36}, {64, 18}} {
+		if err := e.Decode(make([]float32, n.elems), make([]byte, n.bytes)); !errors.Is(err, format.ErrShape) {
+			t.Errorf("%d elements of %d bytes: %v", n.elems, n.bytes, err)
+		}
+	}
+}
+
+// TestMixedArrays: an array of the neutral metadata has one type and 8 levels.
+func TestMixedArrays(t *testing.T) {
+	for _, text := range []string{`["a", 1]`, `[1, "a"]`, `[true, 1]`, `[[1], 2]`, `[[[[[[[[[1]]]]]]]]]`} {
+		if v, err := parseArray(json.RawMessage(text)); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%s: %v, %v", text, v, err)
+		}
+	}
+	var deep any = []int32{1}
+	for range maxDepth {
+		deep = []any{deep}
+	}
+	if err := appendList(new(wire.Buffer), deep, 1); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("arrays %d deep are written: %v", maxDepth+1, err)
+	}
+}
+
+// TestVerifyNoticesStructure: Verify reads the structure again, and every part of it
+// that changed since the file was opened is an error.
+func TestVerifyNoticesStructure(t *testing.T) {
+	two := func() fields {
+		return fields{magic: "GGUF", version: 3, entries: []kv{{"key", 4, le32(7)}}, tensors: []info{
+			{name: "a", dims: []uint64{2, 3}, typ: 0, data: floats(6)},
+			{name: "b", dims: []uint64{2, 3}, typ: 0, data: floats(6)},
+		}}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*fields)
+		field  string
+	}{
+		{"version", func(f *fields) { f.version = 2 }, "metadata"},
+		{"a value", func(f *fields) { f.entries[0].value = le32(8) }, "metadata"},
+		{"number of tensors", func(f *fields) { f.count = ptr(uint64(1)) }, "tensor_count"},
+		{"a name", func(f *fields) { f.tensors[1].name = "c" }, "tensor infos"},
+		{"a type", func(f *fields) { f.tensors[1].typ = 26 }, "tensor infos"},
+		{"a shape", func(f *fields) { f.tensors[1].dims = []uint64{3, 2} }, "tensor infos"},
+		{"an offset", func(f *fields) { f.tensors[1].offset = ptr(uint64(0)) }, "tensor infos"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := two()
+			b := f.bytes()
+			m, err := OpenBytes(b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if _, err := m.Verify(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tt.change(&f)
+			other := f.bytes()
+			if len(other) != len(b) || bytes.Equal(other, b) {
+				t.Fatalf("%d bytes instead of %d others", len(other), len(b))
+			}
+			copy(b, other)
+			_, err = m.Verify(t.Context())
+			var e *format.Error
+			if !errors.Is(err, format.ErrCorrupt) || !errors.As(err, &e) || e.Field != tt.field {
+				t.Errorf("Verify: %v, want %v in %q", err, format.ErrCorrupt, tt.field)
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package onnx
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// sparseOf is a sparse initializer of shape [5] with these values.
+func sparseOf(values ...[]byte) []byte {
+	return ld(15, cat(values...), ld(2, num(1, 1), num(2, 7), num(7, 1)), num(3, 5))
+}
+
+// TestFieldsDisagree has fields that are good by themselves.
+func TestFieldsDisagree(t *testing.T) {
+	one := ld(5, num(1, 1), num(2, 2), ld(9, []byte{1}))
+	for _, tt := range []struct {
+		name  string
+		file  []byte
+		field string
+	}{
+		{"two tensors in an attribute", attributed(one, one), "graph.node[1].attribute[0].t"},
+		{"sparse without values", modelOf(sparseOf()), "graph.sparse_initializer[0].values"},
+		{"sparse values of two dims", modelOf(sparseOf(ld(1, num(1, 1), num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))), "graph.sparse_initializer[0].values"},
+		{"int32_data as fixed32", modelOf(tensorOf(num(1, 4), num(2, 3), str(8, "w"), f32(5, 0))), "graph.initializer[0].int32_data"},
+		{"a float and a half", modelOf(tensorOf(num(1, 2), num(2, 1), str(8, "w"), ld(4, make([]byte, 6))), weight("v")), "graph.initializer[0].float_data"},
+		{"data_location 2", modelOf(tensorOf(num(1, 1), num(2, 2), str(8, "w"), ld(9, []byte{1}), num(14, 2))), "graph.initializer[0].data_location"},
+		{"two lists of as many values as there are elements", modelOf(tensorOf(num(1, 2), num(2, 1), str(8, "w"), num(5, 1), f32(4, 1))), "graph.initializer[0].float_data"},
+		{"complex128 of 2^63 bytes", modelOf(tensorOf(num(1, 1<<59), num(2, 15), str(8, "w"))), "graph.initializer[0].dims"},
+		{"unknown type, data for no elements", modelOf(tensorOf(num(1, 0), num(2, 99), str(8, "w"), ld(9, []byte{1}))), "graph.initializer[0].raw_data"},
+		{"unknown type, no data for elements", modelOf(tensorOf(num(1, 1), num(2, 99), str(8, "w"), ld(9))), "graph.initializer[0].raw_data"},
+		{"unknown type, typed data for no elements", modelOf(tensorOf(num(1, 0), num(2, 99), str(8, "w"), num(7, 1))), "graph.initializer[0].int64_data"},
+		{"external: typed data too", outside(entry("location", "w"), f32(4, 1), f32(4, 2)), "graph.initializer[0].external_data.location"},
+		{"external: unknown type, length 0 for elements", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("length", "0"), num(14, 1))), "graph.initializer[0].external_data.length"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { refused(t, tt.file, nil, format.ErrCorrupt, tt.field) })
+	}
+}
+
+// refused opens a file that must not open.
+func refused(t *testing.T, file []byte, o *format.Options, want error, field string) {
+	t.Helper()
+	f, err := OpenBytes(file, o)
+	if err == nil {
+		f.Close()
+	}
+	var e *format.Error
+	if !errors.Is(err, want) || !errors.As(err, &e) || e.Field != field {
+		t.Errorf("%v, want %v in %q", err, want, field)
+	}
+}
+
+// TestHeaderBytes: MaxHeaderBytes counts all that is kept, and each piece that is looked at.
+func TestHeaderBytes(t *testing.T) {
+	o := &format.Options{MaxHeaderBytes: 100}
+	open(t, modelOf(weight("w")))
+	refused(t, modelOf(bytes.Repeat(ld(1, str(4, "Relu")), 20)), o, format.ErrLimit, "graph.node[11]")
+	refused(t, modelOf(weight(strings.Repeat("n", 2000))), o, format.ErrLimit, "graph.initializer[0].name")
+}
+
+// TestTypedValues: a value of a list fits its element, and there are as many as were counted.
+func TestTypedValues(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		data []byte
+	}{
+		{"int8 300", cat(num(2, 3), num(5, 300))},
+		{"int16 -40000", cat(num(2, 5), num(5, 1<<64-40000))},
+		{"uint32 2^32", cat(num(2, 12), num(11, 1<<32))},
+	} {
+		v, err := open(t, modelOf(tensorOf(num(1, 1), str(8, "w"), tt.data))).Tensor("w")
+		if err == nil {
+			_, err = v.Bytes()
+		}
+		if !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%s: %v, want %v", tt.name, err, format.ErrCorrupt)
+		}
+	}
+	s := protobuf.InMemory(cat(num(5, 1), num(5, 2)))
+	for values := int64(1); values <= 3; values++ {
+		h := head{list: int32Data, typ: typeOf(3), values: values, size: values}
+		if b, err := h.typed(s); values == 2 != (err == nil) {
+			t.Errorf("%d values were counted, there are 2: %x, %v", values, b, err)
+		}
+	}
+}
+
+// TestLoadNoticesChange: typed data is decoded into the size that was checked.
+func TestLoadNoticesChange(t *testing.T) {
+	b := modelOf(tensorOf(num(1, 2), num(2, 3), str(8, "w"), ld(5, []byte{1, 2})))
+	f := open(t, b)
+	copy(b, modelOf(tensorOf(num(1, 1), num(2, 3), str(8, "w"), ld(5, []byte{0x81, 0})))) // one element
+	v, err := f.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := v.Bytes(); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("%x, %v, want %v", data, err, format.ErrCorrupt)
+	}
+}
+
+// TestStringsOfNumbers: Strings has the elements of strings alone.
+func TestStringsOfNumbers(t *testing.T) {
+	f := open(t, modelOf(weight("w"), tensorOf(num(1, 3), num(2, 99), str(8, "v"), ld(9, []byte{1, 2, 3}))))
+	for _, name := range []string{"w", "v"} {
+		if s, err := f.Strings(name); !errors.Is(err, format.ErrDType) {
+			t.Errorf("%s: %q, %v, want %v", name, s, err, format.ErrDType)
+		}
+	}
+}
+
+// TestExternalToTheEnd: a length that is not given goes to the end of the file.
+func TestExternalToTheEnd(t *testing.T) {
+	testhost.NeedTimes(t)
+	dir := t.TempDir()
+	put := func(name string, b []byte) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	put("w", make([]byte, 9))
+	put("eight", []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	for _, tt := range []struct {
+		name string
+		file []byte
+		err  error
+	}{
+		{"a byte too many", outside(entry("location", "w")), format.ErrCorrupt},
+		{"it fits", outside(entry("location", "w"), entry("offset", "1")), nil},
+		{"behind the end", outside(entry("location", "w"), entry("offset", "10")), format.ErrTruncated},
+		{"unknown type, none left", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("offset", "9"), num(14, 1))), format.ErrCorrupt},
+	} {
+		f, err := Open(put("m.onnx", tt.file), nil)
+		if err == nil {
+			f.Close()
+		}
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.err)
+		}
+	}
+
+	// The file of an attribute's data is known before the graph is asked for.
+	f, err := Open(put("m.onnx", attributed(num(20, 4), ld(5, num(1, 2), num(2, 1), entry("location", "eight"), num(14, 1)))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, ok := g.Nodes[1].Attributes[0].Value.(tensor.View)
+	if !ok {
+		t.Fatalf("%T", g.Nodes[1].Attributes[0].Value)
+	}
+	if b, err := v.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 2, 3, 4, 5, 6, 7, 8}) {
+		t.Errorf("%x, %v", b, err)
+	}
+}
+
+// TestDetect: what is taken for a model, and what only looks like one.
+func TestDetect(t *testing.T) {
+	version, producer := num(1, 8), str(2, "torch")
+	for _, tt := range []struct {
+		name string
+		head []byte
+		want bool
+	}{
+		{"version and producer", cat(version, producer), true},
+		{"graph of a node", ld(7, ld(1, str(4, "Relu"))), true},
+		{"cut within a length", cat(version, producer, []byte{7<<3 | 2, 0x80}), true},
+		{"unfinished tag", cat(version, producer, []byte{0x80}), false},
+		{"field of 2^31", cat(version, producer, varint(1<<34|2), varint(0)), false},
+		{"version twice", cat(version, version, producer), false},
+		{"version 0", cat(num(1, 0), producer), false},
+		{"version 1001", cat(num(1, 1001), producer), false},
+		{"version behind others", cat(producer, version), false},
+		{"control character", cat(version, str(2, "to\x01rch")), false},
+		{"invalid UTF-8", cat(version, str(2, "to\xffrch")), false},
+		{"tab, return and line feed", cat(version, str(6, "a\tb\r\n")), true},
+		{"graph of something else", cat(version, ld(7, num(3, 1))), false},
+		{"graph with an unfinished tag", cat(version, ld(7, []byte{0x80})), false},
+		{"operator set of something else", cat(version, producer, ld(8, num(3, 1))), false},
+		{"2^41 bytes of metadata", cat(version, producer, varint(14<<3|2), varint(1<<41), str(1, "k")), false},
+	} {
+		if got := detect(tt.head, int64(len(tt.head))); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestMetadataTwice: what the neutral metadata have twice cannot be written.
+func TestMetadataTwice(t *testing.T) {
+	var h header
+	for i, want := range []error{nil, format.ErrUnsupported} {
+		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
+			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
+		}
+	}
+}
