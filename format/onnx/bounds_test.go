@@ -38,6 +38,7 @@ func TestFieldsDisagree(t *testing.T) {
 		{"unknown type, data for no elements", modelOf(tensorOf(num(1, 0), num(2, 99), str(8, "w"), ld(9, []byte{1}))), "graph.initializer[0].raw_data"},
 		{"unknown type, no data for elements", modelOf(tensorOf(num(1, 1), num(2, 99), str(8, "w"), ld(9))), "graph.initializer[0].raw_data"},
 		{"unknown type, typed data for no elements", modelOf(tensorOf(num(1, 0), num(2, 99), str(8, "w"), num(7, 1))), "graph.initializer[0].int64_data"},
+		{"half a float as the value of an attribute", attributed([]byte{2<<3 | 5, 0, 0}), "graph.node[1].attribute[0].f"},
 		{"external: typed data too", outside(entry("location", "w"), f32(4, 1), f32(4, 2)), "graph.initializer[0].external_data.location"},
 		{"external: unknown type, length 0 for elements", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("length", "0"), num(14, 1))), "graph.initializer[0].external_data.length"},
 	} {
@@ -135,18 +136,20 @@ func TestExternalToTheEnd(t *testing.T) {
 		name string
 		file []byte
 		err  error
+		in   string // the last of the field
 	}{
-		{"a byte too many", outside(entry("location", "w")), format.ErrCorrupt},
-		{"it fits", outside(entry("location", "w"), entry("offset", "1")), nil},
-		{"behind the end", outside(entry("location", "w"), entry("offset", "10")), format.ErrTruncated},
-		{"unknown type, none left", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("offset", "9"), num(14, 1))), format.ErrCorrupt},
+		{"a byte too many", outside(entry("location", "w")), format.ErrCorrupt, "external_data.length"},
+		{"it fits", outside(entry("location", "w"), entry("offset", "1")), nil, ""},
+		{"behind the end", outside(entry("location", "w"), entry("offset", "10")), format.ErrTruncated, "external_data.offset"},
+		{"unknown type, none left", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("offset", "9"), num(14, 1))), format.ErrCorrupt, "external_data.length"},
 	} {
 		f, err := Open(put("m.onnx", tt.file), nil)
 		if err == nil {
 			f.Close()
 		}
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.err)
+		var e *format.Error
+		if !errors.Is(err, tt.err) || err != nil && (!errors.As(err, &e) || !strings.HasSuffix(e.Field, tt.in)) {
+			t.Errorf("%s: %v, want %v in %q", tt.name, err, tt.err, tt.in)
 		}
 	}
 

@@ -200,7 +200,7 @@ func (c *checker) sparseTensor(msg protobuf.Field) (x sparseHead, err error) {
 		return x, protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
 	switch {
-	case x.code == 0 || len(values) != 1:
+	case len(values) != 1:
 		return x, protobuf.InField("values", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "missing, or not of one dim"))
 	case values[0] > 0 && (dtypeOf(indexCode) != tensor.Int64 || len(indices) < 1 || len(indices) > 2 || indices[0] != values[0] || len(indices) == 2 && indices[1] != int64(len(x.dims))):
 		return x, protobuf.InField("indices", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "type %d of %v for %d values of %v", indexCode, indices, values[0], tensor.Shape(x.dims)))

@@ -248,7 +248,9 @@ func find(fset *token.FileSet, dir string, all []source, r refusals) []*check {
 			ast.Inspect(f.Body, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.IfStmt:
-					add(n.Cond, n.Body.List)
+					if !isConversion(n) {
+						add(n.Cond, n.Body.List)
+					}
 				case *ast.SwitchStmt:
 					if n.Tag != nil {
 						break
@@ -264,6 +266,16 @@ func find(fset *token.FileSet, dir string, all []source, r refusals) []*check {
 		}
 	}
 	return found
+}
+
+// isConversion tells whether an if asks for the type of an error, to say more.
+func isConversion(n *ast.IfStmt) bool {
+	init, ok := n.Init.(*ast.AssignStmt)
+	if !ok {
+		return false
+	}
+	as, ok := init.Rhs[0].(*ast.TypeAssertExpr)
+	return ok && nameOf(as.X) == "err" && nameOf(n.Cond) == "ok"
 }
 
 func funcName(f *ast.FuncDecl) string {
