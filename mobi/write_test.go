@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -164,14 +164,14 @@ func TestZeroCopyProperty(t *testing.T) {
 		f := openImage(t, bytes.Join([][]byte{b}, nil))
 		for _, info := range p.Tensors {
 			v, err := f.Tensor(info.Name)
-			if err != nil || v.ZeroCopy() != asHost(info.DType) || v.Info().Offset%info.DType.Size() != 0 {
+			if err != nil || v.ZeroCopy() != testhost.AsHost(info.DType.Size()) || v.Info().Offset%info.DType.Size() != 0 {
 				t.Fatalf("constant %s of %v at %d: zero-copy %v", info.Name, info.DType, v.Info().Offset, v.ZeroCopy())
 			}
 			got, err := v.Bytes()
 			if err != nil || !bytes.Equal(formattest.FillBits(info), got) {
 				t.Fatalf("constant %s: wrong bytes, %v", info.Name, err)
 			}
-			if err := viewTyped(v); err != nil && asHost(info.DType) {
+			if err := viewTyped(v); err != nil && testhost.AsHost(info.DType.Size()) {
 				t.Fatalf("constant %s: %v", info.Name, err)
 			}
 		}
@@ -229,7 +229,7 @@ func TestGzipProperty(t *testing.T) {
 			if err != nil || !bytes.Equal(half(info), got) {
 				t.Fatalf("constant %s: wrong bytes, %v", info.Name, err)
 			}
-			if compressed := info.Compression != ""; compressed != (info.Stored < info.Size) || !compressed && (packed || v.ZeroCopy() != asHost(info.DType)) {
+			if compressed := info.Compression != ""; compressed != (info.Stored < info.Size) || !compressed && (packed || v.ZeroCopy() != testhost.AsHost(info.DType.Size())) {
 				t.Fatalf("constant %s: %d of %d bytes, after compressed ones %v, zero-copy %v", info.Name, info.Stored, info.Size, packed, v.ZeroCopy())
 			}
 			packed = packed || info.Compression != ""
@@ -359,6 +359,3 @@ func TestGzipLarge(t *testing.T) {
 		}
 	}
 }
-
-// asHost tells whether elements of d are in the host's byte order.
-func asHost(d tensor.DType) bool { return memory.LittleEndian || d.Size() == 1 }

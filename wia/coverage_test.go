@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // mixed has a tensor of each kind, and w.bin in a directory.
@@ -32,6 +33,7 @@ func mixed(t *testing.T) (container, string) {
 
 // TestCoverage: a verification says which sum vouched for what.
 func TestCoverage(t *testing.T) {
+	testhost.NeedTimes(t)
 	c, dir := mixed(t)
 	key := rsaKey(t)
 	sections := []format.Covered{{Name: "header", By: "sha256"}, {Name: "metadata", By: "sha256"}, {Name: "graph", By: "sha256"}, {Name: "tensor", By: "sha256"}}
@@ -77,6 +79,7 @@ func TestCoverage(t *testing.T) {
 
 // TestTouch: sums are compared before the first use of the data they cover.
 func TestTouch(t *testing.T) {
+	testhost.NeedTimes(t)
 	for _, damaged := range []string{"", "plain", "packed", "initializer", "summed", "bare"} {
 		t.Run("damaged "+damaged, func(t *testing.T) {
 			c, dir := mixed(t)
@@ -125,6 +128,7 @@ func TestTouch(t *testing.T) {
 
 // TestSharedRangesOnce: a range that many tensors share is hashed once.
 func TestSharedRangesOnce(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	data := make([]byte, 1<<20)
 	if err := os.WriteFile(filepath.Join(dir, "w.bin"), data, 0o644); err != nil {

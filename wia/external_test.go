@@ -49,6 +49,7 @@ func modelIn(t *testing.T, dir string, tensors ...[]byte) *File {
 }
 
 func TestExternalData(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	data := []byte("0123456789abcdef")
 	if err := os.Mkdir(filepath.Join(dir, "weights"), 0o755); err != nil {
@@ -108,6 +109,7 @@ func TestExternalData(t *testing.T) {
 
 // TestExternalPinnedLater maps a file while the model is pinned already.
 func TestExternalPinnedLater(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
 	f := modelIn(t, dir, elsewhereRecord("w", "w.bin", 0, 4, ""))
@@ -128,6 +130,7 @@ func TestExternalPinnedLater(t *testing.T) {
 }
 
 func TestExternalRefused(t *testing.T) {
+	testhost.NeedTimes(t)
 	root := t.TempDir()
 	dir := filepath.Join(root, "model")
 	must := func(err error) {
@@ -231,6 +234,7 @@ func TestLocations(t *testing.T) {
 }
 
 func TestExternalWriter(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	p := samplePlan(t)
@@ -321,6 +325,7 @@ func TestExternalWriterRefuses(t *testing.T) {
 // TestAttributeExternalData: tensors of attributes and subgraphs may lie
 // outside too.
 func TestAttributeExternalData(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("abcd"), 0o644)
 	ext := func(sum string) []byte {
@@ -365,6 +370,7 @@ func TestAttributeExternalData(t *testing.T) {
 
 // TestExternalConcurrent maps, reads and closes at the same time.
 func TestExternalConcurrent(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	var tensors [][]byte
 	for i := range 8 {
@@ -430,6 +436,7 @@ func TestExternalCut(t *testing.T) {
 
 // TestExternalAfterChdir: where a model lies is settled when it is opened.
 func TestExternalAfterChdir(t *testing.T) {
+	testhost.NeedTimes(t)
 	t.Chdir(t.TempDir())
 	os.WriteFile("w.bin", []byte("data"), 0o644)
 	f := modelIn(t, ".", elsewhereRecord("w", "w.bin", 0, 4, ""))

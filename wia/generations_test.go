@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -70,6 +71,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 // TestGenerations: a model that replaces another has data of its own; the old data goes
 // when nothing needs it, and nothing else goes.
 func TestGenerations(t *testing.T) {
+	testhost.NeedTimes(t)
 	put := func(name, text string) func(t *testing.T, dir, old string) {
 		return func(t *testing.T, dir, _ string) {
 			t.Helper()
@@ -143,6 +145,7 @@ func TestGenerations(t *testing.T) {
 
 // TestGenerationsBelow: data in a directory of its own, by a name of the caller's.
 func TestGenerationsBelow(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	o := &WriteOptions{External: "./weights//all.bin"}
 	save(t, filepath.Join(dir, "m.wia"), "old", o)
@@ -161,6 +164,7 @@ func TestGenerationsBelow(t *testing.T) {
 // TestGenerationSame: the same model has the same name for its data, and other data is
 // never replaced.
 func TestGenerationSame(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	name := save(t, path, "data", &WriteOptions{})

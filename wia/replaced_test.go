@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestExternalReplaced: a file that is not what it was when the model was opened
 // is an error, never other data.
 func TestExternalReplaced(t *testing.T) {
+	testhost.NeedTimes(t)
 	then := time.Unix(1_700_000_000, 0)
 	put := func(t *testing.T, path, data string) {
 		t.Helper()
@@ -82,6 +84,7 @@ func TestExternalReplaced(t *testing.T) {
 // TestExternalMissing: a model opens without its external data; using them is
 // the error, also when a file has come meanwhile.
 func TestExternalMissing(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	f := modelIn(t, dir, elsewhereRecord("w", "sub/w.bin", 0, 4, ""), by(1, inline("here", 8, []byte{1}, 1)))
 	v, _ := f.Tensor("w")
@@ -105,6 +108,7 @@ func TestExternalMissing(t *testing.T) {
 
 // TestExternalSubgraphReplaced: so are files that only attributes name.
 func TestExternalSubgraphReplaced(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.bin")
 	os.WriteFile(path, []byte("data"), 0o644)
@@ -120,6 +124,7 @@ func TestExternalSubgraphReplaced(t *testing.T) {
 // TestNoDescriptors: an open model holds no descriptor, neither of its file nor
 // of the directory or the files of its external data.
 func TestNoDescriptors(t *testing.T) {
+	testhost.NeedTimes(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("counts descriptors in /proc")
 	}
@@ -171,6 +176,7 @@ func signedBy(t *testing.T, c container, key *rsa.PrivateKey) []byte {
 // TestTrustedExternal: a signature covers external data through their checksums,
 // so with a trusted key each tensor needs one.
 func TestTrustedExternal(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
 	sum := checksumText([]byte("data"))

@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -169,6 +170,7 @@ func TestRewriteMetadata(t *testing.T) {
 }
 
 func TestRewritePath(t *testing.T) {
+	testhost.NeedTimes(t)
 	f := mustOpen(t, odd().bytes(), nil)
 	path := filepath.Join(t.TempDir(), "m.wia")
 	if err := Rewrite(path, f, &WriteOptions{ExternalFrom: 4}); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestTrusted: a signature that is demanded when opening.
@@ -73,6 +74,7 @@ func TestTrusted(t *testing.T) {
 // TestTrustedExternalOpened: external data that the signature does not cover keeps a file from
 // being opened when one is demanded.
 func TestTrustedExternalOpened(t *testing.T) {
+	testhost.NeedTimes(t)
 	signer := ecdsaKey(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestVerifyTensors: a verification that is limited to some tensors spares what
 // it can.
 func TestVerifyTensors(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	p := &format.Plan{}

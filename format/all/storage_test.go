@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -28,6 +29,7 @@ func storageSource(t *testing.T) *format.Model {
 // TestStorage: what formats share is asked for by the same names in each, and refused
 // by those that do not have it.
 func TestStorage(t *testing.T) {
+	testhost.NeedTimes(t)
 	m := storageSource(t)
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -110,6 +112,7 @@ func entries(t *testing.T, dir string) []string {
 
 // TestFormatOptions: each package's own options go through package format, and only there.
 func TestFormatOptions(t *testing.T) {
+	testhost.NeedTimes(t)
 	m := storageSource(t)
 	own := map[string]any{
 		"mag": &mag.WriteOptions{Snapshot: true}, "mobi": &mobi.WriteOptions{Gzip: 9}, "mle": mle.WriteOptions{Version: 1},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -172,7 +173,7 @@ func TestGolden(t *testing.T) {
 					if info.TypeName() != c.dtype || !info.Shape.Equal(c.shape) {
 						t.Errorf("%s: %s %v, want %s %v", how, info.TypeName(), info.Shape, c.dtype, c.shape)
 					}
-					if how == "npy" && !reader && v.ZeroCopy() != c.view {
+					if how == "npy" && !reader && v.ZeroCopy() != (c.view && testhost.AsHost(info.DType.Size())) {
 						t.Errorf("a view: %v, want %v", v.ZeroCopy(), c.view)
 					}
 					if want := map[bool]string{true: "deflate"}[how == "deflated"]; info.Compression != want {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -140,6 +141,7 @@ for t in init:
 
 // TestReadsPeer reads what python3-onnx writes.
 func TestReadsPeer(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "inside.onnx"), filepath.Join(dir, "beside.onnx")}
 	want := python(t, makeScript, paths...)
@@ -191,6 +193,7 @@ func TestReadsPeer(t *testing.T) {
 // TestAligned: raw data begins at multiples of 64, whatever precedes it, and large external
 // data at those of 4096.
 func TestAligned(t *testing.T) {
+	testhost.NeedTimes(t)
 	for n := range 130 {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("n", n+1), DType: tensor.Float64, Shape: tensor.Shape{3}}, {Name: "-", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 		f, err := Open(written(t, p, nil), nil)
@@ -232,6 +235,7 @@ func TestAligned(t *testing.T) {
 // TestExternalLength: without a length the data goes to the end of the file, and must be
 // the tensor.
 func TestExternalLength(t *testing.T) {
+	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "w"), make([]byte, 24), 0o666); err != nil {
 		t.Fatal(err)

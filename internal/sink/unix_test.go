@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestPermissions: a new file gets what the umask leaves, and a replacement
@@ -118,6 +120,7 @@ func TestOwner(t *testing.T) {
 // TestOwnerNotKept: who cannot keep the group gives its rights to no other. The test
 // runs itself as somebody who owns nothing.
 func TestOwnerNotKept(t *testing.T) {
+	testhost.NeedChildren(t)
 	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
 		replace(t, filepath.Join(dir, "m"), "new", false)
 		return

@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // Cuts says why mapped files cannot be cut short here, "" where they can.
@@ -18,6 +20,9 @@ func Cuts() string {
 	}
 	return "files are not mapped here, or cannot be truncated while they are"
 }
+
+// AsHost tells whether elements of so many bytes, little-endian, are as the host has them.
+func AsHost(size int64) bool { return memory.LittleEndian || size <= 1 }
 
 // NeedCuts skips a test that cuts a file short while it is mapped.
 func NeedCuts(t testing.TB) {
