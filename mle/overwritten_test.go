@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // overwrite changes bytes of a file in place, as another process may do while the
@@ -50,6 +51,7 @@ func snapshot(t *testing.T, f *File) []any {
 // of the library, and a changed ndim made Graph allocate 8 GiB. What changed is
 // found by Verify.
 func TestOverwrittenWhileOpen(t *testing.T) {
+	testhost.NeedMaps(t)
 	g := chunkedGolden(zstdRaw, MethodZstd)
 	g.flags |= 4
 	g.sig = signedGolden().sig
@@ -99,6 +101,7 @@ func TestOverwrittenWhileOpen(t *testing.T) {
 // TestChangedWithoutChecksums: sections without a recorded sum are compared with
 // what was read when the file was opened.
 func TestChangedWithoutChecksums(t *testing.T) {
+	testhost.NeedMaps(t)
 	g := plainGolden()
 	g.noSums = true
 	b := g.build()

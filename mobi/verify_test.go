@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // packed is a file with two compressed constants.
@@ -67,6 +68,7 @@ func TestVerifyOptions(t *testing.T) {
 
 // TestVerifyFindsChanges changes a file after it was opened.
 func TestVerifyFindsChanges(t *testing.T) {
+	testhost.NeedMaps(t)
 	b := packed()
 	path := filepath.Join(t.TempDir(), "m.mobi")
 	if err := os.WriteFile(path, b, 0o644); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -53,6 +54,7 @@ func list(m interface {
 }
 
 func TestDirectory(t *testing.T) {
+	testhost.NeedMaps(t)
 	dir := tree(t, map[string][]byte{
 		"fc.weight.tsr": file(1, 2, [4]int32{1, 1, 3, 4}, floats(12)).bytes(),
 		"fc.bias.tsr":   file(3, 1, [4]int32{1, 1, 1, 3}, int32s(3)).bytes(),
@@ -105,6 +107,7 @@ func TestDirectoryByRegistry(t *testing.T) {
 }
 
 func TestDirectoryMembers(t *testing.T) {
+	testhost.NeedMaps(t)
 	for _, c := range []struct {
 		name  string
 		files map[string][]byte
@@ -135,6 +138,7 @@ func TestDirectoryMembers(t *testing.T) {
 }
 
 func TestDirectoryRefused(t *testing.T) {
+	testhost.NeedMaps(t)
 	for _, c := range []struct {
 		name  string
 		files map[string][]byte
@@ -170,6 +174,7 @@ func TestDirectoryLimit(t *testing.T) {
 }
 
 func TestDirectoryLinks(t *testing.T) {
+	testhost.NeedMaps(t)
 	dir := tree(t, map[string][]byte{"data": good})
 	link := func(to, name string) {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -74,6 +75,7 @@ func TestChangedWhileOpen(t *testing.T) {
 // TestOverwrittenFile: so is a mapped file that is overwritten by another model of
 // the same size.
 func TestOverwrittenFile(t *testing.T) {
+	testhost.NeedMaps(t)
 	path := filepath.Join(t.TempDir(), "m.wia")
 	c := small()
 	if err := os.WriteFile(path, c.bytes(), 0o644); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -96,6 +97,7 @@ func TestReadSmall(t *testing.T) {
 // TestBeyond4GiB reads a tensor of 5 GiB in a file with a hole, and one behind
 // it: no length or offset is cut to 32 bits.
 func TestBeyond4GiB(t *testing.T) {
+	testhost.NeedMaps(t)
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("such a file does not fit the address space")
 	}

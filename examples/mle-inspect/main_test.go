@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -59,6 +60,7 @@ func rsaKey(t *testing.T) crypto.Signer {
 }
 
 func TestInspect(t *testing.T) {
+	testhost.NeedMaps(t)
 	t.Chdir(t.TempDir())
 	signer := ed25519.NewKeyFromSeed(key)
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))

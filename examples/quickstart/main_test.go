@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestRun: every format is written, read and shown, the numbers are the same
@@ -55,6 +57,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	testhost.NeedMaps(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -183,6 +184,7 @@ func fileSize(t *testing.T, path string) int64 {
 }
 
 func TestInspectJSON(t *testing.T) {
+	testhost.NeedMaps(t)
 	path := model(t, "mag", "m.mag")
 	var out, errs bytes.Buffer
 	if status := run([]string{"inspect", "-json", "-sha256", path}, &out, &errs); status != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -90,6 +91,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // TestOpenAllocations opens files of very different sizes with as many allocations.
 func TestOpenAllocations(t *testing.T) {
+	testhost.NeedMaps(t)
 	count := func(path string) float64 {
 		return testing.AllocsPerRun(10, func() {
 			f, err := Open(path, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // parts are the three files of a split model, as llama.cpp makes them.
@@ -52,6 +53,7 @@ func store(t *testing.T, list []fields) (dir, first string) {
 func partName(i, n int) string { return fmt.Sprintf("m-%05d-of-%05d.gguf", i, n) }
 
 func TestSplit(t *testing.T) {
+	testhost.NeedMaps(t)
 	dir, first := store(t, parts())
 	m, err := Open(first, nil)
 	if err != nil {
@@ -102,6 +104,7 @@ func TestSplit(t *testing.T) {
 
 // TestAlone opens parts that do not bring the others.
 func TestAlone(t *testing.T) {
+	testhost.NeedMaps(t)
 	list := parts()
 	dir, first := store(t, list)
 	renamed := filepath.Join(dir, "renamed.gguf")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -21,6 +22,7 @@ var (
 const index = `{"metadata":{"total_size":6,"total_parameters":7,"x":"y","m":{"k":[1]}},"weight_map":{"c":"s2.safetensors","b":"s1.safetensors","a":"s1.safetensors"},"other":[]}`
 
 func TestSharded(t *testing.T) {
+	testhost.NeedMaps(t)
 	path := save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
 	f, err := format.Open(path, &format.Options{Check: format.CheckAll})
 	if err != nil {
@@ -152,6 +154,7 @@ func TestShardedLimits(t *testing.T) {
 
 // TestShardChanged: Verify looks at the headers of shards.
 func TestShardChanged(t *testing.T) {
+	testhost.NeedMaps(t)
 	dir := t.TempDir()
 	path := save(t, dir, "i.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
 	f, err := Open(path, nil)

@@ -41,11 +41,12 @@ func Maps() bool {
 	return false
 }
 
-// NeedMaps skips a test that changes a file while it is mapped.
+// NeedMaps skips a test that changes a file while it is mapped, or has no note that it
+// was read into memory.
 func NeedMaps(t testing.TB) {
 	t.Helper()
 	if !Maps() {
-		t.Skip("files are read into memory here, so what changes afterwards is not seen")
+		t.Skip("files are read into memory here, which is noted, and what changes afterwards is not seen")
 	}
 }
 
