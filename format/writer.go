@@ -22,7 +22,8 @@ type Writer interface {
 	// and every call returns ErrAborted.
 	WriteTensor(name string, r io.Reader) error
 	// Close completes the file and puts it in place of the old one. It fails,
-	// leaving the old file, when a tensor was not written.
+	// leaving the old file, when a tensor was not written. The one error that comes
+	// with the new file in place is ErrNotDurable.
 	Close() error
 	// Abort gives up: the old file stays as it was, nothing else is left.
 	Abort() error

@@ -108,7 +108,7 @@ func TestGenerations(t *testing.T) {
 		{"an encrypted model", func(t *testing.T, dir, _ string) {
 			save(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
 		}, false},
-		{"somebody writes", put(temporary, ""), false},
+		{"somebody writes", put(temporary, ""), true},
 		{"somebody was killed", func(t *testing.T, dir, _ string) {
 			put(temporary, "")(t, dir, "")
 			old := time.Now().Add(-25 * time.Hour)
@@ -140,6 +140,33 @@ func TestGenerations(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestGenerationsInTheMaking: data that no model names may be that of one to come.
+func TestGenerationsInTheMaking(t *testing.T) {
+	dir := t.TempDir()
+	path, temporary := filepath.Join(dir, "m.wia"), filepath.Join(dir, ".m.wia.0123456789ab.tmp")
+	const coming = "m.wia.0123456789abcdef.data"
+	for _, name := range []string{filepath.Base(temporary), coming} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, path, "one", &WriteOptions{})
+	last := save(t, path, "two", &WriteOptions{})
+	want := []string{filepath.Base(temporary), "m.wia", coming, last}
+	slices.Sort(want)
+	if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
+		t.Error(d)
+	}
+	past := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(temporary, past, past); err != nil {
+		t.Fatal(err)
+	}
+	last = save(t, path, "three", &WriteOptions{})
+	if d := cmp.Diff([]string{"m.wia", last}, namesIn(t, dir)); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -30,7 +30,8 @@ func File(in, out string, o *Options) (*Report, error) {
 // Model writes an open model to a file at path, or a directory where the format
 // makes one. It may be the model's own: the model stays as it is until it is closed.
 //
-// Nothing is written if it fails, but that a target which Verify finds wrong stays. Errors
+// Nothing is written if it fails, but that a target which Verify finds wrong stays, and one
+// with ErrNotDurable. Errors
 // wrap format.LossError, the errors of reading and of writing, ErrQuantization for
 // numbers that cannot be quantized, ErrChecksum from Verify, and the context's error.
 func Model(m *format.Model, path string, o *Options) (*Report, error) {

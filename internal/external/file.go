@@ -47,7 +47,8 @@ type File struct {
 	made   []string // directories that were not there
 	sums   map[int64]uint64
 	end    int64
-	placed string // where the file is, if it was not there before
+	placed string        // where the file is, if it was not there before
+	former []os.FileInfo // what the model names that is to be replaced
 }
 
 const (
@@ -162,6 +163,7 @@ func (x *File) Finish(sync bool) error {
 	if !there {
 		x.placed = place
 	}
+	x.former, _ = x.namedBy(x.model)
 	if !sync {
 		return nil
 	}

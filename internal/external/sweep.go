@@ -12,9 +12,10 @@ import (
 )
 
 // Committed says that the model is in place. If it will stay there, older generations
-// of the data that no model names any more are removed, by name. None is while
-// somebody seems to write a model in these directories, whose data may be there
-// already, and none if a model cannot be read. What cannot be removed stays.
+// of the data that no model names any more are removed, by name: all of them, or, while
+// somebody seems to write a model in these directories, whose data may be there already,
+// those of the model that was replaced. None is if a model cannot be read. What cannot
+// be removed stays.
 func (x *File) Committed(durable bool) {
 	x.placed, x.made = "", nil
 	if !durable {
@@ -25,21 +26,26 @@ func (x *File) Committed(durable bool) {
 	if real, err := sink.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
 		dirs = append(dirs, filepath.Dir(real))
 	}
-	if len(old) == 0 || slices.ContainsFunc(dirs, sink.Busy) {
-		return
+	if slices.ContainsFunc(dirs, sink.Busy) {
+		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return !contains(x.former, o) })
 	}
 	for _, dir := range dirs {
+		if len(old) == 0 {
+			return
+		}
 		named, err := x.named(dir)
 		if err != nil {
 			return
 		}
-		old = slices.DeleteFunc(old, func(o os.FileInfo) bool {
-			return slices.ContainsFunc(named, func(n os.FileInfo) bool { return os.SameFile(o, n) })
-		})
+		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return contains(named, o) })
 	}
 	for _, o := range old {
 		_ = sink.Remove(filepath.Join(x.at(x.below), o.Name()))
 	}
+}
+
+func contains(list []os.FileInfo, file os.FileInfo) bool {
+	return slices.ContainsFunc(list, func(f os.FileInfo) bool { return os.SameFile(f, file) })
 }
 
 // generations lists the data files of the same name but for the generation.
@@ -63,21 +69,17 @@ func (x *File) named(dir string) (list []os.FileInfo, err error) {
 		if x.isGeneration(e.Name()) {
 			continue
 		}
-		locations, err := x.locations(filepath.Join(dir, e.Name()))
+		files, err := x.namedBy(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range locations {
-			if st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(l))); err == nil {
-				list = append(list, st)
-			}
-		}
+		list = append(list, files...)
 	}
 	return list, nil
 }
 
-// locations lists what a file names if it is a model of the format.
-func (x *File) locations(path string) ([]string, error) {
+// namedBy lists the files that a file names if it is a model of the format.
+func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 		return nil, nil
 	}
@@ -89,7 +91,12 @@ func (x *File) locations(path string) ([]string, error) {
 		return nil, err
 	}
 	defer m.Close()
-	return x.format.Locations(m.DriverFile()), nil
+	for _, l := range x.format.Locations(m.DriverFile()) {
+		if st, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(l))); err == nil {
+			list = append(list, st)
+		}
+	}
+	return list, nil
 }
 
 // isModel goes by content, and by name where that says nothing.

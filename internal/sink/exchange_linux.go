@@ -17,7 +17,7 @@ func exchange(a, b string) error {
 		case nil:
 			return nil
 		case unix.EINTR:
-		case unix.ENOSYS, unix.EINVAL, unix.ENOTSUP:
+		case unix.ENOSYS, unix.EINVAL, unix.ENOTSUP, unix.EPERM: // the last by filters of system calls
 			return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 		default:
 			return fmt.Errorf("exchange %s and %s: %w", a, b, err)
