@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
@@ -215,8 +216,12 @@ var (
 
 func scalarKey(d int64) *ecdsa.PrivateKey {
 	k := &ecdsa.PrivateKey{D: big.NewInt(d)}
-	k.Curve = elliptic.P256()
-	k.X, k.Y = k.Curve.ScalarBaseMult(k.D.Bytes())
+	private, err := ecdh.P256().NewPrivateKey(k.D.FillBytes(make([]byte, 32)))
+	if err != nil {
+		panic(err)
+	}
+	point := private.PublicKey().Bytes() // 4, x, y
+	k.Curve, k.X, k.Y = elliptic.P256(), new(big.Int).SetBytes(point[1:33]), new(big.Int).SetBytes(point[33:])
 	return k
 }
 

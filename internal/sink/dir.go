@@ -84,7 +84,7 @@ func (d *Dir) Commit(sync bool) error {
 		return err
 	}
 	if sync {
-		if err := settled(filepath.Dir(d.final)); err != nil {
+		if err := durably(filepath.Dir(d.final)); err != nil {
 			return err // and the old one may be wanted again
 		}
 	}

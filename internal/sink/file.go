@@ -113,7 +113,7 @@ func (f *File) Commit(sync bool) error {
 	if err := f.CommitAs(f.final, sync); err != nil || !sync {
 		return err
 	}
-	return settled(filepath.Dir(f.final))
+	return durably(filepath.Dir(f.final))
 }
 
 // CommitAs gives the file another name in the same directory. Its content is on stable
@@ -129,8 +129,8 @@ func (f *File) CommitAs(path string, sync bool) error {
 	return err
 }
 
-// settled makes the new names in a directory durable.
-func settled(dir string) error {
+// durably makes the new names in a directory durable.
+func durably(dir string) error {
 	if err := SyncDir(dir); err != nil {
 		return fmt.Errorf("%w: %w", driver.ErrNotDurable, err)
 	}
