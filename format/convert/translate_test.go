@@ -69,7 +69,7 @@ type attrs map[string]any
 func (b *builder) node(op string, a attrs, inputs ...string) string {
 	n := format.Node{Op: op, Inputs: inputs, Outputs: []string{fmt.Sprintf("v%d", len(b.graph.Nodes))}}
 	for _, name := range []string{"alpha", "auto_pad", "axis", "axis_", "ceil_mode", "count_include_pad", "dilations", "epsilon", "group", "kernel_shape", "max", "min",
-		"momentum", "pads", "perm", "ratio", "strides", "transA", "transB", "value", "kernel_size", "stride", "stride_h", "pad_w", "scale"} {
+		"momentum", "pads", "perm", "padding", "ratio", "strides", "transA", "transB", "value", "kernel_size", "stride", "stride_h", "pad_w", "scale"} {
 		if v, ok := a[name]; ok {
 			n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: v})
 		}
@@ -157,6 +157,7 @@ func exported() *builder {
 	h = b.node("Add", nil, b.weights("b1", 7), b.node("MatMul", nil, h, b.weights("w1", 108, 7)))
 	h = b.node("Transpose", nil, b.node("Relu", nil, h))
 	h = b.node("Gemm", attrs{"transA": int64(1)}, h, b.weights("w2", 7, 5))
+	h = b.node("Add", nil, b.node("MatMul", nil, h, b.weights("w3", 5, 5)), b.weights("b3", 5))
 	b.node("Softmax", nil, h)
 	return b
 }
@@ -169,6 +170,27 @@ func TestExported(t *testing.T) {
 	for _, to := range strings.Fields("mobi onnx mle wia mobi") {
 		path = translated(t, path, to)
 		near(t, to, want, outputs(t, path), false)
+	}
+}
+
+// TestOldInputs: before version 4 of the representation initializers were inputs too, which other formats
+// refuse.
+func TestOldInputs(t *testing.T) {
+	b := newNet(image("x", 1, 2, 3, 3), image("w", 4, 2, 2, 2))
+	b.graph.Outputs[0].Dims = format.FixedDims(1, 4, 2, 2)
+	b.node("Conv", nil, "x", b.weights("w", 4, 2, 2, 2))
+	b.graph.Nodes[0].Outputs = []string{"y"}
+	path := model(t, "onnx", format.Plan{Graph: b.graph, Metadata: format.Metadata{{Key: "ir_version", Value: int64(3)}}}, b.tensors...)
+	for _, to := range []string{"mobi", "mle"} {
+		m := open(t, translated(t, path, to))
+		if g, _ := m.Graph(); len(g.Inputs) != 1 {
+			t.Errorf("%s: inputs %v", to, g.Inputs)
+		}
+		for _, e := range m.Metadata() {
+			if e.Key == "opsets" || e.Key == "ir_version" {
+				t.Errorf("%s: metadata %q", to, e.Key)
+			}
+		}
 	}
 }
 
@@ -252,7 +274,7 @@ func translated(t *testing.T, in, to string) string {
 		t.Fatalf("to %s: %v", to, err)
 	}
 	for _, l := range report.Losses {
-		if l.Kind == format.LossGraph || l.Kind == format.LossAttribute || l.Kind == format.LossQuantization {
+		if l.Name == "opsets" || l.Name == "ir_version" || l.Kind == format.LossGraph || l.Kind == format.LossAttribute || l.Kind == format.LossQuantization {
 			t.Fatalf("to %s: lost %s: %s", to, l.Item(), l.Why)
 		}
 	}
@@ -390,6 +412,7 @@ func natives() (mobi, mle *builder) {
 	mobi = newNet(image("x", 1, 2, 12, 12))
 	h := mobi.node("Conv2D", attrs{"stride": []int32{2, 1}}, "x", mobi.weights("0", 4, 2, 3, 3))
 	h = mobi.node("DepthwiseConv2D", attrs{"kernel_size": []int32{2, 2}}, h, mobi.weights("1", 4, 1, 2, 2))
+	h = mobi.node("AvgPool2D", attrs{"kernel_size": []int32{3, 3}, "stride": []int32{1, 1}, "padding": []int32{1, 1}}, h)
 	h = mobi.node("MaxPool2D", nil, mobi.node("AvgPool2D", attrs{"kernel_size": []int32{2, 3}, "count_include_pad": true}, h))
 	mobi.node("FullyConnected", nil, mobi.node("Transpose", nil, h), mobi.weights("2", 6, 4))
 
@@ -449,6 +472,11 @@ func TestNoCounterpart(t *testing.T) {
 			b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "ceil_mode": int64(1)}, "x")
 		}, "no place for ceil_mode"},
 		{"broadcasting", "mobi mle", 17, func(b *builder) { b.node("Add", nil, "x", b.weights("b", 1)) }, "inputs of one shape"},
+		{"broadcasting to what is used elsewhere", "mobi mle", 17, func(b *builder) {
+			m := b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 128, 2))
+			b.node("Relu", nil, m)
+			b.node("Add", nil, m, b.weights("b", 2))
+		}, "inputs of one shape"},
 		{"alpha", "mobi mle", 17, func(b *builder) {
 			b.node("Gemm", attrs{"alpha": float32(2), "transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128))
 		}, "no place for alpha 2"},

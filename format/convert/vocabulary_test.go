@@ -48,7 +48,7 @@ func (own) Operators() []driver.Operator { return nil }
 // vocabularyPlan has a convolution of an image, with padding.
 func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {
 	t.Helper()
-	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 1, 1}, make([]byte, 4))
+	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,9 @@ func TestVocabularies(t *testing.T) {
 		{"to a format without graphs", own{}, graphless{}, "Conv", nil, "as it is"},
 		{"between two with ONNX's operators", own{}, own{}, "Anything", nil, "as it is"},
 		{"to a vocabulary", own{}, spoken{}, "Conv", []format.Attribute{pads}, "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
-		{"from a vocabulary", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: int64(2)}, {Name: "cardinality", Value: int64(1)}}, "Conv(x w) kernel_shape=[1 1] pads=[0 2 0 0]"},
+		{"padding at the end", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_UPPER"}}, "convolution(x w y_bias) top=0 left=0 bottom=1 right=1 groups=1"},
+		{"padding at the start", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_LOWER"}}, "convolution(x w y_bias) top=1 left=1 bottom=0 right=0 groups=1"},
+		{"from a vocabulary", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: int64(2)}, {Name: "cardinality", Value: int64(1)}}, "Conv(x w) kernel_shape=[2 2] pads=[0 2 0 0]"},
 		{"an attribute of another type", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: "2"}}, `refused: node "first": unsupported: attribute "left" is a string`},
 		{"an attribute that is not in it", spoken{}, own{}, "convolution", []format.Attribute{{Name: "activation", Value: "relu"}}, `refused: node "first": unsupported: attribute "activation"`},
 		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: node "first": unsupported: its meaning is not known to other formats`},
@@ -103,5 +105,21 @@ func TestVocabularies(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestBiasOfClaims: weights without elements do not make a bias of terabytes.
+func TestBiasOfClaims(t *testing.T) {
+	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1 << 40, 1, 0, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := vocabularyPlan(t, "Conv")
+	p.Tensors = []tensor.Info{w.Info()}
+	x := newTranslator(p, []tensor.View{w}, "spoken")
+	x.vocabularies(own{}, spoken{})
+	x.values()
+	if x.run(); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
+		t.Errorf("%+v", x.gaps)
 	}
 }
