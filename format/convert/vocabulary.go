@@ -45,7 +45,10 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	case "Reshape":
 		return []*node{n}, t.targetShape(n)
 	case "Dropout":
-		n.in = n.in[:min(len(n.in), 1)] // the ratio means something to training alone
+		if len(n.in) == 2 { // the ratio means something to training alone, which a third input asks for
+			t.consumed[n.in[1]] = true
+			n.in = n.in[:1]
+		}
 	case "Softmax":
 		return []*node{n}, t.coerced(n)
 	}
