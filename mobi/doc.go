@@ -93,8 +93,8 @@
 // that begins 1F 8B is taken for one too: an older writer produces it.
 // Members are inflated when their data is asked for, once, and kept. They must
 // yield exactly the bytes of the shape, with a correct trailer and nothing
-// behind it; memory grows with what arrives, not with what the shape claims.
-// File.Verify inflates them too, without keeping anything.
+// behind it; a size out of proportion must be proved by the stream before memory
+// is taken for it. File.Verify inflates them too, without keeping anything.
 //
 // # Alignment
 //

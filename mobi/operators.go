@@ -132,8 +132,9 @@ func (s *survey) count(op *rawOp, q *rawParam) {
 // parameters.
 func (f *parsed) eachOperator(do func(op *rawOp, c *wire.Cursor)) {
 	c := wire.NewCursor(name, f.graph, int64(f.header.GraphOffset))
+	var op rawOp
 	for range c.U32("operator count") {
-		op := nextOp(&c)
+		op = nextOp(&c)
 		do(&op, &c)
 	}
 }

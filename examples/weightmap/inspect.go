@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -68,15 +69,16 @@ func (o *inspection) show(path string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.json && !o.html {
+		return r.json(out, o.many)
+	}
 	var text bytes.Buffer
-	if o.shown++; o.shown > 1 && !o.json {
+	if o.shown++; o.shown > 1 {
 		text.WriteByte('\n')
 	}
 	switch {
 	case o.html:
 		err = r.html(&text, m)
-	case o.json:
-		err = r.json(&text, o.many)
 	default:
 		err = r.table(&text, cli.Width(out))
 	}
@@ -97,8 +99,12 @@ func (r *report) json(out io.Writer, oneLine bool) error {
 	if err := e.Encode(r); err != nil {
 		return err
 	}
-	_, err := out.Write(cli.PrintableJSON(b.Bytes()))
-	return err
+	// Line by line: all of it may be large.
+	w := bufio.NewWriterSize(out, 64<<10)
+	for line := range bytes.Lines(b.Bytes()) {
+		w.Write(cli.PrintableJSON(line))
+	}
+	return w.Flush()
 }
 
 // describe collects the report of an open model.

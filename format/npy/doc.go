@@ -72,8 +72,8 @@
 // several disks are ErrUnsupported. The directory is bounded by
 // Options.MaxHeaderBytes, the number of entries by Options.MaxTensors.
 //
-// Deflated arrays are inflated at first use, once, into memory that grows with what
-// arrives and ends with the shape, and kept until Close. A stream that holds more or
+// Deflated arrays are inflated at first use, once, and kept until Close. A size out of
+// proportion must be proved by the stream before memory is taken for it. A stream that holds more or
 // less, and bytes behind it, are ErrCorrupt.
 //
 // The CRC-32 of entries, header and data together, is compared on verification,

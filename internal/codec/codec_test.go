@@ -88,6 +88,10 @@ func TestRoundTrip(t *testing.T) {
 				if err := c.DecompressInto(into, packed); err != nil || !bytes.Equal(into, src) {
 					t.Errorf("%s/%s/%d into: %v", name, label, level, err)
 				}
+				var out bytes.Buffer
+				if err := c.Expand(&out, packed, int64(len(src))); err != nil || !bytes.Equal(out.Bytes(), src) {
+					t.Errorf("%s/%s/%d expanded: %v", name, label, level, err)
+				}
 				for _, limit := range []int64{int64(len(src)), int64(len(src)) + 1, 1 << 30} {
 					got, err := c.DecompressMax(packed, limit)
 					if err != nil || !bytes.Equal(got, src) {
@@ -183,6 +187,9 @@ func TestNotExactly(t *testing.T) {
 			_, err := c.Decompress(tt.in, tt.size)
 			if !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
 				t.Errorf("%s: %s: %v, want ErrCorrupt", name, tt.name, err)
+			}
+			if err := c.Expand(io.Discard, tt.in, tt.size); !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
+				t.Errorf("%s: %s: expanded: %v, want ErrCorrupt", name, tt.name, err)
 			}
 			if tt.size >= 0 && tt.size <= 20*size {
 				if err := c.DecompressInto(make([]byte, tt.size), tt.in); !errors.Is(err, tensor.ErrCorrupt) {
@@ -282,6 +289,40 @@ func TestCallerErrors(t *testing.T) {
 	}
 }
 
+// full fails after so many bytes.
+type full struct{ left int }
+
+var errFull = errors.New("full")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// TestExpandHoldsLittle: what is expanded is not held, and an error of the writer is
+// returned as it is.
+func TestExpandHoldsLittle(t *testing.T) {
+	const size = 32 << 20
+	for name, c := range codecs {
+		packed := mustCompress(t, c, make([]byte, size), 1)
+		if err := c.Expand(io.Discard, packed, size); err != nil {
+			t.Fatal(err)
+		}
+		before := allocated()
+		if err := c.Expand(&full{size}, packed, size); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if used := int64(allocated() - before); used > c.Window(packed)+1<<20 {
+			t.Errorf("%s: %d bytes for a window of %d", name, used, c.Window(packed))
+		}
+		if err := c.Expand(&full{size / 2}, packed, size); !errors.Is(err, errFull) || errors.Is(err, tensor.ErrCorrupt) {
+			t.Errorf("%s: %v, want that of the writer", name, err)
+		}
+	}
+}
+
 // TestAfterFailure: a decompressor that failed must not spoil the next use.
 func TestAfterFailure(t *testing.T) {
 	src := weights(10_000)
@@ -321,6 +362,12 @@ func fuzz(f *testing.F, name string) {
 		all, maxErr := c.DecompressMax(in, limit)
 		if used := allocated() - before; err != nil && used > 64<<20+2*uint64(limit) {
 			t.Fatalf("allocated %d bytes for %d", used, len(in))
+		}
+		if err == nil {
+			var out bytes.Buffer
+			if err := c.Expand(&out, in, size); err != nil || !bytes.Equal(out.Bytes(), got) {
+				t.Fatalf("the same piece by piece: %v", err)
+			}
 		}
 		if err == nil && size <= limit && (maxErr != nil || !bytes.Equal(all, got)) {
 			t.Fatalf("the same without its size: %v", maxErr)

@@ -69,14 +69,14 @@ func (c *Checker) Check(b []byte, o Options) error {
 		return s.fail("expected an object")
 	}
 	// Many keys are counted before there is memory for their hashes.
+	const few = 16 << 10
 	from, null, n := s.i, -1, 0
-	few := len(b) <= 64<<10
 	err := s.object(1, func(raw []byte, at int) error {
 		key := plain(raw)
 		if null < 0 && bytes.IndexByte(key, 0) >= 0 {
 			null = at
 		}
-		if n++; few {
+		if n++; n <= few {
 			c.keys.add(key)
 		}
 		return s.value(1)
@@ -95,8 +95,8 @@ func (c *Checker) Check(b []byte, o Options) error {
 			return err
 		}
 	}
-	if !few {
-		c.keys = slices.Grow(c.keys, n)
+	if n > few {
+		c.keys = slices.Grow(c.keys[:0], n)
 		_ = entries(b, func(key, _ []byte) { c.keys.add(plain(key)) })
 	}
 	return c.keys.unlike(b, from)

@@ -1,0 +1,324 @@
+package all
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// attack is a small file that asks for much.
+type attack struct {
+	name, ext string
+	want      want
+	build     func(t testing.TB) []byte
+}
+
+// want is what comes of an attack.
+type want struct {
+	step, field string // that is refused with ErrLimit, "" when all is cheap
+	inflated    int64  // bytes of structure that its compression may hold
+	tensor      int64  // bytes of one tensor
+}
+
+func plain(b func() []byte) func(testing.TB) []byte { return func(testing.TB) []byte { return b() } }
+
+const mib = 1 << 20
+
+var attacks = []attack{
+	{"wia: 1,048,576 empty nodes, plain", ".wia", want{step: "graph", field: "graph"}, plain(func() []byte { return wiaGraph(crowd(2*mib, field(2))) })},
+	{"wia: 4 MiB of empty graph inputs, plain", ".wia", want{step: "open", field: "graph.inputs[1048576]"}, plain(func() []byte { return wiaGraph(crowd(4*mib, field(3))) })},
+	{"wia: 16 MiB of empty graph inputs in zstd", ".wia", want{step: "open", field: "graph.inputs[1048576]", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(16*mib, field(3))) }},
+	{"wia: 1,048,576 empty nodes in zstd", ".wia", want{step: "graph", field: "graph", inflated: 2 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(2*mib, field(2))) }},
+	{"wia: node inputs in zstd", ".wia", want{step: "graph", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, field(2, crowd(16*mib-10, field(3)))) }},
+	{"wia: attributes in zstd", ".wia", want{step: "graph", field: "graph", inflated: 6 * mib}, func(t testing.TB) []byte {
+		var all []byte
+		for i := range 1 << 19 {
+			all = append(all, field(5, field(1, fmt.Append(nil, i)))...)
+		}
+		return wiaPacked(t, field(2, all))
+	}},
+	{"wia: integers of an attribute in zstd", ".wia", want{step: "graph", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte {
+		return wiaPacked(t, field(2, field(5, field(8, make([]byte, 15*mib)))))
+	}},
+	{"wia: strings of an attribute in zstd", ".wia", want{step: "graph", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte {
+		return wiaPacked(t, field(2, field(5, crowd(15*mib, field(9)))))
+	}},
+	{"wia: dims of an initializer in zstd", ".wia", want{step: "open", field: "graph.nodes[0].attributes[0].t.dims", inflated: 16 * mib}, func(t testing.TB) []byte {
+		return wiaPacked(t, field(2, field(5, field(5, field(2, make([]byte, 15*mib)), number(3, 5)))))
+	}},
+	{"wia: metadata keys in zstd", ".wia", want{step: "open", field: "metadata", inflated: 16 * mib}, func(t testing.TB) []byte {
+		return wiaFile(2, packed(t, "zstd", []byte(manyKeys(16*mib-100, "0"))), packed(t, "zstd", nil), nil)
+	}},
+	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, func(t testing.TB) []byte { return wiaZeros(t, "zstd", 4, 1024*mib) }},
+	{"wia: four tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, func(t testing.TB) []byte { return wiaZeros(t, "gzip", 4, 64*mib) }},
+	{"mobi: 524,288 empty operators", ".mobi", want{}, plain(func() []byte { return mobiOperators(4*mib, []byte{6, 0, 0, 0, 0, 0, 0, 0}) })},
+	{"mobi: parameters", ".mobi", want{}, plain(func() []byte { return mobiOperators(4*mib, mobiParams(4096)) })},
+	{"mobi: four constants of 64 MiB of zeros", ".mobi", want{tensor: 64 * mib}, func(t testing.TB) []byte { return mobiZeros(t, 4, 64*mib) }},
+	{"mle: overlapping attributes", ".mle", want{step: "graph", field: "graph"}, plain(func() []byte { return mleOverlap(mib / 2) })},
+	{"mle: ids without descriptors", ".mle", want{step: "graph", field: "graph"}, plain(func() []byte { return mleLoose(4 * mib) })},
+	{"mle: attributes", ".mle", want{}, plain(func() []byte { return mleAttributes(manyKeys(4*mib, "0")) })},
+	{"mle: an array in an attribute", ".mle", want{}, plain(func() []byte { return mleAttributes(`{"a":[` + strings.Repeat("0,", 2*mib) + `0]}`) })},
+	{"mle: metadata keys", ".mle", want{}, plain(func() []byte {
+		return mleFile(0, []byte(manyKeys(4*mib, "0")), mleGraph(nil, nil, nil), nil, nil)
+	})},
+	{"mle: four chunks of 256 MiB of zeros in zstd", ".mle", want{tensor: 256 * mib}, func(t testing.TB) []byte {
+		return mleZeros(2, zeros(t, "zstd", 256*mib), 4, 256*mib, true)
+	}},
+	{"mle: four chunks of 128 MiB of zeros in LZ4", ".mle", want{tensor: 128 * mib}, plain(func() []byte { return mleZeros(1, lz4Zeros(128*mib), 4, 128*mib, true) })},
+	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, func(t testing.TB) []byte {
+		return mleZeros(2, zeros(t, "zstd", 256*mib), 4, 64*mib, false)
+	}},
+	{"onnx: 1,048,576 empty nodes", ".onnx", want{step: "graph", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(1))) })},
+	{"onnx: attributes", ".onnx", want{}, plain(func() []byte {
+		var all []byte
+		for i := range 1 << 19 {
+			all = append(all, field(5, field(1, fmt.Append(nil, i)))...)
+		}
+		return onnxFile(field(1, all))
+	})},
+	{"onnx: node inputs", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, crowd(4*mib, field(1)))) })},
+	{"onnx: graph outputs", ".onnx", want{step: "graph", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(12))) })},
+	{"onnx: properties", ".onnx", want{}, plain(func() []byte {
+		b := onnxFile()
+		for i := range 1<<19 - 10 {
+			b = append(b, field(14, field(1, fmt.Append(nil, i)))...)
+		}
+		return b
+	})},
+	{"onnx: empty initializers", ".onnx", want{}, plain(func() []byte {
+		var b []byte
+		for i := 0; len(b) < 4*mib; i++ {
+			b = append(b, field(5, number(1, 0), number(2, 3), field(8, fmt.Appendf(nil, "%x", i)))...)
+		}
+		return onnxFile(b)
+	})},
+	{"npz: four arrays of 64 MiB of zeros", ".npz", want{tensor: 64 * mib}, func(t testing.TB) []byte { return npzZeros(t, 4, 64*mib) }},
+	{"npz: empty arrays", ".npz", want{}, func(t testing.TB) []byte { return npzCrowd(t, 4*mib) }},
+	{"safetensors: empty tensors", ".safetensors", want{}, plain(func() []byte { return stCrowd(4 * mib) })},
+	{"safetensors: metadata keys", ".safetensors", want{}, plain(func() []byte { return stMetadata(4 * mib) })},
+	{"gguf: an array of bools", ".gguf", want{}, plain(func() []byte { return ggufFlags(4 * mib) })},
+	{"gguf: metadata entries", ".gguf", want{}, plain(func() []byte { return ggufEntries(4 * mib) })},
+	{"gguf: empty tensors", ".gguf", want{}, plain(func() []byte { return ggufTensors(4 * mib) })},
+}
+
+// child is what the process that opens a file reports of each step.
+type child struct {
+	Step  string
+	Peak  int64 // bytes of memory more than before
+	Err   string
+	Limit bool // it is ErrLimit
+	Field string
+	Whole bool // it says format and offset
+}
+
+const childEnv = "WEIGHTMAP_MEMORY_CHILD"
+
+// Limits of the process, and of one step in it.
+const (
+	processLimit = 512 * mib
+	modelLimit   = 48 * mib
+	// What the runtime takes besides, and garbage that waits to be collected.
+	slack = 12 * mib
+)
+
+// TestMemoryChild is the process that TestMemory starts. Alone it does nothing.
+func TestMemoryChild(t *testing.T) {
+	path := os.Getenv(childEnv)
+	if path == "" {
+		t.Skip("it is run by TestMemory")
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}); err != nil {
+		t.Fatal(err)
+	}
+	var m *format.Model
+	opened := func(f func() error) func() error {
+		return func() error {
+			if m == nil {
+				return nil
+			}
+			return f()
+		}
+	}
+	graph := func() error { g, err := m.Graph(); runtime.KeepAlive(g); return err }
+	verify := func() error { _, err := m.Verify(context.Background()); return err }
+	decode := func() error {
+		if m.Len() == 0 {
+			return nil
+		}
+		_, err := m.At(0).Bytes()
+		return err
+	}
+	reopen := func(o *format.Options) (err error) {
+		if m != nil {
+			m.Close()
+		}
+		m, err = format.Open(path, o)
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		run  func() error
+	}{
+		{"open", func() error { return reopen(nil) }},
+		{"graph", opened(graph)},
+		{"verify", opened(verify)},
+		{"inspect", opened(func() error { return inspect(m) })},
+		// Within the limit of the process, whatever the size of a tensor.
+		{"decode", opened(func() error {
+			if err := reopen(&format.Options{MaxMemory: processLimit - 3*slack}); err != nil {
+				return err
+			}
+			return decode()
+		})},
+		{"limited", func() error {
+			err := reopen(&format.Options{MaxMemory: modelLimit})
+			if err == nil {
+				err = errors.Join(graph(), verify(), decode())
+			}
+			return err
+		}},
+	} {
+		debug.FreeOSMemory()
+		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+			fmt.Printf("\nchild {}\n")
+			t.Skipf("the system does not reset the peak of a process: %v", err)
+		}
+		before := status(t, "VmRSS")
+		err := step.run()
+		c := child{Step: step.name, Peak: max(0, status(t, "VmHWM")-before), Limit: errors.Is(err, format.ErrLimit)}
+		if err != nil {
+			c.Err = err.Error()
+		}
+		var e *format.Error
+		if errors.As(err, &e) {
+			c.Field, c.Whole = e.Field, e.Format != "" && e.Offset >= 0
+		}
+		line, _ := json.Marshal(c)
+		fmt.Printf("\nchild %s\n", line)
+	}
+}
+
+// inspect makes of a model what weightmap inspect shows.
+func inspect(m *format.Model) error {
+	var infos []tensor.Info
+	for _, v := range m.Tensors() {
+		infos = append(infos, v.Info())
+	}
+	g, err := m.Graph()
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(io.Discard)
+	for _, info := range infos {
+		err = errors.Join(err, e.Encode(info.Name))
+	}
+	for i := 0; g != nil && i < len(g.Nodes); i++ {
+		err = errors.Join(err, e.Encode(&g.Nodes[i]))
+	}
+	return errors.Join(err, e.Encode([]any{m.Metadata(), m.Notes()}))
+}
+
+// status reads a field of /proc/self/status, which is in kB.
+func status(t *testing.T, name string) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("no %s in /proc/self/status", name)
+	}
+	n, _ := strconv.ParseInt(string(m[1]), 10, 64)
+	return n << 10
+}
+
+// TestMemory opens files that are made to cost much, in a process that may have
+// 512 MB, and looks at the peaks of opening, Graph, verification and decoding. Nothing
+// ends the process; what is refused is ErrLimit, with its place.
+func TestMemory(t *testing.T) {
+	switch {
+	case testing.Short():
+		t.Skip("it takes seconds")
+	case math.MaxInt == math.MaxInt32:
+		t.Skip("limits are measured where addresses have 64 bits")
+	case raceEnabled:
+		t.Skip("the race detector takes memory of its own")
+	}
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			b := a.build(t)
+			path := filepath.Join(t.TempDir(), "attack"+a.ext)
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^TestMemoryChild$", "-test.v")
+			cmd.Env = append(os.Environ(), childEnv+"="+path)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("the process ended: %v\n%.2000s", err, out)
+			}
+			steps := 0
+			for _, line := range strings.Split(string(out), "\n") {
+				text, ok := strings.CutPrefix(line, "child ")
+				if !ok {
+					continue
+				}
+				var c child
+				if err := json.Unmarshal([]byte(text), &c); err != nil {
+					t.Fatal(err)
+				}
+				if c.Step == "" {
+					t.Skip("the system does not reset the peak of a process")
+				}
+				steps++
+				t.Logf("%d bytes: %-8s %6.1f MiB %.200s", len(b), c.Step, float64(c.Peak)/mib, c.Err)
+				a.want.check(t, &c, int64(len(b)))
+			}
+			if steps != 6 {
+				t.Errorf("%d steps of 6", steps)
+			}
+		})
+	}
+}
+
+// check compares one step with what it may take.
+func (w *want) check(t *testing.T, c *child, stored int64) {
+	refused := w.step != "" && (c.Step == w.step || c.Step == "inspect" && w.step == "graph")
+	most := 16*mib + 16*stored + w.inflated + slack
+	switch c.Step {
+	case "decode":
+		most = max(most, w.tensor+slack)
+		refused = w.tensor > processLimit
+	case "limited":
+		most, refused = modelLimit+slack, c.Limit
+	case "inspect":
+		most = processLimit
+	}
+	if c.Peak > most {
+		t.Errorf("%s takes %d bytes, at most %d are due", c.Step, c.Peak, most)
+	}
+	if c.Limit != refused || !refused && c.Err != "" {
+		t.Errorf("%s: error %q, want ErrLimit: %v", c.Step, c.Err, refused)
+	}
+	if c.Step == w.step && (c.Field != w.field || !c.Whole) {
+		t.Errorf("%s: field %q, format and offset: %v, want field %q and both: %s", c.Step, c.Field, c.Whole, w.field, c.Err)
+	}
+}
