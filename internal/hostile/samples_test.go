@@ -52,9 +52,10 @@ func (s *sample) options() *format.Options { return &format.Options{Key: s.key} 
 func (s *sample) bytes(generation int) []byte { return s.files[generation][s.open] }
 
 var (
-	secret             = bytes.Repeat([]byte{5}, 32)
-	edPublic, edKey, _ = ed25519.GenerateKey(rand.Reader)
-	ecKey, _           = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	secret   = bytes.Repeat([]byte{5}, 32)
+	edKey    = ed25519.NewKeyFromSeed(secret)
+	edPublic = edKey.Public()
+	ecKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 )
 
 // plan is the same for all formats: some kilobytes, tensors of several pages and of few bytes.
