@@ -35,6 +35,18 @@
 // a model that becomes unreachable, unless a raw slice was handed out; then only
 // Close unmaps.
 //
+// With Options.Debug, or in programs built with the tag weightmap_debug, Close makes
+// the memory inaccessible instead of unmapping it: a raw slice that is used
+// afterwards ends the program at once, instead of showing another file's bytes. It is
+// for tests, as the address space is not given back.
+//
+// # Limits
+//
+// Options.MaxMemory bounds what the library holds for one model, all together;
+// MaxTensors, MaxHeaderBytes, MaxMetadataBytes and MaxGraphBytes bound its parts. They
+// have defaults, and what exceeds one is ErrLimit. A service that opens files of
+// strangers sets MaxMemory to what it can spare for each.
+//
 // # Errors
 //
 // Errors are *Error values with format, path, field and byte offset, around a

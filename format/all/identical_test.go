@@ -1,0 +1,85 @@
+package all
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// fixedData are bytes of float32 that are the same everywhere: small integers,
+// halves and thirds, so that they compress, and not to nothing.
+func fixedData(n int64) (b []byte) {
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i%97)/float32(1+i%3)))
+	}
+	return b
+}
+
+// TestIdenticalEverywhere writes the same model in every format, plainly and
+// compressed: the bytes are those that every other architecture writes. A new version
+// of a compression library may change those that name one.
+func TestIdenticalEverywhere(t *testing.T) {
+	signer := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	for _, tt := range []struct {
+		format, name string
+		own          any // the format's options
+		tensors      int
+		sum          string
+	}{
+		{"gguf", "gguf", nil, 2, "2ea999ff44fa233e7653b7465bb5fe8c78b59baf448e075675e75902f17c9479"},
+		{"mag", "mag", nil, 2, "13a410cf09ca7e7f1cba326a9b37fdb7cc44d6ab4c4b9fb4c4332d46ac78ce67"},
+		{"mle", "mle", nil, 2, "76c17fbaf8f1623b372b304509400b0d88bf8255de5caf9bf9ff0b7070902b93"},
+		{"mle", "mle, signed", &mle.WriteOptions{Signer: signer}, 2, "eec9aa830dfed371197663985f52ed12b9e9d9eb066f9129f8cd4761454ddcc4"},
+		{"mle", "mle, Zstandard", &mle.WriteOptions{Compression: mle.MethodZstd}, 2, "427a07b0f0423f47e0006b29d162f79bae61518edfb817780310664a352ff7a4"},
+		{"mle", "mle, LZ4", &mle.WriteOptions{Compression: mle.MethodLZ4}, 2, "494b0db090379457082fc9a237002507d4460a20e2f5055d83d37e3bcd306965"},
+		{"mobi", "mobi", nil, 2, "911eb9d747dec6db9ee7d263f0fc290137ef4985109dca5b307f4af20c67335d"},
+		{"mobi", "mobi, gzip", &mobi.WriteOptions{Gzip: 9}, 2, "5e8a5da176bd57ac88c4deb5ecbfd1d5c24ac5600db2e44188f6bda5c3e05b41"},
+		{"npy", "npy", nil, 1, "4ace2a68a7ff7383e4ef1c23bbeea96b4d04453afb20f3dc85a81ec620c4ccbc"},
+		{"npz", "npz", nil, 2, "311e1d59ec74ad7bd1465ac51988c036f731d66491a8801e73e2a97d4cb50856"},
+		{"onnx", "onnx", nil, 2, "1792c83cbcfc4106ecd880dee2acbd3d7b6354eacfec065d4b4eaa3d42eecfbd"},
+		{"safetensors", "safetensors", nil, 2, "8e5e7195ad767ee522c7693049fde361c5351632f97d5d3b6a6fad89a1ebe2ff"},
+		{"tsr", "tsr", nil, 1, "7a43c75cf47ca295764a692515fa4f7edf06f445073f1b4ebf4edcbaefd9fb00"},
+		{"wia", "wia", nil, 2, "b18e4d7b38a2f041a250caee7a38c93b5dc1374fd1bcafc1e765f4f0f9bfd19e"},
+		{"wia", "wia, Zstandard", &wia.WriteOptions{Compression: wia.Zstd}, 2, "d7decf28c084fc0460d71dc864cddbe9182237bf788e2332feb8a7b6d3bb53af"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plan := &format.Plan{}
+			for _, info := range []tensor.Info{
+				{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{40, 30}},
+				{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{7}},
+			}[:tt.tensors] {
+				plan.Tensors = append(plan.Tensors, info)
+			}
+			var out bytes.Buffer
+			o := &format.WriteOptions{Time: time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC), Format: tt.own}
+			w, err := format.NewWriter(tt.format, &out, plan, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, info := range plan.Tensors {
+				n, _ := info.Shape.Elems()
+				if err := w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256(out.Bytes())
+			if got := hex.EncodeToString(sum[:]); got != tt.sum {
+				t.Errorf("SHA-256 of %d bytes is %s, want %s", out.Len(), got, tt.sum)
+			}
+		})
+	}
+}
