@@ -134,21 +134,19 @@ func FuzzChanged(f *testing.F) {
 			_, _ = file.WriteAt([]byte{b[at] ^ op[3]}, int64(at))
 		}
 		if background {
-			stop := make(chan struct{})
+			stop, all := make(chan struct{}), script
 			var at sync.WaitGroup
 			at.Add(1)
 			go func() {
 				defer at.Done()
-				for s := script; ; s = s[4:] {
+				for s := all; len(all) >= 4; s = s[4:] {
 					select {
 					case <-stop:
 						return
 					default:
 					}
 					if len(s) < 4 {
-						if s = script; len(s) < 4 {
-							return
-						}
+						s = all
 					}
 					flip(s)
 				}
