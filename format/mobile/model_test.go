@@ -161,6 +161,8 @@ func TestOpenErrors(t *testing.T) {
 		{"flipped bit", func() (*Model, error) { return OpenBytes(flipped, nil) }, "", "mag: at 0x"},
 		{"cut short", func() (*Model, error) { return OpenBytes(file[:20], nil) }, CodeTruncated, "mag"},
 		{"too many tensors", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: 1}) }, CodeLimit, "mag"},
+		{"too much memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: 100}) }, CodeLimit, "MaxMemory is 100"},
+		{"negative memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: -1}) }, CodeOption, "MaxMemory"},
 		{"negative limit", func() (*Model, error) { return OpenBytes(file, &Options{MaxGraphBytes: -1}) }, CodeOption, "MaxGraphBytes"},
 		{"very negative limit", func() (*Model, error) { return OpenBytes(file, &Options{MaxTensors: -1 << 32}) }, CodeOption, "MaxTensors"},
 		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeOption, "check"},

@@ -48,6 +48,12 @@ type Options struct {
 	// MaxGraphBytes bounds a compressed graph once inflated; 0 means 1 GiB, and no
 	// more than 256 times the stored size or 16 MiB, whichever is more.
 	MaxGraphBytes int64
+	// MaxMemory bounds what the library holds for the model, all together: its
+	// structure, inflated sections, a graph while it is built, tensors that are
+	// decoded. It does not count what is mapped or came in by OpenBytes, nor what was
+	// handed over. 0 means no sum, but a graph is held to 16 MiB and 16 times its bytes
+	// in the file. What would take more fails with CodeLimit.
+	MaxMemory int64
 	// Debug makes Close withdraw access to the memory instead of giving it
 	// back, so that a use after Close stops the app at once. For tests only.
 	Debug bool
@@ -72,6 +78,7 @@ func (o *Options) options() (*format.Options, error) {
 		MaxHeaderBytes:   o.MaxHeaderBytes,
 		MaxMetadataBytes: o.MaxMetadataBytes,
 		MaxGraphBytes:    o.MaxGraphBytes,
+		MaxMemory:        o.MaxMemory,
 		Key:              o.Key,
 		Dir:              o.Dir,
 		Debug:            o.Debug,
