@@ -449,7 +449,7 @@ func (s *spaces) check(n driver.Space, off, size int64) error {
 	} else if r := s.files[n-1].region.Load(); r != nil {
 		total = r.Size()
 	}
-	if off < 0 || off > total || size > total-off {
+	if off < 0 || size > total-off { // a size is never negative
 		return fmt.Errorf("%w: the driver says that it is at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
 	}
 	return nil

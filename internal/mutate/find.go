@@ -39,7 +39,7 @@ type source struct {
 }
 
 // written matches files that make files: their input is a plan of the program.
-var written = regexp.MustCompile(`(write|losses|_test)\.go$|/(sign|numbering|encode|append|compress|quantize)\.go$|engine/(layout|plan|queue|ledger)\.go$`)
+var written = regexp.MustCompile(`(write|losses|_test)\.go$|/(sign|numbering|encode|append|compress|quantize|options|blob|tensorblock)\.go$|(mle/json|onnx/header)\.go$|engine/(layout|plan|queue|ledger)\.go$`)
 
 // load parses the files of a package that read.
 func load(fset *token.FileSet, dir string) ([]source, error) {

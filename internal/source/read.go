@@ -176,7 +176,7 @@ func (r *Region) Check(off, n int64) error {
 	switch {
 	case off < 0 || n < 0:
 		return r.fail(-1, &rangeError{off, n, r.size, tensor.ErrCorrupt})
-	case off > r.size || n > r.size-off:
+	case n > r.size-off: // which is negative behind the end
 		return r.fail(off, &rangeError{off, n, r.size, tensor.ErrTruncated})
 	}
 	return nil
