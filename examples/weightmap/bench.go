@@ -46,7 +46,7 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 		return err
 	}
 	b := &benchmark{path: f.Arg(0), key: secret, buf: make([]byte, 1<<20)}
-	m, err := openModel(b.path, secret) // for what is wrong with the file
+	m, err := openModel(b.path, &format.Options{Key: secret}) // for what is wrong with the file
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 var catCommand = &command{cli.Tool{
-	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR",
+	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-trust PUB.pem] [-key HEX] FILE TENSOR",
 	About: "Write a tensor, or a slice of it, to standard output.",
 	Details: "A slice has a range for each axis, from the first one on: 0:2 is two elements, : all, 3 one\n" +
 		"element of an axis that then goes away; -1 counts from the end. Axes without a range are whole.\n" +
@@ -34,7 +34,7 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	slice := f.String("slice", "", "what to take of each axis, `R` as in 0:2,:,3")
 	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
-	key := cli.KeyFlag(f)
+	given := accessFlags(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return cli.BadArgument(err)
 	}
-	secret, err := cli.ParseKey(*key)
+	o, err := given.options()
 	if err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), secret)
+	m, err := openModel(f.Arg(0), o)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	}
 	b := bufio.NewWriterSize(out, 1<<16)
 	if err := write(&content{v: v, sel: part, sliced: len(axes) > 0}, b); err != nil {
-		return hint(err, secret)
+		return hint(err, o.Key)
 	}
 	return b.Flush()
 }

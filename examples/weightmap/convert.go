@@ -27,11 +27,12 @@ var compressions = []string{"gzip", "zstd", "lz4", "brotli"}
 
 // convertFlags are the options of convert.
 type convertFlags struct {
-	to, dtype, quantize, compress, sign, encrypt, key string
-	lossy, perChannel, extended, verify               bool
-	align, external                                   int64
-	level                                             int
-	only, skip, rename                                list
+	access
+	to, dtype, quantize, compress, sign, encrypt string
+	lossy, perChannel, extended, verify          bool
+	align, external                              int64
+	level                                        int
+	only, skip, rename                           list
 }
 
 // list is an option that may be given several times.
@@ -61,7 +62,7 @@ func (o *convertFlags) define(f *flag.FlagSet) {
 	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
 	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
-	f.StringVar(&o.key, "key", "", "key of an encrypted IN, `HEX` of 64 digits")
+	o.access = accessFlags(f)
 }
 
 // options checks what was given.
@@ -83,7 +84,7 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convert.Options{To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, Read: &format.Options{}}
+	out := &convert.Options{To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d}
 	if q != tensor.Invalid {
 		out.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
 			return &tensor.QuantizeOptions{DType: q, PerChannel: o.perChannel && len(t.Shape) > 1}
@@ -97,9 +98,10 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 			return nil, cli.BadArgument(err)
 		}
 	}
-	if out.Read.Key, err = cli.ParseKey(o.key); err != nil {
+	if out.Read, err = o.access.options(); err != nil {
 		return nil, err
 	}
+	out.Read.ReadOnce = true
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
 	if out.Storage.Key, err = cli.ParseKey(o.encrypt); err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if err := known(c, given.to, f.Arg(1)); err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), o.Read.Key)
+	m, err := openModel(f.Arg(0), o.Read)
 	if err != nil {
 		return err
 	}

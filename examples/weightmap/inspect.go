@@ -23,7 +23,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
 	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
 	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
-	key := cli.KeyFlag(f)
+	given := accessFlags(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	}
 	o.filter = globPattern(*glob)
 	var err error
-	if o.key, err = cli.ParseKey(*key); err != nil {
+	if o.reading, err = given.options(); err != nil {
 		return err
 	}
 	o.many = f.NArg() > 1
@@ -54,13 +54,13 @@ type inspection struct {
 	many                    bool // a line of JSON for each file
 	shown                   int  // files so far
 	filter                  *regexp.Regexp
-	key                     []byte
+	reading                 *format.Options
 }
 
 // show prints one file. All of it is made before any is printed, so that one error
 // reports both.
 func (o *inspection) show(path string, out io.Writer) error {
-	m, err := openModel(path, o.key)
+	m, err := openModel(path, o.reading)
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,17 @@
 // Command weightmap inspects, verifies, compares, converts, changes and signs model files
 // of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
-//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-key HEX] FILE TENSOR
+//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-trust PUB.pem] [-key HEX] FILE TENSOR
 //	weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...
 //	weightmap sign -with KEY.pem [-key HEX] IN [OUT]
 //	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
 //	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
 //	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
-//	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-key HEX] IN OUT
+//	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
 //
 // Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
 // go to standard error, one line each, with format, field and offset. -help explains a command.
@@ -58,7 +58,7 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
 			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",

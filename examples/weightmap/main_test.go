@@ -106,7 +106,7 @@ func TestRun(t *testing.T) {
 		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
 		{"help of set", []string{"set", "-h"}, 0, []string{"usage: weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...\n", "example:\n  weightmap set "}, nil},

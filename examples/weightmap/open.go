@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,32 +18,45 @@ const standardInput = "-"
 // stdin is a variable for the sake of tests.
 var stdin = os.Stdin
 
+// access are the options that say how a file is read: -key and -trust.
+type access struct{ key, trust *string }
+
+func accessFlags(f *flag.FlagSet) access { return access{cli.KeyFlag(f), cli.TrustFlag(f)} }
+
+// options checks what was given.
+func (a access) options() (o *format.Options, err error) {
+	o = &format.Options{}
+	if o.Key, err = cli.ParseKey(*a.key); err == nil {
+		o.Trusted, err = cli.ReadPublic(*a.trust)
+	}
+	return o, err
+}
+
 // openModel opens a file of any format, or what comes through standard input. What is
 // no model file of ours but is known by sight is refused with what to do about it.
-func openModel(name string, key []byte) (*format.Model, error) {
+func openModel(name string, o *format.Options) (*format.Model, error) {
 	if name == standardInput {
-		return openInput(key)
+		return openInput(o)
 	}
-	m, err := format.Open(name, &format.Options{Key: key})
+	m, err := format.Open(name, o)
 	if advice := foreign(name, err); advice != "" {
 		return nil, fmt.Errorf("%s: %s", name, advice)
 	}
-	return m, hint(err, key)
+	return m, hint(err, o.Key)
 }
 
 // openInput maps standard input where that is a file, and otherwise reads it into memory.
-func openInput(key []byte) (*format.Model, error) {
-	o := &format.Options{Key: key}
+func openInput(o *format.Options) (*format.Model, error) {
 	if st, err := stdin.Stat(); err == nil && st.Mode().IsRegular() {
 		m, err := format.OpenFile(stdin, 0, -1, o)
-		return m, refused(stdin, st.Size(), err, key)
+		return m, refused(stdin, st.Size(), err, o.Key)
 	}
 	content, err := io.ReadAll(stdin)
 	if err != nil {
 		return nil, err
 	}
 	m, err := format.OpenBytes(content, o)
-	return m, refused(bytes.NewReader(content), int64(len(content)), err, key)
+	return m, refused(bytes.NewReader(content), int64(len(content)), err, o.Key)
 }
 
 // refused explains why standard input did not open.

@@ -156,6 +156,29 @@ func writePublic(t *testing.T, key crypto.PublicKey) string {
 	return path
 }
 
+// TestTrusted: what reads a file demands a signature when it is told to.
+func TestTrusted(t *testing.T) {
+	ed := ed25519.NewKeyFromSeed(secret)
+	signed, unsigned := writeMLE(t, &mle.WriteOptions{Signer: ed}), writeMLE(t, nil)
+	trusted, other := writePublic(t, ed.Public()), writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public())
+	name := inspectJSON(t, signed)["tensors"].([]any)[0].(map[string]any)["name"].(string)
+	for command, args := range map[string]func(file string) []string{
+		"inspect": func(file string) []string { return []string{file} },
+		"cat":     func(file string) []string { return []string{file, name} },
+		"convert": func(file string) []string {
+			return []string{"-verify", "-lossy", file, filepath.Join(t.TempDir(), "out.wia")}
+		},
+	} {
+		run := func(status int, key, file string) string {
+			_, errs := tool(t, status, append([]string{command, "-trust", key}, args(file)...)...)
+			return errs
+		}
+		run(0, trusted, signed)
+		contains(t, run(1, other, signed), signed, "signature verification failed")
+		contains(t, run(1, trusted, unsigned), unsigned, "signature")
+	}
+}
+
 // TestSigned: inspect shows who claims to have signed, and verify -trust is the
 // only thing that believes it.
 func TestSigned(t *testing.T) {

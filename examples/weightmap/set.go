@@ -50,7 +50,7 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), secret)
+	m, err := openModel(f.Arg(0), &format.Options{Key: secret})
 	if err != nil {
 		return err
 	}

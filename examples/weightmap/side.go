@@ -23,7 +23,7 @@ type side struct {
 }
 
 func (s *side) open() (err error) {
-	s.m, err = openModel(s.path, s.key)
+	s.m, err = openModel(s.path, &format.Options{Key: s.key})
 	return err
 }
 

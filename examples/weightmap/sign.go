@@ -51,7 +51,7 @@ func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 }
 
 func signFile(in, out string, signer crypto.Signer, key []byte) error {
-	m, err := openModel(in, key)
+	m, err := openModel(in, &format.Options{Key: key})
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type verification struct {
 
 // file returns the text to print of a good file. On a terminal it shows how far it is.
 func (v *verification) file(path string, errs io.Writer) (string, error) {
-	m, err := openModel(path, v.key)
+	m, err := openModel(path, &format.Options{Key: v.key})
 	if err != nil {
 		return "", err
 	}

@@ -54,13 +54,10 @@ func TestIdenticalEverywhere(t *testing.T) {
 		{"wia", "wia, Zstandard", &wia.WriteOptions{Compression: wia.Zstd}, 2, "d7decf28c084fc0460d71dc864cddbe9182237bf788e2332feb8a7b6d3bb53af"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan := &format.Plan{}
-			for _, info := range []tensor.Info{
+			plan := &format.Plan{Tensors: []tensor.Info{
 				{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{40, 30}},
 				{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{7}},
-			}[:tt.tensors] {
-				plan.Tensors = append(plan.Tensors, info)
-			}
+			}[:tt.tensors]}
 			var out bytes.Buffer
 			o := &format.WriteOptions{Time: time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC), Format: tt.own}
 			w, err := format.NewWriter(tt.format, &out, plan, o)

@@ -13,6 +13,7 @@ import (
 // verify compares what the target holds with what was written.
 func (j *job) verify() error {
 	read := j.o.reading(j.o.To)
+	read.Trusted = nil // who signed the source
 	if j.o.Storage.Key != nil {
 		read.Key = j.o.Storage.Key
 	}
