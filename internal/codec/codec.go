@@ -7,7 +7,8 @@
 // has, and yields exactly as many bytes as the caller expects. A size that a
 // file merely claims is never trusted with memory: up to a moderate ratio the
 // result is allocated at once, above it the stream must first prove its size,
-// decompressed piece by piece and thrown away. The result is held once.
+// decompressed piece by piece and thrown away. The result is held once, except
+// that content of moderate size which nobody announced is gathered in pieces first.
 //
 // Nothing is built when the program starts; encoders and decoders are made at
 // first use and kept in pools.
@@ -96,5 +97,6 @@ func CheckSize(size int64) error {
 }
 
 // Ahead is how much may be allocated before anything was proved, for n bytes of
-// input. Weights hardly ever compress better than this.
-func Ahead(n int) int64 { return 16*int64(n) + 64<<10 }
+// input. Weights hardly ever compress better than this, and the metadata and the
+// graph of ordinary models are decompressed once.
+func Ahead(n int) int64 { return 16*int64(n) + 1<<20 }

@@ -289,6 +289,55 @@ func TestCallerErrors(t *testing.T) {
 	}
 }
 
+// counting counts the readers that a library makes.
+type counting struct {
+	codec.Library
+	readers *int
+}
+
+func (c counting) NewReader(src []byte) (codec.Reader, error) {
+	*c.readers++
+	return c.Library.NewReader(src)
+}
+
+// TestDecompressMaxOnce: content of an unknown size is decompressed once where it is in
+// proportion, and twice beyond, or where it would not fit twice.
+func TestDecompressMaxOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		src   []byte
+		limit int64
+		want  int
+	}{
+		{"empty", nil, 0, 1},
+		{"weights", weights(1<<20 + 3), 1 << 30, 1},
+		{"zeros", make([]byte, 1<<20), 1 << 30, 1},
+		{"many zeros", make([]byte, 4<<20), 1 << 30, 2},
+		{"hardly a limit", weights(1 << 20), 2 << 20, 1},
+		{"a narrow limit", weights(1 << 20), 2<<20 - 2, 2},
+	} {
+		readers := 0
+		z := codec.Stream{Library: counting{gzip.Codec.(codec.Stream).Library, &readers}}
+		got, err := z.DecompressMax(mustCompress(t, gzip.Codec, tt.src, 6), tt.limit)
+		if err != nil || !bytes.Equal(got, tt.src) || readers != tt.want {
+			t.Errorf("%s: %d passes, want %d, error %v", tt.name, readers, tt.want, err)
+		}
+		frame := &bytes.Buffer{} // that does not say its size
+		w, err := zstdlib.NewWriter(frame, zstdlib.WithEncoderConcurrency(1))
+		if err == nil {
+			_, err = w.ReadFrom(bytes.NewReader(tt.src))
+		}
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if frame.Len() > 0 {
+			if got, err := zstd.Codec.DecompressMax(frame.Bytes(), tt.limit); err != nil || !bytes.Equal(got, tt.src) {
+				t.Errorf("zstd: %s: %v", tt.name, err)
+			}
+		}
+	}
+}
+
 // full fails after so many bytes.
 type full struct{ left int }
 

@@ -123,23 +123,73 @@ func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
 // Window implements Codec: that of DEFLATE is 32 kB, that of Brotli 16 MiB at most.
 func (s Stream) Window([]byte) int64 { return s.Library.Window() }
 
-// DecompressMax implements Codec. The first pass only counts.
+// DecompressMax implements Codec.
 func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
+	return DecompressMax(s, src, limit, func(w io.Writer) (int64, error) { return s.walk(w, src, limit) })
+}
+
+// DecompressMax is Codec.DecompressMax by means of walk, which writes what src holds,
+// stops behind limit bytes, and returns how much it is. What is out of proportion is
+// only counted, and decompressed once more.
+func DecompressMax(c Codec, src []byte, limit int64, walk func(io.Writer) (int64, error)) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
 	}
-	n, err := s.walk(io.Discard, src, limit)
-	if err != nil {
+	// What is kept is held twice when it is put together.
+	first := kept{room: min(Ahead(len(src)), limit/2)}
+	defer first.release()
+	n, err := walk(&first)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if n > limit {
-		return nil, TooLong(s.Name(), limit)
+	case n > limit:
+		return nil, TooLong(c.Name(), limit)
 	}
 	dst := memory.Aligned(int(n))
-	return dst, s.DecompressInto(dst, src)
+	if n > first.n {
+		return dst, c.DecompressInto(dst, src)
+	}
+	for i, p := range first.pieces {
+		copy(dst[i*len(p):], p[:])
+	}
+	return dst, nil
 }
 
-var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+var pieces = sync.Pool{New: func() any { return new(piece) }}
+
+type piece [64 << 10]byte
+
+// kept keeps what is written to it, or nothing where there is no room for all.
+type kept struct {
+	pieces  []*piece
+	n, room int64
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	size := len(b)
+	if k.room -= int64(size); k.room < 0 {
+		k.release()
+		return size, nil
+	}
+	for len(b) > 0 {
+		at := k.n % int64(len(piece{}))
+		if at == 0 {
+			k.pieces = append(k.pieces, pieces.Get().(*piece))
+		}
+		done := copy(k.pieces[len(k.pieces)-1][at:], b)
+		k.n += int64(done)
+		b = b[done:]
+	}
+	return size, nil
+}
+
+// release forgets all.
+func (k *kept) release() {
+	for _, p := range k.pieces {
+		pieces.Put(p)
+	}
+	k.pieces, k.n = nil, 0
+}
 
 // walk writes what a stream holds to w, and returns how much it is. It stops behind
 // most bytes.
@@ -151,12 +201,12 @@ func (s Stream) walk(w io.Writer, src []byte, most int64) (n int64, err error) {
 	if err != nil {
 		return 0, Corrupt(s.Name(), err)
 	}
-	piece := pieces.Get().(*[64 << 10]byte)
-	defer pieces.Put(piece)
+	p := pieces.Get().(*piece)
+	defer pieces.Put(p)
 	for n <= most {
-		k, err := steady{r}.Read(piece[:])
+		k, err := steady{r}.Read(p[:])
 		if n += int64(k); k > 0 && n <= most {
-			if _, err := w.Write(piece[:k]); err != nil {
+			if _, err := w.Write(p[:k]); err != nil {
 				return n, err
 			}
 		}

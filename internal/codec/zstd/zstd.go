@@ -160,19 +160,13 @@ func (c library) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, codec.Corrupt("zstd", err)
 	}
-	size := int64(f.content)
 	switch {
-	case f.known && f.content > uint64(limit):
-		return nil, codec.TooLong("zstd", limit)
 	case !f.known:
-		if size, err = f.expand(io.Discard, src, limit); err != nil {
-			return nil, err
-		}
-		if size > limit {
-			return nil, codec.TooLong("zstd", limit)
-		}
+		return codec.DecompressMax(c, src, limit, func(w io.Writer) (int64, error) { return f.expand(w, src, limit) })
+	case f.content > uint64(limit):
+		return nil, codec.TooLong("zstd", limit)
 	}
-	return c.Decompress(src, size)
+	return c.Decompress(src, int64(f.content))
 }
 
 // blockMax is how many bytes one block can hold.
