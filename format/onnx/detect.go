@@ -10,15 +10,21 @@ import (
 const maxIRVersion = 1000
 
 // detect recognizes a ModelProto, which has no magic: head consists of its fields, each
-// of the right wire type and plausible, and begins with ir_version and one field more,
-// or reaches a graph that begins with a field of a graph. A length beyond the end of the
-// file is that of a file that was cut short.
+// of the right wire type and plausible, in any order, with ir_version and one field more
+// among them, or reaches a graph that begins with a field of a graph. A length beyond the
+// end of the file is that of a file that was cut short.
 func detect(head []byte, _ int64) bool {
 	version, fields := false, 0
 	for b := head; len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
-		def := modelMsg.Known(num) // there is no field 0, which a bad tag would be
-		if def == nil || typ != def.Kind.WireType() {
+		if n < 0 {
+			return false
+		}
+		def := modelMsg.Known(num)
+		if def == nil {
+			return version && fields > 0 // a field of a newer schema
+		}
+		if typ != def.Kind.WireType() {
 			return false
 		}
 		b = b[n:]
@@ -29,7 +35,7 @@ func detect(head []byte, _ int64) bool {
 		}
 		b = b[n:]
 		if num == 1 {
-			if version || v < 1 || v > maxIRVersion || fields > 0 {
+			if version || v < 1 || v > maxIRVersion {
 				return false
 			}
 			version = true

@@ -55,8 +55,8 @@
 // # Detection
 //
 // There is no magic. A file is taken for ONNX when its first 256 bytes are fields of
-// a ModelProto with plausible values, in which either ir_version is the first and is
-// followed by another, or a graph begins as graphs do.
+// a ModelProto with plausible values, in any order, and either ir_version is one of
+// several, or a graph begins as graphs do.
 //
 // # Writing
 //
