@@ -2,6 +2,7 @@ package driver
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"slices"
@@ -57,10 +58,27 @@ var seed = maphash.MakeSeed()
 // CheckName is tensor.CheckName for a name that is in a file. It does not allocate
 // for a legal one.
 func CheckName(name []byte) error {
-	if len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name) {
+	if len(name) > 0 && (ascii(name) || bytes.IndexByte(name, 0) < 0 && utf8.Valid(name)) {
 		return nil
 	}
 	return tensor.CheckName(string(name))
+}
+
+// ascii reports whether all bytes are from 1 to 127, which those of most names
+// are, eight at a time: then taking one from each borrows nothing and sets no top bit.
+func ascii(b []byte) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		if w := binary.LittleEndian.Uint64(b); (w|(w-ones))&tops != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c == 0 || c > 127 {
+			return false
+		}
+	}
+	return true
 }
 
 // Count has the index count what it takes in an account. When that refuses, no
@@ -141,10 +159,15 @@ func (x *Index) Add(t *Tensor) bool {
 		return false
 	}
 	x.names.Write(t.Name)
-	x.records = append(x.records, record{
-		offset: t.Offset, size: t.Size, nameEnd: x.names.Len(),
-		dimsAt: x.keep(t.Shape), rank: int32(len(t.Shape)), space: t.Space, dtype: t.DType, loaded: t.Loaded,
-	})
+	// Field by field: a composite literal is made elsewhere and copied, which waits for its stores.
+	if len(x.records) == cap(x.records) {
+		x.records = slices.Grow(x.records, 1)
+	}
+	x.records = x.records[:i+1]
+	r := &x.records[i]
+	r.offset, r.size, r.nameEnd = t.Offset, t.Size, x.names.Len()
+	r.dimsAt, r.rank = x.keep(t.Shape), int32(len(t.Shape))
+	r.space, r.dtype, r.loaded = t.Space, t.DType, t.Loaded
 	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
 		e.compression, e.quant, e.encoding = t.Compression, t.Quant, t.Encoding

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,15 @@ func TestCheckName(t *testing.T) {
 	for _, name := range []string{"", "w", "a\x00b", "\xff", "Größe", "encoder.layer.000.attention.self.query.weight"} {
 		if want, got := tensor.CheckName(name), CheckName([]byte(name)); want != got {
 			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+	for at := range 17 { // any byte anywhere, in names of 16 and 17 bytes
+		for c := range 256 {
+			name := bytes.Repeat([]byte{'w'}, max(16, at+1))
+			name[at] = byte(c)
+			if want, got := tensor.CheckName(string(name)), CheckName(name); want != got {
+				t.Errorf("%q: %v, want %v", name, got, want)
+			}
 		}
 	}
 	long := []byte("encoder.layer.000.attention.self.query.weight")
