@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -47,6 +48,46 @@ func TestBlockSizes(t *testing.T) {
 		if err := e.Decode(make([]float32, n.elems), make([]byte, n.bytes)); !errors.Is(err, format.ErrShape) {
 			t.Errorf("%d elements of %d bytes: %v", n.elems, n.bytes, err)
 		}
+	}
+}
+
+// TestWindows: a structure is read in pieces whose ends fall anywhere, when its
+// records are like those before, grow or shrink; so is one with a fault in the last.
+func TestWindows(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		chars func(i int) int
+	}{
+		{"alike", func(int) int { return 300 }},
+		{"growing", func(i int) int { return 10 + i }},
+		{"shrinking", func(i int) int { return 610 - i }},
+		{"one large", func(i int) int { return 300 + 300_000*(i/599) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fields{magic: "GGUF", version: 3}
+			for i := range 600 {
+				name := fmt.Sprintf("%0*d", tt.chars(i), i)
+				f.tensors = append(f.tensors, info{name: name, dims: []uint64{2}, typ: 24, data: []byte{byte(i), byte(i >> 8)}})
+			}
+			b := f.bytes()
+			m, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			for i, want := range f.tensors {
+				v := m.At(i)
+				got, err := v.Bytes()
+				if err != nil || v.Name() != want.name || !bytes.Equal(got, want.data) {
+					t.Fatalf("tensor %d is %.20q: %v, %v", i, v.Name(), got, err)
+				}
+			}
+			f.tensors[599].name = ""
+			b = f.bytes()
+			if _, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil); !errors.Is(err, format.ErrCorrupt) {
+				t.Errorf("no name: %v", err)
+			}
+		})
 	}
 }
 

@@ -123,12 +123,15 @@ func elementTypeOf(code uint32) elementType {
 // sized reports whether the size of a tensor follows from its shape.
 func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
 
-// bytes returns the size of a tensor.
+// bytes returns the size of a tensor; of one that is not sized, how many elements it has.
 func (e elementType) bytes(s tensor.Shape) (int64, error) {
-	if e.encoding != nil {
+	switch {
+	case e.encoding == nil:
+		return s.ByteSize(e.dtype)
+	case e.encoding.BlockBytes > 0:
 		return e.encoding.Bytes(s)
 	}
-	return s.ByteSize(e.dtype)
+	return s.Elems()
 }
 
 // codeOf returns the code of a tensor's elements; ok is false for what the

@@ -30,7 +30,7 @@ func (f *parsed) Notes() []string {
 	}
 	for i := range f.parts {
 		p := &f.parts[i]
-		if n := p.src.Size() - p.end; n >= p.align {
+		if n := p.size - p.end; n >= p.align {
 			add("%s the last tensor", plural(int(n), "byte follows", "bytes follow"))
 		}
 	}

@@ -33,6 +33,7 @@ var (
 // part is one file.
 type part struct {
 	src     driver.Source
+	size    int64 // of src
 	space   driver.Space
 	version uint32
 	meta    []byte // all entries, as they are in the file but in private memory
@@ -62,7 +63,7 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) e
 	if err != nil {
 		return err
 	}
-	p := part{src: src, space: space, version: h.version, entries: int(h.metadata), align: defaultAlign, split: noSplit}
+	p := part{src: src, size: src.Size(), space: space, version: h.version, entries: int(h.metadata), align: defaultAlign, split: noSplit}
 	seen := false
 	err = s.entries(h.metadata, func(key []byte, t valueType, at int) error {
 		if string(key) == keyAlignment && !seen {
@@ -116,37 +117,38 @@ func checkAlign(n uint32) error {
 	return nil
 }
 
-// record is one tensor of a file; its bytes are known to be whole.
+// record is one tensor of a file after another; their bytes are known to be whole.
 type record struct {
-	name   []byte
-	rank   int
-	dims   []byte
-	code   uint32
-	offset uint64
-	at     int64 // where it begins in the file
+	b     []byte // from here to the end of the last record
+	n     int    // bytes of this one
+	chars int    // of its name
+	rank  int
+	at    int64 // where it begins in the file
 }
 
-// next takes one record off b, which begins at offset at of the file.
-func next(b []byte, at int64) (r record, n int) {
-	le := binary.LittleEndian
-	name := int(le.Uint64(b))
-	r.name, r.at = b[8:8+name:8+name], at
-	n = 8 + name
-	r.rank = int(le.Uint32(b[n:]))
-	n += 4
-	r.dims = b[n : n+8*r.rank]
-	n += 8 * r.rank
-	r.code, r.offset = le.Uint32(b[n:]), le.Uint64(b[n+4:])
-	return r, n + 12
+// next goes on to the next record, the first time to the first; false is the end.
+func (r *record) next() bool {
+	r.b, r.at = r.b[r.n:], r.at+int64(r.n)
+	if len(r.b) == 0 {
+		return false
+	}
+	r.chars = int(binary.LittleEndian.Uint64(r.b))
+	r.rank = int(binary.LittleEndian.Uint32(r.b[8+r.chars:]))
+	r.n = minTensor + r.chars + 8*r.rank
+	return true
 }
+
+func (r *record) name() []byte     { return r.b[8 : 8+r.chars : 8+r.chars] }
+func (r *record) dim(i int) uint64 { return binary.LittleEndian.Uint64(r.b[12+r.chars+8*i:]) }
+func (r *record) code() uint32     { return binary.LittleEndian.Uint32(r.b[r.n-12:]) }
+func (r *record) offset() uint64   { return binary.LittleEndian.Uint64(r.b[r.n-8:]) }
 
 // Where the fields of a record are.
-func (r *record) dimsAt() int64   { return r.at + 12 + int64(len(r.name)) }
-func (r *record) typeAt() int64   { return r.dimsAt() + 8*int64(r.rank) }
-func (r *record) offsetAt() int64 { return r.typeAt() + 4 }
+func (r *record) dimsAt() int64   { return r.at + 12 + int64(r.chars) }
+func (r *record) offsetAt() int64 { return r.at + int64(r.n) - 8 }
 
 func (r *record) fail(field string, at int64, err error) error {
-	return wire.Error(formatName, field, at, fmt.Errorf("%w (tensor %q)", err, r.name))
+	return wire.Error(formatName, field, at, fmt.Errorf("%w (tensor %q)", err, r.name()))
 }
 
 func (r *record) failf(field string, at int64, sentinel error, text string, args ...any) error {
@@ -158,63 +160,58 @@ func (r *record) failf(field string, at int64, sentinel error, text string, args
 func (f *parsed) addTensors(b []byte, at int64, p *part, open bool) error {
 	var starts []uint64
 	if open {
-		for rest := b; len(rest) > 0; {
-			r, n := next(rest, 0)
-			starts, rest = append(starts, r.offset), rest[n:]
+		for r := (record{b: b}); r.next(); {
+			starts = append(starts, r.offset())
 		}
 		slices.Sort(starts)
 	}
-	var t driver.Tensor
-	for len(b) > 0 {
-		r, n := next(b, at)
-		if err := f.addTensor(&r, p, starts, &t); err != nil {
+	for r := (record{b: b, at: at}); r.next(); {
+		if err := f.addTensor(&r, p, starts); err != nil {
 			return err
 		}
-		b, at = b[n:], at+int64(n)
 	}
 	return nil
 }
 
-// addTensor adds the tensor of a record. t is scratch space.
-func (f *parsed) addTensor(r *record, p *part, starts []uint64, t *driver.Tensor) error {
-	t.Name, t.Space, t.Shape = r.name, p.space, f.index.Dims(r.rank)
-	for i := range t.Shape {
-		d := binary.LittleEndian.Uint64(r.dims[8*i:])
+// addTensor adds the tensor of a record.
+func (f *parsed) addTensor(r *record, p *part, starts []uint64) error {
+	shape := f.index.Dims(r.rank)
+	for i := range shape {
+		d := r.dim(i)
 		if d > math.MaxInt64 {
 			return r.failf("tensor dims", r.dimsAt()+8*int64(i), format.ErrCorrupt, "dim %d is %d", i, d)
 		}
-		t.Shape[r.rank-1-i] = int64(d)
+		shape[r.rank-1-i] = int64(d)
 	}
-	e := elementTypeOf(r.code)
-	t.DType, t.Encoding = e.dtype, e.encoding
-	var err error
-	if e.sized() {
-		t.Size, err = e.bytes(t.Shape)
-	} else {
-		t.Size, err = t.Shape.Elems() // replaced below
-	}
+	e := elementTypeOf(r.code())
+	size, err := e.bytes(shape)
 	if err != nil {
 		return r.fail("tensor dims", r.dimsAt(), fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
-	if r.offset%uint64(p.align) != 0 {
-		return r.failf("tensor offset", r.offsetAt(), format.ErrCorrupt, "%d is no multiple of %d, the alignment", r.offset, p.align)
+	offset := r.offset()
+	if offset&uint64(p.align-1) != 0 {
+		return r.failf("tensor offset", r.offsetAt(), format.ErrCorrupt, "%d is no multiple of %d, the alignment", offset, p.align)
 	}
-	room := uint64(max(0, p.src.Size()-p.data))
-	if !e.sized() && t.Size > 0 {
-		if t.Size = p.upToNext(r.offset, room, starts); t.Size == 0 {
-			return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "nothing is at %d of %d bytes of data", r.offset, room)
+	room := uint64(max(0, p.size-p.data))
+	if !e.sized() && size > 0 {
+		if size = upToNext(offset, room, starts); size == 0 {
+			return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "nothing is at %d of %d bytes of data", offset, room)
 		}
 	}
+	var at int64
 	switch {
-	case t.Size == 0 && r.offset > room && r.offset-room < uint64(p.align):
-		t.Offset = p.src.Size() // behind padding that is not there
-	case r.offset > room || uint64(t.Size) > room-r.offset:
-		return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size, r.offset, room)
+	case size == 0 && offset > room && offset-room < uint64(p.align):
+		at = p.size // behind padding that is not there
+	case offset > room || uint64(size) > room-offset:
+		return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "%d bytes at %d of %d bytes of data", size, offset, room)
 	default:
-		t.Offset = min(p.data, p.src.Size()) + int64(r.offset)
+		at = min(p.data, p.size) + int64(offset)
 	}
-	p.end = max(p.end, t.Offset+t.Size)
-	if !f.index.Add(t) {
+	p.end = max(p.end, at+size)
+	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
+	t.Name, t.Shape, t.DType, t.Encoding = r.name(), shape, e.dtype, e.encoding
+	t.Space, t.Offset, t.Size = p.space, at, size
+	if !f.index.Add(&t) {
 		return r.failf("tensor name", r.at+8, format.ErrCorrupt, "occurs twice")
 	}
 	return nil
@@ -222,7 +219,7 @@ func (f *parsed) addTensor(r *record, p *part, starts []uint64, t *driver.Tensor
 
 // upToNext returns how many bytes there are from an offset to the next tensor, or
 // to the end of the data.
-func (p *part) upToNext(off, room uint64, starts []uint64) int64 {
+func upToNext(off, room uint64, starts []uint64) int64 {
 	if off >= room {
 		return 0
 	}

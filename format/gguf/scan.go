@@ -23,6 +23,10 @@ type scan struct {
 	at   int    // the next byte
 	most int64  // that may be read
 
+	// guess is where the structure may end, 0 while there is nothing to go by. A
+	// wrong one, also by overflow, costs further reads and nothing else.
+	guess int64
+
 	memory  *driver.Memory
 	counted int64 // in memory
 }
@@ -36,7 +40,7 @@ var scans = sync.Pool{New: func() any { return &scan{b: make([]byte, 0, firstWin
 
 func newScan(src driver.Source, o *driver.Options) *scan {
 	s := scans.Get().(*scan)
-	s.ctx, s.src, s.b, s.at = o.Context, src, s.b[:0], 0
+	s.ctx, s.src, s.b, s.at, s.guess = o.Context, src, s.b[:0], 0, 0
 	s.memory = o.Memory
 	s.most = min(src.Size(), o.MaxHeaderBytes, math.MaxInt)
 	return s
@@ -73,7 +77,11 @@ func (s *scan) read(field string, n uint64) error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		next := min(max(4*have, firstWindow), s.src.Size(), s.most)
+		next := max(4*have, firstWindow)
+		if s.guess > 0 {
+			next = min(next, max(s.guess, have+have/2))
+		}
+		next = min(next, s.src.Size(), s.most)
 		if err := s.memory.Reserve(next - s.counted); err != nil {
 			return wire.Error(formatName, field, int64(s.at), err)
 		}
@@ -277,40 +285,86 @@ type extent struct {
 
 // infos checks that n tensors are whole, so that a second walk need not.
 func (s *scan) infos(n uint64) (x extent, err error) {
-	for range n {
-		name, err := s.text("tensor name")
-		if err != nil {
+	from := int64(s.at)
+	for i := range int64(n) {
+		if name, rank, size := usual(s.b[s.at:]); size > 0 {
+			s.at += size
+			x.names += name
+			x.dims += rank
+			continue
+		}
+		if i > 0 { // the others take as much, and some more
+			left := (int64(n) - i) * ((int64(s.at) - from) / i)
+			s.guess = int64(s.at) + left + left/8
+		}
+		if err := s.info(&x); err != nil {
 			return x, err
 		}
-		if err := driver.CheckName(name); err != nil {
-			return x, wire.Error(formatName, "tensor name", int64(s.at-len(name)), err)
-		}
-		at := int64(s.at)
-		rank, err := s.u32("tensor n_dims")
-		if err != nil {
-			return x, err
-		}
-		if rank > maxRank {
-			return x, wire.Errorf(formatName, "tensor n_dims", at, format.ErrCorrupt, "%d, at most %d are possible", rank, maxRank)
-		}
-		if err := s.need("tensor dims", 8*uint64(rank)); err != nil {
-			return x, err
-		}
-		s.at += 8 * int(rank)
-		at = int64(s.at)
-		code, err := s.u32("tensor type")
-		if err != nil {
-			return x, err
-		}
-		if code >= maxCode {
-			return x, wire.Errorf(formatName, "tensor type", at, format.ErrUnsupported, "%d is no type's number", code)
-		}
-		if _, err := s.u64("tensor offset"); err != nil {
-			return x, err
-		}
-		x.names += len(name)
-		x.dims += int(rank)
-		x.open = x.open || code >= uint32(len(elementTypes)) || !elementTypes[code].sized()
 	}
 	return x, nil
+}
+
+// usual looks at the record of a tensor that b begins with. Its size is 0 when there is
+// anything that info has to look at: b ends too early, a fault, a type whose size is unknown.
+func usual(b []byte) (name, rank, size int) {
+	if len(b) < minTensor {
+		return 0, 0, 0
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > uint64(len(b)-minTensor) {
+		return 0, 0, 0
+	}
+	name = int(n)
+	r := binary.LittleEndian.Uint32(b[8+name:])
+	if r > maxRank {
+		return 0, 0, 0
+	}
+	rank = int(r)
+	size = minTensor + name + 8*rank
+	if size > len(b) {
+		return 0, 0, 0
+	}
+	code := binary.LittleEndian.Uint32(b[size-12:])
+	if code >= uint32(len(elementTypes)) || !elementTypes[code].sized() || driver.CheckName(b[8:8+name]) != nil {
+		return 0, 0, 0
+	}
+	return name, rank, size
+}
+
+// info checks the next tensor, and reads on where that takes it.
+func (s *scan) info(x *extent) error {
+	name, err := s.text("tensor name")
+	if err != nil {
+		return err
+	}
+	if err := driver.CheckName(name); err != nil {
+		return wire.Error(formatName, "tensor name", int64(s.at-len(name)), err)
+	}
+	at := int64(s.at)
+	rank, err := s.u32("tensor n_dims")
+	if err != nil {
+		return err
+	}
+	if rank > maxRank {
+		return wire.Errorf(formatName, "tensor n_dims", at, format.ErrCorrupt, "%d, at most %d are possible", rank, maxRank)
+	}
+	if err := s.need("tensor dims", 8*uint64(rank)); err != nil {
+		return err
+	}
+	s.at += 8 * int(rank)
+	at = int64(s.at)
+	code, err := s.u32("tensor type")
+	if err != nil {
+		return err
+	}
+	if code >= maxCode {
+		return wire.Errorf(formatName, "tensor type", at, format.ErrUnsupported, "%d is no type's number", code)
+	}
+	if _, err := s.u64("tensor offset"); err != nil {
+		return err
+	}
+	x.names += len(name)
+	x.dims += int(rank)
+	x.open = x.open || code >= uint32(len(elementTypes)) || !elementTypes[code].sized()
+	return nil
 }
