@@ -2,11 +2,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
+	"runtime/debug"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -57,8 +56,8 @@ type inspection struct {
 	reading                 *format.Options
 }
 
-// show prints one file. All of it is made before any is printed, so that one error
-// reports both.
+// show prints one file. All of it is read before any is printed, so that one error
+// reports both, and printed piece by piece.
 func (o *inspection) show(path string, out io.Writer) error {
 	m, err := openModel(path, o.reading)
 	if err != nil {
@@ -69,42 +68,42 @@ func (o *inspection) show(path string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.json && !o.html {
-		return r.json(out, o.many)
-	}
-	var text bytes.Buffer
-	if o.shown++; o.shown > 1 {
-		text.WriteByte('\n')
-	}
+	// Next to a graph of a hundred megabytes, a hundred megabytes of discarded lines
+	// would wait to be collected.
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	w := bufio.NewWriterSize(out, 64<<10)
 	switch {
 	case o.html:
-		err = r.html(&text, m)
+		err = r.html(w, m)
+	case o.json:
+		err = r.json(w, o.many)
 	default:
-		err = r.table(&text, cli.Width(out))
+		if o.shown++; o.shown > 1 {
+			w.WriteByte('\n')
+		}
+		err = r.table(w, cli.Width(out))
 	}
-	if err == nil {
-		_, err = text.WriteTo(out)
+	if err != nil {
+		return err
 	}
-	return err
+	return w.Flush()
 }
 
 // json prints the report for scripts, over several lines or on one.
-func (r *report) json(out io.Writer, oneLine bool) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if !oneLine {
-		e.SetIndent("", " ")
-	}
-	if err := e.Encode(r); err != nil {
-		return err
-	}
-	// Line by line: all of it may be large.
-	w := bufio.NewWriterSize(out, 64<<10)
-	for line := range bytes.Lines(b.Bytes()) {
-		w.Write(cli.PrintableJSON(line))
-	}
-	return w.Flush()
+func (r *report) json(out *bufio.Writer, oneLine bool) error {
+	s := &jsonStream{out: out, lines: !oneLine}
+	s.begin("{")
+	s.field("path", r.Path)
+	s.field("format", r.Format)
+	s.field("version", r.Version)
+	s.field("file_size", r.FileSize)
+	s.field("metadata", r.Metadata)
+	elements(s, "tensors", r.Tensors)
+	s.graph(r.Graph)
+	s.field("signature", r.Signature)
+	s.field("notes", r.Notes)
+	s.end("}")
+	return s.finish()
 }
 
 // describe collects the report of an open model.

@@ -11,17 +11,17 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// report is the JSON object that inspect prints.
+// report is what inspect prints.
 type report struct {
-	Path      string           `json:"path"`
-	Format    string           `json:"format"`
-	Version   string           `json:"version"`
-	FileSize  int64            `json:"file_size"`
-	Metadata  format.Metadata  `json:"metadata"`
-	Tensors   []tensorReport   `json:"tensors"`
-	Graph     *format.Graph    `json:"graph"`
-	Signature *signatureReport `json:"signature"` // null for an unsigned file
-	Notes     []string         `json:"notes"`
+	Path      string
+	Format    string
+	Version   string
+	FileSize  int64
+	Metadata  format.Metadata
+	Tensors   []tensorReport
+	Graph     *format.Graph    // nil where a format has none
+	Signature *signatureReport // nil for an unsigned file
+	Notes     []string
 
 	all int // tensors of the file, shown or not
 }

@@ -16,24 +16,25 @@ import (
 // A dim of -1 is decided at run time. An unknown dtype is the code the file has
 // for it, one that the file does not say is empty. Tensors among the attributes are shown by dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	type node struct {
+	return json.Marshal(struct {
+		Name    string      `json:"name"`
+		Inputs  []ValueInfo `json:"inputs"`
+		Outputs []ValueInfo `json:"outputs"`
+		Nodes   []Node      `json:"nodes"`
+	}{g.Name, list(g.Inputs), list(g.Outputs), list(g.Nodes)})
+}
+
+// MarshalJSON writes one node as Graph.MarshalJSON does, for whoever writes a large
+// graph node by node.
+func (n Node) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
 		Name       string   `json:"name"`
 		Op         string   `json:"op"`
 		Domain     string   `json:"domain,omitempty"`
 		Inputs     []string `json:"inputs"`
 		Outputs    []string `json:"outputs"`
 		Attributes Metadata `json:"attributes"`
-	}
-	out := struct {
-		Name    string      `json:"name"`
-		Inputs  []ValueInfo `json:"inputs"`
-		Outputs []ValueInfo `json:"outputs"`
-		Nodes   []node      `json:"nodes"`
-	}{g.Name, list(g.Inputs), list(g.Outputs), []node{}}
-	for _, n := range g.Nodes {
-		out.Nodes = append(out.Nodes, node{n.Name, n.Op, n.Domain, list(n.Inputs), list(n.Outputs), attributeEntries(n.Attributes)})
-	}
-	return json.Marshal(out)
+	}{n.Name, n.Op, n.Domain, list(n.Inputs), list(n.Outputs), attributeEntries(n.Attributes)})
 }
 
 // attributeEntries gives attributes the form that is written as one object.

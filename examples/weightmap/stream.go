@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+// jsonStream writes JSON value by value, as json.Encoder writes it whole: the text of
+// a graph takes many times the memory of the graph.
+type jsonStream struct {
+	out   *bufio.Writer
+	lines bool // over several lines
+	depth int
+	empty bool // nothing is in the innermost object or array yet
+	err   error
+}
+
+// begin opens an object or an array, and end closes it.
+func (s *jsonStream) begin(bracket string) {
+	s.out.WriteString(bracket)
+	s.depth++
+	s.empty = true
+}
+
+func (s *jsonStream) end(bracket string) {
+	s.depth--
+	if !s.empty {
+		s.line()
+	}
+	s.out.WriteString(bracket)
+	s.empty = false
+}
+
+func (s *jsonStream) line() {
+	if s.lines {
+		s.out.WriteString("\n" + strings.Repeat(" ", s.depth))
+	}
+}
+
+// next goes to the next member or element.
+func (s *jsonStream) next() {
+	if !s.empty {
+		s.out.WriteByte(',')
+	}
+	s.empty = false
+	s.line()
+}
+
+func (s *jsonStream) key(name string) {
+	s.next()
+	s.out.WriteString(`"` + name + `":`)
+	if s.lines {
+		s.out.WriteByte(' ')
+	}
+}
+
+// value writes v. The names in graphs have <, > and & escaped, as Graph.MarshalJSON does.
+func (s *jsonStream) value(v any, escape bool) {
+	if s.err != nil {
+		return
+	}
+	e := json.NewEncoder(safeJSON{s.out})
+	e.SetEscapeHTML(escape)
+	if s.lines {
+		e.SetIndent(strings.Repeat(" ", s.depth), " ")
+	}
+	s.err = e.Encode(v)
+}
+
+func (s *jsonStream) field(name string, v any) {
+	s.key(name)
+	s.value(v, false)
+}
+
+// elements writes an array, whose elements are made one after the other.
+func elements[T any](s *jsonStream, name string, all []T) {
+	s.key(name)
+	s.begin("[")
+	for i := range all {
+		s.next()
+		s.value(&all[i], false)
+	}
+	s.end("]")
+}
+
+func (s *jsonStream) graph(g *format.Graph) {
+	if g == nil {
+		s.field("graph", nil)
+		return
+	}
+	s.key("graph")
+	s.begin("{")
+	s.key("name")
+	s.value(g.Name, true)
+	elements(s, "inputs", g.Inputs)
+	elements(s, "outputs", g.Outputs)
+	elements(s, "nodes", g.Nodes)
+	s.end("}")
+}
+
+// finish ends the text.
+func (s *jsonStream) finish() error {
+	s.out.WriteByte('\n')
+	if err := s.out.Flush(); s.err == nil {
+		s.err = err
+	}
+	return s.err
+}
+
+// safeJSON passes on what an encoder writes, without the line break behind a value and
+// with nothing in it that disturbs a terminal.
+type safeJSON struct{ out io.Writer }
+
+func (w safeJSON) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(bytes.TrimSuffix(text, []byte{'\n'})) {
+		if _, err := w.out.Write(cli.PrintableJSON(line)); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}

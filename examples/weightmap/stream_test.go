@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/adler32"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestStreamedJSON: the text is that of encoding/json, which makes it whole.
+func TestStreamedJSON(t *testing.T) {
+	type whole struct {
+		Path      string           `json:"path"`
+		Format    string           `json:"format"`
+		Version   string           `json:"version"`
+		FileSize  int64            `json:"file_size"`
+		Metadata  format.Metadata  `json:"metadata"`
+		Tensors   []tensorReport   `json:"tensors"`
+		Graph     *format.Graph    `json:"graph"`
+		Signature *signatureReport `json:"signature"`
+		Notes     []string         `json:"notes"`
+	}
+	when := "2024-02-29T23:59:58Z"
+	graph := &format.Graph{
+		Name:   "a<b>&\"c\"",
+		Inputs: []format.ValueInfo{{Name: "<x>", DType: tensor.Float32, Dims: []format.Dim{{Symbol: "batch&"}, {Size: -1}}}, {}},
+		Nodes: []format.Node{
+			{},
+			{Name: "<n>", Op: "If", Domain: "com.example&", Inputs: []string{"", "重み"}, Outputs: []string{"y\u2028\n"}, Attributes: []format.Attribute{
+				{Name: "then>", Value: &format.Graph{Name: "<t>", Nodes: []format.Node{{Op: "Relu", Inputs: []string{"x"}}}}},
+				{Name: "raw", Value: json.RawMessage(`{"a<": [1, {"b": "<"}], "c": {}}`)},
+				{Name: "nan", Value: []float64{math.NaN(), 1}}, {Name: "none", Value: []int64{}},
+			}},
+		},
+	}
+	for name, r := range map[string]*report{
+		"nothing": {Notes: []string{}, Tensors: []tensorReport{}},
+		"all": {
+			Path: "a<b>.mag", Format: "mag", Version: "1", FileSize: 7, Notes: []string{"one & \"two\"", "<three>"},
+			Metadata:  format.Metadata{{Key: "nodes", Value: json.RawMessage("[]")}, {Key: "<k>", Value: "<v>"}, {Key: "inf", Value: math.Inf(1)}},
+			Tensors:   []tensorReport{{Name: "<w>", DType: "int8", Shape: []int64{}}, {Name: "v", Shape: []int64{2, 3}, Quantization: &quantizationReport{Scheme: "linear"}}},
+			Signature: &signatureReport{Algorithm: "Ed25519", Time: &when}, Graph: graph,
+		},
+		"an empty graph": {Graph: &format.Graph{}, Notes: []string{}, Tensors: []tensorReport{}},
+	} {
+		for _, oneLine := range []bool{false, true} {
+			var want, got bytes.Buffer
+			e := json.NewEncoder(&want)
+			e.SetEscapeHTML(false)
+			if !oneLine {
+				e.SetIndent("", " ")
+			}
+			if err := e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.json(bufio.NewWriter(&got), oneLine); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+				t.Errorf("%s, on one line: %v (-want +got):\n%s", name, oneLine, diff)
+			}
+		}
+	}
+	r := &report{Metadata: format.Metadata{{Key: "k", Value: json.RawMessage("{")}}}
+	if err := r.json(bufio.NewWriter(&bytes.Buffer{}), false); err == nil {
+		t.Error("no error for what is no JSON")
+	}
+}
+
+// heapPeak is a writer that looks at the heap.
+type heapPeak struct {
+	written int
+	most    uint64
+}
+
+func (h *heapPeak) Write(p []byte) (int, error) {
+	h.written += len(p)
+	h.most = max(h.most, heap())
+	return len(p), nil
+}
+
+func heap() uint64 {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+// TestInspectHoldsOneNode: next to the graph of a file, its text takes next to nothing,
+// in any form.
+func TestInspectHoldsOneNode(t *testing.T) {
+	const nodes = 1 << 16 // 8 MB as a graph, and as JSON
+	path := filepath.Join(t.TempDir(), "crowd.mobi")
+	if err := os.WriteFile(path, crowd(nodes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	runtime.GC()
+	before := heap()
+	g, err := m.Graph()
+	if err != nil || len(g.Nodes) != nodes {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	graph := heap() - before
+	runtime.KeepAlive(g)
+	for _, args := range [][]string{{"inspect"}, {"inspect", "-json"}, {"inspect", "-html"}} {
+		runtime.GC()
+		before, out := heap(), &heapPeak{}
+		if status := run(append(args, path), out, os.Stderr); status != 0 {
+			t.Fatalf("%q: status %d", args, status)
+		}
+		if used := out.most - before; used > graph+4<<20 {
+			t.Errorf("%q: %d bytes, the graph takes %d and the text %d", args, used, graph, out.written)
+		}
+	}
+}
+
+// crowd is a MOBI file of n Relu without inputs and outputs: header, metadata of
+// nothing, constants of nothing, operators, and a footer.
+func crowd(n int) []byte {
+	le := binary.LittleEndian
+	b := append([]byte("IBOM\x01\x00"), make([]byte, 26+24)...)
+	b = le.AppendUint32(b, uint32(n))
+	b = append(b, bytes.Repeat([]byte{6, 0, 0, 0, 0, 0, 0, 0}, n)...)
+	le.PutUint32(b[16:], uint32(len(b))+4)
+	for i, at := range []uint32{32, 56, 56} {
+		le.PutUint32(b[20+4*i:], at)
+	}
+	return le.AppendUint32(b, adler32.Checksum(b))
+}
