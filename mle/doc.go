@@ -98,7 +98,7 @@
 // # Metadata
 //
 // One JSON object (RFC 8259) in UTF-8, or nothing: no byte order mark, top-level
-// keys unique and without NUL, at most 1,000 levels deep. Any size. Numbers keep
+// keys unique, without NUL and lone surrogates, at most 1,000 levels deep. Any size. Numbers keep
 // their text. The layout has no names for tensors; the writer puts them into
 // the entry "tensor_names", an array with one string for each descriptor of the graph,
 // placeholders included. They are unique, not empty, without NUL. Files without the

@@ -128,6 +128,7 @@ func metadataCases() []malformed {
 		{"zero byte behind it", withMeta("{}\x00"), keep, format.ErrCorrupt, "metadata", 130},
 		{"duplicate key", withMeta(`{"a":1,"a":2}`), keep, format.ErrCorrupt, "metadata", 135},
 		{"duplicate key, escaped", withMeta(`{"a":1,"\u0061":2}`), keep, format.ErrCorrupt, "metadata", 135},
+		{"lone surrogate in a key", withMeta(`{"\ud800":1}`), keep, format.ErrCorrupt, "metadata", 130},
 		{"NUL in a key", withMeta(`{"a\u0000":1}`), keep, format.ErrCorrupt, "metadata", 129},
 		{"invalid UTF-8", withMeta("{\"a\":\"\xff\"}"), keep, format.ErrCorrupt, "metadata", 134},
 		{"1,001 levels", withMeta(nestedJSON(1001)), keep, format.ErrCorrupt, "metadata", 1132},

@@ -25,7 +25,8 @@ const MaxDepth = 1000
 
 // Options says where formats differ.
 type Options struct {
-	// LoneSurrogates accepts escapes such as \ud800 that have no other half.
+	// LoneSurrogates accepts escapes such as \ud800 that have no other half, but in the
+	// outermost object's keys.
 	LoneSurrogates bool
 	// MaxDepth is another limit than the package's, if not 0.
 	MaxDepth int
@@ -72,6 +73,11 @@ func (c *Checker) Check(b []byte, o Options) error {
 	const few = 16 << 10
 	from, null, n := s.i, -1, 0
 	err := s.object(1, func(raw []byte, at int) error {
+		if strict := (scanner{b: b, i: at}); bytes.IndexByte(raw, '\\') >= 0 {
+			if _, err := strict.text(); err != nil {
+				return err
+			}
+		}
 		key := plain(raw)
 		if null < 0 && bytes.IndexByte(key, 0) >= 0 {
 			null = at

@@ -34,6 +34,8 @@ func TestCheck(t *testing.T) {
 		{name: "lone low surrogate", text: `{"a":"\udc00"}`},
 		{name: "two high surrogates", text: `{"a":"\ud800\ud800"}`},
 		{name: "lone surrogate in a key", text: `{"\ud800":1}`},
+		{name: "lone surrogate in a key, accepted elsewhere", text: `{"a":{"\ud800":1},"\ud800":1}`, lone: true},
+		{name: "lone surrogate in an inner key accepted", text: `{"a":{"\ud800":1}}`, lone: true, ok: true},
 		{name: "empty", text: ``},
 		{name: "byte order mark", text: "\ufeff{}"},
 		{name: "array", text: `[]`},
