@@ -24,17 +24,15 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 		return 0, fmt.Errorf("%w: %s elements have no known size", ErrDType, e.Name)
 	}
 	if e.BlockElems == 1 {
-		return s.product(e.BlockBytes)
+		return s.product(e.BlockBytes, 1)
 	}
 	if len(s) == 0 || s[len(s)-1]%e.BlockElems != 0 {
 		return 0, fmt.Errorf("%w: rows of %v are not a multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)
 	}
-	rows := append(Shape{}, s...)
-	rows[len(rows)-1] /= e.BlockElems
 	if _, err := s.Elems(); err != nil {
 		return 0, err
 	}
-	return rows.product(e.BlockBytes)
+	return s.product(e.BlockBytes, e.BlockElems)
 }
 
 // unreadable says why a tensor of this shape cannot be read as numbers, before

@@ -16,7 +16,7 @@ type Shape []int64
 // Elems returns the number of elements. Negative dims and products of 2^63 or
 // more are ErrShape, also when another dim is 0: the product of the dims that
 // are not 0 must fit, so that no order of multiplication can overflow.
-func (s Shape) Elems() (int64, error) { return s.product(1) }
+func (s Shape) Elems() (int64, error) { return s.product(1, 1) }
 
 // ByteSize returns the number of bytes of a tensor of this shape, with the
 // same checks as Elems on the product including the element size.
@@ -24,10 +24,11 @@ func (s Shape) ByteSize(d DType) (int64, error) {
 	if !d.Valid() {
 		return 0, fmt.Errorf("%w: %v has no size", ErrDType, d)
 	}
-	return s.product(d.Size())
+	return s.product(d.Size(), 1)
 }
 
-func (s Shape) product(unit int64) (int64, error) {
+// product multiplies the dims, of which the last counts in blocks, with unit.
+func (s Shape) product(unit, block int64) (int64, error) {
 	n, empty := uint64(unit), false
 	for i, d := range s {
 		if d < 0 {
@@ -36,6 +37,9 @@ func (s Shape) product(unit int64) (int64, error) {
 		if d == 0 {
 			empty = true
 			continue
+		}
+		if i == len(s)-1 {
+			d /= block
 		}
 		hi, lo := bits.Mul64(n, uint64(d))
 		if hi != 0 || lo > math.MaxInt64 {
