@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // killedSave has the name of a saving, the path of its target and the number of the call
@@ -52,6 +54,7 @@ func saveKilled(args []string) {
 
 // TestSavingKilled ends a process at each call of each writer.
 func TestSavingKilled(t *testing.T) {
+	testhost.NeedChildren(t)
 	for _, s := range savings() {
 		t.Run(s.name, func(t *testing.T) {
 			g := newStage(t, &s, false)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -32,12 +33,10 @@ import (
 // TestChangedWhileOpen has other goroutines change files while they are opened, verified,
 // decoded and their graphs built. WEIGHTMAP_ROUNDS sets how many times for each sample.
 func TestChangedWhileOpen(t *testing.T) {
+	testhost.NeedCuts(t)
 	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("WEIGHTMAP_ROUNDS")); err == nil {
 		rounds = n
-	}
-	if runtime.GOOS != "linux" && runtime.GOOS != "android" && runtime.GOOS != "darwin" {
-		t.Skip("other systems refuse to cut mapped files, or map none")
 	}
 	for _, s := range samples(t) {
 		t.Run(s.String(), func(t *testing.T) {
