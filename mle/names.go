@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -27,15 +26,13 @@ func (f *parsed) readNames() error {
 	names := make([][]byte, 0, f.graph.tensors)
 	var err error
 	ok := jsonmeta.Elements(value, func(raw []byte) bool {
-		name, whole, isText := jsonmeta.Text(raw)
+		name, whole, _ := jsonmeta.Text(raw)
 		switch {
 		case len(names) == f.graph.tensors:
 			err = bad("more names than the %d tensors", f.graph.tensors)
-		case !isText:
-			err = bad("element %d is not a string", len(names))
 		case len(name) == 0:
-			err = bad("name %d is empty", len(names))
-		case !whole || !utf8.Valid(name):
+			err = bad("element %d is not a string, or an empty one", len(names))
+		case !whole: // the text itself is valid UTF-8, but an escape is half a character
 			err = bad("name %d is not valid UTF-8", len(names))
 		case bytes.IndexByte(name, 0) >= 0:
 			err = bad("name %d contains a NUL character", len(names))

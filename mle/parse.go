@@ -186,7 +186,7 @@ func (f *parsed) count() (sum totals, err error) {
 			continue
 		}
 		end := d.offset + d.size
-		if d.size > 1<<62 || end < d.offset || end > 1<<62 {
+		if end < d.offset || end > 1<<62 {
 			return sum, fail(tensorField(i)+" offset", f.graph.base+int64(f.graph.descriptorAt(i)), format.ErrTruncated,
 				"%d bytes from %d are beyond any file", d.size, d.offset)
 		}
