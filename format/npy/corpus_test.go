@@ -24,6 +24,9 @@ func TestCorpus(t *testing.T) {
 	}{{"no bytes", 0, "header", 0}, {"cut in the magic", 5, "header", 5}, {"cut in the header", 100, "header length", 8}, {"no data", 128, "data", 128}} {
 		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
 	}
+	long := f32()
+	long.major = 2
+	s.Cases = append(s.Cases, corpus.Case{Name: "cut in the long header length", Bytes: long.bytes()[:11], Err: format.ErrTruncated, Field: "header length", Offset: 8})
 	for _, c := range golden {
 		version := string(rune('0'+c.file.major)) + ".0"
 		s.Cases = append(s.Cases, corpus.Case{Name: "good: " + c.name, Bytes: c.file.bytes(), Version: version, Tensors: []corpus.Tensor{{Type: c.dtype, Shape: c.shape, Data: c.data}}})
@@ -47,6 +50,14 @@ func TestArchiveCorpus(t *testing.T) {
 	changed := archiveOf(stored1("x", f32().bytes())).bytes()
 	changed[35+128] ^= 1
 	s.Cases = append(s.Cases, corpus.Case{Name: "stored data changed", Bytes: changed, Late: true, Err: format.ErrChecksum, Field: `tensor "x"`, Offset: 35 + 128})
+	twoSums := stored1("x", f32().bytes())
+	twoSums.local = func(l *member1) { l.sum++ }
+	s.Cases = append(s.Cases, corpus.Case{Name: "another sum beside a stored array", Bytes: archiveOf(twoSums).bytes(), Late: true, Err: format.ErrChecksum, Field: `tensor "x"`, Offset: 35})
+	disks := pair()
+	disks.end = toWide
+	locator := disks.bytes()
+	locator[541] = 1 // the disk of the zip64 record
+	s.Cases = append(s.Cases, corpus.Case{Name: "zip64 record on another disk", Bytes: locator, Err: format.ErrUnsupported, Field: "zip64 locator", Offset: 541})
 
 	x := corpus.Of("x", tensor.Float32, floats(6), 2, 3)
 	for _, c := range archives {

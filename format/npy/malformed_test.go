@@ -155,6 +155,7 @@ var badArchives = []struct {
 	{"zip64 count", wide(func(w *wide1) { w.count, w.here = 1<<60, 1<<60 }), format.ErrCorrupt, "entries", 567},
 	{"zip64 size", wide(func(w *wide1) { w.size = 1 << 63 }), format.ErrCorrupt, "directory offset", 573},
 	{"zip64 offset", wide(func(w *wide1) { w.off = math.MaxUint64 }), format.ErrCorrupt, "directory offset", 573},
+	{"zip64 offset and size that wrap to the right end", wide(func(w *wide1) { w.off, w.size = 481+8, math.MaxUint64-7 }), format.ErrCorrupt, "directory offset", 573},
 	{"zip64 disk", wide(func(w *wide1) { w.disk = 1 }), format.ErrUnsupported, "disk number", 561},
 	{"zip64 disks", wide(func(w *wide1) { w.disks = 1 }), format.ErrUnsupported, "zip64 locator", 553},
 	{"zip64 record length", wide(func(w *wide1) { w.record = 1 }), format.ErrCorrupt, "zip64 record", 485},
@@ -231,6 +232,7 @@ var badArchives = []struct {
 		y.size = 128 + 1<<30
 	}, format.ErrCorrupt, `entry "y.npy": sizes`, 426},
 	{"offset beyond the directory", func(z *zip1, x, y *member1) { y.offset = 1 << 30 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
+	{"offset so near the directory that no header fits", func(z *zip1, x, y *member1) { y.offset = 379 - 29 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
 	{"the same place twice", func(z *zip1, x, y *member1) {
 		*y = *x
 		x.name, y.name = "xx.npy", "xx.npy"

@@ -92,9 +92,6 @@ func findDirectory(src driver.Source) (d directory, err error) {
 // findEnd returns the record that ends at the end of the file.
 func findEnd(src driver.Source) (at int64, end []byte, err error) {
 	size := src.Size()
-	if size < endLen {
-		return 0, nil, wire.Errorf("", "end of central directory", size, format.ErrTruncated, "the file has %d bytes", size)
-	}
 	behind := false // whether there is one, and bytes behind it
 	for _, most := range []int64{0, math.MaxUint16} {
 		from := max(0, size-endLen-most)
