@@ -22,6 +22,7 @@ func save(t *testing.T, path, data string, o *WriteOptions) string {
 	if err := trySave(path, data, o); err != nil {
 		t.Fatal(err)
 	}
+	testhost.RoundTimes(t, filepath.Dir(path))
 	f, err := Open(path, &format.Options{Key: o.Key})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,6 @@ func namesIn(t *testing.T, dir string) (names []string) {
 // TestGenerations: a model that replaces another has data of its own; the old data goes
 // when nothing needs it, and nothing else goes.
 func TestGenerations(t *testing.T) {
-	testhost.NeedTimes(t)
 	put := func(name, text string) func(t *testing.T, dir, old string) {
 		return func(t *testing.T, dir, _ string) {
 			t.Helper()
@@ -172,7 +172,6 @@ func TestGenerationsInTheMaking(t *testing.T) {
 
 // TestGenerationsBelow: data in a directory of its own, by a name of the caller's.
 func TestGenerationsBelow(t *testing.T) {
-	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	o := &WriteOptions{External: "./weights//all.bin"}
 	save(t, filepath.Join(dir, "m.wia"), "old", o)
@@ -191,7 +190,6 @@ func TestGenerationsBelow(t *testing.T) {
 // TestGenerationSame: the same model has the same name for its data, and other data is
 // never replaced.
 func TestGenerationSame(t *testing.T) {
-	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	name := save(t, path, "data", &WriteOptions{})

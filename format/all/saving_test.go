@@ -25,6 +25,7 @@ import (
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -230,7 +231,8 @@ type outcome struct {
 	Model string
 }
 
-func (s *saving) look(dir string) (o outcome, err error) {
+func (s *saving) look(t testing.TB, dir string) (o outcome, err error) {
+	testhost.RoundTimes(t, dir)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if path != dir {
 			o.Names = append(o.Names, strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(dir)+"/"))
@@ -279,7 +281,7 @@ func (g *stage) after(dir string, n int) outcome {
 
 func (g *stage) found(dir string) outcome {
 	g.t.Helper()
-	o, err := g.look(dir)
+	o, err := g.look(g.t, dir)
 	if err != nil {
 		g.t.Fatalf("the model does not open: %v", err)
 	}
@@ -309,13 +311,14 @@ func (g *stage) copied() string {
 	if err := os.CopyFS(dir, os.DirFS(g.dir)); err != nil {
 		g.t.Fatal(err)
 	}
+	testhost.RoundTimes(g.t, dir)
 	return dir
 }
 
 // whole demands the old or the new model of a directory, and returns what there is.
 func (g *stage) whole(dir, when string) outcome {
 	g.t.Helper()
-	o, err := g.look(dir)
+	o, err := g.look(g.t, dir)
 	if err != nil || o.Model != g.old.Model && o.Model != g.new.Model {
 		g.t.Errorf("%s: neither the old model nor the new one: %q, %v\nin %q", when, o.Model, err, o.Names)
 	}

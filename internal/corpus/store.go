@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 var update = flag.Bool("update", false, "write the files of testdata/corpus anew")
@@ -98,6 +99,7 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 func (s *Suite) save(t testing.TB, dir string, c *Case) {
 	t.Helper()
 	write(t, dir, c.files(s.Ext))
+	testhost.RoundTimes(t, dir)
 }
 
 // Read returns the index of the corpus in a directory.

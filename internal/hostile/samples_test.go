@@ -20,6 +20,7 @@ import (
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -273,4 +274,5 @@ func store(t testing.TB, dir string, files map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
+	testhost.RoundTimes(t, dir)
 }

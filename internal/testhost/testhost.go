@@ -2,9 +2,12 @@
 package testhost
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -50,10 +53,39 @@ func NeedMaps(t testing.TB) {
 	}
 }
 
+// roundsTimes tells whether some calls report times of files in whole seconds and
+// others do not: with those, files seem to change.
+func roundsTimes() bool {
+	return os.Getenv("WEIGHTMAP_EMULATED") != "" && runtime.GOARCH == "s390x"
+}
+
+// RoundTimes gives the files of a directory times of whole seconds where the emulator
+// needs that.
+func RoundTimes(t testing.TB, dir string) {
+	t.Helper()
+	if !roundsTimes() {
+		return
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		at := info.ModTime().Truncate(time.Second)
+		return os.Chtimes(path, at, at)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // NeedTimes skips a test that compares when files were changed.
 func NeedTimes(t testing.TB) {
 	t.Helper()
-	if os.Getenv("WEIGHTMAP_EMULATED") != "" {
+	if roundsTimes() {
 		t.Skip("the emulator reports times of one file in different resolutions")
 	}
 }
