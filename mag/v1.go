@@ -263,8 +263,8 @@ func product(shape tensor.Shape, b []byte) (elems int64, i int) {
 // byteSize returns elems times the size of d, negative when that reaches 2^63.
 func byteSize(elems int64, d tensor.DType) int64 {
 	hi, lo := bits.Mul64(uint64(elems), uint64(d.Size()))
-	if hi != 0 || lo > math.MaxInt64 {
+	if hi != 0 {
 		return -1
 	}
-	return int64(lo)
+	return int64(lo) // negative from 2^63 on
 }

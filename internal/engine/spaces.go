@@ -352,9 +352,6 @@ func (f *space) open() (*source.Region, error) {
 
 // mapLater maps a declared file, if it is still the one that was declared.
 func (f *space) mapLater() (*source.Region, error) {
-	if f.dir == "" {
-		return nil, errNoDir
-	}
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}

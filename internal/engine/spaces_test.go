@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -379,5 +380,42 @@ func TestNotMapped(t *testing.T) {
 	}
 	if s := m.Stats(); s.Mapped != 8 || s.Heap != 64 || !cmp.Equal(m.Notes(), note) {
 		t.Errorf("another file on the heap: %+v, %q", s, m.Notes())
+	}
+}
+
+// TestNoDirectory: a model without a directory has no other files, in particular not
+// those of the root directory.
+func TestNoDirectory(t *testing.T) {
+	testhost.NeedTimes(t)
+	path := filepath.Join(t.TempDir(), "w.bin")
+	put(t, path, ramp(8))
+	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
+	s := &spaces{m: new(Model)}
+	if _, err := (&file{s: s}).Dir(); !errors.Is(err, errNoDir) {
+		t.Errorf("Dir: %v, want %v", err, errNoDir)
+	}
+	n, err := s.Declare(below)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
+		t.Errorf("%s: %v, want %v", below, err, errNoDir)
+	}
+}
+
+// TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
+// when nobody would give it back.
+func TestDeclaredAfterClose(t *testing.T) {
+	s := &spaces{m: new(Model), dir: modelDir(t)}
+	n, err := s.Declare("w.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.parsed()
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
+		t.Errorf("%v, want %v", err, tensor.ErrClosed)
 	}
 }

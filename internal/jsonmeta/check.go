@@ -341,7 +341,7 @@ func (s *scanner) escape() error {
 		return nil
 	}
 	low, m := unit(s.b[s.i+n:])
-	if u>>10 != 0xd800>>10 || m != 6 || low>>10 != 0xdc00>>10 {
+	if u>>10 != 0xd800>>10 || low>>10 != 0xdc00>>10 {
 		return s.fail("a surrogate without its other half")
 	}
 	s.i += n + m
