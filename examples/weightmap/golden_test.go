@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,6 +47,7 @@ func TestEveryCommand(t *testing.T) {
 
 // TestGolden: what each command prints, all of it.
 func TestGolden(t *testing.T) {
+	testhost.NeedMaps(t)
 	t.Chdir(t.TempDir())
 	copyTo := func(from, to string) {
 		b, err := os.ReadFile(from)
