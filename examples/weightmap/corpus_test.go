@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestVerifyCorpora runs verify over the corpora of all formats: the exit status is that
@@ -26,6 +27,7 @@ func TestVerifyCorpora(t *testing.T) {
 		}
 		root := filepath.Join("..", "..", filepath.FromSlash(dir), "testdata", "corpus", sub)
 		t.Run(kind, func(t *testing.T) {
+			root := testhost.RoundedCopy(t, root)
 			for _, l := range corpus.Read(t, root) {
 				t.Run(l.File, func(t *testing.T) { verifyLine(t, kind, root, l) })
 			}

@@ -82,6 +82,21 @@ func RoundTimes(t testing.TB, dir string) {
 	}
 }
 
+// RoundedCopy returns a directory whose files are as those of dir and have times that
+// every call reports alike: dir itself, or a copy where the emulator needs that.
+func RoundedCopy(t testing.TB, dir string) string {
+	t.Helper()
+	if !roundsTimes() {
+		return dir
+	}
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	RoundTimes(t, to)
+	return to
+}
+
 // NeedTimes skips a test that compares when files were changed.
 func NeedTimes(t testing.TB) {
 	t.Helper()
