@@ -197,7 +197,7 @@ weightmap: nothing is written: safetensors has no place for 1 thing; -lossy leav
 `},
 	} {
 		if !memory.LittleEndian {
-			tt.want = strings.NewReplacer("zero-copy", "by copy", `"zero_copy": true`, `"zero_copy": false`, `"zero_copy":true`, `"zero_copy":false`).Replace(tt.want)
+			tt.want = swapped(tt.want)
 		}
 		var out bytes.Buffer
 		if status := run(strings.Fields(tt.args), &out, &out); status != tt.status {
@@ -207,4 +207,22 @@ weightmap: nothing is written: safetensors has no place for 1 thing; -lossy leav
 			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
 		}
 	}
+}
+
+// swapped is what is printed on a big-endian host, which has no elements of several bytes
+// as they are in the file.
+func swapped(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, " int8 ") {
+			lines[i] = strings.Replace(line, "zero-copy", "by copy", 1)
+		}
+	}
+	objects := strings.SplitAfter(strings.Join(lines, ""), "}")
+	for i, object := range objects {
+		if !strings.Contains(object, `"int8"`) {
+			objects[i] = strings.NewReplacer(`"zero_copy": true`, `"zero_copy": false`, `"zero_copy":true`, `"zero_copy":false`).Replace(object)
+		}
+	}
+	return strings.Join(objects, "")
 }
