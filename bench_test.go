@@ -5,23 +5,22 @@
 //
 // BenchmarkFloor is the machine: mapping and unmapping a file, reading every
 // byte of it, writing it with one write. The other benchmarks report as
-// "x-floor" how many times as long as their floor they took, where both were
-// measured by turns within the one benchmark.
+// "x-floor" how many times as long as their floor they took: the median of the
+// ratios of rounds, of which one of each was measured after the other.
 package weightmap_test
 
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
@@ -30,6 +29,9 @@ import (
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+// rounds is how many pairs of rounds a ratio is the median of, at least.
+const rounds = 15
 
 // model is what is written in each format.
 type model struct {
@@ -114,10 +116,10 @@ func feed(w format.Writer, p *format.Plan, data []byte) error {
 
 // written is a model file, written once in a process.
 type written struct {
-	path string
-	plan *format.Plan
-	size int64 // of all its files
-	err  error
+	path  string
+	paths []string // of all its files
+	plan  *format.Plan
+	err   error
 }
 
 var files sync.Map // format/model -> func() written
@@ -129,7 +131,7 @@ func file(b *testing.B, name string, m model) written {
 	make, _ := files.LoadOrStore(name+"/"+m.name, sync.OnceValue(func() (f written) {
 		f.path = filepath.Join(temp, name+"-"+m.name)
 		if f.plan, f.err = write(name, f.path, m, &format.WriteOptions{NoSync: true}); f.err == nil {
-			f.size, f.err = diskUse(f.path)
+			f.paths, f.err = filesOf(f.path)
 		}
 		return f
 	}))
@@ -143,19 +145,15 @@ func file(b *testing.B, name string, m model) written {
 	return f
 }
 
-// diskUse adds up the sizes of the files at or below path.
-func diskUse(path string) (size int64, err error) {
-	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
+// filesOf lists the files at or below path.
+func filesOf(path string) (paths []string, err error) {
+	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, p)
 		}
 		return err
 	})
-	return size, err
+	return paths, err
 }
 
 // each runs f for every format and model.
@@ -180,49 +178,6 @@ func plain(b *testing.B, m model) string {
 	}
 	return path
 }
-
-// byTurns times op, and floor between its runs, and reports the ratio. The
-// benchmark's own figures are those of op.
-func byTurns(b *testing.B, op, floor func() error) {
-	b.Helper()
-	var ops, floors time.Duration
-	run := func(n int, f func() error, d *time.Duration) {
-		start := time.Now()
-		for range n {
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		*d += time.Since(start)
-	}
-	turns := min(b.N, 10)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range turns {
-		n := b.N*(i+1)/turns - b.N*i/turns
-		run(n, op, &ops)
-		b.StopTimer()
-		run(n, floor, &floors)
-		b.StartTimer()
-	}
-	b.ReportMetric(ops.Seconds()/floors.Seconds(), "x-floor")
-}
-
-// readSum adds up a file's bytes as 64-bit words.
-func readSum(data []byte) (sum uint64) {
-	for ; len(data) >= 32; data = data[32:] {
-		w := data[:32]
-		sum += binary.LittleEndian.Uint64(w) + binary.LittleEndian.Uint64(w[8:]) +
-			binary.LittleEndian.Uint64(w[16:]) + binary.LittleEndian.Uint64(w[24:])
-	}
-	for _, x := range data {
-		sum += uint64(x)
-	}
-	return sum
-}
-
-// sum keeps results from being optimized away.
-var sum uint64
 
 // copyOnce writes data to a new file with one write.
 func copyOnce(path string, data []byte, sync bool) error {
@@ -252,7 +207,7 @@ func BenchmarkFloor(b *testing.B) {
 			v := wholeFile(b, plain(b, m))
 			b.SetBytes(v.Info().Size)
 			for b.Loop() {
-				if err := sumOf(v)(); err != nil {
+				if err := reading(v, 1)(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -306,26 +261,43 @@ func (bare) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver
 	return nil, nil
 }
 
-// sumOf reads every byte of a view.
-func sumOf(v tensor.View) func() error {
+// reading reads every byte of a view on so many goroutines.
+func reading(v tensor.View, workers int) func() error {
 	return func() error {
-		return v.Use(func(data []byte) error { sum += readSum(data); return nil })
+		return v.Use(func(data []byte) error { floor.ReadOn(workers, data); return nil })
 	}
 }
 
 // BenchmarkOpen opens by detection and closes; the floor is mapping and
-// unmapping a file of that size.
+// unmapping the same files.
 func BenchmarkOpen(b *testing.B) {
 	each(b, func(b *testing.B, name string, m model) {
-		f, bare := file(b, name, m), plain(b, m)
-		byTurns(b, func() error {
-			opened, err := format.Open(f.path, nil)
-			if err != nil {
+		f := file(b, name, m)
+		floor.Pairs(b, rounds, opening(f.path), mapping(f.paths...))
+	})
+}
+
+// mapping maps files, one after the other.
+func mapping(paths ...string) func() error {
+	return func() error {
+		for _, path := range paths {
+			if err := floor.Map(path); err != nil {
 				return err
 			}
-			return opened.Close()
-		}, func() error { return floor.Map(bare) })
-	})
+		}
+		return nil
+	}
+}
+
+// opening opens a file by detection and closes it.
+func opening(path string) func() error {
+	return func() error {
+		m, err := format.Open(path, nil)
+		if err != nil {
+			return err
+		}
+		return m.Close()
+	}
 }
 
 // BenchmarkTensor looks tensors up by name, in an order that jumps about, and
@@ -367,8 +339,8 @@ func BenchmarkTensor(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify checks everything an open file carries; the floor is adding
-// up its bytes on one processor.
+// BenchmarkVerify checks everything an open file carries, on all processors;
+// the floor is adding up the bytes of all tensors on as many.
 func BenchmarkVerify(b *testing.B) {
 	each(b, func(b *testing.B, name string, m model) {
 		f, whole := file(b, name, m), wholeFile(b, plain(b, m))
@@ -384,8 +356,7 @@ func BenchmarkVerify(b *testing.B) {
 		if err := verify(); err != nil {
 			b.Skipf("this file does not verify: %v", err)
 		}
-		b.SetBytes(f.size)
-		byTurns(b, verify, sumOf(whole))
+		floor.Pairs(b, rounds, verify, reading(whole, runtime.GOMAXPROCS(0)))
 	})
 }
 
@@ -410,29 +381,14 @@ func benchmarkWrite(b *testing.B, name string, f written, data []byte, sync bool
 	dir := b.TempDir()
 	ours, theirs := filepath.Join(dir, "model"), filepath.Join(dir, "copy")
 	o := &format.WriteOptions{NoSync: !sync}
-	b.SetBytes(f.size)
-	b.ReportAllocs()
-	var ops, floors time.Duration
-	for b.Loop() {
-		start := time.Now()
+	// Freeing a file's pages takes as long as writing some: both start anew.
+	floor.PairsOf(b, rounds, floor.Then(func() error {
 		w, err := format.Create(name, ours, f.plan, o)
-		if err == nil {
-			err = feed(w, f.plan, data)
-		}
-		ops += time.Since(start)
-		b.StopTimer()
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
-		// Freeing a file's pages takes as long as writing some: both start anew.
-		os.RemoveAll(ours)
-		start = time.Now()
-		if err := copyOnce(theirs, data, sync); err != nil {
-			b.Fatal(err)
-		}
-		floors += time.Since(start)
-		os.Remove(theirs)
-		b.StartTimer()
-	}
-	b.ReportMetric(ops.Seconds()/floors.Seconds(), "x-floor")
+		return feed(w, f.plan, data)
+	}, func() error { return os.RemoveAll(ours) }), floor.Then(func() error {
+		return copyOnce(theirs, data, sync)
+	}, func() error { return os.Remove(theirs) }))
 }
