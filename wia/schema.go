@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -126,18 +127,14 @@ var (
 	}}
 )
 
-// The same messages without those that graph.go reads itself, and without texts that
-// the neutral graph does not have.
-var nodeHead, attributeHead *protobuf.Message
-
 // A graph holds attributes and an attribute graphs: the knot is tied here, and what
 // is not in the tables is said.
 func init() {
 	attributeMsg.Fields[6].Message = graphMsg
 	attributeMsg.Fields[11].Message = graphMsg
 	attributeMsg.Seen = func(m any, num protowire.Number) {
-		if int(num) < len(attributeTypes) && num > 1 {
-			m.(*Attribute).seen = attributeTypes[num]
+		if typ, ok := onnxgraph.TypeOf(num); ok {
+			m.(*Attribute).seen = AttributeType(typ)
 		}
 	}
 	attributeMsg.Typed = func(m any) any {
@@ -150,7 +147,6 @@ func init() {
 		typed.Type = a.seen
 		return &typed
 	}
-	nodeHead, attributeHead = nodeMsg.Without(5, 6), attributeMsg.Without(6, 11, 13)
 	// The data of a tensor comes last, so that a writer can put it where it wants.
 	tensorMsg.Tail = func(m any, b []byte) []byte {
 		if t := m.(*Tensor); t.HasData {
@@ -158,10 +154,4 @@ func init() {
 		}
 		return b
 	}
-}
-
-// attributeTypes tells which type the value fields of an Attribute belong to.
-var attributeTypes = [...]AttributeType{
-	2: AttributeFloat, 3: AttributeInt, 4: AttributeString, 5: AttributeTensor, 6: AttributeGraph,
-	7: AttributeFloats, 8: AttributeInts, 9: AttributeStrings, 10: AttributeTensors, 11: AttributeGraphs,
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/attributes"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -63,29 +64,29 @@ func valueMessages(list []driver.ValueInfo) []valueInfo {
 func (a *attribute) set(value any) (err error) {
 	switch v := value.(type) {
 	case int64:
-		a.typ, a.i = attrInt, &v
+		a.typ, a.i = onnxgraph.Int, &v
 	case bool:
 		n := int64(0)
 		if v {
 			n = 1
 		}
-		a.typ, a.i = attrInt, &n
+		a.typ, a.i = onnxgraph.Int, &n
 	case float32:
-		a.typ, a.f = attrFloat, &v
+		a.typ, a.f = onnxgraph.Float, &v
 	case float64:
 		f := float32(0)
 		f, err = attributes.Single(v)
-		a.typ, a.f = attrFloat, &f
+		a.typ, a.f = onnxgraph.Float, &f
 	case string:
-		a.typ, a.s = attrString, &v
+		a.typ, a.s = onnxgraph.String, &v
 	case json.RawMessage:
 		s := string(v)
-		a.typ, a.s = attrString, &s
+		a.typ, a.s = onnxgraph.String, &s
 	case tensor.View:
-		a.typ = attrTensor
+		a.typ = onnxgraph.Tensor
 		a.t, err = tensorMessage(v)
 	case *driver.Graph:
-		a.typ, a.g = attrGraph, &graph{}
+		a.typ, a.g = onnxgraph.Graph, &graph{}
 		if v != nil {
 			a.g, err = graphMessage(v)
 		}
@@ -99,31 +100,31 @@ func (a *attribute) set(value any) (err error) {
 func (a *attribute) setList(value any) (err error) {
 	switch v := value.(type) {
 	case []int64:
-		a.typ, a.ints = attrInts, v
+		a.typ, a.ints = onnxgraph.Ints, v
 	case []int32:
-		a.typ = attrInts
+		a.typ = onnxgraph.Ints
 		for _, x := range v {
 			a.ints = append(a.ints, int64(x))
 		}
 	case []float32:
-		a.typ, a.floats = attrFloats, v
+		a.typ, a.floats = onnxgraph.Floats, v
 	case []float64:
-		a.typ, a.floats = attrFloats, make([]float32, len(v))
+		a.typ, a.floats = onnxgraph.Floats, make([]float32, len(v))
 		for i := 0; i < len(v) && err == nil; i++ {
 			a.floats[i], err = attributes.Single(v[i])
 		}
 	case []string:
-		a.typ = attrStrings
+		a.typ = onnxgraph.Strings
 		for _, s := range v {
 			a.strings = append(a.strings, []byte(s))
 		}
 	case []tensor.View:
-		a.typ, a.tensors = attrTensors, make([]protobuf.Raw, len(v))
+		a.typ, a.tensors = onnxgraph.Tensors, make([]protobuf.Raw, len(v))
 		for i := 0; i < len(v) && err == nil; i++ {
 			a.tensors[i], err = tensorMessage(v[i])
 		}
 	case []*driver.Graph:
-		a.typ, a.graphs = attrGraphs, make([]graph, len(v))
+		a.typ, a.graphs = onnxgraph.Graphs, make([]graph, len(v))
 		for i := 0; i < len(v) && err == nil; i++ {
 			var g *graph
 			if g, err = graphMessage(v[i]); err == nil {

@@ -1,9 +1,6 @@
 package onnx
 
-import (
-	"github.com/weightmap/weightmap/internal/protobuf"
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "github.com/weightmap/weightmap/internal/protobuf"
 
 // The tables below are onnx.proto, as far as a model is looked at: the fields of each
 // message with name, kind and what limit their elements count for, and the place of
@@ -13,7 +10,6 @@ import (
 type graph struct {
 	nodes           []node
 	name            string
-	initializers    []protobuf.Raw // of a subgraph; those of the main graph are in the index
 	inputs, outputs []valueInfo
 }
 
@@ -37,8 +33,6 @@ type attribute struct {
 	strings [][]byte
 	tensors []protobuf.Raw
 	graphs  []graph
-
-	seen int32 // the type that the last value field read belongs to
 }
 
 type valueInfo struct {
@@ -76,26 +70,6 @@ type opset struct {
 }
 
 type stringEntry struct{ key, value string }
-
-// The types of attributes.
-const (
-	attrFloat   = 1
-	attrInt     = 2
-	attrString  = 3
-	attrTensor  = 4
-	attrGraph   = 5
-	attrFloats  = 6
-	attrInts    = 7
-	attrStrings = 8
-	attrTensors = 9
-	attrGraphs  = 10
-)
-
-// attributeTypes tells which type the value fields of an attribute belong to.
-var attributeTypes = [...]int32{
-	2: attrFloat, 3: attrInt, 4: attrString, 5: attrTensor, 6: attrGraph,
-	7: attrFloats, 8: attrInts, 9: attrStrings, 10: attrTensors, 11: attrGraphs,
-}
 
 // discard is where fields go that a table does not have.
 func discard(any) *[]byte { return new([]byte) }
@@ -199,7 +173,7 @@ var (
 	graphMsg = &protobuf.Message{Name: "GraphProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.ManyMessages("node", nodeMsg, func(m *graph) *[]node { return &m.nodes }).Each(protobuf.CountNodes).Takes(120, 136),
 		2:  protobuf.One("name", protobuf.KindString, func(m *graph) *string { return &m.name }),
-		5:  protobuf.ManyRaw("initializer", tensorMsg, func(m *graph) *[]protobuf.Raw { return &m.initializers }).Each(protobuf.CountTensors).Takes(16, 24),
+		5:  protobuf.BareMessage("initializer", tensorMsg, true).Each(protobuf.CountTensors).Takes(16, 24),
 		10: text("doc_string"),
 		11: protobuf.ManyMessages("input", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.inputs }).Each(protobuf.CountValues),
 		12: protobuf.ManyMessages("output", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.outputs }).Each(protobuf.CountValues),
@@ -240,18 +214,8 @@ var (
 	}}
 )
 
-// The same messages without those that graph.go reads itself.
-var nodeHead, attributeHead *protobuf.Message
-
-// A graph holds attributes and an attribute graphs: the knot is tied here, and what
-// is not in the tables is said.
+// A graph holds attributes and an attribute graphs: the knot is tied here.
 func init() {
 	attributeMsg.Fields[6].Message = graphMsg
 	attributeMsg.Fields[11].Message = graphMsg
-	attributeMsg.Seen = func(m any, num protowire.Number) {
-		if int(num) < len(attributeTypes) && num > 1 {
-			m.(*attribute).seen = attributeTypes[num]
-		}
-	}
-	nodeHead, attributeHead = nodeMsg.Without(5), attributeMsg.Without(6, 11)
 }

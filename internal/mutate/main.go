@@ -35,6 +35,7 @@ var targets = []target{
 	{dir: "format/safetensors"}, {dir: "format/gguf"}, {dir: "format/npy"}, {dir: "format/onnx"},
 	{"internal/wire", []string{"mag", "tsr"}},
 	{"internal/protobuf", []string{"wia", "format/onnx"}},
+	{"internal/onnxgraph", []string{"wia", "format/onnx"}},
 	{"internal/jsonmeta", []string{"format/safetensors", "mle", "wia"}},
 	{"internal/external", []string{"wia", "format/onnx"}},
 	{"internal/source", []string{"internal/engine", "format", "mag"}},

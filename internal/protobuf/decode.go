@@ -17,7 +17,7 @@ func (s *Source) Merge(def *Message, m any, msg Field) error {
 	}
 	return s.Each(def, msg, func(f Field) error {
 		d := def.Known(f.Num)
-		if d == nil && s.isOurs(def, &f) {
+		if d == nil && s.IsOurs(def, &f) {
 			d = &def.Fields[f.Num]
 		}
 		switch {
@@ -104,6 +104,44 @@ func (s *Source) Occurrences(def *Message, msg Field, num protowire.Number) (lis
 	return list
 }
 
+// Read reads a field of a message that was checked into the Go field that to points to:
+// the last of the occurrences of one value, all elements of a list.
+func (s *Source) Read(def *Message, msg Field, num protowire.Number, to any) error {
+	d := def.Known(num)
+	if d.Repeated {
+		n := int64(0)
+		err := s.Each(def, msg, func(f Field) error {
+			if f.Num != num {
+				return nil
+			}
+			more, err := s.elements(d, &f)
+			n += more
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		growValues(to, int(n))
+	}
+	return s.Each(def, msg, func(f Field) error {
+		if f.Num != num {
+			return nil
+		}
+		return s.take(to, &f)
+	})
+}
+
+// Last returns the bytes of a field of a message that was checked, where it occurs last.
+func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, err error) {
+	err = s.Each(def, msg, func(f Field) (err error) {
+		if f.Num == num {
+			b, err = s.Bytes(f.Start, f.End)
+		}
+		return err
+	})
+	return b, err
+}
+
 // OrEmpty returns a list that is not nil.
 func OrEmpty[T any](list []T) []T {
 	if list == nil {
@@ -112,10 +150,10 @@ func OrEmpty[T any](list []T) []T {
 	return list
 }
 
-// isOurs recognizes the one field that this library adds to a message that the
+// IsOurs recognizes the one field that this library adds to a message that the
 // specification prints. Elsewhere the number may mean something else: what
 // cannot be a name is kept as an unknown field.
-func (s *Source) isOurs(def *Message, f *Field) bool {
+func (s *Source) IsOurs(def *Message, f *Field) bool {
 	return int(f.Num) < len(def.Fields) && def.Fields[f.Num].Kind == KindOurs &&
 		f.Typ == protowire.BytesType && s.checkString(&FieldDef{Kind: KindName}, f) == nil
 }
@@ -133,10 +171,6 @@ func (s *Source) take(to any, f *Field) (err error) {
 		*p, err = s.Bytes(f.Start, f.End)
 	case *[][]byte:
 		*extend(p), err = s.Bytes(f.Start, f.End)
-	case *Raw: // the pieces of a message merge when they are one after the other
-		var b []byte
-		b, err = s.Bytes(f.Start, f.End)
-		*p = append(append(Raw{}, *p...), b...)
 	case *[]Raw:
 		*extend(p), err = s.Bytes(f.Start, f.End)
 	case *int64:
@@ -145,8 +179,6 @@ func (s *Source) take(to any, f *Field) (err error) {
 		*alloc(p) = int64(f.Val)
 	case *int32:
 		*p = int32(f.Val)
-	case **float32:
-		*alloc(p) = math.Float32frombits(uint32(f.Val))
 	case *float32:
 		*p = math.Float32frombits(uint32(f.Val))
 	case *[]int64:

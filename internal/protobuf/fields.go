@@ -49,19 +49,6 @@ type Message struct {
 	Tail  func(m any, b []byte) []byte
 }
 
-// Without returns the type without some fields, and without unknown ones: they are
-// passed over by Merge.
-func (m *Message) Without(nums ...protowire.Number) *Message {
-	c := *m
-	c.Fields = slices.Clone(m.Fields)
-	for _, n := range nums {
-		d := &c.Fields[n]
-		*d = FieldDef{Name: d.Name, Kind: d.Kind, wire: d.wire, Repeated: d.Repeated}
-	}
-	c.Unknown = nil
-	return &c
-}
-
 // FieldDef is a field of a message.
 type FieldDef struct {
 	Name     string
