@@ -192,6 +192,20 @@ func copyOnce(path string, data []byte, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
+// copyEach writes each tensor to a new file in a new directory.
+func copyEach(dir string, p *format.Plan, data []byte, sync bool) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	for i, t := range p.Tensors {
+		if err := copyOnce(filepath.Join(dir, strconv.Itoa(i)), data[:t.Size], sync); err != nil {
+			return err
+		}
+		data = data[t.Size:]
+	}
+	return nil
+}
+
 // BenchmarkFloor is what the machine takes for the same bytes.
 func BenchmarkFloor(b *testing.B) {
 	for _, m := range models {
@@ -361,7 +375,8 @@ func BenchmarkVerify(b *testing.B) {
 }
 
 // BenchmarkWrite writes a model from memory, with and without fsync; the floor
-// is writing the same bytes likewise with one write.
+// is writing the same bytes likewise with one write, or each tensor's with one
+// where the model is a directory.
 func BenchmarkWrite(b *testing.B) {
 	each(b, func(b *testing.B, name string, m model) {
 		f := file(b, name, m)
@@ -377,18 +392,22 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-func benchmarkWrite(b *testing.B, name string, f written, data []byte, sync bool) {
+// benchmarkWrite writes data as the files of f, and by turns as plain ones.
+func benchmarkWrite(b *testing.B, name string, f written, data []byte, sync bool) float64 {
 	dir := b.TempDir()
 	ours, theirs := filepath.Join(dir, "model"), filepath.Join(dir, "copy")
 	o := &format.WriteOptions{NoSync: !sync}
+	plainly := func() error { return copyOnce(theirs, data, sync) }
+	if len(f.paths) > 1 {
+		plainly = func() error { return copyEach(theirs, f.plan, data, sync) }
+	}
 	// Freeing a file's pages takes as long as writing some: both start anew.
-	floor.PairsOf(b, rounds, floor.Then(func() error {
+	r := floor.PairsOf(b, rounds, floor.Then(func() error {
 		w, err := format.Create(name, ours, f.plan, o)
 		if err != nil {
 			return err
 		}
 		return feed(w, f.plan, data)
-	}, func() error { return os.RemoveAll(ours) }), floor.Then(func() error {
-		return copyOnce(theirs, data, sync)
-	}, func() error { return os.Remove(theirs) }))
+	}, func() error { return os.RemoveAll(ours) }), floor.Then(plainly, func() error { return os.RemoveAll(theirs) }))
+	return r.Ratio
 }

@@ -22,3 +22,13 @@ func Map(path string) error {
 	}
 	return syscall.Munmap(mem)
 }
+
+// DiskFree returns how many bytes a program may write below dir, and whether
+// that is known.
+func DiskFree(dir string) (int64, bool) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return 0, false
+	}
+	return int64(st.Bavail) * int64(st.Bsize), true
+}
