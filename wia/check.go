@@ -1,9 +1,9 @@
 package wia
 
 import (
-	"bytes"
 	"slices"
 
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,8 +15,8 @@ import (
 type checker struct {
 	s    *protobuf.Source
 	f    *parsed
-	seen []bool   // initializers of the main graph, by tensor
-	name [][]byte // a stack of names being compared
+	seen []bool // initializers of the main graph, by tensor
+	name onnxgraph.Names
 	decl head
 	attr head
 	elem head
@@ -51,7 +51,7 @@ func (c *checker) graph(main bool, pieces ...protobuf.Field) error {
 			return err
 		}
 	}
-	if err := protobuf.InField("initializers", c.unique(base, pieces[0].At)); err != nil {
+	if err := protobuf.InField("initializers", c.name.Unique(base, pieces[0].At)); err != nil {
 		return err
 	}
 	if err := c.values(3, inputs, pieces); err != nil {
@@ -66,43 +66,10 @@ func (c *checker) values(num protowire.Number, count int, pieces []protobuf.Fiel
 		return nil
 	}
 	base := len(c.name)
-	c.name = slices.Grow(c.name, count)
-	for _, piece := range pieces {
-		err := c.s.Each(graphMsg, piece, func(f protobuf.Field) error {
-			if f.Num == num {
-				c.name = append(c.name, c.nameOf(f))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return protobuf.InField(graphMsg.Fields[num].Name, c.unique(base, pieces[0].At))
-}
-
-// nameOf returns field 1 of a message that was checked, which is its name.
-func (c *checker) nameOf(msg protobuf.Field) (name []byte) {
-	_ = c.s.Each(keyValueMsg, msg, func(f protobuf.Field) (err error) {
-		if f.Num == 1 {
-			name, err = c.s.Bytes(f.Start, f.End)
-		}
+	if err := c.name.AddAll(c.s, graphMsg, num, count, pieces...); err != nil {
 		return err
-	})
-	return name
-}
-
-// unique refuses equal names on the stack from base on, and takes them off.
-func (c *checker) unique(base int, at int64) error {
-	names := c.name[base:]
-	c.name = c.name[:base]
-	slices.SortFunc(names, bytes.Compare)
-	for i := 1; i < len(names); i++ {
-		if bytes.Equal(names[i-1], names[i]) {
-			return protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", names[i])
-		}
 	}
-	return nil
+	return protobuf.InField(graphMsg.Fields[num].Name, c.name.Unique(base, pieces[0].At))
 }
 
 // initializer checks a tensor that a graph declares. Those of subgraphs have
@@ -118,7 +85,9 @@ func (c *checker) initializer(main bool, f *protobuf.Field) error {
 		return protobuf.InField("name", protobuf.Defectf(f.At, tensor.ErrCorrupt, "empty name"))
 	}
 	if !main {
-		c.name = append(c.name, c.nameOf(*f))
+		if err := c.name.Add(c.s, tensorMsg, *f, graphSchema.TensorName); err != nil {
+			return err
+		}
 	}
 	if h.arm != 0 && !main {
 		return c.hide(h, h.check(f.At))
@@ -158,13 +127,15 @@ func (c *checker) node(msg protobuf.Field) error {
 		if f.Num != 5 {
 			return nil
 		}
-		c.name = append(c.name, c.nameOf(f))
+		if err := c.name.Add(c.s, attributeMsg, f, 1); err != nil {
+			return err
+		}
 		return c.attribute(f)
 	})
 	if err != nil {
 		return err
 	}
-	return protobuf.InField("attributes", c.unique(base, msg.At))
+	return protobuf.InField("attributes", c.name.Unique(base, msg.At))
 }
 
 // attribute checks the tensors and graphs of an attribute.

@@ -47,29 +47,12 @@ func hasCode(d tensor.DType) error {
 // graphLosses looks at what only other formats have: dtypes, codes and
 // attribute values.
 func graphLosses(p *driver.Plan, l *driver.LossList) {
-	for _, list := range [][]format.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
-		for i := range list {
-			if why := unsaid(&list[i]); why != "" {
-				l.Converted(driver.LossValue, list[i].Name, why)
-			}
-		}
-	}
+	attributeRules.Values(p.Graph, l)
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
 			attributeRules.Losses(p, i, j, l)
 		}
 	}
-}
-
-// unsaid returns what the type of a value cannot say, "" for nothing.
-func unsaid(v *format.ValueInfo) string {
-	switch {
-	case v.DType != tensor.Invalid && codeOf(v.DType) == 0:
-		return fmt.Sprintf("the format has no %v", v.DType)
-	case v.DType == tensor.Invalid && v.Code != "":
-		return "the dtype code " + v.Code + " means nothing here"
-	}
-	return ""
 }
 
 // checkTensor refuses what cannot be a tensor in an attribute.
@@ -85,7 +68,7 @@ func checkTensor(info tensor.Info) error {
 }
 
 // attributeRules is what the format has of the values of attributes.
-var attributeRules = attributes.Rules{Tensor: checkTensor, Value: unsaid, Subgraph: func(g *format.Graph) error {
+var attributeRules = attributes.Rules{Tensor: checkTensor, Code: codeOf, Subgraph: func(g *format.Graph) error {
 	if len(g.Initializers) > 0 {
 		return errSubgraph
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,7 +17,7 @@ import (
 type checker struct {
 	f    *parsed
 	s    *protobuf.Source
-	name [][]byte // a stack of names being compared
+	name onnxgraph.Names
 	h    head
 }
 
@@ -37,7 +38,7 @@ func (c *checker) graph(msg protobuf.Field, main bool) error {
 	if err != nil {
 		return err
 	}
-	if err := protobuf.InField("initializer", c.unique(base, msg.At)); err != nil {
+	if err := protobuf.InField("initializer", c.name.Unique(base, msg.At)); err != nil {
 		return err
 	}
 	return protobuf.InField("input", c.names(graphMsg, msg, 11))
@@ -45,48 +46,20 @@ func (c *checker) graph(msg protobuf.Field, main bool) error {
 
 // names checks that the names in a field of messages are unique.
 func (c *checker) names(def *protobuf.Message, msg protobuf.Field, num protowire.Number) error {
-	base := len(c.name)
-	for pass, n := 0, 0; pass < 2; pass++ {
-		c.name = slices.Grow(c.name, n)
-		err := c.s.Each(def, msg, func(f protobuf.Field) error {
-			switch {
-			case f.Num != num:
-			case pass == 0:
-				n++
-			default:
-				c.name = append(c.name, c.nameOf(f, 1))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return c.unique(base, msg.At)
-}
-
-// nameOf returns a field of a message, which is its name.
-func (c *checker) nameOf(msg protobuf.Field, num protowire.Number) (name []byte) {
-	_ = c.s.Each(tensorMsg, msg, func(f protobuf.Field) (err error) {
+	base, n := len(c.name), 0
+	err := c.s.Each(def, msg, func(f protobuf.Field) error {
 		if f.Num == num {
-			name, err = c.s.Bytes(f.Start, f.End)
+			n++
 		}
-		return err
+		return nil
 	})
-	return name
-}
-
-// unique refuses equal names on the stack from base on, and takes them off.
-func (c *checker) unique(base int, at int64) error {
-	names := c.name[base:]
-	c.name = c.name[:base]
-	slices.SortFunc(names, bytes.Compare)
-	for i := 1; i < len(names); i++ {
-		if bytes.Equal(names[i-1], names[i]) {
-			return protobuf.Defectf(at, tensor.ErrCorrupt, "the name %.200q occurs twice", names[i])
-		}
+	if err == nil {
+		err = c.name.AddAll(c.s, def, num, n, msg)
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return c.name.Unique(base, msg.At)
 }
 
 // node checks that the names of attributes are unique, and what they hold.
@@ -146,8 +119,7 @@ func (c *checker) declared(msg protobuf.Field) error {
 	if err := driver.CheckName(c.h.name); err != nil {
 		return protobuf.InField("name", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	c.name = append(c.name, c.nameOf(msg, 8))
-	return nil
+	return c.name.Add(c.s, tensorMsg, msg, graphSchema.TensorName)
 }
 
 // sparse checks a sparse initializer, and lists one of the main graph.

@@ -50,19 +50,7 @@ func (h *head) reset() {
 
 // read merges the TensorProto at p..end into h, checking the wire rules.
 func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
-	start := p
-	var f protobuf.Field
-	for p < end {
-		err := s.Next(&f, p, end)
-		if err == nil {
-			err = h.field(s, &f, level)
-		}
-		if err != nil {
-			return s.InMessage(tensorMsg, start, &f, err)
-		}
-		p = f.End
-	}
-	return nil
+	return s.Each(tensorMsg, protobuf.Field{Start: p, End: end}, func(f protobuf.Field) error { return h.field(s, &f, level) })
 }
 
 // field takes a field, if it is one that counts. Lists of data are walked, not held.

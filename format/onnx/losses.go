@@ -8,7 +8,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/attributes"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // losses lists what a file cannot hold of a plan.
@@ -39,7 +38,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 }
 
 // attributeRules is what the format has of the values of attributes.
-var attributeRules = attributes.Rules{Tensor: checkTensor, Value: unsaid, Subgraph: func(g *driver.Graph) error {
+var attributeRules = attributes.Rules{Tensor: checkTensor, Code: codeOf, Subgraph: func(g *driver.Graph) error {
 	if len(g.Initializers) > 0 {
 		return fmt.Errorf("%w: initializers of a subgraph, whose data a plan does not have", format.ErrUnsupported)
 	}
@@ -55,13 +54,7 @@ var attributeRules = attributes.Rules{Tensor: checkTensor, Value: unsaid, Subgra
 func graphLosses(p *driver.Plan, l *driver.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
-	for _, list := range [][]driver.ValueInfo{g.Inputs, g.Outputs} {
-		for i := range list {
-			if why := unsaid(&list[i]); why != "" {
-				l.Converted(driver.LossValue, list[i].Name, why)
-			}
-		}
-	}
+	attributeRules.Values(g, l)
 	sound := true
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -97,17 +90,6 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 	if err != nil {
 		l.Graph("", err)
 	}
-}
-
-// unsaid returns what the type of a value cannot say, "" for nothing.
-func unsaid(v *driver.ValueInfo) string {
-	switch {
-	case v.DType != tensor.Invalid && codeOf(v.DType) == 0:
-		return fmt.Sprintf("the format has no %v", v.DType)
-	case v.DType == tensor.Invalid && v.Code != "":
-		return "the dtype code " + v.Code + " means nothing here"
-	}
-	return ""
 }
 
 // checkOperator refuses operators of ONNX's own set that it does not have.

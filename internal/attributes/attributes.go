@@ -14,9 +14,9 @@ import (
 
 // Rules is what a format has.
 type Rules struct {
-	Tensor   func(tensor.Info) error        // why a tensor cannot be in an attribute
-	Value    func(*driver.ValueInfo) string // what the type of a value cannot say, "" for nothing
-	Subgraph func(*driver.Graph) error      // why a graph cannot be in an attribute
+	Tensor   func(tensor.Info) error   // why a tensor cannot be in an attribute
+	Code     func(tensor.DType) int32  // 0 for a dtype that the format does not have
+	Subgraph func(*driver.Graph) error // why a graph cannot be in an attribute
 }
 
 // conversions are the attributes whose values take another form, each with the
@@ -24,6 +24,26 @@ type Rules struct {
 type conversions struct {
 	*Rules
 	found [][2]string
+}
+
+// Values adds what the types of a graph's inputs and outputs cannot say.
+func (r *Rules) Values(g *driver.Graph, l *driver.LossList) {
+	r.eachUnsaid(g, func(v *driver.ValueInfo, why string) { l.Converted(driver.LossValue, v.Name, why) })
+}
+
+// eachUnsaid calls f for the inputs and outputs whose types cannot say all.
+func (r *Rules) eachUnsaid(g *driver.Graph, f func(v *driver.ValueInfo, why string)) {
+	for _, list := range [][]driver.ValueInfo{g.Inputs, g.Outputs} {
+		for i := range list {
+			v := &list[i]
+			switch {
+			case v.DType != tensor.Invalid && r.Code(v.DType) == 0:
+				f(v, fmt.Sprintf("the format has no %v", v.DType))
+			case v.DType == tensor.Invalid && v.Code != "":
+				f(v, "the dtype code "+v.Code+" means nothing here")
+			}
+		}
+	}
 }
 
 // Losses adds what becomes of attribute j of node i.
@@ -97,13 +117,9 @@ func (c *conversions) graph(name string, g *driver.Graph) error {
 	if err := c.Subgraph(g); err != nil {
 		return err
 	}
-	for _, list := range [][]driver.ValueInfo{g.Inputs, g.Outputs} {
-		for i := range list {
-			if why := c.Value(&list[i]); why != "" {
-				c.found = append(c.found, [2]string{name + "." + list[i].Name, why})
-			}
-		}
-	}
+	c.eachUnsaid(g, func(v *driver.ValueInfo, why string) {
+		c.found = append(c.found, [2]string{name + "." + v.Name, why})
+	})
 	for i := range g.Nodes {
 		for _, a := range g.Nodes[i].Attributes {
 			if err := c.value(fmt.Sprintf("%s.nodes[%d].%s", name, i, a.Name), a.Value); err != nil {

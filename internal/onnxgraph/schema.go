@@ -1,5 +1,5 @@
-// Package onnxgraph makes the neutral graph of messages as ONNX has them. The formats wia
-// and onnx have the same ones, but for some field numbers.
+// Package onnxgraph makes the neutral graph of messages as ONNX has them, and compares the
+// names in them. The formats wia and onnx have the same messages, but for some field numbers.
 package onnxgraph
 
 import (
