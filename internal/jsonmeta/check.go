@@ -12,6 +12,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"io"
+	"math/bits"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -33,6 +34,8 @@ type Options struct {
 	// Entries, if not nil, is told how many keys Check found before it compares them,
 	// which takes 8 bytes for each, and may refuse.
 	Entries func(n int) error
+	// Strings, if not nil, learns where the strings of an array are that Check passes.
+	Strings *Strings
 }
 
 // EntryBytes is what Metadata makes of an entry, besides its text.
@@ -72,18 +75,21 @@ func (c *Checker) Check(b []byte, o Options) error {
 	// Many keys are counted before there is memory for their hashes.
 	const few = 16 << 10
 	from, null, n := s.i, -1, 0
-	err := s.object(1, func(raw []byte, at int) error {
-		if strict := (scanner{b: b, i: at}); bytes.IndexByte(raw, '\\') >= 0 {
+	err := s.object(1, func(key []byte, at int) error {
+		if s.escaped {
+			strict := scanner{b: b, i: at}
 			if _, err := strict.text(); err != nil {
 				return err
 			}
-		}
-		key := plain(raw)
-		if null < 0 && bytes.IndexByte(key, 0) >= 0 {
-			null = at
+			if key = unescape(key); null < 0 && bytes.IndexByte(key, 0) >= 0 {
+				null = at
+			}
 		}
 		if n++; n <= few {
 			c.keys.add(key)
+		}
+		if o.Strings != nil && string(key) == o.Strings.Key {
+			return o.Strings.walk(&s)
 		}
 		return s.value(1)
 	})
@@ -151,9 +157,10 @@ func twice(b []byte, from int, hash uint64) (at int, found bool) {
 
 // scanner walks a JSON text (RFC 8259).
 type scanner struct {
-	b    []byte
-	i    int
-	opts Options
+	b       []byte
+	i       int
+	opts    Options
+	escaped bool // the last string that text walked has escapes
 }
 
 func (s *scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
@@ -170,7 +177,14 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
+// space walks white space, of which most texts have none.
 func (s *scanner) space() {
+	if s.i < len(s.b) && s.b[s.i] <= ' ' {
+		s.spaces()
+	}
+}
+
+func (s *scanner) spaces() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\t', '\n', '\r':
@@ -288,46 +302,63 @@ func (s *scanner) array(depth int, each func(i int) error) error {
 
 // text walks a string and returns what is between its quotes.
 func (s *scanner) text() (raw []byte, err error) {
-	s.i++
-	start := s.i
-	for s.i < len(s.b) {
+	start := s.i + 1
+	s.escaped = false
+	for i := start; ; {
 		// Most text is plain, and long lists of names are what takes time.
-		b, i := s.b, s.i
-		for len(b)-i >= 8 && isPlain(binary.LittleEndian.Uint64(b[i:])) {
-			i += 8
+		if i = plainEnd(s.b, i); i < len(s.b) && s.b[i] == '"' {
+			s.i = i + 1
+			return s.b[start:i], nil
 		}
-		for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
-			i++
+		s.i = i
+		if err := s.special(); err != nil {
+			return nil, err
 		}
-		if s.i = i; i == len(b) {
-			break
-		}
-		switch c := b[i]; {
-		case c == '"':
-			s.i++
-			return s.b[start : s.i-1], nil
-		case c == '\\':
-			if err := s.escape(); err != nil {
-				return nil, err
-			}
-		case c < ' ':
-			return nil, s.fail("control character in a string")
-		default:
-			r, n := utf8.DecodeRune(s.b[s.i:])
-			if r == utf8.RuneError && n < 2 {
-				return nil, s.fail("invalid UTF-8")
-			}
-			s.i += n
-		}
+		i = s.i
 	}
-	return nil, s.fail("the text ends within a string")
 }
 
-// isPlain reports whether eight bytes of a string are ASCII without control
-// characters, quotes and backslashes: a byte that is not sets a high bit.
-func isPlain(x uint64) bool {
+// special walks some of a string that is not plain, and fails at its missing end.
+func (s *scanner) special() error {
+	switch {
+	case s.i >= len(s.b):
+		return s.fail("the text ends within a string")
+	case s.b[s.i] == '\\':
+		s.escaped = true
+		return s.escape()
+	case s.b[s.i] < ' ':
+		return s.fail("control character in a string")
+	}
+	for s.i < len(s.b) && s.b[s.i] >= utf8.RuneSelf {
+		r, n := utf8.DecodeRune(s.b[s.i:])
+		if r == utf8.RuneError && n < 2 {
+			return s.fail("invalid UTF-8")
+		}
+		s.i += n
+	}
+	return nil
+}
+
+// plainEnd returns the first place from i on where b is not plain text of a
+// string, or the length of b. It goes eight bytes a step.
+func plainEnd(b []byte, i int) int {
+	for ; len(b)-i >= 8; i += 8 {
+		if m := notPlain(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// notPlain sets the high bit of the first of eight bytes of a string that is not
+// ASCII, or a control character, a quote or a backslash, and perhaps bits above it; it is 0
+// when there is none. Only a byte that sets its own bit takes one from the next.
+func notPlain(x uint64) uint64 {
 	const each = 0x0101010101010101
-	return (x|(x-' '*each)|(x^'"'*each-each)|(x^'\\'*each-each))&(0x80*each) == 0
+	return (x | (x - ' '*each) | (x ^ '"'*each - each) | (x ^ '\\'*each - each)) & (0x80 * each)
 }
 
 // escape walks an escape sequence, both halves of a surrogate pair included.

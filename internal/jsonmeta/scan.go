@@ -26,7 +26,7 @@ func (s *Scanner) Object(each func(key []byte, at int) error) error {
 		return s.s.fail("expected an object")
 	}
 	s.depth++
-	err := s.s.object(s.depth, func(raw []byte, at int) error { return each(plain(raw), at) })
+	err := s.s.object(s.depth, func(raw []byte, at int) error { return each(s.s.plain(raw), at) })
 	s.depth--
 	return err
 }
@@ -65,7 +65,15 @@ func (s *Scanner) Text() ([]byte, error) {
 		return nil, s.s.fail("expected a string")
 	}
 	raw, err := s.s.text()
-	return plain(raw), err
+	return s.s.plain(raw), err
+}
+
+// plain returns what the string stands for that text has just walked.
+func (s *scanner) plain(raw []byte) []byte {
+	if !s.escaped {
+		return raw
+	}
+	return unescape(raw)
 }
 
 // plain returns what a checked string stands for.

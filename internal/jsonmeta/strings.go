@@ -1,0 +1,41 @@
+package jsonmeta
+
+// Strings is an array of strings that Check meets as the value of a key of the
+// object, so that a long list need not be walked again.
+type Strings struct {
+	Key  string
+	Most int // how many strings there is to be room for
+
+	// Found says that there is such a key.
+	Found bool
+	// Plain says that the value is an array of at most Most strings, none of which is
+	// empty or has escapes: what is between the quotes is what they stand for.
+	Plain bool
+	Spans []Span
+}
+
+// Span is where a text is: between two offsets, in bytes.
+type Span struct{ From, To int }
+
+// walk walks the value of the key. It must not be in the way of what Check refuses.
+func (l *Strings) walk(s *scanner) error {
+	l.Found = true
+	if !s.at('[') {
+		return s.value(1)
+	}
+	l.Plain, l.Spans = true, make([]Span, 0, l.Most)
+	return s.array(2, func(int) error {
+		if !s.at('"') {
+			l.Plain = false
+			return s.value(2)
+		}
+		from := s.i + 1
+		text, err := s.text()
+		if len(text) == 0 || s.escaped || len(l.Spans) == cap(l.Spans) {
+			l.Plain = false
+		} else {
+			l.Spans = append(l.Spans, Span{from, from + len(text)})
+		}
+		return err
+	})
+}
