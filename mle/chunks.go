@@ -126,9 +126,10 @@ func (f *parsed) checkChunks() error {
 		if !d.constant() {
 			continue
 		}
-		first, last := f.comp.covering(int64(d.offset), int64(d.size))
-		lastStart[first] = max(lastStart[first], int64(d.offset))
-		if end := int64(d.offset + d.size); firstEnd[last-1] == 0 || end < firstEnd[last-1] {
+		off, size := int64(d.offset()), int64(d.size())
+		first, last := f.comp.covering(off, size)
+		lastStart[first] = max(lastStart[first], off)
+		if end := off + size; firstEnd[last-1] == 0 || end < firstEnd[last-1] {
 			firstEnd[last-1] = end
 		}
 	}

@@ -85,9 +85,9 @@ func (f *parsed) readCompression(end int64) (err error) {
 	}
 	if f.comp.method.lossy() {
 		for i := range f.graph.tensors {
-			if d := f.graph.descriptor(i); d.constant() && dtypeOf(d.dtype) != tensor.Float32 {
+			if d := f.graph.descriptor(i); d.constant() && dtypeOf(d.code()) != tensor.Float32 {
 				return fail(tensorField(i)+" dtype", f.graph.base+int64(f.graph.descriptorAt(i)+52), format.ErrCorrupt,
-					"%v in weights that are compressed as %v, which is for float32 alone", dtypeOf(d.dtype), f.comp.method)
+					"%v in weights that are compressed as %v, which is for float32 alone", dtypeOf(d.code()), f.comp.method)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func evaluate(f *File, inputs ...*matrix) ([]*matrix, error) {
 		m.values[ir.Inputs[i]] = in
 	}
 	for i := range ir.Nodes {
-		op := opTables[f.Header().Version][f.f.graph.node(i).code]
+		op := opTables[f.Header().Version][f.f.graph.node(i).code()]
 		if err := m.run(op, &ir.Nodes[i]); err != nil {
 			return nil, fmt.Errorf("node %d (%s): %w", i, op, err)
 		}

@@ -50,11 +50,9 @@ func (f *parsed) ir() *IR {
 	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs(), Tensors: slices.Grow([]Descriptor(nil), g.tensors), Nodes: slices.Grow([]IRNode(nil), g.nodes)}
 	for i := range g.tensors {
 		d := g.descriptor(i)
-		out := Descriptor{Name: string(f.appendName(nil, i)), DType: dtypeOf(d.dtype), Code: d.dtype,
-			Shape: make(tensor.Shape, d.rank), Offset: d.offset, Size: int64(d.size)}
-		for k := range out.Shape {
-			out.Shape[k] = int64(d.shape[k])
-		}
+		out := Descriptor{Name: string(f.name(nil, i)), DType: dtypeOf(d.code()), Code: d.code(),
+			Shape: make(tensor.Shape, d.rank()), Offset: d.offset(), Size: int64(d.size())}
+		d.shape(out.Shape)
 		ir.Tensors = append(ir.Tensors, out)
 	}
 	// Nodes may share attributes, so they share the copy too.
@@ -62,12 +60,12 @@ func (f *parsed) ir() *IR {
 	for i := range g.nodes {
 		n := g.node(i)
 		var object json.RawMessage
-		if n.attrSize > 0 {
-			object = attrs[int(n.attrOffset)-g.attrsAt:][:n.attrSize:n.attrSize]
+		if size := n.attrSize(); size > 0 {
+			object = attrs[int(n.attrOffset())-g.attrsAt:][:size:size]
 		}
 		ir.Nodes = append(ir.Nodes, IRNode{
-			Op: opOfCode(n.code, f.h.Version), Inputs: slices.Clone(n.inputIDs[:n.inputs]), Outputs: slices.Clone(n.outputIDs[:n.outputs]),
-			Params: slices.Clone(n.pIDs[:n.params]), Attributes: object,
+			Op: opOfCode(n.code(), f.h.Version), Inputs: n.ids(nodeInputs), Outputs: n.ids(nodeOutputs),
+			Params: n.ids(nodeParams), Attributes: object,
 		})
 	}
 	return ir
@@ -88,10 +86,9 @@ func (f *parsed) cost() int64 {
 	n := int64(g.tensors)*descriptorBytes + int64(len(f.meta)) + int64(g.nodes)*nodeBytes
 	for i := range g.nodes {
 		node := g.node(i)
-		for _, ids := range [][]uint32{node.inputIDs[:node.inputs], node.outputIDs[:node.outputs], node.pIDs[:node.params]} {
-			n += idBytes * int64(len(ids))
-			for _, id := range ids {
-				if uint64(id) >= uint64(g.tensors) {
+		for list := range nodeLists {
+			for k := range int(node.count(list)) {
+				if n += idBytes; uint64(node.id(list, k)) >= uint64(g.tensors) {
 					n += looseBytes
 				}
 			}

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,25 +22,6 @@ type graphSection struct {
 	nodesAt, attrsAt int // offsets in b
 
 	loose bool // checkNodes met an id that no descriptor has
-}
-
-// descriptor is one tensor of the graph as the file has it.
-type descriptor struct {
-	offset, size uint64
-	rank         uint32
-	shape        [maxRank]uint32
-	dtype        uint8
-}
-
-// constant reports whether the tensor has data.
-func (d *descriptor) constant() bool { return d.size != 0 }
-
-// node is one operator as the file has it.
-type node struct {
-	code                      uint16 // of the operator, as the file's version numbers it
-	inputs, outputs, params   uint16
-	inputIDs, outputIDs, pIDs [maxIDs]uint32
-	attrOffset, attrSize      uint32
 }
 
 // parseGraph reads the counts and checks that what they count is there.
@@ -68,128 +48,98 @@ func parseGraph(b []byte, base int64) (g graphSection, err error) {
 	return g, c.Err()
 }
 
-// ids reads the first n of the ids at offset at.
-func (g *graphSection) ids(at, n int) []uint32 {
-	out := make([]uint32, n)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint32(g.b[at+4*i:])
-	}
-	return out
-}
-
-func (g *graphSection) inputIDs() []uint32  { return g.ids(16, g.inputs) }
-func (g *graphSection) outputIDs() []uint32 { return g.ids(16+4*maxIDs, g.outputs) }
+func (g *graphSection) inputIDs() []uint32  { return readIDs(g.b[16:], g.inputs) }
+func (g *graphSection) outputIDs() []uint32 { return readIDs(g.b[16+4*maxIDs:], g.outputs) }
 
 // descriptorAt returns the offset of descriptor i in the section.
 func (g *graphSection) descriptorAt(i int) int { return graphHead + i*descriptorSize }
 
-// descriptor reads descriptor i, which exists.
-func (g *graphSection) descriptor(i int) (d descriptor) {
-	le, b := binary.LittleEndian, g.b[g.descriptorAt(i):][:descriptorSize]
-	d.offset, d.size = le.Uint64(b), le.Uint64(b[8:])
-	d.rank = le.Uint32(b[16:])
-	for k := range d.shape {
-		d.shape[k] = le.Uint32(b[20+4*k:])
-	}
-	d.dtype = b[52]
-	return d
-}
+// descriptor returns descriptor i, which exists.
+func (g *graphSection) descriptor(i int) *descriptor { return (*descriptor)(g.b[g.descriptorAt(i):]) }
 
-// node reads node i, which exists.
-func (g *graphSection) node(i int) (n node) {
-	le, b := binary.LittleEndian, g.b[g.nodesAt+i*nodeSize:][:nodeSize]
-	n.code = le.Uint16(b)
-	n.inputs, n.outputs, n.params = le.Uint16(b[2:]), le.Uint16(b[4:]), le.Uint16(b[6:])
-	for k := range maxIDs {
-		n.inputIDs[k] = le.Uint32(b[8+4*k:])
-		n.outputIDs[k] = le.Uint32(b[72+4*k:])
-		n.pIDs[k] = le.Uint32(b[136+4*k:])
-	}
-	n.attrOffset, n.attrSize = le.Uint32(b[200:]), le.Uint32(b[204:])
-	return n
-}
+// node returns node i, which exists.
+func (g *graphSection) node(i int) *node { return (*node)(g.b[g.nodesAt+i*nodeSize:]) }
 
-// checkDescriptor checks what open must know of descriptor i. scratch holds
-// its shape meanwhile.
-func (g *graphSection) checkDescriptor(i int, d *descriptor, scratch tensor.Shape) error {
+// checkDescriptor checks what open must know of descriptor i.
+func (g *graphSection) checkDescriptor(i int, d *descriptor) error {
 	at := g.base + int64(g.descriptorAt(i))
-	if d.rank > maxRank {
-		return fail(tensorField(i)+" ndim", at+16, format.ErrCorrupt, "%d, there is room for %d dims", d.rank, maxRank)
+	if d.rank() > maxRank {
+		return fail(tensorField(i)+" ndim", at+16, format.ErrCorrupt, "%d, there is room for %d dims", d.rank(), maxRank)
 	}
-	if !d.constant() {
+	if !d.constant() || d.measured() {
 		return nil
 	}
-	dt := dtypeOf(d.dtype)
+	dt := dtypeOf(d.code())
 	if !dt.Valid() {
-		return fail(tensorField(i)+" dtype", at+52, format.ErrUnsupported, "unknown code %d", d.dtype)
+		return fail(tensorField(i)+" dtype", at+52, format.ErrUnsupported, "unknown code %d", d.code())
 	}
-	shape := scratch[:d.rank]
-	for k := range shape {
-		shape[k] = int64(d.shape[k])
-	}
+	shape := make(tensor.Shape, d.rank())
+	d.shape(shape)
 	size, err := shape.ByteSize(dt)
 	if err != nil {
 		return wire.Error(formatName, tensorField(i)+" shape", at+20, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
-	if uint64(size) != d.size {
-		return fail(tensorField(i)+" size", at+8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size, shape, dt, size)
-	}
-	return nil
+	// The size is another, or the descriptor would be measured.
+	return fail(tensorField(i)+" size", at+8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size(), shape, dt, size)
 }
 
 // tensorField names descriptor i in errors.
 func tensorField(i int) string { return fmt.Sprintf("tensor descriptor %d", i) }
 
 // checkNodes checks counts and attributes of all nodes.
-func (g *graphSection) checkNodes() error {
+func (g *graphSection) checkNodes(check *jsonmeta.Checker) error {
 	total := uint64(0)
-	g.see(16, g.inputs)
-	g.see(16+4*maxIDs, g.outputs)
+	for k := range g.inputs {
+		g.see(idAt(g.b[16:], k))
+	}
+	for k := range g.outputs {
+		g.see(idAt(g.b[16+4*maxIDs:], k))
+	}
 	for i := range g.nodes {
 		n := g.node(i)
-		at := g.base + int64(g.nodesAt+i*nodeSize)
-		for k, count := range [...]uint16{n.inputs, n.outputs, n.params} {
+		for list := range nodeLists {
+			count := int(n.count(list))
 			if count > maxIDs {
-				what := [...]string{"num_inputs", "num_outputs", "num_params"}[k]
-				return fail(fmt.Sprintf("node %d %s", i, what), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", count, maxIDs)
+				return g.failNode(i, [...]string{"num_inputs", "num_outputs", "num_params"}[list], 2+2*list, "%d, there is room for %d", count, maxIDs)
+			}
+			for k := range count {
+				g.see(n.id(list, k))
 			}
 		}
-		first := g.nodesAt + i*nodeSize
-		g.see(first+8, int(n.inputs))
-		g.see(first+8+4*maxIDs, int(n.outputs))
-		g.see(first+8+8*maxIDs, int(n.params))
-		if n.attrSize == 0 {
+		size := uint64(n.attrSize())
+		if size == 0 {
 			continue
 		}
-		end := uint64(n.attrOffset) + uint64(n.attrSize)
-		if uint64(n.attrOffset) < uint64(g.attrsAt) || end > uint64(len(g.b)) {
-			return fail(fmt.Sprintf("node %d attr_offset", i), at+200, format.ErrCorrupt,
-				"attributes from %d to %d of the graph section, they are between %d and %d", n.attrOffset, end, g.attrsAt, len(g.b))
+		from := uint64(n.attrOffset())
+		if from < uint64(g.attrsAt) || from+size > uint64(len(g.b)) {
+			return g.failNode(i, "attr_offset", nodeAttrs,
+				"attributes from %d to %d of the graph section, they are between %d and %d", from, from+size, g.attrsAt, len(g.b))
 		}
-		total += uint64(n.attrSize)
+		total += size
 	}
-	return g.checkAttributes(total)
+	return g.checkAttributes(check, total)
 }
 
-// see notices ids that no descriptor has among n at offset at.
-func (g *graphSection) see(at, n int) {
-	for i := range n {
-		id := binary.LittleEndian.Uint32(g.b[at+4*i:])
-		g.loose = g.loose || uint64(id) >= uint64(g.tensors)
-	}
+// failNode is the error for a field of node i, which is so far into it.
+func (g *graphSection) failNode(i int, field string, at int, text string, args ...any) error {
+	return fail(fmt.Sprintf("node %d %s", i, field), g.base+int64(g.nodesAt+i*nodeSize+at), format.ErrCorrupt, text, args...)
+}
+
+// see notices an id that no descriptor has.
+func (g *graphSection) see(id uint32) {
+	g.loose = g.loose || uint64(id) >= uint64(g.tensors)
 }
 
 // checkAttributes checks the attributes of all nodes, total bytes of them. Nodes
 // may share them, so a small section can make much work: then each range is
 // checked once, and ranges that still overlap out of all proportion are refused.
-func (g *graphSection) checkAttributes(total uint64) error {
+func (g *graphSection) checkAttributes(check *jsonmeta.Checker, total uint64) error {
 	const proportion = 64
 	area := uint64(len(g.b) - g.attrsAt)
-	var check jsonmeta.Checker
 	if total <= 2*area {
 		for i := range g.nodes {
 			n := g.node(i)
-			if err := g.checkAttribute(&check, n.attrOffset, n.attrSize); err != nil {
+			if err := g.checkAttribute(check, n.attrOffset(), n.attrSize()); err != nil {
 				return err
 			}
 		}
@@ -204,7 +154,7 @@ func (g *graphSection) checkAttributes(total uint64) error {
 		return fail("attributes", g.base+int64(g.attrsAt), format.ErrLimit, "ranges of %d bytes overlap in %d", total, area)
 	}
 	for _, r := range ranges {
-		if err := g.checkAttribute(&check, uint32(r>>32), uint32(r)); err != nil {
+		if err := g.checkAttribute(check, uint32(r>>32), uint32(r)); err != nil {
 			return err
 		}
 	}
@@ -212,11 +162,20 @@ func (g *graphSection) checkAttributes(total uint64) error {
 }
 
 // ranges returns where attributes are, offset << 32 | size, ascending and each once.
+// Most of those that nodes share are not sorted with the others: another node with
+// them came just before.
 func (g *graphSection) ranges() []uint64 {
 	ranges := make([]uint64, 0, g.nodes)
+	var recent [64]uint64
 	for i := range g.nodes {
-		if n := g.node(i); n.attrSize > 0 {
-			ranges = append(ranges, uint64(n.attrOffset)<<32|uint64(n.attrSize))
+		n := g.node(i)
+		if n.attrSize() == 0 {
+			continue
+		}
+		r := uint64(n.attrOffset())<<32 | uint64(n.attrSize())
+		if last := &recent[r*0x9E3779B97F4A7C15>>58]; *last != r {
+			*last = r
+			ranges = append(ranges, r)
 		}
 	}
 	slices.Sort(ranges)

@@ -54,12 +54,8 @@ func checkIR(ir *IR, p *driver.Plan) error {
 	if next < len(p.Tensors) {
 		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", p.Tensors[next].Name)
 	}
-	names := make([][]byte, len(ir.Tensors))
-	for i := range names {
-		names[i] = []byte(ir.Tensors[i].Name)
-	}
-	if i, twice := repeated(names); twice {
-		return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", names[i])
+	if i, twice := repeated(len(ir.Tensors), func(i int) []byte { return []byte(ir.Tensors[i].Name) }); twice {
+		return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", ir.Tensors[i].Name)
 	}
 	lists := [][]uint32{ir.Inputs, ir.Outputs}
 	for i := range ir.Nodes {

@@ -13,31 +13,66 @@ import (
 // namesKey is the metadata key of the names of all descriptors.
 const namesKey = "tensor_names"
 
-// readNames reads the names of the descriptors from the metadata, if they are
-// there: one string each, all different.
-func (f *parsed) readNames() error {
-	value := jsonmeta.Lookup(f.meta, namesKey)
-	if value == nil {
+// names are the names of the descriptors as the metadata gives them: parts of a text,
+// which is the metadata itself when none of them has escapes. list is nil when it
+// gives none.
+type names struct {
+	text []byte
+	list []jsonmeta.Span
+}
+
+// of returns the name of descriptor i.
+func (n *names) of(i int) []byte {
+	s := n.list[i]
+	return n.text[s.From:s.To:s.To]
+}
+
+// checkMetadata checks the metadata, and notices where the names of the descriptors
+// are in it.
+func (f *parsed) checkMetadata(check *jsonmeta.Checker, found *jsonmeta.Strings) error {
+	if f.meta == nil {
 		return nil
 	}
+	*found = jsonmeta.Strings{Key: namesKey, Most: f.graph.tensors}
+	err := check.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: found})
+	return jsonError(err, "metadata", f.h.Metadata.Offset)
+}
+
+// readNames reads the names of the descriptors from the metadata, if they are
+// there: one string each, all different.
+func (f *parsed) readNames(found *jsonmeta.Strings) error {
+	switch {
+	case !found.Found:
+		return nil
+	case found.Plain && len(found.Spans) == f.graph.tensors:
+		f.names = names{f.meta, found.Spans}
+		return nil
+	}
+	return f.readEscaped(jsonmeta.Lookup(f.meta, namesKey))
+}
+
+// readEscaped reads names that may have escapes, and says what is wrong with them.
+func (f *parsed) readEscaped(value []byte) error {
 	bad := func(text string, args ...any) error {
 		return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
 	}
-	names := make([][]byte, 0, f.graph.tensors)
+	list := make([]jsonmeta.Span, 0, f.graph.tensors)
+	text := make([]byte, 0, len(value)) // escapes are longer than what they stand for
 	var err error
 	ok := jsonmeta.Elements(value, func(raw []byte) bool {
 		name, whole, _ := jsonmeta.Text(raw)
 		switch {
-		case len(names) == f.graph.tensors:
+		case len(list) == f.graph.tensors:
 			err = bad("more names than the %d tensors", f.graph.tensors)
 		case len(name) == 0:
-			err = bad("element %d is not a string, or an empty one", len(names))
+			err = bad("element %d is not a string, or an empty one", len(list))
 		case !whole: // the text itself is valid UTF-8, but an escape is half a character
-			err = bad("name %d is not valid UTF-8", len(names))
+			err = bad("name %d is not valid UTF-8", len(list))
 		case bytes.IndexByte(name, 0) >= 0:
-			err = bad("name %d contains a NUL character", len(names))
+			err = bad("name %d contains a NUL character", len(list))
 		}
-		names = append(names, name)
+		list = append(list, jsonmeta.Span{From: len(text), To: len(text) + len(name)})
+		text = append(text, name...)
 		return err == nil
 	})
 	switch {
@@ -45,31 +80,21 @@ func (f *parsed) readNames() error {
 		return err
 	case !ok:
 		return bad("not an array")
-	case len(names) < f.graph.tensors:
-		return bad("%d names for %d tensors", len(names), f.graph.tensors)
+	case len(list) < f.graph.tensors:
+		return bad("%d names for %d tensors", len(list), f.graph.tensors)
 	}
-	f.names = names
+	f.names = names{text, list}
 	return nil
 }
 
 // checkPlaceholderNames refuses a placeholder with the name of another
 // descriptor. The index has refused those of constants.
 func (f *parsed) checkPlaceholderNames() error {
-	if f.names == nil || f.index.Len() == f.graph.tensors {
+	if f.names.list == nil || f.index.Len() == f.graph.tensors {
 		return nil
 	}
-	names := make([][]byte, 0, f.graph.tensors-f.index.Len())
-	for i, name := range f.names {
-		if d := f.graph.descriptor(i); d.constant() {
-			continue
-		}
-		if _, taken := f.index.LookupBytes(name); taken {
-			return f.nameTwice(name)
-		}
-		names = append(names, name)
-	}
-	if i, twice := repeated(names); twice {
-		return f.nameTwice(names[i])
+	if i, twice := repeated(f.graph.tensors, f.names.of); twice {
+		return f.nameTwice(f.names.of(i))
 	}
 	return nil
 }
@@ -78,24 +103,13 @@ func (f *parsed) nameTwice(name []byte) error {
 	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 
-// repeated finds a name that occurs twice. It sorts the names.
-func repeated(names [][]byte) (i int, twice bool) {
-	slices.SortFunc(names, bytes.Compare)
-	for k := 1; k < len(names); k++ {
-		if bytes.Equal(names[k-1], names[k]) {
-			return k, true
-		}
+// name returns the name of descriptor i, which is "tensor_<i>" unless the
+// metadata says otherwise: that is made in room.
+func (f *parsed) name(room []byte, i int) []byte {
+	if f.names.list != nil {
+		return f.names.of(i)
 	}
-	return 0, false
-}
-
-// appendName appends the name of descriptor i, which is "tensor_<i>" unless the
-// metadata says otherwise.
-func (f *parsed) appendName(b []byte, i int) []byte {
-	if f.names != nil {
-		return f.names[i]
-	}
-	return strconv.AppendInt(append(b, "tensor_"...), int64(i), 10)
+	return strconv.AppendInt(append(room, "tensor_"...), int64(i), 10)
 }
 
 // Restore implements driver.Restorer: the list of names goes where it says no more

@@ -24,9 +24,9 @@ type parsed struct {
 	head   []byte // of first: the header, and with a short one what follows
 	meta   []byte // JSON text, nil when there is none
 	graph  graphSection
-	table  []byte       // compression section, nil without
-	sig    []byte       // signature section, nil without
-	names  [][]byte     // by descriptor; nil when the file gives none
+	table  []byte // compression section, nil without
+	sig    []byte // signature section, nil without
+	names  names
 	comp   *compression // nil without compression
 	lazy   []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
 	store  store
@@ -44,13 +44,15 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := f.readSections(o); err != nil {
 		return nil, err
 	}
-	if f.meta != nil {
-		err := jsonmeta.Check(f.meta, jsonmeta.Options{LoneSurrogates: true})
-		if err != nil {
-			return nil, jsonError(err, "metadata", f.h.Metadata.Offset)
-		}
+	var check jsonmeta.Checker
+	var listed jsonmeta.Strings
+	if err := f.checkMetadata(&check, &listed); err != nil {
+		return nil, err
 	}
-	if err := f.graph.checkNodes(); err != nil {
+	if err := f.graph.checkNodes(&check); err != nil {
+		return nil, err
+	}
+	if err := f.readNames(&listed); err != nil {
 		return nil, err
 	}
 	if err := f.readTensors(o.MaxTensors); err != nil {
@@ -150,9 +152,6 @@ type totals struct {
 // readTensors checks the descriptors and the compression section that
 // depends on them, and fills the index.
 func (f *parsed) readTensors(most int) error {
-	if err := f.readNames(); err != nil {
-		return err
-	}
 	sum, err := f.count()
 	if err != nil {
 		return err
@@ -176,25 +175,24 @@ func (f *parsed) readTensors(most int) error {
 
 // count checks all descriptors.
 func (f *parsed) count() (sum totals, err error) {
-	scratch := make(tensor.Shape, maxRank)
 	for i := range f.graph.tensors {
 		d := f.graph.descriptor(i)
-		if err := f.graph.checkDescriptor(i, &d, scratch); err != nil {
+		if err := f.graph.checkDescriptor(i, d); err != nil {
 			return sum, err
 		}
 		if !d.constant() {
 			continue
 		}
-		end := d.offset + d.size
-		if end < d.offset || end > 1<<62 {
+		end := d.offset() + d.size()
+		if end < d.offset() || end > 1<<62 {
 			return sum, fail(tensorField(i)+" offset", f.graph.base+int64(f.graph.descriptorAt(i)), format.ErrTruncated,
-				"%d bytes from %d are beyond any file", d.size, d.offset)
+				"%d bytes from %d are beyond any file", d.size(), d.offset())
 		}
 		sum.end = max(sum.end, int64(end))
 		sum.constants++
-		sum.dims += int(d.rank)
-		if f.names != nil {
-			sum.nameBytes += len(f.names[i])
+		sum.dims += int(d.rank())
+		if f.names.list != nil {
+			sum.nameBytes += f.names.list[i].To - f.names.list[i].From
 		} else {
 			sum.nameBytes += len("tensor_") + decimalDigits(i)
 		}
@@ -212,27 +210,23 @@ func decimalDigits(n int) int {
 
 // fill adds all constants to the index.
 func (f *parsed) fill() error {
-	var scratch [32]byte
-	method := ""
+	var room [32]byte
+	var t driver.Tensor
 	if f.comp != nil {
-		method = f.comp.method.Name()
+		t.Compression = f.comp.method.Name()
 	}
 	for i := range f.graph.tensors {
 		d := f.graph.descriptor(i)
 		if !d.constant() {
 			continue
 		}
-		t := driver.Tensor{
-			Name: f.appendName(scratch[:0], i), DType: dtypeOf(d.dtype), Shape: f.index.Dims(int(d.rank)),
-			Offset: f.h.Weights.Offset + int64(d.offset), Size: int64(d.size), Compression: method,
-		}
-		for k := range t.Shape {
-			t.Shape[k] = int64(d.shape[k])
-		}
+		t.Name, t.DType, t.Shape = f.name(room[:0], i), dtypeOf(d.code()), f.index.Dims(int(d.rank()))
+		t.Offset, t.Size = f.h.Weights.Offset+int64(d.offset()), int64(d.size())
+		d.shape(t.Shape)
 		if f.lazy != nil {
-			f.lazy = append(f.lazy, int64(d.offset))
+			f.lazy = append(f.lazy, int64(d.offset()))
 			t.Loaded, t.Offset = true, -1
-			t.Stored = f.storedSize(&d)
+			t.Stored = f.storedSize(d)
 		}
 		if !f.index.Add(&t) {
 			return f.nameTwice(t.Name)
@@ -246,9 +240,9 @@ func (f *parsed) fill() error {
 func (f *parsed) storedSize(d *descriptor) int64 {
 	switch {
 	case f.comp == nil || f.comp.method == MethodNone:
-		return int64(d.size)
+		return int64(d.size())
 	case f.comp.chunked:
-		return f.comp.storedSize(int64(d.offset), int64(d.size))
+		return f.comp.storedSize(int64(d.offset()), int64(d.size()))
 	}
 	return -1
 }
