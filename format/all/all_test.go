@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -129,5 +131,30 @@ func TestBrotliWriter(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 || err != nil {
 		t.Errorf("left behind: %q, %v", files, err)
+	}
+}
+
+// TestFileOfAnotherFormat: File of gguf and onnx hold a model that anybody may put there.
+func TestFileOfAnotherFormat(t *testing.T) {
+	m, err := format.OpenBytes([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), nil) // safetensors
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	g := gguf.File{Model: m}
+	if _, ok := g.Value("general.alignment"); ok || g.Typed() != nil || g.Alignment() != 0 || g.Parts() != 0 {
+		t.Error("a model of another format has what GGUF has")
+	}
+	if o := (onnx.File{Model: m}); o.OperatorSets() != nil || o.IRVersion() != 0 {
+		t.Error("a model of another format has what ONNX has")
+	}
+	if _, err := (&onnx.File{Model: m}).Strings("s"); !errors.Is(err, format.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, ok := gguf.From(m); ok {
+		t.Error("it is a GGUF file")
+	}
+	if _, ok := onnx.From(m); ok {
+		t.Error("it is an ONNX file")
 	}
 }

@@ -64,7 +64,7 @@ func FuzzOpen(f *testing.F) {
 
 // copied writes a model again with its own types, as far as it can be written.
 func copied(t *testing.T, m *File) {
-	p, err := format.PlanOf(m.Model())
+	p, err := format.PlanOf(m.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func copied(t *testing.T, m *File) {
 		}
 		return
 	}
-	if err := format.Copy(w, m.Model()); err != nil {
+	if err := format.Copy(w, m.Model); err != nil {
 		t.Fatal(err)
 	}
 	again, err := OpenBytes(out.Bytes(), nil)

@@ -3,11 +3,13 @@ package gguf
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -157,7 +159,7 @@ func TestEncodings(t *testing.T) {
 		if ok := e.encoding.Decode != nil; ok != (err == nil) || ok && len(x) != int(6*elems) {
 			t.Errorf("%s: %d values, %v", i.TypeName(), len(x), err)
 		}
-		plan, err := format.PlanOf(m.Model())
+		plan, err := format.PlanOf(m.Model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,27 +219,31 @@ func TestTypeTable(t *testing.T) {
 // TestZeroFile calls every method of the zero File.
 func TestZeroFile(t *testing.T) {
 	var f File
-	if f.Model() != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
-		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Close() != nil {
+	if f.Model != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
+		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.Locked() || f.DriverFile() != nil || f.Close() != nil {
 		t.Error("the zero File says something")
 	}
 	if _, ok := f.Value("general.alignment"); ok {
 		t.Error("a value")
 	}
-	if _, err := f.Tensor("x"); err == nil {
-		t.Error("a tensor")
-	}
 	for range f.Tensors() {
 		t.Error("a tensor")
 	}
-	if _, err := f.Verify(t.Context()); err == nil {
-		t.Error("verified")
+	nothing := func() error { return nil }
+	_, noTensor := f.Tensor("x")
+	_, noBytes := f.At(0).Bytes()
+	_, noSums := f.Verify(t.Context())
+	_, noPin := f.Pin()
+	for what, err := range map[string]error{"Tensor": noTensor, "At": noBytes, "Verify": noSums, "Pin": noPin, "Do": f.Do(nothing), "Prefetch": f.Prefetch(), "Evict": f.Evict(),
+		"Examine": f.Examine(t.Context(), func(driver.Verification) error { return nil })} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v, want %v", what, err, format.ErrClosed)
+		}
 	}
-	if f.Do(func() error { return nil }) == nil || f.Prefetch() == nil {
-		t.Error("no error")
+	if g, err := f.Graph(); g != nil || err != nil && !errors.Is(err, format.ErrClosed) {
+		t.Error(g, err)
 	}
-	if _, err := f.Pin(); err == nil {
-		t.Error("pinned")
+	if diff := cmp.Diff(format.Stats{Resident: -1, Copies: map[string]int{}}, f.Stats()); diff != "" {
+		t.Error(diff)
 	}
-	_ = f.Stats()
 }

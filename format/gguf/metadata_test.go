@@ -272,7 +272,7 @@ func TestQuantizeRefuses(t *testing.T) {
 func TestCopyAgrees(t *testing.T) {
 	f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: []uint64{32}, typ: 2, data: make([]byte, 18)}}}
 	m := open(t, f.bytes())
-	plan, err := format.PlanOf(m.Model())
+	plan, err := format.PlanOf(m.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestCopyAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, m.Model()); !errors.Is(err, format.ErrDType) {
+	if err := format.Copy(w, m.Model); !errors.Is(err, format.ErrDType) {
 		t.Error(err)
 	}
 }

@@ -95,7 +95,7 @@ func TestProperty(t *testing.T) {
 		if diff := cmp.Diff(data, dataOf(t, m)); diff != "" {
 			t.Fatal(diff)
 		}
-		again, err := format.PlanOf(m.Model())
+		again, err := format.PlanOf(m.Model)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestSplit(t *testing.T) {
 		t.Error(err)
 	}
 	// The copy is one file.
-	plan, err := format.PlanOf(m.Model())
+	plan, err := format.PlanOf(m.Model)
 	if err != nil {
 		t.Fatal(err)
 	}

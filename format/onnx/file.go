@@ -1,24 +1,27 @@
 package onnx
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/tensor"
 )
 
-// File is an open ONNX model. Its methods are safe for concurrent use. The zero File is
-// closed.
-type File struct {
-	m *format.Model
-	f *parsed
-}
+// File is an open ONNX model: a format.Model with what only this format has. Its methods
+// are safe for concurrent use. The zero File is closed.
+//
+// Version is the IR version, "8", or "unknown" when the file does not say. Metadata returns
+// what the model says of itself: ir_version, producer_name, producer_version, domain,
+// model_version, doc_string, opsets, then metadata_props. Tensors come in file order, which
+// is that of the initializers; sparse ones come last. Graph returns nil for a file of
+// tensors alone; tensors of attributes are views of their own. Verify finds a structure
+// that changed since it was read, and touches all data, so that a file that was cut short
+// does not pass: the format has neither checksums nor signatures, and a trusted key is
+// ErrSignature.
+type File struct{ *format.Model }
 
 // Open maps the file at path and reads its structure. Files of external data are mapped
 // when they are used. Nil options work.
@@ -42,82 +45,19 @@ func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 // From returns the File of a model that package format opened, and whether it is one of
 // this format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := m.DriverFile().(*parsed)
-	if !ok {
+	if _, ok := m.DriverFile().(*parsed); !ok {
 		return nil, false
 	}
-	return &File{m, f}, true
+	return &File{m}, true
 }
 
+// file is the File of a model that the codec opened.
 func file(m *format.Model, err error) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, _ := From(m)
-	return f, nil
+	return &File{m}, nil
 }
-
-// Model returns the file as a model, which is closed with it.
-func (f *File) Model() *format.Model { return f.m }
-
-// Format returns "onnx".
-func (f *File) Format() string { return f.m.Format() }
-
-// Version returns the IR version, "8", or "unknown" when the file does not say.
-func (f *File) Version() string { return f.m.Version() }
-
-// Path returns the name the file was opened by, "" for bytes and readers.
-func (f *File) Path() string { return f.m.Path() }
-
-// Metadata returns what the model says of itself: ir_version, producer_name,
-// producer_version, domain, model_version, doc_string, opsets, then metadata_props.
-func (f *File) Metadata() format.Metadata { return f.m.Metadata() }
-
-// Len returns the number of tensors.
-func (f *File) Len() int { return f.m.Len() }
-
-// Tensor returns the tensor of that name, ErrNotFound when there is none. It takes some
-// tens of nanoseconds and does not allocate.
-func (f *File) Tensor(name string) (tensor.View, error) { return f.m.Tensor(name) }
-
-// Tensors walks the tensors in file order, which is that of the initializers; sparse
-// ones come last.
-func (f *File) Tensors() iter.Seq2[string, tensor.View] { return f.m.Tensors() }
-
-// At returns tensor i in file order, 0 <= i < Len.
-func (f *File) At(i int) tensor.View { return f.m.At(i) }
-
-// Notes lists what is tolerable but worth knowing about the file.
-func (f *File) Notes() []string { return f.m.Notes() }
-
-// Verify finds a structure that changed since it was read, and touches all data, so that
-// a file that was cut short does not pass. The format has neither checksums nor
-// signatures: a trusted key is ErrSignature. Other errors are those of
-// format.Model.Verify.
-func (f *File) Verify(ctx context.Context, opts ...format.VerifyOption) (*format.Coverage, error) {
-	return f.m.Verify(ctx, opts...)
-}
-
-// Do runs fn with faults in the file's memory as errors; see format.Model.Do.
-func (f *File) Do(fn func() error) error { return f.m.Do(fn) }
-
-// Pin holds the memory across Close: Close returns, but slices stay valid until the last
-// unpin. unpin may be called more than once.
-func (f *File) Pin() (unpin func(), err error) { return f.m.Pin() }
-
-// Prefetch asks the system to read all files ahead.
-func (f *File) Prefetch() error { return f.m.Prefetch() }
-
-// Stats says what the model takes and how it hands out its tensors.
-func (f *File) Stats() format.Stats { return f.m.Stats() }
-
-// Close forbids further access, waits for running View.Use calls, and unmaps all files.
-// A second Close does nothing.
-func (f *File) Close() error { return f.m.Close() }
-
-// Graph returns the neutral form of the graph, nil for a file of tensors alone. Tensors
-// of attributes are views of their own.
-func (f *File) Graph() (*format.Graph, error) { return f.m.Graph() }
 
 // OperatorSet is a version of a set of operators that a graph is made for.
 type OperatorSet struct {

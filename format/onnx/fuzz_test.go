@@ -33,8 +33,8 @@ func FuzzOpen(f *testing.F) {
 		}
 		defer m.Close()
 		defer r.Close()
-		formattest.Walk(m.Model())
-		p, err := format.PlanOf(m.Model())
+		formattest.Walk(m.Model)
+		p, err := format.PlanOf(m.Model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if format.Copy(w, m.Model()) != nil {
+		if format.Copy(w, m.Model) != nil {
 			return // values that do not fit, external data that is not there
 		}
 		again, err := OpenBytes(out.Bytes(), nil)
@@ -60,10 +60,16 @@ func TestZeroFile(t *testing.T) {
 	if g, err := f.Graph(); g != nil || err == nil && f.Len() != 0 {
 		t.Error(g, err)
 	}
-	if _, err := f.Strings("s"); err == nil {
-		t.Error("strings of nothing")
-	}
-	if f.OperatorSets() != nil || f.IRVersion() != 0 || f.Close() != nil || f.Notes() != nil {
+	if f.Model != nil || f.OperatorSets() != nil || f.IRVersion() != 0 || f.Close() != nil || f.Notes() != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" {
 		t.Error("a closed file says something")
+	}
+	_, noStrings := f.Strings("s")
+	_, noTensor := f.Tensor("s")
+	_, noSums := f.Verify(t.Context())
+	_, noPin := f.Pin()
+	for what, err := range map[string]error{"Strings": noStrings, "Tensor": noTensor, "Verify": noSums, "Pin": noPin, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil })} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v, want %v", what, err, format.ErrClosed)
+		}
 	}
 }

@@ -141,7 +141,7 @@ func TestCut(t *testing.T) {
 		for bit := range 8 {
 			c[i] = b[i] ^ 1<<bit
 			if f, err := OpenBytes(c, nil); err == nil {
-				formattest.Walk(f.Model())
+				formattest.Walk(f.Model)
 				f.Close()
 			}
 		}
