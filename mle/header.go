@@ -192,11 +192,12 @@ func (h *Header) checkSum(head []byte) error {
 	return fail("header_checksum", atHeaderSum, format.ErrChecksum, "%#08x recorded, %#08x computed", h.HeaderChecksum, sum)
 }
 
+var zeroSum [4]byte
+
 // headerSum is the CRC-32 of the header with its own field zeroed.
 func headerSum(head []byte) uint32 {
-	var zero [4]byte
 	sum := tensor.CRC32(head[:atHeaderSum])
-	sum = tensor.UpdateCRC32(sum, zero[:])
+	sum = tensor.UpdateCRC32(sum, zeroSum[:])
 	return tensor.UpdateCRC32(sum, head[atHeaderSum+4:])
 }
 

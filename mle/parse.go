@@ -2,6 +2,8 @@ package mle
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -94,30 +96,14 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	if err := o.Memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)
 	}
-	var live [len(parts)][]byte
+	if err := f.readParts(parts[:]); err != nil {
+		return err
+	}
 	for i := range parts {
-		if at := parts[i].at; at.Size > 0 {
-			if live[i], err = f.src.Slice(at.Offset, at.Size); err != nil {
+		if p := &parts[i]; p.sum != 0 && o.Check.Sums() {
+			if err := p.check(tensor.CRC32(*p.bytes)); err != nil {
 				return err
 			}
-		}
-	}
-	if f.src.InMemory() {
-		all := bytes.Join(live[:], nil)
-		for i, b := range live {
-			live[i], all = all[:len(b):len(b)], all[len(b):]
-		}
-	}
-	for i := range parts {
-		p := &parts[i]
-		if p.at.Size > 0 {
-			*p.bytes = live[i]
-		}
-		if !o.Check.Sums() {
-			continue
-		}
-		if err := p.check(tensor.CRC32(*p.bytes)); err != nil {
-			return err
 		}
 	}
 	if f.sig != nil {
@@ -127,6 +113,65 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	}
 	f.graph, err = parseGraph(f.graph.b, f.h.Graph.Offset)
 	return err
+}
+
+// gap is what aligning may leave between sections that are read together.
+const gap = 64
+
+// readParts copies the sections into memory, those that are next to each other at once.
+func (f *parsed) readParts(parts []part) error {
+	var order [4]*part
+	list := order[:0]
+	for i := range parts {
+		if parts[i].at.Size > 0 {
+			list = append(list, &parts[i])
+		}
+	}
+	slices.SortFunc(list, func(a, b *part) int { return cmp.Compare(a.at.Offset, b.at.Offset) })
+	if f.readRuns(list) == nil {
+		return nil
+	}
+	// The error has to name the section that cannot be read.
+	for i := range parts {
+		if p := &parts[i]; p.at.Size > 0 {
+			if err := f.readRun([]*part{p}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readRuns copies sections in the order of the file.
+func (f *parsed) readRuns(list []*part) error {
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].at.Offset-list[n-1].at.End() < gap {
+			n++
+		}
+		if err := f.readRun(list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// readRun copies sections that are next to each other.
+func (f *parsed) readRun(run []*part) error {
+	start := run[0].at.Offset
+	b, err := f.src.Slice(start, run[len(run)-1].at.End()-start)
+	if err != nil {
+		return err
+	}
+	if f.src.InMemory() {
+		b = bytes.Clone(b)
+	}
+	for _, p := range run {
+		from, to := p.at.Offset-start, p.at.End()-start
+		*p.bytes = b[from:to:to]
+	}
+	return nil
 }
 
 // check compares the CRC-32 of the section with the recorded one, if any.

@@ -570,6 +570,50 @@ func TestReaderAtFetchesNoWeights(t *testing.T) {
 	}
 }
 
+// fetches is a reader that notes what is asked of it, and has not all of it.
+type fetches struct {
+	b       []byte
+	ranges  [][2]int64
+	missing int64 // a byte that cannot be read
+}
+
+var errMissing = errors.New("missing")
+
+func (r *fetches) ReadAt(p []byte, off int64) (int, error) {
+	r.ranges = append(r.ranges, [2]int64{off, off + int64(len(p))})
+	if off <= r.missing && r.missing < off+int64(len(p)) {
+		return 0, errMissing
+	}
+	return copy(p, r.b[off:]), nil
+}
+
+// TestSectionsReadTogether: sections that are next to each other are read at once, and an
+// error still names the one that cannot be read.
+func TestSectionsReadTogether(t *testing.T) {
+	file := compressedGolden(MethodLZ4, lz4Literals(plainGolden().weights))
+	file.sig = append([]byte{1, 1}, make([]byte, signatureSize-2)...)
+	file.flags |= uint32(Signing)
+	b := file.build()
+	h := mustOpen(t, b, nil).Header()
+	r := &fetches{b: b, missing: -1}
+	f, err := OpenReaderAt(r, int64(len(b)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	want := [][2]int64{{h.Metadata.Offset, h.Graph.End()}, {h.Compression.Offset, h.Signature.End()}}
+	if d := cmp.Diff(want, r.ranges[max(0, len(r.ranges)-2):]); d != "" {
+		t.Errorf("of %v (-want +got)\n%s", r.ranges, d)
+	}
+	for _, s := range []Section{h.Metadata, h.Graph, h.Compression, h.Signature} {
+		_, err := OpenReaderAt(&fetches{b: b, missing: s.End() - 1}, int64(len(b)), nil)
+		var e *format.Error
+		if !errors.Is(err, errMissing) || !errors.As(err, &e) || e.Offset != s.Offset {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
 func TestFeaturesString(t *testing.T) {
 	for f, want := range map[Features]string{
 		0: "NONE", Compression | Signing: "COMPRESSION | SIGNING", 0xFF: "COMPRESSION | ENCRYPTION | SIGNING | STREAMING | QUANTIZATION | EXTENDED_METADATA | CHUNKED_WEIGHTS | MEMORY_MAPPING",

@@ -67,7 +67,9 @@ func (c *Checker) Check(b []byte, o Options) error {
 		return &Error{0, "a byte order mark"}
 	}
 	s := scanner{b: b, opts: o}
-	c.keys = c.keys[:0]
+	if c.keys = c.keys[:0]; c.keys == nil {
+		c.keys = make(keys, 0, 16)
+	}
 	s.space()
 	if !s.at('{') {
 		return s.fail("expected an object")
