@@ -2,8 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"hash/crc32"
@@ -45,10 +43,6 @@ const (
 	atWeights = 781
 	atBehind  = 853
 )
-
-func late(name string, b []byte, err error, field string, offset int64) corpus.Case {
-	return corpus.Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
-}
 
 // pickles are containers of the same magic that hold a Python pickle.
 func pickles() []corpus.Case {
@@ -98,17 +92,17 @@ func streamCases() (cases []corpus.Case) {
 			{"two streams", slices.Concat(p.pack(plain), p.pack(plain))}, {"a byte behind it", append(p.pack(plain), 0)},
 			{"text", []byte("this is not a compressed stream at all, just text")},
 		} {
-			cases = append(cases, late(p.name+": "+s.name, compressedGolden(p.method, s.stream).build(), format.ErrCorrupt, "weights", atWeights))
+			cases = append(cases, corpus.Late(p.name+": "+s.name, compressedGolden(p.method, s.stream).build(), format.ErrCorrupt, "weights", atWeights))
 		}
-		cases = append(cases, late(p.name+": no stream", compressedGolden(p.method, nil).build(), format.ErrCorrupt, "weights", atWeights))
+		cases = append(cases, corpus.Late(p.name+": no stream", compressedGolden(p.method, nil).build(), format.ErrCorrupt, "weights", atWeights))
 	}
 	frame, skippable := zstdRaw(plain), []byte{0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 7}
 	padded := int8Golden()
 	padded.weights[6] = 1
 	return append(cases,
-		late("zstd: a skippable frame before", compressedGolden(MethodZstd, slices.Concat(skippable, frame)).build(), format.ErrCorrupt, "weights", atWeights),
-		late("zstd: a skippable frame behind", compressedGolden(MethodZstd, slices.Concat(frame, skippable)).build(), format.ErrCorrupt, "weights", atWeights),
-		late("int8: padding", padded.build(), format.ErrCorrupt, "weights", atWeights),
+		corpus.Late("zstd: a skippable frame before", compressedGolden(MethodZstd, slices.Concat(skippable, frame)).build(), format.ErrCorrupt, "weights", atWeights),
+		corpus.Late("zstd: a skippable frame behind", compressedGolden(MethodZstd, slices.Concat(frame, skippable)).build(), format.ErrCorrupt, "weights", atWeights),
+		corpus.Late("int8: padding", padded.build(), format.ErrCorrupt, "weights", atWeights),
 	)
 }
 
@@ -121,14 +115,14 @@ func sumCases() []corpus.Case {
 	changed[atWeights] ^= 1
 	halves := tinyGolden(sumOf(func(h uint16) bool { return h == 0x8000 }), false).build()
 	return []corpus.Case{
-		late("weights changed", changed, format.ErrChecksum, "weights_checksum", 104),
-		late("zstd: checksum", sum(zstdGolden(), 12, 1), format.ErrChecksum, "compression checksum", single+12),
-		late("zstd: checksum 0", sum(zstdGolden(), 12, 0), format.ErrChecksum, "compression checksum", single+12),
-		late("none: checksum", sum(compressedGolden(MethodNone, plainGolden().weights), 12, 1), format.ErrChecksum, "compression checksum", atBehind+12),
-		late("chunks: checksum of all", sum(chunked(), 12, 1), format.ErrChecksum, "compression checksum", rows+12),
-		late("chunks: checksum of one", sum(chunked(), 24+24, 1), format.ErrChecksum, "chunk checksum", rows+24+24),
-		late("chunks: checksum 0 of one", sum(chunked(), 24+32+24, 0), format.ErrChecksum, "chunk checksum", rows+24+32+24),
-		late("float16: checksum that takes -0 alone for 0", halves, format.ErrChecksum, "compression checksum", atWeights+36+12),
+		corpus.Late("weights changed", changed, format.ErrChecksum, "weights_checksum", 104),
+		corpus.Late("zstd: checksum", sum(zstdGolden(), 12, 1), format.ErrChecksum, "compression checksum", single+12),
+		corpus.Late("zstd: checksum 0", sum(zstdGolden(), 12, 0), format.ErrChecksum, "compression checksum", single+12),
+		corpus.Late("none: checksum", sum(compressedGolden(MethodNone, plainGolden().weights), 12, 1), format.ErrChecksum, "compression checksum", atBehind+12),
+		corpus.Late("chunks: checksum of all", sum(chunked(), 12, 1), format.ErrChecksum, "compression checksum", rows+12),
+		corpus.Late("chunks: checksum of one", sum(chunked(), 24+24, 1), format.ErrChecksum, "chunk checksum", rows+24+24),
+		corpus.Late("chunks: checksum 0 of one", sum(chunked(), 24+32+24, 0), format.ErrChecksum, "chunk checksum", rows+24+32+24),
+		corpus.Late("float16: checksum that takes -0 alone for 0", halves, format.ErrChecksum, "compression checksum", atWeights+36+12),
 	}
 }
 
@@ -146,19 +140,18 @@ func signed(g *gFile, key ed25519.PrivateKey) []byte {
 func signatureCases() []corpus.Case {
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))
 	flip := func(at int) []byte { b := signed(plainGolden(), testSigner); b[at] ^= 1; return b }
-	by := func(c corpus.Case) corpus.Case { c.Trusted = trusted(testSigner); return c }
 	unsigned := plainGolden().build()
 	return []corpus.Case{
 		good("signed", signed(plainGolden(), testSigner), "2"),
-		by(good("signed by the trusted key", signed(plainGolden(), testSigner), "2")),
+		good("signed by the trusted key", signed(plainGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
 		good("signature changed, no trusted key", flip(atBehind+50), "2"),
-		by(good("signed and compressed", signed(zstdGolden(), testSigner), "2")),
-		late("signed, model hash changed", flip(atBehind+108), format.ErrSignature, "model_hash", atBehind+108),
-		late("signed, reserved header byte changed", signedReserved(), format.ErrSignature, "model_hash", atBehind+108),
-		by(late("not signed, but a trusted key", unsigned, format.ErrSignature, "signature", -1)),
-		by(late("signed by another key", signed(plainGolden(), other), format.ErrSignature, "signature", atBehind+12)),
-		by(late("signature changed", flip(atBehind+50), format.ErrSignature, "signature", atBehind)),
-		by(late("model hash changed, a trusted key", flip(atBehind+108), format.ErrSignature, "signature", atBehind)),
+		good("signed and compressed", signed(zstdGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
+		corpus.Late("signed, model hash changed", flip(atBehind+108), format.ErrSignature, "model_hash", atBehind+108),
+		corpus.Late("signed, reserved header byte changed", signedReserved(), format.ErrSignature, "model_hash", atBehind+108),
+		corpus.Late("not signed, but a trusted key", unsigned, format.ErrSignature, "signature", -1).TrustedBy(trusted(testSigner)),
+		corpus.Late("signed by another key", signed(plainGolden(), other), format.ErrSignature, "signature", atBehind+12).TrustedBy(trusted(testSigner)),
+		corpus.Late("signature changed", flip(atBehind+50), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
+		corpus.Late("model hash changed, a trusted key", flip(atBehind+108), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
 	}
 }
 
@@ -172,22 +165,12 @@ func signedReserved() []byte {
 
 // encrypted seals the weights by hand.
 func encrypted(g *gFile) []byte {
-	block, err := aes.NewCipher(testKey)
-	if err != nil {
-		panic(err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	nonce := []byte("twelve bytes")
 	g.flags |= 2
-	g.weights = gcm.Seal(clone(nonce), nonce, g.weights, u32(u32(u32(u32(nil, 0x00454C4D), 2), g.flags), uint32(g.headerSize)))
+	g.weights = corpus.Seal(testKey, g.weights, u32(u32(u32(u32(nil, 0x00454C4D), 2), g.flags), uint32(g.headerSize)))
 	return g.build()
 }
 
 func encryptedCases() []corpus.Case {
-	with := func(c corpus.Case, key []byte) corpus.Case { c.Key = key; return c }
 	flags := encrypted(plainGolden())
 	flags[8] |= 0x80
 	fixHeader(flags)
@@ -197,15 +180,15 @@ func encryptedCases() []corpus.Case {
 	none := compressedGolden(MethodNone, plainGolden().weights)
 	noChunks := &gFile{version: 2, headerSize: 128, flags: 1 | 0x40, comp: u32(compHeader(0, 1, 0, 0, 0), 0)}
 	return []corpus.Case{
-		with(good("encrypted", encrypted(plainGolden()), "2"), testKey),
-		with(good("encrypted, type 0", encrypted(none), "2"), testKey),
-		with(good("encrypted zstd", encrypted(zstdGolden()), "2"), testKey),
-		with(good("encrypted chunks", encrypted(chunkedGolden(brotliRaw, MethodBrotli)), "2"), testKey),
-		late("encrypted, no key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights),
-		late("encrypted chunks of nothing, no key", encrypted(noChunks), format.ErrKey, "weights", 128+144),
-		with(late("encrypted, another key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights), bytes.Repeat([]byte{7}, 32)),
-		with(late("encrypted, flags changed", flags, format.ErrKey, "weights", atWeights), testKey),
-		with(late("encrypted, weights and their checksum changed", changed, format.ErrKey, "weights", atWeights), testKey),
+		good("encrypted", encrypted(plainGolden()), "2").WithKey(testKey),
+		good("encrypted, type 0", encrypted(none), "2").WithKey(testKey),
+		good("encrypted zstd", encrypted(zstdGolden()), "2").WithKey(testKey),
+		good("encrypted chunks", encrypted(chunkedGolden(brotliRaw, MethodBrotli)), "2").WithKey(testKey),
+		corpus.Late("encrypted, no key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights),
+		corpus.Late("encrypted chunks of nothing, no key", encrypted(noChunks), format.ErrKey, "weights", 128+144),
+		corpus.Late("encrypted, another key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights).WithKey(bytes.Repeat([]byte{7}, 32)),
+		corpus.Late("encrypted, flags changed", flags, format.ErrKey, "weights", atWeights).WithKey(testKey),
+		corpus.Late("encrypted, weights and their checksum changed", changed, format.ErrKey, "weights", atWeights).WithKey(testKey),
 	}
 }
 

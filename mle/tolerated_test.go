@@ -1,8 +1,6 @@
 package mle
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"errors"
 	"hash/crc32"
 	"math"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -196,16 +195,8 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 	if diff := cmp.Diff(compHeader(0, 6, uint64(len(plain)), crc32.ChecksumIEEE(plain), 0), b[at:at+size]); diff != "" {
 		t.Error(diff)
 	}
-	block, err := aes.NewCipher(testKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stored := b[le.Uint64(b[48:]):][:le.Uint64(b[56:])]
-	opened, err := gcm.Open(nil, stored[:12], stored[12:], b[:16])
+	opened, err := corpus.GCM(testKey).Open(nil, stored[:12], stored[12:], b[:16])
 	if diff := cmp.Diff(plain, opened); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

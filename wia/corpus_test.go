@@ -3,8 +3,6 @@ package wia
 import (
 	"bytes"
 	"crypto"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -62,11 +60,6 @@ func good(name string, c container, tensors ...corpus.Tensor) corpus.Case {
 	return corpus.Case{Name: name, Bytes: c.bytes(), Version: version, Tensors: tensors}
 }
 
-// late is a file that opens and does not verify.
-func late(name string, b []byte, err error, field string, offset int64) corpus.Case {
-	return corpus.Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
-}
-
 // ofSmall are the tensors of small.
 func ofSmall() []corpus.Tensor {
 	return []corpus.Tensor{
@@ -105,17 +98,17 @@ func damagedCases() []corpus.Case {
 	// 10 bytes, the codec, and the data.
 	bad := int64(atTensors + len(small().tensor) + 4 + 10 + 2 + 2)
 	return []corpus.Case{
-		late("reserved byte changed", flip(200), format.ErrChecksum, "header", 0),
-		late("metadata changed", flip(256+17), format.ErrChecksum, "metadata", 256),
-		late("graph changed", flip(292+3), format.ErrChecksum, "graph", 292),
-		late("tensor block changed", flip(atTensors+20), format.ErrChecksum, "tensor", atTensors),
-		late("no signature block", unsummed.bytes(), format.ErrChecksum, "signature_size", 64),
-		late("compressed: inflates to less", packed(4, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
-		late("compressed: inflates to more", packed(2, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
-		late("compressed: a byte behind the member", packed(4, cat(corpus.Gzip(four), []byte{0})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
-		late("compressed: two members", packed(4, cat(corpus.Gzip(four[:2]), corpus.Gzip(four[2:]))), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
-		late("compressed: no gzip", packed(4, four), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
-		late("compressed: an empty tensor inflates to a byte", packed(0, corpus.Gzip([]byte{1})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("reserved byte changed", flip(200), format.ErrChecksum, "header", 0),
+		corpus.Late("metadata changed", flip(256+17), format.ErrChecksum, "metadata", 256),
+		corpus.Late("graph changed", flip(292+3), format.ErrChecksum, "graph", 292),
+		corpus.Late("tensor block changed", flip(atTensors+20), format.ErrChecksum, "tensor", atTensors),
+		corpus.Late("no signature block", unsummed.bytes(), format.ErrChecksum, "signature_size", 64),
+		corpus.Late("compressed: inflates to less", packed(4, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("compressed: inflates to more", packed(2, corpus.Gzip(four[:3])), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("compressed: a byte behind the member", packed(4, cat(corpus.Gzip(four), []byte{0})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("compressed: two members", packed(4, cat(corpus.Gzip(four[:2]), corpus.Gzip(four[2:]))), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("compressed: no gzip", packed(4, four), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
+		corpus.Late("compressed: an empty tensor inflates to a byte", packed(0, corpus.Gzip([]byte{1})), format.ErrCorrupt, `tensor "bad".compressed_data`, bad),
 	}
 }
 
@@ -166,16 +159,7 @@ func externalCases() []corpus.Case {
 
 // sealed encrypts a block by its name.
 func sealed(name string, plain []byte) []byte {
-	block, err := aes.NewCipher(testKey)
-	if err != nil {
-		panic(err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	nonce := []byte("twelve bytes")
-	return gcm.Seal(bytes.Clone(nonce), nonce, plain, []byte(name))
+	return corpus.Seal(testKey, plain, []byte(name))
 }
 
 func encryptedCases() []corpus.Case {
@@ -184,7 +168,6 @@ func encryptedCases() []corpus.Case {
 		c.meta, c.graph, c.tensor = sealed("metadata", c.meta), sealed("graph", c.graph), sealed("tensor", c.tensor)
 		return c
 	}
-	with := func(c corpus.Case, key []byte) corpus.Case { c.Key = key; return c }
 	zipped := small()
 	zipped.compression, zipped.meta, zipped.graph = 1, corpus.Gzip(zipped.meta), corpus.Gzip(zipped.graph)
 	swapped := all(small())
@@ -197,14 +180,14 @@ func encryptedCases() []corpus.Case {
 	changed.tensor[20] ^= 1
 	at := 256 + len(changed.meta) + len(changed.graph)
 	return []corpus.Case{
-		with(good("encrypted", all(small()), ofSmall()...), testKey),
-		with(good("compressed and encrypted", all(zipped), ofSmall()...), testKey),
-		with(good("encrypted, tensor block empty", all(container{meta: []byte("{}")})), testKey),
+		good("encrypted", all(small()), ofSmall()...).WithKey(testKey),
+		good("compressed and encrypted", all(zipped), ofSmall()...).WithKey(testKey),
+		good("encrypted, tensor block empty", all(container{meta: []byte("{}")})).WithKey(testKey),
 		refuse("encrypted, no key", all(small()), format.ErrKey, "encryption", 73),
-		with(refuse("encrypted, another key", all(small()), format.ErrKey, "metadata", 256), bytes.Repeat([]byte{8}, 32)),
-		with(refuse("encrypted under the name of another block", swapped, format.ErrKey, "metadata", 256), testKey),
-		with(refuse("encrypted, too short for nonce and tag", short, format.ErrCorrupt, "metadata", 256), testKey),
-		with(refuse("encrypted, tensor block changed", changed, format.ErrKey, "tensor", int64(at)), testKey),
+		refuse("encrypted, another key", all(small()), format.ErrKey, "metadata", 256).WithKey(bytes.Repeat([]byte{8}, 32)),
+		refuse("encrypted under the name of another block", swapped, format.ErrKey, "metadata", 256).WithKey(testKey),
+		refuse("encrypted, too short for nonce and tag", short, format.ErrCorrupt, "metadata", 256).WithKey(testKey),
+		refuse("encrypted, tensor block changed", changed, format.ErrKey, "tensor", int64(at)).WithKey(testKey),
 	}
 }
 
@@ -290,14 +273,13 @@ func signed(c container, key crypto.Signer, named bool) []byte {
 }
 
 func signedCases() []corpus.Case {
-	by := func(c corpus.Case, key crypto.Signer) corpus.Case { c.Trusted = key.Public(); return c }
 	is := func(name string, b []byte) corpus.Case {
 		return corpus.Case{Name: name, Bytes: b, Version: "1.0", Tensors: ofSmall()}
 	}
 	ec, rs := signed(small(), ecKey, true), signed(small(), rsaSigner, true)
 	at := len(ec) - 900
 	refuse := func(name string, b []byte) corpus.Case {
-		return by(late(name, b, format.ErrSignature, "signature", int64(at)), ecKey)
+		return corpus.Late(name, b, format.ErrSignature, "signature", int64(at)).TrustedBy(ecKey.Public())
 	}
 	later := bytes.Replace(ec, protowire.AppendVarint(nil, 1700000000), protowire.AppendVarint(nil, 1700000001), 1)
 	other := bytes.Replace(ec, []byte("ECDSA"), []byte("ECDSB"), 1)
@@ -306,14 +288,14 @@ func signedCases() []corpus.Case {
 	unsummed := small()
 	unsummed.noSums = true
 	return []corpus.Case{
-		by(is("signed with ECDSA", ec), ecKey), by(is("signed with RSA", rs), rsaSigner),
-		by(is("signed, no public key", signed(small(), ecKey, false)), ecKey),
+		is("signed with ECDSA", ec).TrustedBy(ecKey.Public()), is("signed with RSA", rs).TrustedBy(rsaSigner.Public()),
+		is("signed, no public key", signed(small(), ecKey, false)).TrustedBy(ecKey.Public()),
 		is("signed, no trusted key", ec), is("signed later than it says, no trusted key", later),
 		refuse("signed later than it says", later), refuse("signed by another algorithm", other),
 		refuse("signed by another key", signed(small(), scalarKey(9), true)), refuse("signed by another key, not named", signed(small(), scalarKey(9), false)),
 		refuse("signed with RSA, not ECDSA", rs), refuse("not signed, but a trusted key", small().bytes()),
-		by(late("no signature block, but a trusted key", unsummed.bytes(), format.ErrSignature, "signature_size", 64), ecKey),
-		by(late("signed, metadata changed", metadata, format.ErrChecksum, "metadata", 256), ecKey),
+		corpus.Late("no signature block, but a trusted key", unsummed.bytes(), format.ErrSignature, "signature_size", 64).TrustedBy(ecKey.Public()),
+		corpus.Late("signed, metadata changed", metadata, format.ErrChecksum, "metadata", 256).TrustedBy(ecKey.Public()),
 	}
 }
 

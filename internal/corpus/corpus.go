@@ -50,6 +50,23 @@ type Case struct {
 	Notes   []string
 }
 
+// Late is a file that opens and does not verify.
+func Late(name string, b []byte, err error, field string, offset int64) Case {
+	return Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
+}
+
+// WithKey is the case of who has the key.
+func (c Case) WithKey(key []byte) Case {
+	c.Key = key
+	return c
+}
+
+// TrustedBy is the case of who trusts that key.
+func (c Case) TrustedBy(key crypto.PublicKey) Case {
+	c.Trusted = key
+	return c
+}
+
 // Tensor is what a good model holds. An empty name is the file's own, in formats
 // that know such.
 type Tensor struct {
