@@ -46,6 +46,7 @@ func (v *verdict) met(figure float64) bool {
 func BenchmarkVerdicts(b *testing.B) {
 	var table strings.Builder
 	for _, v := range verdicts() {
+		line := ""
 		b.Run(v.name, func(b *testing.B) {
 			figure := v.figure(b)
 			bound, word := "at most", "met"
@@ -59,8 +60,9 @@ func BenchmarkVerdicts(b *testing.B) {
 				}
 			}
 			b.ReportMetric(v.limit, "limit")
-			fmt.Fprintf(&table, "%-44s %8.2f   %-8s %6v   %s\n", v.name, figure, bound, v.limit, word)
+			line = fmt.Sprintf("%-44s %8.2f   %-8s %6v   %s\n", v.name, figure, bound, v.limit, word)
 		})
+		table.WriteString(line)
 	}
 	fmt.Print("\n", table.String(), "\n")
 }

@@ -6,7 +6,12 @@ import "syscall"
 
 // Map opens, maps, unmaps and closes a file by bare system calls, with nothing
 // in between.
-func Map(path string) error {
+func Map(path string) error { return mapped(path, func([]byte) {}) }
+
+// Load does so and reads every byte.
+func Load(path string) error { return mapped(path, Read) }
+
+func mapped(path string, use func([]byte)) error {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -20,6 +25,7 @@ func Map(path string) error {
 	if err != nil {
 		return err
 	}
+	use(mem)
 	return syscall.Munmap(mem)
 }
 

@@ -4,7 +4,11 @@
 // benchmarks to be compared with.
 package floor
 
-import "golang.org/x/exp/mmap"
+import (
+	"os"
+
+	"golang.org/x/exp/mmap"
+)
 
 // Map opens, maps, unmaps and closes a file.
 func Map(path string) error {
@@ -13,6 +17,13 @@ func Map(path string) error {
 		return err
 	}
 	return r.Close()
+}
+
+// Load reads a file and every byte of it.
+func Load(path string) error {
+	data, err := os.ReadFile(path)
+	Read(data)
+	return err
 }
 
 // DiskFree returns how many bytes a program may write below dir, and whether

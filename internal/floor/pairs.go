@@ -49,11 +49,12 @@ func Then(op, after func() error) Round {
 
 // Result is what pairs of rounds showed.
 type Result struct {
-	Ratio     float64       // the median of the ratios of all pairs
-	Op, Floor time.Duration // the medians of what one operation took
-	Allocs    float64       // of one operation, in all goroutines
-	Bytes     float64       // that they allocated
-	Pairs     int
+	Ratio      float64       // the median of the ratios of all pairs
+	Difference time.Duration // the median of what an operation took longer than its floor
+	Op, Floor  time.Duration // the medians of what one of each took
+	Allocs     float64       // of one operation, in all goroutines
+	Bytes      float64       // that they allocated
+	Pairs      int
 }
 
 // Pairs runs op and its floor by turns, one after the other in at least so many
@@ -164,8 +165,12 @@ func (p *pairs) pair() error {
 }
 
 func (p *pairs) result() Result {
+	longer := make([]time.Duration, len(p.ratios))
+	for i := range longer {
+		longer[i] = p.sides[0].times[i] - p.sides[1].times[i]
+	}
 	return Result{
-		Ratio: Median(p.ratios), Op: Median(p.sides[0].times), Floor: Median(p.sides[1].times),
+		Ratio: Median(p.ratios), Difference: Median(longer), Op: Median(p.sides[0].times), Floor: Median(p.sides[1].times),
 		Allocs: p.allocs, Bytes: p.bytes, Pairs: len(p.ratios),
 	}
 }

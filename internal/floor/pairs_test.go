@@ -34,7 +34,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.Allocs, got.Bytes = 0, 0 // of the script
-	want := Result{Ratio: 3, Op: 30 * ms, Floor: 10 * ms, Pairs: 3}
+	want := Result{Ratio: 3, Difference: 20 * ms, Op: 30 * ms, Floor: 10 * ms, Pairs: 3}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

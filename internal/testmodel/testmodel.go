@@ -54,6 +54,7 @@ const (
 	bias                 // around 0, small
 	gain                 // around 1
 	variance             // around 1, positive
+	mask                 // 1 on and below the diagonal of the last two dims, 0 above
 )
 
 // Len returns the number of elements.
@@ -94,6 +95,14 @@ func (s Spec) Fill(dst []float32) {
 	case variance:
 		for i := range dst {
 			dst[i] = float32(math.Exp(r.NormFloat64() * 0.3))
+		}
+	case mask:
+		n := int(s.Shape[len(s.Shape)-1])
+		for i := range dst {
+			dst[i] = 0
+			if i%n <= i/n {
+				dst[i] = 1
+			}
 		}
 	}
 }
