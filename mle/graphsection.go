@@ -1,8 +1,10 @@
 package mle
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -137,13 +139,7 @@ func (g *graphSection) checkAttributes(check *jsonmeta.Checker, total uint64) er
 	const proportion = 64
 	area := uint64(len(g.b) - g.attrsAt)
 	if total <= 2*area {
-		for i := range g.nodes {
-			n := g.node(i)
-			if err := g.checkAttribute(check, n.attrOffset(), n.attrSize()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return g.checkTexts(check)
 	}
 	ranges := g.ranges()
 	total = 0
@@ -182,10 +178,31 @@ func (g *graphSection) ranges() []uint64 {
 	return slices.Compact(ranges)
 }
 
-func (g *graphSection) checkAttribute(check *jsonmeta.Checker, off, size uint32) error {
-	if size == 0 {
-		return nil
+// checkTexts checks the attributes of every node. Exporters write the same for many nodes:
+// a text that was checked a while ago is not checked again.
+func (g *graphSection) checkTexts(check *jsonmeta.Checker) error {
+	var recent [64]uint64 // offset << 32 | size, by hash
+	for i := range g.nodes {
+		n := g.node(i)
+		off, size := n.attrOffset(), n.attrSize()
+		if size == 0 {
+			continue
+		}
+		text := g.b[off:][:size]
+		last := &recent[maphash.Bytes(seed, text)%64]
+		if bytes.Equal(g.b[*last>>32:][:uint32(*last)], text) {
+			continue
+		}
+		if err := g.checkAttribute(check, off, size); err != nil {
+			return err
+		}
+		*last = uint64(off)<<32 | uint64(size)
 	}
+	return nil
+}
+
+// checkAttribute checks the size bytes of attributes, not 0, at an offset.
+func (g *graphSection) checkAttribute(check *jsonmeta.Checker, off, size uint32) error {
 	return jsonError(check.Check(g.b[off:][:size], jsonmeta.Options{LoneSurrogates: true}), "attributes", g.base+int64(off))
 }
 

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -157,6 +160,40 @@ func TestAllocations(t *testing.T) {
 		})
 		if got > 24 {
 			t.Errorf("%d tensors: %v allocations", n, got)
+		}
+	}
+}
+
+// TestRepeatedAttributes: the first text that is no object is what is refused, whatever
+// nodes before it have in common.
+func TestRepeatedAttributes(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 4))
+	for range 300 {
+		var attrs []byte
+		g := graphSection{nodes: 1 + r.IntN(100), base: 1000}
+		g.attrsAt = g.nodes * nodeSize
+		g.b = make([]byte, g.attrsAt)
+		want, bad := int64(-1), r.IntN(3*g.nodes)
+		for i := range g.nodes {
+			text := fmt.Sprintf(`{"a":%d}`, r.IntN(1+r.IntN(40)))
+			if i == bad || i > bad && r.IntN(4) == 0 {
+				text = strings.Replace(text, "}", "]", 1)
+				if want < 0 {
+					want = g.base + int64(g.attrsAt+len(attrs)+len(text)-1)
+				}
+			}
+			le.PutUint32(g.b[i*nodeSize+200:], uint32(g.attrsAt+len(attrs)))
+			le.PutUint32(g.b[i*nodeSize+204:], uint32(len(text)))
+			attrs = append(attrs, text...)
+		}
+		g.b = append(g.b, attrs...)
+		got := int64(-1)
+		var e *format.Error
+		if err := g.checkNodes(new(jsonmeta.Checker)); errors.As(err, &e) {
+			got = e.Offset
+		}
+		if want != got {
+			t.Fatalf("refused at %d, want %d, of %s", got, want, attrs)
 		}
 	}
 }

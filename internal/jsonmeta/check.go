@@ -265,10 +265,11 @@ func (s *scanner) object(depth int, each func(raw []byte, at int) error) error {
 		if err != nil {
 			return err
 		}
-		if s.space(); s.take('}') {
+		switch s.space(); {
+		case s.take(','):
+		case s.take('}'):
 			return nil
-		}
-		if !s.take(',') {
+		default:
 			return s.fail("expected a comma or the end of the object")
 		}
 	}
@@ -293,10 +294,11 @@ func (s *scanner) array(depth int, each func(i int) error) error {
 		if err != nil {
 			return err
 		}
-		if s.space(); s.take(']') {
+		switch s.space(); {
+		case s.take(','):
+		case s.take(']'):
 			return nil
-		}
-		if !s.take(',') {
+		default:
 			return s.fail("expected a comma or the end of the array")
 		}
 	}

@@ -25,6 +25,9 @@ func (l *Strings) walk(s *scanner) error {
 	}
 	l.Plain, l.Spans = true, make([]Span, 0, l.Most)
 	return s.array(2, func(int) error {
+		if l.run(s) {
+			return nil
+		}
 		if !s.at('"') {
 			l.Plain = false
 			return s.value(2)
@@ -38,4 +41,25 @@ func (l *Strings) walk(s *scanner) error {
 		}
 		return err
 	})
+}
+
+// run walks an element and those after it, as long as they are ASCII without escapes and
+// a comma alone is between them, which is how lists are written. It reports whether it has
+// walked the last of these, or is at one that is to be looked at more closely.
+func (l *Strings) run(s *scanner) bool {
+	b, i, spans, last := s.b, s.i, l.Spans, false
+	for !last && len(spans) < cap(spans) && i < len(b) && b[i] == '"' {
+		end := plainEnd(b, i+1)
+		if end == i+1 || end == len(b) || b[end] != '"' {
+			break
+		}
+		spans = append(spans, Span{i + 1, end})
+		if i = end + 1; i+1 < len(b) && b[i] == ',' && b[i+1] == '"' {
+			i++
+		} else {
+			last = true
+		}
+	}
+	s.i, l.Spans = i, spans
+	return last
 }
