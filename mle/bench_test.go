@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testmodel"
@@ -21,21 +21,40 @@ import (
 type benchModel struct {
 	name  string
 	specs []testmodel.Tensor
+	graph *format.Graph
 }
 
 func benchModels() []benchModel {
-	return []benchModel{{"mnist", testmodel.MNIST()}, {"cifar", testmodel.CIFAR()}}
+	return []benchModel{{name: "mnist", specs: testmodel.MNIST()}, {name: "cifar", specs: testmodel.CIFAR()}}
 }
 
 func largeModel() benchModel {
-	return benchModel{"100MB", testmodel.All(testmodel.Large())}
+	return benchModel{name: "100MB", specs: testmodel.All(testmodel.Large())}
+}
+
+// withGraph returns the model with a node for each tensor, and so a placeholder: a chain
+// whose nodes have attributes, all the same or each its own.
+func (m benchModel) withGraph(name string, own bool) benchModel {
+	m.name, m.graph = name, &format.Graph{Inputs: []format.ValueInfo{{Name: "input"}}}
+	value := "input"
+	for i, t := range m.specs {
+		attrs := []format.Attribute{{Name: "transB", Value: int64(1)}, {Name: "alpha", Value: 1.5}, {Name: "kernel_shape", Value: []int64{3, 3}}}
+		if own {
+			attrs = append(attrs, format.Attribute{Name: "layer", Value: int64(i)})
+		}
+		next := fmt.Sprintf("experts.%d.linear.output", i)
+		m.graph.Nodes = append(m.graph.Nodes, format.Node{Op: "MatMul", Inputs: []string{value, t.Name}, Outputs: []string{next}, Attributes: attrs})
+		value = next
+	}
+	m.graph.Outputs = []format.ValueInfo{{Name: value}}
+	return m
 }
 
 // file writes the model with the given options.
 func (m benchModel) file(b *testing.B, o WriteOptions) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "m.mle")
-	p := &format.Plan{Metadata: format.Metadata{{Key: "model_name", Value: m.name}}}
+	p := &format.Plan{Metadata: format.Metadata{{Key: "model_name", Value: m.name}}, Graph: m.graph}
 	for _, t := range m.specs {
 		p.Tensors = append(p.Tensors, t.Info())
 	}
@@ -64,51 +83,28 @@ func mustOpenPath(b *testing.B, path string) *File {
 	return f
 }
 
-// against runs f and the base it is compared with by turns, so that whatever
-// else the machine does hits both. It reports the best time of f as ns/op, and
-// what the best time of the base makes of it.
-func against(b *testing.B, unit string, base, f func()) {
-	b.ReportAllocs()
-	var best [2]time.Duration
-	for i := 0; b.Loop(); i++ {
-		for turn := range 2 {
-			// Who comes second may get memory that must be cleared first.
-			k := (turn + i) % 2
-			begin := time.Now()
-			[2]func(){base, f}[k]()
-			if took := time.Since(begin); i == 0 || took < best[k] {
-				best[k] = took
-			}
-		}
-	}
-	b.ReportMetric(float64(best[1]), "ns/op")
-	b.ReportMetric(float64(best[1])/float64(best[0]), unit)
-}
+// rounds is how many pairs of rounds decide.
+const rounds = 15
 
-// BenchmarkOpen compares opening and closing with the bare mapping.
+// BenchmarkOpen compares opening and closing with opening, mapping, unmapping and
+// closing the file by bare system calls.
 func BenchmarkOpen(b *testing.B) {
-	models := append(benchModels(), largeModel(), benchModel{"small", testmodel.Small()}, benchModel{"10000 tensors", testmodel.All(testmodel.Many())})
+	many := benchModel{name: "10000 tensors", specs: testmodel.All(testmodel.Many())}
+	models := append(benchModels(), largeModel(), benchModel{name: "small", specs: testmodel.Small()}, many,
+		many.withGraph("10000 nodes", true), many.withGraph("10000 nodes alike", false))
 	for _, m := range models {
 		path := m.file(b, WriteOptions{})
-		bare := func() {
-			r, err := source.Open(path, source.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			r.Close()
-		}
-		b.Run(m.name, func(b *testing.B) {
-			against(b, "x-mapping", bare, func() { mustOpenPath(b, path).Close() })
-		})
-		b.Run(m.name+"/no checksums", func(b *testing.B) {
-			against(b, "x-mapping", bare, func() {
-				f, err := Open(path, &format.Options{Check: format.CheckStructure})
-				if err != nil {
-					b.Fatal(err)
-				}
-				f.Close()
+		for name, check := range map[string]format.Check{m.name: format.CheckDefault, m.name + "/no checksums": format.CheckStructure} {
+			b.Run(name, func(b *testing.B) {
+				floor.Pairs(b, rounds, func() error {
+					f, err := Open(path, &format.Options{Check: check})
+					if err != nil {
+						return err
+					}
+					return f.Close()
+				}, func() error { return floor.Map(path) })
 			})
-		})
+		}
 	}
 }
 
@@ -154,7 +150,7 @@ func BenchmarkLoad(b *testing.B) {
 			}
 			path := model.file(b, WriteOptions{Compression: how.m, Level: how.level})
 			f := mustOpenPath(b, path)
-			size, base := f.weightsSize(), loadFloor(b, f)
+			size, base := f.weightsSize(), loadFloor(f)
 			f.Close()
 			b.Run(fmt.Sprintf("%s/%v/%d", model.name, how.m, how.level), func(b *testing.B) {
 				b.SetBytes(size)
@@ -162,7 +158,7 @@ func BenchmarkLoad(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				against(b, "x-floor", base, func() { loadAll(b, path) })
+				floor.Pairs(b, rounds, func() error { return loadAll(path) }, base)
 				b.ReportMetric(float64(st.Size()), "file-bytes")
 				b.ReportMetric(float64(size)/float64(st.Size()), "ratio")
 			})
@@ -188,45 +184,44 @@ func touch(p []byte) {
 	checksum += sum
 }
 
-func loadAll(b *testing.B, path string) {
-	f := mustOpenPath(b, path)
+func loadAll(path string) error {
+	f, err := Open(path, nil)
+	if err != nil {
+		return err
+	}
 	for _, v := range f.Tensors() {
 		p, err := v.Bytes()
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
 		touch(p)
 	}
-	f.Close()
+	return f.Close()
 }
 
 // loadFloor does what cannot be avoided: mapping, and touching or
 // decompressing all weights with the library.
-func loadFloor(b *testing.B, f *File) func() {
+func loadFloor(f *File) func() error {
 	path, s, comp := f.Path(), f.f.h.Weights, f.f.comp
-	return func() {
+	return func() error {
 		r, err := source.Open(path, source.Options{})
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
+		defer r.Close()
 		in := r.Bytes()[s.Offset:s.End()]
 		switch {
 		case comp == nil:
 			touch(in)
 		case comp.method.lossy():
-			out := memory.Aligned(int(comp.size))
-			if err := expand(comp.method, out, in); err != nil {
-				b.Fatal(err)
-			}
+			return expand(comp.method, memory.Aligned(int(comp.size)), in)
 		default:
 			c, _ := codecOf(comp.method)
-			if out, err := c.Decompress(in, comp.size); err != nil {
-				b.Fatal(err)
-			} else {
-				touch(out)
-			}
+			out, err := c.Decompress(in, comp.size)
+			touch(out)
+			return err
 		}
-		r.Close()
+		return nil
 	}
 }
 
@@ -262,49 +257,44 @@ func BenchmarkChunks(b *testing.B) {
 		off, n := f.f.lazy[i], f.f.index.Size(i)
 		b.Run(fmt.Sprintf("%v/one tensor", method), func(b *testing.B) {
 			b.SetBytes(n)
-			against(b, "x-library", func() { bareChunks(b, f, off, n) }, func() {
-				if _, err := f.f.loadChunks(off, n, 1); err != nil {
-					b.Fatal(err)
-				}
-			})
+			floor.Pairs(b, rounds, func() error {
+				_, err := f.f.loadChunks(off, n, 1)
+				return err
+			}, func() error { return bareChunks(f, off, n) })
 		})
-		all := func(workers int) func() {
-			return func() {
-				if err := verify(f, format.WithWorkers(workers)); err != nil {
-					b.Fatal(err)
-				}
-			}
+		all := func(workers int) func() error {
+			return func() error { return verify(f, format.WithWorkers(workers)) }
 		}
 		b.Run(fmt.Sprintf("%v/all by two over one", method), func(b *testing.B) {
 			b.SetBytes(f.f.comp.size)
-			against(b, "x-one", all(1), all(2))
+			floor.Pairs(b, rounds, all(2), all(1))
 		})
 		b.Run(fmt.Sprintf("%v/all tensors by two over one", method), func(b *testing.B) {
 			b.SetBytes(f.f.comp.size)
-			load := func(workers int) func() {
-				return func() { loadTensors(b, path, workers) }
+			load := func(workers int) func() error {
+				return func() error { return loadTensors(path, workers) }
 			}
-			against(b, "x-one", load(1), load(2))
+			floor.Pairs(b, rounds, load(2), load(1))
 		})
 	}
 }
 
 // loadTensors opens a file and asks for every tensor, as a program does that
 // loads a model: each goroutine gets memory for its own tensors.
-func loadTensors(b *testing.B, path string, workers int) {
-	f := mustOpenPath(b, path)
+func loadTensors(path string, workers int) error {
+	f, err := Open(path, nil)
+	if err != nil {
+		return err
+	}
 	defer f.Close()
-	err := work.Each(context.Background(), f.Len(), workers, func(i int) error {
+	return work.Each(context.Background(), f.Len(), workers, func(i int) error {
 		_, err := f.At(i).Bytes()
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 // bareChunks decompresses the chunks of a tensor with the library.
-func bareChunks(b *testing.B, f *File, off, n int64) {
+func bareChunks(f *File, off, n int64) error {
 	c, _ := codecOf(f.f.comp.method)
 	first, last := f.f.comp.covering(off, n)
 	for i := first; i < last; i++ {
@@ -314,9 +304,10 @@ func bareChunks(b *testing.B, f *File, off, n int64) {
 			_, err = c.Decompress(in, row.size)
 		}
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // BenchmarkWrite writes the CIFAR model.
