@@ -122,7 +122,7 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := source.Open(path, o.mapping())
+	r, err := source.Open(path, o.opening())
 	if isDir(path, err) {
 		return openDir(d, path, &o)
 	}
@@ -153,7 +153,7 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 	if err != nil {
 		return nil, err
 	}
-	r, err := source.OpenFile(f, off, size, o.mapping())
+	r, err := source.OpenFile(f, off, size, o.opening())
 	return finish(d, r, err, f.Name(), &o)
 }
 

@@ -61,7 +61,7 @@ func choose(r *source.Region, path string, o *Options) (driver.Driver, error) {
 		c, err := Lookup(o.Format)
 		return c.d, err
 	}
-	head, err := r.Prefix(driver.SniffLen)
+	head, err := r.Head(driver.SniffLen)
 	if err != nil {
 		return nil, err
 	}

@@ -120,6 +120,13 @@ func (o *Options) mapping() source.Options {
 	return source.Options{Debug: o.Debug, ReadOnce: o.ReadOnce, ReadFallback: o.ReadFallback}
 }
 
+// opening is mapping for the file that is parsed.
+func (o *Options) opening() source.Options {
+	m := o.mapping()
+	m.Parse = true
+	return m
+}
+
 // engine returns what the engine takes of the options.
 func (o *Options) engine(d driver.Driver, path string) *engine.Config {
 	return &engine.Config{

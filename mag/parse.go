@@ -98,11 +98,8 @@ func (s *structure) upTo(n int64) ([]byte, error) {
 	}
 	s.counted = n
 	if n > int64(cap(s.b)) {
-		if !s.src.InMemory() {
-			// Nothing is allocated before the reader has proved to have it.
-			if _, err := s.src.ReadAt(make([]byte, 1), n-1); err != nil {
-				return nil, err
-			}
+		if err := wire.Prove(s.src, n); err != nil {
+			return nil, err
 		}
 		s.b = append(make([]byte, 0, n), s.b...)
 	}

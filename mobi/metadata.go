@@ -27,7 +27,7 @@ type modelInfo struct {
 // constant.
 func (p *parser) metadata() error {
 	at := int64(p.header.MetadataOffset)
-	b, err := p.bytes(at, int64(p.header.TensorOffset)-at)
+	b, err := p.Bytes(at, int64(p.header.TensorOffset)-at)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -50,7 +51,7 @@ func nextOp(c *wire.Cursor) rawOp {
 // parameters out of it.
 func (p *parser) operators() error {
 	at := int64(p.header.GraphOffset)
-	b, err := private(p.src, at, p.header.graphEnd()-at)
+	b, err := driver.Private(p.src, at, p.header.graphEnd()-at)
 	if err != nil {
 		return err
 	}

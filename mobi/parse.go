@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"bytes"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
@@ -34,7 +33,7 @@ var (
 // parser fills a parsed while the file is being opened.
 type parser struct {
 	*parsed
-	window
+	wire.Window
 	budget int64 // bytes of structure that the caller still allows
 	names  nameSet
 	digits [10]byte // the name of the constant at hand
@@ -49,10 +48,8 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	x.Version = "1"
 	f := &parsed{src: src, index: x, opts: *o, header: h}
 	p := parser{parsed: f, budget: o.MaxHeaderBytes}
-	if err := p.open(src); err != nil {
-		return nil, err
-	}
-	defer p.close()
+	p.Open(src)
+	defer p.Close()
 	if err := p.spend("metadata and operator graph", -1, h.around()); err != nil {
 		return nil, err
 	}
@@ -84,13 +81,4 @@ func (p *parser) spend(field string, off, n int64) error {
 		return wire.Errorf(name, field, off, format.ErrLimit, "the structural part is larger than the %d bytes that are allowed", p.opts.MaxHeaderBytes)
 	}
 	return nil
-}
-
-// private returns n bytes from off in memory of their own.
-func private(src driver.Source, off, n int64) ([]byte, error) {
-	b, err := src.Slice(off, n)
-	if err == nil && src.InMemory() {
-		b = bytes.Clone(b)
-	}
-	return b, err
 }

@@ -31,11 +31,11 @@ type recordHead struct {
 }
 
 // nextRecord reads the header of the record at off, which must end before end.
-func (w *window) nextRecord(h *recordHead, off, end int64) error {
+func (w *parser) nextRecord(h *recordHead, off, end int64) error {
 	if end-off < recordMin {
 		return wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
 	}
-	b, err := w.bytes(off, 8)
+	b, err := w.Bytes(off, 8)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (w *window) nextRecord(h *recordHead, off, end int64) error {
 	if h.dataAt > end {
 		return wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
-	if b, err = w.bytes(off+8, 8*rank+8); err != nil {
+	if b, err = w.Bytes(off+8, 8*rank+8); err != nil {
 		return err
 	}
 	h.shape, h.size = b[:8*rank], binary.LittleEndian.Uint64(b[8*rank:])
@@ -59,34 +59,25 @@ func (w *window) nextRecord(h *recordHead, off, end int64) error {
 // next is the offset of the record that follows.
 func (h *recordHead) next() int64 { return h.dataAt + int64(h.size) }
 
-// constants reads the records of all constants. In memory it counts them first,
-// to allocate once; a reader is asked for each header only once, and the index
-// grows instead.
+var records wire.Pool[record]
+
+// constants reads the records of all constants. How many there are is not known before.
 func (p *parser) constants() error {
 	from, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
+	list := records.Get()
 	var h recordHead
-	if p.src.InMemory() {
-		n, text, dims := 0, 0, 0
-		for off := from; off < end; n++ {
-			if err := p.record(&h, n, off); err != nil {
-				return err
-			}
-			text += digits(h.id)
-			dims += len(h.shape) / 8
-			off = h.next()
-		}
-		p.index.Grow(n, text, dims)
-		p.records = make([]record, 0, n)
-	}
 	for off := from; off < end; {
-		if err := p.record(&h, len(p.records), off); err != nil {
+		if err := p.record(&h, len(*list), off); err != nil {
 			return err
 		}
-		if err := p.constant(&h); err != nil {
+		rec, err := p.constant(&h)
+		if err != nil {
 			return err
 		}
+		*list = append(*list, rec)
 		off = h.next()
 	}
+	p.records = records.Done(list)
 	return nil
 }
 
@@ -104,43 +95,33 @@ func (p *parser) record(h *recordHead, n int, off int64) error {
 // cancelEvery is how many records are read between two looks at the context.
 const cancelEvery = 1024
 
-// digits returns the length of n in decimal.
-func digits(n uint32) int {
-	d := 1
-	for ; n >= 10; n /= 10 {
-		d++
-	}
-	return d
-}
-
 // constant checks one record and lists it.
-func (p *parser) constant(h *recordHead) error {
+func (p *parser) constant(h *recordHead) (rec record, err error) {
 	if err := p.spend("constants", h.at, recordMin+int64(len(h.shape))); err != nil {
-		return err
+		return rec, err
 	}
 	t := driver.Tensor{Offset: h.dataAt, DType: DataType(h.typ &^ gzipFlag).DType()}
 	if !t.DType.Valid() {
-		return h.errorf("data type", 4, format.ErrUnsupported, "%d", h.typ&^gzipFlag)
+		return rec, h.errorf("data type", 4, format.ErrUnsupported, "%d", h.typ&^gzipFlag)
 	}
 	t.Shape = p.index.Dims(len(h.shape) / 8)
 	for i := range t.Shape {
 		d := binary.LittleEndian.Uint64(h.shape[8*i:])
 		if d > math.MaxInt64 {
-			return h.errorf("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
+			return rec, h.errorf("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
 		}
 		t.Shape[i] = int64(d)
 	}
-	var err error
 	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
-		return h.fail("shape", 8, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		return rec, h.fail("shape", 8, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
-	rec := record{id: h.id, offset: uint32(h.dataAt), stored: uint32(h.size), gzip: h.typ&gzipFlag != 0}
+	rec = record{id: h.id, offset: uint32(h.dataAt), stored: uint32(h.size), gzip: h.typ&gzipFlag != 0}
 	if !rec.gzip && uint64(t.Size) != h.size {
 		if rec.gzip, err = p.isGzip(h); err != nil {
-			return err
+			return rec, err
 		}
 		if !rec.gzip {
-			return h.errorf("data size", 8+len(h.shape), format.ErrCorrupt, "%d bytes, but %v %v takes %d", h.size, t.DType, t.Shape, t.Size)
+			return rec, h.errorf("data size", 8+len(h.shape), format.ErrCorrupt, "%d bytes, but %v %v takes %d", h.size, t.DType, t.Shape, t.Size)
 		}
 		p.seen.unflagged++
 	}
@@ -149,18 +130,17 @@ func (p *parser) constant(h *recordHead) error {
 	}
 	t.Name = strconv.AppendUint(p.digits[:0], uint64(h.id), 10)
 	if !p.index.Add(&t) {
-		return h.errorf("id", 0, format.ErrCorrupt, "occurs twice")
+		return rec, h.errorf("id", 0, format.ErrCorrupt, "occurs twice")
 	}
-	p.records = append(p.records, rec)
-	return nil
+	return rec, nil
 }
 
 // isGzip tells whether the data of a record begins like a gzip member.
-func (w *window) isGzip(h *recordHead) (bool, error) {
+func (w *parser) isGzip(h *recordHead) (bool, error) {
 	if h.size < 2 {
 		return false, nil
 	}
-	b, err := w.bytes(h.dataAt, 2)
+	b, err := w.Bytes(h.dataAt, 2)
 	return err == nil && b[0] == 0x1F && b[1] == 0x8B, err
 }
 

@@ -228,7 +228,7 @@ func TestRemoteReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if src.bytes > 4*minWindow {
+	if src.bytes > 4<<10 {
 		t.Errorf("opening reads %d bytes", src.bytes)
 	}
 	if ops, err := f.Operators(); err != nil || len(ops) != 2 {

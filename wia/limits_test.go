@@ -92,7 +92,7 @@ func TestCrowdOfDims(t *testing.T) {
 	}
 	f := mustOpen(t, container{}.bytes(), nil)
 	for n := 1; n <= 2; n++ {
-		x := &indexer{f: f.f, max: 10, measuring: true, n: counts{dims: int(protobuf.DimsOf(0)) - 1}}
+		x := &indexer{f: f.f, max: 10, dims: int64(protobuf.DimsOf(0)) - 1, scratch: &scratch{}}
 		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: protobuf.Field{End: 1}}
 		if err := x.take(&f.f.tensors, h, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -80,15 +79,12 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 	if err := l.o.Memory.Reserve(s.size); err != nil {
 		return wire.Error(formatName, b.String(), s.off, err)
 	}
-	data, err := l.src.Slice(s.off, s.size)
+	data, err := read(l.src, s, cipher, b.String())
 	if err != nil {
 		return err
 	}
 	if cipher != nil {
 		p.base = -1
-		if data, err = cipher.Open(data, []byte(b.String())); err != nil {
-			return wire.Error(formatName, b.String(), s.off, err)
-		}
 	}
 	if compression != None {
 		p.base = -1
@@ -103,11 +99,21 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 			return wire.Error(formatName, b.String(), s.off, err)
 		}
 	}
-	if p.base >= 0 && l.src.InMemory() {
-		data = bytes.Clone(data)
-	}
 	p.Source = protobuf.Source{Win: data, Size: int64(len(data))}
 	return nil
+}
+
+// read returns a block in private memory, decrypted.
+func read(src driver.Source, s span, cipher *seal.Cipher, name string) ([]byte, error) {
+	if cipher == nil {
+		return driver.Private(src, s.off, s.size)
+	}
+	data, err := cipher.OpenAt(src, s.off, s.size, []byte(name))
+	var located *tensor.Error
+	if err != nil && !errors.As(err, &located) {
+		err = wire.Error(formatName, name, s.off, err)
+	}
+	return data, err
 }
 
 // loadTensors reads the payload of the tensor block. Only what is looked at is

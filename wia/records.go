@@ -25,52 +25,47 @@ type stored struct {
 	codec      Compression
 }
 
-// indexer lists the tensors. In memory a first pass only counts, so that the second
-// needs no more memory than that: what it trusts is checked there, once. Behind a
-// reader, where a pass costs more than memory, there is only the second.
+// indexer lists the tensors.
 type indexer struct {
-	f         *parsed
-	max       int
-	n         counts
-	quants    []tensor.Quantization
-	scales    []float32
-	zeros     []int32
-	scratch   *scratch
-	measuring bool
+	f       *parsed
+	max     int
+	tensors int // so far
+	dims    int64
+	quants  chunks[tensor.Quantization]
+	scales  chunks[float32]
+	zeros   chunks[int32]
+	scratch *scratch
 }
 
-// counts is how much memory the tensors take.
-type counts struct{ tensors, names, dims, stored, external, quants, scales, zeros int }
+// chunks is memory for lists whose length is not known before. What it gave out stays
+// where it is.
+type chunks[T any] struct{ left []T }
 
-func (n *counts) add(p *payload, h *head) {
-	n.tensors++
-	n.names += len(h.name)
-	n.dims += len(h.dims)
-	switch {
-	case h.arm == externalArm:
-		n.external++
-	case h.compressed || p.base < 0 || h.arm == 0:
-		n.stored++
+// take returns n elements.
+func (c *chunks[T]) take(n int) []T {
+	if n > cap(c.left)-len(c.left) {
+		c.left = make([]T, 0, max(n, min(2*cap(c.left), 64<<10), 8))
 	}
-	if h.quant.quantized() {
-		n.quants++
-		n.scales += max(1, len(h.quant.scales))
-		n.zeros += max(1, len(h.quant.zeros))
-	}
+	at := len(c.left)
+	c.left = c.left[:at+n]
+	return c.left[at : at+n : at+n]
 }
 
 // scratch is memory that every indexer needs.
 type scratch struct {
-	buf  []byte // of the window
-	head head
+	head    head
+	records []record
+	stored  []stored
+	digests []digest
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{} }}
 
 // free gives the memory back, unless a file made it large.
 func (s *scratch) free() {
-	const most = 4 << 10
-	if h := &s.head; max(cap(h.name), cap(h.dims), cap(h.ext.location), cap(h.ext.checksum), cap(h.quant.scales), cap(h.quant.zeros)) <= most {
+	const most, mostTensors = 4 << 10, 64 << 10
+	if h := &s.head; max(cap(h.name), cap(h.dims), cap(h.ext.location), cap(h.ext.checksum), cap(h.quant.scales), cap(h.quant.zeros)) <= most && cap(s.records) <= mostTensors {
+		s.records, s.stored, s.digests = s.records[:0], s.stored[:0], s.digests[:0]
 		scratches.Put(s)
 	}
 }
@@ -80,21 +75,14 @@ func (x *indexer) build() error {
 	f := x.f
 	x.scratch = scratches.Get().(*scratch)
 	defer x.scratch.free()
-	if f.src.InMemory() {
-		if err := x.measure(); err != nil {
-			return err
-		}
-	}
 	if p := &f.tensors; p.inFile {
-		w := f.window()
-		w.Buf = x.scratch.buf
-		p.From = w
+		p.From = f.window()
 		defer func() {
+			p.From.Close()
 			p.Source = protobuf.Source{Size: p.Size}
-			x.scratch.buf = w.Buf
 		}()
 	}
-	passes := []func() error{x.tensors, x.initializers}
+	passes := []func() error{x.tensorBlock, x.initializers}
 	if f.hdr.blocks[graphBlock].off < f.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
 	}
@@ -103,47 +91,17 @@ func (x *indexer) build() error {
 			return err
 		}
 	}
+	f.records = append([]record(nil), x.scratch.records...)
+	f.stored = append([]stored(nil), x.scratch.stored...)
+	f.digests = append([]digest(nil), x.scratch.digests...)
 	return nil
 }
 
-// measure counts, and makes room for what it counted. What is wrong is left to
-// the second pass.
-func (x *indexer) measure() error {
-	f := x.f
-	whole := f.tensors.Source
-	if f.tensors.inFile {
-		b, err := f.src.Slice(f.tensors.base, f.tensors.Size)
-		if err != nil {
-			return err
-		}
-		whole = protobuf.Source{Win: b, Size: f.tensors.Size}
-	}
-	whole.Checked = true
-	x.measuring = true
-	_ = x.walk(&whole, &f.tensors)
-	_ = x.initializers()
-	x.measuring = false
-	n := x.n
-	x.n = counts{}
-	f.index.Grow(n.tensors, n.names, n.dims)
-	f.records = make([]record, 0, n.tensors)
-	f.stored = make([]stored, 0, n.stored)
-	f.digests = make([]digest, 0, n.external)
-	x.quants = make([]tensor.Quantization, 0, n.quants)
-	x.scales = make([]float32, 0, n.scales)
-	x.zeros = make([]int32, 0, n.zeros)
-	return nil
-}
-
-// tensors walks the tensor block.
-func (x *indexer) tensors() error {
+// tensorBlock walks the tensors of the TensorData message.
+func (x *indexer) tensorBlock() error {
 	p := &x.f.tensors
-	return p.locate("tensor", x.walk(&p.Source, p))
-}
-
-// walk takes the tensors of a TensorData message.
-func (x *indexer) walk(s *protobuf.Source, p *payload) error {
-	return s.EachChecked(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
+	s := &p.Source
+	return p.locate("tensor", s.EachChecked(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
 		h := &x.scratch.head
 		h.reset()
 		switch fl.Num {
@@ -158,7 +116,7 @@ func (x *indexer) walk(s *protobuf.Source, p *payload) error {
 			err = x.take(p, h, &fl, false)
 		}
 		return err
-	})
+	}))
 }
 
 // initializers walks those initializers of the graph that carry data. The
@@ -182,16 +140,15 @@ func (x *indexer) initializers() error {
 	}))
 }
 
-// take counts a tensor, and adds it to the index unless that is all for now.
+// take adds a tensor to the index.
 func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) error {
-	x.n.add(p, h)
+	x.tensors++
+	x.dims += int64(len(h.dims))
 	switch {
-	case x.n.tensors > x.max:
+	case x.tensors > x.max:
 		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", x.max)
-	case int64(x.n.dims) > x.dims():
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", x.dims())
-	case x.measuring:
-		return nil
+	case x.dims > x.mostDims():
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", x.mostDims())
 	}
 	if err := x.check(h, fl.At); err != nil {
 		return err
@@ -205,12 +162,12 @@ func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) erro
 	if !x.f.index.Add(&t) {
 		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
-	x.f.records = append(x.f.records, r)
+	x.scratch.records = append(x.scratch.records, r)
 	return nil
 }
 
-// dims returns how many dims all tensors may have: as many as the file can hold.
-func (x *indexer) dims() int64 {
+// mostDims returns how many dims all tensors may have: as many as the file can hold.
+func (x *indexer) mostDims() int64 {
 	b := &x.f.hdr.blocks
 	return min(protobuf.DimLimit(x.max), int64(protobuf.DimsOf(b[graphBlock].size+b[tensorBlock].size)))
 }
@@ -271,8 +228,8 @@ func (x *indexer) locate(p *payload, h *head, t *driver.Tensor, r *record) (err 
 			return err
 		}
 		t.Offset = h.ext.offset
-		r.more = uint32(len(f.digests))
-		f.digests = append(f.digests, h.ext.sum)
+		r.more = uint32(len(x.scratch.digests))
+		x.scratch.digests = append(x.scratch.digests, h.ext.sum)
 		return nil
 	}
 	s := stored{start: h.raw.Start, end: h.raw.End}
@@ -290,8 +247,8 @@ func (x *indexer) locate(p *payload, h *head, t *driver.Tensor, r *record) (err 
 		return nil
 	}
 	t.Offset, t.Loaded = -1, true
-	r.more = uint32(len(f.stored))
-	f.stored = append(f.stored, s)
+	r.more = uint32(len(x.scratch.stored))
+	x.scratch.stored = append(x.scratch.stored, s)
 	return nil
 }
 
@@ -300,20 +257,18 @@ func (x *indexer) quantization(q *quantHead) *tensor.Quantization {
 	if !q.quantized() {
 		return nil
 	}
-	x.quants = append(x.quants, tensor.Quantization{})
-	out := &x.quants[len(x.quants)-1]
+	out := &x.quants.take(1)[0]
 	q.quantization(out)
-	s, z := len(x.scales), len(x.zeros)
-	if q.perChannel {
-		x.scales = append(x.scales, q.scales...)
-		x.zeros = append(x.zeros, q.zeros...)
-	} else {
-		x.scales = append(x.scales, q.scale)
-		x.zeros = append(x.zeros, q.zero)
+	if !q.perChannel {
+		out.Scales, out.ZeroPoints = x.scales.take(1), x.zeros.take(1)
+		out.Scales[0], out.ZeroPoints[0] = q.scale, q.zero
+		return out
 	}
-	out.Scales = x.scales[s:len(x.scales):len(x.scales)]
-	if z < len(x.zeros) {
-		out.ZeroPoints = x.zeros[z:len(x.zeros):len(x.zeros)]
+	out.Scales = x.scales.take(len(q.scales))
+	copy(out.Scales, q.scales)
+	if n := len(q.zeros); n > 0 {
+		out.ZeroPoints = x.zeros.take(n)
+		copy(out.ZeroPoints, q.zeros)
 	}
 	return out
 }

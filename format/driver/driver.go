@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"crypto"
 	"io"
 
@@ -18,8 +19,8 @@ type Driver interface {
 	// Parse reads the structure of the file src into x and returns what the
 	// format keeps of it, which may be nil. It runs under a guard: a file that
 	// is cut short meanwhile fails the open. src stays valid for the methods of
-	// the File until the model is closed; bytes that Slice returned may alias
-	// the file, whose content another process may change at any moment:
+	// the File until the model is closed. Whatever it returns during Parse is memory
+	// that no other process changes; later, bytes of Slice may alias the file:
 	// what was checked must not be read again.
 	Parse(src Source, x *Index, o *Options) (File, error)
 }
@@ -160,13 +161,17 @@ type Source interface {
 	Size() int64
 	// Path returns the name the file was opened by, "" for bytes and readers.
 	Path() string
-	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes.
+	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes. A
+	// mapped file is not in memory during Parse: it is read, so that opening touches
+	// nothing of the mapping.
 	InMemory() bool
 	// Slice returns n bytes from off. In memory they alias the file and are valid
 	// until the model is closed; else they are in fresh memory that is not
 	// allocated before the bytes are known to exist.
 	Slice(off, n int64) ([]byte, error)
-	// ReadAt implements io.ReaderAt, guarded against files that are cut short.
+	// ReadAt implements io.ReaderAt, guarded against files that are cut short. During
+	// Parse the first 16 KiB of a mapped file are read once, whatever is asked of them;
+	// beyond, each call is one read of the system's.
 	ReadAt(p []byte, off int64) (int, error)
 	// Guard runs fn, which reads bytes of Slice, and turns a fault into
 	// ErrTruncated. Methods called by the engine are guarded already;
@@ -177,6 +182,16 @@ type Source interface {
 	// A Dir that comes with an error still takes declarations, and using
 	// what was declared repeats the error.
 	Dir() (Dir, error)
+}
+
+// Private returns n bytes from off of src in memory that nobody else changes, whether it
+// is being parsed or not.
+func Private(src Source, off, n int64) ([]byte, error) {
+	b, err := src.Slice(off, n)
+	if err == nil && src.InMemory() {
+		b = bytes.Clone(b)
+	}
+	return b, err
 }
 
 // Prefix returns the first n bytes of src, or all when it has fewer.

@@ -3,7 +3,9 @@ package driver
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -18,7 +20,8 @@ import (
 // It allocates a handful of times whatever the number of tensors: names are in
 // one string, dims in one slice, records in one slice without pointers, which the
 // garbage collector passes over, and the lookup is one table with open
-// addressing. The table hashes with a seed of its own process, so that a file
+// addressing. A parser that does not know how many tensors come collects them in memory
+// that others used before, and Seal copies what there is. The table hashes with a seed of its own process, so that a file
 // cannot be made whose names all collide.
 type Index struct {
 	// Version is the version of the format that the file has: "1". The parser sets it.
@@ -28,18 +31,18 @@ type Index struct {
 	extras  []extra // by index; shorter than records when no tensor with one follows
 	names   strings.Builder
 	dims    []int64
-	slots   []uint64 // hash tag << 32 | index + 1; 0 is free
+	slots   []uint64 // hash << 32 | index + 1; 0 is free
+	scratch *scratch // what these are in while nobody has told how many there are
 	account *Memory
 	counted int   // bytes in account
 	err     error // of account: nothing is added any more
 }
 
-// record is what most tensors have.
+// record is what most tensors have. Names and dims end where those of the next begin.
 type record struct {
 	offset, size int64
-	nameEnd      int // in names, where the next name begins
-	dimsAt       int // in dims
-	rank         int32
+	nameEnd      uint32
+	dimsEnd      uint32
 	space        Space
 	dtype        tensor.DType
 	loaded       bool
@@ -97,7 +100,7 @@ func (x *Index) Err() error { return x.err }
 // What a tensor takes in bytes: its record, its share of the table, and what the
 // engine makes when it is used. Few have an extra.
 const (
-	tensorBytes = 48 + 24 + 176
+	tensorBytes = 32 + 24 + 176
 	extraBytes  = 40
 )
 
@@ -119,6 +122,9 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
 	}
+	if x.scratch != nil {
+		x.leave()
+	}
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names.Grow(nameBytes)
@@ -130,11 +136,13 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 // tableSize returns a power of two that n entries fill at most two thirds.
 func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 
-// Dims returns room for the dims of a tensor, to be filled in before Add.
+// Dims returns room for the dims of a tensor, to be filled in before Add, and valid
+// until Dims or Add is called again.
 func (x *Index) Dims(rank int) tensor.Shape {
-	n := len(x.dims)
+	n := x.dimsEnd(len(x.records))
 	if cap(x.dims)-n < rank {
-		x.dims = slices.Grow(x.dims, rank)
+		x.borrow()
+		x.dims = slices.Grow(x.dims[:n], rank)
 	}
 	x.dims = x.dims[:n+rank]
 	return x.dims[n : n+rank : n+rank]
@@ -145,28 +153,28 @@ func (x *Index) Dims(rank int) tensor.Shape {
 // engine says so whatever Parse answers.
 func (x *Index) Add(t *Tensor) bool {
 	i := len(x.records)
-	need := (i+1)*tensorBytes + x.names.Len() + len(t.Name) + 8*len(x.dims)
+	need := (i+1)*tensorBytes + x.nameEnd(i) + len(t.Name) + 8*len(x.dims)
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
 		return false
 	}
+	if i == cap(x.records) {
+		x.borrow()
+		x.records = slices.Grow(x.records, 1)
+	}
 	// A search ends at a free slot, so one must stay free, whatever Grow was told.
 	if 3*(i+1) > 2*len(x.slots) {
-		x.rehash(max(8, 2*len(x.slots)))
+		x.rehash(max(64, 2*len(x.slots)))
 	}
 	h := maphash.Bytes(seed, t.Name)
 	slot, taken := find(x, h, t.Name)
-	if taken {
+	if taken || !x.keep(t) {
 		return false
 	}
-	x.names.Write(t.Name)
 	// Field by field: a composite literal is made elsewhere and copied, which waits for its stores.
-	if len(x.records) == cap(x.records) {
-		x.records = slices.Grow(x.records, 1)
-	}
+	nameEnd, dimsEnd := x.nameEnd(i)+len(t.Name), len(x.dims)
 	x.records = x.records[:i+1]
 	r := &x.records[i]
-	r.offset, r.size, r.nameEnd = t.Offset, t.Size, x.names.Len()
-	r.dimsAt, r.rank = x.keep(t.Shape), int32(len(t.Shape))
+	r.offset, r.size, r.nameEnd, r.dimsEnd = t.Offset, t.Size, uint32(nameEnd), uint32(dimsEnd)
 	r.space, r.dtype, r.loaded = t.Space, t.DType, t.Loaded
 	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
@@ -179,22 +187,52 @@ func (x *Index) Add(t *Tensor) bool {
 	return true
 }
 
-// keep returns where in dims a shape is, which is their end if it is from Dims.
-func (x *Index) keep(s tensor.Shape) int {
-	at := len(x.dims) - len(s)
-	if len(s) == 0 || at >= 0 && &s[0] == &x.dims[at] {
-		return at
+// keep stores the name and the shape of the tensor to come.
+func (x *Index) keep(t *Tensor) bool {
+	i := len(x.records)
+	at := x.dimsEnd(i)
+	if int64(x.nameEnd(i))+int64(len(t.Name)) > math.MaxUint32 || int64(at)+int64(len(t.Shape)) > math.MaxUint32 {
+		x.err = fmt.Errorf("%w: names of more than 4 GiB, or as many dims", tensor.ErrLimit)
+		return false
 	}
-	x.dims = append(x.dims, s...)
-	return len(x.dims) - len(s)
+	if n := len(t.Shape); n > 0 && (at+n > len(x.dims) || &t.Shape[0] != &x.dims[at]) {
+		x.dims = append(x.dims[:at], t.Shape...)
+	}
+	x.dims = x.dims[:at+len(t.Shape)]
+	if x.scratch != nil {
+		x.scratch.names = append(x.scratch.names, t.Name...)
+	} else {
+		x.names.Write(t.Name)
+	}
+	return true
+}
+
+// nameEnd returns where the name of tensor i begins: that before it ends there.
+func (x *Index) nameEnd(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(x.records[i-1].nameEnd)
+}
+
+// dimsEnd is nameEnd for the dims.
+func (x *Index) dimsEnd(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(x.records[i-1].dimsEnd)
 }
 
 // extra returns room for what the record of tensor i has no room for. Most files
 // have no such tensors, or no others.
 func (x *Index) extra(i int) *extra {
 	if cap(x.extras) <= i {
-		x.reserve(extraBytes * max(cap(x.records), i+1))
-		x.extras = append(make([]extra, 0, max(cap(x.records), i+1)), x.extras...)
+		n := max(len(x.records), i+1)
+		if x.scratch == nil {
+			n = max(cap(x.records), i+1) // as many as were announced
+		}
+		x.reserve(extraBytes * (n - len(x.extras)))
+		x.extras = slices.Grow(x.extras, n-len(x.extras))
 	}
 	for len(x.extras) <= i {
 		x.extras = append(x.extras, extra{stored: x.records[len(x.extras)].size})
@@ -227,11 +265,20 @@ func (x *Index) Len() int { return len(x.records) }
 
 // Name returns the name of tensor i.
 func (x *Index) Name(i int) string {
-	start := 0
-	if i > 0 {
-		start = x.records[i-1].nameEnd
+	start, end := x.nameEnd(i), x.records[i].nameEnd
+	if x.scratch != nil {
+		return string(x.scratch.names[start:end])
 	}
-	return x.names.String()[start:x.records[i].nameEnd]
+	return x.names.String()[start:end]
+}
+
+// isNamed reports whether tensor i has that name.
+func isNamed[N string | []byte](x *Index, i int, name N) bool {
+	start, end := x.nameEnd(i), x.records[i].nameEnd
+	if x.scratch != nil {
+		return string(x.scratch.names[start:end]) == string(name)
+	}
+	return x.names.String()[start:end] == string(name)
 }
 
 // DType returns the dtype of tensor i.
@@ -239,9 +286,8 @@ func (x *Index) DType(i int) tensor.DType { return x.records[i].dtype }
 
 // Shape returns the dims of tensor i, which must not be changed.
 func (x *Index) Shape(i int) tensor.Shape {
-	r := &x.records[i]
-	n := r.dimsAt + int(r.rank)
-	return x.dims[r.dimsAt:n:n]
+	n := x.records[i].dimsEnd
+	return x.dims[x.dimsEnd(i):n:n]
 }
 
 // Place returns where the data of tensor i is: so many bytes at an offset of
@@ -264,7 +310,8 @@ func (x *Index) Plain(i int, size int64) int {
 			return i
 		}
 		n, hi := uint64(r.dtype.Size()), uint64(0)
-		for _, d := range x.dims[r.dimsAt : r.dimsAt+int(r.rank)] {
+		dims := x.dimsEnd(i)
+		for _, d := range x.dims[dims:r.dimsEnd] {
 			if hi, n = bits.Mul64(n, uint64(d)); hi != 0 || d <= 0 {
 				return i
 			}
@@ -327,12 +374,12 @@ func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
 // find returns the slot where the name is, or would go.
 func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) {
 	mask := len(x.slots) - 1
-	for slot = int(h) & mask; ; slot = (slot + 1) & mask {
+	for slot = int(h>>32) & mask; ; slot = (slot + 1) & mask {
 		s := x.slots[slot]
 		if s == 0 {
 			return slot, false
 		}
-		if s>>32 == h>>32 && x.Name(int(uint32(s)-1)) == string(name) {
+		if s>>32 == h>>32 && isNamed(x, int(uint32(s)-1), name) {
 			return slot, true
 		}
 	}
@@ -340,14 +387,21 @@ func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) 
 
 // rehash makes a table of that size.
 func (x *Index) rehash(size int) {
-	x.slots = make([]uint64, size)
+	old := x.slots
+	if x.scratch != nil {
+		x.slots = x.scratch.table(size)
+	} else {
+		x.slots = make([]uint64, size)
+	}
 	mask := size - 1
-	for i := range x.records {
-		h := maphash.String(seed, x.Name(i))
-		slot := int(h) & mask
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		slot := int(s>>32) & mask
 		for x.slots[slot] != 0 {
 			slot = (slot + 1) & mask
 		}
-		x.slots[slot] = h>>32<<32 | uint64(i+1)
+		x.slots[slot] = s
 	}
 }

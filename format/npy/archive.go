@@ -57,7 +57,7 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archi
 		return nil, wire.Error("", "directory", f.dir.off, err)
 	}
 	defer o.Memory.Release(f.dir.size)
-	b, err := private(src, f.dir.off, f.dir.size)
+	b, err := driver.Private(src, f.dir.off, f.dir.size)
 	if err != nil {
 		return nil, err
 	}

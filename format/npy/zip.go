@@ -95,7 +95,7 @@ func findEnd(src driver.Source) (at int64, end []byte, err error) {
 	behind := false // whether there is one, and bytes behind it
 	for _, most := range []int64{0, math.MaxUint16} {
 		from := max(0, size-endLen-most)
-		tail, err := private(src, from, size-from)
+		tail, err := driver.Private(src, from, size-from)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -128,7 +128,7 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 	if at < end64Len {
 		return w, false, nil
 	}
-	b, err := private(src, at, locatorLen)
+	b, err := driver.Private(src, at, locatorLen)
 	if err != nil || string(b[:4]) != locatorMagic {
 		return w, false, err
 	}
@@ -147,7 +147,7 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 		return w, false, c.Err()
 	}
 	w.at = int64(off)
-	if b, err = private(src, w.at, end64Len); err != nil {
+	if b, err = driver.Private(src, w.at, end64Len); err != nil {
 		return w, false, err
 	}
 	c = wire.NewCursor("", b, w.at)
@@ -161,15 +161,6 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 	w.disk, w.startDisk = c.U32("zip64 record"), c.U32("zip64 record")
 	w.here, w.count, w.size, w.off = c.U64("zip64 record"), c.U64("zip64 record"), c.U64("zip64 record"), c.U64("zip64 record")
 	return w, true, c.Err()
-}
-
-// private returns bytes of the file that nobody else changes.
-func private(src driver.Source, off, n int64) ([]byte, error) {
-	b, err := src.Slice(off, n)
-	if err == nil && src.InMemory() {
-		b = bytes.Clone(b)
-	}
-	return b, err
 }
 
 // member is an entry of the central directory.
@@ -350,7 +341,7 @@ func readLocal(s *stream, src driver.Source, m *member, limit int64, buf *[]byte
 // readDescriptor reads the record behind the data of an entry whose writer did not
 // know sums and sizes before, in the forms it may have.
 func readDescriptor(src driver.Source, m *member, at, limit int64) (sum uint32, n int64, err error) {
-	b, err := private(src, at, min(24, limit-at))
+	b, err := driver.Private(src, at, min(24, limit-at))
 	if err != nil {
 		return 0, 0, err
 	}

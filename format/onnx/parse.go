@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -68,6 +67,9 @@ func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64, memory
 	if at := int64(len(c.Win)); c.fileAt(at) != f.At || len(c.cuts) == 0 {
 		c.cuts = append(c.cuts, cut{at, f.At})
 	}
+	if n := int(f.End - f.At); n > cap(c.Win)-len(c.Win) {
+		c.Win = slices.Grow(c.Win, max(n, len(c.Win))) // doubling leaves less behind than append does
+	}
 	err := s.Keep(&c.Win, f)
 	c.Size = int64(len(c.Win))
 	return err
@@ -126,20 +128,19 @@ func (f *parsed) read() error {
 	return nil
 }
 
-// buffers are memory of windows, for the next file.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+var lists wire.Pool[record]
 
 // scan walks the file once: it lists the initializers and keeps the rest.
 func (f *parsed) scan() error {
-	f.measure()
+	list := lists.Get()
+	f.records = *list
+	defer func() {
+		*list = f.records
+		f.records = lists.Done(list)
+	}()
 	most := f.o.MaxHeaderBytes
 	w := protobuf.NewWindow(f.src, 0, f.src.Size(), most)
-	buf := buffers.Get().(*[]byte)
-	w.Buf = *buf
-	defer func() {
-		*buf = w.Buf
-		buffers.Put(buf)
-	}()
+	defer w.Close()
 	s := &protobuf.Source{Size: f.src.Size(), From: w}
 	h := &head{}
 	found := false
@@ -168,52 +169,6 @@ func (f *parsed) scan() error {
 		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrCorrupt, "missing: the file is no ModelProto, or one without a graph"))
 	}
 	return err
-}
-
-// measure makes room for what is in a file in memory. What is wrong is left to scan.
-func (f *parsed) measure() {
-	if !f.src.InMemory() {
-		return
-	}
-	b, err := f.src.Slice(0, f.src.Size())
-	if err != nil {
-		return
-	}
-	s := protobuf.InMemory(b)
-	s.Checked = true
-	var tensors, names, dims int
-	var head, graph int64 // bytes that are kept
-	_ = s.Each(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
-		if fl.Num != 7 {
-			if modelMsg.Known(fl.Num) != nil {
-				head += fl.End - fl.At
-			}
-			return nil
-		}
-		return s.Each(graphMsg, fl, func(g protobuf.Field) error {
-			if g.Num != 5 && graphMsg.Known(g.Num) != nil {
-				graph += g.End - g.At
-			}
-			if g.Num != 5 || tensors >= f.o.MaxTensors {
-				return nil
-			}
-			tensors++
-			return s.Each(tensorMsg, g, func(t protobuf.Field) error {
-				switch {
-				case t.Num == 8:
-					names += int(t.End - t.Start)
-				case t.Num == 1 && t.Start == t.At+1 && t.End-t.Start <= maxRank:
-					dims += int(t.End - t.Start) // at least a byte each
-				}
-				return nil
-			})
-		})
-	})
-	f.index.Grow(tensors, names, dims)
-	f.records = make([]record, 0, tensors)
-	if head+graph <= f.o.MaxHeaderBytes && head+graph <= f.o.Memory.Left() {
-		f.head.Win, f.graph.Win = make([]byte, 0, head), make([]byte, 0, graph)
-	}
 }
 
 // initializer lists a tensor of the graph.

@@ -92,6 +92,8 @@ func (m *Model) IsOpen() bool { return m.main != nil }
 // opened completes or undoes an open. seen is what was parsed of a file that must be signed.
 func (m *Model) opened(err error, c *Config, seen *recorder) error {
 	m.spaces.parsed()
+	m.main.Parsed()
+	m.index.Seal()
 	if len(m.spaces.files) > 0 {
 		m.main.OnFree(m.spaces.close)
 	}

@@ -22,14 +22,15 @@ import (
 // parsing, and files that are opened when a tensor in them is first used. It is the
 // driver.Dir of the model.
 type spaces struct {
-	m      *Model
-	own    file                    // the driver's way to the model's own file
-	dir    string                  // "" for none
-	abs    string                  // the same, absolute; made when it is needed
-	root   *os.Root                // while parsing
-	files  []*space                // number - 1; fixed after parsing
-	byName map[string]driver.Space // while parsing
-	frozen bool                    // read only from here on
+	m       *Model
+	own     file                    // the driver's way to the model's own file
+	dir     string                  // "" for none
+	abs     string                  // the same, absolute; made when it is needed
+	root    *os.Root                // while parsing
+	files   []*space                // number - 1; fixed after parsing
+	byName  map[string]driver.Space // while parsing
+	reading *source.Region          // while parsing: the last file that was opened
+	frozen  bool                    // read only from here on
 }
 
 // file is a Source with a directory.
@@ -39,6 +40,21 @@ type file struct {
 }
 
 func (f *file) Path() string { return f.s.m.path }
+
+// InMemory implements driver.Source. Bytes that another process may change are read, not
+// lent, while they are parsed.
+func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }
+
+// Slice implements driver.Source.
+func (f *file) Slice(off, n int64) ([]byte, error) {
+	if f.parsing() {
+		return f.Copy(off, n)
+	}
+	return f.Region.Slice(off, n)
+}
+
+// parsing reports whether a mapped file is being parsed.
+func (f *file) parsing() bool { return !f.s.frozen && f.Mapped() }
 
 // Dir implements driver.Source.
 func (f *file) Dir() (driver.Dir, error) {
@@ -61,6 +77,10 @@ func (s *spaces) init(m *Model, c *Config) {
 // parsed ends the time when spaces can be added.
 func (s *spaces) parsed() {
 	s.frozen = true
+	if s.reading != nil {
+		s.reading.Parsed()
+		s.reading = nil
+	}
 	s.byName = nil
 	if s.root != nil {
 		s.root.Close()
@@ -205,10 +225,11 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	}
 	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
 		o := s.m.mapping
-		o.NoLink = true
+		o.NoLink, o.Parse = true, true
 		r, err := source.Open(path, o)
 		if err == nil {
 			r.SetOrigin(s.m.desc.Name, path)
+			s.read(r)
 		}
 		if !errors.Is(err, source.ErrNotRegular) {
 			return r, err
@@ -219,6 +240,14 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 		return nil, err
 	}
 	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
+}
+
+// read holds one file open to be parsed: of many, the one before is parsed already.
+func (s *spaces) read(r *source.Region) {
+	if s.reading != nil {
+		s.reading.Parsed()
+	}
+	s.reading = r
 }
 
 // testHookLooked is called between looking at a file and opening it.

@@ -30,7 +30,7 @@ func TestRecorder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		region := source.FromReaderAt(&changing{}, size)
-		rec := &recorder{file: &file{Region: region}}
+		rec := &recorder{file: &file{Region: region, s: &spaces{}}}
 		var known [size]bool
 		var want [size]byte
 		for range 20 {

@@ -11,9 +11,11 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"fmt"
+	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Sizes in bytes.
@@ -59,15 +61,45 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	return c.gcm.Seal(out, out, plain, extra), nil
 }
 
+// OpenAt is Open for size bytes at off of a file, which are read where they are decrypted.
+func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte, error) {
+	if size < Overhead {
+		return nil, tooShort(size)
+	}
+	if err := wire.Prove(file, off+size); err != nil {
+		return nil, err
+	}
+	b := buffer(size)
+	if _, err := file.ReadAt(b, off); err != nil {
+		return nil, err
+	}
+	return c.open(b, extra)
+}
+
 // Open decrypts into aligned memory of its own, and reads what is sealed once:
 // it may be in a file that changes. Whatever was not made by Seal with the same
 // key and extra is driver.ErrKey, what is too short driver.ErrCorrupt.
 func (c *Cipher) Open(sealed, extra []byte) ([]byte, error) {
 	if len(sealed) < Overhead {
-		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, len(sealed), Overhead)
+		return nil, tooShort(int64(len(sealed)))
 	}
-	b := memory.Aligned(memory.Alignment - NonceSize + len(sealed))[memory.Alignment-NonceSize:]
+	b := buffer(int64(len(sealed)))
 	copy(b, sealed)
+	return c.open(b, extra)
+}
+
+func tooShort(n int64) error {
+	return fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, n, Overhead)
+}
+
+// buffer returns memory in which what is decrypted is aligned.
+func buffer(n int64) []byte {
+	const skip = memory.Alignment - NonceSize
+	return memory.Aligned(skip + int(n))[skip:]
+}
+
+// open decrypts in place.
+func (c *Cipher) open(b, extra []byte) ([]byte, error) {
 	plain, err := c.gcm.Open(b[NonceSize:NonceSize], b[:NonceSize], b[NonceSize:], extra)
 	if err != nil {
 		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", driver.ErrKey)

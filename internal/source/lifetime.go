@@ -152,6 +152,7 @@ func (r *Region) conclude(s int64) {
 
 // free gives the memory back. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
+	r.head.close()
 	if r.ra == nil {
 		return nil
 	}

@@ -40,8 +40,8 @@ func (r *Region) failed(err error) error {
 	return r.fail(-1, err)
 }
 
-// testHookHeld is called between looking at a file and opening it.
-var testHookHeld func()
+// Tests are called between looking at a file, opening it, and mapping it.
+var testHookLooked, testHookHeld func()
 
 // load maps the file called name, or reads it where its file system cannot map, or the
 // system has no room and the caller agrees.
@@ -66,19 +66,6 @@ func explainRoom(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: no room for another mapping: the process has as many as the system allows (vm.max_map_count), or as much address space (RLIMIT_AS): %w", tensor.ErrLimit, err)
-}
-
-// mappable refuses what is not a regular file, or too large for this platform.
-func (r *Region) mappable(path string, noLink bool) error {
-	stat := os.Stat
-	if noLink {
-		stat = os.Lstat
-	}
-	info, err := stat(path)
-	if err != nil {
-		return r.fail(-1, err)
-	}
-	return r.suits(info.Mode(), info.Size())
 }
 
 // suits refuses files by their mode and size.
@@ -116,6 +103,9 @@ func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	}
 	switch err := r.mapDescriptor(f, off, size); {
 	case err == nil:
+		if o.Parse && r.Mapped() {
+			r.head.borrow(f, off)
+		}
 		return r, nil
 	case noRoom(err) && !o.ReadFallback:
 		return nil, r.fail(-1, explainRoom(err))

@@ -11,10 +11,6 @@ import (
 // descriptors is the directory whose entries name the open descriptors.
 const descriptors = "/proc/self/fd/"
 
-// look is O_PATH, which package syscall does not have: the file is found, and not
-// opened, so that it costs little and no pipe and no device notices.
-const look = 0x200000
-
 // willNeed asks for pages lo to hi of mem to be read ahead. mem is a whole
 // mapping, so its start is a page boundary, which the system call insists on.
 func willNeed(mem []byte, lo, hi int) error {

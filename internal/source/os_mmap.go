@@ -21,46 +21,93 @@ func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openName maps the file at path. It is held by a descriptor of its own, which waits
-// for nobody, while it is looked at, and then mapped by the name of that: another
-// that takes its place in between, such as a pipe, is not met at all. Where there is no
-// such name (a system without /proc) the file is opened by its own once more.
+// openName maps the file at path. It is looked at first, since a device may notice that
+// it is opened, and opened so that it waits for nobody: a pipe that took its place in
+// between is refused then. The open descriptor is what is mapped, by its name, and what
+// parsing reads from, whatever has the path by then. Where descriptors have no names (a
+// system without /proc) the file is mapped by its own, and parsing reads the mapping.
 func (r *Region) openName(path string, o Options) error {
-	flags := look | syscall.O_CLOEXEC
+	if err := r.look(path, o.NoLink); err != nil {
+		return err
+	}
+	if testHookLooked != nil {
+		testHookLooked()
+	}
+	fd, err := openFile(path, o)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	r.head.open(fd)
+	err = r.mapOpen(path, o)
+	if err != nil || !o.Parse || !r.Mapped() {
+		r.head.close()
+	}
+	return err
+}
+
+// look refuses what is not a regular file, or too large for this platform.
+func (r *Region) look(path string, noLink bool) error {
+	stat := syscall.Stat
+	if noLink {
+		stat = syscall.Lstat
+	}
+	var st syscall.Stat_t
+	err := stat(path, &st)
+	for err == syscall.EINTR {
+		err = stat(path, &st)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return r.suits(modeOf(uint32(st.Mode)), st.Size)
+}
+
+// openFile opens a file to read.
+func openFile(path string, o Options) (fd int, err error) {
+	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	if o.NoLink {
 		flags |= syscall.O_NOFOLLOW
 	}
-	fd, err := syscall.Open(path, flags, 0)
-	for err == syscall.EINTR {
-		fd, err = syscall.Open(path, flags, 0)
-	}
-	if err != nil {
-		// Some systems open no sockets and, without following, no links.
-		if err := r.mappable(path, o.NoLink); err != nil {
-			return err
+	for {
+		if fd, err = syscall.Open(path, flags, 0); err != syscall.EINTR {
+			return fd, err
 		}
-		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer syscall.Close(fd)
+}
+
+// mapOpen maps the file that the head has open.
+func (r *Region) mapOpen(path string, o Options) error {
 	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
+	if err := syscall.Fstat(r.head.fd, &st); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if err := r.suits(modeOf(uint32(st.Mode)), st.Size); err != nil {
 		return err
 	}
-	err = r.load(nameOf(fd), o)
+	err := r.load(nameOf(r.head.fd), o)
 	if errors.Is(err, fs.ErrNotExist) {
+		r.head.close()
 		err = r.load(path, o)
 	}
-	if err != nil {
-		err = renamed(err, path)
-	}
-	return err
+	return renamed(err, path)
 }
+
+// pread reads from an open file, as pread(2) does.
+func pread(fd int, p []byte, off int64) (n int, err error) {
+	for {
+		if n, err = syscall.Pread(fd, p, off); err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+func closeFile(fd int) { syscall.Close(fd) }
 
 // renamed gives a file the name in an error that the caller knows it by.
 func renamed(err error, path string) error {
+	if err == nil {
+		return nil
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}

@@ -49,27 +49,33 @@ func (r *Region) Slice(off, n int64) ([]byte, error) {
 		}
 		return r.win[off : off+n : off+n], nil
 	}
+	return r.Copy(off, n)
+}
+
+// Copy returns n bytes from offset off of the window as Slice does from a reader: in
+// a fresh buffer.
+func (r *Region) Copy(off, n int64) ([]byte, error) {
+	if err := r.Check(off, n); err != nil {
+		return nil, err
+	}
 	if err := r.Enter(); err != nil {
 		return nil, err
 	}
 	defer r.Leave()
-	if n > probeOver {
+	if n > probeOver && r.src != nil {
 		if err := r.prove(off + n); err != nil {
 			return nil, r.fail(off, err)
 		}
 	}
 	b, err := newHeap(n)
 	if err == nil {
-		err = readFull(r.src, b, off)
+		_, err = r.read(b, off)
 	}
 	if err != nil {
 		return nil, r.fail(off, err)
 	}
 	return b, nil
 }
-
-// Prefix returns the first n bytes of the window, or all when it has fewer.
-func (r *Region) Prefix(n int64) ([]byte, error) { return r.Slice(0, min(n, r.size)) }
 
 // ReadAt implements io.ReaderAt on the window. It holds the memory meanwhile and
 // is guarded: missing pages of a mapping, and bytes that a reader promised and
@@ -92,18 +98,22 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 	if rest := r.size - off; int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
-	if r.src != nil {
-		n, err := readAt(r.src, p, off)
-		if err != nil {
-			return n, r.fail(off+int64(n), err)
-		}
-		return n, eof
-	}
-	n, ok := fault.Copy(p, r.win[off:], r.base+uintptr(off))
-	if !ok {
-		return n, r.fail(off+int64(n), ErrCut)
+	n, err := r.read(p, off)
+	if err != nil {
+		return n, r.fail(off+int64(n), err)
 	}
 	return n, eof
+}
+
+// read fills p from a range of the window.
+func (r *Region) read(p []byte, off int64) (int, error) {
+	switch {
+	case r.head.on:
+		return r.readHead(p, off)
+	case r.src != nil:
+		return readAt(r.src, p, off)
+	}
+	return r.copyAt(p, off)
 }
 
 // Guard runs fn, which reads the window, and returns its error. A fault inside

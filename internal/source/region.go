@@ -16,6 +16,9 @@ type Options struct {
 	// use after Close faults at once. Its addresses stay reserved for the life
 	// of the process. The build tag weightmap_debug sets it everywhere.
 	Debug bool
+	// Parse has ReadAt and Head read from the open file instead of the mapping until
+	// Parsed is called.
+	Parse bool
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
 	// ReadOnce says that what was summed will hardly be used again: see Used.
@@ -35,6 +38,8 @@ type Region struct {
 
 	src    io.ReaderAt  // for readers, and nil otherwise
 	proven atomic.Int64 // readers: so many bytes are known to exist
+
+	head head // while a mapped file is parsed
 
 	ra    *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
 	mem   []byte         // the whole mapping, from which win is cut

@@ -148,13 +148,13 @@ func TestSlice(t *testing.T) {
 			})
 		}
 		for _, n := range []int64{0, 10, end, math.MaxInt64} {
-			b, err := r.Prefix(n)
+			b, err := r.Head(n)
 			if err != nil || !bytes.Equal(b, data[:min(n, end)]) {
-				t.Errorf("Prefix(%d): %d bytes, %v", n, len(b), err)
+				t.Errorf("Head(%d): %d bytes, %v", n, len(b), err)
 			}
 		}
-		if _, err := r.Prefix(-1); !errors.Is(err, tensor.ErrCorrupt) {
-			t.Errorf("Prefix(-1): %v", err)
+		if _, err := r.Head(-1); !errors.Is(err, tensor.ErrCorrupt) {
+			t.Errorf("Head(-1): %v", err)
 		}
 		if r.Size() != end {
 			t.Errorf("Size %d, want %d", r.Size(), end)
@@ -182,7 +182,7 @@ func TestEmpty(t *testing.T) {
 		if r.Size() != 0 || r.Mapped() || r.InMemory() != (r.Bytes() != nil) {
 			t.Errorf("size %d, mapped %v, bytes %v", r.Size(), r.Mapped(), r.Bytes())
 		}
-		if b, err := r.Prefix(16); len(b) != 0 || err != nil {
+		if b, err := r.Head(16); len(b) != 0 || err != nil {
 			t.Errorf("Prefix: %v, %v", b, err)
 		}
 		if n, err := r.ReadAt(make([]byte, 1), 0); n != 0 || err != io.EOF {

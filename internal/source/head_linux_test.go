@@ -1,0 +1,152 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// openFiles counts the descriptors of a file.
+func openFiles(t *testing.T, path string) (n int) {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	for _, e := range list {
+		if to, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && strings.HasPrefix(to, path) {
+			n++
+		}
+	}
+	return n
+}
+
+// parsers opens a file in every way that parsing reads it through its descriptor.
+func parsers(t *testing.T, path string, each func(t *testing.T, r *Region, base int64)) {
+	o := Options{Parse: true}
+	t.Run("Open", func(t *testing.T) {
+		r, err := Open(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		each(t, r, 0)
+	})
+	t.Run("OpenFile", func(t *testing.T) {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := OpenFile(f, 4096, -1, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		each(t, r, 4096)
+	})
+}
+
+// TestParse: while a file is parsed it is read through its descriptor, whatever has its
+// name by then, and nothing of the mapping is touched; afterwards it is the mapping.
+func TestParse(t *testing.T) {
+	data := ramp(100 << 10)
+	path := temp(t, data)
+	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+		data := data[base:]
+		if err := os.Rename(path, path+".old"); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Rename(path+".old", path)
+		if b, err := r.Head(256); err != nil || !bytes.Equal(b, data[:256]) {
+			t.Errorf("Head: %d bytes, %v", len(b), err)
+		}
+		for _, at := range [][2]int{{0, 10}, {5, 16<<10 - 5}, {16<<10 - 3, 8}, {16 << 10, 1}, {20 << 10, 60 << 10}, {len(data) - 4, 4}, {len(data), 0}} {
+			p := make([]byte, at[1])
+			if n, err := r.ReadAt(p, int64(at[0])); n != len(p) || err != nil || !bytes.Equal(p, data[at[0]:][:at[1]]) {
+				t.Errorf("%d bytes at %d: %d, %v", at[1], at[0], n, err)
+			}
+			if b, err := r.Copy(int64(at[0]), int64(at[1])); err != nil || !bytes.Equal(b, p) {
+				t.Errorf("a copy of %d bytes at %d: %v", at[1], at[0], err)
+			}
+		}
+		if n := touched(t, path); n != 0 {
+			t.Errorf("%d kB of the mapping were touched", n)
+		}
+		before := openFiles(t, path)
+		r.Parsed()
+		r.Parsed()
+		if after := openFiles(t, path); base == 0 && (before != 1 || after != 0) {
+			t.Errorf("%d descriptors while parsing, %d afterwards", before, after)
+		}
+		p := make([]byte, 10)
+		if _, err := r.ReadAt(p, 5); err != nil || !bytes.Equal(p, data[5:15]) {
+			t.Error(err)
+		}
+		if n := touched(t, path); n == 0 {
+			t.Error("afterwards it is not the mapping that is read")
+		}
+	})
+}
+
+// touched returns how many kB of the mappings of a file are in the process.
+func touched(t *testing.T, path string) (kb int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip("no smaps here:", err)
+	}
+	_, of, ok := strings.Cut(string(text), path)
+	if !ok {
+		t.Skip("the system does not list the mapping")
+	}
+	_, rss, _ := strings.Cut(of, "\nRss:")
+	if _, err := fmt.Sscan(rss, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}
+
+// TestParseCut: a file that is cut short while it is parsed is an error, not a fault.
+func TestParseCut(t *testing.T) {
+	for _, left := range []int64{0, 5000, 30 << 10} {
+		path := temp(t, ramp(100<<10))
+		parsers(t, path, func(t *testing.T, r *Region, base int64) {
+			if err := os.Truncate(path, left); err != nil {
+				t.Fatal(err)
+			}
+			for _, at := range []int64{max(0, left-base-2), 40 << 10} {
+				n, err := r.ReadAt(make([]byte, 100), at)
+				var e *tensor.Error
+				if !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != at+int64(n) {
+					t.Errorf("at %d of %d: %d, %v", at, left, n, err)
+				}
+			}
+			if err := os.WriteFile(path, ramp(100<<10), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestParseCloses: a region that is given up while it is parsed leaves no descriptor.
+func TestParseCloses(t *testing.T) {
+	path := temp(t, ramp(5000))
+	r, err := Open(path, Options{Parse: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := openFiles(t, path); n != 1 {
+		t.Errorf("%d descriptors", n)
+	}
+	r.Close()
+	if n := openFiles(t, path); n != 0 {
+		t.Errorf("%d descriptors after Close", n)
+	}
+}

@@ -1,0 +1,89 @@
+package wire
+
+import "io"
+
+// Window reads a file piece by piece into memory that nobody else changes: small
+// pieces where data is jumped over, larger and larger ones where all is looked at.
+type Window struct {
+	file Sized
+	buf  *[]byte // of the pool
+	have []byte  // what is at at of the file
+	at   int64
+	size int64 // of the piece
+}
+
+// Sized is a file that knows its size.
+type Sized interface {
+	io.ReaderAt
+	Size() int64
+}
+
+const (
+	leastPiece = 1 << 10
+	mostPiece  = mostPooled // bytes
+)
+
+var windows Pool[byte]
+
+// Open starts at the beginning of a file.
+func (w *Window) Open(file Sized) { *w = Window{file: file, buf: windows.Get()} }
+
+// Close lets others use the memory.
+func (w *Window) Close() {
+	if w.buf != nil {
+		windows.Put(w.buf)
+	}
+	*w = Window{}
+}
+
+// Prove makes sure that a file has bytes up to end, before memory is allocated for them.
+func Prove(file io.ReaderAt, end int64) error {
+	if end <= 0 {
+		return nil
+	}
+	_, err := file.ReadAt(make([]byte, 1), end-1)
+	return err
+}
+
+// Bytes returns n bytes from off, which the file has. They are valid until the next call.
+func (w *Window) Bytes(off, n int64) ([]byte, error) {
+	b, err := w.Piece(off, n)
+	if err != nil {
+		return nil, err
+	}
+	return b[:n:n], nil
+}
+
+// Piece returns n bytes from off, which the file has, and those behind that came with them.
+func (w *Window) Piece(off, n int64) ([]byte, error) {
+	end := w.at + int64(len(w.have))
+	if off >= w.at && off <= end-n {
+		return w.have[off-w.at:], nil
+	}
+	// What is jumped over is less than what comes with it.
+	if off >= w.at && off-end <= w.size {
+		w.size = min(max(2*w.size, leastPiece), mostPiece)
+	} else {
+		w.size = leastPiece
+	}
+	return w.read(off, max(n, min(w.size, w.file.Size()-off)))
+}
+
+// read replaces the piece.
+func (w *Window) read(off, n int64) ([]byte, error) {
+	w.have = nil
+	if n > int64(cap(*w.buf)) {
+		if n > mostPiece {
+			if err := Prove(w.file, off+n); err != nil {
+				return nil, err
+			}
+		}
+		*w.buf = make([]byte, 0, max(n, leastPiece))
+	}
+	b := (*w.buf)[:n]
+	if _, err := w.file.ReadAt(b, off); err != nil {
+		return nil, err
+	}
+	w.have, w.at = b, off
+	return b, nil
+}

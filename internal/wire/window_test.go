@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// reads is a file that counts what is read of it.
+type reads struct {
+	*bytes.Reader
+	calls, bytes int
+}
+
+func (r *reads) ReadAt(p []byte, off int64) (int, error) {
+	r.calls++
+	r.bytes += len(p)
+	return r.Reader.ReadAt(p, off)
+}
+
+func TestWindow(t *testing.T) {
+	const size = 3 << 20
+	data := make([]byte, size)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	for _, tt := range []struct {
+		name         string
+		n, jump      int64
+		calls, bytes int // at most
+	}{
+		{"one after the other", 40, 40, 60, size + size/8},
+		{"short jumps", 40, 300, 60, size + size/8},
+		{"jumps", 100, 100 << 10, 32, 32 * leastPiece},
+		{"large", mostPiece + 5, mostPiece + 5, 2 * 24, size + 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var w Window
+			f := &reads{Reader: bytes.NewReader(data)}
+			w.Open(f)
+			defer w.Close()
+			for off := int64(0); off+tt.n <= size; off += tt.jump {
+				b, err := w.Bytes(off, tt.n)
+				if err != nil || !bytes.Equal(b, data[off:off+tt.n]) {
+					t.Fatalf("at %d: %d bytes, %v", off, len(b), err)
+				}
+			}
+			if f.calls > tt.calls || f.bytes > tt.bytes {
+				t.Errorf("%d bytes in %d reads, at most %d in %d are needed", f.bytes, f.calls, tt.bytes, tt.calls)
+			}
+		})
+	}
+}
+
+// TestWindowAnywhere: whatever is asked for, before or after what was read, is right.
+func TestWindowAnywhere(t *testing.T) {
+	data := make([]byte, 300<<10)
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	var w Window
+	for range 20 {
+		w.Open(bytes.NewReader(data))
+		off := 0
+		for range 200 {
+			if r.IntN(3) == 0 {
+				off = r.IntN(len(data) + 1)
+			}
+			n := r.IntN(min(len(data)-off, 1<<r.IntN(19)) + 1)
+			b, err := w.Piece(int64(off), int64(n))
+			if err != nil || len(b) < n || !bytes.Equal(b, data[off:off+len(b)]) {
+				t.Fatalf("%d bytes at %d: %d, %v", n, off, len(b), err)
+			}
+			off += r.IntN(n + 1)
+		}
+		w.Close()
+	}
+}
+
+// claims is a file that has fewer bytes than it says.
+type claims struct{ *bytes.Reader }
+
+func (claims) Size() int64 { return 1 << 50 }
+
+// TestWindowClaims: what a file does not have is an error, not memory.
+func TestWindowClaims(t *testing.T) {
+	var w Window
+	w.Open(claims{bytes.NewReader(make([]byte, 5000))})
+	defer w.Close()
+	if _, err := w.Bytes(0, 1<<40); err == nil || cap(*w.buf) > 0 {
+		t.Errorf("%v, %d bytes were allocated", err, cap(*w.buf))
+	}
+	if b, err := w.Bytes(0, 300); err != nil || len(b) != 300 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if _, err := w.Bytes(4500, 501); err == nil || errors.Is(err, errors.ErrUnsupported) {
+		t.Error("more than there is can be read")
+	}
+}
