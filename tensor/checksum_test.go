@@ -68,32 +68,6 @@ func TestChecksumValues(t *testing.T) {
 	}
 }
 
-// TestAdler32Lanes runs the largest bytes through more than one block, where a
-// lane or a long sum that is too narrow would overflow.
-func TestAdler32Lanes(t *testing.T) {
-	p := make([]byte, 2*adlerBlock+adlerGroup+5)
-	for i := range p {
-		p[i] = 0xff
-	}
-	for _, n := range []int{adlerGroup - 1, adlerGroup, adlerGroup + 1, adlerBlock - 1, adlerBlock, adlerBlock + 1, len(p)} {
-		if got, want := Adler32(p[:n]), adler32.Checksum(p[:n]); got != want {
-			t.Errorf("%d bytes of 0xff: %#x, want %#x", n, got, want)
-		}
-		// The largest sums to begin with, and odd ones above the modulus.
-		for _, from := range []uint32{65520<<16 | 65520, 0xffffffff} {
-			got := UpdateAdler32(from, p[:n])
-			a, b := uint64(from&0xffff), uint64(from>>16)
-			for _, x := range p[:n] {
-				a = (a + uint64(x)) % adlerMod
-				b = (b + a) % adlerMod
-			}
-			if want := uint32(b<<16 | a); got != want {
-				t.Errorf("%d bytes of 0xff after %#x: %#x, want %#x", n, from, got, want)
-			}
-		}
-	}
-}
-
 func TestChecksumCombine(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for _, s := range sums {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // Decode returns the tensor's elements as T in fresh memory, or in dst's when
@@ -105,7 +106,7 @@ func toFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 		}
 	case Float16:
 		if out, ok := any(dst).([]float32); ok {
-			decodeFloat16(out, b)
+			vector.Float16(out, b)
 			return nil
 		}
 		for i := range dst {
@@ -113,7 +114,7 @@ func toFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 		}
 	case BFloat16:
 		if out, ok := any(dst).([]float32); ok {
-			decodeBFloat16(out, b)
+			vector.BFloat16(out, b)
 			return nil
 		}
 		for i := range dst {
@@ -142,6 +143,10 @@ func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 			dst[i] = F(int16(le.Uint16(b[2*i:])))
 		}
 	case Int8:
+		if out, ok := any(dst).([]float32); ok {
+			vector.Linear(out, b, vector.Int8, 1, 0)
+			return nil
+		}
 		for i := range dst {
 			dst[i] = F(int8(b[i]))
 		}
@@ -158,6 +163,10 @@ func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 			dst[i] = F(le.Uint16(b[2*i:]))
 		}
 	case Uint8:
+		if out, ok := any(dst).([]float32); ok {
+			vector.Linear(out, b, vector.Uint8, 1, 0)
+			return nil
+		}
 		for i := range dst {
 			dst[i] = F(b[i])
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // Dequantize fills dst with the real numbers that quantized elements stand
@@ -28,6 +30,10 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	// Compared by division: the product could overflow a 32-bit int.
 	if len(data)/size != len(dst) || len(data)%size != 0 {
 		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), len(dst), dt)
+	}
+	if inner == 1 && len(dst) > 0 && q.Scheme == Linear && size == 1 {
+		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow())
+		return nil
 	}
 	params := make([]realParams, len(q.Scales))
 	for c, scale := range q.Scales {
@@ -119,6 +125,22 @@ func checkAxis(shape Shape, axis int) error {
 	return nil
 }
 
+// byteKind says which integers the bytes of an 8-bit dtype are.
+func byteKind(d DType) vector.Kind {
+	if d == Int8 {
+		return vector.Int8
+	}
+	return vector.Uint8
+}
+
+// zeroRow returns the zero points of all channels, or the one that serves them all.
+func (q *Quantization) zeroRow() []int32 {
+	if len(q.ZeroPoints) == 0 {
+		return []int32{0}
+	}
+	return q.ZeroPoints
+}
+
 // zeroPoint returns the zero point of channel c.
 func (q *Quantization) zeroPoint(c int) int64 {
 	switch len(q.ZeroPoints) {
@@ -144,14 +166,8 @@ func linearRun(dst []float32, b []byte, dt DType, p realParams) {
 	le := binary.LittleEndian
 	b = b[:len(dst)*int(dt.Size())]
 	switch dt {
-	case Int8:
-		for i, v := range b {
-			dst[i] = p.linear(int64(int8(v)))
-		}
-	case Uint8:
-		for i, v := range b {
-			dst[i] = p.linear(int64(v))
-		}
+	case Int8, Uint8:
+		vector.Linear(dst, b, byteKind(dt), float32(p.scale), int32(p.zero))
 	case Int16:
 		for i := range dst {
 			dst[i] = p.linear(int64(int16(le.Uint16(b[2*i:]))))

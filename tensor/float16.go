@@ -3,6 +3,8 @@ package tensor
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // F16 is an IEEE 754 binary16 number as its bits: sign, 5 exponent bits
@@ -28,23 +30,7 @@ const (
 // Float32 widens h. The result is exact: subnormals become normal, and a NaN
 // keeps sign and payload, also when it is a signaling one.
 func (h F16) Float32() float32 {
-	return math.Float32frombits(halfBits(uint32(h)))
-}
-
-// halfBits widens the bits of a float16 to those of a float32.
-func halfBits(h uint32) uint32 {
-	sign, b := h&0x8000<<16, h&0x7fff<<13
-	switch e := h & 0x7c00; e {
-	case 0:
-		// Give the fraction an implicit one, and let the float unit take it
-		// away again: the subtraction is exact and normalizes.
-		const one = 113 << 23
-		f := math.Float32frombits(one+b) - math.Float32frombits(one)
-		return sign | math.Float32bits(f)
-	case 0x7c00:
-		return sign | b | inf32
-	}
-	return sign | (b + half32Adj)
+	return math.Float32frombits(vector.HalfBits(uint16(h)))
 }
 
 // F16From narrows f, rounding to the nearest float16 and ties to even.
@@ -150,57 +136,6 @@ func narrow64(f float64, ebits, mbits uint) uint16 {
 	}
 	b += 1<<(shift-1) - 1 + b>>shift&1
 	return sign | uint16((b-(1023-bias)<<52)>>shift)
-}
-
-// decodeFloat16 widens the little-endian float16 in src to len(dst) values.
-// src holds at least 2*len(dst) bytes.
-func decodeFloat16(dst []float32, src []byte) {
-	const (
-		exps  = 0x7c00_7c00_7c00_7c00
-		ones  = 0x0400_0400_0400_0400
-		signs = 0x8000_8000_8000_8000
-	)
-	src = src[:2*len(dst)]
-	for len(dst) >= 4 && len(src) >= 8 {
-		w := binary.LittleEndian.Uint64(src)
-		d := (*[4]float32)(dst)
-		// In each lane the first sum has bit 15 set unless the exponent is 0,
-		// the second one only when it is 31: one test says whether all four
-		// are normal numbers, as weights mostly are.
-		if e := w & exps; (e+exps)&^(e+ones)&signs == signs {
-			d[0] = math.Float32frombits(uint32(w)&0x8000<<16 | (uint32(w)&0x7fff<<13 + half32Adj))
-			d[1] = math.Float32frombits(uint32(w)&sign32 | (uint32(w>>3)&0x0fffe000 + half32Adj))
-			d[2] = math.Float32frombits(uint32(w>>16)&sign32 | (uint32(w>>19)&0x0fffe000 + half32Adj))
-			d[3] = math.Float32frombits(uint32(w>>32)&sign32 | (uint32(w>>35)&0x0fffe000 + half32Adj))
-		} else {
-			d[0] = math.Float32frombits(halfBits(uint32(w) & 0xffff))
-			d[1] = math.Float32frombits(halfBits(uint32(w) >> 16))
-			d[2] = math.Float32frombits(halfBits(uint32(w>>32) & 0xffff))
-			d[3] = math.Float32frombits(halfBits(uint32(w >> 48)))
-		}
-		dst, src = dst[4:], src[8:]
-	}
-	for i := range dst {
-		dst[i] = F16(binary.LittleEndian.Uint16(src[2*i:])).Float32()
-	}
-}
-
-// decodeBFloat16 widens the little-endian bfloat16 in src to len(dst) values.
-// src holds at least 2*len(dst) bytes.
-func decodeBFloat16(dst []float32, src []byte) {
-	src = src[:2*len(dst)]
-	for len(dst) >= 4 && len(src) >= 8 {
-		w := binary.LittleEndian.Uint64(src)
-		d := (*[4]float32)(dst)
-		d[0] = math.Float32frombits(uint32(w) << 16)
-		d[1] = math.Float32frombits(uint32(w) &^ 0xffff)
-		d[2] = math.Float32frombits(uint32(w>>16) &^ 0xffff)
-		d[3] = math.Float32frombits(uint32(w>>32) &^ 0xffff)
-		dst, src = dst[4:], src[8:]
-	}
-	for i := range dst {
-		dst[i] = BF16(binary.LittleEndian.Uint16(src[2*i:])).Float32()
-	}
 }
 
 // encodeFloat16 narrows src to little-endian float16.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // small describes a 16-bit float for the slow reference.
@@ -25,12 +27,12 @@ var smalls = []small{
 		func(b uint16) float32 { return F16(b).Float32() },
 		func(f float32) uint16 { return uint16(F16From(f)) },
 		func(f float64) uint16 { return uint16(F16From64(f)) },
-		decodeFloat16, encodeFloat16},
+		vector.Float16, encodeFloat16},
 	{"bfloat16", 7, -126, 127,
 		func(b uint16) float32 { return BF16(b).Float32() },
 		func(f float32) uint16 { return uint16(BF16From(f)) },
 		func(f float64) uint16 { return uint16(BF16From64(f)) },
-		decodeBFloat16, encodeBFloat16},
+		vector.BFloat16, encodeBFloat16},
 }
 
 // inf returns the bits of +Inf.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // QuantizeOptions says how Quantize maps real numbers to fewer bits. The zero
@@ -344,7 +346,7 @@ func quantizeHalf(src []float32) ([]byte, QuantStats) {
 	var back [256]float32
 	for i := 0; i < len(src); i += len(back) {
 		part := src[i:min(i+len(back), len(src))]
-		decodeFloat16(back[:len(part)], data[2*i:])
+		vector.Float16(back[:len(part)], data[2*i:])
 		for j, x := range part {
 			r := back[j]
 			if x == r || x != x {

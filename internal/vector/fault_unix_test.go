@@ -1,0 +1,116 @@
+//go:build linux || darwin
+
+package vector
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// cutFile maps a file of so many pages that then is truncated to keep of them.
+func cutFile(t *testing.T, pages, keep int) []byte {
+	t.Helper()
+	testhost.NeedCuts(t)
+	size := os.Getpagesize()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, bytes.Repeat([]byte{0xa5}, pages*size), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mem, err := syscall.Mmap(int(f.Fd()), 0, pages*size, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Munmap(mem) })
+	if err := os.Truncate(path, int64(keep*size)); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+// readers are all routines as functions of a source alone, whose results go to memory
+// of their own.
+func readers() map[string]func(src []byte) {
+	all := map[string]func(src []byte){"adler32": func(src []byte) { Adler32(1, src) }}
+	for _, c := range conversions() {
+		for _, stream := range []bool{false, true} {
+			all[fmt.Sprintf("%s, stream %v", c.name, stream)] = func(src []byte) {
+				c.convert(make([]float32, len(src)/c.size), src, stream)
+			}
+		}
+	}
+	return all
+}
+
+// TestFaults reads over the end of a file that was cut short, with each routine: the
+// fault must be an error, and name an address in what is missing. While it panics
+// the garbage collector walks the stack and the stack is moved, both with the frame of
+// the routine on it.
+func TestFaults(t *testing.T) {
+	const pages, keep = 40, 17
+	mem := cutFile(t, pages, keep)
+	size := os.Getpagesize()
+	base := memory.Address(mem)
+	for name, read := range readers() {
+		t.Run(name, func(t *testing.T) {
+			for _, from := range []int{0, 1, keep*size - 130, keep*size - 2, keep * size, (keep+1)*size + 8} {
+				err := fault.Guard(func() error {
+					defer runtime.GC()
+					defer grow(1000)
+					read(mem[from:])
+					return nil
+				})
+				var e *fault.Error
+				if !errors.As(err, &e) {
+					t.Fatalf("from %d on: %v", from, err)
+				}
+				if at := int(e.Addr - base); at < keep*size || at >= len(mem) {
+					t.Errorf("from %d on: fault at %d, not from %d to %d", from, at, keep*size, len(mem))
+				}
+			}
+		})
+	}
+}
+
+// grow takes so many frames of a kilobyte.
+func grow(depth int) byte {
+	var frame [1024]byte
+	frame[depth%len(frame)] = byte(depth)
+	if depth > 0 {
+		frame[0] += grow(depth - 1)
+	}
+	return frame[depth%len(frame)]
+}
+
+// TestNothingBeyond reads to the last byte of a file that ends there: nothing after it is touched.
+func TestNothingBeyond(t *testing.T) {
+	const keep = 2
+	mem := cutFile(t, 4, keep)
+	end := keep * os.Getpagesize()
+	for name, read := range readers() {
+		t.Run(name, func(t *testing.T) {
+			for n := 2; n <= end; n += 2 {
+				if n > 400 && n%254 != 0 {
+					continue
+				}
+				if err := fault.Guard(func() error { read(mem[end-n : end]); return nil }); err != nil {
+					t.Fatalf("%d bytes before the end: %v", n, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// LINEAR converts sixteen bytes and writes them with store: an exclusive or with the
+// kind in Y5 and less the kind, they are integers; less their zero points, which is
+// exact, and times their scales, which rounds.
+#define LINEAR(zero0, zero1, scale0, scale1, store) \
+	VPMOVZXBD (SI), Y0; \
+	VPMOVZXBD 8(SI), Y1; \
+	VPXOR Y5, Y0, Y0; \
+	VPXOR Y5, Y1, Y1; \
+	VPSUBD Y5, Y0, Y0; \
+	VPSUBD Y5, Y1, Y1; \
+	VPSUBD zero0, Y0, Y0; \
+	VPSUBD zero1, Y1, Y1; \
+	VCVTDQ2PS Y0, Y0; \
+	VCVTDQ2PS Y1, Y1; \
+	VMULPS scale0, Y0, Y0; \
+	VMULPS scale1, Y1, Y1; \
+	store Y0, (DI); \
+	store Y1, 32(DI); \
+	ADDQ $16, SI; \
+	ADDQ $64, DI
+
+// func linearAVX2(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+TEXT ·linearAVX2(SB), NOSPLIT, $0-61
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), SI
+	VBROADCASTSS k+48(FP), Y5
+	VBROADCASTSS scale+52(FP), Y6
+	VBROADCASTSS zero+56(FP), Y7
+	MOVBLZX stream+60(FP), AX
+	SHRQ $4, CX
+	JZ done
+	TESTL AX, AX
+	JNZ bypass
+
+loop:
+	LINEAR(Y7, Y7, Y6, Y6, VMOVUPS)
+	DECQ CX
+	JNZ loop
+	JMP done
+
+bypass:
+	PREFETCHT0 1024(SI)
+	LINEAR(Y7, Y7, Y6, Y6, VMOVNTPS)
+	DECQ CX
+	JNZ bypass
+	SFENCE
+
+done:
+	VZEROUPPER
+	RET
+
+// ROW is LINEAR with the parameters of sixteen columns, and the next columns'.
+#define ROW(store) \
+	LINEAR((BX), 32(BX), (AX), 32(AX), store); \
+	ADDQ $64, AX; \
+	ADDQ DX, BX
+
+// func rowAVX2(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+TEXT ·rowAVX2(SB), NOSPLIT, $0-113
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), SI
+	VBROADCASTSS k+48(FP), Y5
+	MOVQ scales_base+56(FP), AX
+	MOVQ zeros_base+80(FP), BX
+	MOVQ step+104(FP), DX
+	MOVBLZX stream+112(FP), R8
+	SHLQ $6, DX
+	SHRQ $4, CX
+	JZ done
+	TESTL R8, R8
+	JNZ bypass
+
+loop:
+	ROW(VMOVUPS)
+	DECQ CX
+	JNZ loop
+	JMP done
+
+bypass:
+	PREFETCHT0 1024(SI)
+	ROW(VMOVNTPS)
+	DECQ CX
+	JNZ bypass
+	SFENCE
+
+done:
+	VZEROUPPER
+	RET

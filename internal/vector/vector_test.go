@@ -1,0 +1,303 @@
+package vector
+
+import (
+	"bytes"
+	"fmt"
+	"hash/adler32"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// conversion is a routine next to its twin. src holds size bytes an element.
+type conversion struct {
+	name    string
+	size    int
+	convert func(dst []float32, src []byte, stream bool)
+	twin    func(dst []float32, src []byte)
+}
+
+// conversions are all routines, those with parameters with a few of them.
+func conversions() []conversion {
+	all := []conversion{
+		{"float16", 2, float16, float16Generic},
+		{"bfloat16", 2, bfloat16, bfloat16Generic},
+		linearConversion("int8", Int8, 0.03, -5),
+		linearConversion("uint8", Uint8, 1e-41, 128),
+		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
+	}
+	r := rand.New(rand.NewPCG(8, 8))
+	for _, width := range []int{1, 7, 16, 100, 513, 1500} {
+		scales, zeros := make([]float32, width), make([]int32, width)
+		for i := range width {
+			scales[i], zeros[i] = float32(r.NormFloat64()), int32(r.IntN(256)-128)
+		}
+		all = append(all,
+			rowConversion(fmt.Sprint("int8 rows of ", width), Int8, scales, zeros),
+			rowConversion(fmt.Sprint("uint8 rows of ", width, ", one zero point"), Uint8, scales, []int32{3}))
+	}
+	return append(all,
+		rowConversion("rows with an inexact zero point", Int8, []float32{1, 2, 3}, []int32{0, 1, exactZero + 1}))
+}
+
+func linearConversion(name string, k Kind, scale float32, zero int32) conversion {
+	return conversion{name, 1,
+		func(dst []float32, src []byte, stream bool) { linearBytes(dst, src, k, scale, zero, stream) },
+		func(dst []float32, src []byte) { linearGeneric(dst, src, k, scale, zero) }}
+}
+
+// rowConversion has the definition for a twin, element by element.
+func rowConversion(name string, k Kind, scales []float32, zeros []int32) conversion {
+	return conversion{name, 1,
+		func(dst []float32, src []byte, stream bool) {
+			newColumns(scales, zeros, len(dst)).fill(dst, src, k, stream)
+		},
+		func(dst []float32, src []byte) {
+			for i := range dst {
+				c := i % len(scales)
+				dst[i] = linear(k.value(src[i]), int64(zeros[c%len(zeros)]), float64(scales[c]))
+			}
+		}}
+}
+
+// where the bytes of a comparison begin, after a multiple of a cache line.
+type where struct{ src, dst int }
+
+// compare runs both over n elements of data, placed where a test says, and compares
+// the bits; what lies around dst must stay as it is.
+func (c conversion) compare(t *testing.T, data []byte, n int, at where) {
+	t.Helper()
+	const around = 16 // elements
+	src := memory.Aligned(at.src + c.size*n)[at.src:]
+	copy(src, data)
+	want := make([]float32, n)
+	c.twin(want, src)
+	for _, stream := range []bool{false, true} {
+		all := memory.Aligned(4 * (n + 2*around + at.dst))
+		fill(all, 0xa5)
+		dst, fit := memory.Cast[float32](all[4*at.dst:])
+		if fit != memory.Fits {
+			t.Fatal(fit)
+		}
+		c.convert(dst[around:around+n], src, stream)
+		first := 4 * (at.dst + around)
+		if !bytes.Equal(all[first:first+4*n], memory.BytesOf(want)) {
+			for i := range want {
+				if got := math.Float32bits(dst[around+i]); got != math.Float32bits(want[i]) {
+					t.Fatalf("%s, %d elements, %+v, stream %v: element %d, %#x, is %#08x, want %#08x",
+						c.name, n, at, stream, i, src[c.size*i:c.size*(i+1)], got, math.Float32bits(want[i]))
+				}
+			}
+		}
+		outside := append(all[:first:first], all[first+4*n:]...)
+		if len(bytes.Trim(outside, "\xa5")) > 0 {
+			t.Fatalf("%s, %d elements, %+v, stream %v: written outside of the destination", c.name, n, at, stream)
+		}
+	}
+}
+
+func fill(p []byte, x byte) {
+	p[0] = x
+	for n := 1; n < len(p); n *= 2 {
+		copy(p[n:], p[:n])
+	}
+}
+
+// TestLengths compares at all lengths up to 4096, at alignments that change with the length.
+func TestLengths(t *testing.T) {
+	data := random(2 * 4096)
+	for _, c := range conversions() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for n := range 4097 {
+				if testing.Short() && n > 600 && n%31 != 0 {
+					continue
+				}
+				c.compare(t, data, n, where{n % 64, n / 64 % 16})
+			}
+		})
+	}
+}
+
+// TestAlignments compares at every alignment of source and destination to a cache
+// line, which a float32 can have.
+func TestAlignments(t *testing.T) {
+	data := random(2 * 200)
+	for _, c := range conversions() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for src := range 64 {
+				for dst := range 16 {
+					for _, n := range []int{1, lanes - 1, lanes, lanes + 1, 3*lanes - 1, 67, 200} {
+						c.compare(t, data, n, where{src, dst})
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLarge compares what takes several blocks, and what the exported functions
+// write past the caches.
+func TestLarge(t *testing.T) {
+	data := random(2 * (5*block + 77))
+	for _, c := range conversions() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range []int{block - 1, block, block + lanes, 5*block + 77} {
+				c.compare(t, data, n, where{n % 61, n % 13})
+			}
+		})
+	}
+}
+
+// TestExported holds the exported functions to the twins below and above the size
+// from which on they stream.
+func TestExported(t *testing.T) {
+	scales, zeros := []float32{0.5, 2, -1e-3}, []int32{1, -2, 3}
+	data := random(2 * (streamed + 5))
+	for _, tt := range []struct {
+		conversion
+		exported func(dst []float32, src []byte)
+	}{
+		{conversion{"Float16", 2, nil, float16Generic}, Float16},
+		{conversion{"BFloat16", 2, nil, bfloat16Generic}, BFloat16},
+		{linearConversion("Linear", Int8, 0.1, 7), func(dst []float32, src []byte) { Linear(dst, src, Int8, 0.1, 7) }},
+		{rowConversion("Rows", Uint8, scales, zeros), func(dst []float32, src []byte) { Rows(dst, src, Uint8, scales, zeros) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, n := range []int{0, 1, 1000, streamed - 1, streamed + 5} {
+				got, want := make([]float32, n), make([]float32, n)
+				tt.exported(got, data)
+				tt.twin(want, data)
+				if !bytes.Equal(memory.BytesOf(got), memory.BytesOf(want)) {
+					t.Errorf("%d elements differ", n)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryHalf compares all 65,536 values of both 16-bit floats.
+func TestEveryHalf(t *testing.T) {
+	var data []byte
+	for h := range 1 << 16 {
+		data = append(data, byte(h), byte(h>>8))
+	}
+	for _, c := range conversions()[:2] {
+		c.compare(t, data, 1<<16, where{})
+		// Each value in every lane.
+		for shift := range lanes {
+			c.compare(t, data[2*shift:], 1<<16-shift, where{})
+		}
+	}
+}
+
+// parameters are the scales and zero points that a file may have, at their limits.
+func parameters() (scales []float32, zeros []int32) {
+	for _, bits := range []uint32{
+		0, 1, 2, 0x7fffff, 0x800000, 0x00400001, // zero, subnormals, the smallest normal
+		0x3f800000, 0x3dcccccd, 0x3c23d70b, 0x7f7fffff, 0x7effffff, // ordinary, and the largest
+		0x7f800000, 0x7fc00000, 0x7fc12345, 0x7f800001, 0x7fabcdef, // infinite, quiet and signaling NaN
+	} {
+		scales = append(scales, math.Float32frombits(bits), math.Float32frombits(bits|sign32))
+	}
+	return scales, []int32{0, 1, -1, 127, -128, 255, 128, 32767, exactZero - 1, exactZero, -exactZero,
+		exactZero + 1, -exactZero - 1, 1 << 24, math.MaxInt32, math.MinInt32, math.MaxInt32 - 127}
+}
+
+// TestEveryByte compares all 256 bytes of both kinds with all parameters.
+func TestEveryByte(t *testing.T) {
+	var data []byte
+	for b := range 256 {
+		data = append(data, byte(b))
+	}
+	scales, zeros := parameters()
+	for _, k := range []Kind{Int8, Uint8} {
+		for _, s := range scales {
+			for _, z := range zeros {
+				linearConversion(fmt.Sprintf("kind %d scale %x zero %d", k, s, z), k, s, z).compare(t, data, 256, where{})
+			}
+		}
+		for _, z := range zeros {
+			rowConversion(fmt.Sprintf("kind %d all scales, zero %d", k, z), k, scales, []int32{z}).compare(t, bytes.Repeat(data, 33), 256*33, where{})
+		}
+		many := make([]int32, len(scales))
+		for i := range many {
+			many[i] = zeros[i%11] // those that the vector loop takes
+		}
+		rowConversion(fmt.Sprintf("kind %d all scales and zeros", k), k, scales, many).compare(t, bytes.Repeat(data, 33), 256*33, where{})
+	}
+}
+
+// TestKinds says which integers the bytes are.
+func TestKinds(t *testing.T) {
+	for b := range 256 {
+		if got, want := Int8.value(byte(b)), int64(int8(b)); got != want {
+			t.Errorf("int8 %#x is %d, want %d", b, got, want)
+		}
+		if got := Uint8.value(byte(b)); got != int64(b) {
+			t.Errorf("uint8 %#x is %d", b, got)
+		}
+	}
+}
+
+func random(n int) []byte {
+	r := rand.New(rand.NewPCG(32, 16))
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// slowAdler is the definition, which takes sums above the modulus to begin with.
+func slowAdler(sum uint32, p []byte) uint32 {
+	a, b := sum&0xffff, sum>>16
+	for _, x := range p {
+		a = (a + uint32(x)) % adlerMod
+		b = (b + a) % adlerMod
+	}
+	return b<<16 | a
+}
+
+func TestAdlerLengths(t *testing.T) {
+	data := random(4096 + 64)
+	for n := range 4097 {
+		p := memory.Aligned(n + 64)[n%64:][:n]
+		copy(p, data)
+		if got, want := Adler32(1, p), adler32.Checksum(p); got != want {
+			t.Fatalf("sum of %d bytes = %#x, want %#x", n, got, want)
+		}
+		a, b := adlerGeneric(1, 0, p)
+		if got, want := uint32(b%adlerMod<<16|a%adlerMod), adler32.Checksum(p); got != want {
+			t.Fatalf("twin's sum of %d bytes = %#x, want %#x", n, got, want)
+		}
+	}
+	line := memory.Aligned(64 + 700)
+	copy(line, data)
+	for at := range 64 {
+		for _, n := range []int{1, 63, 64, 65, 127, 128, 500, 700} {
+			if got, want := Adler32(1, line[at:at+n]), adler32.Checksum(line[at:at+n]); got != want {
+				t.Fatalf("sum of %d bytes at %d = %#x, want %#x", n, at, got, want)
+			}
+		}
+	}
+}
+
+// TestAdlerLargest runs the largest bytes and random ones through more than one
+// block, where a lane or a long sum that is too narrow would overflow.
+func TestAdlerLargest(t *testing.T) {
+	const most = 3*block + adlerGroup + 5
+	for name, p := range map[string][]byte{"0xff": bytes.Repeat([]byte{0xff}, most), "random": random(most)} {
+		for _, n := range []int{adlerGroup - 1, adlerGroup, adlerGroup + 1, block - 1, block, block + 1, most} {
+			// The largest sums to begin with, and odd ones above the modulus.
+			for _, from := range []uint32{1, 65520<<16 | 65520, 0xffffffff} {
+				if got, want := Adler32(from, p[:n]), slowAdler(from, p[:n]); n > 0 && got != want {
+					t.Errorf("%d bytes of %s after %#x: %#x, want %#x", n, name, from, got, want)
+				}
+			}
+		}
+	}
+}
