@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,9 +51,13 @@ type saving struct {
 	inPlace bool
 }
 
-// hook asks f before each call, as a system without an exchange would.
+// hook asks f before each call, as a system without an exchange would. Writers write on
+// goroutines of their own.
 func (s *saving) hook(f func(call, path string) error) {
+	var mu sync.Mutex
 	sink.SetHook(func(call, path string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if s.twoSteps && call == sink.CallExchange {
 			return errors.ErrUnsupported
 		}
@@ -107,6 +112,16 @@ func written[O any](create func(string, *format.Plan, O) (format.Writer, error),
 	}
 }
 
+// big is written for models of more data than are collected before the first are written.
+func big[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+	return func(path string, n int) error {
+		p := plans(n, 2)
+		p.Tensors[0].Shape[0] += 50_000
+		w, err := create(path, p, o)
+		return fed(p, n, w, err)
+	}
+}
+
 // lone is written for formats of one tensor.
 func lone[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
@@ -152,6 +167,7 @@ func savings() []saving {
 		{name: "mobi", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at})},
 		{name: "mobi gzip", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at, Gzip: 6})},
 		{name: "mag", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{})},
+		{name: "mag big", file: "m.mag", save: big(mag.Create, &mag.WriteOptions{})},
 		{name: "mag snapshot", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{Snapshot: true})},
 		{name: "tsr", file: "m.tsr", save: lone(tsr.Create, &tsr.WriteOptions{})},
 		{name: "tsr directory", file: "m", save: directory},

@@ -79,11 +79,16 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		return nil, explain(err, w.format, w.path)
 	}
 	t := sink.NewBuffer(f)
-	w.end = ending{abort: f.Abort, commit: func() error {
+	abort := func() {
+		t.Release()
+		f.Abort()
+	}
+	w.end = ending{abort: abort, commit: func() error {
 		if err := t.Flush(); err != nil {
-			f.Abort()
+			abort()
 			return err
 		}
+		t.Release()
 		return f.Commit(!c.Options.NoSync)
 	}}
 	return w.start(t)
@@ -117,8 +122,12 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		return nil, explain(err, w.format, "")
 	}
 	t := sink.NewBuffer(s)
-	w.end = ending{abort: s.Remove, commit: func() error {
-		defer s.Remove()
+	abort := func() {
+		t.Release()
+		s.Remove()
+	}
+	w.end = ending{abort: abort, commit: func() error {
+		defer abort()
 		if err := t.Flush(); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 // TestBuffer: any mix of writes, reads and truncations gives the same file
 // with and without the buffer.
 func TestBuffer(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var plain, inner Memory
 		b := NewBuffer(&inner)
@@ -21,12 +21,14 @@ func TestBuffer(t *testing.T) {
 			switch rng.IntN(20) {
 			case 0:
 				off = int64(rng.IntN(3 * piece))
-			case 1:
+			case 1, 2, 3:
+				off += int64(rng.IntN(2 * widest))
+			case 4:
 				size := int64(rng.IntN(3 * piece))
 				must(t, b.Truncate(size))
 				must(t, plain.Truncate(size))
 				continue
-			case 2:
+			case 5:
 				var got, want [100]byte
 				n, _ := b.ReadAt(got[:], off/2)
 				m, _ := plain.ReadAt(want[:], off/2)
@@ -35,10 +37,8 @@ func TestBuffer(t *testing.T) {
 				}
 				continue
 			}
-			p := make([]byte, rng.IntN([]int{10, 1000, piece, 2 * piece}[rng.IntN(4)]))
-			for i := range p {
-				p[i] = byte(i * int(seed+7))
-			}
+			n := rng.IntN([]int{10, 1000, piece, 2 * large}[rng.IntN(4)])
+			p := pattern(n + 256)[rng.IntN(256):][:n]
 			for _, w := range []Target{b, &plain} {
 				if n, err := w.WriteAt(p, off); n != len(p) || err != nil {
 					t.Fatalf("WriteAt = %d, %v", n, err)
@@ -47,6 +47,7 @@ func TestBuffer(t *testing.T) {
 			off += int64(len(p))
 		}
 		must(t, b.Flush())
+		b.Release()
 		if !bytes.Equal(plain.Bytes(), inner.Bytes()) {
 			t.Fatalf("seed %d: contents differ", seed)
 		}
@@ -75,8 +76,18 @@ func TestBufferFails(t *testing.T) {
 		{"Flush", (*Buffer).Flush},
 		{"Truncate", func(b *Buffer) error { return b.Truncate(1) }},
 		{"ReadAt", func(b *Buffer) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
-		{"WriteAt elsewhere", func(b *Buffer) error { _, err := b.WriteAt([]byte{1}, 9); return err }},
-		{"WriteAt large", func(b *Buffer) error { _, err := b.WriteAt(make([]byte, piece), 1); return err }},
+		{"WriteAt large", func(b *Buffer) error { _, err := b.WriteAt(make([]byte, large), 1); return err }},
+		{"WriteAt elsewhere", func(b *Buffer) error {
+			_, err := b.WriteAt([]byte{1}, 2*widest) // has the first byte written
+			return errors.Join(err, b.Flush())
+		}},
+		{"WriteAt on and on", func(b *Buffer) error {
+			for off := int64(1); ; off += piece {
+				if _, err := b.WriteAt(make([]byte, piece), off); err != nil {
+					return err
+				}
+			}
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,6 +98,10 @@ func TestBufferFails(t *testing.T) {
 			if err := tt.then(b); !errors.Is(err, errFull) {
 				t.Errorf("err = %v, want %v", err, errFull)
 			}
+			if err := b.Flush(); !errors.Is(err, errFull) {
+				t.Errorf("Flush later: %v, want %v", err, errFull)
+			}
+			b.Release()
 		})
 	}
 }

@@ -142,25 +142,18 @@ func (w pieces) Write(p []byte) (int, error) {
 }
 
 // CopyTo writes the data at off and feeds them to sum, which may be nil. Large data that are
-// in memory are summed on another processor meanwhile.
+// in memory are written in large pieces, and summed on another processor meanwhile.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 	write := func(p []byte) error {
 		n, err := t.WriteAt(p, off)
 		off += int64(n)
 		return err
 	}
+	if b := in.large(); b != nil {
+		return in.copyLarge(b, write, sum)
+	}
 	if sum == nil {
 		return in.Each(write)
-	}
-	if b := in.large(); b != nil {
-		for len(b) > 0 {
-			n := min(len(b), window)
-			if err := in.copyAndSum(b[:n], write, sum); err != nil {
-				return err
-			}
-			b = b[n:]
-		}
-		return nil
 	}
 	return in.Each(func(p []byte) error {
 		if _, err := sum.Write(p); err != nil {
@@ -170,16 +163,36 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 	})
 }
 
-// window is how far summing and writing may be apart, so that not all of a mapped tensor is
-// in memory at a time.
-const window = 4 << 20
+// copyLarge writes data in memory, a batch after the other, so that not all of a
+// mapped tensor is in memory at a time.
+func (in *Input) copyLarge(b []byte, write func([]byte) error, sum io.Writer) error {
+	for len(b) > 0 {
+		n := min(len(b), batch)
+		if err := in.copyAndSum(b[:n], write, sum); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
 
 // copyAndSum writes data in memory and sums it meanwhile.
 func (in *Input) copyAndSum(b []byte, write func([]byte) error, sum io.Writer) error {
-	s := startSum(sum, b)
-	defer s.stop()
-	if _, err := (pieces{in, write}).Write(b); err != nil {
+	if err := in.ctx.Err(); err != nil {
 		return err
+	}
+	var s *summer
+	if sum != nil {
+		s = startSum(sum, b)
+		defer s.stop()
+	}
+	if err := write(b); err != nil {
+		return err
+	}
+	in.left -= int64(len(b))
+	in.moved(len(b))
+	if s == nil {
+		return nil
 	}
 	return s.wait()
 }
@@ -188,7 +201,7 @@ func (in *Input) copyAndSum(b []byte, write func([]byte) error, sum io.Writer) e
 // exactly as many as they should be; else it returns nil and leaves the reader alone.
 func (in *Input) large() []byte {
 	m := inMemory(in.r)
-	if m == nil || in.size < parallelFrom || in.left != in.size || int64(m.Len()) != in.size {
+	if m == nil || in.size < large || in.left != in.size || int64(m.Len()) != in.size {
 		return nil
 	}
 	var w whole

@@ -10,10 +10,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parallelFrom is the size from which summing on another processor gains more
-// than it takes to wake that.
-const parallelFrom = 512 << 10
-
 // summer sums memory on a goroutine of its own.
 type summer struct {
 	over   atomic.Bool // nobody waits for the result any more
