@@ -145,12 +145,15 @@ func mleTargets() (all []target) {
 	if !*large {
 		networks = networks[:1]
 	}
-	for _, n := range networks {
+	for i, n := range networks {
 		for _, c := range mleKinds {
 			add := func(what string, limit float64, held string, figure func(b *testing.B, path string) float64) {
 				all = append(all, target{name: "mle/" + n.name + "/" + c.name + "/" + what, limit: limit, unit: "ms", held: held, figure: func(b *testing.B) float64 {
 					return figure(b, n.file(b, c.name, c.o))
 				}})
+			}
+			if i > 0 {
+				c.held = "its times are of no model that the specification names, and this one is not small"
 			}
 			add("open", c.open, "", opened)
 			add("parse", c.parse, "", parsed)
@@ -159,8 +162,9 @@ func mleTargets() (all []target) {
 				add("verify", c.verify, c.held, verified)
 			}
 		}
+		// The specification prints whole megabytes.
 		size := func(name string, limit float64, held string, o mle.WriteOptions) target {
-			return target{name: "mle/" + n.name + "/" + name + "/size", limit: limit, unit: "MB", held: held, figure: func(b *testing.B) float64 {
+			return target{name: "mle/" + n.name + "/" + name + "/size", limit: limit + 0.5, unit: "MB", held: held, figure: func(b *testing.B) float64 {
 				return megabytes(b, n.file(b, name, o)) * 1e6 / n.unit
 			}}
 		}

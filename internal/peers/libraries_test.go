@@ -1,0 +1,55 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLibraries: every library finds the same names and sizes, so that one that
+// reads nothing does not look fast.
+func TestLibraries(t *testing.T) {
+	small, many := models()[0], models()[2]
+	many.tensors = many.tensors[:1000]
+	for _, m := range []model{small, many} {
+		dir := t.TempDir()
+		for _, l := range slices.Concat(ours(), peers()) {
+			t.Run(m.name+"/"+l.name, func(t *testing.T) {
+				path := filepath.Join(dir, "model."+l.format)
+				if paths, _ := filesOf(path); len(paths) == 0 {
+					if err := m.write(path, l.format); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f, err := l.open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if _, ok := f.(nothing); ok {
+					return
+				}
+				want, got := m.entries(l.format == "mobi"), f.Tensors()
+				byName := func(a, b entry) int { return strings.Compare(a.Name, b.Name) }
+				slices.SortFunc(want, byName)
+				slices.SortFunc(got, byName)
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// TestRefused: libraries that parse say when a file is none.
+func TestRefused(t *testing.T) {
+	for _, l := range slices.Concat(ours(), peers()) {
+		if f, err := l.open(filepath.Join(t.TempDir(), "none")); err == nil {
+			f.Close()
+			t.Errorf("%s opens a file that is not there", l.name)
+		}
+	}
+}

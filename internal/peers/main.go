@@ -1,0 +1,49 @@
+// Command peers measures how long this library takes to open models, next to other
+// libraries and next to less than a library can do, and prints tables in Markdown:
+//
+//	cd internal/peers && go run . [-strict] [-rounds 15]
+//
+// All open the same tensors, each in a format that it reads; GGUF files are written
+// by format/gguf. Figures are medians of the ratios of paired rounds, so they say
+// nothing about the machine's own speed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+)
+
+func main() {
+	log.SetFlags(0)
+	rounds := flag.Int("rounds", 15, "pairs of rounds for each figure")
+	strict := flag.Bool("strict", false, "exit with status 1 if a verdict is missed")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "weightmap-peers-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	missed, err := measure(dir, *rounds)
+	os.RemoveAll(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if missed > 0 && *strict {
+		os.Exit(1)
+	}
+}
+
+// measure prints both tables and counts the verdicts that were missed.
+func measure(dir string, rounds int) (missed int, err error) {
+	b := &bench{dir: dir, rounds: rounds}
+	if err := b.write(); err != nil {
+		return 0, err
+	}
+	fmt.Printf("Opening and closing, in terms of %s, on a small two-core virtual machine:\n\n", gpustack)
+	if err := b.table(os.Stdout); err != nil {
+		return 0, err
+	}
+	fmt.Println()
+	return b.verdicts(os.Stdout)
+}
