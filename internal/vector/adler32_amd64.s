@@ -9,13 +9,13 @@ DATA weights<>+16(SB)/8, $0x090a0b0c0d0e0f10
 DATA weights<>+24(SB)/8, $0x0102030405060708
 GLOBL weights<>(SB), RODATA|NOPTR, $32
 
-// func adlerAVX2(p []byte) (sum, moment uint64)
+// func adlerBlock(p []byte) (sum, moment uint64)
 //
 // Y0 holds the sum of the bytes in four parts, Y1 the sum of what Y0 was before
 // each 32 bytes, Y2 the sum of the bytes times their weights in eight parts.
 // The words that VPMADDUBSW makes of two bytes are at most 255*(32+31); two of
 // them added stay below 2^15. A part of Y2 grows by at most 62,220 every 64 bytes.
-TEXT ·adlerAVX2(SB), NOSPLIT, $0-40
+TEXT ·adlerBlock(SB), NOSPLIT, $0-40
 	MOVQ p_base+0(FP), SI
 	MOVQ p_len+8(FP), CX
 	VPXOR Y0, Y0, Y0

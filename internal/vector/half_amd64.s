@@ -27,8 +27,8 @@
 	ADDQ $32, SI; \
 	ADDQ $64, DI
 
-// func float16F16C(dst []float32, src []byte, stream bool)
-TEXT ·float16F16C(SB), NOSPLIT, $0-49
+// func float16Block(dst []float32, src []byte, stream bool)
+TEXT ·float16Block(SB), NOSPLIT, $0-49
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
@@ -69,8 +69,8 @@ done:
 	ADDQ $32, SI; \
 	ADDQ $64, DI
 
-// func bfloat16AVX2(dst []float32, src []byte, stream bool)
-TEXT ·bfloat16AVX2(SB), NOSPLIT, $0-49
+// func bfloat16Block(dst []float32, src []byte, stream bool)
+TEXT ·bfloat16Block(SB), NOSPLIT, $0-49
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI

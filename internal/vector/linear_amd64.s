@@ -23,8 +23,8 @@
 	ADDQ $16, SI; \
 	ADDQ $64, DI
 
-// func linearAVX2(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
-TEXT ·linearAVX2(SB), NOSPLIT, $0-61
+// func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
@@ -60,8 +60,8 @@ done:
 	ADDQ $64, AX; \
 	ADDQ DX, BX
 
-// func rowAVX2(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
-TEXT ·rowAVX2(SB), NOSPLIT, $0-113
+// func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+TEXT ·rowBlock(SB), NOSPLIT, $0-113
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI

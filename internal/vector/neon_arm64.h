@@ -1,0 +1,25 @@
+// Instructions that Go's assembler has no names for, by the numbers of their
+// registers: sources first, the destination last.
+
+#define RR(n, d) ((n)<<5 | (d))
+#define RRR(n, m, d) ((m)<<16 | (n)<<5 | (d))
+
+// Sums of neighbors, and added to what the destination holds.
+#define UADDLP_B16(n, d) WORD $(0x6e202800 | RR(n, d))
+#define UADALP_B16(n, d) WORD $(0x6e206800 | RR(n, d))
+#define UADALP_H8(n, d) WORD $(0x6e606800 | RR(n, d))
+
+// Products of bytes as words, of the lower and the upper eight.
+#define UMULL_B8(n, m, d) WORD $(0x2e20c000 | RRR(n, m, d))
+#define UMULL2_B16(n, m, d) WORD $(0x6e20c000 | RRR(n, m, d))
+#define UMLAL_B8(n, m, d) WORD $(0x2e208000 | RRR(n, m, d))
+#define UMLAL2_B16(n, m, d) WORD $(0x6e208000 | RRR(n, m, d))
+
+// Four float16 to float32, of the lower and the upper half.
+#define FCVTL_H4(n, d) WORD $(0x0e217800 | RR(n, d))
+#define FCVTL2_H8(n, d) WORD $(0x4e217800 | RR(n, d))
+
+// Four int32 to float32, and arithmetic on those.
+#define SCVTF_S4(n, d) WORD $(0x4e21d800 | RR(n, d))
+#define FMUL_S4(n, m, d) WORD $(0x6e20dc00 | RRR(n, m, d))
+#define FCMEQ_S4(n, m, d) WORD $(0x4e20e400 | RRR(n, m, d))
