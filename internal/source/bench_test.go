@@ -1,7 +1,10 @@
 package source
 
 import (
+	"sync/atomic"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/floor"
 )
 
 func BenchmarkOpenClose(b *testing.B) {
@@ -18,13 +21,32 @@ func BenchmarkOpenClose(b *testing.B) {
 	}
 }
 
+// BenchmarkEnterLeave holds a region, in terms of adding to a counter and taking that
+// off: as one goroutine does, and once goroutines have met.
 func BenchmarkEnterLeave(b *testing.B) {
-	r := mustOpen(b, temp(b, ramp(10000)), Options{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if r.Enter() == nil {
-			r.Leave()
-		}
+	for _, met := range []bool{false, true} {
+		b.Run(map[bool]string{false: "alone", true: "striped"}[met], func(b *testing.B) {
+			r := mustOpen(b, temp(b, ramp(10000)), Options{})
+			if met {
+				r.stripes.Store(new(stripes))
+			}
+			var n atomic.Int64
+			floor.Pairs(b, 15, func() error {
+				for range 1000 {
+					if err := r.Enter(); err != nil {
+						return err
+					}
+					r.Leave()
+				}
+				return nil
+			}, func() error {
+				for range 1000 {
+					n.Add(1)
+					n.Add(-1)
+				}
+				return nil
+			})
+		})
 	}
 }
 

@@ -12,7 +12,8 @@
 //     the slice dies with it.
 //
 // After Close began, Enter, Pin and Lend fail with tensor.ErrClosed, so nobody
-// begins to use memory that is about to go. One atomic word counts all of it.
+// begins to use memory that is about to go. One atomic word counts all of it, until
+// goroutines meet there: then short uses are counted in a cache line for each.
 //
 // A Region that is dropped without Close is unmapped by the garbage collector,
 // unless a slice was lent: nothing tells how long that lives, and memory that

@@ -8,18 +8,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The state word. Each of Enter, Leave, Pin and unpin is one Add that returns
-// the whole word, so that each knows at that instant who else is there:
+// The state word. Each of its changes is one atomic operation that knows the whole
+// word at that instant:
 //
 //	bit 63      closed     Close began; the word is negative from then on
 //	bit 62      lent       a raw slice left the library
 //	bit 61      gone       the memory was given back
 //	bits 32-60  pins       long holds
-//	bits 0-31   inside     short uses, a signed number
+//	bits 0-31   inside     short uses, as long as goroutines do not meet there
 //
-// An Enter or Pin that finds the region closed takes its count back. So counts
-// flicker after Close, but a word that is closed and counts nobody proves that
-// nobody who came before Close is left, now or later. Close latches that proof.
+// Where they do, short uses are counted in stripes from then on: see stripes.go. A
+// Pin that finds the region closed takes its count back. So counts flicker after
+// Close, but a word that is closed and counts no pin proves that nobody who came
+// before Close has one, now or later; and likewise for those inside. Close
+// latches these proofs.
 const (
 	closed = -1 << 63
 	lent   = 1 << 62
@@ -28,27 +30,53 @@ const (
 	inside = 1
 )
 
-// isQuiet reports whether state s counts nobody between Enter and Leave.
-func isQuiet(s int64) bool { return int32(s) == 0 }
-
 // isUnpinned reports whether state s counts no pin.
 func isUnpinned(s int64) bool { return s&(gone-pin) == 0 }
 
 // Enter holds the memory for a short use, until Leave; Close waits for it.
-// It fails with tensor.ErrClosed after Close began. It allocates nothing.
+// It fails with tensor.ErrClosed after Close began. It allocates nothing, but once
+// when goroutines meet here for the first time.
 func (r *Region) Enter() error {
-	if r.state.Add(inside) < 0 {
-		return r.refuse(inside)
+	if p := r.stripes.Load(); p != nil {
+		n := p.own()
+		n.Add(1)
+		if r.state.Load() < 0 {
+			return r.refuse(n, 1)
+		}
+		return nil
 	}
-	return nil
+	if s := r.state.Load(); s >= 0 && r.state.CompareAndSwap(s, s+inside) {
+		return nil
+	}
+	return r.enterAgain()
+}
+
+// enterAgain is Enter where the region is closed, or another goroutine was faster.
+func (r *Region) enterAgain() error {
+	if r.Closed() {
+		return r.fail(-1, tensor.ErrClosed)
+	}
+	r.stripes.CompareAndSwap(nil, new(stripes))
+	return r.Enter()
 }
 
 // Leave ends what Enter began.
 func (r *Region) Leave() {
-	if s := r.state.Add(-inside); s < 0 || int32(s) < 0 {
-		r.conclude(s)
+	var s int64
+	if p := r.stripes.Load(); p != nil {
+		p.own().Add(-1)
+		s = r.state.Load()
+	} else if s = r.state.Add(-inside); int32(s) < 0 {
+		panic(unentered)
+	}
+	if s < 0 {
+		r.conclude()
 	}
 }
+
+// unentered is what misuse panics with: at once while there are no stripes, and when
+// Close counts otherwise.
+const unentered = "source: Leave without Enter"
 
 // Lend is called before a raw slice leaves the library. From then on only Close
 // unmaps, not the garbage collector. It fails with tensor.ErrClosed after Close
@@ -81,15 +109,15 @@ func (r *Region) lendFirst() error {
 // tensor.ErrClosed after Close began.
 func (r *Region) Pin() (unpin func(), err error) {
 	if r.state.Add(pin) < 0 {
-		return nil, r.refuse(pin)
+		return nil, r.refuse(&r.state, pin)
 	}
 	var done atomic.Bool
 	return func() {
 		if done.Swap(true) {
 			return
 		}
-		if s := r.state.Add(-pin); s < 0 {
-			r.conclude(s)
+		if r.state.Add(-pin) < 0 {
+			r.conclude()
 		}
 	}, nil
 }
@@ -102,7 +130,8 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // waits likewise and returns nil. Close must not be called between the caller's
 // own Enter and Leave: it would wait for itself.
 func (r *Region) Close() error {
-	r.conclude(r.state.Or(closed) | closed)
+	r.state.Or(closed)
+	r.conclude()
 	r.mu.Lock()
 	if !r.quiet {
 		if r.left == nil {
@@ -119,23 +148,20 @@ func (r *Region) Close() error {
 	return err
 }
 
-// refuse takes back what an Enter or Pin counted that came too late.
-func (r *Region) refuse(count int64) error {
-	r.conclude(r.state.Add(-count))
+// refuse takes back what an Enter or Pin counted in n that came too late.
+func (r *Region) refuse(n *atomic.Int64, count int64) error {
+	n.Add(-count)
+	r.conclude()
 	return r.fail(-1, tensor.ErrClosed)
 }
 
-// conclude acts on state s of a closed region, as the Add that
-// made it returned it: who waits is woken when nobody is inside, and the memory
-// goes back when nobody holds a pin either.
-func (r *Region) conclude(s int64) {
-	if int32(s) < 0 {
-		panic("source: Leave without Enter")
-	}
+// conclude is called after each change of a closed region: who waits is woken when
+// nobody is inside, and the memory goes back when nobody holds a pin either.
+func (r *Region) conclude() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quiet = r.quiet || isQuiet(s)
-	r.unpinned = r.unpinned || isUnpinned(s)
+	r.quiet = r.quiet || r.countInside() == 0
+	r.unpinned = r.unpinned || isUnpinned(r.state.Load())
 	if r.quiet && r.unpinned && !r.freed {
 		r.freed = true
 		r.state.Or(gone)

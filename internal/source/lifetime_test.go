@@ -161,12 +161,88 @@ func TestUnpinWhileCloseWaits(t *testing.T) {
 }
 
 func TestLeaveWithoutEnter(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
+	striped := FromBytes(nil)
+	striped.stripes.Store(new(stripes))
+	striped.Leave() // nobody can tell yet
+	for name, f := range map[string]func(){"alone": FromBytes(nil).Leave, "striped": func() { _ = striped.Close() }} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// elsewhere runs f on a goroutine of its own, and so with another stack.
+func elsewhere(f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	<-done
+}
+
+// TestGoroutinesMeet: those that came before are counted in the state word, those that
+// come later in stripes, and each may leave where it likes.
+func TestGoroutinesMeet(t *testing.T) {
+	every(t, ramp(10000), func(t *testing.T, r *Region) {
+		if err := r.Enter(); err != nil || r.stripes.Load() != nil {
+			t.Fatal("striped before goroutines met", err)
 		}
-	}()
-	FromBytes(nil).Leave()
+		if err := r.enterAgain(); err != nil || r.stripes.Load() == nil {
+			t.Fatal("not striped after goroutines met", err)
+		}
+		elsewhere(func() {
+			if err := r.Enter(); err != nil {
+				t.Error(err)
+			}
+		})
+		for n := range int64(3) {
+			if got := r.countInside(); got != 3-n {
+				t.Fatalf("%d inside, want %d", got, 3-n)
+			}
+			done := closing(t, r, 1)
+			if !blocked(done) {
+				t.Fatalf("Close did not wait for %d", 3-n)
+			}
+			elsewhere(func() {
+				if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
+					t.Errorf("Enter during Close: %v", err)
+				}
+				r.Leave()
+			})
+			if n == 2 {
+				<-done
+			}
+		}
+		if n := r.countInside(); n != 0 || r.state.Load()&gone == 0 {
+			t.Errorf("%d inside in the end, gone %v", n, r.state.Load()&gone != 0)
+		}
+	})
+}
+
+// TestStripesDiffer: goroutines that run at the same time have different stripes, most of them.
+func TestStripesDiffer(t *testing.T) {
+	const n = 16
+	var p stripes
+	var all sync.WaitGroup
+	all.Add(n)
+	own := make(chan *atomic.Int64, n)
+	for range n {
+		go func() {
+			own <- p.own()
+			all.Done()
+			all.Wait() // nobody gets the stack of one that ended
+		}()
+	}
+	seen := map[*atomic.Int64]bool{}
+	for range n {
+		seen[<-own] = true
+	}
+	if len(seen) < n/3 {
+		t.Errorf("%d goroutines have %d stripes", n, len(seen))
+	}
 }
 
 // Many goroutines come and go while one closes. Whoever got in reads the
@@ -174,10 +250,13 @@ func TestLeaveWithoutEnter(t *testing.T) {
 func TestCloseUnderLoad(t *testing.T) {
 	data := ramp(1 << 16)
 	path := temp(t, data)
-	for range 200 {
+	for i := range 200 {
 		r, err := Open(path, Options{Debug: true})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if i%2 == 1 { // and else when two meet
+			r.stripes.Store(new(stripes))
 		}
 		closed := new(atomic.Bool)
 		started := make(chan struct{}, 8)
@@ -203,8 +282,8 @@ func TestCloseUnderLoad(t *testing.T) {
 			}()
 		}
 		wg.Wait()
-		if s := r.state.Load(); !isQuiet(s) || !isUnpinned(s) || s&gone == 0 {
-			t.Fatalf("state %#x in the end", s)
+		if s := r.state.Load(); r.countInside() != 0 || !isUnpinned(s) || s&gone == 0 {
+			t.Fatalf("state %#x, %d inside in the end", s, r.countInside())
 		}
 	}
 }
@@ -248,12 +327,15 @@ func hammer(t *testing.T, r *Region, g int, data []byte, closed *atomic.Bool, st
 
 func TestHoldsDoNotAllocate(t *testing.T) {
 	r := mustOpen(t, temp(t, ramp(10000)), Options{})
+	met := FromBytes(nil)
+	met.stripes.Store(new(stripes))
 	p := make([]byte, 100)
 	tests := []struct {
 		name string
 		f    func()
 	}{
 		{"Enter", func() { _ = r.Enter(); r.Leave() }},
+		{"Enter striped", func() { _ = met.Enter(); met.Leave() }},
 		{"Lend", func() { _ = r.Lend() }},
 		{"ReadAt", func() { _, _ = r.ReadAt(p, 5) }},
 		{"Slice", func() { _, _ = r.Slice(5, 50) }},
