@@ -30,9 +30,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// rounds is how many pairs of rounds a ratio is the median of, at least.
-const rounds = 15
-
 // model is what is written in each format.
 type model struct {
 	name string
@@ -287,7 +284,7 @@ func reading(v tensor.View, workers int) func() error {
 func BenchmarkOpen(b *testing.B) {
 	each(b, func(b *testing.B, name string, m model) {
 		f := file(b, name, m)
-		floor.Pairs(b, rounds, opening(f.path), mapping(f.paths...))
+		floor.Pairs(b, floor.Rounds, opening(f.path), mapping(f.paths...))
 	})
 }
 
@@ -312,6 +309,22 @@ func opening(path string) func() error {
 		}
 		return m.Close()
 	}
+}
+
+// BenchmarkLoad opens a model and reads every byte of its tensors, after whatever
+// sum the format insists on; the floor is mapping the same files and reading them.
+func BenchmarkLoad(b *testing.B) {
+	each(b, func(b *testing.B, name string, m model) {
+		f := file(b, name, m)
+		floor.Pairs(b, floor.Rounds, loading(f.path, nil), func() error {
+			for _, path := range f.paths {
+				if err := floor.Load(path); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
 
 // BenchmarkTensor looks tensors up by name, in an order that jumps about, and
@@ -370,7 +383,7 @@ func BenchmarkVerify(b *testing.B) {
 		if err := verify(); err != nil {
 			b.Skipf("this file does not verify: %v", err)
 		}
-		floor.Pairs(b, rounds, verify, reading(whole, runtime.GOMAXPROCS(0)))
+		floor.Pairs(b, floor.Rounds, verify, reading(whole, runtime.GOMAXPROCS(0)))
 	})
 }
 
@@ -402,7 +415,7 @@ func benchmarkWrite(b *testing.B, name string, f written, data []byte, sync bool
 		plainly = func() error { return copyEach(theirs, f.plan, data, sync) }
 	}
 	// Freeing a file's pages takes as long as writing some: both start anew.
-	r := floor.PairsOf(b, rounds, floor.Then(func() error {
+	r := floor.PairsOf(b, floor.Rounds, floor.Then(func() error {
 		w, err := format.Create(name, ours, f.plan, o)
 		if err != nil {
 			return err

@@ -66,13 +66,13 @@ func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
 // opened is what opening and closing a file takes.
 func opened(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, rounds, floor.Timed(opening(path)), floor.Timed(mapping(path))).Op)
+	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(opening(path)), floor.Timed(mapping(path))).Op)
 }
 
 // loaded is what it takes to open a file, to have its checksums verified where
 // that comes with the use of weights, and to read every byte of them.
 func loaded(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, rounds, floor.Timed(loading(path, nil)), floor.Timed(func() error { return floor.Load(path) })).Op)
+	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(loading(path, nil)), floor.Timed(func() error { return floor.Load(path) })).Op)
 }
 
 // loading opens a file and reads every byte of its tensors.
@@ -209,7 +209,7 @@ func parsed(b *testing.B, path string) float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return ms(floor.PairsOf(b, rounds, floor.Timed(func() error {
+	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(func() error {
 		f, err := format.OpenBytes(data, nil)
 		if err != nil {
 			return err
@@ -227,7 +227,7 @@ func verified(b *testing.B, path string) float64 {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	apart, err := floor.Compare(rounds, floor.Timed(func() error {
+	apart, err := floor.Compare(floor.Rounds, floor.Timed(func() error {
 		_, err := f.Verify(context.Background())
 		return err
 	}), floor.Timed(func() error { return floor.Load(path) }))
@@ -235,7 +235,7 @@ func verified(b *testing.B, path string) float64 {
 		b.Fatal(err)
 	}
 	checked := floor.Timed(loading(path, &format.Options{Check: format.CheckTouch}))
-	r := floor.PairsOf(b, rounds, checked, floor.Timed(loading(path, nil)))
+	r := floor.PairsOf(b, floor.Rounds, checked, floor.Timed(loading(path, nil)))
 	b.ReportMetric(ms(apart.Op), "apart-ms")
 	return max(0, ms(r.Difference))
 }

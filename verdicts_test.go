@@ -92,7 +92,7 @@ func openVerdicts() (all []verdict) {
 	bare := func(name string, m model) func(b *testing.B) float64 {
 		return func(b *testing.B) float64 {
 			f := file(b, name, m)
-			return floor.Pairs(b, rounds, opening(f.path), mapping(f.paths[0]))
+			return floor.Pairs(b, floor.Rounds, opening(f.path), mapping(f.paths[0]))
 		}
 	}
 	small, large := models[0], models[1]
@@ -125,7 +125,7 @@ func crowded(name string, m model) func(b *testing.B) float64 {
 			}
 			open = append(open, opening(path))
 		}
-		return floor.PairsOf(b, rounds, together(open...), floor.Timed(open[0])).Ratio
+		return floor.PairsOf(b, floor.Rounds, together(open...), floor.Timed(open[0])).Ratio
 	}
 }
 
@@ -212,7 +212,7 @@ func againstMap(b *testing.B) float64 {
 	}
 	defer f.Close()
 	found := 0
-	return floor.Pairs(b, rounds, func() error {
+	return floor.Pairs(b, floor.Rounds, func() error {
 		for _, name := range asked {
 			if _, err := f.Tensor(name); err != nil {
 				return err
@@ -243,7 +243,7 @@ func usedTwice(b *testing.B) float64 {
 		}
 		return nil
 	}
-	return floor.PairsOf(b, rounds, floor.Timed(many), together(many, many)).Ratio
+	return floor.PairsOf(b, floor.Rounds, floor.Timed(many), together(many, many)).Ratio
 }
 
 // verifyVerdicts: verifying an open file on two processors, in terms of reading
@@ -269,12 +269,12 @@ func verifyVerdicts() (all []verdict) {
 		limit float64
 	}{{"mle", "mle", large, 1.15}, {"tsr", "tsr", single(large), 1.15}, {"tsr/directory", "tsr", large, 1.15}, {"mobi", "mobi", large, 1.3}, {"mag", "mag", large, 1.3}} {
 		all = append(all, verdict{name: "verify/" + c.name, limit: c.limit, figure: func(b *testing.B) float64 {
-			return floor.Pairs(b, rounds, verify(b, c.of, c.m), reading(wholeFile(b, plain(b, large)), workers))
+			return floor.Pairs(b, floor.Rounds, verify(b, c.of, c.m), reading(wholeFile(b, plain(b, large)), workers))
 		}})
 	}
 	return append(all, verdict{name: "verify/wia", limit: 1.05, figure: func(b *testing.B) float64 {
 		_, data := large.plan()
-		return floor.Pairs(b, rounds, verify(b, "wia", large), func() error { hashed(len(data)); return nil })
+		return floor.Pairs(b, floor.Rounds, verify(b, "wia", large), func() error { hashed(len(data)); return nil })
 	}})
 }
 
@@ -318,7 +318,7 @@ func floatVerdicts() (all []verdict) {
 				}
 				convert = func() error { _, err := tensor.Decode(out, v); return err }
 			}
-			return floor.Pairs(b, rounds, convert, func() error { copy(out, from); return nil })
+			return floor.Pairs(b, floor.Rounds, convert, func() error { copy(out, from); return nil })
 		}})
 	}
 	return all
@@ -385,7 +385,7 @@ func firstFloatVerdicts() (all []verdict) {
 			if free, ok := floor.DiskFree(dir); ok && free < 2*size {
 				b.Skip("too little room on disk")
 			}
-			return floor.Pairs(b, rounds, firstFloat(b, name, filepath.Join(dir, "large"), size), firstFloat(b, name, filepath.Join(dir, "small"), 1<<20))
+			return floor.Pairs(b, floor.Rounds, firstFloat(b, name, filepath.Join(dir, "large"), size), firstFloat(b, name, filepath.Join(dir, "small"), 1<<20))
 		}})
 	}
 	return all

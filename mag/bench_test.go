@@ -2,18 +2,15 @@ package mag
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -62,133 +59,32 @@ func (m *model) write(b testing.TB, path string, o *WriteOptions) {
 	}
 }
 
-func BenchmarkOpen(b *testing.B) {
-	for _, m := range models() {
-		path := filepath.Join(b.TempDir(), m.name+".mag")
-		m.write(b, path, &WriteOptions{})
-		b.Run(m.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				f, err := Open(path, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				f.Close()
-			}
-		})
-		b.Run(m.name+"/floor", func(b *testing.B) {
-			for b.Loop() {
-				r, err := source.Open(path, source.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				r.Close()
-			}
-		})
-	}
-}
-
-func BenchmarkLookup(b *testing.B) {
-	m := newModel("many", 10_000, 256)
-	path := filepath.Join(b.TempDir(), "many.mag")
-	m.write(b, path, &WriteOptions{})
-	f, err := Open(path, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if _, err := f.Tensor(m.plan.Tensors[i].Name); err != nil {
-			b.Fatal("missing")
-		}
-		if i += 7919; i >= len(m.plan.Tensors) {
-			i -= len(m.plan.Tensors)
-		}
-	}
-}
-
-func BenchmarkVerify(b *testing.B) {
-	for _, m := range models() {
-		path := filepath.Join(b.TempDir(), m.name+".mag")
-		m.write(b, path, &WriteOptions{})
-		f, err := Open(path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer f.Close()
-		b.Run(m.name, func(b *testing.B) {
-			b.SetBytes(f.Stats().FileSize)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := f.Verify(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(m.name+"/floor", func(b *testing.B) {
-			b.SetBytes(f.Stats().FileSize)
-			file, err := source.Open(path, source.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer file.Close()
-			sum := uint64(0)
-			for b.Loop() {
-				for mem := file.Bytes(); len(mem) >= 32; mem = mem[32:] {
-					sum += binary.LittleEndian.Uint64(mem) + binary.LittleEndian.Uint64(mem[8:]) +
-						binary.LittleEndian.Uint64(mem[16:]) + binary.LittleEndian.Uint64(mem[24:])
-				}
-			}
-			runtime.KeepAlive(sum)
-		})
-	}
-}
-
+// BenchmarkWrite writes with and without digests, and the older layout. The floor
+// is a temporary file, one write and the rename.
 func BenchmarkWrite(b *testing.B) {
 	for _, m := range models() {
-		path := filepath.Join(b.TempDir(), m.name+".mag")
-		m.write(b, path, &WriteOptions{})
-		file, err := os.ReadFile(path)
-		if err != nil {
-			b.Fatal(err)
-		}
 		for _, c := range []struct {
 			name string
 			o    WriteOptions
-		}{{"", WriteOptions{}}, {"/plain", WriteOptions{NoDigests: true, NoSharing: true}}, {"/snapshot", WriteOptions{Snapshot: true}}} {
-			b.Run(m.name+c.name, func(b *testing.B) {
-				b.SetBytes(int64(len(file)))
-				b.ReportAllocs()
-				for b.Loop() {
-					m.write(b, path, &c.o)
+		}{{"digests", WriteOptions{}}, {"plain", WriteOptions{NoDigests: true, NoSharing: true}}, {"snapshot", WriteOptions{Snapshot: true}}} {
+			b.Run(m.name+"/"+c.name, func(b *testing.B) {
+				path := filepath.Join(b.TempDir(), m.name+".mag")
+				m.write(b, path, &c.o)
+				file, err := os.ReadFile(path)
+				if err != nil {
+					b.Fatal(err)
 				}
+				floor.PairsOf(b, floor.Rounds, floor.Then(func() error { m.write(b, path, &c.o); return nil }, func() error { return os.Remove(path) }),
+					floor.Then(func() error { return writePlainly(path, file) }, func() error { return os.Remove(path) }))
 			})
 		}
-		b.Run(m.name+"/floor", func(b *testing.B) {
-			b.SetBytes(int64(len(file)))
-			for b.Loop() {
-				writePlainly(b, path, file)
-			}
-		})
 	}
 }
 
-// writePlainly is the least that a writer does: a temporary file, one write,
-// and the rename.
-func writePlainly(b *testing.B, path string, file []byte) {
-	f, err := os.Create(path + ".tmp")
-	if err != nil {
-		b.Fatal(err)
+// writePlainly is the least that a writer does.
+func writePlainly(path string, file []byte) error {
+	if err := os.WriteFile(path+".tmp", file, 0o666); err != nil {
+		return err
 	}
-	if _, err := io.Writer(f).Write(file); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		b.Fatal(err)
-	}
+	return os.Rename(path+".tmp", path)
 }

@@ -83,9 +83,6 @@ func mustOpenPath(b *testing.B, path string) *File {
 	return f
 }
 
-// rounds is how many pairs of rounds decide.
-const rounds = 15
-
 // BenchmarkOpen compares opening and closing with opening, mapping, unmapping and
 // closing the file by bare system calls.
 func BenchmarkOpen(b *testing.B) {
@@ -96,7 +93,7 @@ func BenchmarkOpen(b *testing.B) {
 		path := m.file(b, WriteOptions{})
 		for name, check := range map[string]format.Check{m.name: format.CheckDefault, m.name + "/no checksums": format.CheckStructure} {
 			b.Run(name, func(b *testing.B) {
-				floor.Pairs(b, rounds, func() error {
+				floor.Pairs(b, floor.Rounds, func() error {
 					f, err := Open(path, &format.Options{Check: check})
 					if err != nil {
 						return err
@@ -158,7 +155,7 @@ func BenchmarkLoad(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				floor.Pairs(b, rounds, func() error { return loadAll(path) }, base)
+				floor.Pairs(b, floor.Rounds, func() error { return loadAll(path) }, base)
 				b.ReportMetric(float64(st.Size()), "file-bytes")
 				b.ReportMetric(float64(size)/float64(st.Size()), "ratio")
 			})
@@ -257,7 +254,7 @@ func BenchmarkChunks(b *testing.B) {
 		off, n := f.f.lazy[i], f.f.index.Size(i)
 		b.Run(fmt.Sprintf("%v/one tensor", method), func(b *testing.B) {
 			b.SetBytes(n)
-			floor.Pairs(b, rounds, func() error {
+			floor.Pairs(b, floor.Rounds, func() error {
 				_, err := f.f.loadChunks(off, n, 1)
 				return err
 			}, func() error { return bareChunks(f, off, n) })
@@ -267,14 +264,14 @@ func BenchmarkChunks(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%v/all by two over one", method), func(b *testing.B) {
 			b.SetBytes(f.f.comp.size)
-			floor.Pairs(b, rounds, all(2), all(1))
+			floor.Pairs(b, floor.Rounds, all(2), all(1))
 		})
 		b.Run(fmt.Sprintf("%v/all tensors by two over one", method), func(b *testing.B) {
 			b.SetBytes(f.f.comp.size)
 			load := func(workers int) func() error {
 				return func() error { return loadTensors(path, workers) }
 			}
-			floor.Pairs(b, rounds, load(2), load(1))
+			floor.Pairs(b, floor.Rounds, load(2), load(1))
 		})
 	}
 }

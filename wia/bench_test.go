@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,21 +37,21 @@ func manyTensors(t testing.TB, n int, elems int64) []byte {
 	return out.Bytes()
 }
 
-func BenchmarkOpen(b *testing.B) {
-	for _, c := range []struct {
-		n     int
-		elems int64
-	}{{10, 1000}, {300, 87000}, {10000, 16}} {
-		b.Run(fmt.Sprintf("%d", c.n), func(b *testing.B) {
-			file := manyTensors(b, c.n, c.elems)
-			b.ReportAllocs()
-			for b.Loop() {
-				f, err := OpenBytes(file, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				f.Close()
-			}
-		})
-	}
+// BenchmarkGraph opens a model and has its graph built, in terms of the protobuf
+// runtime, which unmarshals the message by its description.
+func BenchmarkGraph(b *testing.B) {
+	file := manyTensors(b, 10000, 1)
+	d, win := schema(b), mustOpen(b, file, nil).f.graph.Win
+	floor.Pairs(b, floor.Rounds, func() error {
+		f, err := OpenBytes(file, nil)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.Graph()
+		return err
+	}, func() error {
+		decode(b, d, "Graph", win)
+		return nil
+	})
 }

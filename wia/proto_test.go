@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/bufbuild/protocompile"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -315,53 +314,5 @@ func compareFiles(t *testing.T, a, b *File) {
 		if diff := gocmp.Diff(ia, ib); diff != "" {
 			t.Error(diff)
 		}
-	}
-}
-
-// BenchmarkAgainstProtobuf measures opening a file and unmarshalling its graph
-// and tensor block with the protobuf runtime, alternately so that a busy
-// machine is busy for both, and compares the best of each.
-func BenchmarkAgainstProtobuf(b *testing.B) {
-	d := schema(b)
-	for _, c := range []struct {
-		name  string
-		n     int
-		elems int64
-		floor float64
-	}{{"300x100MB", 300, 87000, 50}, {"10000", 10000, 16, 3}} {
-		b.Run(c.name, func(b *testing.B) {
-			file := manyTensors(b, c.n, c.elems)
-			f := mustOpen(b, file, nil)
-			block := tensorBlockOf(b, f)
-			best := [2]time.Duration{1 << 62, 1 << 62}
-			rounds := max(5, min(b.N, 20))
-			for range rounds {
-				for i, run := range []func(){
-					func() {
-						m, err := OpenBytes(file, nil)
-						if err != nil {
-							b.Fatal(err)
-						}
-						m.Close()
-					},
-					func() {
-						decode(b, d, "Graph", f.f.graph.Win)
-						decode(b, d, "TensorData", block)
-					},
-				} {
-					start := time.Now()
-					run()
-					best[i] = min(best[i], time.Since(start))
-				}
-			}
-			ratio := float64(best[1]) / float64(best[0])
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(float64(best[0].Microseconds()), "open-µs")
-			b.ReportMetric(float64(best[1].Microseconds()), "protobuf-µs")
-			b.ReportMetric(ratio, "times")
-			if ratio < c.floor {
-				b.Errorf("opening is %.1f times as fast as the protobuf runtime, not %v", ratio, c.floor)
-			}
-		})
 	}
 }

@@ -180,24 +180,3 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	c.n += n
 	return n, err
 }
-
-func BenchmarkVerify(b *testing.B) {
-	file := manyTensors(b, 300, 87000)
-	f := mustOpen(b, file, nil)
-	b.SetBytes(int64(len(file)))
-	for b.Loop() {
-		if err := verify(f); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkGraph(b *testing.B) {
-	file := manyTensors(b, 10000, 1)
-	for b.Loop() {
-		f := mustOpen(b, file, nil)
-		if _, err := f.Graph(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -33,6 +34,7 @@ func many(b testing.TB, n, words int) string {
 	return path
 }
 
+// BenchmarkOpen opens files, in terms of mapping them.
 func BenchmarkOpen(b *testing.B) {
 	for _, c := range []struct {
 		name           string
@@ -40,14 +42,13 @@ func BenchmarkOpen(b *testing.B) {
 	}{{"300", 300, 0}, {"10000", 10_000, 0}, {"300 and 100000 tokens", 300, 100_000}} {
 		path := many(b, c.tensors, c.words)
 		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
+			floor.Pairs(b, floor.Rounds, func() error {
 				f, err := Open(path, nil)
 				if err != nil {
-					b.Fatal(err)
+					return err
 				}
-				f.Close()
-			}
+				return f.Close()
+			}, func() error { return floor.Map(path) })
 		})
 	}
 }
@@ -72,6 +73,7 @@ func BenchmarkTokens(b *testing.B) {
 	})
 }
 
+// BenchmarkDecode decodes blocks, in terms of copying what comes out, all in cache.
 func BenchmarkDecode(b *testing.B) {
 	for _, e := range elementTypes {
 		if e.encoding == nil || e.encoding.Decode == nil {
@@ -79,12 +81,8 @@ func BenchmarkDecode(b *testing.B) {
 		}
 		src, dst := make([]byte, 4096*e.encoding.BlockBytes), make([]float32, 4096*e.encoding.BlockElems)
 		b.Run(e.encoding.Name, func(b *testing.B) {
-			b.SetBytes(int64(4 * len(dst)))
-			for b.Loop() {
-				if err := e.encoding.Decode(dst, src); err != nil {
-					b.Fatal(err)
-				}
-			}
+			out := make([]float32, len(dst))
+			floor.Pairs(b, floor.Rounds, func() error { return e.encoding.Decode(dst, src) }, func() error { copy(out, dst); return nil })
 		})
 	}
 }

@@ -12,6 +12,9 @@ import (
 // same machine.
 const atLeast = time.Millisecond
 
+// Rounds is how many pairs of rounds a ratio is to be the median of, at least.
+const Rounds = 15
+
 // Round runs an operation n times and says how long that took, without what has
 // to be done before or after.
 type Round func(n int) (time.Duration, error)

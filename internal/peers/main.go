@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"log"
 	"os"
+
+	"github.com/weightmap/weightmap/internal/floor"
 )
 
 func main() {
 	log.SetFlags(0)
-	rounds := flag.Int("rounds", 15, "pairs of rounds for each figure")
+	rounds := flag.Int("rounds", floor.Rounds, "pairs of rounds for each figure")
 	strict := flag.Bool("strict", false, "exit with status 1 if a verdict is missed")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "weightmap-peers-")
