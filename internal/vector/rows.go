@@ -12,13 +12,14 @@ type columns struct {
 	exact  bool      // all zero points are
 }
 
-// newColumns repeats the parameters of short rows, but not for more than n elements.
+// newColumns repeats the parameters of short rows, which n elements have: not so often
+// that making them costs more than using them.
 func newColumns(scales []float32, zeros []int32, n int) *columns {
 	const wide = 2048 // columns that are worth a call
 	width := len(scales)
 	times := 1
 	if width < wide {
-		times = max(1, min(wide/width, n/width))
+		times = max(1, min(wide, n/8)/width)
 	}
 	c := &columns{width: width * times}
 	c.scales = repeated(scales, c.width+lanes)
