@@ -2,6 +2,8 @@ package tsr
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -9,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// parseDir opens all .tsr files of a directory as one model.
+// parseDir reads the headers of all .tsr files of a directory, which are one model.
 func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*parsed, error) {
 	entries, err := dir.Entries()
 	if err != nil {
@@ -24,24 +26,39 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*parsed, erro
 	}
 	x.Version = "1"
 	x.Grow(len(names), nameBytes(names), maxRank*len(names))
-	f := &parsed{notes: note(others), parts: make([]part, 0, len(names))}
-	for _, n := range names {
+	f := &parsed{index: x, dir: dir, notes: note(others)}
+	// A batch at a time, for a caller who has had enough.
+	for batch := range slices.Chunk(names, 1024) {
 		if err := o.Context.Err(); err != nil {
 			return nil, err
 		}
-		src, space, err := dir.Open(n)
+		heads, err := dir.Peek(batch, headerSize)
 		if err != nil {
 			return nil, err
 		}
-		tensorName, err := nameOf(src.Path())
-		if err == nil {
-			err = f.add(src, space, tensorName, x)
-		}
-		if err != nil {
-			return nil, wire.InFile(err, src.Path())
+		for i, h := range heads {
+			if err := f.addFile(&h, batch[i]); err != nil {
+				return nil, wire.InFile(err, filepath.Join(dir.Path(), batch[i]))
+			}
 		}
 	}
 	return f, nil
+}
+
+// addFile lists the tensor of a file of the directory.
+func (f *parsed) addFile(p *driver.Peek, file string) error {
+	if p.Err != nil {
+		return p.Err
+	}
+	tensorName, err := nameOf(file)
+	if err != nil {
+		return err
+	}
+	h, err := decodeHeader(p.Head, p.Size)
+	if err != nil {
+		return err
+	}
+	return f.add(&h, p.Space, tensorName)
 }
 
 // members sorts out which entries are files of the model. A link that leads

@@ -57,10 +57,13 @@
 // files) directly in it whose names end in ".tsr", sorted by name byte by byte.
 // Everything else in it is ignored, and listed by Notes. A directory without
 // members is refused, and so is one with a link of that ending that leads
-// nowhere or out of the directory. Every member is mapped and checked when the directory is
-// opened; each is one mapping of the process (Linux allows 65,530 unless told
-// otherwise) but holds no file descriptor. A bad member fails the open with an
-// error that carries its path.
+// nowhere or out of the directory. The header of every member is read and checked when
+// the directory is opened; a bad one fails the open with an error that carries its path.
+// A member is mapped when its tensor is first used, or by Prefetch, and must still be the
+// file whose header was read: device, inode, size and the time of the last change are
+// compared, and another is an error of that tensor, never other data. Each is then one
+// mapping of the process (Linux allows 65,530 unless told otherwise) but holds no file
+// descriptor.
 //
 // Checksums: the format has none. Verify checks the structure again and reads
 // every byte, so that it finds files that were cut short since; it cannot tell
@@ -85,8 +88,8 @@
 // ".<name>.<12 hexadecimal digits>.tmp", which takes its place when the writer is
 // closed. An existing directory is replaced only if it contains nothing but .tsr
 // files; the new one and its files get the owner and the permissions of what they replace,
-// where the system permits. A model that is open on the old directory keeps its
-// mappings (on Windows the replacement fails instead).
+// where the system permits. A model that is open on the old directory keeps what it has
+// mapped (on Windows the replacement fails instead); call Prefetch to have all.
 //
 // On Linux the two directories are exchanged in one step (renameat2 with
 // RENAME_EXCHANGE), and then the old one is removed: at any moment the path is

@@ -14,7 +14,10 @@ import (
 // Its methods are safe for concurrent use. The zero File is closed.
 type File struct{ m *format.Model }
 
-// Open maps the TSR file at path, or every .tsr file of the directory at path.
+// Open maps the TSR file at path. Of a directory it reads the header of every .tsr file,
+// and maps each when its tensor is first used; until then, one that is replaced or
+// changed is an error of its tensor (format.ErrCorrupt, or ErrTruncated when it was cut
+// short). Prefetch maps all that are not mapped yet.
 // Nil options work. Errors are *format.Error with field and offset in the
 // file (see the package documentation), or wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return opened(codec.Open(path, o)) }

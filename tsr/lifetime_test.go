@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -157,6 +158,59 @@ func TestFailedOpenUnmaps(t *testing.T) {
 	}
 }
 
+// TestChangedBeforeUse: a file of a directory is mapped when its tensor is first used, and
+// then it is the one whose header was read, or an error that names it.
+func TestChangedBeforeUse(t *testing.T) {
+	testhost.NeedMaps(t)
+	other := file(2, 1, [4]int32{1, 1, 1, 4}, make([]byte, 4)).bytes()
+	for _, tt := range []struct {
+		name   string
+		change func(path string) error
+		want   error
+	}{
+		{"nothing", func(string) error { return nil }, nil},
+		{"cut", func(path string) error { return os.Truncate(path, 64) }, format.ErrTruncated},
+		{"replaced", func(path string) error {
+			return errors.Join(os.WriteFile(path+".new", other, 0o666), os.Rename(path+".new", path))
+		}, format.ErrCorrupt},
+		{"overwritten", func(path string) error {
+			return errors.Join(os.WriteFile(path, good, 0o666), os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)))
+		}, format.ErrCorrupt},
+		{"removed", os.Remove, os.ErrNotExist},
+		{"a link to another", func(path string) error { return errors.Join(os.Remove(path), os.Symlink("other.tsr", path)) }, format.ErrCorrupt},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t, map[string][]byte{"a.tsr": good, "b.tsr": good, "other.tsr": other})
+			f, err := Open(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			at := filepath.Join(dir, "b.tsr")
+			if err := tt.change(at); err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.Tensor("b")
+			if tt.want == nil && err != nil || !errors.Is(err, tt.want) {
+				t.Errorf("the tensor: %v", err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), `tensor "b"`)) {
+				t.Errorf("%q does not name the tensor and its file", err)
+			}
+			if _, err := f.Verify(t.Context()); !errors.Is(err, tt.want) {
+				t.Errorf("Verify: %v", err)
+			}
+			v, err := f.Tensor("a")
+			if err == nil {
+				_, err = v.Bytes()
+			}
+			if err != nil {
+				t.Errorf("the others: %v", err)
+			}
+		})
+	}
+}
+
 // TestCut cuts files while they are mapped.
 func TestCut(t *testing.T) {
 	testhost.NeedCuts(t)
@@ -170,7 +224,8 @@ func TestCut(t *testing.T) {
 		}
 		defer f.Close()
 		at := filepath.Join(dir, "large.tsr")
-		if err := os.Truncate(at, 4096); err != nil {
+		// Prefetch maps the files of a directory.
+		if err := errors.Join(f.Prefetch(), os.Truncate(at, 4096)); err != nil {
 			t.Fatal(err)
 		}
 		var e *format.Error

@@ -10,16 +10,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file or directory besides its index.
+// parsed is what is kept of an open file or directory.
 type parsed struct {
-	parts []part // by tensor
+	index *driver.Index
+	src   driver.Source // of a file
+	dir   driver.Dir    // of a directory
 	notes []string
-}
-
-// part is one file, and what its header said when it was opened.
-type part struct {
-	src    driver.Source
-	header header
 }
 
 // parseFile reads a single file.
@@ -28,25 +24,24 @@ func parseFile(src driver.Source, x *driver.Index) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &parsed{}
-	x.Version = "1"
-	x.Grow(1, len(tensorName), maxRank)
-	return f, f.add(src, 0, tensorName, x)
-}
-
-// add parses the header of a file and lists its tensor.
-func (f *parsed) add(src driver.Source, space driver.Space, tensorName string, x *driver.Index) error {
 	h, err := readHeader(src)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	shape := x.Dims(h.rank)
+	f := &parsed{index: x, src: src}
+	x.Version = "1"
+	x.Grow(1, len(tensorName), maxRank)
+	return f, f.add(&h, 0, tensorName)
+}
+
+// add lists the tensor of a file.
+func (f *parsed) add(h *header, space driver.Space, tensorName string) error {
+	shape := f.index.Dims(h.rank)
 	copy(shape, h.shape())
 	t := driver.Tensor{Name: []byte(tensorName), DType: h.dtype, Shape: shape, Space: space, Offset: headerSize, Size: h.size}
-	if !x.Add(&t) {
+	if !f.index.Add(&t) {
 		return wire.Errorf(name, "file name", -1, format.ErrCorrupt, "tensor %q occurs twice", tensorName)
 	}
-	f.parts = append(f.parts, part{src, h})
 	return nil
 }
 
@@ -76,15 +71,22 @@ func (f *parsed) Notes() []string { return f.notes }
 // Verify implements driver.Verifier: headers that changed since they were read
 // are found. The format has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
-	return v.Each(len(f.parts), func(i int) error {
-		p := &f.parts[i]
+	return v.Each(f.index.Len(), func(i int) error {
 		if !v.Wanted(i) {
 			return nil
 		}
-		h, err := readHeader(p.src)
-		if err == nil && h != p.header {
+		src := f.src
+		if f.dir != nil {
+			space, _, _ := f.index.Place(i)
+			var err error
+			if src, err = f.dir.OpenSpace(space); err != nil {
+				return err
+			}
+		}
+		h, err := readHeader(src)
+		if err == nil && (h.dtype != f.index.DType(i) || !h.shape().Equal(f.index.Shape(i))) {
 			err = wire.Errorf(name, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}
-		return wire.InFile(err, p.src.Path())
+		return wire.InFile(err, src.Path())
 	})
 }

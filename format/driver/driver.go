@@ -209,6 +209,14 @@ type DirEntry struct {
 	Err error
 }
 
+// Peek is what is known of a file of which only the beginning was read.
+type Peek struct {
+	Head  []byte
+	Size  int64
+	Space Space
+	Err   error
+}
+
 // Dir is a directory with files of a model. Names are slash-separated paths
 // below it; nothing outside of it can be reached, not through links either.
 type Dir interface {
@@ -218,6 +226,10 @@ type Dir interface {
 	Entries() ([]DirEntry, error)
 	// Open opens a file now. Tensors may be placed in its space.
 	Open(name string) (Source, Space, error)
+	// Peek reads the first n bytes of each file, all of one that is shorter, and declares
+	// it as Declare does: it is mapped when a tensor in it is first used, and has to
+	// be the one that was read then. A file that cannot be read has an error of its own.
+	Peek(names []string, n int) ([]Peek, error)
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. The file that is there now is remembered: another one that took
 	// its place by then is an error. A file that is missing now, that the system

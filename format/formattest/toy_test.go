@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -60,16 +61,31 @@ func (y toy) Detect(head []byte, size int64) bool {
 
 // toyFile is an open toy model.
 type toyFile struct {
-	toy  toy
-	src  driver.Source
-	x    *driver.Index
-	meta driver.Metadata
-	sums []uint32
-	all  []byte // of a format that copies everything
+	toy    toy
+	src    driver.Source
+	x      *driver.Index
+	meta   driver.Metadata
+	values []int64 // offsets of those of the metadata
+	sums   []uint32
+	all    []byte // of a format that copies everything
 }
 
 // Metadata implements driver.MetadataFile.
-func (f *toyFile) Metadata() (driver.Metadata, error) { return f.meta, nil }
+func (f *toyFile) Metadata() (driver.Metadata, error) {
+	if !f.toy.has("aliases metadata") {
+		return f.meta, nil
+	}
+	// While it is parsed a file is read into private memory: what is asked for later is not.
+	meta := slices.Clone(f.meta)
+	for i, at := range f.values {
+		b, err := f.src.Slice(at, int64(len(meta[i].Value.(json.RawMessage))))
+		if err != nil {
+			return nil, err
+		}
+		meta[i].Value = json.RawMessage(b)
+	}
+	return meta, nil
+}
 
 // TensorSum implements driver.Summer.
 func (f *toyFile) TensorSum(i int) driver.Sum {
@@ -153,10 +169,8 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 	}
 	for range entries {
 		key := string(c.Bytes("key", uint64(c.U16("key length"))))
-		value := json.RawMessage(c.Bytes("value", uint64(c.U16("value length"))))
-		if !f.toy.has("aliases metadata") {
-			value = bytes.Clone(value)
-		}
+		value := json.RawMessage(bytes.Clone(c.Bytes("value", uint64(c.U16("value length")))))
+		f.values = append(f.values, c.Offset()-int64(len(value)))
 		f.meta = append(f.meta, driver.Entry{Key: key, Value: value})
 	}
 	if c.Err() == nil && c.Left() > 0 {

@@ -50,7 +50,8 @@ var (
 // section holds the fields of a message that were kept, one after the other.
 type section struct {
 	protobuf.Source
-	cuts []cut
+	cuts  []cut
+	parts [][]byte // while the file is scanned: Win, which is no longer than it must be
 }
 
 // cut is a place where fields that are not neighbors in the file meet.
@@ -58,21 +59,35 @@ type cut struct{ at, file int64 }
 
 // keep appends a field.
 func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64, memory *driver.Memory) error {
-	if n := f.End - f.At; n > most-int64(len(c.Win)) {
+	n := f.End - f.At
+	if n > most-c.Size {
 		return protobuf.Defectf(f.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
 	}
-	if err := memory.Reserve(f.End - f.At); err != nil {
+	if err := memory.Reserve(n); err != nil {
 		return &protobuf.Defect{At: f.At, Err: err}
 	}
-	if at := int64(len(c.Win)); c.fileAt(at) != f.At || len(c.cuts) == 0 {
-		c.cuts = append(c.cuts, cut{at, f.At})
+	if c.fileAt(c.Size) != f.At || len(c.cuts) == 0 {
+		c.cuts = append(c.cuts, cut{c.Size, f.At})
 	}
-	if n := int(f.End - f.At); n > cap(c.Win)-len(c.Win) {
-		c.Win = slices.Grow(c.Win, max(n, len(c.Win))) // doubling leaves less behind than append does
+	last := len(c.parts) - 1
+	if last < 0 || n > int64(cap(c.parts[last])-len(c.parts[last])) {
+		c.parts = append(c.parts, make([]byte, 0, max(n, min(c.Size, mostPart), leastPart)))
+		last++
 	}
-	err := s.Keep(&c.Win, f)
-	c.Size = int64(len(c.Win))
-	return err
+	c.Size += n
+	return s.Keep(&c.parts[last], f)
+}
+
+const leastPart, mostPart = 1 << 10, 256 << 10
+
+// join ends keeping.
+func (c *section) join() {
+	if len(c.parts) == 1 {
+		c.Win = slices.Clip(c.parts[0])
+	} else {
+		c.Win = bytes.Join(c.parts, nil)
+	}
+	c.parts = nil
 }
 
 // fileAt returns the offset in the file of one in the section.
@@ -124,7 +139,6 @@ func (f *parsed) read() error {
 	if err := protobuf.InField("graph", f.graph.located(f.readGraph())); err != nil {
 		return err
 	}
-	f.head.Win, f.graph.Win = slices.Clip(f.head.Win), slices.Clip(f.graph.Win)
 	return nil
 }
 
@@ -137,6 +151,8 @@ func (f *parsed) scan() error {
 	defer func() {
 		*list = f.records
 		f.records = lists.Done(list)
+		f.head.join()
+		f.graph.join()
 	}()
 	most := f.o.MaxHeaderBytes
 	w := protobuf.NewWindow(f.src, 0, f.src.Size(), most)

@@ -361,8 +361,19 @@ func (m *Model) Locked() (locked bool) {
 	return locked
 }
 
-// Prefetch asks the system to read all files ahead.
+// Prefetch asks the system to read all files ahead, and maps those of a directory.
 func (m *Model) Prefetch() error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	for i, f := range m.spaces.files {
+		if f.id.Known() {
+			if _, err := m.spaces.region(driver.Space(i + 1)); err != nil {
+				return explain(err, m.desc.Name, f.path())
+			}
+		}
+	}
 	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
 }
 

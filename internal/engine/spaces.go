@@ -27,6 +27,7 @@ type spaces struct {
 	dir     string                  // "" for none
 	abs     string                  // the same, absolute; made when it is needed
 	root    *os.Root                // while parsing
+	list    *os.File                // the same, to be listed
 	files   []*space                // number - 1; fixed after parsing
 	byName  map[string]driver.Space // while parsing
 	reading *source.Region          // while parsing: the last file that was opened
@@ -82,6 +83,10 @@ func (s *spaces) parsed() {
 		s.reading = nil
 	}
 	s.byName = nil
+	if s.list != nil {
+		s.list.Close()
+		s.list = nil
+	}
 	if s.root != nil {
 		s.root.Close()
 		s.root = nil
@@ -96,6 +101,7 @@ type space struct {
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
 	was    os.FileInfo // of a declared file, when it was declared
+	id     source.ID   // instead, of one of which the beginning was read
 	why    error       // a declared file cannot be opened
 
 	mu     sync.Mutex
@@ -114,12 +120,16 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.dir == "" {
 		return nil, errNoDir
 	}
-	list, err := os.ReadDir(s.dir) // sorted by name
+	dir, err := s.directory()
 	if err != nil {
 		return nil, err
 	}
+	list, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	entries := make([]driver.DirEntry, len(list))
-	s.grow(len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
@@ -145,11 +155,12 @@ func (s *spaces) open() (*os.Root, error) {
 	return s.root, nil
 }
 
-// openRoot opens a directory. A path that ends in "." cannot be anything else, so that
-// it does not wait for the other end of a pipe that took the place of one.
-func openRoot(dir string) (*os.Root, error) {
-	return os.OpenRoot(dir + string(filepath.Separator) + ".")
-}
+// openRoot opens a directory.
+func openRoot(dir string) (*os.Root, error) { return os.OpenRoot(itself(dir)) }
+
+// itself is a path that cannot be anything but a directory, so that opening it does not
+// wait for the other end of a pipe that took the place of one.
+func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
 // stat looks at a file below the directory.
 func (s *spaces) stat(name string) (os.FileInfo, error) {
@@ -254,28 +265,12 @@ func (s *spaces) read(r *source.Region) {
 var testHookLooked func()
 
 // mapBelow maps a regular file below root, if check agrees with what was opened.
-// It looks before it opens, since a device may notice, and does not wait for the other
-// end of a pipe that took its place in between.
 func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo) error) (*source.Region, error) {
-	local := filepath.FromSlash(name)
-	info, err := root.Stat(local)
+	f, info, err := openBelow(root, name)
 	if err != nil {
-		return nil, escapes(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
-	}
-	if testHookLooked != nil {
-		testHookLooked()
-	}
-	f, err := root.OpenFile(local, os.O_RDONLY|source.NoWait, 0)
-	if err != nil {
-		return nil, escapes(err)
-	}
-	defer f.Close()
-	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	if err := check(info); err != nil {
 		return nil, err
 	}
@@ -287,6 +282,34 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 	return r, nil
 }
 
+// openBelow opens a regular file below root. It looks before it opens, since a device may
+// notice, and does not wait for the other end of a pipe that took its place in between.
+func openBelow(root *os.Root, name string) (*os.File, os.FileInfo, error) {
+	local := filepath.FromSlash(name)
+	info, err := root.Stat(local)
+	if err != nil {
+		return nil, nil, escapes(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	}
+	if testHookLooked != nil {
+		testHookLooked()
+	}
+	f, err := root.OpenFile(local, os.O_RDONLY|source.NoWait, 0)
+	if err != nil {
+		return nil, nil, escapes(err)
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
 // same refuses a file that is not the one that was declared: it compares device,
 // inode, size and time of the last change.
 func (f *space) same(now os.FileInfo) error {
@@ -294,7 +317,7 @@ func (f *space) same(now os.FileInfo) error {
 	case was == nil:
 		return fmt.Errorf("%w: the file was not there when the model was opened", tensor.ErrCorrupt)
 	case !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()):
-		return fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)
+		return source.ErrReplaced
 	}
 	return nil
 }
@@ -372,6 +395,9 @@ func (f *space) open() (*source.Region, error) {
 		return nil, tensor.ErrClosed
 	}
 	r, err := f.mapLater()
+	if err != nil && f.id.Known() {
+		return nil, err // which names the file
+	}
 	if err != nil {
 		return nil, f.external(err)
 	}
@@ -383,6 +409,18 @@ func (f *space) open() (*source.Region, error) {
 func (f *space) mapLater() (*source.Region, error) {
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
+	}
+	if f.id.Known() {
+		o := f.mapping
+		o.NoLink, o.Same = true, f.id
+		r, err := source.Open(f.path(), o)
+		if errors.Is(err, source.ErrNotRegular) {
+			return nil, fmt.Errorf("%w: %w", source.ErrReplaced, err)
+		}
+		if err == nil {
+			r.SetOrigin(f.desc.Name, f.path())
+		}
+		return r, err
 	}
 	root, err := openRoot(f.dir)
 	if err != nil {
@@ -472,7 +510,9 @@ func (s *spaces) check(n driver.Space, off, size int64) error {
 	total := int64(math.MaxInt64)
 	if n == 0 {
 		total = s.m.main.Size()
-	} else if r := s.files[n-1].region.Load(); r != nil {
+	} else if f := s.files[n-1]; f.id.Known() {
+		total = f.id.Size()
+	} else if r := f.region.Load(); r != nil {
 		total = r.Size()
 	}
 	if off < 0 || size > total-off { // a size is never negative

@@ -54,6 +54,11 @@ func (m *Model) Stats() Stats {
 			s.Resident += n
 		}
 	}
+	for _, f := range m.spaces.files {
+		if f.region.Load() == nil {
+			s.FileSize += f.id.Size()
+		}
+	}
 	locked := m.Locked()
 	for i := range m.index.Len() {
 		if why := m.copied(i, locked); why != "" {

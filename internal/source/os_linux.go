@@ -40,3 +40,8 @@ func resident(mem []byte, lo, hi int) int64 {
 	}
 	return min(n*int64(page), int64(hi-lo))
 }
+
+// idOf takes from a file's status what tells it from others, and from itself after a change.
+func idOf(st *syscall.Stat_t) ID {
+	return ID{uint64(st.Dev), st.Ino, st.Size, int64(st.Mtim.Sec), int64(st.Mtim.Nsec), true}
+}

@@ -84,6 +84,9 @@ func (r *Region) mapOpen(path string, o Options) error {
 	if err := r.suits(modeOf(uint32(st.Mode)), st.Size); err != nil {
 		return err
 	}
+	if err := o.Same.check(idOf(&st)); err != nil {
+		return err
+	}
 	err := r.load(nameOf(r.head.fd), o)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.head.close()

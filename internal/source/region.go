@@ -19,6 +19,8 @@ type Options struct {
 	// Parse has ReadAt and Head read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
+	// Same, if known, is the only file that is opened: another is ErrReplaced.
+	Same ID
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
 	// ReadOnce says that what was summed will hardly be used again: see Used.
