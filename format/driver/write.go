@@ -67,7 +67,8 @@ type Ordered interface {
 
 // Encoder is a format's part in writing one file. It is not called concurrently.
 type Encoder interface {
-	// Tensor stores the data of tensor i of the plan, all that in delivers.
+	// Tensor stores the data of tensor i of the plan, all that in delivers. Afterwards
+	// in is the caller's again.
 	Tensor(i int, in Input) error
 	// Finish completes the file after the last tensor. (A target is abandoned
 	// without Finish; an Encoder that holds other resources implements io.Closer,

@@ -10,19 +10,21 @@ import (
 // completed returns a copy of the plan with all sizes filled in and an index of
 // its names, or what is wrong with it: a bad or repeated name, an unknown
 // dtype, an overflowing shape.
-func completed(p *driver.Plan, format string) (*driver.Plan, map[string]int, error) {
+func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	if p == nil {
 		p = &driver.Plan{}
 	}
 	out := &driver.Plan{Metadata: p.Metadata, Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
-	index := make(map[string]int, len(p.Tensors))
+	index := newNames(out.Tensors)
+	dims := make(tensor.Shape, 0, rankSum(p.Tensors)) // of all shapes
 	total := int64(0)
 	for i, t := range p.Tensors {
 		size, err := t.ByteSize()
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
-		if _, twice := index[t.Name]; err == nil && twice {
+		out.Tensors[i].Name = t.Name
+		if err == nil && !index.add(i) {
 			err = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
 		}
 		if total += size; err == nil && total < 0 {
@@ -31,10 +33,23 @@ func completed(p *driver.Plan, format string) (*driver.Plan, map[string]int, err
 		if err != nil {
 			return nil, nil, planError(format, t.Name, err)
 		}
-		index[t.Name] = i
-		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: t.Quant, Encoding: t.Encoding}
+		shape := t.Shape
+		if shape != nil {
+			at := len(dims)
+			dims = append(dims, shape...)
+			shape = dims[at:len(dims):len(dims)]
+		}
+		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: t.Quant, Encoding: t.Encoding}
 	}
 	return out, index, nil
+}
+
+// rankSum adds up the ranks.
+func rankSum(list []tensor.Info) (n int) {
+	for i := range list {
+		n += len(list[i].Shape)
+	}
+	return n
 }
 
 // planError says which tensor of a plan cannot be written.

@@ -42,7 +42,10 @@ type Writer struct {
 
 	mu      sync.Mutex
 	plan    *driver.Plan
-	index   map[string]int
+	index   *names
+	next    int         // the tensor that comes if they come in the plan's order
+	in      *sink.Input // of the tensor at work
+	at      string      // its name
 	written []bool
 	done    int64
 	total   int64
@@ -219,6 +222,7 @@ func (w *Writer) started(err error) (*Writer, error) {
 		return nil, explain(err, w.format, w.path)
 	}
 	w.written = make([]bool, len(w.plan.Tensors))
+	w.in = sink.NewInput(w.cfg.Options.Context, nil, 0, w.moved)
 	for _, t := range w.plan.Tensors {
 		w.total += t.Size
 	}
@@ -232,7 +236,7 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	i, ok := w.index[name]
+	i, ok := w.find(name)
 	if !ok {
 		return planError(w.format, name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
 	}
@@ -255,7 +259,24 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 		return err
 	}
 	w.written[i] = true
+	w.next = i + 1
 	return nil
+}
+
+// find returns the index of a tensor of the plan. Most come in its order.
+func (w *Writer) find(name string) (i int, ok bool) {
+	if i := w.next; i < len(w.plan.Tensors) && w.plan.Tensors[i].Name == name {
+		return i, true
+	}
+	return w.index.find(name)
+}
+
+// moved counts bytes that were taken in.
+func (w *Writer) moved(n int) {
+	w.done += int64(n)
+	if w.cfg.Progress != nil {
+		w.cfg.Progress(w.done, w.total, w.at)
+	}
 }
 
 // take feeds the encoder with tensor i, and with those that waited for it.
@@ -263,13 +284,10 @@ func (w *Writer) take(i int, r io.Reader) error {
 	if err := w.cfg.Options.Context.Err(); err != nil {
 		return err
 	}
-	t := &w.plan.Tensors[i]
-	in := sink.NewInput(w.cfg.Options.Context, r, t.Size, func(n int) {
-		w.done += int64(n)
-		if w.cfg.Progress != nil {
-			w.cfg.Progress(w.done, w.total, t.Name)
-		}
-	})
+	in := w.in
+	w.at = w.plan.Tensors[i].Name
+	in.Next(r, w.plan.Tensors[i].Size)
+	defer in.Next(nil, 0)
 	if !w.queue.isNext(i) {
 		if err := w.queue.keep(i, in); err != nil {
 			return err
@@ -299,7 +317,7 @@ func (w *Writer) take(i int, r io.Reader) error {
 
 // Agrees refuses a tensor whose bytes mean something else to the plan.
 func (w *Writer) Agrees(from tensor.Info) error {
-	i, ok := w.index[from.Name]
+	i, ok := w.find(from.Name)
 	if !ok {
 		return nil // WriteTensor will say so
 	}

@@ -26,6 +26,8 @@ type Input struct {
 	size  int64
 	left  int64
 	moved func(n int) // told of progress
+	all   whole       // the data, when they are in memory and being copied
+	one   [1]byte     // for Finish
 }
 
 // NewInput takes size bytes from r. moved may be nil.
@@ -33,8 +35,13 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	if moved == nil {
 		moved = func(int) {}
 	}
-	return &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
+	in := &Input{ctx: ctx, moved: moved}
+	in.Next(r, size)
+	return in
 }
+
+// Next makes the Input one of other data.
+func (in *Input) Next(r io.Reader, size int64) { in.r, in.size, in.left = r, size, size }
 
 // Size returns the number of bytes the tensor has.
 func (in *Input) Size() int64 { return in.size }
@@ -144,71 +151,75 @@ func (w pieces) Write(p []byte) (int, error) {
 // CopyTo writes the data at off and feeds them to sum, which may be nil. Large data that are
 // in memory are written in large pieces, and summed on another processor meanwhile.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	write := func(p []byte) error {
-		n, err := t.WriteAt(p, off)
-		off += int64(n)
-		return err
-	}
-	if b := in.large(); b != nil {
-		return in.copyLarge(b, write, sum)
-	}
-	if sum == nil {
-		return in.Each(write)
+	if in.takeAll() {
+		defer func() { in.all = nil }()
+		return in.copyAll(t, off, sum)
 	}
 	return in.Each(func(p []byte) error {
-		if _, err := sum.Write(p); err != nil {
-			return err
-		}
-		return write(p)
+		n, err := copyPiece(t, off, sum, p)
+		off += int64(n)
+		return err
 	})
 }
 
-// copyLarge writes data in memory, a batch after the other, so that not all of a
-// mapped tensor is in memory at a time.
-func (in *Input) copyLarge(b []byte, write func([]byte) error, sum io.Writer) error {
-	for len(b) > 0 {
-		n := min(len(b), batch)
-		if err := in.copyAndSum(b[:n], write, sum); err != nil {
+// copyPiece sums and writes a piece. What was summed is still in the cache when it is written.
+func copyPiece(t io.WriterAt, off int64, sum io.Writer, p []byte) (int, error) {
+	if sum != nil {
+		if _, err := sum.Write(p); err != nil {
+			return 0, err
+		}
+	}
+	return t.WriteAt(p, off)
+}
+
+// copyAll writes data in memory. Pieces are a batch at most, so that not all of a mapped
+// tensor is in memory at a time.
+func (in *Input) copyAll(t io.WriterAt, off int64, sum io.Writer) error {
+	for len(in.all) > 0 {
+		if err := in.ctx.Err(); err != nil {
 			return err
 		}
-		b = b[n:]
+		n := min(len(in.all), batch)
+		var err error
+		switch {
+		case n < large:
+			n = min(n, piece)
+			_, err = copyPiece(t, off, sum, in.all[:n])
+		case sum == nil:
+			_, err = t.WriteAt(in.all[:n], off)
+		default:
+			err = writeAndSum(t, off, sum, in.all[:n])
+		}
+		if err != nil {
+			return err
+		}
+		in.all = in.all[n:]
+		off += int64(n)
+		in.left -= int64(n)
+		in.moved(n)
 	}
 	return nil
 }
 
-// copyAndSum writes data in memory and sums it meanwhile.
-func (in *Input) copyAndSum(b []byte, write func([]byte) error, sum io.Writer) error {
-	if err := in.ctx.Err(); err != nil {
+// writeAndSum writes data in memory and sums it meanwhile.
+func writeAndSum(t io.WriterAt, off int64, sum io.Writer, b []byte) error {
+	s := startSum(sum, b)
+	defer s.stop()
+	if _, err := t.WriteAt(b, off); err != nil {
 		return err
-	}
-	var s *summer
-	if sum != nil {
-		s = startSum(sum, b)
-		defer s.stop()
-	}
-	if err := write(b); err != nil {
-		return err
-	}
-	in.left -= int64(len(b))
-	in.moved(len(b))
-	if s == nil {
-		return nil
 	}
 	return s.wait()
 }
 
-// large takes the data out of a reader of memory when they are many, and
-// exactly as many as they should be; else it returns nil and leaves the reader alone.
-func (in *Input) large() []byte {
+// takeAll takes the data out of a reader of memory when they are exactly as many as they
+// should be. If not, it leaves the reader alone.
+func (in *Input) takeAll() bool {
 	m := inMemory(in.r)
-	if m == nil || in.size < large || in.left != in.size || int64(m.Len()) != in.size {
-		return nil
+	if m == nil || in.left != in.size || int64(m.Len()) != in.size {
+		return false
 	}
-	var w whole
-	if _, err := m.WriteTo(&w); err != nil {
-		return nil
-	}
-	return w
+	_, err := m.WriteTo(&in.all)
+	return err == nil
 }
 
 // whole keeps what an in-memory reader writes, which comes in one piece.
@@ -237,9 +248,8 @@ func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()
 	}
-	var one [1]byte
 	for range 100 {
-		switch n, err := in.r.Read(one[:]); {
+		switch n, err := in.r.Read(in.one[:]); {
 		case n > 0:
 			return in.long()
 		case errors.Is(err, io.EOF):
