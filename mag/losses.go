@@ -78,8 +78,8 @@ func (o *WriteOptions) metadataLosses(p *driver.Plan, l *driver.LossList) {
 	}
 	digests := make(map[string]bool, len(p.Tensors))
 	for i := range p.Tensors {
-		if key, ok := digestKey(p.Tensors[i].Name); ok {
-			digests[key] = true
+		if name := p.Tensors[i].Name; hasDigest(name) {
+			digests[digestPrefix+name] = true
 		}
 	}
 	for i, m := range p.Metadata {

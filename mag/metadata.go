@@ -146,11 +146,9 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 // hasDigest reports whether the file holds the digest of tensor i.
 func (f *parsed) hasDigest(i int) bool { return f.taken != nil && f.taken[i] == namedDigest }
 
-// digestKey returns the metadata key of a tensor's digest; ok is false when
-// that would be too long.
-func digestKey(name string) (key string, ok bool) {
-	return digestPrefix + name, len(digestPrefix)+len(name) <= maxKey
-}
+// hasDigest reports whether the metadata key of a tensor's digest, digestPrefix and its
+// name, is not too long.
+func hasDigest(name string) bool { return len(digestPrefix)+len(name) <= maxKey }
 
 func plural(n int64, one, more string) string {
 	if n == 1 {

@@ -33,7 +33,7 @@ type bucket struct {
 }
 
 func newSharing(n int, base int64) *sharing {
-	s := &sharing{buckets: make(map[bucket]int), older: make([]int, n), class: make([]int, n), owner: make([]int, n), front: base}
+	s := &sharing{buckets: make(map[bucket]int, n), older: make([]int, n), class: make([]int, n), owner: make([]int, n), front: base}
 	for i := range n {
 		s.class[i] = -1
 	}

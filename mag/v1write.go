@@ -140,8 +140,8 @@ func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 			return 0, refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the name has %d bytes, at most %d are possible", len(t.Name), maxKey)
 		}
 		size += tensorHead + 8*int64(len(t.Shape)) + 4 + int64(len(t.Name))
-		if key, ok := digestKey(t.Name); ok && !o.NoDigests {
-			size += metadataHead + int64(len(key))
+		if hasDigest(t.Name) && !o.NoDigests {
+			size += metadataHead + int64(len(digestPrefix)+len(t.Name))
 		}
 	}
 	if len(p.Tensors) > math.MaxInt32 || len(p.Metadata) > math.MaxInt32 {
@@ -200,21 +200,23 @@ func (e *encoder) writeHead() error {
 func (e *encoder) appendMetadata(w *wire.Buffer) (n uint32) {
 	for _, m := range e.plan.Metadata {
 		kind, bits, _ := payload(m.Value)
-		appendEntry(w, kind, bits, m.Key)
+		appendEntry(w, kind, bits, "", m.Key)
 		n++
 	}
 	for i := range e.plan.Tensors {
-		if key, ok := digestKey(e.plan.Tensors[i].Name); ok && !e.opts.NoDigests {
-			appendEntry(w, metadataInt64, e.sums[i], key)
+		if name := e.plan.Tensors[i].Name; hasDigest(name) && !e.opts.NoDigests {
+			appendEntry(w, metadataInt64, e.sums[i], digestPrefix, name)
 			n++
 		}
 	}
 	return n
 }
 
-func appendEntry(w *wire.Buffer, kind uint32, payload uint64, key string) {
+// appendEntry appends an entry whose key is in two parts.
+func appendEntry(w *wire.Buffer, kind uint32, payload uint64, prefix, key string) {
 	w.U32(kind)
 	w.U64(payload)
-	w.U32(uint32(len(key)))
+	w.U32(uint32(len(prefix) + len(key)))
+	w.Str(prefix)
 	w.Str(key)
 }

@@ -16,11 +16,12 @@ func (e *encoder) ir() (*IR, error) {
 	if e.o.IR != nil {
 		return e.o.IR, checkIR(e.o.IR, e.plan)
 	}
+	if e.plan.Graph == nil {
+		return constantsOnly(e.plan.Tensors), nil
+	}
 	b := newIRBuilder(e.plan.Tensors, uint32(e.o.Version))
-	if e.plan.Graph != nil {
-		if err := b.graph(e.plan.Graph); err != nil {
-			return nil, err
-		}
+	if err := b.graph(e.plan.Graph); err != nil {
+		return nil, err
 	}
 	b.constants(len(e.plan.Tensors))
 	return b.ir, nil

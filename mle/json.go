@@ -162,7 +162,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	case []float64:
 		return appendList(b, v)
 	case []string:
-		return appendList(b, v)
+		return appendTexts(b, v)
 	}
 	return nil, fmt.Errorf("a %T has no JSON form", v)
 }
@@ -182,6 +182,20 @@ func appendList[T any](b []byte, list []T) (out []byte, err error) {
 			out = append(out, ',')
 		}
 		if out, err = appendJSON(out, v); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// appendTexts is appendList for text, which allocates nothing for each.
+func appendTexts(b []byte, list []string) (out []byte, err error) {
+	out = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = jsonmeta.AppendText(out, s); err != nil {
 			return nil, err
 		}
 	}

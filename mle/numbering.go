@@ -31,9 +31,18 @@ func newIRBuilder(tensors []tensor.Info, version uint32) *irBuilder {
 	return b
 }
 
+// constantsOnly is what a builder makes of a plan without a graph, which takes no names.
+func constantsOnly(tensors []tensor.Info) *IR {
+	b := &irBuilder{tensors: tensors, ir: &IR{Tensors: make([]Descriptor, 0, len(tensors))}}
+	b.constants(len(tensors))
+	return b.ir
+}
+
 func (b *irBuilder) add(d Descriptor) uint32 {
 	id := uint32(len(b.ir.Tensors))
-	b.ids[d.Name] = id
+	if b.ids != nil {
+		b.ids[d.Name] = id
+	}
 	b.ir.Tensors = append(b.ir.Tensors, d)
 	return id
 }

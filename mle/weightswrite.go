@@ -41,7 +41,7 @@ func (e *encoder) newBody() body {
 func (e *encoder) bodyTo(t io.WriterAt) body {
 	switch {
 	case e.o.Compression == MethodNone:
-		return &plainBody{e: e, t: t, sums: make([]uint32, len(e.offsets))}
+		return &plainBody{e: e, t: t, early: map[int]uint32{}}
 	case e.o.Chunked:
 		return &chunkBody{e: e, out: appender{t: t}}
 	case e.o.Compression == MethodLZ4:
@@ -93,28 +93,51 @@ func (s *summer) Write(p []byte) (int, error) {
 
 // plainBody puts every tensor where it belongs, in any order.
 type plainBody struct {
-	e    *encoder
-	t    io.WriterAt
-	sums []uint32
+	e     *encoder
+	t     io.WriterAt
+	next  int            // the first tensor that is not in sum
+	sum   summer         // of what lies before it
+	pos   int64          // where that ends
+	early map[int]uint32 // the sums of tensors that came before their turn
 }
 
 func (b *plainBody) tensor(i int, in driver.Input) error {
+	if i == b.next {
+		b.pad()
+		err := in.CopyTo(b.t, b.pos, &b.sum)
+		b.pass()
+		return err
+	}
 	var s summer
 	err := in.CopyTo(b.t, b.e.offsets[i], &s)
-	b.sums[i] = s.sum
+	b.early[i] = s.sum
 	return err
 }
 
-func (b *plainBody) finish() (stored, error) {
-	s := stored{size: b.e.size}
-	pos := int64(0)
-	for i, sum := range b.sums {
-		s.sum = tensor.UpdateCRC32(s.sum, padding[:b.e.offsets[i]-pos])
-		s.sum = tensor.CombineCRC32(s.sum, sum, b.e.plan.Tensors[i].Size)
-		pos = b.e.offsets[i] + b.e.plan.Tensors[i].Size
+// pad sums the padding before the next tensor.
+func (b *plainBody) pad() {
+	off := b.e.offsets[b.next]
+	b.sum.sum = tensor.UpdateCRC32(b.sum.sum, padding[:off-b.pos])
+	b.pos = off
+}
+
+// pass goes on to the next tensor, and past those that came early.
+func (b *plainBody) pass() {
+	for {
+		b.pos += b.e.plan.Tensors[b.next].Size
+		b.next++
+		sum, ok := b.early[b.next]
+		if !ok {
+			return
+		}
+		delete(b.early, b.next)
+		b.pad()
+		b.sum.sum = tensor.CombineCRC32(b.sum.sum, sum, b.e.plan.Tensors[b.next].Size)
 	}
-	s.original = s.sum
-	return s, nil
+}
+
+func (b *plainBody) finish() (stored, error) {
+	return stored{size: b.e.size, sum: b.sum.sum, original: b.sum.sum}, nil
 }
 
 var padding [alignment]byte

@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // packer writes a file with compressed constants. Which of them shrink decides
@@ -119,7 +120,9 @@ func (p *packer) Finish() error {
 // record's sum.
 func (p *packer) move(n int, off int64) (uint32, error) {
 	kept := p.kept[n]
-	head := p.recordHead(n, kept.size, kept.gzip)
+	var b wire.Buffer
+	p.recordHead(&b, n, kept.size, kept.gzip)
+	head := b.Bytes()
 	sum := &summer{kind: p.footer, sum: p.footer.update(p.footer.empty(), head)}
 	if _, err := p.target.WriteAt(head, off); err != nil {
 		return 0, err

@@ -95,15 +95,14 @@ func (d *document) headSize(i int) int64 {
 	return recordMin + 8*int64(len(d.tensors[i].Shape))
 }
 
-// recordHead makes the record header of constant i.
-func (d *document) recordHead(i int, size int64, gzip bool) []byte {
+// recordHead appends the record header of constant i.
+func (d *document) recordHead(b *wire.Buffer, i int, size int64, gzip bool) {
 	t := &d.tensors[i]
 	code, _ := TypeOf(t.DType)
 	typ := uint16(code)
 	if gzip {
 		typ |= gzipFlag
 	}
-	var b wire.Buffer
 	b.Grow(int(d.headSize(i)))
 	b.U32(d.ids[i])
 	b.U16(typ)
@@ -112,7 +111,6 @@ func (d *document) recordHead(i int, size int64, gzip bool) []byte {
 		b.I64(dim)
 	}
 	b.I64(size)
-	return b.Bytes()
 }
 
 // front returns everything before the first constant.

@@ -16,7 +16,7 @@ import (
 type numbering struct {
 	ids   []uint32 // of the constants, by plan index
 	byKey map[string]uint32
-	// constants has the plan index of a tensor's name.
+	// constants has the plan index of a tensor's name, if there is a graph.
 	constants map[string]int
 	used      map[uint32]bool
 	free      uint64 // no id below is free
@@ -24,6 +24,9 @@ type numbering struct {
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
+	if ids, ok := numbered(tensors); ok && g == nil {
+		return &numbering{ids: ids}, nil
+	}
 	n := &numbering{ids: make([]uint32, len(tensors)), constants: make(map[string]int, len(tensors)), byKey: map[string]uint32{}, used: map[uint32]bool{}}
 	e := edgesOf(g)
 	for i, t := range tensors {
@@ -47,6 +50,20 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
 		}
 	}
 	return n, nil
+}
+
+// numbered returns the ids of tensors whose names are numbers, all of them: names
+// that differ are then different numbers.
+func numbered(tensors []tensor.Info) (ids []uint32, ok bool) {
+	ids = make([]uint32, len(tensors))
+	for i := range tensors {
+		id, ok := parseDecimal(tensors[i].Name, 32)
+		if !ok {
+			return nil, false
+		}
+		ids[i] = uint32(id)
+	}
+	return ids, true
 }
 
 // keep gives a name that is a number that id.

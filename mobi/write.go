@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Create starts writing a model to path, in a temporary file that takes its
@@ -34,8 +35,11 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, err
 type encoder struct {
 	*document
 	target driver.Target
-	at     []int64  // by plan index: offset of the record
-	sums   []uint32 // by plan index: sum of record header and data
+	layout *layout
+	at     []int64     // by plan index: offset of the record
+	sums   []uint32    // by plan index: sum of record header and data
+	head   wire.Buffer // of the record at work
+	sum    summer      // of that record
 }
 
 // newEncoder checks the plan and picks the way to write it.
@@ -58,7 +62,7 @@ func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o 
 	if t.Sequential() && !slices.IsSorted(l.order) {
 		return nil, planError("order", fmt.Errorf("%w: without a spool the plan must list constants in file order: by size, multiples of 8 first, then of 4, of 2, the rest", format.ErrUnsupported))
 	}
-	e := &encoder{document: d, target: t, at: make([]int64, len(d.tensors)), sums: make([]uint32, len(d.tensors))}
+	e := &encoder{document: d, target: t, layout: l, at: make([]int64, len(d.tensors)), sums: make([]uint32, len(d.tensors))}
 	for i, n := range l.order {
 		e.at[n] = l.at[i]
 	}
@@ -67,24 +71,20 @@ func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o 
 
 // Tensor stores constant i where the plan puts it.
 func (e *encoder) Tensor(i int, in driver.Input) error {
-	head := e.recordHead(i, in.Size(), false)
-	sum := &summer{kind: e.footer, sum: e.footer.update(e.footer.empty(), head)}
+	e.head.Reset()
+	e.recordHead(&e.head, i, in.Size(), false)
+	head := e.head.Bytes()
+	e.sum = summer{kind: e.footer, sum: e.footer.update(e.footer.empty(), head)}
 	if _, err := e.target.WriteAt(head, e.at[i]); err != nil {
 		return err
 	}
-	err := in.CopyTo(e.target, e.at[i]+int64(len(head)), sum)
-	e.sums[i] = sum.sum
+	err := in.CopyTo(e.target, e.at[i]+int64(len(head)), &e.sum)
+	e.sums[i] = e.sum.sum
 	return err
 }
 
 // Finish writes operators and footer.
-func (e *encoder) Finish() error {
-	l, err := e.layout(e.plain())
-	if err != nil {
-		return err
-	}
-	return l.finish(e.target, e.sums)
-}
+func (e *encoder) Finish() error { return e.layout.finish(e.target, e.sums) }
 
 // summer is an io.Writer that sums.
 type summer struct {

@@ -155,6 +155,10 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 		defer func() { in.all = nil }()
 		return in.copyAll(t, off, sum)
 	}
+	return in.copyEach(t, off, sum)
+}
+
+func (in *Input) copyEach(t io.WriterAt, off int64, sum io.Writer) error {
 	return in.Each(func(p []byte) error {
 		n, err := copyPiece(t, off, sum, p)
 		off += int64(n)

@@ -15,6 +15,9 @@ func (w *Buffer) Grow(n int) {
 	}
 }
 
+// Reset makes the Buffer empty and keeps its memory.
+func (w *Buffer) Reset() { w.b = w.b[:0] }
+
 // Bytes returns what was appended; it is valid until the next append.
 func (w *Buffer) Bytes() []byte { return w.b }
 
