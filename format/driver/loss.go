@@ -375,6 +375,9 @@ func (l Loss) rank() int {
 // without returns a copy of the plan that lacks what is on the list. changed is
 // false when that is the plan itself.
 func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
+	if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != keep }) {
+		return p, false
+	}
 	out = &Plan{Metadata: p.Metadata, Tensors: slices.Clone(p.Tensors), Graph: p.Graph}
 	entries, attrs := map[int]bool{}, map[[2]int]bool{}
 	for _, f := range l.found {
@@ -390,7 +393,6 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 		case dropAttribute:
 			attrs[[2]int{f.item, f.attr}] = true
 		}
-		changed = true
 	}
 	if len(entries) > 0 {
 		out.Metadata = dropped(p.Metadata, func(i int) bool { return entries[i] })
@@ -404,7 +406,7 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 		}
 		out.Graph = &g
 	}
-	return out, changed
+	return out, true
 }
 
 // dropped returns the elements whose index is not to be dropped.
