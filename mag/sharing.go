@@ -2,6 +2,8 @@ package mag
 
 import (
 	"bytes"
+	"math/bits"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/wire"
@@ -19,25 +21,38 @@ import (
 // never before the end of what comes earlier in the plan, and compact moves them
 // down in the end.
 type sharing struct {
-	buckets map[bucket]int // latest class of that sum and size
-	older   []int          // by class: the class before it in its bucket, -1
-	class   []int          // by tensor: its class, -1 before it came
-	owner   []int          // by class
-	next    int
-	front   int64
-}
-
-type bucket struct {
-	sum  uint64
-	size int64
+	slots  []int32 // in a table by sum and size: the latest class of these, plus 1
+	factor uint64  // of the table's hash, odd
+	older  []int   // by class: the class before it in its bucket, -1
+	class  []int   // by tensor: its class, -1 before it came
+	owner  []int   // by class
+	next   int
+	front  int64
 }
 
 func newSharing(n int, base int64) *sharing {
-	s := &sharing{buckets: make(map[bucket]int, n), older: make([]int, n), class: make([]int, n), owner: make([]int, n), front: base}
+	s := &sharing{slots: make([]int32, 1<<bits.Len(uint(2*n))), factor: rand.Uint64() | 1,
+		older: make([]int, n), class: make([]int, n), owner: make([]int, n), front: base}
 	for i := range n {
 		s.class[i] = -1
 	}
 	return s
+}
+
+// bucket returns where the table has the classes of tensors with the sum and the size of
+// tensor i, or has room for them. Whoever makes tensors with sums to his liking does not
+// know the factor, so they do not meet in one place. A map takes five times as long, as
+// long as writing small tensors does.
+func (e *encoder) bucket(i int) *int32 {
+	s := e.shares
+	mask := uint64(len(s.slots) - 1)
+	for at := e.sums[i] * s.factor >> 32; ; at++ {
+		slot := &s.slots[at&mask]
+		c := *slot - 1
+		if c < 0 || e.sums[c] == e.sums[i] && e.plan.Tensors[c].Size == e.plan.Tensors[i].Size {
+			return slot
+		}
+	}
 }
 
 // offset returns where the data of tensor i goes as it arrives.
@@ -50,27 +65,21 @@ func (s *sharing) offset(i int, planned int64) int64 {
 
 // share finds the class of tensor i, whose data was just written.
 func (e *encoder) share(i int) error {
-	s, key := e.shares, bucket{e.sums[i], e.plan.Tensors[i].Size}
-	latest, known := s.buckets[key]
-	class := -1
-	if known {
-		for c := latest; c >= 0 && class < 0; c = s.older[c] {
-			same, err := e.equal(e.offsets[s.owner[c]], e.offsets[i], key.size)
-			if err != nil {
-				return err
-			}
-			if same {
-				class = c
-			}
+	s, slot, size := e.shares, e.bucket(i), e.plan.Tensors[i].Size
+	latest, class := int(*slot)-1, -1
+	for c := latest; c >= 0 && class < 0; c = s.older[c] {
+		same, err := e.equal(e.offsets[s.owner[c]], e.offsets[i], size)
+		if err != nil {
+			return err
+		}
+		if same {
+			class = c
 		}
 	}
 	if class < 0 {
 		class = i
-		s.owner[i], s.older[i] = i, -1
-		if known {
-			s.older[i] = latest
-		}
-		s.buckets[key] = i
+		s.owner[i], s.older[i] = i, latest
+		*slot = int32(i) + 1
 	}
 	s.class[i] = class
 	s.owner[class] = min(s.owner[class], i)
