@@ -128,7 +128,7 @@ func BenchmarkDecode(b *testing.B) {
 		run := func(name string, op, floorOp func() error) {
 			b.Run(name+"/"+s.name, func(b *testing.B) {
 				b.SetBytes(4 * n)
-				floor.Pairs(b, 15, op, floorOp)
+				floor.Pairs(b, floor.Rounds, op, floorOp)
 			})
 		}
 		run("reused",

@@ -1,23 +1,34 @@
 package source
 
 import (
+	"io"
 	"sync/atomic"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/floor"
+	"golang.org/x/exp/mmap"
 )
 
+// BenchmarkOpenClose maps a file and unmaps it, and so does x/exp/mmap alone, in terms
+// of the bare system calls.
 func BenchmarkOpenClose(b *testing.B) {
 	path := temp(b, ramp(2<<20))
-	b.ReportAllocs()
-	for b.Loop() {
-		r, err := Open(path, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
+	for _, c := range []struct {
+		name string
+		open func() (io.Closer, error)
+	}{
+		{"region", func() (io.Closer, error) { return Open(path, Options{}) }},
+		{"x-exp", func() (io.Closer, error) { return mmap.Open(path) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			floor.Pairs(b, floor.Rounds, func() error {
+				f, err := c.open()
+				if err != nil {
+					return err
+				}
+				return f.Close()
+			}, func() error { return floor.Map(path) })
+		})
 	}
 }
 
@@ -31,7 +42,7 @@ func BenchmarkEnterLeave(b *testing.B) {
 				r.stripes.Store(new(stripes))
 			}
 			var n atomic.Int64
-			floor.Pairs(b, 15, func() error {
+			floor.Pairs(b, floor.Rounds, func() error {
 				for range 1000 {
 					if err := r.Enter(); err != nil {
 						return err
