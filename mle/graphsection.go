@@ -62,13 +62,13 @@ func (g *graphSection) descriptor(i int) *descriptor { return (*descriptor)(g.b[
 // node returns node i, which exists.
 func (g *graphSection) node(i int) *node { return (*node)(g.b[g.nodesAt+i*nodeSize:]) }
 
-// checkDescriptor checks what open must know of descriptor i.
+// checkDescriptor checks what open must know of descriptor i, which is not measured.
 func (g *graphSection) checkDescriptor(i int, d *descriptor) error {
 	at := g.base + int64(g.descriptorAt(i))
 	if d.rank() > maxRank {
 		return fail(tensorField(i)+" ndim", at+16, format.ErrCorrupt, "%d, there is room for %d dims", d.rank(), maxRank)
 	}
-	if !d.constant() || d.measured() {
+	if !d.constant() {
 		return nil
 	}
 	dt := dtypeOf(d.code())
@@ -81,7 +81,7 @@ func (g *graphSection) checkDescriptor(i int, d *descriptor) error {
 	if err != nil {
 		return wire.Error(formatName, tensorField(i)+" shape", at+20, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
-	// The size is another, or the descriptor would be measured.
+	// The size is another, or it would be measured.
 	return fail(tensorField(i)+" size", at+8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size(), shape, dt, size)
 }
 

@@ -222,10 +222,10 @@ func (f *parsed) readTensors(most int) error {
 func (f *parsed) count() (sum totals, err error) {
 	for i := range f.graph.tensors {
 		d := f.graph.descriptor(i)
-		if err := f.graph.checkDescriptor(i, d); err != nil {
-			return sum, err
-		}
-		if !d.constant() {
+		if !d.measured() {
+			if err := f.graph.checkDescriptor(i, d); err != nil {
+				return sum, err
+			}
 			continue
 		}
 		end := d.offset() + d.size()

@@ -32,10 +32,11 @@ func (d *descriptor) constant() bool { return d.size() != 0 }
 // measured reports whether the tensor has data, and as much as shape and dtype say.
 // One that has not needs a closer look.
 func (d *descriptor) measured() bool {
-	rank, n, hi := d.rank(), uint64(dtypeOf(d.code()).Size()), uint64(0)
-	if rank > maxRank {
+	rank, code, hi := d.rank(), d.code(), uint64(0)
+	if rank > maxRank || int(code) >= len(dtypeSizes) {
 		return false
 	}
+	n := dtypeSizes[code]
 	for k := range int(rank) {
 		if hi, n = bits.Mul64(n, uint64(d.dim(k))); hi != 0 {
 			return false
@@ -43,6 +44,14 @@ func (d *descriptor) measured() bool {
 	}
 	return n == d.size() && n > 0 && n <= math.MaxInt64
 }
+
+// dtypeSizes are the sizes of elements by code.
+var dtypeSizes = func() (sizes [len(dtypes)]uint64) {
+	for code, d := range dtypes {
+		sizes[code] = uint64(d.Size())
+	}
+	return sizes
+}()
 
 // node is one operator as the file has it.
 type node [nodeSize]byte
