@@ -161,7 +161,7 @@ func (g *graphSection) checkAttributes(check *jsonmeta.Checker, total uint64) er
 // Most of those that nodes share are not sorted with the others: another node with
 // them came just before.
 func (g *graphSection) ranges() []uint64 {
-	ranges := make([]uint64, 0, g.nodes)
+	ranges := make([]uint64, 0, min(g.nodes, 1024))
 	var recent [64]uint64
 	for i := range g.nodes {
 		n := g.node(i)

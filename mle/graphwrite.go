@@ -55,7 +55,8 @@ func checkIR(ir *IR, p *driver.Plan) error {
 	if next < len(p.Tensors) {
 		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", p.Tensors[next].Name)
 	}
-	if i, twice := repeated(len(ir.Tensors), func(i int) []byte { return []byte(ir.Tensors[i].Name) }); twice {
+	name := func(i int) []byte { return []byte(ir.Tensors[i].Name) }
+	if i, twice := repeated(slotsFor(len(ir.Tensors), nil), len(ir.Tensors), name); twice {
 		return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", ir.Tensors[i].Name)
 	}
 	lists := [][]uint32{ir.Inputs, ir.Outputs}

@@ -34,6 +34,9 @@ func (f *parsed) checkMetadata(check *jsonmeta.Checker, found *jsonmeta.Strings)
 		return nil
 	}
 	*found = jsonmeta.Strings{Key: namesKey, Most: f.graph.tensors}
+	if f.room != nil {
+		found.Spans = fitting(f.room.spans, found.Most)
+	}
 	err := check.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: found})
 	return jsonError(err, "metadata", f.h.Metadata.Offset)
 }
@@ -93,7 +96,15 @@ func (f *parsed) checkPlaceholderNames() error {
 	if f.names.list == nil || f.index.Len() == f.graph.tensors {
 		return nil
 	}
-	if i, twice := repeated(f.graph.tensors, f.names.of); twice {
+	var slots []uint32
+	if f.room != nil {
+		slots = f.room.slots
+	}
+	slots = slotsFor(f.graph.tensors, slots)
+	if f.room != nil {
+		f.room.slots = slots
+	}
+	if i, twice := repeated(slots, f.graph.tensors, f.names.of); twice {
 		return f.nameTwice(f.names.of(i))
 	}
 	return nil

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -29,6 +28,8 @@ type parsed struct {
 	table  []byte // compression section, nil without
 	sig    []byte // signature section, nil without
 	names  names
+	room   *room        // nil when it needs none
+	held   []byte       // what of it the largest sections are in
 	comp   *compression // nil without compression
 	lazy   []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
 	store  store
@@ -96,6 +97,7 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	if err := o.Memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)
 	}
+	f.takeRoom(size)
 	if err := f.readParts(parts[:]); err != nil {
 		return err
 	}
@@ -160,12 +162,9 @@ func (f *parsed) readRuns(list []*part) error {
 // readRun copies sections that are next to each other.
 func (f *parsed) readRun(run []*part) error {
 	start := run[0].at.Offset
-	b, err := f.src.Slice(start, run[len(run)-1].at.End()-start)
+	b, err := f.private(start, run[len(run)-1].at.End()-start)
 	if err != nil {
 		return err
-	}
-	if f.src.InMemory() {
-		b = bytes.Clone(b)
 	}
 	for _, p := range run {
 		from, to := p.at.Offset-start, p.at.End()-start

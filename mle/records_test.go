@@ -53,6 +53,7 @@ func TestRepeated(t *testing.T) {
 		I     int
 		Twice bool
 	}
+	slots := slices.Repeat([]uint32{1<<32 - 1}, 32) // used before
 	for _, n := range []int{0, 1, 2, 3, 5, 8, 100, 1000, 5000} {
 		for _, of := range []int{1, n, 20 * n * n} {
 			for round := range 20 {
@@ -70,7 +71,7 @@ func TestRepeated(t *testing.T) {
 					first[string(name)] = true
 				}
 				var got verdict
-				got.I, got.Twice = repeated(n, func(i int) []byte { return names[i] })
+				got.I, got.Twice = repeated(slotsFor(n, slots), n, func(i int) []byte { return names[i] })
 				if d := cmp.Diff(want, got); d != "" {
 					t.Fatalf("%d names of %d, round %d (-want +got)\n%s", n, of, round, d)
 				}
@@ -122,14 +123,14 @@ func TestEscapedNames(t *testing.T) {
 	}
 }
 
-// manyTensors is a file of n tensors of one element and as many placeholders, with a
-// node for each that has attributes of its own.
-func manyTensors(n int) []byte {
+// manyTensors is a file of n tensors of one element and as many placeholders, named as value
+// and their number, with a node for each that has attributes of its own.
+func manyTensors(n int, value string) []byte {
 	g := &gFile{version: 2, headerSize: headerText, weights: bytes.Repeat([]byte{1}, n)}
 	var names, attrs []string
 	for i := range n {
 		g.tensors = append(g.tensors, gTensor{offset: uint64(i), size: 1, dtype: 2}, gTensor{dtype: 2})
-		names = append(names, fmt.Sprintf(`"w%d","value%d"`, i, i))
+		names = append(names, fmt.Sprintf(`"w%d","%s%d"`, i, value, i))
 		attrs = append(attrs, fmt.Sprintf(`{"layer":%d}`, i))
 	}
 	g.metadata = `{"tensor_names":[` + strings.Join(names, ",") + `]}`
@@ -146,7 +147,7 @@ func manyTensors(n int) []byte {
 // placeholders and nodes.
 func TestAllocations(t *testing.T) {
 	for _, n := range []int{20, 3000} {
-		file := manyTensors(n)
+		file := manyTensors(n, "value")
 		f := mustOpen(t, file, nil)
 		if d := cmp.Diff([]int{n, 2 * n}, []int{f.Len(), f.f.graph.tensors}); d != "" {
 			t.Fatalf("-want +got\n%s", d)

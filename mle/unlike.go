@@ -9,13 +9,24 @@ import (
 // seed keeps files from being made whose names all have one hash.
 var seed = maphash.MakeSeed()
 
+// slotsFor returns a table for n names, in old if that fits: a power of two of free slots,
+// of which they leave a third.
+func slotsFor(n int, old []uint32) []uint32 {
+	size := 1 << bits.Len(uint(n+n/2))
+	slots := fitting(old, size)
+	if slots == nil {
+		return make([]uint32, size)
+	}
+	clear(slots)
+	return slots
+}
+
 // repeated returns the first of n names that another one before it is equal to. A
 // graph has fewer than 2^32 of them.
-func repeated(n int, name func(i int) []byte) (i int, twice bool) {
+func repeated(slots []uint32, n int, name func(i int) []byte) (i int, twice bool) {
 	// A slot holds the number of a name, from 1, and above it as much of its hash as there
-	// is room for. A third of the slots stay free.
-	size := bits.Len(uint(n + n/2))
-	slots, mask := make([]uint32, 1<<size), uint64(1)<<size-1
+	// is room for.
+	mask := uint64(len(slots) - 1)
 	number := uint32(1)<<bits.Len(uint(n)) - 1
 	for i := range n {
 		s := name(i)

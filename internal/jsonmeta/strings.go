@@ -11,7 +11,7 @@ type Strings struct {
 	// Plain says that the value is an array of at most Most strings, none of which is
 	// empty or has escapes: what is between the quotes is what they stand for.
 	Plain bool
-	Spans []Span
+	Spans []Span // in the memory that was there before, if that has room for Most
 }
 
 // Span is where a text is: between two offsets, in bytes.
@@ -23,7 +23,10 @@ func (l *Strings) walk(s *scanner) error {
 	if !s.at('[') {
 		return s.value(1)
 	}
-	l.Plain, l.Spans = true, make([]Span, 0, l.Most)
+	if cap(l.Spans) < l.Most {
+		l.Spans = make([]Span, 0, l.Most)
+	}
+	l.Plain, l.Spans = true, l.Spans[:0:l.Most]
 	return s.array(2, func(int) error {
 		if l.run(s) {
 			return nil
