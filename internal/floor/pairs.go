@@ -91,10 +91,10 @@ func PairsOf(b *testing.B, rounds int, op, floor Round) Result {
 	return r
 }
 
-// Compare is Pairs without a benchmark.
+// Compare is Pairs without a benchmark: it goes on for half a second.
 func Compare(rounds int, op, floor Round) (Result, error) {
 	p, err := prepare(op, floor)
-	for err == nil && len(p.ratios) < rounds {
+	for err == nil && (len(p.ratios) < rounds || p.took < time.Second/2) {
 		err = p.pair()
 	}
 	if err != nil {
@@ -107,6 +107,7 @@ func Compare(rounds int, op, floor Round) (Result, error) {
 type pairs struct {
 	sides         [2]side // the operation, its floor
 	ratios        []float64
+	took          time.Duration // all pairs
 	allocs, bytes float64
 }
 
@@ -160,6 +161,7 @@ func (p *pairs) pair() error {
 		if err != nil {
 			return err
 		}
+		p.took += took
 		s.times = append(s.times, took/time.Duration(s.n))
 		per[i] = float64(took) / float64(s.n)
 	}
