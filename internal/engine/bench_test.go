@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -94,6 +96,52 @@ func BenchmarkVerify(b *testing.B) {
 		if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkFeed hashes a file with what must have copies, a piece of it after the other, in
+// terms of hashing as many bytes that are in the nearest cache; BenchmarkHash
+// computes the sums of its pieces, in terms of reading them.
+func BenchmarkFeed(b *testing.B) {
+	v, next := pieces(b)
+	h, p := sha256.New(), make([]byte, 16<<10)
+	floor.Pairs(b, 15, func() error { return v.Feed(h, 0, next(), roundSize, "") }, func() error {
+		for range roundSize / len(p) {
+			h.Write(p)
+		}
+		return nil
+	})
+}
+
+func BenchmarkHash(b *testing.B) {
+	v, next := pieces(b)
+	for _, k := range []driver.Kind{driver.XXH64, driver.CRC32, driver.CRC32C, driver.Adler32} {
+		b.Run(k.String(), func(b *testing.B) {
+			floor.Pairs(b, 15, func() error {
+				_, err := v.Hash(k, 0, next(), roundSize, "")
+				return err
+			}, func() error {
+				data, err := v.m.main.Slice(next(), roundSize)
+				floor.Read(data)
+				return err
+			})
+		})
+	}
+}
+
+// roundSize is what a round of a benchmark takes of a file that is larger than the caches.
+const roundSize = 1 << 20
+
+// pieces maps such a file and returns a verification of it, on one processor, and what
+// says where the next piece begins.
+func pieces(b *testing.B) (v *verification, next func() int64) {
+	const size = 64 * roundSize
+	d := &toy{tensors: []driver.Tensor{u8("w", 0, size)}}
+	m := openPath(b, stored(b, "m.toy", ramp(size)), d)
+	at := int64(0)
+	return newVerification(m, context.Background(), &VerifyOptions{Workers: 1}), func() int64 {
+		at = (at + 7*roundSize) % size
+		return at
 	}
 }
 

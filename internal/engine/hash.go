@@ -149,18 +149,58 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 			return err
 		}
 		n := min(end-off, most)
-		if _, err := r.ReadAt((*buf)[:n], off); err != nil {
+		if err := passed(r, off, (*buf)[:n], f); err != nil {
 			return err
 		}
-		f((*buf)[:n])
 		v.Done(n, part)
 		off += n
 	}
 	return nil
 }
 
-// cacheStep is how much is copied at a time: it stays in a processor's own cache.
-const cacheStep = 128 << 10
+// passed calls f with bytes of r, as many as p has and in its memory: at once what a reader
+// delivers, and of what is in memory little copies, one in the place of the other.
+// What f reads then is in the nearest cache, and the processor fetches what comes next
+// while f works.
+func passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
+	if !r.InMemory() {
+		_, err := r.ReadAt(p, off)
+		if err == nil {
+			f(p)
+		}
+		return err
+	}
+	if err := r.Enter(); err != nil {
+		return err
+	}
+	defer r.Leave()
+	b, err := r.Slice(off, int64(len(p)))
+	if err != nil {
+		return err
+	}
+	err = r.Guard(func() error {
+		for len(b) > 0 {
+			n := copy(p[:min(len(p), copyStep)], b)
+			f(p[:n])
+			b = b[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		// A bulk copy stops anywhere in what is missing; this finds the first byte.
+		if _, exact := r.ReadAt(p[:len(b)], off+int64(len(p)-len(b))); exact != nil {
+			return exact
+		}
+	}
+	return err
+}
+
+const (
+	// cacheStep is how much is copied between two looks at the context.
+	cacheStep = 128 << 10
+	// copyStep is how much is copied at a time.
+	copyStep = 1 << 10
+)
 
 // summer is an io.Writer that computes a sum.
 type summer struct {

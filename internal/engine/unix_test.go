@@ -156,6 +156,29 @@ func TestVerifyCutShort(t *testing.T) {
 	}
 }
 
+// TestFeedCutShort: what is copied for a hash ends with the first missing byte, wherever
+// copying begins, and everything before it was hashed.
+func TestFeedCutShort(t *testing.T) {
+	m := cutModel(t, &toy{})
+	cut := 2 * int64(os.Getpagesize())
+	for _, off := range []int64{0, 1, cut - 100, cut - 1, cut, cut + 77} {
+		fed := int64(0)
+		err := newVerification(m, context.Background(), &VerifyOptions{}).Feed(counts{&fed}, 0, off, 3*cut-off, "part")
+		var e *tensor.Error
+		if !errors.As(err, &e) || !errors.Is(err, tensor.ErrTruncated) || e.Offset != max(cut, off) {
+			t.Errorf("from %d on: %v, want offset %d", off, err, max(cut, off))
+		}
+		if missed := cut - off - fed; missed >= copyStep || missed < min(0, cut-off) {
+			t.Errorf("from %d on: %d bytes were hashed of %d", off, fed, cut-off)
+		}
+	}
+}
+
+// counts adds up what is written.
+type counts struct{ n *int64 }
+
+func (c counts) Write(p []byte) (int, error) { *c.n += int64(len(p)); return len(p), nil }
+
 // TestTouchCutShort: the check before first use meets missing bytes; that is not
 // held against the tensor for good.
 func TestTouchCutShort(t *testing.T) {
