@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,7 +127,7 @@ func file(b *testing.B, name string, m model) written {
 	make, _ := files.LoadOrStore(name+"/"+m.name, sync.OnceValue(func() (f written) {
 		f.path = filepath.Join(temp, name+"-"+m.name)
 		if f.plan, f.err = write(name, f.path, m, &format.WriteOptions{NoSync: true}); f.err == nil {
-			f.paths, f.err = filesOf(f.path)
+			f.paths, f.err = floor.Files(f.path)
 		}
 		return f
 	}))
@@ -140,17 +139,6 @@ func file(b *testing.B, name string, m model) written {
 		b.Fatal(f.err)
 	}
 	return f
-}
-
-// filesOf lists the files at or below path.
-func filesOf(path string) (paths []string, err error) {
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			paths = append(paths, p)
-		}
-		return err
-	})
-	return paths, err
 }
 
 // each runs f for every format and model.

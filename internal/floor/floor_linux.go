@@ -1,5 +1,3 @@
-// Package floor does the least work that opening a file can take, for
-// benchmarks to be compared with.
 package floor
 
 import "syscall"

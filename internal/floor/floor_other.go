@@ -1,7 +1,5 @@
 //go:build !linux
 
-// Package floor does the least work that opening a file can take, for
-// benchmarks to be compared with.
 package floor
 
 import (

@@ -1,3 +1,6 @@
+// Package floor measures operations in terms of their floors: what the machine takes
+// for the least work that would do, such as mapping a file, reading its bytes, or
+// copying them.
 package floor
 
 import (

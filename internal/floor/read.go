@@ -2,6 +2,8 @@ package floor
 
 import (
 	"encoding/binary"
+	"io/fs"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 )
@@ -44,4 +46,15 @@ func ReadOn(workers int, data []byte) {
 		}()
 	}
 	group.Wait()
+}
+
+// Files lists the files at or below path.
+func Files(path string) (paths []string, err error) {
+	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, p)
+		}
+		return err
+	})
+	return paths, err
 }

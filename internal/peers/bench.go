@@ -60,7 +60,7 @@ func (b *bench) opening(l library, model int) func() error {
 // cold does so each time after the files were evicted from the page cache, and is
 // nil where they cannot be.
 func (b *bench) cold(l library, model int) (floor.Round, error) {
-	paths, err := filesOf(b.path(model, l.format))
+	paths, err := floor.Files(b.path(model, l.format))
 	if err != nil || !evicts(paths[0]) {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -77,15 +75,4 @@ func (m *model) write(path, name string) error {
 		}
 	}
 	return w.Close()
-}
-
-// filesOf lists the files at or below path.
-func filesOf(path string) (paths []string, err error) {
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			paths = append(paths, p)
-		}
-		return err
-	})
-	return paths, err
 }

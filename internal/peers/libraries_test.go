@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/floor"
 )
 
 // TestLibraries: every library finds the same names and sizes, so that one that
@@ -19,7 +20,7 @@ func TestLibraries(t *testing.T) {
 		for _, l := range slices.Concat(ours(), peers()) {
 			t.Run(m.name+"/"+l.name, func(t *testing.T) {
 				path := filepath.Join(dir, "model."+l.format)
-				if paths, _ := filesOf(path); len(paths) == 0 {
+				if paths, _ := floor.Files(path); len(paths) == 0 {
 					if err := m.write(path, l.format); err != nil {
 						t.Fatal(err)
 					}
