@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"io"
 	"os"
 	"slices"
@@ -172,10 +173,7 @@ func finish(d driver.Driver, r *source.Region, err error, path string, o *Option
 		return nil, engine.Explain(err, With(d).Name(), path)
 	}
 	m := &Model{}
-	if err := m.m.Open(r, o.engine(d, path)); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m.opened(m.m.Open(r, o.configure(m, d, path)))
 }
 
 // openDir opens a directory with d, or with the first format that knows directories.
@@ -192,7 +190,13 @@ func openDir(d driver.Driver, path string, o *Options) (*Model, error) {
 		return nil, &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
 	}
 	m := &Model{}
-	if err := m.m.OpenDir(o.engine(d, path)); err != nil {
+	return m.opened(m.m.OpenDir(o.configure(m, d, path)))
+}
+
+// opened lets the context of opening go. Drivers may keep the other options.
+func (m *Model) opened(err error) (*Model, error) {
+	m.opening.Options.Context = context.Background()
+	if err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -11,7 +11,11 @@ import (
 
 // Model is an open model file of any format. Its methods are safe for
 // concurrent use, Close included. The zero Model is closed.
-type Model struct{ m engine.Model }
+type Model struct {
+	m       engine.Model
+	memory  driver.Memory // what it takes
+	opening engine.Config // how it was opened
+}
 
 // dead is what the zero Model is.
 var dead = engine.Dead()

@@ -127,14 +127,16 @@ func (o *Options) opening() source.Options {
 	return m
 }
 
-// engine returns what the engine takes of the options.
-func (o *Options) engine(d driver.Driver, path string) *engine.Config {
-	return &engine.Config{
+// configure tells the engine what it takes of the options.
+func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
+	m.memory.Limit(o.MaxMemory)
+	m.opening = engine.Config{
 		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,
-			Memory: driver.NewMemory(o.MaxMemory),
+			Memory: &m.memory,
 		},
 	}
+	return &m.opening
 }

@@ -78,15 +78,28 @@ func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 
 // mark notes that the digest key of tensor i is taken, and whether it was before.
 func (f *parsed) mark(i int, kind byte) (before bool) {
-	if f.taken == nil {
-		f.taken, f.digests = make([]uint8, f.index.Len()), make([]uint64, f.index.Len())
+	if n := f.index.Len(); f.digests == nil {
+		f.digests = make([]uint64, n+(n+perWord-1)/perWord)
 	}
-	before = f.taken[i] != 0
-	f.taken[i] = namedPlain
+	word, shift := f.named(i)
+	before = *word>>shift&namedBits != 0
+	named := uint64(namedPlain)
 	if kind == metadataInt64 {
-		f.taken[i] = namedDigest
+		named = namedDigest
 	}
+	*word = *word&^(namedBits<<shift) | named<<shift
 	return before
+}
+
+// Two bits a tensor say what the metadata holds under its digest key.
+const (
+	perWord   = 32
+	namedBits = 3
+)
+
+// named returns where these bits of tensor i are.
+func (f *parsed) named(i int) (word *uint64, shift int) {
+	return &f.digests[f.index.Len()+i/perWord], 2 * (i % perWord)
 }
 
 // checkUnique refuses ordinary metadata with equal keys.
@@ -144,7 +157,13 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 }
 
 // hasDigest reports whether the file holds the digest of tensor i.
-func (f *parsed) hasDigest(i int) bool { return f.taken != nil && f.taken[i] == namedDigest }
+func (f *parsed) hasDigest(i int) bool {
+	if f.digests == nil {
+		return false
+	}
+	word, shift := f.named(i)
+	return *word>>shift&namedBits == namedDigest
+}
 
 // hasDigest reports whether the metadata key of a tensor's digest, digestPrefix and its
 // name, is not too long.

@@ -18,8 +18,7 @@ type parsed struct {
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
 	form     sumForm  // of version 1's checksum, when it was checked
-	digests  []uint64 // by tensor; nil when the file has none
-	taken    []uint8  // by tensor: what the metadata holds under the digest key
+	digests  []uint64 // by tensor, then what the metadata holds under their keys; nil when there are none
 	meta     []byte   // ordinary metadata records, back to back
 	entries  int      // number of records in meta
 	stamp    uint64   // snapshot: Unix seconds
@@ -71,9 +70,10 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 // structure is the beginning of a file in private memory, so that nothing that
 // was checked changes when another process writes to the file.
 type structure struct {
-	b    []byte
-	src  driver.Source
-	most int64 // that may be read
+	b      []byte
+	src    driver.Source
+	most   int64  // that may be read
+	extent extent // of version 1
 
 	memory  *driver.Memory
 	counted int64 // in memory

@@ -26,8 +26,8 @@ type extent struct {
 }
 
 func (f *parsed) parseV1(st *structure, head []byte, o *driver.Options) error {
-	x, err := f.readHeader(head, o)
-	if err != nil {
+	x := &st.extent
+	if err := f.readHeader(x, head, o); err != nil {
 		return err
 	}
 	b, err := st.grow(x)
@@ -50,26 +50,27 @@ func (f *parsed) parseV1(st *structure, head []byte, o *driver.Options) error {
 }
 
 // readHeader reads the counts from the first bytes of the file.
-func (f *parsed) readHeader(head []byte, o *driver.Options) (*extent, error) {
+func (f *parsed) readHeader(x *extent, head []byte, o *driver.Options) error {
 	c := wire.NewCursor(formatName, head, 0)
 	c.Seek("header", checksumOffset)
 	c.U32("checksum")
 	tensors, metadata, aux := c.U32("num_tensors"), c.U32("num_meta_kv"), c.U32("aux")
 	if c.Err() != nil {
-		return nil, c.Err()
+		return c.Err()
 	}
 	if aux != 0 {
-		return nil, wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
+		return wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
 	}
 	least, size := headerSize+minMetadata*uint64(metadata), f.src.Size()
 	if least > uint64(size) {
-		return nil, wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, size)
+		return wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, size)
 	}
 	least += minTensor * uint64(tensors)
 	if err := f.checkCount("num_tensors", checksummedFrom, tensors, least, o); err != nil {
-		return nil, err
+		return err
 	}
-	return &extent{tensors: int(tensors), metadata: int(metadata), metaLeft: int(metadata), left: int(tensors), end: headerSize}, nil
+	*x = extent{tensors: int(tensors), metadata: int(metadata), metaLeft: int(metadata), left: int(tensors), end: headerSize}
+	return nil
 }
 
 // measure walks the records in b, the beginning of a file, and checks nothing

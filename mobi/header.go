@@ -21,14 +21,13 @@ type Header struct {
 	GraphOffset    uint32
 }
 
-// readHeader reads the header and checks everything it says.
-func readHeader(src driver.Source, sums bool) (Header, error) {
+// readHeader reads the header into buf and checks everything it says.
+func readHeader(src driver.Source, buf []byte, sums bool) (Header, error) {
 	var h Header
-	file, err := driver.Prefix(src, headerSize)
+	b, err := driver.First(src, buf)
 	if err != nil {
 		return h, err
 	}
-	b := bytes.Clone(file)
 	c := wire.NewCursor(name, b, 0)
 	h.Magic = c.U32("magic")
 	if c.Err() == nil && h.Magic != magicNumber && h.Magic != magicASCII {

@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
@@ -36,20 +37,25 @@ type parser struct {
 	wire.Window
 	budget int64 // bytes of structure that the caller still allows
 	names  nameSet
+	head   [headerSize]byte
 	digits [10]byte // the name of the constant at hand
 }
 
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
 // parse reads the structure of the file.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	h, err := readHeader(src, o.Check.Sums())
+	p := parsers.Get().(*parser)
+	defer parsers.Put(p)
+	h, err := readHeader(src, p.head[:], o.Check.Sums())
 	if err != nil {
 		return nil, err
 	}
 	x.Version = "1"
 	f := &parsed{src: src, index: x, opts: *o, header: h}
-	p := parser{parsed: f, budget: o.MaxHeaderBytes}
+	p.parsed, p.budget = f, o.MaxHeaderBytes
 	p.Open(src)
-	defer p.Close()
+	defer p.end()
 	if err := p.spend("metadata and operator graph", -1, h.around()); err != nil {
 		return nil, err
 	}
@@ -67,6 +73,12 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	}
 	f.opts.Context = nil // of opening
 	return f, nil
+}
+
+// end lets another file be parsed.
+func (p *parser) end() {
+	p.Close()
+	*p = parser{}
 }
 
 // around returns how many bytes header, metadata, operator graph and footer take.

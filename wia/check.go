@@ -24,7 +24,7 @@ type checker struct {
 
 // checkGraph checks the graph block, whose wire rules have been checked.
 func (f *parsed) checkGraph() error {
-	c := &checker{s: &f.graph.Source, f: f, seen: make([]bool, f.index.Len())}
+	c := &checker{s: &f.graph.Source, f: f}
 	return f.graph.locate("graph", c.graph(true, protobuf.Field{End: f.graph.Size}))
 }
 
@@ -95,6 +95,9 @@ func (c *checker) initializer(main bool, f *protobuf.Field) error {
 	i, ok := c.f.index.LookupBytes(h.name)
 	if !ok {
 		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q has no data", h.name)
+	}
+	if main && c.seen == nil {
+		c.seen = make([]bool, c.f.index.Len())
 	}
 	if main && c.seen[i] {
 		return protobuf.InField("name", protobuf.Defectf(f.At, tensor.ErrCorrupt, "%q is declared twice", h.name))

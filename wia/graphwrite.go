@@ -56,7 +56,7 @@ func declare(names []string, tensors []tensor.Info) ([]Tensor, error) {
 // plan's tensors, data of the wrong size.
 func checkMessage(b []byte, tensors []tensor.Info) error {
 	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
-	if err := f.checkWire(len(tensors)); err != nil {
+	if err := f.checkWire(&protobuf.Tally{}, len(tensors)); err != nil {
 		return err
 	}
 	for i := range tensors {

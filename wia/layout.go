@@ -140,11 +140,11 @@ func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 // that the blocks are within the file and apart.
 func (h *header) parse(src driver.Source) error {
 	var private [headerSize]byte
-	b, err := driver.Prefix(src, headerSize)
+	b, err := driver.First(src, private[:])
 	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(formatName, private[:copy(private[:], b)], 0)
+	c := wire.NewCursor(formatName, b, 0)
 	h.magic = c.U32("magic")
 	if c.Err() == nil && !isMagic(h.magic) {
 		return c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)

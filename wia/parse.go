@@ -67,7 +67,8 @@ func (f *parsed) parse(o *driver.Options) error {
 		return err
 	}
 	f.index.Version = f.hdr.version()
-	l := &loader{src: f.src, hdr: &f.hdr, o: o}
+	l := &loader{src: f.src, hdr: &f.hdr, o: o, scratch: scratches.Get().(*scratch)}
+	defer l.scratch.free()
 	if err := l.unlock(); err != nil {
 		return err
 	}
@@ -125,14 +126,15 @@ func (f *parsed) readGraph(l *loader) (err error) {
 	if err = l.load(&f.graph, graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
 		return err
 	}
-	return f.checkWire(l.o.MaxTensors)
+	return f.checkWire(&l.scratch.tally, l.o.MaxTensors)
 }
 
 // checkWire checks the wire rules of the graph block.
-func (f *parsed) checkWire(maxTensors int) error {
+func (f *parsed) checkWire(t *protobuf.Tally, maxTensors int) error {
 	g := &f.graph
+	t.Reset(maxTensors)
 	g.Dims = protobuf.DimsOf(f.hdr.blocks[graphBlock].size)
-	g.Tally = protobuf.NewTally(maxTensors)
+	g.Tally = t
 	if err := g.locate("graph", g.Check(graphMsg, 0, g.Size, 1)); err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (f *parsed) readTensors(l *loader) (err error) {
 	if err = l.loadTensors(&f.tensors); err != nil {
 		return err
 	}
-	x := &indexer{f: f, max: l.o.MaxTensors}
+	x := &indexer{f: f, max: l.o.MaxTensors, scratch: l.scratch}
 	if err := x.build(); err != nil {
 		return err
 	}

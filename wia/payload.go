@@ -45,10 +45,11 @@ func (p *payload) locate(name string, err error) error {
 
 // loader reads the blocks of a file.
 type loader struct {
-	src    driver.Source
-	hdr    *header
-	o      *driver.Options
-	cipher *seal.Cipher // nil unless the file is encrypted
+	src     driver.Source
+	hdr     *header
+	o       *driver.Options
+	cipher  *seal.Cipher // nil unless the file is encrypted
+	scratch *scratch
 }
 
 // unlock makes the cipher of an encrypted file.
@@ -127,16 +128,17 @@ func (l *loader) loadTensors(p *payload) error {
 	return nil
 }
 
-// window returns a new window of the tensor block.
-func (f *parsed) window() *protobuf.Window {
-	return protobuf.NewWindow(f.src, f.tensors.base, f.tensors.Size, f.most)
+// window opens a window of the tensor block.
+func (f *parsed) window(w *protobuf.Window) *protobuf.Window {
+	w.Open(f.src, f.tensors.base, f.tensors.Size, f.most)
+	return w
 }
 
 // reader returns a source of the caller's own over the payload.
 func (f *parsed) reader(p *payload) *protobuf.Source {
 	s := p.Source
 	if p.inFile {
-		s.From = f.window()
+		s.From = f.window(&protobuf.Window{})
 	}
 	return &s
 }

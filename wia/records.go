@@ -51,9 +51,11 @@ func (c *chunks[T]) take(n int) []T {
 	return c.left[at : at+n : at+n]
 }
 
-// scratch is memory that every indexer needs.
+// scratch is memory that parsing any file needs.
 type scratch struct {
 	head    head
+	window  protobuf.Window
+	tally   protobuf.Tally
 	records []record
 	stored  []stored
 	digests []digest
@@ -73,10 +75,8 @@ func (s *scratch) free() {
 // build lists the tensors of both blocks in the order of their records.
 func (x *indexer) build() error {
 	f := x.f
-	x.scratch = scratches.Get().(*scratch)
-	defer x.scratch.free()
 	if p := &f.tensors; p.inFile {
-		p.From = f.window()
+		p.From = f.window(&x.scratch.window)
 		defer func() {
 			p.From.Close()
 			p.Source = protobuf.Source{Size: p.Size}

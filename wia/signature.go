@@ -38,7 +38,8 @@ var sumNames = [numSums]string{"header", "metadata", "graph", "tensor"}
 // signatures is the SignatureBlock message.
 type signatures struct {
 	checksums []blockChecksum
-	signature *signature // nil for checksums alone
+	usual     [numSums]blockChecksum // memory of checksums
+	signature *signature             // nil for checksums alone
 	unknown   []byte
 }
 
@@ -65,7 +66,8 @@ func (f *parsed) readSignatures(l *loader) error {
 	if err := l.load(&p, signatureBlock, 0); err != nil {
 		return err
 	}
-	s := &signatures{checksums: make([]blockChecksum, 0, numSums)}
+	s := &signatures{}
+	s.checksums = s.usual[:0]
 	var err error
 	if err = p.Check(signatureBlockMsg, 0, p.Size, 1); err == nil {
 		err = p.Merge(signatureBlockMsg, s, protobuf.Field{End: p.Size})

@@ -194,6 +194,13 @@ func Private(src Source, off, n int64) ([]byte, error) {
 	return b, err
 }
 
+// First fills p with the first bytes of src, all of a shorter one, and returns them.
+func First(src Source, p []byte) ([]byte, error) {
+	p = p[:min(int64(len(p)), src.Size())]
+	_, err := src.ReadAt(p, 0)
+	return p, err
+}
+
 // Prefix returns the first n bytes of src, or all when it has fewer.
 func Prefix(src Source, n int64) ([]byte, error) { return src.Slice(0, min(n, src.Size())) }
 

@@ -21,6 +21,9 @@ type Memory struct {
 // NewMemory makes the account of a model that may take most bytes, 0 for any number.
 func NewMemory(most int64) *Memory { return &Memory{most: most} }
 
+// Limit sets how many bytes the model may take, 0 for any number, before anything is reserved.
+func (m *Memory) Limit(most int64) { m.most = most }
+
 // Used returns the bytes that are reserved now.
 func (m *Memory) Used() int64 {
 	if m == nil {

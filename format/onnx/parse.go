@@ -155,7 +155,8 @@ func (f *parsed) scan() error {
 		f.graph.join()
 	}()
 	most := f.o.MaxHeaderBytes
-	w := protobuf.NewWindow(f.src, 0, f.src.Size(), most)
+	w := &protobuf.Window{}
+	w.Open(f.src, 0, f.src.Size(), most)
 	defer w.Close()
 	s := &protobuf.Source{Size: f.src.Size(), From: w}
 	h := &head{}

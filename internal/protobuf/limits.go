@@ -45,13 +45,20 @@ var countedNames = [numCounted]string{
 	CountTensors: "tensors", CountDims: "dims", CountValueDims: "dims of values", CountStrings: "strings", CountNumbers: "numbers", CountProperties: "properties",
 }
 
-// tally counts what a graph has.
-type tally struct{ n, Max [numCounted]int64 }
+// Tally counts what a graph has.
+type Tally struct{ n, Max [numCounted]int64 }
 
 // NewTally makes the tally of a graph in a file of at most so many tensors, with
 // eight dims for each if that is more than the limit of dims.
-func NewTally(maxTensors int) *tally {
-	return &tally{Max: [numCounted]int64{
+func NewTally(maxTensors int) *Tally {
+	t := &Tally{}
+	t.Reset(maxTensors)
+	return t
+}
+
+// Reset makes the tally what NewTally returns.
+func (t *Tally) Reset(maxTensors int) {
+	*t = Tally{Max: [numCounted]int64{
 		CountNodes: maxNodes, CountValues: maxValues, CountEdges: maxEdges, CountAttributes: maxAttributes,
 		CountTensors: max(int64(maxTensors), format.DefaultMaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
 		CountStrings: maxStrings, CountNumbers: maxNumbers, CountProperties: maxProperties,

@@ -12,12 +12,10 @@ type Window struct {
 	most       int64
 }
 
-// NewWindow makes a window of size bytes at base, with at most so many at a time. It is
-// closed when nothing is read any more.
-func NewWindow(src wire.Sized, base, size, most int64) *Window {
-	w := &Window{base: base, size: size, most: most}
+// Open begins with size bytes at base of a file, with at most so many at a time.
+func (w *Window) Open(src wire.Sized, base, size, most int64) {
+	w.base, w.size, w.most = base, size, most
 	w.pieces.Open(src)
-	return w
 }
 
 // Close lets others use the memory of the window.

@@ -54,7 +54,7 @@ type Source struct {
 
 	Carriers bool   // Check met the arm of a oneof in the messages of the outermost one
 	Dims     int    // how many dims a tensor may have, 0 for MaxDims
-	Tally    *tally // counts what Check meets, nil for nothing
+	Tally    *Tally // counts what Check meets, nil for nothing
 	Checked  bool   // the wire rules of all of it hold: nothing needs to be admitted again
 }
 

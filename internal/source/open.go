@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -238,9 +239,20 @@ func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 
 // nameOf returns the name that the system has for a descriptor.
 func nameOf(fd int) string {
-	var b [32]byte
-	return string(strconv.AppendInt(append(b[:0], descriptors...), int64(fd), 10))
+	if fd < len(names) {
+		if name := names[fd].Load(); name != nil {
+			return *name
+		}
+	}
+	name := descriptors + strconv.Itoa(fd)
+	if fd < len(names) {
+		names[fd].Store(&name)
+	}
+	return name
 }
+
+// names are those of the descriptors that are used again and again.
+var names [64]atomic.Pointer[string]
 
 // readName reads a file that is not mapped.
 func (r *Region) readName(name string) error {

@@ -47,19 +47,23 @@ func (r *Region) openName(path string, o Options) error {
 
 // look refuses what is not a regular file, or too large for this platform.
 func (r *Region) look(path string, noLink bool) error {
-	stat := syscall.Stat
-	if noLink {
-		stat = syscall.Lstat
-	}
 	var st syscall.Stat_t
-	err := stat(path, &st)
+	err := stat(path, &st, noLink)
 	for err == syscall.EINTR {
-		err = stat(path, &st)
+		err = stat(path, &st, noLink)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return r.suits(modeOf(uint32(st.Mode)), st.Size)
+}
+
+// stat does not take one of two functions, which would have what they fill allocated.
+func stat(path string, st *syscall.Stat_t, noLink bool) error {
+	if noLink {
+		return syscall.Lstat(path, st)
+	}
+	return syscall.Stat(path, st)
 }
 
 // openFile opens a file to read.
