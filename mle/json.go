@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -190,7 +191,11 @@ func appendList[T any](b []byte, list []T) (out []byte, err error) {
 
 // appendTexts is appendList for text, which allocates nothing for each.
 func appendTexts(b []byte, list []string) (out []byte, err error) {
-	out = append(b, '[')
+	n := len("[]")
+	for _, s := range list {
+		n += len(s) + len(`"",`)
+	}
+	out = append(slices.Grow(b, n), '[')
 	for i, s := range list {
 		if i > 0 {
 			out = append(out, ',')

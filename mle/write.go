@@ -88,6 +88,7 @@ type encoder struct {
 
 // layout decides where everything goes, as far as that does not depend on data.
 func (e *encoder) layout() error {
+	e.offsets = make([]int64, 0, len(e.plan.Tensors))
 	for i := range e.plan.Tensors {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]

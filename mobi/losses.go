@@ -42,6 +42,9 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 		}
 		quantLosses(p, n.ids, ops, l)
 	}
+	if err == nil && n.given {
+		return
+	}
 	for i := range p.Tensors {
 		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
 			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))

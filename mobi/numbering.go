@@ -20,12 +20,13 @@ type numbering struct {
 	constants map[string]int
 	used      map[uint32]bool
 	free      uint64 // no id below is free
+	given     bool   // all names of tensors are numbers, and there is no graph
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
 	if ids, ok := numbered(tensors); ok && g == nil {
-		return &numbering{ids: ids}, nil
+		return &numbering{ids: ids, given: true}, nil
 	}
 	n := &numbering{ids: make([]uint32, len(tensors)), constants: make(map[string]int, len(tensors)), byKey: map[string]uint32{}, used: map[uint32]bool{}}
 	e := edgesOf(g)

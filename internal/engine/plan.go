@@ -18,7 +18,8 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	index := newNames(out.Tensors)
 	dims := make(tensor.Shape, 0, rankSum(p.Tensors)) // of all shapes
 	total := int64(0)
-	for i, t := range p.Tensors {
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
 		size, err := t.ByteSize()
 		if err == nil {
 			err = tensor.CheckName(t.Name)
