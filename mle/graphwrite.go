@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -113,16 +114,18 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
+// putDescriptor writes a descriptor, whose room for dims is what they leave zero.
 func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
-	w.U64(offset)
-	w.U64(uint64(d.Size))
-	w.U32(uint32(len(d.Shape)))
-	for _, size := range d.Shape {
-		w.U32(uint32(size))
+	var b [descriptorSize]byte
+	le := binary.LittleEndian
+	le.PutUint64(b[0:], offset)
+	le.PutUint64(b[8:], uint64(d.Size))
+	le.PutUint32(b[16:], uint32(len(d.Shape)))
+	for i, size := range d.Shape {
+		le.PutUint32(b[20+4*i:], uint32(size))
 	}
-	w.Fill(4*(maxRank-len(d.Shape)), 0)
-	w.U8(code)
-	w.Fill(3, 0)
+	b[descriptorSize-4] = code
+	w.Raw(b[:])
 }
 
 // putIDs writes lists of up to 16 ids in the room for 16 each.

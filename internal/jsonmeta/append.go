@@ -47,16 +47,21 @@ func AppendText(b []byte, s string) ([]byte, error) {
 		return nil, &Error{int64(len(b)), "invalid UTF-8"}
 	}
 	b = append(b, '"')
-	for _, c := range []byte(s) {
+	done := 0 // what is appended of s, which is done in runs
+	for at := range len(s) {
+		c := s[at]
 		if c >= ' ' && c != '"' && c != '\\' {
-			b = append(b, c)
-		} else if i := strings.IndexByte(short, c); i >= 0 {
+			continue
+		}
+		b = append(b, s[done:at]...)
+		done = at + 1
+		if i := strings.IndexByte(short, c); i >= 0 {
 			b = append(b, '\\', letters[i])
 		} else {
 			b = fmt.Appendf(b, `\u%04x`, c)
 		}
 	}
-	return append(b, '"'), nil
+	return append(append(b, s[done:]...), '"'), nil
 }
 
 // appendValue appends a value of any type that format.Entry has.
