@@ -186,11 +186,11 @@ func (in *Input) copyAll(t io.WriterAt, off int64, sum io.Writer) error {
 		n := min(len(in.all), batch)
 		var err error
 		switch {
+		case sum == nil:
+			_, err = t.WriteAt(in.all[:n], off)
 		case n < large:
 			n = min(n, piece)
 			_, err = copyPiece(t, off, sum, in.all[:n])
-		case sum == nil:
-			_, err = t.WriteAt(in.all[:n], off)
 		default:
 			err = writeAndSum(t, off, sum, in.all[:n])
 		}
