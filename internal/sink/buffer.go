@@ -20,9 +20,9 @@ func NewBuffer(t Target) *Buffer { return &Buffer{t: t, w: newBehind(t)} }
 // Sequential is what the target is.
 func (b *Buffer) Sequential() bool { return b.t.Sequential() }
 
-// large is the size from which data are written at once, from where the caller has them:
-// copying them takes more time than it spares.
-const large = batch / 2
+// large is the size of data that are written at once, from where the caller has them. Copying
+// less than that spares the caller the time of writing; for more, others keep as busy.
+const large = 2 * batch
 
 // widest is the widest gap that is filled with zeros instead of left out.
 const widest = 4096

@@ -176,14 +176,14 @@ func copyPiece(t io.WriterAt, off int64, sum io.Writer, p []byte) (int, error) {
 	return t.WriteAt(p, off)
 }
 
-// copyAll writes data in memory. Pieces are a batch at most, so that not all of a mapped
-// tensor is in memory at a time.
+// copyAll writes data in memory. Pieces have a limit, so that not all of a mapped tensor is in
+// memory at a time.
 func (in *Input) copyAll(t io.WriterAt, off int64, sum io.Writer) error {
 	for len(in.all) > 0 {
 		if err := in.ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(in.all), batch)
+		n := min(len(in.all), large)
 		var err error
 		switch {
 		case sum == nil:

@@ -82,7 +82,7 @@ func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, tak
 // TestInputAgrees: the data comes whole, whatever the reader and the way.
 func TestInputAgrees(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
-		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large, batch + 1} {
+		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large - 1, large + 1} {
 			moved := 0
 			in := NewInput(context.Background(), reader(pattern(n)), int64(n), func(k int) { moved += k })
 			got, err := take(in)
@@ -121,18 +121,18 @@ func TestInputWrongSize(t *testing.T) {
 	})
 }
 
-// TestInputCanceled stops between pieces, which are batches at most.
+// TestInputCanceled stops between pieces.
 func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0
-		in := NewInput(ctx, reader(pattern(3*batch)), 3*batch, func(k int) {
+		in := NewInput(ctx, reader(pattern(2*large)), 2*large, func(k int) {
 			if moved += k; moved >= piece {
 				cancel()
 			}
 		})
 		got, err := take(in)
-		if !errors.Is(err, context.Canceled) || len(got) > batch {
+		if !errors.Is(err, context.Canceled) || len(got) > large {
 			t.Errorf("%v after %d bytes", err, len(got))
 		}
 	})
