@@ -29,15 +29,15 @@ func (n *names) of(i int) []byte {
 
 // checkMetadata checks the metadata, and notices where the names of the descriptors
 // are in it.
-func (f *parsed) checkMetadata(check *jsonmeta.Checker, found *jsonmeta.Strings) error {
+func (f *parsed) checkMetadata(t *texts) error {
 	if f.meta == nil {
 		return nil
 	}
-	*found = jsonmeta.Strings{Key: namesKey, Most: f.graph.tensors}
+	t.names.Key, t.names.Most = namesKey, f.graph.tensors
 	if f.room != nil {
-		found.Spans = fitting(f.room.spans, found.Most)
+		t.names.Spans = fitting(f.room.spans, f.graph.tensors)
 	}
-	err := check.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: found})
+	err := t.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: &t.names})
 	return jsonError(err, "metadata", f.h.Metadata.Offset)
 }
 

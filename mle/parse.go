@@ -1,9 +1,8 @@
 package mle
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
@@ -47,21 +46,37 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := f.readSections(o); err != nil {
 		return nil, err
 	}
-	var check jsonmeta.Checker
-	var listed jsonmeta.Strings
-	if err := f.checkMetadata(&check, &listed); err != nil {
-		return nil, err
-	}
-	if err := f.graph.checkNodes(&check); err != nil {
-		return nil, err
-	}
-	if err := f.readNames(&listed); err != nil {
+	if err := f.checkTexts(); err != nil {
 		return nil, err
 	}
 	if err := f.readTensors(o.MaxTensors); err != nil {
 		return nil, err
 	}
 	return f, f.store.setKey(&f.h, o.Key)
+}
+
+// texts check what is JSON in a file.
+type texts struct {
+	jsonmeta.Checker
+	names jsonmeta.Strings
+}
+
+var checkers = sync.Pool{New: func() any { return new(texts) }}
+
+// checkTexts checks metadata and nodes, and reads the names of the descriptors.
+func (f *parsed) checkTexts() error {
+	t := checkers.Get().(*texts)
+	defer checkers.Put(t)
+	t.names = jsonmeta.Strings{}
+	err := f.checkMetadata(t)
+	if err == nil {
+		err = f.graph.checkNodes(&t.Checker)
+	}
+	if err == nil {
+		err = f.readNames(&t.names)
+	}
+	t.names.Spans = nil // they are the file's
+	return err
 }
 
 // part is a section that is kept in memory.
@@ -122,15 +137,21 @@ const gap = 64
 
 // readParts copies the sections into memory, those that are next to each other at once.
 func (f *parsed) readParts(parts []part) error {
-	var order [4]*part
-	list := order[:0]
+	var order [4]*part // by offset
+	n := 0
 	for i := range parts {
-		if parts[i].at.Size > 0 {
-			list = append(list, &parts[i])
+		p := &parts[i]
+		if p.at.Size == 0 {
+			continue
 		}
+		at := n
+		for ; at > 0 && order[at-1].at.Offset > p.at.Offset; at-- {
+			order[at] = order[at-1]
+		}
+		order[at] = p
+		n++
 	}
-	slices.SortFunc(list, func(a, b *part) int { return cmp.Compare(a.at.Offset, b.at.Offset) })
-	if f.readRuns(list) == nil {
+	if f.readRuns(order[:n]) == nil {
 		return nil
 	}
 	// The error has to name the section that cannot be read.
@@ -254,8 +275,11 @@ func decimalDigits(n int) int {
 
 // fill adds all constants to the index.
 func (f *parsed) fill() error {
-	var room [32]byte
 	var t driver.Tensor
+	var room []byte
+	if f.names.list == nil {
+		room = make([]byte, 0, 32)
+	}
 	if f.comp != nil {
 		t.Compression = f.comp.method.Name()
 	}
@@ -264,7 +288,7 @@ func (f *parsed) fill() error {
 		if !d.constant() {
 			continue
 		}
-		t.Name, t.DType, t.Shape = f.name(room[:0], i), dtypeOf(d.code()), f.index.Dims(int(d.rank()))
+		t.Name, t.DType, t.Shape = f.name(room, i), dtypeOf(d.code()), f.index.Dims(int(d.rank()))
 		t.Offset, t.Size = f.h.Weights.Offset+int64(d.offset()), int64(d.size())
 		d.shape(t.Shape)
 		if f.lazy != nil {

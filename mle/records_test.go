@@ -152,15 +152,21 @@ func TestAllocations(t *testing.T) {
 		if d := cmp.Diff([]int{n, 2 * n}, []int{f.Len(), f.f.graph.tensors}); d != "" {
 			t.Fatalf("-want +got\n%s", d)
 		}
-		got := testing.AllocsPerRun(10, func() {
-			f, err := OpenBytes(file, nil)
-			if err != nil {
-				t.Fatal(err)
+		path := saved(t, file)
+		for how, open := range map[string]func() (*File, error){
+			"bytes": func() (*File, error) { return OpenBytes(file, nil) },
+			"file":  func() (*File, error) { return Open(path, nil) },
+		} {
+			got := testing.AllocsPerRun(10, func() {
+				f, err := open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Close()
+			})
+			if got > 24 {
+				t.Errorf("%s of %d tensors: %v allocations", how, n, got)
 			}
-			f.Close()
-		})
-		if got > 24 {
-			t.Errorf("%d tensors: %v allocations", n, got)
 		}
 	}
 }

@@ -21,7 +21,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 // A structure below leastRoom is not worth the trouble, and one above mostRoom is not
 // held for another.
 const (
-	leastRoom = 64 << 10
+	leastRoom = 16 << 10
 	mostRoom  = 16 << 20
 )
 
