@@ -42,9 +42,17 @@
 //
 // golang.org/x/exp/mmap maps by file name and keeps the bytes private; the file
 // reflect.go says how they are reached. Descriptors are mapped through the names
-// the system has for them (/proc/self/fd, /dev/fd). So are files: a descriptor that
-// waits for nobody holds what is looked at, and that very file is mapped, whatever
-// has its name by then. It costs a microsecond. Where x/exp/mmap does not
+// the system has for them (/proc/self/fd, /dev/fd). So are files: they are opened so
+// that nothing has to be waited for, and that very file is mapped, whatever
+// has its name by then. Where x/exp/mmap does not
 // map, or the file system cannot, the bytes are read into a heap buffer aligned
 // to 64 bytes, and everything else stays the same.
+//
+// # How files are parsed
+//
+// With [Options].Parse the descriptor stays open until [Region.Parsed], and ReadAt reads
+// from it. The first touch of a mapped page is what an open costs most, half of it when the
+// mapping goes and other processors have to be told; so a model is parsed without, and what
+// was read is private memory that no other process changes. Peek reads the beginning of a
+// file that is to be mapped later, and its ID; Options.Same then insists on that file.
 package source
