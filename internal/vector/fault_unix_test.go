@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -45,7 +46,14 @@ func cutFile(t *testing.T, pages, keep int) []byte {
 // readers are all routines as functions of a source alone, whose results go to memory
 // of their own.
 func readers() map[string]func(src []byte) {
-	all := map[string]func(src []byte){"adler32": func(src []byte) { Adler32(1, src) }}
+	all := map[string]func(src []byte){
+		"adler32":       func(src []byte) { Adler32(1, src) },
+		"xxh64":         func(src []byte) { XXH64(src) },
+		"xxh64 writing": func(src []byte) { WriteXXH64(xxhash.New(), src) },
+	}
+	if haveXXH64 {
+		all["xxh64, vector loop"] = func(src []byte) { xxhVector(src) }
+	}
 	for _, c := range conversions() {
 		for _, stream := range []bool{false, true} {
 			all[fmt.Sprintf("%s, stream %v", c.name, stream)] = func(src []byte) {
