@@ -153,7 +153,7 @@ func mleTargets() (all []target) {
 				}})
 			}
 			if i > 0 {
-				c.held = "its times are of no model that the specification names, and this one is not small"
+				c.held = "the specification does not say of which model its times are, and this one is several times ResNet-50"
 			}
 			add("open", c.open, "", opened)
 			add("parse", c.parse, "", parsed)
