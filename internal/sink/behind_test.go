@@ -27,11 +27,14 @@ func (g *gate) WriteAt(p []byte, off int64) (int, error) {
 	return g.Memory.WriteAt(p, off)
 }
 
-// fill writes batches of full size and one byte to b until it is told to wait, and
-// returns how many bytes it could write.
+// base is an offset from which batches have their full size, but for the first.
+const base = 2 * batch
+
+// fill writes the first batch to b and so many of full size, and returns how many bytes
+// that were.
 func fill(b *Buffer, full int) (n int, err error) {
 	for n < piece+full*batch {
-		k, err := b.WriteAt(pattern(piece/2), int64(n))
+		k, err := b.WriteAt(pattern(piece/2), base+int64(n))
 		if n += k; err != nil {
 			return n, err
 		}
@@ -50,9 +53,9 @@ func TestBehind(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		_, err := b.WriteAt(make([]byte, 3*batch/4), int64(n))
+		_, err := b.WriteAt(make([]byte, 3*batch/4), base+int64(n))
 		if err == nil {
-			_, err = b.WriteAt(make([]byte, 3*batch/4), int64(n+3*batch/4))
+			_, err = b.WriteAt(make([]byte, 3*batch/4), base+int64(n+3*batch/4))
 		}
 		done <- err
 	}()
@@ -60,7 +63,7 @@ func TestBehind(t *testing.T) {
 	must(t, <-done)
 	must(t, b.Flush())
 	b.Release()
-	want := bytes.Repeat(pattern(piece/2), n/(piece/2))
+	want := append(make([]byte, base), bytes.Repeat(pattern(piece/2), n/(piece/2))...)
 	want = append(want, make([]byte, 3*batch/2)...)
 	if !bytes.Equal(g.Bytes(), want) {
 		t.Error("the contents differ")
@@ -76,7 +79,7 @@ func TestBehindIsBounded(t *testing.T) {
 	go func() {
 		var err error
 		for off := int64(0); off < 8*batch && err == nil; off += piece {
-			_, err = b.WriteAt(pattern(piece), off)
+			_, err = b.WriteAt(pattern(piece), base+off)
 			taken.Store(off + piece)
 		}
 		done <- err
@@ -140,7 +143,35 @@ func TestReleaseWaits(t *testing.T) {
 		released <- len(g.Bytes()) // a race, should somebody still write
 	}()
 	close(g.open)
-	if diff := cmp.Diff(piece+batch, <-released); diff != "" {
+	if diff := cmp.Diff(base+piece+batch, <-released); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
+}
+
+// TestFirstBatches: writing begins with little, for files that are.
+func TestFirstBatches(t *testing.T) {
+	var m sizes
+	b := NewBuffer(&m)
+	for off := int64(0); off < 4*batch; off += piece / 2 {
+		if _, err := b.WriteAt(pattern(piece/2), off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, b.Flush())
+	b.Release()
+	want := []int{piece, piece, piece, 3 * piece / 2, 9 * piece / 4, 27 * piece / 8, 81 * piece / 16, 243 * piece / 32, batch}
+	if diff := cmp.Diff(want, m.list[:len(want)]); diff != "" {
+		t.Errorf("sizes of the first writes (-want +got):\n%s", diff)
+	}
+}
+
+// sizes notes how much is written at a time.
+type sizes struct {
+	Memory
+	list []int
+}
+
+func (s *sizes) WriteAt(p []byte, off int64) (int, error) {
+	s.list = append(s.list, len(p))
+	return s.Memory.WriteAt(p, off)
 }

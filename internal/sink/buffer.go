@@ -43,10 +43,10 @@ func (b *Buffer) WriteAt(p []byte, off int64) (int, error) {
 		if b.mem == nil {
 			b.mem = b.w.take()
 		}
-		n := copy((*b.mem)[b.n:], p[done:])
+		n := copy((*b.mem)[b.n:b.full()], p[done:])
 		b.n += n
 		done += n
-		if b.n == len(*b.mem) {
+		if b.n == b.full() {
 			if err := b.hand(); err != nil {
 				return 0, err
 			}
@@ -54,6 +54,10 @@ func (b *Buffer) WriteAt(p []byte, off int64) (int, error) {
 	}
 	return len(p), nil
 }
+
+// full is how much is collected before it is written: the more the larger the file is
+// already, so that writing starts early and the last batch is not most of a small file.
+func (b *Buffer) full() int { return int(min(int64(len(*b.mem)), max(piece, b.off/2))) }
 
 // direct writes what is too large to be collected.
 func (b *Buffer) direct(p []byte, off int64) (int, error) {
@@ -74,7 +78,7 @@ func (b *Buffer) bridge(off int64) bool {
 	if gap == 0 {
 		return true
 	}
-	if b.n == 0 || at < b.end || gap < 0 || gap > widest || gap >= int64(len(*b.mem)-b.n) {
+	if b.n == 0 || at < b.end || gap < 0 || gap > widest || gap >= int64(b.full()-b.n) {
 		return false
 	}
 	clear((*b.mem)[b.n:][:gap])
