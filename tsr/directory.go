@@ -54,11 +54,10 @@ func (f *parsed) addFile(p *driver.Peek, file string) error {
 	if err != nil {
 		return err
 	}
-	h, err := decodeHeader(p.Head, p.Size)
-	if err != nil {
+	if err := f.header.decode(p.Head, p.Size); err != nil {
 		return err
 	}
-	return f.add(&h, p.Space, tensorName)
+	return f.add(p.Space, tensorName)
 }
 
 // members sorts out which entries are files of the model. A link that leads

@@ -282,7 +282,7 @@ func TestDirectoryAllocations(t *testing.T) {
 		})
 	}
 	few, many := count(10), count(110)
-	if each := (many - few) / 100; each > 19.5 {
-		t.Errorf("%v allocations for 10 files, %v for 110: %v for each file, want 19 at most", few, many, each)
+	if each := (many - few) / 100; each > 4.5 {
+		t.Errorf("%v allocations for 10 files, %v for 110: %v for each file, want 4 at most", few, many, each)
 	}
 }

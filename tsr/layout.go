@@ -58,10 +58,9 @@ type header struct {
 // shape returns the dims that count.
 func (h *header) shape() tensor.Shape { return h.dims[maxRank-h.rank:] }
 
-// decodeHeader decodes and checks the header b, up to 64 bytes, of a file of fileSize
+// decode decodes and checks the header b, up to 64 bytes, of a file of fileSize
 // bytes. Its errors name field and offset.
-func decodeHeader(b []byte, fileSize int64) (header, error) {
-	var h header
+func (h *header) decode(b []byte, fileSize int64) error {
 	c := wire.NewCursor(name, b, 0)
 	if m := c.Bytes("magic", uint64(len(magic))); m != nil && string(m) != magic {
 		c.Failf("magic", offMagic, format.ErrMagic, "the file begins with % x, not %q", m, magic)
@@ -81,7 +80,7 @@ func decodeHeader(b []byte, fileSize int64) (header, error) {
 	if c.Err() == nil {
 		h.checkSize(&c, elements, fileSize)
 	}
-	return h, c.Err()
+	return c.Err()
 }
 
 func reserved(c *wire.Cursor, field string, offset, value int64) {

@@ -16,6 +16,10 @@ type parsed struct {
 	src   driver.Source // of a file
 	dir   driver.Dir    // of a directory
 	notes []string
+
+	// Of the file at hand, so that a directory's are not allocated one by one.
+	header header
+	name   []byte
 }
 
 // parseFile reads a single file.
@@ -24,33 +28,35 @@ func parseFile(src driver.Source, x *driver.Index) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := readHeader(src)
-	if err != nil {
+	f := &parsed{index: x, src: src}
+	if f.header, err = readHeader(src); err != nil {
 		return nil, err
 	}
-	f := &parsed{index: x, src: src}
 	x.Version = "1"
 	x.Grow(1, len(tensorName), maxRank)
-	return f, f.add(&h, 0, tensorName)
+	return f, f.add(0, tensorName)
 }
 
-// add lists the tensor of a file.
-func (f *parsed) add(h *header, space driver.Space, tensorName string) error {
+// add lists the tensor of a file whose header was decoded.
+func (f *parsed) add(space driver.Space, tensorName string) error {
+	h := &f.header
+	f.name = append(f.name[:0], tensorName...)
 	shape := f.index.Dims(h.rank)
 	copy(shape, h.shape())
-	t := driver.Tensor{Name: []byte(tensorName), DType: h.dtype, Shape: shape, Space: space, Offset: headerSize, Size: h.size}
+	t := driver.Tensor{Name: f.name, DType: h.dtype, Shape: shape, Space: space, Offset: headerSize, Size: h.size}
 	if !f.index.Add(&t) {
 		return wire.Errorf(name, "file name", -1, format.ErrCorrupt, "tensor %q occurs twice", tensorName)
 	}
 	return nil
 }
 
-func readHeader(src driver.Source) (header, error) {
-	b, err := driver.Prefix(src, headerSize)
-	if err != nil {
-		return header{}, err
+func readHeader(src driver.Source) (h header, err error) {
+	var buf [headerSize]byte
+	b, err := driver.First(src, buf[:])
+	if err == nil {
+		err = h.decode(b, src.Size())
 	}
-	return decodeHeader(b, src.Size())
+	return h, err
 }
 
 // nameOf returns the tensor name that the path of a file stands for.
