@@ -23,3 +23,25 @@ func TestTrustedKeyOfAnotherKind(t *testing.T) {
 		t.Errorf("unsigned: %v, %v, want %v", got, err, format.ErrSignature)
 	}
 }
+
+// TestProductThatWraps: (2^64-1)^2 leaves 1 in 64 bits, which is the size that is claimed.
+func TestProductThatWraps(t *testing.T) {
+	g := plainGolden()
+	g.tensors[0] = gTensor{size: 1, shape: []uint32{1<<32 - 1, 641, 6700417, 1<<32 - 1, 641, 6700417}, dtype: 2}
+	_, err := OpenBytes(g.build(), nil)
+	var e *format.Error
+	if !errors.Is(err, format.ErrCorrupt) || !errors.As(err, &e) || e.Field != "tensor descriptor 0 shape" {
+		t.Error(err)
+	}
+}
+
+// TestConstantsWithOneName: without placeholders the index alone sees names that occur twice.
+func TestConstantsWithOneName(t *testing.T) {
+	g := &gFile{version: 2, headerSize: headerText, metadata: `{"tensor_names":["w","w"]}`, weights: []byte{1, 2}}
+	g.tensors = []gTensor{{offset: 0, size: 1, dtype: 2}, {offset: 1, size: 1, dtype: 2}}
+	_, err := OpenBytes(g.build(), nil)
+	var e *format.Error
+	if !errors.Is(err, format.ErrCorrupt) || !errors.As(err, &e) || e.Field != namesKey || e.Offset != headerText {
+		t.Error(err)
+	}
+}
