@@ -23,6 +23,10 @@ const maxGap = 4 << 10
 // mostInGroup bounds a group in memory, so that both workers have something to do.
 const mostInGroup = 64
 
+// mostBytesInGroup bounds the bytes of several tensors in a group, of which there are
+// sixteen for each worker in larger models.
+const mostBytesInGroup = 4 << 20
+
 // group cuts the list of tensors, which have so many bytes together, into groups.
 func (v *verification) group(which []int, total int64) []group {
 	remote := !v.m.main.InMemory()
@@ -33,6 +37,7 @@ func (v *verification) group(which []int, total int64) []group {
 			return cmp.Compare(x, y)
 		})
 	}
+	most := min(max(total/int64(v.workers()*16), work.Step), mostBytesInGroup)
 	// In memory there are no more: a group is full, or it and the next exceed a step.
 	groups := make([]group, 0, min(int64(len(which)), int64(len(which)/mostInGroup)+2*(max(total, 0)/work.Step)+1))
 	for from := 0; from < len(which); {
@@ -49,7 +54,7 @@ func (v *verification) group(which []int, total int64) []group {
 					break
 				}
 				end = max(end, off+size)
-			} else if to-from >= mostInGroup || bytes+size > work.Step {
+			} else if to-from >= mostInGroup || bytes+size > most {
 				break
 			}
 			bytes += size
@@ -83,11 +88,20 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 			return err
 		}
 	}
+	var sums *prepared
+	if fetched == nil {
+		var err error
+		if sums, err = v.together(g.which); err != nil {
+			return err
+		}
+	}
 	last, number := "", uint16(NotLooked)
-	for _, i := range g.which {
+	for n, i := range g.which {
 		by, err := "", error(nil)
 		if fetched != nil {
 			by, err = v.fetched(i, fetched, g.off)
+		} else if sum, ok := sums.next(n, v, v.m.index.Name(i)); ok {
+			by, err = driver.XXH64.String(), v.compareTensor(i, sum)
 		} else {
 			by, err = v.tensor(i, wide)
 		}
@@ -100,6 +114,12 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		v.vouched[i] = number
 	}
 	return nil
+}
+
+// compareTensor compares a sum of tensor i.
+func (v *verification) compareTensor(i int, sum uint64) error {
+	_, off, _ := v.m.index.Place(i)
+	return v.compareAll(i, v.sum(i), sum, off)
 }
 
 // fetched checks tensor i in bytes that begin at base of the file.

@@ -156,6 +156,34 @@ func TestVerifyCutShort(t *testing.T) {
 	}
 }
 
+// TestTogetherCutShort: what is wrong first is reported, damage or missing bytes, although
+// sums are computed two at a time; and progress does not count bytes twice.
+func TestTogetherCutShort(t *testing.T) {
+	testhost.NeedCuts(t)
+	const cut = 64 << 10 // in t1
+	for _, damaged := range []bool{false, true} {
+		d, data := mixedModel()
+		path := stored(t, "m.toy", data)
+		m := openPath(t, path, d)
+		want, field := tensor.ErrTruncated, `tensor "t1"`
+		if damaged {
+			data[100] ^= 1
+			put(t, path, data)
+			want, field = driver.ErrChecksum, `tensor "t0"`
+		}
+		if err := os.Truncate(path, cut); err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		report := func(done, _ int64, _ string) { last = done }
+		_, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1, Progress: report})
+		wantError(t, "cut", err, want, field)
+		if last > cut {
+			t.Errorf("%d bytes were counted of %d", last, cut)
+		}
+	}
+}
+
 // TestFeedCutShort: what is copied for a hash ends with the first missing byte, wherever
 // copying begins, and everything before it was hashed.
 func TestFeedCutShort(t *testing.T) {

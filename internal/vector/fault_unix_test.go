@@ -51,6 +51,9 @@ func readers() map[string]func(src []byte) {
 		"xxh64":         func(src []byte) { XXH64(src) },
 		"xxh64 writing": func(src []byte) { WriteXXH64(xxhash.New(), src) },
 	}
+	all["xxh64 of two"] = func(src []byte) {
+		_ = XXH64Each(make([]uint64, 2), [][]byte{src, src}, func(int, int) error { return nil })
+	}
 	if haveXXH64 {
 		all["xxh64, vector loop"] = func(src []byte) { xxhVector(src) }
 	}

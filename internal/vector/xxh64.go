@@ -61,18 +61,27 @@ func (s *xxhState) total() uint64 { return binary.LittleEndian.Uint64(s[36:]) }
 // blocks continues the sum, of a multiple of 32 bytes, with whole steps of p, sets d to that,
 // and returns what is left of p.
 func (s *xxhState) blocks(d *xxhash.Digest, p []byte) []byte {
-	var w xxhWork
-	for i := range w.lanes {
-		w.lanes[i] = binary.LittleEndian.Uint64(s[4+8*i:])
-	}
+	w := xxhWork{lanes: s.lanes()}
 	n := len(p) &^ (xxhStep - 1)
 	for at := 0; at < n; at += block {
 		xxhBlock(&w, p[at:min(at+block, n)])
 	}
-	for i, v := range w.lanes {
-		binary.LittleEndian.PutUint64(s[4+8*i:], v)
-	}
-	binary.LittleEndian.PutUint64(s[36:], s.total()+uint64(n))
+	s.set(w.lanes, s.total()+uint64(n))
 	_ = d.UnmarshalBinary(s[:]) // nor does this, of what a digest marshaled
 	return p[n:]
+}
+
+func (s *xxhState) lanes() (lanes [4]uint64) {
+	for i := range lanes {
+		lanes[i] = binary.LittleEndian.Uint64(s[4+8*i:])
+	}
+	return lanes
+}
+
+// set makes s the state after a multiple of 32 bytes.
+func (s *xxhState) set(lanes [4]uint64, total uint64) {
+	for i, v := range lanes {
+		binary.LittleEndian.PutUint64(s[4+8*i:], v)
+	}
+	binary.LittleEndian.PutUint64(s[36:], total)
 }

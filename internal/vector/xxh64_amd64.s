@@ -62,3 +62,51 @@ done:
 	MOVQ R11, 24(DI)
 	VZEROUPPER
 	RET
+
+// func vendor() uint32
+TEXT ·vendor(SB), NOSPLIT, $0-4
+	XORL AX, AX
+	XORL CX, CX
+	CPUID
+	MOVL BX, ret+0(FP)
+	RET
+
+// BOTH does a round of four lanes of each sum.
+#define BOTH(products, others) \
+	VPADDQ products, Y0, Y0; \
+	VPADDQ others, Y1, Y1; \
+	VPROLQ $31, Y0, Y0; \
+	VPROLQ $31, Y1, Y1; \
+	VPMULLQ Y3, Y0, Y0; \
+	VPMULLQ Y3, Y1, Y1
+
+// func xxhPair(lanes *[2][4]uint64, p, q []byte)
+TEXT ·xxhPair(SB), NOSPLIT, $0-56
+	MOVQ lanes+0(FP), DI
+	MOVQ p_base+8(FP), SI
+	MOVQ p_len+16(FP), CX
+	MOVQ q_base+32(FP), DX
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	VPBROADCASTQ xxhPrimes<>+8(SB), Y2
+	VPBROADCASTQ xxhPrimes<>+0(SB), Y3
+	SHRQ $6, CX
+	JZ done
+
+loop:
+	VPMULLQ (SI), Y2, Y4
+	VPMULLQ (DX), Y2, Y5
+	VPMULLQ 32(SI), Y2, Y6
+	VPMULLQ 32(DX), Y2, Y7
+	BOTH(Y4, Y5)
+	BOTH(Y6, Y7)
+	ADDQ $64, SI
+	ADDQ $64, DX
+	DECQ CX
+	JNZ loop
+
+done:
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	VZEROUPPER
+	RET

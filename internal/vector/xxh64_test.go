@@ -1,6 +1,8 @@
 package vector
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -78,6 +80,39 @@ func TestXXH64Allocs(t *testing.T) {
 	}
 }
 
+// TestXXH64Each compares parts of all kinds of lengths, and counts what is reported of them.
+func TestXXH64Each(t *testing.T) {
+	data := random(5 * block)
+	lengths := []int{0, 1, 63, 64, 65, 3 * block, 127, 128, 2*block + 1, 5, block, 5*block - 64, 0, 4096, 31}
+	for n := range len(lengths) + 1 {
+		var parts [][]byte
+		var want []uint64
+		for i, size := range lengths[:n] {
+			at := min(i%64, len(data)-size)
+			parts = append(parts, data[at:at+size])
+			want = append(want, xxhash.Sum64(data[at:at+size]))
+		}
+		sums, done := make([]uint64, n), make([]int, n)
+		err := XXH64Each(sums, parts, func(i, n int) error { done[i] += n; return nil })
+		if err != nil || !slices.Equal(sums, want) || !slices.Equal(done, lengths[:n]) {
+			t.Fatalf("%d parts: %x, want %x; %v of %v bytes, %v", n, sums, want, done, lengths[:n], err)
+		}
+	}
+	enough := errors.New("enough")
+	for at := range 12 {
+		calls := 0
+		err := XXH64Each(make([]uint64, 2), [][]byte{data, data[1:]}, func(i, n int) error {
+			if calls++; calls > at {
+				return enough
+			}
+			return nil
+		})
+		if last := min(at+1, 10); calls < last || calls > at+1 || calls <= at && err != nil || calls > at && err != enough {
+			t.Fatalf("ended at call %d of %d: %v", calls, at+1, err)
+		}
+	}
+}
+
 func FuzzXXH64(f *testing.F) {
 	f.Add(random(1000), uint16(20_000), uint8(5))
 	f.Fuzz(func(t *testing.T, data []byte, repeat uint16, before uint8) {
@@ -86,6 +121,14 @@ func FuzzXXH64(f *testing.F) {
 			long = append(long[:len(long):len(long)], data...)
 		}
 		compareXXH64(t, long, int(before))
+		parts := [][]byte{long, data, long[min(len(long), int(before)):]}
+		sums := make([]uint64, len(parts))
+		_ = XXH64Each(sums, parts, func(int, int) error { return nil })
+		for i, p := range parts {
+			if want := xxhash.Sum64(p); sums[i] != want {
+				t.Fatalf("part %d of %d bytes: %#x, want %#x", i, len(p), sums[i], want)
+			}
+		}
 	})
 }
 
@@ -94,6 +137,11 @@ func BenchmarkXXH64(b *testing.B) {
 	data := random(1 << 20)
 	b.Run("read", func(b *testing.B) {
 		floor.Pairs(b, pairs, func() error { XXH64(data); return nil }, func() error { floor.Read(data); return nil })
+	})
+	b.Run("two", func(b *testing.B) {
+		parts, sums := [][]byte{data[:len(data)/2], data[len(data)/2:]}, make([]uint64, 2)
+		floor.Pairs(b, pairs, func() error { return XXH64Each(sums, parts, func(int, int) error { return nil }) },
+			func() error { floor.Read(data); return nil })
 	})
 	b.Run("twin", func(b *testing.B) {
 		floor.Pairs(b, pairs, func() error { xxhash.Sum64(data); return nil }, func() error { XXH64(data); return nil })
