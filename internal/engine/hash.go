@@ -161,7 +161,7 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 
 // passed calls f with bytes of r, as many as p has and in its memory: at once what a reader
 // delivers, and of what is in memory little copies, one in the place of the other.
-// What f reads then is in the nearest cache, and the processor fetches what comes next
+// What f reads then is in the nearest cache, and the processor fetches what comes next but one
 // while f works.
 func passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
 	if !r.InMemory() {
@@ -181,6 +181,9 @@ func passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
 	}
 	err = r.Guard(func() error {
 		for len(b) > 0 {
+			if len(b) >= 3*copyStep {
+				vector.Prefetch(b[2*copyStep : 3*copyStep])
+			}
 			n := copy(p[:min(len(p), copyStep)], b)
 			f(p[:n])
 			b = b[n:]

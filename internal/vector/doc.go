@@ -1,6 +1,6 @@
 // Package vector has the loops over the bytes of tensors for which processors have
 // instructions that Go does not reach: Adler-32, XXH64, float16, bfloat16 and quantized
-// 8-bit integers to float32. Each has a twin in plain Go that gives the same bits
+// 8-bit integers to float32; and a hint to fetch bytes. Each has a twin in plain Go that gives the same bits
 // and takes what is left over by blocks of the vector loop, everything on
 // processors without the instructions, and everything with the build tag purego.
 //

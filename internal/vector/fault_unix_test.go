@@ -97,6 +97,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestPrefetchFaults: a hint about bytes that are missing is none, guarded or not.
+func TestPrefetchFaults(t *testing.T) {
+	mem := cutFile(t, 2, 1)
+	for n := range len(mem) + 1 {
+		Prefetch(mem[len(mem)-n:])
+		Prefetch(mem[:n])
+	}
+}
+
 // grow takes so many frames of a kilobyte.
 func grow(depth int) byte {
 	var frame [1024]byte
