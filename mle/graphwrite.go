@@ -57,7 +57,7 @@ func checkIR(ir *IR, p *driver.Plan) error {
 		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", p.Tensors[next].Name)
 	}
 	name := func(i int) []byte { return []byte(ir.Tensors[i].Name) }
-	if i, twice := repeated(slotsFor(len(ir.Tensors), nil), len(ir.Tensors), name); twice {
+	if i, twice := repeated(len(ir.Tensors), name); twice {
 		return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", ir.Tensors[i].Name)
 	}
 	lists := [][]uint32{ir.Inputs, ir.Outputs}

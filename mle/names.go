@@ -34,9 +34,6 @@ func (f *parsed) checkMetadata(t *texts) error {
 		return nil
 	}
 	t.names.Key, t.names.Most = namesKey, f.graph.tensors
-	if f.room != nil {
-		t.names.Spans = fitting(f.room.spans, f.graph.tensors)
-	}
 	err := t.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: &t.names})
 	return jsonError(err, "metadata", f.h.Metadata.Offset)
 }
@@ -96,15 +93,7 @@ func (f *parsed) checkPlaceholderNames() error {
 	if f.names.list == nil || f.index.Len() == f.graph.tensors {
 		return nil
 	}
-	var slots []uint32
-	if f.room != nil {
-		slots = f.room.slots
-	}
-	slots = slotsFor(f.graph.tensors, slots)
-	if f.room != nil {
-		f.room.slots = slots
-	}
-	if i, twice := repeated(slots, f.graph.tensors, f.names.of); twice {
+	if i, twice := repeated(f.graph.tensors, f.names.of); twice {
 		return f.nameTwice(f.names.of(i))
 	}
 	return nil

@@ -27,8 +27,6 @@ type parsed struct {
 	table  []byte // compression section, nil without
 	sig    []byte // signature section, nil without
 	names  names
-	room   *room        // nil when it needs none
-	held   []byte       // what of it the largest sections are in
 	comp   *compression // nil without compression
 	lazy   []int64      // by tensor: offset in the uncompressed weights; nil when they are in the file as such
 	store  store
@@ -112,7 +110,6 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	if err := o.Memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)
 	}
-	f.takeRoom(size)
 	if err := f.readParts(parts[:]); err != nil {
 		return err
 	}
@@ -183,7 +180,7 @@ func (f *parsed) readRuns(list []*part) error {
 // readRun copies sections that are next to each other.
 func (f *parsed) readRun(run []*part) error {
 	start := run[0].at.Offset
-	b, err := f.private(start, run[len(run)-1].at.End()-start)
+	b, err := driver.Private(f.src, start, run[len(run)-1].at.End()-start)
 	if err != nil {
 		return err
 	}

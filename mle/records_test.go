@@ -53,7 +53,6 @@ func TestRepeated(t *testing.T) {
 		I     int
 		Twice bool
 	}
-	slots := slices.Repeat([]uint32{1<<32 - 1}, 32) // used before
 	for _, n := range []int{0, 1, 2, 3, 5, 8, 100, 1000, 5000} {
 		for _, of := range []int{1, n, 20 * n * n} {
 			for round := range 20 {
@@ -71,7 +70,7 @@ func TestRepeated(t *testing.T) {
 					first[string(name)] = true
 				}
 				var got verdict
-				got.I, got.Twice = repeated(slotsFor(n, slots), n, func(i int) []byte { return names[i] })
+				got.I, got.Twice = repeated(n, func(i int) []byte { return names[i] })
 				if d := cmp.Diff(want, got); d != "" {
 					t.Fatalf("%d names of %d, round %d (-want +got)\n%s", n, of, round, d)
 				}

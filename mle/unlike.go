@@ -4,28 +4,26 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // seed keeps files from being made whose names all have one hash.
 var seed = maphash.MakeSeed()
 
-// slotsFor returns a table for n names, in old if that fits: a power of two of free slots,
-// of which they leave a third.
-func slotsFor(n int, old []uint32) []uint32 {
-	size := 1 << bits.Len(uint(n+n/2))
-	slots := fitting(old, size)
-	if slots == nil {
-		return make([]uint32, size)
-	}
-	clear(slots)
-	return slots
-}
+var tables wire.Pool[uint32]
 
 // repeated returns the first of n names that another one before it is equal to. A
 // graph has fewer than 2^32 of them.
-func repeated(slots []uint32, n int, name func(i int) []byte) (i int, twice bool) {
+func repeated(n int, name func(i int) []byte) (i int, twice bool) {
 	// A slot holds the number of a name, from 1, and above it as much of its hash as there
-	// is room for.
+	// is room for. A third of the slots stay free.
+	table := tables.Get()
+	defer tables.Put(table)
+	size := 1 << bits.Len(uint(n+n/2))
+	*table = slices.Grow(*table, size)[:size] // Put clears it
+	slots := *table
 	mask := uint64(len(slots) - 1)
 	number := uint32(1)<<bits.Len(uint(n)) - 1
 	for i := range n {

@@ -56,13 +56,11 @@ func newCipher(key []byte) (*seal.Cipher, error) {
 	return c, nil
 }
 
-// Close implements io.Closer: it forgets the weights and the structure. Nobody is at work
-// any more.
+// Close implements io.Closer: it forgets the weights. Nobody is at work any more.
 func (f *parsed) Close() error {
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
 	f.store.plain, f.store.whole = once{}, once{}
-	f.giveRoom()
 	return nil
 }
 
