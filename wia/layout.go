@@ -114,7 +114,12 @@ type header struct {
 	encrypted   bool
 }
 
-func (h *header) version() string { return strconv.Itoa(major) + "." + strconv.Itoa(int(h.minor)) }
+func (h *header) version() string {
+	if h.minor == 0 {
+		return "1.0"
+	}
+	return strconv.Itoa(major) + "." + strconv.Itoa(int(h.minor))
+}
 
 // append writes the header; reserved bytes are zero.
 func (h *header) append(w *wire.Buffer) {

@@ -66,6 +66,7 @@ func (f *parsed) readSignatures(l *loader) error {
 	if err := l.load(&p, signatureBlock, 0); err != nil {
 		return err
 	}
+	p.Usual = sumNames[:]
 	s := &signatures{}
 	s.checksums = s.usual[:0]
 	var err error

@@ -194,6 +194,12 @@ func (s *Source) take(to any, f *Field) (err error) {
 // Str reads a string field.
 func (s *Source) Str(out *string, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
+	for _, usual := range s.Usual {
+		if string(b) == usual {
+			*out = usual
+			return err
+		}
+	}
 	*out = string(b)
 	return err
 }

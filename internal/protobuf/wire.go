@@ -52,10 +52,11 @@ type Source struct {
 	Size int64
 	From *Window // moves Win; nil when that is everything
 
-	Carriers bool   // Check met the arm of a oneof in the messages of the outermost one
-	Dims     int    // how many dims a tensor may have, 0 for MaxDims
-	Tally    *Tally // counts what Check meets, nil for nothing
-	Checked  bool   // the wire rules of all of it hold: nothing needs to be admitted again
+	Usual    []string // that Str need not make anew
+	Carriers bool     // Check met the arm of a oneof in the messages of the outermost one
+	Dims     int      // how many dims a tensor may have, 0 for MaxDims
+	Tally    *Tally   // counts what Check meets, nil for nothing
+	Checked  bool     // the wire rules of all of it hold: nothing needs to be admitted again
 }
 
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
