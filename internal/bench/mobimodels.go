@@ -1,9 +1,6 @@
-package weightmap_test
+package bench
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -79,76 +76,4 @@ func consume(c *mobi.Config, name string, id uint32) {
 	}
 	c.Operators = append(c.Operators, mobi.Operator{Type: typ, Inputs: []uint32{uint32(values + n), id}, Outputs: []uint32{uint32(values + n + 1)},
 		Params: []mobi.Param{{Name: "layer", Value: layer}}})
-}
-
-// TestMOBISizes: the files meet the specification's sizes, and half of the
-// float32 original. (Types of 16 bits are exactly half of it; without
-// compression headers, operators and scales come on top.)
-func TestMOBISizes(t *testing.T) {
-	for _, m := range mobiModels {
-		for _, d := range mobiTypes {
-			for _, level := range []int{0, 6} {
-				t.Run(fmt.Sprintf("%s/%v/gzip%d", m.name, d, level), func(t *testing.T) {
-					b := m.encoded(t, d, level)
-					limit := m.float32Size() / 2
-					if level == 0 && d.Size() == 2 {
-						limit += mobiOverhead(t, b)
-					}
-					if size := int64(len(b)); size > limit || float64(size) >= m.mb*1e6 {
-						t.Errorf("%d bytes, %.1f %% of float32; at most %d and %v MB", size, 100*float64(size)/float64(m.float32Size()), limit, m.mb)
-					}
-					if err := mobi.ValidateBytes(b); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-		}
-	}
-}
-
-// mobiOverhead returns the bytes of a file that are not tensor data.
-func mobiOverhead(t *testing.T, b []byte) int64 {
-	f, err := mobi.OpenBytes(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	n := int64(len(b))
-	for _, v := range f.Tensors() {
-		n -= v.Info().Size
-	}
-	return n
-}
-
-// mobiTargets: the header is parsed by opening; a load is opening, both
-// checksums verified, and a look at every weight. The floors are mapping the
-// file, and mapping it and reading every byte.
-func mobiTargets() (all []target) {
-	for _, m := range mobiModels {
-		for _, d := range mobiTypes {
-			for i, kind := range []string{"plain", "gzip"} {
-				path := filepath.Join(temp, fmt.Sprintf("%s-%v-%s.mobi", m.name, d, kind))
-				written := func(b *testing.B) string {
-					if _, err := os.Stat(path); err != nil {
-						if err := os.WriteFile(path, m.encoded(b, d, 6*i), 0o666); err != nil {
-							b.Fatal(err)
-						}
-					}
-					return path
-				}
-				name := fmt.Sprintf("mobi/%s/%v/%s/", m.name, d, kind)
-				all = append(all,
-					target{name: name + "header", limit: 1, unit: "ms", figure: func(b *testing.B) float64 {
-						return opened(b, written(b))
-					}},
-					target{name: name + "load", limit: m.ms, unit: "ms", figure: func(b *testing.B) float64 {
-						return loaded(b, written(b))
-					}},
-					target{name: name + "size", limit: m.mb, unit: "MB", figure: func(b *testing.B) float64 {
-						return megabytes(b, written(b))
-					}})
-			}
-		}
-	}
-	return all
 }

@@ -1,105 +1,17 @@
-package weightmap_test
+package bench
 
 import (
 	"bytes"
 	"context"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/mle"
 )
-
-var large = flag.Bool("large", false, "measure BERT-Base and GPT-2 too: 5 GB on disk")
-
-// target is a figure that a specification prints.
-type target struct {
-	name   string // of the benchmark
-	limit  float64
-	unit   string // "ms" or "MB"
-	held   string // why a miss is not this library's, "" if it is
-	figure func(b *testing.B) float64
-}
-
-// BenchmarkTargets measures what the specifications of MOBI and MLE promise, and
-// prints it next to the promise:
-//
-//	go test -run '^$' -bench Targets . [-large]
-//
-// What is missed fails. Times are medians of at least 15 rounds, and each
-// benchmark reports as "x-floor" what they are in terms of the machine.
-func BenchmarkTargets(b *testing.B) {
-	var table strings.Builder
-	for _, t := range append(mobiTargets(), mleTargets()...) {
-		line := ""
-		b.Run(t.name, func(b *testing.B) {
-			figure := t.figure(b)
-			b.ReportMetric(figure, t.unit)
-			b.ReportMetric(t.limit, "target-"+t.unit)
-			word := fmt.Sprintf("%.3g times under", t.limit/figure)
-			switch {
-			case figure == 0:
-				word = "too little to measure"
-			case figure <= t.limit:
-			case t.held != "":
-				word = "missed: " + t.held
-			default:
-				word = "missed"
-				b.Errorf("%.3g %s, at most %v", figure, t.unit, t.limit)
-			}
-			line = fmt.Sprintf("%-36s %9.3f %s   target %5v   %s\n", t.name, figure, t.unit, t.limit, word)
-		})
-		table.WriteString(line)
-	}
-	fmt.Print("\n", table.String(), "\n")
-}
-
-// ms is a duration in the unit of the specifications.
-func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
-
-// opened is what opening and closing a file takes.
-func opened(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(opening(path)), floor.Timed(mapping(path))).Op)
-}
-
-// loaded is what it takes to open a file, to have its checksums verified where
-// that comes with the use of weights, and to read every byte of them.
-func loaded(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(loading(path, nil)), floor.Timed(func() error { return floor.Load(path) })).Op)
-}
-
-// loading opens a file and reads every byte of its tensors.
-func loading(path string, o *format.Options) func() error {
-	return func() error {
-		f, err := format.Open(path, o)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		for _, v := range f.Tensors() {
-			if err := v.Use(func(p []byte) error { floor.Read(p); return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// megabytes is the size of a file in 10^6 bytes.
-func megabytes(b *testing.B, path string) float64 {
-	st, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return float64(st.Size()) / 1e6
-}
 
 // mleNetwork is a line of the specification's table of file sizes. Its first unit is
 // 1,048,576 bytes, the others' a million: so do their publishers count.
@@ -139,10 +51,11 @@ var mleKinds = []struct {
 
 // mleTargets is the specification's loading table, and that of sizes. The header is
 // parsed from memory, a file opened by its path; a load reads every byte of the
-// weights, and verification is what checking all sums adds to that.
-func mleTargets() (all []target) {
+// weights, and verification is what checking all sums adds to that. Only the first
+// network is small.
+func mleTargets(large bool) (all []target) {
 	networks := mleNetworks
-	if !*large {
+	if !large {
 		networks = networks[:1]
 	}
 	for i, n := range networks {
@@ -218,7 +131,7 @@ func parsed(b *testing.B, path string) float64 {
 			return err
 		}
 		return f.Close()
-	}), floor.Timed(mapping(path))).Op)
+	}), floor.Timed(Mapping(path))).Op)
 }
 
 // verified is what it adds to a load that every sum is checked before the data is
@@ -237,8 +150,8 @@ func verified(b *testing.B, path string) float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
-	checked := floor.Timed(loading(path, &format.Options{Check: format.CheckTouch}))
-	r := floor.PairsOf(b, floor.Rounds, checked, floor.Timed(loading(path, nil)))
+	checked := floor.Timed(Loading(path, &format.Options{Check: format.CheckTouch}))
+	r := floor.PairsOf(b, floor.Rounds, checked, floor.Timed(Loading(path, nil)))
 	b.ReportMetric(ms(apart.Op), "apart-ms")
 	return max(0, ms(r.Difference))
 }

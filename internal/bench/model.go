@@ -1,0 +1,61 @@
+// Package bench is what the benchmarks of the module's root measure: models, the
+// files that are written of them, the figures that the library is held to, and
+// those that specifications print.
+package bench
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testmodel"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Model is what is written in each format.
+type Model struct {
+	Name string
+	// Plan returns the tensors, and their bytes in one slice, made once.
+	Plan func() (p *format.Plan, data []byte)
+}
+
+// Models are 20 tensors in 2 MB, 300 in 100 MB, and 10,000 of 256 bytes.
+var Models = []Model{
+	{"small", sync.OnceValues(func() (*format.Plan, []byte) {
+		return gather(testmodel.Small(), testmodel.Tensor.Info, testmodel.Tensor.Bytes)
+	})},
+	{"large", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Large(), testmodel.Spec.Info, generated) })},
+	{"many", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Many(), testmodel.Spec.Info, generated) })},
+}
+
+func generated(s testmodel.Spec) []byte { return s.Tensor().Bytes() }
+
+// gather makes a plan of a list of tensors.
+func gather[T any](list []T, info func(T) tensor.Info, data func(T) []byte) (*format.Plan, []byte) {
+	p := &format.Plan{}
+	var all []byte
+	for _, t := range list {
+		p.Tensors = append(p.Tensors, info(t))
+		all = append(all, data(t)...)
+	}
+	return p, all
+}
+
+// numbered returns the plan with numbers for names, for formats without names.
+func numbered(p *format.Plan) *format.Plan {
+	n := &format.Plan{}
+	for i, t := range p.Tensors {
+		t.Name = strconv.Itoa(i)
+		n.Tensors = append(n.Tensors, t)
+	}
+	return n
+}
+
+// single is the model m as one tensor.
+func single(m Model) Model {
+	return Model{"single-" + m.Name, func() (*format.Plan, []byte) {
+		_, data := m.Plan()
+		n := int64(len(data))
+		return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: tensor.Float32, Shape: tensor.Shape{n / 4}, Size: n}}}, data
+	}}
+}

@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// verdict is a figure that the library is held to.
+type verdict struct {
+	name   string // of the benchmark
+	limit  float64
+	least  bool // the figure has to be that much at least
+	counts bool // and not a matter of the machine
+	figure func(b *testing.B) float64
+}
+
+func (v *verdict) met(figure float64) bool {
+	if v.least {
+		return figure >= v.limit
+	}
+	return figure <= v.limit
+}
+
+// Verdicts measures all of them and prints a table. With strict, a miss fails even
+// where it depends on the machine.
+func Verdicts(b *testing.B, strict bool) {
+	var table strings.Builder
+	for _, v := range verdicts() {
+		line := ""
+		b.Run(v.name, func(b *testing.B) {
+			figure := v.figure(b)
+			bound, word := "at most", "met"
+			if v.least {
+				bound = "at least"
+			}
+			if !v.met(figure) {
+				word = "missed"
+				if v.counts || strict {
+					b.Errorf("%.2f, %s %v", figure, bound, v.limit)
+				}
+			}
+			b.ReportMetric(v.limit, "limit")
+			line = fmt.Sprintf("%-44s %8.2f   %-8s %6v   %s\n", v.name, figure, bound, v.limit, word)
+		})
+		table.WriteString(line)
+	}
+	fmt.Print("\n", table.String(), "\n")
+}
+
+// verdicts are all figures, in the order in which they are printed.
+func verdicts() (all []verdict) {
+	all = append(all, openVerdicts()...)
+	all = append(all, allocVerdicts()...)
+	all = append(all, useVerdicts()...)
+	all = append(all, verifyVerdicts()...)
+	all = append(all, floatVerdicts()...)
+	all = append(all, writeVerdicts()...)
+	return append(all, firstFloatVerdicts()...)
+}
