@@ -1,27 +1,62 @@
 package bench
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
-// allocVerdicts: opening allocates as often for many tensors as for few.
+// allocVerdicts: opening allocates as often for many tensors as for few, and a
+// directory so often for each of its files.
 func allocVerdicts() (all []verdict) {
-	for _, name := range []string{"mag", "mobi", "tsr", "mle", "wia"} {
-		limit := 16.0
-		if name == "mle" || name == "wia" {
-			limit = 24
-		}
+	for _, c := range []struct {
+		name  string
+		limit float64
+	}{{"mag", 16}, {"mobi", 16}, {"mle", 24}, {"wia", 24}} {
 		for _, m := range Models {
-			all = append(all, verdict{name: "allocations/" + name + "/" + m.Name, limit: limit, counts: true, figure: func(b *testing.B) float64 {
-				open := Opening(File(b, name, m).Path)
-				for b.Loop() {
-					if err := open(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				n := testing.AllocsPerRun(10, func() { open() })
-				b.ReportMetric(n, "allocs")
-				return n
+			all = append(all, verdict{name: "allocations/" + c.name + "/" + m.Name, limit: c.limit, counts: true, figure: func(b *testing.B) float64 {
+				return allocated(b, File(b, c.name, m).Path)
 			}})
 		}
 	}
+	all = append(all, verdict{name: "allocations/tsr/file", limit: 16, counts: true, figure: func(b *testing.B) float64 {
+		return allocated(b, File(b, "tsr", single(Models[0])).Path)
+	}})
+	for i, files := range []int{300, 10_000} {
+		all = append(all, verdict{name: fmt.Sprintf("allocations/tsr/directory%d/each-file", files), limit: 3, counts: true, figure: func(b *testing.B) float64 {
+			return allocatedEach(b, File(b, "tsr", Models[0]), File(b, "tsr", Models[i+1]))
+		}})
+	}
 	return all
+}
+
+// allocated is how often opening and closing allocates. The time that the
+// benchmark reports is that of the same.
+func allocated(b *testing.B, path string) float64 {
+	open := Opening(path)
+	for b.Loop() {
+		if err := open(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := counted(b, open)
+	b.ReportMetric(n, "allocs")
+	return n
+}
+
+// counted is how often op allocates.
+func counted(b *testing.B, op func() error) float64 {
+	return testing.AllocsPerRun(10, func() {
+		if err := op(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// allocatedEach is how often opening allocates for each file that a directory
+// has more than another: what any directory takes is not the files'.
+func allocatedEach(b *testing.B, few, many Written) float64 {
+	fixed := counted(b, Opening(few.Path))
+	each := (allocated(b, many.Path) - fixed) / float64(len(many.Paths)-len(few.Paths))
+	b.ReportMetric(each, "allocs/file")
+	return each
 }
