@@ -20,6 +20,7 @@ type parsed struct {
 	// Of the file at hand, so that a directory's are not allocated one by one.
 	header header
 	name   []byte
+	buf    [headerSize]byte
 }
 
 // parseFile reads a single file.
@@ -29,7 +30,7 @@ func parseFile(src driver.Source, x *driver.Index) (*parsed, error) {
 		return nil, err
 	}
 	f := &parsed{index: x, src: src}
-	if f.header, err = readHeader(src); err != nil {
+	if err := f.header.read(src, f.buf[:]); err != nil {
 		return nil, err
 	}
 	x.Version = "1"
@@ -50,13 +51,13 @@ func (f *parsed) add(space driver.Space, tensorName string) error {
 	return nil
 }
 
-func readHeader(src driver.Source) (h header, err error) {
-	var buf [headerSize]byte
-	b, err := driver.First(src, buf[:])
-	if err == nil {
-		err = h.decode(b, src.Size())
+// read reads and checks the header of a file. buf has room for it.
+func (h *header) read(src driver.Source, buf []byte) error {
+	b, err := driver.First(src, buf)
+	if err != nil {
+		return err
 	}
-	return h, err
+	return h.decode(b, src.Size())
 }
 
 // nameOf returns the tensor name that the path of a file stands for.
@@ -89,7 +90,8 @@ func (f *parsed) Verify(v driver.Verification) error {
 				return err
 			}
 		}
-		h, err := readHeader(src)
+		var h header
+		err := h.read(src, make([]byte, headerSize))
 		if err == nil && (h.dtype != f.index.DType(i) || !h.shape().Equal(f.index.Shape(i))) {
 			err = wire.Errorf(name, "header", 0, format.ErrCorrupt, "changed since the file was opened")
 		}

@@ -22,7 +22,7 @@ func allocVerdicts() (all []verdict) {
 		return allocated(b, File(b, "tsr", single(Models[0])).Path)
 	}})
 	for i, files := range []int{300, 10_000} {
-		all = append(all, verdict{name: fmt.Sprintf("allocations/tsr/directory%d/each-file", files), limit: 3, counts: true, figure: func(b *testing.B) float64 {
+		all = append(all, verdict{name: fmt.Sprintf("allocations/tsr/directory%d/each-file", files), limit: 4, counts: true, figure: func(b *testing.B) float64 {
 			return allocatedEach(b, File(b, "tsr", Models[0]), File(b, "tsr", Models[i+1]))
 		}})
 	}
