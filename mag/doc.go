@@ -146,5 +146,5 @@
 //
 // Options.MaxTensors bounds the number of tensors and Options.MaxHeaderBytes
 // everything before the data. Neither container stores the size of that part, so
-// behind an io.ReaderAt the first 32 KiB are fetched, and more if need be.
+// 16 KiB are read at first, or what so many records usually take, and more if need be.
 package mag

@@ -25,7 +25,8 @@ func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.O
 
 // OpenReaderAt reads a file of size bytes through r, fetching tensors when they
 // are asked for. The size of the structural part is not stored anywhere, so
-// 32 KiB are fetched first, and more each time that was too little.
+// 16 KiB are fetched first, or what so many records usually take, and more each time
+// that was too little.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }

@@ -64,10 +64,10 @@ const (
 	markerBuffer      = "BUF!"
 )
 
-// initialWindow is what is fetched first through an io.ReaderAt, firstWindow what
-// is copied first of a mapping.
+// initialWindow is what is read first of a file, if that is not expected to be longer;
+// firstWindow what is copied first of memory.
 const (
-	initialWindow = 32 << 10
+	initialWindow = 16 << 10
 	firstWindow   = 4 << 10
 )
 

@@ -128,7 +128,7 @@ type measurer interface {
 func (s *structure) grow(m measurer) ([]byte, error) {
 	window := int64(firstWindow)
 	if !s.src.InMemory() {
-		window = initialWindow
+		window = min(max(m.guess(), initialWindow), 16*initialWindow)
 	}
 	for {
 		window = min(window, s.most)

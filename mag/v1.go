@@ -108,7 +108,8 @@ func (x *extent) measure(b []byte, last bool) error {
 func (x *extent) guess() int64 {
 	done, records := int64(x.end), int64(x.metadata-x.metaLeft+x.tensors-x.left)
 	if records == 0 {
-		return 0
+		const usual = 80 // bytes of a record
+		return done + usual*int64(x.metadata+x.tensors)
 	}
 	rest := int64(x.metaLeft + x.left)
 	return done + rest*(done/records) + rest*8 + 64
