@@ -44,9 +44,12 @@ type record struct {
 	nameEnd      uint32
 	dimsEnd      uint32
 	space        Space
+	nameLen      uint16 // so that looking for a name needs no other record; longName if it is longer
 	dtype        tensor.DType
 	loaded       bool
 }
+
+const longName = 1<<16 - 1
 
 // extra is what few tensors have.
 type extra struct {
@@ -176,6 +179,7 @@ func (x *Index) Add(t *Tensor) bool {
 	r := &x.records[i]
 	r.offset, r.size, r.nameEnd, r.dimsEnd = t.Offset, t.Size, uint32(nameEnd), uint32(dimsEnd)
 	r.space, r.dtype, r.loaded = t.Space, t.DType, t.Loaded
+	r.nameLen = uint16(min(len(t.Name), longName))
 	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
 		e.compression, e.quant, e.encoding = t.Compression, t.Quant, t.Encoding
@@ -265,16 +269,25 @@ func (x *Index) Len() int { return len(x.records) }
 
 // Name returns the name of tensor i.
 func (x *Index) Name(i int) string {
-	start, end := x.nameEnd(i), x.records[i].nameEnd
+	start, end := x.nameSpan(i)
 	if x.scratch != nil {
 		return string(x.scratch.names[start:end])
 	}
 	return x.names.String()[start:end]
 }
 
+// nameSpan returns where the name of tensor i is.
+func (x *Index) nameSpan(i int) (start, end int) {
+	r := &x.records[i]
+	if r.nameLen == longName {
+		return x.nameEnd(i), int(r.nameEnd)
+	}
+	return int(r.nameEnd) - int(r.nameLen), int(r.nameEnd)
+}
+
 // isNamed reports whether tensor i has that name.
 func isNamed[N string | []byte](x *Index, i int, name N) bool {
-	start, end := x.nameEnd(i), x.records[i].nameEnd
+	start, end := x.nameSpan(i)
 	if x.scratch != nil {
 		return string(x.scratch.names[start:end]) == string(name)
 	}

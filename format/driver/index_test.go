@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,6 +174,26 @@ func TestMany(t *testing.T) {
 			if _, ok := x.Lookup(name); ok {
 				t.Fatalf("%q is found", name)
 			}
+		}
+	}
+}
+
+// TestLongNames: a name may be longer than what a record has room to say.
+func TestLongNames(t *testing.T) {
+	for _, told := range []int{0, 3} {
+		x := grown(told, 10, 0)
+		long := strings.Repeat("n", longName-1)
+		names := []string{"a", long, long + "n", long + "nn", "b"}
+		for i, name := range names {
+			add(t, x, name, int64(i), 1)
+		}
+		for range 2 {
+			for i, name := range names {
+				if at, ok := x.Lookup(name); at != i || !ok || x.Name(i) != name {
+					t.Errorf("the name of %d bytes is at %d, %v", len(name), at, ok)
+				}
+			}
+			x.Seal()
 		}
 	}
 }

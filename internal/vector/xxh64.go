@@ -41,8 +41,8 @@ func WriteXXH64(d *xxhash.Digest, p []byte) {
 
 // xxhWork is what the vector loop works on.
 type xxhWork struct {
-	lanes    [4]uint64
-	products [xxhStep / 8]uint64
+	lanes [4]uint64
+	_     [xxhStep / 8]uint64 // products, which only the assembly uses
 }
 
 // xxhState is the state of a digest as it marshals itself: four bytes of magic, the four lanes
