@@ -22,7 +22,7 @@ func TestNothingElseWrites(t *testing.T) {
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		if e.IsDir() {
 			switch name {
-			case "examples", "internal/sink", "format/formattest", "internal/corpus", "internal/testhost", ".git": // programs and help for tests
+			case "examples", "internal/sink", "format/formattest", "internal/corpus", "internal/testhost", "internal/bench", ".git": // programs and help for tests and benchmarks
 				return fs.SkipDir
 			}
 			return nil
