@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -144,7 +145,7 @@ func TestQuantizedFloat(t *testing.T) {
 // TestOpenAllocations: many operators with parameters, quantized constants and
 // specs cost no more allocations than few.
 func TestOpenAllocations(t *testing.T) {
-	if raceEnabled {
+	if testhost.Race {
 		t.Skip("allocations are not counted under the race detector")
 	}
 	// A collection would empty the pools of buffers.

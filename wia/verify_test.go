@@ -143,9 +143,12 @@ func TestOpenAllocations(t *testing.T) {
 			f.Close()
 		})
 	}
-	const pools = 8 // what is in pools gets lost under the race detector
+	pools := 0.0
+	if testhost.Race {
+		pools = 100 // what was in them is collected anew
+	}
 	few, more := count(8), count(2000)
-	if few > 41+pools || more > few+3*8+pools { // three lists double
+	if few > 36+pools || more > few+3*8+pools { // three lists double
 		t.Errorf("%v allocations for 8 tensors, %v for 2000", few, more)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -258,7 +259,7 @@ func TestMemory(t *testing.T) {
 		t.Skip("it takes seconds")
 	case math.MaxInt == math.MaxInt32:
 		t.Skip("limits are measured where addresses have 64 bits")
-	case raceEnabled:
+	case testhost.Race:
 		t.Skip("the race detector takes memory of its own")
 	}
 	for _, a := range attacks {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -101,7 +102,7 @@ func TestPeakMemory(t *testing.T) {
 	if all {
 		size = 1 << 30
 	}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testhost.Race {
 		t.Skip("writes large files; and the race detector takes memory of its own")
 	}
 	dir := t.TempDir()

@@ -233,7 +233,7 @@ func TestSeal(t *testing.T) {
 			x.Grow(n, 8*n, n)
 		}
 		for i := range n {
-			d := Tensor{Name: fmt.Append(nil, "t", i*i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: int64(i), Size: int64(i)}
+			d := Tensor{Name: fmt.Append(nil, "t", 3*i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: int64(i), Size: int64(i)}
 			if i%7 == 3 {
 				d.Quant = &tensor.Quantization{Scales: []float32{float32(i)}}
 			}

@@ -154,7 +154,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("no file of this size can be addressed here")
 	}
-	if raceEnabled {
+	if testhost.Race {
 		t.Skip("the race detector takes more address space than the limit")
 	}
 	if path := os.Getenv("WEIGHTMAP_MAP"); path != "" {

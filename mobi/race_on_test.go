@@ -1,5 +1,0 @@
-//go:build race
-
-package mobi
-
-const raceEnabled = true
