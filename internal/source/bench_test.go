@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/floor"
+	"github.com/weightmap/weightmap/internal/stripes"
 	"golang.org/x/exp/mmap"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkEnterLeave(b *testing.B) {
 		b.Run(map[bool]string{false: "alone", true: "striped"}[met], func(b *testing.B) {
 			r := mustOpen(b, temp(b, ramp(10000)), Options{})
 			if met {
-				r.stripes.Store(new(stripes))
+				r.stripes.Store(new(stripes.Counter))
 			}
 			var n atomic.Int64
 			floor.Pairs(b, floor.Rounds, func() error {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/weightmap/weightmap/internal/stripes"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,7 +18,7 @@ import (
 //	bits 32-60  pins       long holds
 //	bits 0-31   inside     short uses, as long as goroutines do not meet there
 //
-// Where they do, short uses are counted in stripes from then on: see stripes.go. A
+// Where they do, short uses are counted in stripes from then on: see package stripes. A
 // Pin that finds the region closed takes its count back. So counts flicker after
 // Close, but a word that is closed and counts no pin proves that nobody who came
 // before Close has one, now or later; and likewise for those inside. Close
@@ -38,7 +39,7 @@ func isUnpinned(s int64) bool { return s&(gone-pin) == 0 }
 // when goroutines meet here for the first time.
 func (r *Region) Enter() error {
 	if p := r.stripes.Load(); p != nil {
-		n := p.own()
+		n := p.Own()
 		n.Add(1)
 		if r.state.Load() < 0 {
 			return r.refuse(n, 1)
@@ -56,7 +57,7 @@ func (r *Region) enterAgain() error {
 	if r.Closed() {
 		return r.fail(-1, tensor.ErrClosed)
 	}
-	r.stripes.CompareAndSwap(nil, new(stripes))
+	r.stripes.CompareAndSwap(nil, new(stripes.Counter))
 	return r.Enter()
 }
 
@@ -64,7 +65,7 @@ func (r *Region) enterAgain() error {
 func (r *Region) Leave() {
 	var s int64
 	if p := r.stripes.Load(); p != nil {
-		p.own().Add(-1)
+		p.Own().Add(-1)
 		s = r.state.Load()
 	} else if s = r.state.Add(-inside); int32(s) < 0 {
 		panic(unentered)
@@ -174,6 +175,19 @@ func (r *Region) conclude() {
 		close(r.left)
 		r.left = nil
 	}
+}
+
+// countInside returns how many are inside of a closed region, or came too late and
+// did not take that back yet.
+func (r *Region) countInside() int64 {
+	n := int64(int32(r.state.Load()))
+	if p := r.stripes.Load(); p != nil {
+		n += p.Sum()
+	}
+	if n < 0 {
+		panic(unentered)
+	}
+	return n
 }
 
 // free gives the memory back. Heap memory is left to the garbage collector.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/stripes"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -162,7 +163,7 @@ func TestUnpinWhileCloseWaits(t *testing.T) {
 
 func TestLeaveWithoutEnter(t *testing.T) {
 	striped := FromBytes(nil)
-	striped.stripes.Store(new(stripes))
+	striped.stripes.Store(new(stripes.Counter))
 	striped.Leave() // nobody can tell yet
 	for name, f := range map[string]func(){"alone": FromBytes(nil).Leave, "striped": func() { _ = striped.Close() }} {
 		t.Run(name, func(t *testing.T) {
@@ -222,29 +223,6 @@ func TestGoroutinesMeet(t *testing.T) {
 	})
 }
 
-// TestStripesDiffer: goroutines that run at the same time have different stripes, most of them.
-func TestStripesDiffer(t *testing.T) {
-	const n = 16
-	var p stripes
-	var all sync.WaitGroup
-	all.Add(n)
-	own := make(chan *atomic.Int64, n)
-	for range n {
-		go func() {
-			own <- p.own()
-			all.Done()
-			all.Wait() // nobody gets the stack of one that ended
-		}()
-	}
-	seen := map[*atomic.Int64]bool{}
-	for range n {
-		seen[<-own] = true
-	}
-	if len(seen) < n/3 {
-		t.Errorf("%d goroutines have %d stripes", n, len(seen))
-	}
-}
-
 // Many goroutines come and go while one closes. Whoever got in reads the
 // mapping, so memory that went too early ends the test with a fault.
 func TestCloseUnderLoad(t *testing.T) {
@@ -256,7 +234,7 @@ func TestCloseUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%2 == 1 { // and else when two meet
-			r.stripes.Store(new(stripes))
+			r.stripes.Store(new(stripes.Counter))
 		}
 		closed := new(atomic.Bool)
 		started := make(chan struct{}, 8)
@@ -328,7 +306,7 @@ func hammer(t *testing.T, r *Region, g int, data []byte, closed *atomic.Bool, st
 func TestHoldsDoNotAllocate(t *testing.T) {
 	r := mustOpen(t, temp(t, ramp(10000)), Options{})
 	met := FromBytes(nil)
-	met.stripes.Store(new(stripes))
+	met.stripes.Store(new(stripes.Counter))
 	p := make([]byte, 100)
 	tests := []struct {
 		name string

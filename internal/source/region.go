@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/stripes"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
@@ -32,8 +33,8 @@ type Options struct {
 // Region is the memory or the reader behind a model. Its methods are safe for
 // concurrent use, except SetOrigin, which belongs before the first view.
 type Region struct {
-	state   atomic.Int64            // see lifetime.go
-	stripes atomic.Pointer[stripes] // nil until goroutines meet
+	state   atomic.Int64                    // see lifetime.go
+	stripes atomic.Pointer[stripes.Counter] // nil until goroutines meet
 
 	win  []byte  // the window; nil for readers
 	base uintptr // address of win[0]
