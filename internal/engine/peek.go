@@ -51,7 +51,7 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	buf := make([]byte, n*len(names))
 	err := work.Each(context.Background(), (len(names)+batch-1)/batch, 0, func(k int) error {
 		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
-			files[i].name, files[i].dir = names[i], dir
+			files[i].name, files[i].dir, files[i].later = names[i], dir, (*space).mapLater
 			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
 		}
 		return nil

@@ -104,6 +104,10 @@ type space struct {
 	id     source.ID   // instead, of one of which the beginning was read
 	why    error       // a declared file cannot be opened
 
+	// later maps a file that was not opened while parsing. It is a field, set where such files
+	// become known, so that programs whose formats have one file do not link what it takes.
+	later func(*space) (*source.Region, error)
+
 	mu     sync.Mutex
 	region atomic.Pointer[source.Region]
 	gone   bool
@@ -330,7 +334,7 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &space{name: name, dir: s.laterDir()}
+	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
 	if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	} else {
@@ -394,7 +398,7 @@ func (f *space) open() (*source.Region, error) {
 	if f.gone {
 		return nil, tensor.ErrClosed
 	}
-	r, err := f.mapLater()
+	r, err := f.later(f)
 	if err != nil && f.id.Known() {
 		return nil, err // which names the file
 	}

@@ -13,9 +13,12 @@ import (
 // callers then read into memory of their own. TestMappingIsTheFile fails loudly
 // should another version of x/exp name or type the field differently.
 func mapping(m *mmap.ReaderAt) (b []byte, ok bool) {
-	f := reflect.ValueOf(m).Elem().FieldByName("data")
-	if f.Kind() != reflect.Slice || f.Type().Elem().Kind() != reflect.Uint8 {
-		return nil, false
+	v := reflect.ValueOf(m).Elem()
+	for i := range v.NumField() { // FieldByName would look into embedded fields too: 13 kB more in every program
+		f := v.Field(i)
+		if v.Type().Field(i).Name == "data" && f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Uint8 {
+			return f.Bytes(), true
+		}
 	}
-	return f.Bytes(), true
+	return nil, false
 }
