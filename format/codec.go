@@ -123,14 +123,15 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := source.Open(path, o.opening())
+	m := o.model()
+	r, err := source.Open(path, o.opening(m))
 	if isDir(path, err) {
-		return openDir(d, path, &o)
+		return m.openDir(d, path, &o)
 	}
 	if aside, ok := setAside(d, path, err); ok {
-		return openDir(d, aside, &o)
+		return m.openDir(d, aside, &o)
 	}
-	return finish(d, r, err, path, &o)
+	return m.finish(d, r, err, path, &o)
 }
 
 func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
@@ -138,7 +139,7 @@ func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(d, source.FromBytes(b), nil, "", &o)
+	return o.model().finish(d, source.FromBytes(b), nil, "", &o)
 }
 
 func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
@@ -146,7 +147,7 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 	if err != nil {
 		return nil, err
 	}
-	return finish(d, source.FromReaderAt(r, size), nil, "", &o)
+	return o.model().finish(d, source.FromReaderAt(r, size), nil, "", &o)
 }
 
 func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
@@ -154,12 +155,13 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 	if err != nil {
 		return nil, err
 	}
-	r, err := source.OpenFile(f, off, size, o.opening())
-	return finish(d, r, err, f.Name(), &o)
+	m := o.model()
+	r, err := source.OpenFile(f, off, size, o.opening(m))
+	return m.finish(d, r, err, f.Name(), &o)
 }
 
 // finish detects the format unless it is given, and parses.
-func finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {
+func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {
 	if err == nil && d == nil {
 		err = r.Guard(func() (err error) {
 			d, err = choose(r, path, o)
@@ -172,12 +174,11 @@ func finish(d driver.Driver, r *source.Region, err error, path string, o *Option
 	if err != nil {
 		return nil, engine.Explain(err, With(d).Name(), path)
 	}
-	m := &Model{}
 	return m.opened(m.m.Open(r, o.configure(m, d, path)))
 }
 
 // openDir opens a directory with d, or with the first format that knows directories.
-func openDir(d driver.Driver, path string, o *Options) (*Model, error) {
+func (m *Model) openDir(d driver.Driver, path string, o *Options) (*Model, error) {
 	if d == nil {
 		for _, c := range drivers() {
 			if _, ok := c.(driver.DirParser); ok && (o.Format == "" || o.Format == c.Describe().Name) {
@@ -189,13 +190,19 @@ func openDir(d driver.Driver, path string, o *Options) (*Model, error) {
 	if d == nil {
 		return nil, &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
 	}
-	m := &Model{}
 	return m.opened(m.m.OpenDir(o.configure(m, d, path)))
+}
+
+// model returns a model that is not open yet.
+func (o *Options) model() *Model {
+	m := &Model{}
+	m.memory.Limit(o.MaxMemory)
+	return m
 }
 
 // opened lets the context of opening go. Drivers may keep the other options.
 func (m *Model) opened(err error) (*Model, error) {
-	m.opening.Options.Context = context.Background()
+	m.opening.Options.Context, m.opening.Mapping.Context = context.Background(), nil
 	if err != nil {
 		return nil, err
 	}

@@ -144,8 +144,8 @@ type Stats struct {
 	Path string
 	// FileSize is that of all files of the model that are open.
 	FileSize int64
-	// Mapped is how much of it is mapped, Heap how much had to be read into memory:
-	// bytes of the caller, systems and file systems that cannot map.
+	// Mapped is how much of it is mapped, Heap how much is held in memory: bytes of the
+	// caller, systems and file systems that cannot map, copies of Options.Private.
 	Mapped, Heap int64
 	// Resident is how much of Mapped and Heap is in physical memory now, -1 when
 	// the system does not say.

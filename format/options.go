@@ -59,6 +59,15 @@ type Options struct {
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
+	// Private opens a copy that is made now, of the file and of all other files of the
+	// model, for files that others overwrite in place: whatever becomes of them, what is open
+	// stays as it is. Where the file system shares blocks among files (reflinks, as Btrfs and
+	// XFS on Linux), the copy takes neither memory nor time; elsewhere it is in memory, for
+	// which MaxMemory and Stats.Heap count it. A copy is of one moment: a file that changes
+	// meanwhile is copied again, and after eight attempts ErrCorrupt; one that was
+	// changed in the last 20 ms is waited for. Whether its writer was done only checksums tell, and
+	// the files of a model are copied one after the other.
+	Private bool
 	// ReadFallback reads files into memory when the system has no room for another
 	// mapping: the process has as many as it may (vm.max_map_count), or as much
 	// address space (RLIMIT_AS). Without it that is ErrLimit. Reading takes memory of
@@ -117,19 +126,18 @@ func optionError(name string, value int64) error {
 }
 
 func (o *Options) mapping() source.Options {
-	return source.Options{Debug: o.Debug, ReadOnce: o.ReadOnce, ReadFallback: o.ReadFallback}
+	return source.Options{Debug: o.Debug, ReadOnce: o.ReadOnce, ReadFallback: o.ReadFallback, Private: o.Private, Context: o.Context}
 }
 
-// opening is mapping for the file that is parsed.
-func (o *Options) opening() source.Options {
-	m := o.mapping()
-	m.Parse = true
-	return m
+// opening is mapping for the file that is parsed, of m.
+func (o *Options) opening(m *Model) source.Options {
+	s := o.mapping()
+	s.Parse, s.Memory = true, &m.memory
+	return s
 }
 
 // configure tells the engine what it takes of the options.
 func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
-	m.memory.Limit(o.MaxMemory)
 	m.opening = engine.Config{
 		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(), Trusted: o.Trusted,
 		Options: driver.Options{

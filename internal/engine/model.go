@@ -81,6 +81,7 @@ func (m *Model) init(r *source.Region, c *Config) {
 	m.desc, m.main, m.path, m.mapping = c.Driver.Describe(), r, c.Path, c.Mapping
 	m.main.SetOrigin(m.desc.Name, c.Path)
 	m.memory = c.Options.Memory
+	m.mapping.Memory = m.memory
 	m.index.Count(m.memory)
 	m.spaces.init(m, c)
 	m.cache.most, m.cache.memory = c.Cache, m.memory
@@ -101,10 +102,10 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
 	}
 	if err == nil {
-		err = m.countHeap()
-	}
-	if err == nil {
 		err = m.checkIndex()
+	}
+	if err == nil && m.mapping.Private {
+		err = m.spaces.openAll()
 	}
 	if err == nil && c.Trusted != nil {
 		err = m.authenticate(c.Options.Context, c.Trusted, seen)
@@ -113,25 +114,13 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		m.Close()
 		return explain(err, m.desc.Name, m.path)
 	}
+	m.mapping.Context = nil
 	check := c.Options.Check
 	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
 	if check == driver.CheckAll {
 		if _, err := m.Verify(c.Options.Context, &VerifyOptions{}); err != nil {
 			m.Close()
 			return err
-		}
-	}
-	return nil
-}
-
-// countHeap counts the files that could not be mapped. Bytes of the caller are its own.
-func (m *Model) countHeap() error {
-	for r := range m.regions() {
-		if _, path := r.Origin(); path == "" || r.Mapped() || !r.InMemory() {
-			continue
-		}
-		if err := m.memory.Reserve(r.Size()); err != nil {
-			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "file", Offset: -1, Err: err}
 		}
 	}
 	return nil
@@ -367,12 +356,8 @@ func (m *Model) Prefetch() error {
 		return err
 	}
 	defer m.main.Leave()
-	for i, f := range m.spaces.files {
-		if f.id.Known() {
-			if _, err := m.spaces.region(driver.Space(i + 1)); err != nil {
-				return explain(err, m.desc.Name, f.path())
-			}
-		}
+	if err := m.spaces.openAll(); err != nil {
+		return err
 	}
 	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
 }

@@ -282,6 +282,15 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 	if err != nil {
 		return nil, err
 	}
+	if r.Copied() { // what was copied is what was checked
+		if info, err = f.Stat(); err == nil {
+			err = check(info)
+		}
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
 	r.SetOrigin(m.desc.Name, path)
 	return r, nil
 }
@@ -407,6 +416,18 @@ func (f *space) open() (*source.Region, error) {
 	}
 	f.region.Store(r)
 	return r, nil
+}
+
+// openAll opens the files that are there and were not needed yet.
+func (s *spaces) openAll() error {
+	for _, f := range s.files {
+		if f.id.Known() || f.was != nil && s.m.mapping.Private {
+			if _, err := f.open(); err != nil {
+				return explain(err, s.m.desc.Name, f.path())
+			}
+		}
+	}
+	return nil
 }
 
 // mapLater maps a declared file, if it is still the one that was declared.

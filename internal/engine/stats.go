@@ -11,7 +11,7 @@ import (
 type Stats struct {
 	FileSize int64 // of all files that are open
 	Mapped   int64 // bytes of mappings
-	Heap     int64 // bytes of files that were read into memory
+	Heap     int64 // bytes of files that are held in memory
 	Resident int64 // of mapped and heap bytes, -1 when the system does not say
 	Kept     int64 // bytes of copies that are held
 	ZeroCopy int   // tensors that are handed out without a copy
@@ -42,11 +42,10 @@ func (m *Model) Stats() Stats {
 	for r := range m.regions() {
 		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Lent()
-		switch {
-		case r.Mapped():
-			s.Mapped += r.Size()
-		case r.InMemory():
-			s.Heap += r.Size()
+		held := r.Held()
+		s.Heap += held
+		if r.Mapped() {
+			s.Mapped += r.Size() - held
 		}
 		if n := r.Resident(); n < 0 || s.Resident < 0 {
 			s.Resident = -1
@@ -131,7 +130,7 @@ func (m *Model) engineNotes() []string {
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
 	}
 	for r := range m.regions() {
-		if _, path := r.Origin(); path != "" && r.Size() > 0 && r.InMemory() && !r.Mapped() {
+		if _, path := r.Origin(); path != "" && r.Size() > 0 && r.InMemory() && !r.Mapped() && !r.Copied() {
 			return append(notes, "the file is not mapped: it was read into memory")
 		}
 	}

@@ -38,6 +38,14 @@
 //
 // Renaming another file over a mapped one does not disturb the mapping.
 //
+// # Copies
+//
+// With [Options].Private the window is a copy of the file. A file system that shares blocks
+// makes it in no time, as a file without a name that is mapped like any other. Elsewhere it is
+// a sealed file in memory (memfd), which goes when it is unmapped and does not wait for the
+// garbage collector, and heap on systems without. The file had one stamp before and after it
+// was copied, and at a time when another change would have left another stamp.
+//
 // # How bytes are mapped
 //
 // golang.org/x/exp/mmap maps by file name and keeps the bytes private; the file

@@ -27,6 +27,7 @@ var ErrNotRegular = errors.New("not a regular file")
 func Open(path string, o Options) (*Region, error) {
 	r := &Region{path: path, debug: o.Debug || debugBuild, once: o.ReadOnce}
 	if err := r.openName(path, o); err != nil {
+		r.release(&o)
 		return nil, r.failed(err)
 	}
 	return r, nil
@@ -51,8 +52,8 @@ func (r *Region) load(name string, o Options) error {
 		testHookHeld()
 	}
 	err := r.mapName(name, 0, toEnd)
-	if noMapping(err) || o.ReadFallback && noRoom(err) {
-		return r.readName(name)
+	if err == errNoMappings || noMapping(err) || o.ReadFallback && noRoom(err) {
+		return r.readName(name, &o)
 	}
 	return explainRoom(err)
 }
@@ -87,36 +88,43 @@ func (r *Region) suits(mode fs.FileMode, size int64) error {
 // another mapping, only with Options.ReadFallback.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), debug: o.Debug || debugBuild, once: o.ReadOnce}
+	if err := r.openWindow(f, off, size, &o); err != nil {
+		r.release(&o)
+		return nil, r.failed(err)
+	}
+	return r, nil
+}
+
+// openWindow is OpenFile.
+func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, r.fail(-1, err)
+		return err
 	}
 	if m := info.Mode(); !m.IsRegular() {
-		return nil, r.fail(-1, &kindError{m})
+		return &kindError{m}
+	}
+	if o.Private {
+		return r.setCopy(f, off, max(size, toEnd), o)
 	}
 	size, err = window(off, max(size, toEnd), info.Size())
 	if err != nil {
-		return nil, r.fail(-1, err)
+		return err
 	}
 	if size == 0 {
 		r.setHeap([]byte{})
-		return r, nil
+		return nil
 	}
 	switch err := r.mapDescriptor(f, off, size); {
 	case err == nil:
 		if o.Parse && r.Mapped() {
 			r.head.borrow(f, off)
 		}
-		return r, nil
+		return nil
 	case noRoom(err) && !o.ReadFallback:
-		return nil, r.fail(-1, explainRoom(err))
+		return explainRoom(err)
 	}
-	b, err := readHeap(f, off, size)
-	if err != nil {
-		return nil, r.fail(-1, err)
-	}
-	r.setHeap(b)
-	return r, nil
+	return r.readWindow(f, off, size, o)
 }
 
 // FromBytes makes a region of the caller's memory, which is never written and
@@ -190,8 +198,10 @@ func window(off, n, total int64) (int64, error) {
 	return n, nil
 }
 
-// mapName maps the file called name and cuts the window out of it. On systems
-// where x/exp/mmap does not map it reads the window.
+// errNoMappings says that x/exp/mmap does not map on this system.
+var errNoMappings = errors.New("files are not mapped here")
+
+// mapName maps the file called name and cuts the window out of it.
 func (r *Region) mapName(name string, off, size int64) error {
 	ra, err := mapFile(name)
 	if err != nil {
@@ -205,12 +215,11 @@ func (r *Region) mapName(name string, off, size int64) error {
 	}
 	mem, ok := mapping(ra)
 	if !ok || size == 0 {
-		b, err := readHeap(ra, off, size)
 		ra.Close()
-		if err != nil {
-			return err
+		if size > 0 {
+			return errNoMappings
 		}
-		r.setHeap(b)
+		r.setHeap([]byte{})
 		return nil
 	}
 	r.ra, r.mem, r.skip = ra, mem, int(off)
@@ -255,7 +264,7 @@ func nameOf(fd int) string {
 var names [64]atomic.Pointer[string]
 
 // readName reads a file that is not mapped.
-func (r *Region) readName(name string) error {
+func (r *Region) readName(name string, o *Options) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -265,12 +274,19 @@ func (r *Region) readName(name string) error {
 	if err != nil {
 		return err
 	}
-	b, err := readHeap(f, 0, info.Size())
-	if err != nil {
+	return r.readWindow(f, 0, info.Size(), o)
+}
+
+// readWindow reads a file that is not mapped into memory.
+func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
+	if err := r.reserve(size, o); err != nil {
 		return err
 	}
-	r.setHeap(b)
-	return nil
+	b, err := readHeap(src, off, size)
+	if err == nil {
+		r.setHeap(b)
+	}
+	return err
 }
 
 // setHeap makes b, which is not a mapping of ours, the window.

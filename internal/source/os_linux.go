@@ -45,3 +45,6 @@ func resident(mem []byte, lo, hi int) int64 {
 func idOf(st *syscall.Stat_t) ID {
 	return ID{uint64(st.Dev), st.Ino, st.Size, int64(st.Mtim.Sec), int64(st.Mtim.Nsec), true}
 }
+
+// changed is when the file was last changed, which nobody sets.
+func changed(st *syscall.Stat_t) (sec, nsec int64) { return int64(st.Ctim.Sec), int64(st.Ctim.Nsec) }

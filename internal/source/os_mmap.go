@@ -37,6 +37,11 @@ func (r *Region) openName(path string, o Options) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	if o.Private {
+		f := os.NewFile(uintptr(fd), path)
+		defer f.Close()
+		return r.openWindow(f, 0, toEnd, &o)
+	}
 	r.head.open(fd)
 	err = r.mapOpen(path, o)
 	if err != nil || !o.Parse || !r.Mapped() {
@@ -139,4 +144,19 @@ func modeOf(mode uint32) fs.FileMode {
 		return fs.ModeDevice
 	}
 	return os.ModeIrregular
+}
+
+// stampOf takes the stamp of an open file.
+func stampOf(f *os.File) (s stamp, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return s, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return s, errors.ErrUnsupported
+	}
+	s.id = idOf(st)
+	s.sec, s.nsec = changed(st)
+	return s, nil
 }

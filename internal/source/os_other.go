@@ -36,7 +36,28 @@ func (r *Region) openName(path string, o Options) error {
 	if err := r.suits(info.Mode(), info.Size()); err != nil {
 		return err
 	}
-	return r.load(path, o)
+	if !o.Private {
+		return r.load(path, o)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.openWindow(f, 0, toEnd, &o)
+}
+
+// stampOf takes the stamp of an open file: its size and when it was written, as far as the
+// system keeps that while others have it open.
+func stampOf(f *os.File) (s stamp, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return s, err
+	}
+	at := info.ModTime()
+	s.sec, s.nsec = at.Unix(), int64(at.Nanosecond())
+	s.id = ID{size: info.Size(), sec: s.sec, nsec: s.nsec, known: true}
+	return s, nil
 }
 
 // No file is held open while it is parsed.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,18 @@ type Options struct {
 	ReadOnce bool
 	// ReadFallback reads a file into memory when the system has no room for another mapping.
 	ReadFallback bool
+	// Private makes a copy of the file the window, which nobody changes.
+	Private bool
+	// Memory counts what is read into memory before it is; nil for no account.
+	Memory Account
+	// Context ends the copying of a file; nil for never.
+	Context context.Context
+}
+
+// Account counts memory of a model. It is told before that is taken, and may refuse.
+type Account interface {
+	Reserve(n int64) error
+	Release(n int64)
 }
 
 // Region is the memory or the reader behind a model. Its methods are safe for
@@ -45,12 +58,15 @@ type Region struct {
 
 	head head // while a mapped file is parsed
 
-	ra    *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
-	mem   []byte         // the whole mapping, from which win is cut
-	skip  int            // offset of win in mem
-	debug bool
-	once  bool         // Options.ReadOnce
-	used  atomic.Int64 // bytes since the last Evict by Used
+	ra       *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
+	mem      []byte         // the whole mapping, from which win is cut
+	skip     int            // offset of win in mem
+	debug    bool
+	once     bool         // Options.ReadOnce
+	copied   bool         // Options.Private
+	inMemory bool         // the mapping is of memory
+	held     int64        // bytes that were reserved
+	used     atomic.Int64 // bytes since the last Evict by Used
 
 	format, path string
 	onFree       func() error
@@ -79,6 +95,18 @@ func (r *Region) InMemory() bool { return r.src == nil }
 // Mapped reports whether the bytes are a mapping of a file, as opposed to
 // heap memory or a reader.
 func (r *Region) Mapped() bool { return r.ra != nil }
+
+// Copied reports whether the window is a private copy: see Options.Private.
+func (r *Region) Copied() bool { return r.copied }
+
+// Held returns how many bytes of memory hold the window, as opposed to pages of a file,
+// which the system takes away when it needs them.
+func (r *Region) Held() int64 {
+	if r.ra != nil && !r.inMemory {
+		return 0
+	}
+	return int64(len(r.win))
+}
 
 // Holds reports whether an address lies in the memory of the window, so that a
 // fault there is the region's.
@@ -114,4 +142,24 @@ func (r *Region) OnFree(f func() error) { r.onFree = f }
 // fail wraps err with the origin of the region.
 func (r *Region) fail(off int64, err error) error {
 	return &tensor.Error{Format: r.format, Path: r.path, Offset: off, Err: err}
+}
+
+// reserve makes sure that n bytes of memory are counted for the region.
+func (r *Region) reserve(n int64, o *Options) error {
+	if o.Memory == nil || n <= r.held {
+		return nil
+	}
+	if err := o.Memory.Reserve(n - r.held); err != nil {
+		return &tensor.Error{Format: r.format, Path: r.path, Field: "file", Offset: -1, Err: err}
+	}
+	r.held = n
+	return nil
+}
+
+// release takes back what was reserved for a region that was not opened.
+func (r *Region) release(o *Options) {
+	if r.held > 0 {
+		o.Memory.Release(r.held)
+		r.held = 0
+	}
 }

@@ -1,0 +1,98 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestPrivateClone: where the file system shares blocks, the copy is a file that is mapped,
+// and no memory. The system call is replaced by a copy, which most file systems need.
+func TestPrivateClone(t *testing.T) {
+	cloneFile = func(to, from int) error {
+		in, err := unix.Dup(from)
+		if err != nil {
+			return err
+		}
+		out, err := unix.Dup(to)
+		if err != nil {
+			return err
+		}
+		dst, src := os.NewFile(uintptr(out), "to"), os.NewFile(uintptr(in), "from")
+		defer dst.Close()
+		defer src.Close()
+		_, err = io.Copy(dst, io.NewSectionReader(src, 0, 1<<40))
+		return err
+	}
+	t.Cleanup(func() { cloneFile = unix.IoctlFileClone })
+	data := ramp(100000)
+	path := temp(t, data)
+	if f, err := clone(mustFile(t, path)); err != nil {
+		t.Skip("no files without names here: ", err)
+	} else {
+		f.Close()
+	}
+	a := &account{}
+	twins(t, path, Options{Memory: a}, func(t *testing.T, open func() (*Region, error), from int) {
+		overwrite(t, path, data)
+		r, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		overwrite(t, path, make([]byte, len(data)))
+		if !r.Mapped() || r.Held() != 0 || !r.Copied() || !bytes.Equal(r.Bytes(), data[from:]) {
+			t.Errorf("mapped %v, %d bytes of memory", r.Mapped(), r.Held())
+		}
+		if n := openFiles(t, path); n != 1 { // the one above
+			t.Errorf("%d descriptors", n)
+		}
+	})
+}
+
+func mustFile(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// TestMemoryFile: nobody changes a sealed file, and a region of one has no descriptor.
+func TestMemoryFile(t *testing.T) {
+	f, err := memoryFile()
+	if err != nil {
+		t.Skip("no files in memory here: ", err)
+	}
+	defer f.Close()
+	if _, err := f.Write(ramp(5000)); err != nil {
+		t.Fatal(err)
+	}
+	seal(f)
+	if _, err := f.WriteAt([]byte{1}, 0); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("written to: %v", err)
+	}
+	if err := f.Truncate(1); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("cut short: %v", err)
+	}
+	path, before := temp(t, ramp(5000)), mappings(t, "/memfd:weightmap") // Debug keeps them
+	r := mustOpen(t, path, Options{Private: true})
+	if !r.Mapped() || r.Held() != 5000 {
+		t.Skip("this file system shares blocks, or there is no /proc")
+	}
+	if n := openFiles(t, "/memfd:weightmap"); n != 1 { // f
+		t.Errorf("%d descriptors", n)
+	}
+	if n := mappings(t, "/memfd:weightmap"); n != before+1 {
+		t.Errorf("%d mappings", n)
+	}
+	if err := r.Close(); err != nil || mappings(t, "/memfd:weightmap") != before && !debugBuild {
+		t.Errorf("still mapped after Close: %v", err)
+	}
+}
