@@ -1,0 +1,98 @@
+package digits
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSameEverywhere: drawings are the same bytes on every machine, as models and
+// figures in the documentation are made of them.
+func TestSameEverywhere(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		drawings []Drawing
+		want     string
+	}{
+		{"training", Training(300), "69ae49aaa8d0c5b7d5e9e07a4ef4c985ca36586eea8ed37c9655267a3a9ee74e"},
+		{"held out", HeldOut(300), "7180e643629a913a3f84220a93c07c37f74e78a6aa8b8c567f5a7ccb295016eb"},
+	} {
+		h := sha256.New()
+		for _, d := range c.drawings {
+			h.Write(append(d.Image[:], byte(d.Digit)))
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDrawings: digits take turns, shorter lists are the beginnings of longer ones,
+// and no image of one list is in the other.
+func TestDrawings(t *testing.T) {
+	train, held := Training(500), HeldOut(500)
+	seen := map[Image]bool{}
+	for i, d := range train {
+		seen[d.Image] = true
+		if d.Digit != i%Classes {
+			t.Fatalf("drawing %d is a %d", i, d.Digit)
+		}
+	}
+	if len(seen) != len(train) {
+		t.Errorf("%d different images of %d", len(seen), len(train))
+	}
+	for i, d := range held {
+		if d.Digit != i%Classes || seen[d.Image] {
+			t.Fatalf("held-out drawing %d: a %d, in the training set %v", i, d.Digit, seen[d.Image])
+		}
+	}
+	if diff := cmp.Diff(train[:20], Training(20)); diff != "" {
+		t.Error(diff)
+	}
+	if Draw(3, 1) != Draw(3, 1) || Draw(3, 1) == Draw(3, 2) {
+		t.Error("Draw does not follow its seed")
+	}
+}
+
+// TestStyles: every style can be drawn by any hand, the last one is rare in training
+// and as frequent as the others elsewhere.
+func TestStyles(t *testing.T) {
+	p := newPen(3)
+	for digit, all := range styles {
+		if len(all) != 4 {
+			t.Errorf("%d has %d styles", digit, len(all))
+		}
+		count := func(rare int) (last int) {
+			for range 2500 {
+				if s := p.style(digit, rare); &s[0] == &all[3][0] {
+					last++
+				}
+			}
+			return last
+		}
+		if rare, usual := count(1), count(common); rare < 50 || rare > 150 || usual < 500 || usual > 750 {
+			t.Errorf("%d: the last style %d times of 2500 when rare, %d otherwise", digit, rare, usual)
+		}
+		for i, s := range all {
+			m := p.draw(digit, s)
+			ink := 0
+			for _, v := range m {
+				ink += int(v)
+			}
+			if ink < 5*255 || ink > Pixels*255/2 {
+				t.Errorf("%d, style %d: ink %d", digit, i, ink)
+			}
+		}
+	}
+}
+
+func TestFloats(t *testing.T) {
+	var m Image
+	m[0], m[Pixels-1] = 255, 51
+	got := m.Floats(nil)
+	if len(got) != Pixels || got[0] != 1 || got[1] != 0 || got[Pixels-1] != 0.2 {
+		t.Errorf("%d values, %v %v %v", len(got), got[0], got[1], got[Pixels-1])
+	}
+}

@@ -1,0 +1,85 @@
+package digits
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Load finds the network's weights in a model of any format, and checks their shapes.
+// Float32 weights are views into the model: they are gone when it is closed. Others
+// are decoded, with their quantization, and so is everything on a big-endian host.
+// Errors: ErrNotFound, ErrShape, ErrDType, ErrQuantization, and those of reading.
+func Load(m *format.Model) (*Weights, error) {
+	found, err := named(m)
+	if err != nil {
+		return nil, err
+	}
+	w := &Weights{}
+	for _, t := range parameters {
+		v, ok := found[t.name]
+		if !ok {
+			return nil, fmt.Errorf("%s: tensor %s: %w", m.Path(), t.name, format.ErrNotFound)
+		}
+		if !slices.Equal(v.Shape(), t.shape) {
+			return nil, fmt.Errorf("%s: tensor %s: %w: %v, not %v", m.Path(), t.name, format.ErrShape, v.Shape(), t.shape)
+		}
+		values, copied, err := floats(v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Path(), err)
+		}
+		*t.of(w) = values
+		w.Copied += copied
+	}
+	return w, nil
+}
+
+// named returns the tensors by the names that they were given when the file was
+// written, which MOBI keeps aside as it numbers tensors.
+func named(m *format.Model) (map[string]tensor.View, error) {
+	found := map[string]tensor.View{}
+	r, kept := m.DriverFile().(driver.Restorer)
+	if !kept {
+		for name, v := range m.Tensors() {
+			found[name] = v
+		}
+		return found, nil
+	}
+	p, err := format.PlanOf(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Do(func() error { r.Restore(p); return nil }); err != nil {
+		return nil, err
+	}
+	for i, t := range p.Tensors {
+		found[t.Name] = m.At(i)
+	}
+	return found, nil
+}
+
+// floats returns a tensor as float32, and how many bytes that are not the model's own
+// it takes.
+func floats(v tensor.View) (values []float32, copied int64, err error) {
+	info := v.Info()
+	if info.DType == tensor.Float32 && info.Quant == nil && v.ZeroCopy() {
+		values, err = tensor.As[float32](v)
+		if !errors.Is(err, tensor.ErrByteOrder) {
+			return values, 0, err
+		}
+	}
+	if info.Quant == nil && !isReal(info.DType) {
+		return nil, 0, fmt.Errorf("tensor %s: %w: %v without scale", info.Name, tensor.ErrQuantization, info.DType)
+	}
+	values, err = tensor.Decode[float32](nil, v)
+	return values, 4 * int64(len(values)), err
+}
+
+// isReal reports whether elements of d are weights by themselves.
+func isReal(d tensor.DType) bool {
+	return d == tensor.Float64 || d == tensor.Float32 || d == tensor.Float16 || d == tensor.BFloat16
+}

@@ -1,0 +1,178 @@
+package digits
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// sample returns weights that all differ.
+func sample() *Weights {
+	w, x := &Weights{}, float32(0)
+	for _, t := range parameters {
+		n, err := t.shape.Elems()
+		if err != nil {
+			panic(err)
+		}
+		for range n {
+			x += 1. / 1024
+			*t.of(w) = append(*t.of(w), x-8)
+		}
+	}
+	return w
+}
+
+func open(t *testing.T, path string) *format.Model {
+	t.Helper()
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// little reports whether weights need not be copied on this host.
+func little(t *testing.T, m *format.Model) bool {
+	t.Helper()
+	for _, v := range m.Tensors() {
+		_, err := tensor.As[float32](v)
+		return !errors.Is(err, tensor.ErrByteOrder)
+	}
+	return false
+}
+
+// TestLoad: the weights come back from every format, with other bits only where the
+// dtype is another, and without a copy where it is not.
+func TestLoad(t *testing.T) {
+	dir, want := t.TempDir(), sample()
+	master := filepath.Join(dir, "digits.wia")
+	if err := want.Save(master); err != nil {
+		t.Fatal(err)
+	}
+	int8s := func(perChannel bool) *convert.Options {
+		return &convert.Options{Lossy: true, Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
+			if len(i.Shape) < 2 {
+				return nil
+			}
+			return &tensor.QuantizeOptions{PerChannel: perChannel}
+		}}
+	}
+	half := &convert.Options{Lossy: true, DType: tensor.Float16}
+	for _, c := range []struct {
+		file     string
+		o        *convert.Options
+		accuracy float64
+	}{
+		{"digits.wia", nil, 0},
+		{"a.mag", &convert.Options{Lossy: true}, 0},
+		{"a.tsr", &convert.Options{Lossy: true}, 0},
+		{"a.mobi", &convert.Options{Lossy: true}, 0},
+		{"a.mle", &convert.Options{Lossy: true}, 0},
+		{"a.safetensors", &convert.Options{Lossy: true}, 0},
+		{"a.gguf", &convert.Options{Lossy: true}, 0},
+		{"a.onnx", &convert.Options{Lossy: true}, 0},
+		{"half.mag", half, 1. / 256},
+		{"half.mobi", half, 1. / 256},
+		{"int8.wia", int8s(false), 1. / 8},
+		{"int8.mobi", int8s(false), 1. / 8},
+		{"int8.mle", &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Format: &mle.WriteOptions{Compression: mle.MethodInt8}}}, 1. / 8},
+		{"channels.wia", int8s(true), 1. / 8},
+		{"channels.mobi", int8s(true), 1. / 8},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			path := filepath.Join(dir, c.file)
+			if c.o != nil {
+				if _, err := convert.File(master, path, c.o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := open(t, path)
+			got, err := Load(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if copied := got.Copied > 0; copied != (c.accuracy > 0 || !little(t, m)) {
+				t.Errorf("%d bytes copied", got.Copied)
+			}
+			got.Copied = 0
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, c.accuracy)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSaveAgain: the same weights make the same file.
+func TestSaveAgain(t *testing.T) {
+	var files [2][]byte
+	for i := range files {
+		path := filepath.Join(t.TempDir(), "digits.wia")
+		if err := sample().Save(path); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if files[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two files of the same weights differ")
+	}
+}
+
+// TestLoadRefuses: a model of something else is an error that says which tensor is
+// not what it should be.
+func TestLoadRefuses(t *testing.T) {
+	bias := func(p *format.Plan) *tensor.Info {
+		return &p.Tensors[slices.IndexFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == "dense1.bias" })]
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*format.Plan)
+		want   error
+	}{
+		{"another name", func(p *format.Plan) { bias(p).Name = "dense3.bias" }, format.ErrNotFound},
+		{"another shape", func(p *format.Plan) { bias(p).Shape = tensor.Shape{Hidden, 1} }, format.ErrShape},
+		{"one element less", func(p *format.Plan) { bias(p).Shape = tensor.Shape{Hidden - 1} }, format.ErrShape},
+		{"integers", func(p *format.Plan) { bias(p).DType = tensor.Int8 }, format.ErrQuantization},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, p := filepath.Join(t.TempDir(), "other.mag"), Plan()
+			p.Graph, p.Metadata = nil, nil
+			c.change(p)
+			w, err := format.Create("mag", path, p, &format.WriteOptions{Storage: format.Storage{Extended: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Abort()
+			for _, i := range p.Tensors {
+				n, err := i.ByteSize()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.WriteTensor(i.Name, bytes.NewReader(make([]byte, n))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := Load(open(t, path)); !errors.Is(err, c.want) || got != nil {
+				t.Errorf("got %v, %v; want %v", got, err, c.want)
+			}
+		})
+	}
+}

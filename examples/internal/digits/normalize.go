@@ -1,0 +1,131 @@
+package digits
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+)
+
+// ErrEmpty says that there is nothing to see in a drawing.
+var ErrEmpty = errors.New("digits: nothing is drawn")
+
+const (
+	box     = 12      // the longer side of a digit in an Image, in pixels
+	maxSide = 1 << 14 // of what is normalized
+	faint   = 24      // ink that is not seen
+	fine    = 256     // units in a pixel of the source
+)
+
+// Normalize makes an Image of a drawing of any size: the digit's longer side becomes
+// 12 pixels, the center of its ink the center of the image, and its darkest pixel
+// black. The drawing is width times height bytes, row by row, 0 for paper. One without
+// ink is ErrEmpty.
+func Normalize(ink []uint8, width, height int) (Image, error) {
+	if width <= 0 || height <= 0 || width > maxSide || height > maxSide || len(ink) != width*height {
+		return Image{}, fmt.Errorf("digits: a drawing of %d by %d pixels in %d bytes", width, height, len(ink))
+	}
+	f := frame{ink: ink, width: width, height: height}
+	if !f.find() {
+		return Image{}, ErrEmpty
+	}
+	var m Image
+	for y := range Size {
+		for x := range Size {
+			m[y*Size+x] = f.mean(x, y)
+		}
+	}
+	return m, nil
+}
+
+// frame is the part of a drawing that becomes an image.
+type frame struct {
+	ink           []uint8
+	width, height int
+	darkest       int64
+	x, y, step    int64 // top left corner, and side of what becomes a pixel, in terms of fine
+}
+
+// find looks for the digit, and reports whether there is one.
+func (f *frame) find() bool {
+	darkest := faint
+	for _, v := range f.ink {
+		darkest = max(darkest, int(v))
+	}
+	if darkest == faint {
+		return false
+	}
+	left, top, right, bottom := f.width, f.height, 0, 0
+	var sum, sumX, sumY int64
+	for y := range f.height {
+		for x, v := range f.ink[y*f.width:][:f.width] {
+			if int(v) < darkest/4 {
+				continue
+			}
+			left, right, top, bottom = min(left, x), max(right, x+1), min(top, y), max(bottom, y+1)
+			sum += int64(v)
+			sumX += int64(v) * (int64(x)*fine + fine/2)
+			sumY += int64(v) * (int64(y)*fine + fine/2)
+		}
+	}
+	f.darkest = int64(darkest)
+	f.step = int64(max(right-left, bottom-top)) * fine / box
+	f.x = f.around(sumX/sum, left, right)
+	f.y = f.around(sumY/sum, top, bottom)
+	return true
+}
+
+// around returns where the image begins that has center in its middle, or as close
+// as it can be with all from first to end inside.
+func (f *frame) around(center int64, first, end int) int64 {
+	side := Size * f.step
+	return min(max(center-side/2, int64(end)*fine-side), int64(first)*fine)
+}
+
+// mean returns what the area of one pixel of the image holds on average.
+func (f *frame) mean(x, y int) uint8 {
+	x0, y0 := f.x+int64(x)*f.step, f.y+int64(y)*f.step
+	x1, y1 := x0+f.step, y0+f.step
+	var sum int64
+	for sy := max(y0/fine, 0); sy*fine < y1 && sy < int64(f.height); sy++ {
+		high := min(y1, (sy+1)*fine) - max(y0, sy*fine)
+		for sx := max(x0/fine, 0); sx*fine < x1 && sx < int64(f.width); sx++ {
+			wide := min(x1, (sx+1)*fine) - max(x0, sx*fine)
+			sum += int64(f.ink[sy*int64(f.width)+sx]) * wide * high
+		}
+	}
+	return uint8(min(sum/(f.step*f.step)*255/f.darkest, 255))
+}
+
+// FromImage normalizes a picture: dark ink on light paper, or light on dark, or ink of
+// any color on a transparent ground. What the border shows is the paper.
+func FromImage(m image.Image) (Image, error) {
+	b := m.Bounds()
+	if b.Dx() <= 0 || b.Dy() <= 0 || b.Dx() > maxSide || b.Dy() > maxSide {
+		return Image{}, fmt.Errorf("digits: a picture of %d by %d pixels", b.Dx(), b.Dy())
+	}
+	gray, alpha := make([]uint8, b.Dx()*b.Dy()), make([]uint8, b.Dx()*b.Dy())
+	var paper, opaque, border int
+	for y := range b.Dy() {
+		for x := range b.Dx() {
+			i, c := y*b.Dx()+x, m.At(b.Min.X+x, b.Min.Y+y)
+			_, _, _, a := c.RGBA()
+			gray[i], alpha[i] = color.GrayModel.Convert(c).(color.Gray).Y, uint8(a>>8)
+			if x == 0 || y == 0 || x == b.Dx()-1 || y == b.Dy()-1 {
+				paper, opaque, border = paper+int(gray[i]), opaque+int(alpha[i]), border+1
+			}
+		}
+	}
+	if opaque/border < 128 {
+		return Normalize(alpha, b.Dx(), b.Dy())
+	}
+	paper /= border
+	for i, v := range gray {
+		if paper < 128 {
+			gray[i] = uint8(max(int(v)-paper, 0))
+		} else {
+			gray[i] = uint8(max(paper-int(v), 0))
+		}
+	}
+	return Normalize(gray, b.Dx(), b.Dy())
+}
