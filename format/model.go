@@ -36,6 +36,11 @@ func (m *Model) Version() string { return m.engine().Index().Version }
 // Path returns the name the model was opened by, "" for bytes and readers.
 func (m *Model) Path() string { return m.engine().Path() }
 
+// Files returns the paths of all files that the model has or names, that of Path first:
+// shards, the files of a directory, external data, whether it is there or not. It is
+// nil for bytes and readers.
+func (m *Model) Files() []string { return m.engine().Files() }
+
 // Metadata returns the file's key-value pairs in file order, in memory of the
 // caller's. It is empty after Close, and for formats without metadata.
 func (m *Model) Metadata() Metadata {

@@ -1,0 +1,142 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"expvar"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// A service: the file is replaced while requests are answered.
+func Example() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	write(path, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	h, err := live.Open(path, &live.Options{Verify: true, Warm: true, Validate: fits})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	go h.Watch(ctx) // takes what is put at path, once it is whole and verified
+
+	predict := func() error { // for each request
+		l, err := h.Acquire() // holds the current model; no lock, no allocation
+		if err != nil {
+			return err
+		}
+		defer l.Release()
+		v, err := l.Model().Tensor("fc.weight")
+		if err != nil {
+			return err
+		}
+		return v.Use(func(b []byte) error {
+			fmt.Println("generation", l.Generation(), "says", b)
+			return nil
+		})
+	}
+	if err := predict(); err != nil {
+		log.Fatal(err)
+	}
+
+	write(path, 2)
+	if _, err := h.Reload(ctx); err != nil { // instead of waiting for Watch
+		log.Fatal(err)
+	}
+	if err := predict(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// generation 1 says [1 1 1 1]
+	// generation 2 says [2 2 2 2]
+}
+
+// What is sound and does not fit the program is refused.
+func ExampleOptions_validate() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	write(path, 1)
+	h, err := live.Open(path, &live.Options{Validate: fits})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	write(path, 2, 2) // of another shape
+	n, err := h.Reload(context.Background())
+	fmt.Println("generation", n, "stays:", errors.Is(err, format.ErrShape))
+	// Output: generation 1 stays: true
+}
+
+// What a service says about its models to those who watch it.
+func ExampleHandle_WritePrometheus() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	write(path, 1)
+	h, err := live.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_ = h.WritePrometheus(w)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if s := h.Stats(); s.Overwritten {
+			http.Error(w, "the model was overwritten in place", http.StatusServiceUnavailable)
+		}
+	})
+	expvar.Publish("model", h.Var()) // at /debug/vars of http.DefaultServeMux
+	// Output:
+}
+
+// fits refuses models of other shapes than the program computes with.
+func fits(m *format.Model) error {
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		return err
+	}
+	if want := (tensor.Shape{4}); !v.Shape().Equal(want) {
+		return fmt.Errorf("%w: %v, not %v", format.ErrShape, v.Shape(), want)
+	}
+	return nil
+}
+
+func examplePath() string {
+	dir, err := os.MkdirTemp("", "weightmap-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return filepath.Join(dir, "model.mag")
+}
+
+// write puts a model of four equal numbers at path, or of more.
+func write(path string, numbers ...uint8) {
+	data := bytes.Repeat(numbers, 4)
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Uint8, Shape: tensor.Shape{int64(len(data))}}}}
+	w, err := format.Create("mag", path, plan, &format.WriteOptions{NoSync: true, Storage: format.Storage{Extended: true}})
+	if err == nil {
+		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,207 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/wia"
+)
+
+// several are the kinds of models that have more than one file. make writes one at path, and changed
+// is the file that another version is recognized by.
+var several = []struct {
+	name    string
+	files   []string // below the directory of the path
+	changed string
+	make    func(t *testing.T, path string, value float32)
+}{
+	{"tsr", []string{"model", "model/0.tsr", "model/1.tsr"}, "model/1.tsr", func(t *testing.T, path string, value float32) {
+		writeModel(t, "tsr", path, model{value: value})
+	}},
+	{"safetensors", []string{"model", "a.safetensors", "b.safetensors"}, "b.safetensors", func(t *testing.T, path string, value float32) {
+		dir := filepath.Dir(path)
+		for _, name := range []string{"a", "b"} {
+			writeModel(t, "safetensors", filepath.Join(dir, name+".safetensors"), model{value: value})
+		}
+		replace(t, path, []byte(`{"metadata":{},"weight_map":{"0":"a.safetensors","1":"b.safetensors"}}`))
+	}},
+	{"wia", []string{"model", "w.bin"}, "w.bin", func(t *testing.T, path string, value float32) {
+		whole := path + ".whole"
+		writeModel(t, "mag", whole, model{value: value})
+		m, err := format.Open(whole, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		p, err := format.PlanOf(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "w.bin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		if err := errors.Join(format.Copy(w, m), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}},
+}
+
+func TestSeveralFiles(t *testing.T) {
+	testhost.NeedTimes(t)
+	for _, tt := range several {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "model")
+			tt.make(t, path, 1)
+			h, err := Open(path, &Options{Verify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			l, err := h.Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Release()
+			var files []string
+			for _, f := range l.Model().Files() {
+				files = append(files, filepath.ToSlash(strings.TrimPrefix(f, dir+string(filepath.Separator))))
+			}
+			if tt.name == "wia" {
+				files[1] = "w.bin" // which carries a generation of its own
+			}
+			if diff := cmp.Diff(tt.files, files); diff != "" {
+				t.Error(diff)
+			}
+			tt.make(t, path, 2)
+			var w watcher
+			w.looks(h, 2)
+			if v := current(t, h); v != 2 {
+				t.Errorf("value %v, want 2", v)
+			}
+			if v, err := predict(l.Model()); v != 1 || err != nil {
+				t.Errorf("the old generation: value %v, %v", v, err)
+			}
+			reload(t, h, 2)
+			l.Release()
+			changed := h.current.Load().id.paths[len(tt.files)-1]
+			overwrite(t, changed, mustRead(t, changed))
+			w.looks(h, 2)
+			if s := h.Stats(); s.Generation != 3 || testhost.Maps() && s.Overwrites != 1 || s.Failures != 0 {
+				t.Errorf("after %s was overwritten with the same bytes: %+v", filepath.Base(changed), s)
+			}
+			if err := os.Remove(changed); err != nil {
+				t.Fatal(err)
+			}
+			n, err := h.Reload(context.Background())
+			if whole := tt.name == "tsr"; whole != (n == 4 && err == nil) || !whole && n != 3 {
+				t.Errorf("without one of its files: generation %d, %v", n, err)
+			}
+		})
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAnotherEntry: a directory has another list of entries when a tensor comes.
+func TestAnotherEntry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	writeModel(t, "tsr", path, model{value: 1})
+	h, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	was, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "2.tsr"), mustRead(t, filepath.Join(path, "0.tsr")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, was.ModTime().Add(1e9), was.ModTime().Add(1e9)); err != nil { // coarse clocks
+		t.Fatal(err)
+	}
+	reload(t, h, 2)
+	if s := h.Stats(); s.Files != 4 || s.Overwrites != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestChange(t *testing.T) {
+	dir := t.TempDir()
+	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")
+	for _, path := range []string{a, b} {
+		if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(paths ...string) identity { return look(paths) }
+	named := func(id identity, paths ...string) identity { id.paths = paths; return id }
+	before := at(a, none)
+	longer := at(a)
+	if err := os.WriteFile(a, []byte("longer text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name     string
+		was, now identity
+		want     change
+	}{
+		{"nothing looked at", identity{}, identity{}, replaced},
+		{"the same", at(a, none), at(a, none), same},
+		{"another", at(a), named(at(b), a), replaced},
+		{"longer", longer, at(a), overwritten},
+		{"longer, and one came", before, named(at(a, b), a, none), overwritten},
+		{"one came", at(a, none), named(at(a, b), a, none), replaced},
+		{"one went", at(a, b), named(at(a, none), a, b), replaced},
+		{"the model went", at(a, b), named(at(none, b), a, b), missing},
+		{"the model came", at(none), named(at(a), none), replaced},
+		{"more files", at(a), at(a, b), replaced},
+		{"a file in place of a directory", at(dir), named(at(a), dir), replaced},
+	} {
+		if got := tt.was.change(tt.now); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if (identity{}).seen() || !at(a).seen() || at(a, none).infos[1] != nil {
+		t.Error("looks differ")
+	}
+}
+
+// TestMissingExternalData: a model that could not show all its tensors does not become current.
+func TestMissingExternalData(t *testing.T) {
+	testhost.NeedTimes(t)
+	kind := several[2]
+	path := filepath.Join(t.TempDir(), "model")
+	kind.make(t, path, 1)
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := m.Files()[1]
+	if err := errors.Join(m.Close(), os.Remove(data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(fmt.Errorf("opened without %s: %w", data, err))
+	}
+}

@@ -1,0 +1,81 @@
+package live
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/stripes"
+)
+
+// generation is a model that is or was current. It is closed once, when it is retired and
+// nobody holds it any more: see package stripes for why that is noticed, and not too early.
+type generation struct {
+	retired atomic.Bool // another one is current
+	ended   atomic.Bool // it is being closed
+
+	model  *format.Model
+	value  any // of Options.Prepare
+	number uint64
+	id     identity
+	shared bool // others can change its memory, by writing to its files
+	since  time.Time
+	took   time.Duration // to load
+	format string
+	stats  format.Stats // when it was loaded
+
+	_    [128]byte // so that nobody who counts disturbs who reads retired
+	uses stripes.Counter
+}
+
+// retire has a generation closed that is not current any more: now if nobody holds it, else
+// by who lets go last.
+func (h *Handle) retire(g *generation) error {
+	h.mu.Lock()
+	h.old[g] = struct{}{}
+	h.mu.Unlock()
+	g.retired.Store(true)
+	if g.unheld() {
+		return h.end(g)
+	}
+	return nil
+}
+
+// left is called after each change of the count of a retired generation.
+func (h *Handle) left(g *generation) {
+	if g.unheld() {
+		go h.end(g)
+	}
+}
+
+// unheld reports whether nobody holds a retired generation any more, to one caller.
+func (g *generation) unheld() bool {
+	n := g.uses.Sum()
+	if n < 0 {
+		panic("live: a Lease was released more than once, by way of a copy")
+	}
+	return n == 0 && g.ended.CompareAndSwap(false, true)
+}
+
+// end closes a generation that nobody holds.
+func (h *Handle) end(g *generation) error {
+	err := g.close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.old, g)
+	if err != nil {
+		h.state.lastError, h.state.lastErrorTime = err, time.Now()
+	}
+	return err
+}
+
+// close closes what Prepare made, and the model.
+func (g *generation) close() error {
+	var err error
+	if c, ok := g.value.(io.Closer); ok {
+		err = c.Close()
+	}
+	return errors.Join(err, g.model.Close())
+}

@@ -1,0 +1,81 @@
+package live
+
+import (
+	"os"
+	"slices"
+)
+
+// identity is what the system says of the files of a model: device, inode, size and time
+// of the last change of what each path leads to, through links. The first is the model's own file or
+// directory. The time of a directory is that of the last change of its list of entries.
+type identity struct {
+	paths []string
+	infos []os.FileInfo // nil for what is not there
+}
+
+// look looks at files.
+func look(paths []string) identity {
+	id := identity{paths, make([]os.FileInfo, len(paths))}
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		// Some systems do not ask which file it is until it is compared, and
+		// then ask what has the name by that time.
+		os.SameFile(info, info)
+		id.infos[i] = info
+	}
+	return id
+}
+
+// again looks at the same paths.
+func (id identity) again() identity { return look(id.paths) }
+
+// change is what happened to files between two looks.
+type change uint8
+
+const (
+	same        change = iota
+	overwritten        // a file is the same one, and was changed
+	replaced           // another has its place
+	missing            // there is nothing in place of the model
+)
+
+// change compares two looks.
+func (id identity) change(now identity) change {
+	if len(now.infos) == 0 || len(id.infos) == 0 || !slices.Equal(id.paths, now.paths) {
+		return replaced
+	}
+	if id.infos[0] != nil && now.infos[0] == nil {
+		return missing
+	}
+	what := same
+	for i, was := range id.infos {
+		switch c := changeOf(was, now.infos[i]); {
+		case c == overwritten:
+			return c
+		case c != same:
+			what = c
+		}
+	}
+	return what
+}
+
+// changeOf compares two looks at one path.
+func changeOf(was, now os.FileInfo) change {
+	switch {
+	case was == nil && now == nil:
+		return same
+	case was == nil || now == nil || !os.SameFile(was, now):
+		return replaced
+	case was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && was.Mode().Type() == now.Mode().Type():
+		return same
+	case was.Mode().IsRegular():
+		return overwritten
+	}
+	return replaced
+}
+
+// seen reports whether files that were looked at before look the same now.
+func (id identity) seen() bool { return len(id.paths) > 0 && id.change(id.again()) == same }

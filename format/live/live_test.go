@@ -1,0 +1,381 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The key that signs, and the one that is trusted.
+var (
+	signer  = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	trusted = signer.Public()
+)
+
+// elements is how many each of the two tensors of a test model has, all of one value.
+const elements = 500
+
+// model is what a test writes: value is that of every element.
+type model struct {
+	value    float32
+	elements int
+	unsigned bool
+}
+
+// bytesOf returns the bytes of a file of the model: MLE, whose sums cover everything.
+func bytesOf(t testing.TB, m model) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.mle")
+	writeModel(t, "mle", path, m)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// writeModel writes a model in any format, by the way that replaces what is at the path.
+func writeModel(t testing.TB, name, path string, m model) {
+	t.Helper()
+	o := &format.WriteOptions{NoSync: true}
+	if name == "mle" && !m.unsigned {
+		o.Storage.Signer = signer
+	}
+	if m.elements == 0 {
+		m.elements = elements
+	}
+	info := tensor.Info{DType: tensor.Float32, Shape: tensor.Shape{int64(m.elements)}}
+	p := &format.Plan{}
+	for _, info.Name = range []string{"0", "1"} {
+		p.Tensors = append(p.Tensors, info)
+	}
+	data := binary.LittleEndian.AppendUint32(nil, math.Float32bits(m.value))
+	data = bytes.Repeat(data, m.elements)
+	w, err := format.Create(name, path, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace puts a file in place by renaming, as writers should.
+func replace(t testing.TB, path string, b []byte) {
+	t.Helper()
+	next := path + ".next"
+	if err := errors.Join(os.WriteFile(next, b, 0o666), os.Rename(next, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// predict computes something of all elements of all tensors, and returns the value that they
+// have, or an error when they have several.
+func predict(m *format.Model) (float32, error) {
+	value, n := float32(0), 0
+	for name := range m.Tensors() {
+		v, err := m.Tensor(name)
+		if err != nil {
+			return 0, err
+		}
+		w, err := tensor.Decode[float32](nil, v)
+		if err != nil {
+			return 0, err
+		}
+		for _, x := range w {
+			if n == 0 {
+				value = x
+			}
+			if n++; x != value {
+				return 0, fmt.Errorf("%s has %v where others have %v", name, x, value)
+			}
+		}
+	}
+	if n == 0 {
+		return 0, errors.New("no elements")
+	}
+	return value, nil
+}
+
+// current predicts with what is current.
+func current(t testing.TB, h *Handle) float32 {
+	t.Helper()
+	l, err := h.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	value, err := predict(l.Model())
+	if err != nil {
+		t.Error(err)
+	}
+	return value
+}
+
+// start opens a handle on a new file of value 1.
+func start(t testing.TB, o *Options) (*Handle, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model")
+	replace(t, path, bytesOf(t, model{value: 1}))
+	h, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h, path
+}
+
+// reload reloads and checks the number of the generation that is current then.
+func reload(t testing.TB, h *Handle, want uint64) {
+	t.Helper()
+	if got, err := h.Reload(context.Background()); got != want || err != nil {
+		t.Fatalf("generation %d, %v, want %d", got, err, want)
+	}
+}
+
+func TestReload(t *testing.T) {
+	h, path := start(t, &Options{Verify: true, Warm: true})
+	if v := current(t, h); v != 1 {
+		t.Errorf("value %v, want 1", v)
+	}
+	reload(t, h, 1)
+	replace(t, path, bytesOf(t, model{value: 2}))
+	reload(t, h, 2)
+	reload(t, h, 2)
+	if v := current(t, h); v != 2 {
+		t.Errorf("value %v, want 2", v)
+	}
+	if n, err := h.ForceReload(context.Background()); n != 3 || err != nil {
+		t.Errorf("forced: generation %d, %v", n, err)
+	}
+	if s := h.Stats(); s.Loads != 3 || s.Failures != 0 || s.Old != 0 || s.Stale {
+		t.Errorf("%+v", s)
+	}
+}
+
+// closer counts how often it was closed.
+type closer struct{ closed chan uint64 }
+
+func (c *closer) Close() error { c.closed <- 1; return nil }
+
+func TestLeases(t *testing.T) {
+	var made []*closer
+	h, path := start(t, &Options{Prepare: func(context.Context, *format.Model) (any, error) {
+		made = append(made, &closer{make(chan uint64, 10)})
+		return made[len(made)-1], nil
+	}})
+	first, err1 := h.Acquire()
+	second, err2 := h.Acquire()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if first.Model() != second.Model() || first.Value() != any(made[0]) || first.Generation() != 1 {
+		t.Error("two leases of one generation differ")
+	}
+	replace(t, path, bytesOf(t, model{value: 2}))
+	reload(t, h, 2)
+	if s := h.Stats(); s.Leases != 2 || s.Old != 1 || s.OldMapped == 0 && testhost.Maps() {
+		t.Errorf("with two leases of an old generation: %+v", s)
+	}
+	old := first.Model()
+	first.Release()
+	first.Release()
+	if first.Model() != nil || first.Value() != nil || first.Generation() != 0 || !errors.Is(first.Intact(), format.ErrClosed) {
+		t.Error("a released lease still has a generation")
+	}
+	if v, err := predict(second.Model()); v != 1 || err != nil || len(made[0].closed) != 0 {
+		t.Errorf("the old generation: value %v, %v", v, err)
+	}
+	second.Release()
+	<-made[0].closed
+	for h.Stats().Old > 0 {
+		runtime.Gosched()
+	}
+	if _, err := old.At(0).Bytes(); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("the old model after its last lease: %v", err)
+	}
+	if err := errors.Join(h.Close(), h.Close()); err != nil {
+		t.Error(err)
+	}
+	<-made[1].closed
+	if len(made) != 2 || len(made[0].closed)+len(made[1].closed) > 0 {
+		t.Error("something was made or closed more than once")
+	}
+}
+
+// TestCopiedLease: what go vet would have said is noticed when the generation is replaced.
+func TestCopiedLease(t *testing.T) {
+	h, path := start(t, nil)
+	l, err := h.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := Lease{h: l.h, g: l.g}
+	l.Release()
+	again.Release()
+	replace(t, path, bytesOf(t, model{value: 2}))
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	_, _ = h.Reload(context.Background())
+}
+
+func TestZeroLease(t *testing.T) {
+	var l Lease
+	l.Release()
+	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
+		t.Error("the zero Lease holds something")
+	}
+	if _, err := l.Model().Tensor("0"); !errors.Is(err, format.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestAcquireDoesNotAllocate(t *testing.T) {
+	h, _ := start(t, nil)
+	n := testing.AllocsPerRun(100, func() {
+		l, err := h.Acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release()
+		_ = l.Model()
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestClose(t *testing.T) {
+	h, path := start(t, nil)
+	l, err := h.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, path, bytesOf(t, model{value: 2}))
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := predict(l.Model()); v != 1 || err != nil {
+		t.Errorf("a lease from before: value %v, %v", v, err)
+	}
+	if s := h.Stats(); s.Leases != 1 || s.Old != 1 || s.Generation != 0 {
+		t.Errorf("%+v", s)
+	}
+	l.Release()
+	_, acquired := h.Acquire()
+	_, reloaded := h.Reload(context.Background())
+	_, forced := h.ForceReload(context.Background())
+	done := h.Do(func(*format.Model) error { return nil })
+	for i, err := range []error{acquired, reloaded, forced, done, h.Watch(context.Background())} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("call %d after Close: %v", i, err)
+		}
+	}
+}
+
+// TestCloseWhileLoading: what is being loaded ends, and does not become current.
+func TestCloseWhileLoading(t *testing.T) {
+	loading, second := make(chan struct{}), false
+	h, _ := start(t, &Options{Prepare: func(ctx context.Context, _ *format.Model) (any, error) {
+		if second {
+			close(loading)
+			<-ctx.Done()
+		}
+		second = true
+		return nil, nil
+	}})
+	result := make(chan error)
+	go func() {
+		_, err := h.ForceReload(context.Background())
+		result <- err
+	}()
+	<-loading
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-result; !errors.Is(err, format.ErrClosed) {
+		t.Errorf("the reload: %v", err)
+	}
+}
+
+// TestDoSurvivesCuts: a file that is cut short is an error of the calls that need it.
+func TestDoSurvivesCuts(t *testing.T) {
+	testhost.NeedCuts(t)
+	h, path := start(t, nil)
+	sum := byte(0)
+	read := func(m *format.Model) error {
+		for _, v := range m.Tensors() {
+			b, err := v.Bytes()
+			if err != nil {
+				return err
+			}
+			for _, c := range b {
+				sum += c
+			}
+		}
+		if sum == 0 {
+			return errors.New("nothing but zeros")
+		}
+		return nil
+	}
+	if err := h.Do(read); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Do(read); !errors.Is(err, format.ErrTruncated) {
+		t.Errorf("error %v, want ErrTruncated", err)
+	}
+	if s := h.Stats(); s.Leases != 0 {
+		t.Errorf("%d leases are left", s.Leases)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	replace(t, path, bytesOf(t, model{value: 1, unsigned: true}))
+	wrong := errors.New("of other shapes")
+	for _, tt := range []struct {
+		name string
+		path string
+		o    *Options
+		want error
+	}{
+		{"not there", path + ".not", nil, os.ErrNotExist},
+		{"unsigned", path, &Options{Open: &format.Options{Trusted: trusted}}, format.ErrSignature},
+		{"not valid", path, &Options{Validate: func(*format.Model) error { return wrong }}, wrong},
+		{"not prepared", path, &Options{Prepare: func(context.Context, *format.Model) (any, error) { return nil, wrong }}, wrong},
+		{"a bad option", path, &Options{Open: &format.Options{MaxMemory: -1}}, format.ErrOption},
+		{"workers", path, &Options{Workers: -1}, format.ErrOption},
+		{"interval", path, &Options{Interval: -1}, format.ErrOption},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if h, err := Open(tt.path, tt.o); h != nil || !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+		})
+	}
+}

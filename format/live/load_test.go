@@ -1,0 +1,155 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// TestReloadUnderLoad: eight goroutines predict without a pause while the file is replaced five hundred
+// times, or as often as WEIGHTMAP_ROUNDS says. Every answer belongs to one generation, none fails, and nothing is left.
+func TestReloadUnderLoad(t *testing.T) {
+	rounds := 500
+	if n, err := strconv.Atoi(os.Getenv("WEIGHTMAP_ROUNDS")); err == nil {
+		rounds = n
+	}
+	h, path := start(t, demanding())
+	files := descriptors(t)
+	var crowd sync.WaitGroup
+	stop := make(chan struct{})
+	for range 8 {
+		crowd.Add(1)
+		go func() {
+			defer crowd.Done()
+			client(t, h, stop)
+		}()
+	}
+	s := swapper{h: h, path: path, bads: bads(t), good: 1, random: rand.New(rand.NewPCG(1, 2))}
+	for range rounds {
+		if err := s.step(t); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	crowd.Wait()
+	for h.Stats().Old > 0 {
+		runtime.Gosched()
+	}
+	stats := h.Stats()
+	if stats.Generation != uint64(s.good) || stats.Failures != uint64(s.refused) || stats.Leases != 0 {
+		t.Errorf("%d good files and %d bad ones: %+v", s.good, s.refused, stats)
+	}
+	if n := descriptors(t); n != files {
+		t.Errorf("%d descriptors, %d before", n, files)
+	}
+	if n := mapped(t, filepath.Dir(path)); n >= 0 && (n < stats.Mapped || n > stats.Mapped+int64(os.Getpagesize())) {
+		t.Errorf("%d bytes are mapped, the model has %d", n, stats.Mapped)
+	}
+	t.Logf("%d good files, %d refused", s.good, s.refused)
+}
+
+// client predicts until it is told to stop: the number of the generation is what its model says, and
+// never one from before.
+func client(t *testing.T, h *Handle, stop <-chan struct{}) {
+	last := uint64(0)
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			if n == 0 {
+				t.Error("nothing was predicted")
+			}
+			return
+		default:
+		}
+		if err := request(h, &last); err != nil {
+			t.Error(err)
+			return
+		}
+		runtime.Gosched() // let who replaces the file have a processor
+	}
+}
+
+func request(h *Handle, last *uint64) error {
+	l, err := h.Acquire()
+	if err != nil {
+		return err
+	}
+	defer l.Release()
+	value, err := predict(l.Model())
+	switch g := l.Generation(); {
+	case err != nil:
+		return err
+	case value != float32(g) || g < *last:
+		return fmt.Errorf("generation %d after %d says %v", g, *last, value)
+	}
+	*last = l.Generation()
+	return nil
+}
+
+// swapper replaces the file of a handle. Every good file has the number of its generation as value.
+type swapper struct {
+	h             *Handle
+	path          string
+	bads          []bad
+	good, refused int
+	random        *rand.Rand
+}
+
+// step replaces the file once, by a good one or a bad one.
+func (s *swapper) step(t *testing.T) error {
+	if s.random.IntN(3) == 0 {
+		bad := s.bads[s.random.IntN(len(s.bads))]
+		replace(t, s.path, bad.bytes)
+		s.refused++
+		if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err == nil {
+			return fmt.Errorf("%s: generation %d, %v", bad.name, n, err)
+		}
+		return nil
+	}
+	s.good++
+	replace(t, s.path, bytesOf(t, model{value: float32(s.good)}))
+	if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err != nil {
+		return fmt.Errorf("generation %d, %w, want %d", n, err, s.good)
+	}
+	return nil
+}
+
+// descriptors counts those of the process, 0 where nothing says.
+func descriptors(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Log("descriptors are not counted:", err)
+	}
+	return len(entries)
+}
+
+// mapped adds up the mappings of files below a directory, -1 where nothing says.
+func mapped(t *testing.T, dir string) int64 {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil || !testhost.Maps() {
+		t.Log("mappings are not counted:", err)
+		return -1
+	}
+	n := int64(0)
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, dir) {
+			continue
+		}
+		var from, to int64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+			t.Fatal(err)
+		}
+		n += to - from
+	}
+	return n
+}

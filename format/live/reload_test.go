@@ -1,0 +1,284 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var errShape = errors.New("of another shape")
+
+// demanding is what refuses everything that bads are.
+func demanding() *Options {
+	return &Options{
+		Open: &format.Options{Trusted: trusted}, Verify: true, Warm: true,
+		Validate: func(m *format.Model) error {
+			v, err := m.Tensor("0")
+			if err == nil && !v.Shape().Equal(tensor.Shape{elements}) {
+				err = errShape
+			}
+			return err
+		},
+	}
+}
+
+// bad is a file that must not become current.
+type bad struct {
+	name  string
+	bytes []byte
+	want  error
+}
+
+func bads(t testing.TB) []bad {
+	good := bytesOf(t, model{value: 66})
+	corrupt := append([]byte(nil), good...)
+	corrupt[len(corrupt)/2] ^= 1
+	return []bad{
+		{"corrupt", corrupt, format.ErrSignature},
+		{"truncated", good[:len(good)-1000], format.ErrTruncated},
+		{"empty", nil, format.ErrUnknownFormat},
+		{"unsigned", bytesOf(t, model{value: 66, unsigned: true}), format.ErrSignature},
+		{"of another shape", bytesOf(t, model{value: 66, elements: elements / 2}), errShape},
+	}
+}
+
+func TestBadFilesAreRefused(t *testing.T) {
+	for _, tt := range bads(t) {
+		t.Run(tt.name, func(t *testing.T) {
+			o := demanding()
+			var events []Event
+			o.Notify = func(e Event) { e.Took = 0; events = append(events, e) }
+			h, path := start(t, o)
+			replace(t, path, tt.bytes)
+			n, err := h.Reload(context.Background())
+			if n != 1 || !errors.Is(err, tt.want) {
+				t.Fatalf("generation %d, %v, want %v", n, err, tt.want)
+			}
+			if v := current(t, h); v != 1 {
+				t.Errorf("value %v, want 1", v)
+			}
+			s := h.Stats()
+			if s.Loads != 1 || s.Failures != 1 || !s.Stale || s.Overwritten || s.Old != 0 || !errors.Is(s.LastError, tt.want) {
+				t.Errorf("%+v", s)
+			}
+			replace(t, path, bytesOf(t, model{value: 2}))
+			reload(t, h, 2)
+			if v := current(t, h); v != 2 || h.Stats().Stale {
+				t.Errorf("value %v, want 2; %+v", v, h.Stats())
+			}
+			want := []Event{{Kind: Loaded, Generation: 1}, {Kind: Refused, Generation: 1, Err: err}, {Kind: Loaded, Generation: 2}}
+			if diff := cmp.Diff(want, events, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestChangedWhileLoading: a file that changes after it was looked at is loaded anew, and refused when
+// that does not end.
+func TestChangedWhileLoading(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		changes int
+		want    float32
+		err     error
+	}{
+		{"once", 1, 11, nil},
+		{"for ever", 100, 1, ErrChanged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var path string
+			changes, value := 0, float32(10)
+			h, path := start(t, &Options{Verify: true, Validate: func(*format.Model) error {
+				if changes > 0 {
+					changes--
+					value++
+					replace(t, path, bytesOf(t, model{value: value}))
+				}
+				return nil
+			}})
+			replace(t, path, bytesOf(t, model{value: value}))
+			changes = tt.changes
+			if _, err := h.Reload(context.Background()); !errors.Is(err, tt.err) {
+				t.Errorf("%v, want %v", err, tt.err)
+			}
+			if v := current(t, h); v != tt.want {
+				t.Errorf("value %v, want %v", v, tt.want)
+			}
+			if s := h.Stats(); s.Old != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestQueuedReloads: of those that wait for one that loads, none loads again.
+func TestQueuedReloads(t *testing.T) {
+	h, path := start(t, nil)
+	replace(t, path, bytesOf(t, model{value: 2}))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if n, err := h.Reload(context.Background()); n != 2 || err != nil {
+				t.Errorf("generation %d, %v", n, err)
+			}
+		}()
+	}
+	all.Wait()
+	if s := h.Stats(); s.Loads != 2 {
+		t.Errorf("%d loads, want 2", s.Loads)
+	}
+}
+
+func TestReloadIsCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	h, path := start(t, &Options{Verify: true, Validate: func(m *format.Model) error {
+		if v, err := predict(m); v != 2 || err != nil {
+			return err
+		}
+		cancel()
+		return nil
+	}})
+	replace(t, path, bytesOf(t, model{value: 2}))
+	for range 2 { // canceled while it loads, and before
+		if n, err := h.Reload(ctx); n != 1 || !errors.Is(err, context.Canceled) {
+			t.Errorf("generation %d, %v", n, err)
+		}
+	}
+	if v := current(t, h); v != 1 {
+		t.Errorf("value %v, want 1", v)
+	}
+	reload(t, h, 2)
+}
+
+// TestPanics: a panic of the program's own function leaves nothing locked or open.
+func TestPanics(t *testing.T) {
+	calls := 0
+	h, path := start(t, &Options{Validate: func(*format.Model) error {
+		if calls++; calls == 2 {
+			panic("the program's")
+		}
+		return nil
+	}})
+	replace(t, path, bytesOf(t, model{value: 2}))
+	func() {
+		defer func() {
+			if r := recover(); r != "the program's" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_, _ = h.Reload(context.Background())
+	}()
+	reload(t, h, 2)
+}
+
+// TestPreparedIsClosed: what was made of a model that is refused later is closed with it.
+func TestPreparedIsClosed(t *testing.T) {
+	c := &closer{make(chan uint64, 10)}
+	path := filepath.Join(t.TempDir(), "model")
+	replace(t, path, bytesOf(t, model{value: 1}))
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Open(path, &Options{Open: &format.Options{Context: ctx}, Prepare: func(context.Context, *format.Model) (any, error) {
+		cancel()
+		return c, nil
+	}})
+	if !errors.Is(err, context.Canceled) || len(c.closed) != 1 {
+		t.Errorf("%v, closed %d times", err, len(c.closed))
+	}
+}
+
+// TestOverwritten: a mapped file that is changed in place is noticed, whether what it holds then is good or not.
+func TestOverwritten(t *testing.T) {
+	testhost.NeedMaps(t)
+	for _, good := range []bool{true, false} {
+		o := demanding()
+		var events []EventKind
+		o.Notify = func(e Event) { events = append(events, e.Kind) }
+		h, path := start(t, o)
+		l, err := h.Acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release()
+		if err := l.Intact(); err != nil {
+			t.Error(err)
+		}
+		next := bytesOf(t, model{value: 2})
+		if !good {
+			next = bytesOf(t, model{value: 66, unsigned: true})
+		}
+		overwrite(t, path, next)
+		if err := l.Intact(); !errors.Is(err, ErrOverwritten) {
+			t.Errorf("Intact: %v", err)
+		}
+		_, err = h.Reload(context.Background())
+		s := h.Stats()
+		want := []EventKind{Loaded, Overwritten, Loaded}
+		if good {
+			if err != nil || s.Overwritten || s.Generation != 2 || current(t, h) != 2 {
+				t.Errorf("%v, %+v", err, s)
+			}
+		} else {
+			want[2] = Refused
+			if !errors.Is(err, format.ErrSignature) || !s.Overwritten || !s.Stale || s.Generation != 1 {
+				t.Errorf("%v, %+v", err, s)
+			}
+		}
+		if s.Overwrites != 1 {
+			t.Errorf("%d overwrites", s.Overwrites)
+		}
+		if diff := cmp.Diff(want, events); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// overwrite changes a file in place. The times of some file systems are coarse: the file gets
+// one that it did not have before.
+func overwrite(t testing.TB, path string, b []byte) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(b, 0)
+	at := info.ModTime().Add(1e9)
+	if err := errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{format.ErrChecksum, true},
+		{errShape, true},
+		{&format.Error{Err: format.ErrSignature}, true},
+		{&fs.PathError{Err: fs.ErrPermission}, false},
+		{&format.Error{Err: os.NewSyscallError("mmap", fs.ErrInvalid)}, false},
+		{format.ErrLimit, false},
+		{ErrChanged, false},
+		{context.DeadlineExceeded, false},
+	} {
+		if got := isVerdict(tt.err); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package live
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// state is what a Handle counts and remembers for Stats.
+type state struct {
+	looks, loads, failures, overwrites uint64
+	overwritten, missing, stale        bool
+	lastError                          error
+	lastErrorTime                      time.Time
+}
+
+// loaded counts a generation that becomes current.
+func (s *state) loaded() {
+	s.loads++
+	s.overwritten, s.missing, s.stale = false, false, false
+}
+
+// failed counts a generation that does not.
+func (s *state) failed(err error) {
+	s.failures++
+	s.lastError, s.lastErrorTime = err, time.Now()
+}
+
+// noteChange takes down what a look at the files of generation g showed, and returns it.
+func (h *Handle) noteChange(g *generation, now identity) change {
+	c := g.id.change(now)
+	h.mu.Lock()
+	news := false
+	if h.state.looks++; h.current.Load() == g {
+		h.state.missing, h.state.stale = c == missing, c != same
+		news = c == overwritten && g.shared && !h.state.overwritten
+		if news {
+			h.state.overwrites++
+			h.state.overwritten = true
+		}
+	}
+	h.mu.Unlock()
+	if news {
+		h.notify(Event{Kind: Overwritten, Generation: g.number, Err: h.fail(ErrOverwritten)})
+	}
+	return c
+}
+
+// Stats is a report on a Handle. All but Path, the counters and the last error is zero after Close.
+type Stats struct {
+	Path string `json:"path"`
+	// Generation is the number of the current one; Format to LoadTime are about it.
+	Generation uint64 `json:"generation"`
+	Format     string `json:"format"`
+	// FileSize and Mapped are in bytes, and Files counts all that it has or names.
+	FileSize int64 `json:"file_size"`
+	Mapped   int64 `json:"mapped"`
+	Files    int   `json:"files"`
+	// Modified is the time of the last change of its file, Since when it became current.
+	Modified time.Time     `json:"modified"`
+	Since    time.Time     `json:"since"`
+	LoadTime time.Duration `json:"load_time_ns"`
+
+	// Leases are held now, of all generations. Old generations are still held by some of them, or
+	// being closed, with OldMapped bytes of mappings.
+	Leases    int64 `json:"leases"`
+	Old       int   `json:"old"`
+	OldMapped int64 `json:"old_mapped"`
+
+	// Stale says that the path led elsewhere than to the current generation when Watch or
+	// Reload looked last: to what was refused, or waits for its turn, or to nothing (Missing).
+	Stale   bool `json:"stale"`
+	Missing bool `json:"missing"`
+	// Overwritten says that its files were changed in place, and its memory with them.
+	Overwritten bool `json:"overwritten"`
+
+	// Looks counts the looks at its files, Loads the generations that became current, Failures those
+	// that did not, and Overwrites how often Overwritten became true.
+	Looks      uint64 `json:"looks"`
+	Loads      uint64 `json:"loads"`
+	Failures   uint64 `json:"failures"`
+	Overwrites uint64 `json:"overwrites"`
+	// LastError is why the last of the failures failed, or an old generation was not closed well. It
+	// stays when later ones do not fail.
+	LastError     error     `json:"-"`
+	LastErrorTime time.Time `json:"last_error_time"`
+}
+
+// Stats says what is current and what happened until now.
+func (h *Handle) Stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := Stats{
+		Path: h.path, Old: len(h.old), Stale: h.state.stale, Missing: h.state.missing, Overwritten: h.state.overwritten,
+		Looks: h.state.looks, Loads: h.state.loads, Failures: h.state.failures, Overwrites: h.state.overwrites,
+		LastError: h.state.lastError, LastErrorTime: h.state.lastErrorTime,
+	}
+	for g := range h.old {
+		s.OldMapped += g.stats.Mapped
+		s.Leases += g.held()
+	}
+	g := h.current.Load()
+	if g == nil {
+		s.Stale, s.Missing, s.Overwritten = false, false, false
+		return s
+	}
+	s.Generation, s.Format, s.Files = g.number, g.format, len(g.id.paths)
+	s.FileSize, s.Mapped, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.since, g.took
+	if info := g.id.infos[0]; info != nil {
+		s.Modified = info.ModTime()
+	}
+	if _, old := h.old[g]; !old {
+		s.Leases += g.held()
+	}
+	return s
+}
+
+// held returns how many leases a generation has, more or less while they come and go.
+func (g *generation) held() int64 { return max(0, g.uses.Sum()) }
+
+// Var is an expvar.Var: expvar.Publish("model", h.Var()). Its String is Stats as JSON, with
+// LastError as a text and durations in nanoseconds.
+type Var struct{ h *Handle }
+
+// Var returns the handle as a variable for package expvar, which it does not import.
+func (h *Handle) Var() Var { return Var{h} }
+
+// String implements expvar.Var.
+func (v Var) String() string {
+	s := v.h.Stats()
+	out := struct {
+		Stats
+		LastError string `json:"last_error"`
+	}{Stats: s}
+	if s.LastError != nil {
+		out.LastError = s.LastError.Error()
+	}
+	text, err := json.Marshal(out)
+	if err != nil { // a time whose year has five digits
+		return "{}"
+	}
+	return string(text)
+}

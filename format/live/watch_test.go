@@ -1,0 +1,189 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// looks has w look so many times.
+func (w *watcher) looks(h *Handle, n int) {
+	for range n {
+		w.look(context.Background(), h)
+	}
+}
+
+// TestWatchTakesTwoLooks: what changes from look to look is left alone.
+func TestWatchTakesTwoLooks(t *testing.T) {
+	h, path := start(t, demanding())
+	var w watcher
+	w.looks(h, 3)
+	next := bytesOf(t, model{value: 2})
+	for n := 1000; n < len(next); n += 5000 { // being copied
+		replace(t, path, next[:n])
+		w.looks(h, 1)
+	}
+	if s := h.Stats(); s.Failures != 0 || !s.Stale {
+		t.Errorf("half a file was loaded: %+v", s)
+	}
+	replace(t, path, next)
+	w.looks(h, 2)
+	if s := h.Stats(); s.Generation != 2 || s.Failures != 0 || current(t, h) != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestWatchRefusesOnce: a bad file is not loaded again until it changes.
+func TestWatchRefusesOnce(t *testing.T) {
+	h, path := start(t, demanding())
+	var w watcher
+	for i, bad := range bads(t) {
+		replace(t, path, bad.bytes)
+		w.looks(h, 20)
+		if s := h.Stats(); s.Failures != uint64(i+1) || s.Loads != 1 {
+			t.Errorf("%s: %+v", bad.name, s)
+		}
+	}
+	replace(t, path, bytesOf(t, model{value: 2}))
+	w.looks(h, 2)
+	if v := current(t, h); v != 2 {
+		t.Errorf("value %v, want 2", v)
+	}
+}
+
+// TestWatchBacksOff: what fails for other reasons than the file is tried again, ever more rarely.
+func TestWatchBacksOff(t *testing.T) {
+	var fails error
+	h, path := start(t, &Options{Validate: func(*format.Model) error { return fails }})
+	fails = &fs.PathError{Op: "open", Path: "something", Err: errors.New("too many open files")}
+	replace(t, path, bytesOf(t, model{value: 2}))
+	var w watcher
+	w.looks(h, 1)
+	tried, last := []int(nil), uint64(0)
+	for look := range 400 {
+		w.looks(h, 1)
+		if n := h.Stats().Failures; n != last {
+			tried, last = append(tried, look), n
+		}
+	}
+	for i := 1; i < len(tried); i++ {
+		if pause := tried[i] - tried[i-1]; pause != min(1<<(i-1), mostSkipped) {
+			t.Errorf("tried at %v", tried)
+			break
+		}
+	}
+	if len(tried) < 9 {
+		t.Errorf("tried at %v", tried)
+	}
+	fails = nil
+	w.looks(h, mostSkipped+1)
+	if v := current(t, h); v != 2 {
+		t.Errorf("value %v, want 2", v)
+	}
+}
+
+// TestWatchMissing: a file that is not there is waited for.
+func TestWatchMissing(t *testing.T) {
+	h, path := start(t, nil)
+	var w watcher
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.looks(h, 10)
+	if s := h.Stats(); !s.Missing || !s.Stale || s.Failures != 0 || current(t, h) != 1 {
+		t.Errorf("%+v", s)
+	}
+	if n, err := h.Reload(context.Background()); n != 1 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Reload of nothing: %d, %v", n, err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	w.looks(h, 10)
+	if s := h.Stats(); s.Missing || s.Stale || s.Generation != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestWatchFollowsLinks: volumes of Kubernetes are a link to a link, of which the inner one is replaced.
+func TestWatchFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	version := func(name string, value float32) {
+		t.Helper()
+		at := filepath.Join(dir, name)
+		if err := os.Mkdir(at, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		replace(t, filepath.Join(at, "model.mle"), bytesOf(t, model{value: value}))
+		next := filepath.Join(dir, "..data_tmp")
+		if err := os.Symlink(name, next); err != nil {
+			t.Skip(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..1", 1)
+	path := filepath.Join(dir, "model.mle")
+	if err := os.Symlink(filepath.Join("..data", "model.mle"), path); err != nil {
+		t.Skip(err)
+	}
+	h, err := Open(path, demanding())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var w watcher
+	w.looks(h, 2)
+	version("..2", 2)
+	if err := os.RemoveAll(filepath.Join(dir, "..1")); err != nil {
+		t.Fatal(err)
+	}
+	w.looks(h, 2)
+	if s := h.Stats(); s.Generation != 2 || s.Overwrites != 0 || current(t, h) != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	o := demanding()
+	o.Interval = time.Millisecond
+	loaded := make(chan uint64, 10)
+	o.Notify = func(e Event) {
+		if e.Kind == Loaded {
+			loaded <- e.Generation
+		}
+	}
+	h, path := start(t, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error)
+	go func() { result <- h.Watch(ctx) }()
+	for n := <-loaded; n < 5; {
+		replace(t, path, bytesOf(t, model{value: float32(n + 1)}))
+		n = <-loaded
+		if v := current(t, h); v != float32(n) {
+			t.Errorf("value %v, want %d", v, n)
+		}
+	}
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	go func() { result <- h.Watch(context.Background()) }()
+	for before := h.Stats().Looks; h.Stats().Looks == before; {
+		runtime.Gosched()
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-result; !errors.Is(err, format.ErrClosed) {
+		t.Error(err)
+	}
+}
