@@ -15,14 +15,52 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestReloadUnderLoad: eight goroutines predict without a pause while the file is replaced five hundred
-// times, or as often as WEIGHTMAP_ROUNDS says. Every answer belongs to one generation, none fails, and nothing is left.
-func TestReloadUnderLoad(t *testing.T) {
-	rounds := 500
-	if n, err := strconv.Atoi(os.Getenv("WEIGHTMAP_ROUNDS")); err == nil {
-		rounds = n
+// rounds is how often a file is replaced: n times, or as WEIGHTMAP_ROUNDS says.
+func rounds(n int) int {
+	if said, err := strconv.Atoi(os.Getenv("WEIGHTMAP_ROUNDS")); err == nil {
+		return said
 	}
+	return n
+}
+
+// TestReloadUnderLoad: eight goroutines predict without a pause while the file is replaced. Every
+// answer belongs to one generation, none fails, and nothing is left.
+func TestReloadUnderLoad(t *testing.T) {
 	h, path := start(t, demanding())
+	underLoad(t, &swapper{h: h, path: path, put: replace}, rounds(500))
+	if n, size := mapped(t, filepath.Dir(path)), h.Stats().Mapped; n >= 0 && (n < size || n > size+int64(os.Getpagesize())) {
+		t.Errorf("%d bytes are mapped, the model has %d", n, size)
+	}
+}
+
+// TestOverwriteUnderLoad is the same with a file that is mostly overwritten in place, which private copies survive. A
+// copy waits until the system's clock has moved on, so that these are fewer rounds.
+func TestOverwriteUnderLoad(t *testing.T) {
+	o := demanding()
+	o.Open.Private = true
+	h, path := start(t, o)
+	random := rand.New(rand.NewPCG(3, 4))
+	underLoad(t, &swapper{h: h, path: path, put: func(t testing.TB, path string, b []byte) {
+		if random.IntN(3) == 0 {
+			replace(t, path, b)
+		} else {
+			overwrite(t, path, b)
+		}
+	}}, rounds(40))
+	if n := mapped(t, filepath.Dir(path)); n > 0 {
+		t.Errorf("%d bytes of the file itself are mapped", n)
+	}
+	if n, s := mapped(t, "/memfd:"), h.Stats(); n > s.Heap+int64(os.Getpagesize()) {
+		t.Errorf("%d bytes of copies are mapped, the model has %d", n, s.Heap)
+	}
+	if n := h.Stats().Overwrites; n != 0 {
+		t.Errorf("private copies were overwritten %d times", n)
+	}
+}
+
+func underLoad(t *testing.T, s *swapper, rounds int) {
+	h := s.h
+	s.good, s.bads, s.random = 1, bads(t), rand.New(rand.NewPCG(1, 2))
 	files := descriptors(t)
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
@@ -33,7 +71,6 @@ func TestReloadUnderLoad(t *testing.T) {
 			client(t, h, stop)
 		}()
 	}
-	s := swapper{h: h, path: path, bads: bads(t), good: 1, random: rand.New(rand.NewPCG(1, 2))}
 	for range rounds {
 		if err := s.step(t); err != nil {
 			t.Error(err)
@@ -51,9 +88,6 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	if n := descriptors(t); n != files {
 		t.Errorf("%d descriptors, %d before", n, files)
-	}
-	if n := mapped(t, filepath.Dir(path)); n >= 0 && (n < stats.Mapped || n > stats.Mapped+int64(os.Getpagesize())) {
-		t.Errorf("%d bytes are mapped, the model has %d", n, stats.Mapped)
 	}
 	t.Logf("%d good files, %d refused", s.good, s.refused)
 }
@@ -100,6 +134,7 @@ func request(h *Handle, last *uint64) error {
 type swapper struct {
 	h             *Handle
 	path          string
+	put           func(t testing.TB, path string, b []byte)
 	bads          []bad
 	good, refused int
 	random        *rand.Rand
@@ -109,7 +144,7 @@ type swapper struct {
 func (s *swapper) step(t *testing.T) error {
 	if s.random.IntN(3) == 0 {
 		bad := s.bads[s.random.IntN(len(s.bads))]
-		replace(t, s.path, bad.bytes)
+		s.put(t, s.path, bad.bytes)
 		s.refused++
 		if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err == nil {
 			return fmt.Errorf("%s: generation %d, %v", bad.name, n, err)
@@ -117,7 +152,7 @@ func (s *swapper) step(t *testing.T) error {
 		return nil
 	}
 	s.good++
-	replace(t, s.path, bytesOf(t, model{value: float32(s.good)}))
+	s.put(t, s.path, bytesOf(t, model{value: float32(s.good)}))
 	if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err != nil {
 		return fmt.Errorf("generation %d, %w, want %d", n, err, s.good)
 	}

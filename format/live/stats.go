@@ -51,9 +51,11 @@ type Stats struct {
 	// Generation is the number of the current one; Format to LoadTime are about it.
 	Generation uint64 `json:"generation"`
 	Format     string `json:"format"`
-	// FileSize and Mapped are in bytes, and Files counts all that it has or names.
+	// FileSize, Mapped and Heap are in bytes: that of all its files, how much of it is mapped, and how much
+	// is in memory (Options.Open.Private, and where files cannot be mapped). Files counts all that it has or names.
 	FileSize int64 `json:"file_size"`
 	Mapped   int64 `json:"mapped"`
+	Heap     int64 `json:"heap"`
 	Files    int   `json:"files"`
 	// Modified is the time of the last change of its file, Since when it became current.
 	Modified time.Time     `json:"modified"`
@@ -61,10 +63,10 @@ type Stats struct {
 	LoadTime time.Duration `json:"load_time_ns"`
 
 	// Leases are held now, of all generations. Old generations are still held by some of them, or
-	// being closed, with OldMapped bytes of mappings.
-	Leases    int64 `json:"leases"`
-	Old       int   `json:"old"`
-	OldMapped int64 `json:"old_mapped"`
+	// being closed, with OldBytes of mappings and memory.
+	Leases   int64 `json:"leases"`
+	Old      int   `json:"old"`
+	OldBytes int64 `json:"old_bytes"`
 
 	// Stale says that the path led elsewhere than to the current generation when Watch or
 	// Reload looked last: to what was refused, or waits for its turn, or to nothing (Missing).
@@ -95,7 +97,7 @@ func (h *Handle) Stats() Stats {
 		LastError: h.state.lastError, LastErrorTime: h.state.lastErrorTime,
 	}
 	for g := range h.old {
-		s.OldMapped += g.stats.Mapped
+		s.OldBytes += g.stats.Mapped + g.stats.Heap
 		s.Leases += g.held()
 	}
 	g := h.current.Load()
@@ -104,7 +106,7 @@ func (h *Handle) Stats() Stats {
 		return s
 	}
 	s.Generation, s.Format, s.Files = g.number, g.format, len(g.id.paths)
-	s.FileSize, s.Mapped, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.since, g.took
+	s.FileSize, s.Mapped, s.Heap, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.stats.Heap, g.since, g.took
 	if info := g.id.infos[0]; info != nil {
 		s.Modified = info.ModTime()
 	}

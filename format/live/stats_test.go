@@ -20,7 +20,7 @@ var _ expvar.Var = Var{}
 func fixed(h *Handle) {
 	g := h.current.Load()
 	g.since, g.took = time.Unix(1700000000, 500e6), 250*time.Millisecond
-	g.stats.Mapped, g.stats.FileSize = 16588, 16588
+	g.stats.Mapped, g.stats.Heap, g.stats.FileSize = 16588, 5, 16588
 	g.id.infos[0] = nil
 	h.state.lastErrorTime = time.Time{}
 }
@@ -49,8 +49,8 @@ func TestVar(t *testing.T) {
 	}
 	delete(got, "last_error")
 	want := map[string]any{
-		"path": path, "generation": 1., "format": "mle", "file_size": 16588., "mapped": 16588., "files": 1.,
-		"modified": "0001-01-01T00:00:00Z", "load_time_ns": 250e6, "leases": 1., "old": 0., "old_mapped": 0.,
+		"path": path, "generation": 1., "format": "mle", "file_size": 16588., "mapped": 16588., "heap": 5., "files": 1.,
+		"modified": "0001-01-01T00:00:00Z", "load_time_ns": 250e6, "leases": 1., "old": 0., "old_bytes": 0.,
 		"stale": true, "missing": false, "overwritten": false,
 		"looks": 1., "loads": 1., "failures": 1., "overwrites": 0., "last_error_time": "0001-01-01T00:00:00Z",
 	}
