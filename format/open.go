@@ -24,7 +24,12 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, 
 // OpenReaderAt reads a model of size bytes through r, without mapping: object
 // storage, network disks. Tensors are fetched when their bytes are asked for,
 // and every time they are, unless Options.CacheBytes keeps them. Slices and
-// View.ReadAt fetch only their own bytes.
+// View.ReadAt fetch only their own bytes. Package format/remote has a reader of what is
+// behind HTTP.
+//
+// Of a reader with a method Proven() int64 so many bytes are believed to exist. One with
+// Parsed() is told when the structure was read, from where on reading ahead is a waste; and one with Cancel()
+// when the model is closed, whether opening failed or by Close, which waits for the reads that are running.
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	return openReaderAt(nil, r, size, opts)
 }

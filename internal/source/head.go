@@ -84,7 +84,10 @@ func (h *head) first(size int64) ([]byte, error) {
 // Parsed ends the time when a region that was opened with Options.Parse is read through
 // its file; from here on it is its mapping. Whoever parses is alone with the region
 // until then.
-func (r *Region) Parsed() { r.head.close() }
+func (r *Region) Parsed() {
+	r.head.close()
+	r.tellParsed()
+}
 
 // Head returns the first n bytes, or all when there are fewer. They are valid
 // until Parsed.

@@ -132,6 +132,7 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // own Enter and Leave: it would wait for itself.
 func (r *Region) Close() error {
 	r.state.Or(closed)
+	r.cancel()
 	r.conclude()
 	r.mu.Lock()
 	if !r.quiet {

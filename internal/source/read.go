@@ -199,6 +199,9 @@ func (r *Region) prove(end int64) error {
 	if end <= r.proven.Load() {
 		return nil
 	}
+	if p, ok := r.src.(prover); ok && end <= p.Proven() {
+		return nil
+	}
 	if probe(r.src, r.size) == nil {
 		r.proven.Store(r.size)
 		return nil

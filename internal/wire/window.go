@@ -41,6 +41,9 @@ func Prove(file io.ReaderAt, end int64) error {
 	if end <= 0 {
 		return nil
 	}
+	if p, ok := file.(interface{ Prove(end int64) error }); ok {
+		return p.Prove(end) // which knows better than to read
+	}
 	_, err := file.ReadAt(make([]byte, 1), end-1)
 	return err
 }

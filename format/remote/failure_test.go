@@ -1,0 +1,508 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// answering is a wrong answer to all requests from the second on.
+func answering(f func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request, int) bool {
+	return func(w http.ResponseWriter, r *http.Request, n int) bool {
+		if n == 0 {
+			return false
+		}
+		f(w, r)
+		return true
+	}
+}
+
+// sized is a 206 with fields of the test's choice.
+func sized(contentRange string, body int, fields ...string) func(http.ResponseWriter, *http.Request, int) bool {
+	return answering(func(w http.ResponseWriter, r *http.Request) {
+		if contentRange != "" {
+			w.Header().Set("Content-Range", contentRange)
+		}
+		for i := 0; i < len(fields); i += 2 {
+			w.Header().Add(fields[i], fields[i+1])
+		}
+		if w.Header().Get("ETag") == "" {
+			w.Header().Set("ETag", `"one"`)
+		}
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write(make([]byte, body))
+	})
+}
+
+// TestWrongAnswers: a server that fails or lies after the first request makes the read an
+// error. The read is for 100 bytes from 5000 of 10,000.
+func TestWrongAnswers(t *testing.T) {
+	data := pattern(10_000)
+	for _, tt := range []struct {
+		name     string
+		wrong    func(http.ResponseWriter, *http.Request, int) bool
+		want     error
+		requests int64 // the first included; 0 where net/http repeats some by itself
+	}{
+		{"a range that begins before", sized("bytes 4999-5099/10000", 101), ErrAnswer, 2},
+		{"a range that begins behind", sized("bytes 5001-5099/10000", 99), ErrAnswer, 2},
+		{"a range that ends early", sized("bytes 5000-5098/10000", 99), ErrAnswer, 2},
+		{"a range that ends late", sized("bytes 5000-5100/10000", 101), ErrAnswer, 2},
+		{"another size", sized("bytes 5000-5099/10001", 100), ErrChanged, 2},
+		{"no size", sized("bytes 5000-5099/*", 100), ErrAnswer, 2},
+		{"no range", sized("", 100), ErrAnswer, 2},
+		{"two ranges", sized("bytes 5000-5099/10000", 100, "Content-Range", "bytes 5000-5099/10000"), ErrAnswer, 2},
+		{"a range in another unit", sized("rows 5000-5099/10000", 100), ErrAnswer, 2},
+		{"a range with signs", sized("bytes +5000-5099/10000", 100), ErrAnswer, 2},
+		{"a range backwards", sized("bytes 5099-5000/10000", 100), ErrAnswer, 2},
+		{"a number beyond 63 bits", sized("bytes 5000-18446744073709551615/18446744073709551616", 100), ErrAnswer, 2},
+		{"a longer body", sized("bytes 5000-5099/10000", 101), ErrAnswer, 2},
+		{"a longer body of unknown length", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Range", "bytes 5000-5099/10000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(data[5000:5050])
+			_ = http.NewResponseController(w).Flush()
+			w.Write(data[5050:5101])
+		}), ErrAnswer, 2},
+		{"a shorter body", sized("bytes 5000-5099/10000", 99), ErrAnswer, 2},
+		{"a shorter body of unknown length", answering(func(w http.ResponseWriter, r *http.Request) {
+			var first, last int
+			fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/10000", first, last))
+			w.WriteHeader(http.StatusPartialContent)
+			_ = http.NewResponseController(w).Flush()
+			w.Write(data[first:last]) // one byte is missing
+		}), ErrUnavailable, 6},
+		{"compressed", sized("bytes 5000-5099/10000", 100, "Content-Encoding", "gzip"), ErrAnswer, 2},
+		{"several parts", sized("bytes 5000-5099/10000", 100, "Content-Type", "multipart/byteranges; boundary=x"), ErrAnswer, 2},
+		{"another version", sized("bytes 5000-5099/10000", 100, "Etag", `"two"`), ErrChanged, 2},
+		{"the whole object, of the same version", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"one"`)
+			w.Write(data)
+		}), ErrNoRanges, 2},
+		{"the whole object, without a version", answering(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }), ErrChanged, 2},
+		{"the whole of another object", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Length", "9999")
+			w.Write(data[1:])
+		}), ErrChanged, 2},
+		{"a range without version", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Range", "bytes 5000-5099/10000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(data[5000:5100])
+		}), ErrAnswer, 2},
+		{"a refusal for an object that was cut", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Range", "bytes */5000")
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		}), ErrChanged, 2},
+		{"a refusal without reason", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		}), ErrAnswer, 2},
+		{"an object that is gone", answering(http.NotFound), fs.ErrNotExist, 2},
+		{"an object that may not be read any more", answering(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }), fs.ErrPermission, 2},
+		{"an object of which the version is refused", answering(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusPreconditionFailed) }), ErrChanged, 2},
+		{"a server that is broken", answering(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }), ErrUnavailable, 6},
+		{"a server that wants to be left alone", answering(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}), ErrUnavailable, 2},
+		{"connections that are cut", answering(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }), ErrUnavailable, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, data, tt.wrong)
+			o := quick()
+			o.Window = 1000
+			r := reader(t, s, o)
+			r.Parsed()
+			p := make([]byte, 100)
+			n, err := r.ReadAt(p, 5000)
+			if !errors.Is(err, tt.want) || tt.want == nil && (n != 100 || !bytes.Equal(p, data[5000:5100])) {
+				t.Errorf("ReadAt: %v, want %v", err, tt.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), s.URL) {
+				t.Errorf("%v: does not name the object", err)
+			}
+			if got := s.requests.Load(); tt.requests > 0 && got != tt.requests {
+				t.Errorf("%d requests, want %d", got, tt.requests)
+			}
+			// What is there is there: no error takes it away.
+			if _, err := r.ReadAt(p, 900); err != nil || !bytes.Equal(p, data[900:1000]) {
+				t.Errorf("a read of what was fetched first: %v", err)
+			}
+		})
+	}
+}
+
+// TestWrongOpening: what the first answer may be like.
+func TestWrongOpening(t *testing.T) {
+	data := pattern(10_000)
+	always := func(f func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request, int) bool {
+		return func(w http.ResponseWriter, r *http.Request, _ int) bool {
+			f(w, r)
+			return true
+		}
+	}
+	status := func(code int) func(http.ResponseWriter, *http.Request, int) bool {
+		return always(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) })
+	}
+	plain := func(fields ...string) func(http.ResponseWriter, *http.Request, int) bool {
+		return always(func(w http.ResponseWriter, r *http.Request) {
+			for i := 0; i < len(fields); i += 2 {
+				w.Header().Set(fields[i], fields[i+1])
+			}
+			w.Header().Set("Content-Range", "bytes 0-999/10000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(data[:1000])
+		})
+	}
+	now := time.Now().UTC().Format(http.TimeFormat)
+	for _, tt := range []struct {
+		name  string
+		wrong func(http.ResponseWriter, *http.Request, int) bool
+		any   bool // AllowUnversioned
+		want  error
+	}{
+		{"nothing wrong", nil, false, nil},
+		{"missing", status(404), false, fs.ErrNotExist},
+		{"forbidden", status(401), false, fs.ErrPermission},
+		{"a redirect to nowhere", status(302), false, &StatusError{302}},
+		{"not modified", status(304), false, &StatusError{304}},
+		{"no content", status(204), false, &StatusError{204}},
+		{"not implemented", status(501), false, &StatusError{501}},
+		{"overloaded", status(503), false, ErrUnavailable},
+		{"no version", plain(), false, ErrUnversioned},
+		{"no version, allowed", plain(), true, nil},
+		{"a weak tag", plain("ETag", `W/"one"`), false, ErrUnversioned},
+		{"a weak tag, allowed", plain("ETag", `W/"one"`), true, nil},
+		{"a tag without quotes", plain("ETag", `one`), false, ErrUnversioned},
+		{"a tag of two", plain("ETag", `"one", "two"`), false, ErrUnversioned},
+		{"a tag of 2000 bytes", plain("ETag", `"`+strings.Repeat("a", 2000)+`"`), false, ErrUnversioned},
+		{"a time", plain("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), false, nil},
+		{"a time beside a weak tag", plain("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT", "ETag", `W/"one"`), false, nil},
+		{"a time that is now", plain("Last-Modified", now, "Date", now), false, ErrUnversioned},
+		{"a time that is now, allowed", plain("Last-Modified", now, "Date", now), true, nil},
+		{"no time", plain("Last-Modified", "yesterday"), false, ErrUnversioned},
+		{"no ranges", always(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }), true, ErrNoRanges},
+		{"no ranges, in pieces", always(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			w.Write(data)
+		}), true, ErrNoRanges},
+		{"less than asked for", always(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Range", "bytes 0-899/10000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(data[:900])
+		}), false, ErrAnswer},
+		{"a size that is a lie", always(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"one"`)
+			w.Header().Set("Content-Range", "bytes 0-999/9223372036854775807")
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(data[:1000])
+		}), false, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, data, tt.wrong)
+			o := quick()
+			o.Window, o.AllowUnversioned, o.Retries = 1000, tt.any, 1
+			r, err := NewReaderAt(context.Background(), s.URL, o)
+			var status *StatusError
+			if want, ok := tt.want.(*StatusError); ok {
+				if !errors.As(err, &status) || *status != *want {
+					t.Errorf("%v, want %v", err, want)
+				}
+				return
+			}
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("%v, want %v", err, tt.want)
+			}
+			if err != nil {
+				return
+			}
+			p := make([]byte, 1000)
+			if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data[:1000]) {
+				t.Error("other bytes: ", err)
+			}
+		})
+	}
+}
+
+// TestSmallObjects: an object that is smaller than the window may come as a whole.
+func TestSmallObjects(t *testing.T) {
+	for _, size := range []int{0, 1, 999, 1000} {
+		data := pattern(size)
+		for name, wrong := range map[string]func(http.ResponseWriter, *http.Request, int) bool{
+			"by range": nil,
+			"as a whole": func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				w.Header().Set("ETag", `"one"`)
+				w.Write(data)
+				return true
+			},
+			"of unknown length": func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				w.Header().Set("ETag", `"one"`)
+				_ = http.NewResponseController(w).Flush()
+				w.Write(data)
+				return true
+			},
+			"refused when empty": func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				if size > 0 {
+					return false
+				}
+				w.Header().Set("ETag", `"one"`)
+				w.Header().Set("Content-Range", "bytes */0")
+				http.Error(w, "there is nothing", http.StatusRequestedRangeNotSatisfiable)
+				return true
+			},
+		} {
+			t.Run(fmt.Sprint(size, " ", name), func(t *testing.T) {
+				s := serve(t, data, wrong)
+				o := quick()
+				o.Window = 1000
+				r := reader(t, s, o)
+				p := make([]byte, size+1)
+				n, err := r.ReadAt(p, 0)
+				if r.Size() != int64(size) || n != size || err == nil || err.Error() != "EOF" || !bytes.Equal(p[:n], data) {
+					t.Errorf("size %d, %d bytes, %v", r.Size(), n, err)
+				}
+				if got := s.requests.Load(); got != 1 {
+					t.Errorf("%d requests", got)
+				}
+			})
+		}
+	}
+}
+
+// TestRecovery: a server that fails now and then still delivers, and what had come is not
+// asked for again.
+func TestRecovery(t *testing.T) {
+	data := pattern(3_000_000)
+	for _, tt := range []struct {
+		name  string
+		again float64 // bytes that are sent in vain, in terms of the data
+		wrong func(s *server, w http.ResponseWriter, r *http.Request, n int) bool
+	}{
+		{"every other answer is a 503", 0, func(s *server, w http.ResponseWriter, r *http.Request, n int) bool {
+			if n%2 == 0 {
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			return n%2 == 0
+		}},
+		{"every other connection is cut in the middle", 0.05, func(s *server, w http.ResponseWriter, r *http.Request, n int) bool {
+			if n%2 == 1 {
+				s.right(&cutting{w, 100_000}, r)
+			}
+			return false
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s *server
+			s = serve(t, data, func(w http.ResponseWriter, r *http.Request, n int) bool { return tt.wrong(s, w, r, n) })
+			o := quick()
+			o.Window, o.Retries, o.Part, o.Parallel = 10_000, 100, 500_000, 3
+			r := reader(t, s, o)
+			p := make([]byte, len(data))
+			if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data) {
+				t.Fatal("other bytes: ", err)
+			}
+			stats := r.Stats()
+			if stats.Retries == 0 || stats.Requests != s.requests.Load() {
+				t.Errorf("%+v, of %d requests", stats, s.requests.Load())
+			}
+			if most := int64(float64(len(data)) * (1 + tt.again)); stats.Bytes < int64(len(data)) || stats.Bytes > most {
+				t.Errorf("%d bytes were received for %d, want at most %d", stats.Bytes, len(data), most)
+			}
+		})
+	}
+}
+
+// cutting ends the connection after so many bytes.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(b []byte) (int, error) {
+	n := min(len(b), c.left)
+	c.ResponseWriter.Write(b[:n])
+	if c.left -= n; c.left == 0 {
+		hangUp(c.ResponseWriter)
+	}
+	return n, nil
+}
+
+func (c *cutting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// TestStalled: a server that says nothing, or nothing more, or too little, makes an
+// attempt end.
+func TestStalled(t *testing.T) {
+	data := pattern(100_000)
+	for _, sent := range []int{-1, 0, 1, 30_000} {
+		t.Run(strconv.Itoa(sent), func(t *testing.T) {
+			var s *server
+			s = serve(t, data, func(w http.ResponseWriter, r *http.Request, n int) bool {
+				if n != 1 {
+					return false
+				}
+				if sent >= 0 {
+					w.Header().Set("ETag", `"one"`)
+					w.Header().Set("Content-Range", "bytes 10000-99999/100000")
+					w.Header().Set("Content-Length", "90000")
+					w.WriteHeader(http.StatusPartialContent)
+					w.Write(data[10_000:][:sent])
+					_ = http.NewResponseController(w).Flush()
+				}
+				select {
+				case <-s.held:
+				case <-r.Context().Done():
+				}
+				return true
+			})
+			o := quick()
+			o.Window, o.Stall = 10_000, 50*time.Millisecond
+			r := reader(t, s, o)
+			p := make([]byte, len(data))
+			if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data) {
+				t.Fatal("other bytes: ", err)
+			}
+			if got := r.Stats(); got.Requests != 3 || got.Retries != 1 {
+				t.Errorf("%+v, want one retry", got)
+			}
+		})
+	}
+}
+
+// stuck is a server that never answers again after the first request, and a channel that says
+// when somebody waits for it.
+func stuck(t *testing.T, data []byte) (*server, <-chan struct{}) {
+	waiting := make(chan struct{}, 100)
+	var s *server
+	s = serve(t, data, answering(func(w http.ResponseWriter, r *http.Request) {
+		waiting <- struct{}{}
+		select {
+		case <-s.held:
+		case <-r.Context().Done():
+		}
+	}))
+	return s, waiting
+}
+
+// TestNeverAnswered: a server that never answers is an error in the end.
+func TestNeverAnswered(t *testing.T) {
+	s, _ := stuck(t, pattern(10_000))
+	for name, o := range map[string]*Options{
+		"stalled": {Window: 1000, Stall: 10 * time.Millisecond, Backoff: time.Microsecond, Retries: 2},
+		"timeout": {Window: 1000, Timeout: 10 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.requests.Store(0)
+			_, err := reader(t, s, o).ReadAt(make([]byte, 5000), 3000)
+			if !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%v, want ErrUnavailable", err)
+			}
+		})
+	}
+}
+
+// TestCancel: it ends reads that wait for a server, and those that come later.
+func TestCancel(t *testing.T) {
+	s, waiting := stuck(t, pattern(10_000))
+	r := reader(t, s, &Options{Window: 1000})
+	done := make(chan error)
+	go func() {
+		_, err := r.ReadAt(make([]byte, 5000), 3000)
+		done <- err
+	}()
+	<-waiting
+	r.Cancel()
+	if err := <-done; !errors.Is(err, tensor.ErrClosed) {
+		t.Errorf("a running read: %v, want ErrClosed", err)
+	}
+	if _, err := r.ReadAt(make([]byte, 5), 0); !errors.Is(err, tensor.ErrClosed) {
+		t.Errorf("a later read: %v, want ErrClosed", err)
+	}
+}
+
+// TestContext ends opening, in the first request and in later ones, and nothing after it.
+func TestContext(t *testing.T) {
+	model := written(t, "mag", 3, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := serve(t, model, func(w http.ResponseWriter, r *http.Request, n int) bool {
+		if n > 0 {
+			cancel()
+		}
+		return false
+	})
+	if _, err := Open(ctx, s.URL, &Options{Window: 64}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open with a context that ends meanwhile: %v", err)
+	}
+	s = serve(t, model, nil)
+	for name, open := range map[string]func(context.Context) error{
+		"Open": func(ctx context.Context) error { _, err := Open(ctx, s.URL, nil); return err },
+		"NewReaderAt": func(ctx context.Context) error {
+			_, err := NewReaderAt(ctx, s.URL, nil)
+			return err
+		},
+	} {
+		if err := open(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with a context that has ended: %v", name, err)
+		}
+	}
+	ctx, end := context.WithCancel(context.Background())
+	m, err := Open(ctx, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	end()
+	if _, err := m.Verify(context.Background()); err != nil {
+		t.Errorf("Verify after the context of opening has ended: %v", err)
+	}
+}
+
+// TestClose of a model ends its reads instead of waiting for them.
+func TestClose(t *testing.T) {
+	model := written(t, "mag", 3, 400)
+	s, waiting := stuck(t, model)
+	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := m.At(2).Bytes()
+		done <- err
+	}()
+	<-waiting
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, tensor.ErrClosed) {
+		t.Errorf("a running read: %v, want ErrClosed", err)
+	}
+}
+
+// TestSecrets: the query and the password of a URL are not in any error.
+func TestSecrets(t *testing.T) {
+	s := serve(t, pattern(10), func(w http.ResponseWriter, r *http.Request, n int) bool {
+		http.Redirect(w, r, "http://127.0.0.1:1/other?token=HUSH", http.StatusFound)
+		return true
+	})
+	address := strings.Replace(s.URL, "http://", "http://me:HUSH@", 1) + "/model?token=HUSH"
+	for name, url := range map[string]string{"redirected": address, "refused": "http://me:HUSH@127.0.0.1:1/?token=HUSH", "no URL": "://HUSH", "no scheme": "me:HUSH@host/"} {
+		_, err := NewReaderAt(context.Background(), url, &Options{Retries: -1})
+		if err == nil || strings.Contains(err.Error(), "HUSH") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// httpObject is an object behind HTTP. Each attempt is one GET.
+type httpObject struct {
+	client *http.Client
+	url    string
+	name   string // the URL without what may be secret
+	header http.Header
+}
+
+func newHTTPObject(address string, o *Options) (*httpObject, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" {
+		return nil, fmt.Errorf("%w: %s is no URL", format.ErrOption, describe(u))
+	}
+	h := &httpObject{client: defaultClient(), url: address, name: describe(u), header: http.Header{}}
+	if o != nil && o.Client != nil {
+		h.client = o.Client
+	}
+	if o != nil && o.Header != nil {
+		h.header = o.Header.Clone()
+	}
+	return h, nil
+}
+
+// describe returns a URL for messages, without password and query: both may be what
+// gives access.
+func describe(u *url.URL) string {
+	if u == nil {
+		return "what was given"
+	}
+	c := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return fmt.Sprintf("%.500q", c.String())
+}
+
+// defaultClient keeps as many connections as ranges are fetched at a time; that of net/http
+// keeps two.
+var defaultClient = sync.OnceValue(func() *http.Client {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultClient
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = 16
+	return &http.Client{Transport: t}
+})
+
+// Get implements Object.
+func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	req.Header = h.header.Clone()
+	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Del("If-Range")
+	if known.Strong {
+		req.Header.Set("If-Range", known.Tag)
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return Answer{}, unsent(err)
+	}
+	a := reply{resp.StatusCode, resp.Header, resp.ContentLength, resp.Uncompressed}
+	v, err := a.judge(off, n, known)
+	body := resp.Body
+	if err == nil && v.Size < 0 {
+		body, v.Size, err = whole(resp.Body, n)
+	}
+	if err != nil {
+		resp.Body.Close()
+		return Answer{}, err
+	}
+	if v.Size == 0 && body == resp.Body {
+		body.Close() // it may be a page that says so
+		body = http.NoBody
+	}
+	return Answer{v, body}, nil
+}
+
+// String returns the URL without what may be secret.
+func (h *httpObject) String() string { return h.name }
+
+// unsent classifies the error of a request without an answer. What net/http says in front names
+// the URL, with everything that may be secret in it.
+func unsent(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return err
+	}
+	return &Temporary{Err: apart(err)}
+}
+
+// apart says what an error says without being io.EOF, which the reader of a model takes for the end
+// of the object.
+func apart(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the connection ended: %v", err)
+	}
+	return err
+}
+
+// whole reads a body of unknown length, which has no more than n bytes or is not what was
+// asked for.
+func whole(body io.ReadCloser, n int64) (io.ReadCloser, int64, error) {
+	b, err := io.ReadAll(io.LimitReader(body, n+1))
+	if err != nil {
+		return nil, 0, &Temporary{Err: apart(err)}
+	}
+	if int64(len(b)) > n {
+		return nil, 0, errWhole
+	}
+	body.Close()
+	return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
+}

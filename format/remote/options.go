@@ -1,0 +1,93 @@
+package remote
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// Options says how an object is read. Nil and the zero value work. Negative values
+// are format.ErrOption, except where one has a meaning.
+type Options struct {
+	// Client sends the requests: redirects, TLS, proxies and credentials are its business.
+	// A Client.Timeout ends bodies too, which then are gone on with where they ended.
+	// Nil is one like http.DefaultClient that keeps 16 connections to a host.
+	Client *http.Client
+	// Header is sent with each request, as it is when the object is opened. What this package
+	// asks for with fields of its own (Range, If-Range, Accept-Encoding) is not taken from it.
+	Header http.Header
+	// AllowUnversioned reads objects whose answers have neither a strong entity tag nor
+	// a time of the last change that was at least a second ago. A change that keeps
+	// the size, and whatever weak tag there is, then goes unnoticed but for checksums.
+	AllowUnversioned bool
+
+	// Window is how many bytes are fetched first and kept, so that opening a model whose
+	// structure is in front takes one request; 0 means 256 KiB. Further reads while a model is
+	// opened fetch from 1/16 of it where the structure is scattered to 4 times as
+	// much where it goes on; up to 8 times as much of that is kept too. At most 128 MiB.
+	Window int
+	// Part is the least size of the ranges that a large read is split into, which are
+	// fetched at the same time; 0 means 1 MiB. At most 128 MiB.
+	Part int
+	// Parallel bounds the requests at a time; 0 means 8.
+	Parallel int
+
+	// Retries is how often a range is asked for again, from where it broke off; 0 means 4,
+	// and a negative number never.
+	Retries int
+	// Backoff is the wait before the first retry, give or take half, which doubles with
+	// each; 0 means 100 ms.
+	Backoff time.Duration
+	// MaxWait bounds the wait before a retry; 0 means 30 s. A server that wants to be left
+	// alone for longer (Retry-After) is ErrUnavailable at once.
+	MaxWait time.Duration
+	// Stall ends an attempt that brought less than 16 KiB in so much time; 0 means 30 s.
+	Stall time.Duration
+	// Timeout bounds each read, with all its attempts; 0 means that only the others do.
+	Timeout time.Duration
+
+	// Open is how Open opens the model.
+	Open *format.Options
+}
+
+// mostBytes bounds sizes, so that small multiples of them are numbers everywhere.
+const mostBytes = 128 << 20
+
+// checked returns a copy with every unset option at its default, or what makes no sense.
+// It works on nil.
+func (o *Options) checked() (Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	for _, limit := range []struct {
+		name        string
+		value, most int64
+	}{
+		{"Window", int64(c.Window), mostBytes}, {"Part", int64(c.Part), mostBytes}, {"Parallel", int64(c.Parallel), math.MaxInt32},
+		{"Backoff", int64(c.Backoff), math.MaxInt64}, {"MaxWait", int64(c.MaxWait), math.MaxInt64},
+		{"Stall", int64(c.Stall), math.MaxInt64}, {"Timeout", int64(c.Timeout), math.MaxInt64},
+	} {
+		if limit.value < 0 || limit.value > limit.most {
+			return c, &format.Error{Field: limit.name, Offset: -1, Err: fmt.Errorf("%w: %d", format.ErrOption, limit.value)}
+		}
+	}
+	orDefault(&c.Window, 256<<10)
+	orDefault(&c.Part, 1<<20)
+	orDefault(&c.Parallel, 8)
+	orDefault(&c.Retries, 4)
+	orDefault(&c.Backoff, 100*time.Millisecond)
+	orDefault(&c.MaxWait, 30*time.Second)
+	orDefault(&c.Stall, 30*time.Second)
+	return c, nil
+}
+
+func orDefault[T comparable](option *T, value T) {
+	var unset T
+	if *option == unset {
+		*option = value
+	}
+}

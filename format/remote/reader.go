@@ -1,0 +1,176 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Open opens the model at a URL; its format is detected. The context bounds opening, not
+// the reads that come later. Closing the model ends what is still being read.
+func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
+	r, err := NewReaderAt(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
+	var opening *format.Options
+	if o != nil {
+		opening = o.Open
+	}
+	m, err := format.OpenReaderAt(r, r.Size(), opening)
+	if !stop() && err == nil {
+		m.Close()
+		return nil, context.Cause(ctx)
+	}
+	return m, err
+}
+
+// Reader is an io.ReaderAt on an object, for format.OpenReaderAt and those of the formats'
+// packages. It serves one model, of which it takes notice: while that is opened it reads
+// ahead, and once it is closed all reads end with tensor.ErrClosed. Its methods are
+// safe for concurrent use.
+type Reader struct {
+	object  Object
+	o       Options
+	version Version // fixed once the first window is there
+	windows windows
+	turns   chan struct{} // one for each request at a time
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	stats   struct{ requests, retries, bytes atomic.Int64 }
+}
+
+// NewReaderAt gets the first bytes of the object at a URL, and with them its size and
+// version. The context bounds that alone.
+func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
+	object, err := newHTTPObject(url, o)
+	if err != nil {
+		return nil, err
+	}
+	return NewObjectReaderAt(ctx, object, o)
+}
+
+// NewObjectReaderAt is NewReaderAt for any object. Options.Client and Header do nothing.
+func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader, error) {
+	c, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{object: object, o: c, turns: make(chan struct{}, c.Parallel)}
+	r.ctx, r.end = context.WithCancelCause(context.Background())
+	r.windows.init(r)
+	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
+	first := make([]byte, c.Window)
+	n, err := r.fetch(r.ctx, first, 0)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		r.Cancel()
+		return nil, r.named(err)
+	}
+	r.windows.head = first[:n]
+	return r, nil
+}
+
+// Size returns the size of the object.
+func (r *Reader) Size() int64 { return r.version.Size }
+
+// Proven returns the size of the object, which the other side has told with its bytes. What
+// reads through a Reader need not try whether they are there.
+func (r *Reader) Proven() int64 { return r.version.Size }
+
+// Parsed ends reading ahead: from here on no more than what is asked for is fetched.
+// Formats call it when they have read the structure of a model.
+func (r *Reader) Parsed() { r.windows.parsed() }
+
+// Cancel ends all reads, and those to come, with tensor.ErrClosed. Closing a model calls it.
+func (r *Reader) Cancel() { r.end(tensor.ErrClosed) }
+
+// Stats is what a Reader has done.
+type Stats struct {
+	Requests int64 // attempts, the first included
+	Retries  int64 // those among them that repeated another
+	Bytes    int64 // of bodies, also of attempts that failed
+}
+
+// Stats says what the reader has done until now.
+func (r *Reader) Stats() Stats {
+	return Stats{r.stats.requests.Load(), r.stats.retries.Load(), r.stats.bytes.Load()}
+}
+
+// ReadAt implements io.ReaderAt. Either all bytes are of the version that was opened, or
+// there is an error; then p may have been written to in any place. A read that cannot
+// succeed ends nevertheless, as Options say when.
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.closed(); err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, fmt.Errorf("%w: read at offset %d", tensor.ErrCorrupt, off)
+	}
+	var eof error
+	if rest := max(0, r.version.Size-off); int64(len(p)) > rest {
+		p, eof = p[:rest], io.EOF
+	}
+	ctx, cancel := r.ctx, context.CancelFunc(func() {})
+	if r.o.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, r.o.Timeout, errTimeout)
+	}
+	defer cancel()
+	n, err := r.windows.read(ctx, p, off)
+	if err != nil {
+		return n, r.named(err)
+	}
+	return n, eof
+}
+
+// named adds the object to an error, where it has a name.
+func (r *Reader) named(err error) error {
+	if s, ok := r.object.(fmt.Stringer); ok {
+		return fmt.Errorf("%s: %w", s, err)
+	}
+	return err
+}
+
+// closed returns why reads have ended, nil when they have not.
+func (r *Reader) closed() error {
+	if r.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(r.ctx)
+}
+
+// mostParts is how many times Options.Part a range may be: fewer requests do for a
+// very large read.
+const mostParts = 8
+
+// split fills p from off, in ranges that are fetched at the same time.
+func (r *Reader) split(ctx context.Context, p []byte, off int64) error {
+	part := min(max(r.o.Part, (len(p)+r.o.Parallel-1)/r.o.Parallel), mostParts*r.o.Part)
+	if len(p) <= part {
+		_, err := r.fetch(ctx, p, off)
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parts := (len(p) + part - 1) / part
+	err := work.Each(ctx, parts, r.o.Parallel, func(i int) error {
+		from := i * part
+		_, err := r.fetch(ctx, p[from:min(from+part, len(p))], off+int64(from))
+		if err != nil {
+			cancel(err)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // of the range that failed first, not of those that were ended by it
+	}
+	return err
+}

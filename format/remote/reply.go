@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reply is what a server says before the body.
+type reply struct {
+	code         int
+	header       http.Header
+	length       int64 // of the body, -1 when it is not known
+	uncompressed bool  // by the client, so that the body is not what the server has
+}
+
+// errWhole is the answer of a server that does not know ranges.
+var errWhole = fmt.Errorf("%w: the server answers with the whole object, which is larger than Options.Window", ErrNoRanges)
+
+// judge decides whether the body is that of n bytes from off of the object, and returns the version
+// of which it is. Its size is -1 where only the body shows it.
+func (a *reply) judge(off, n int64, known Version) (Version, error) {
+	switch a.code {
+	case http.StatusPartialContent:
+		return a.part(off, n, known)
+	case http.StatusOK:
+		return a.whole(n, known)
+	case http.StatusRequestedRangeNotSatisfiable:
+		return a.beyond(known)
+	case http.StatusPreconditionFailed:
+		if known.known() {
+			return Version{}, ErrChanged
+		}
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return Version{}, &Temporary{After: a.retryAfter(time.Now()), Err: &StatusError{a.code}}
+	}
+	return Version{}, &StatusError{a.code}
+}
+
+// part judges an answer with a range.
+func (a *reply) part(off, n int64, known Version) (Version, error) {
+	if err := a.plain(); err != nil {
+		return Version{}, err
+	}
+	first, last, total, err := parseRange(a.header["Content-Range"])
+	if err != nil {
+		return Version{}, err
+	}
+	v := a.version(total)
+	if known.known() {
+		if v.Tag == "" && known.Strong && !isStrongTag(known.Tag) {
+			v.Tag = known.Tag // If-Range held, and then a server need not repeat the time
+		}
+		if total != known.Size || v.Tag != known.Tag && v.Tag != "" {
+			return Version{}, ErrChanged
+		}
+		if v.Tag != known.Tag {
+			return Version{}, nonsense("a range without the version of the others")
+		}
+	}
+	if want := min(off+n, total) - 1; first != off || last != want {
+		return Version{}, nonsense("bytes %d to %d of %d where %d to %d were asked for", first, last, total, off, want)
+	}
+	if a.length >= 0 && a.length != last-first+1 {
+		return Version{}, nonsense("a body of %d bytes for a range of %d", a.length, last-first+1)
+	}
+	return v, nil
+}
+
+// whole judges an answer without a range. A server may give all of an object that is small; of a
+// version that is known it does so because there is another.
+func (a *reply) whole(n int64, known Version) (Version, error) {
+	if err := a.plain(); err != nil {
+		return Version{}, err
+	}
+	v := a.version(a.length)
+	switch {
+	case known.known() && (a.length >= 0 && a.length != known.Size || v.Tag != known.Tag):
+		return Version{}, ErrChanged
+	case known.known():
+		return Version{}, fmt.Errorf("%w: the server answers with the whole object", ErrNoRanges)
+	case a.length > n:
+		return Version{}, errWhole
+	}
+	return v, nil
+}
+
+// beyond judges the refusal of a range that is not in the object.
+func (a *reply) beyond(known Version) (Version, error) {
+	size, ok := parseSize(a.header["Content-Range"])
+	switch {
+	case ok && size == 0 && !known.known():
+		return a.version(0), nil
+	case ok && known.known() && size != known.Size:
+		return Version{}, ErrChanged
+	}
+	return Version{}, nonsense("a range that is in the object is refused")
+}
+
+// plain refuses bodies that are not the bytes of the object themselves.
+func (a *reply) plain() error {
+	if e := a.header.Get("Content-Encoding"); a.uncompressed || e != "" && !strings.EqualFold(e, "identity") {
+		return nonsense("the body is compressed (%.40q), which was not asked for", e)
+	}
+	if t := a.header.Get("Content-Type"); a.code == http.StatusPartialContent && len(t) >= 10 && strings.EqualFold(t[:10], "multipart/") {
+		return nonsense("the body has several parts (%.40q), one was asked for", t)
+	}
+	return nil
+}
+
+// mostTag bounds a tag, which is kept.
+const mostTag = 1 << 10
+
+// version returns the version that the header names, of an object of that size. It goes by
+// one field, the best that there is by its form, so that it is the same in each answer.
+func (a *reply) version(size int64) Version {
+	tag, changed := a.header.Get("ETag"), a.header.Get("Last-Modified")
+	when, err := http.ParseTime(changed)
+	switch {
+	case len(tag) > mostTag:
+		return Version{Size: size}
+	case isStrongTag(tag):
+		return Version{size, tag, true}
+	case err == nil && len(changed) <= mostTag:
+		// A second change within the same second shows the same time.
+		date, err := http.ParseTime(a.header.Get("Date"))
+		return Version{size, changed, err == nil && date.Sub(when) >= time.Second}
+	}
+	return Version{Size: size, Tag: tag}
+}
+
+// isStrongTag tells whether a tag is an entity tag, and not a weak one.
+func isStrongTag(tag string) bool {
+	return len(tag) >= 2 && tag[0] == '"' && strings.IndexByte(tag[1:], '"') == len(tag)-2
+}
+
+// parseRange reads the one field that says which bytes the body has: bytes FIRST-LAST/TOTAL.
+func parseRange(fields []string) (first, last, total int64, err error) {
+	unit, rest, all := unitOf(fields)
+	span, size, ok := strings.Cut(rest, "/")
+	from, to, ok2 := strings.Cut(span, "-")
+	first, ok3 := number(from)
+	last, ok4 := number(to)
+	total, ok5 := number(size)
+	if !ok || !ok2 || !ok3 || !ok4 || !ok5 || !strings.EqualFold(unit, "bytes") || first > last || last >= total {
+		return 0, 0, 0, nonsense("Content-Range %.80q", all)
+	}
+	return first, last, total, nil
+}
+
+// parseSize reads that field of a refusal: bytes */TOTAL.
+func parseSize(fields []string) (int64, bool) {
+	unit, rest, _ := unitOf(fields)
+	size, ok := strings.CutPrefix(rest, "*/")
+	total, isNumber := number(size)
+	return total, ok && isNumber && strings.EqualFold(unit, "bytes")
+}
+
+// unitOf splits the only field at its space.
+func unitOf(fields []string) (unit, rest, all string) {
+	all = strings.Join(fields, ", ")
+	if len(fields) == 1 {
+		unit, rest, _ = strings.Cut(strings.TrimSpace(fields[0]), " ")
+	}
+	return unit, rest, all
+}
+
+// number reads decimal digits, without a sign or anything else.
+func number(s string) (int64, bool) {
+	if s == "" || s[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && n >= 0
+}
+
+// retryAfter returns how long the server wants to be left alone: seconds or a date.
+func (a *reply) retryAfter(now time.Time) time.Duration {
+	value := a.header.Get("Retry-After")
+	if s, ok := number(value); ok {
+		return time.Duration(min(s, int64(1<<62/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}

@@ -1,0 +1,134 @@
+package remote
+
+import (
+	"context"
+	"sync"
+)
+
+// windows holds what was fetched ahead: the beginning of the object, and what was read of it
+// while a model was opened. The structure of a model is read in small pieces, one after
+// the other, each of which would be a request.
+type windows struct {
+	r    *Reader
+	head []byte // fixed once the Reader is made
+
+	mu      sync.RWMutex
+	opening bool
+	pieces  []piece // the latest last
+	kept    int     // bytes of pieces
+	next    int     // the size of the latest piece
+	end     int64   // where the latest read ended
+}
+
+type piece struct {
+	off  int64
+	data []byte
+}
+
+// Multiples of Options.Window.
+const (
+	leastPiece = 16 // a fraction: where the structure is scattered
+	mostPiece  = 4  // where it goes on
+	mostKept   = 8  // of pieces
+)
+
+func (w *windows) init(r *Reader) { w.r, w.opening, w.next = r, true, r.o.Window }
+
+// parsed ends reading ahead. What is there is kept: verification reads it again.
+func (w *windows) parsed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opening = false
+}
+
+// read fills p from off.
+func (w *windows) read(ctx context.Context, p []byte, off int64) (int, error) {
+	n := copy(p, w.head[min(off, int64(len(w.head))):])
+	if n == len(p) {
+		return n, nil
+	}
+	k, opening := w.look(p[n:], off+int64(n))
+	if n += k; n == len(p) {
+		return n, nil
+	}
+	read := w.r.split
+	if opening {
+		read = w.ahead
+	}
+	if err := read(ctx, p[n:], off+int64(n)); err != nil {
+		return n, err
+	}
+	return len(p), nil
+}
+
+// look copies what is there from off on, and reports whether a model is being opened.
+func (w *windows) look(p []byte, off int64) (n int, opening bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.copy(p, off), w.opening
+}
+
+func (w *windows) copy(p []byte, off int64) (n int) {
+	for i := len(w.pieces) - 1; i >= 0 && n < len(p); i-- {
+		at := off + int64(n) - w.pieces[i].off
+		if b := w.pieces[i].data; at >= 0 && at < int64(len(b)) {
+			n += copy(p[n:], b[at:])
+			i = len(w.pieces) // what follows may be in any
+		}
+	}
+	return n
+}
+
+// ahead fills p from off and reads further than that.
+func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.copy(p, off) // by another goroutine in the meantime
+	p, off = p[n:], off+int64(n)
+	if len(p) == 0 {
+		return nil
+	}
+	if len(p) >= w.r.o.Window {
+		w.end = off + int64(len(p))
+		return w.r.split(ctx, p, off)
+	}
+	from, size := w.extent(off, len(p))
+	b := make([]byte, size)
+	if err := w.r.split(ctx, b, from); err != nil {
+		return err
+	}
+	w.keep(piece{from, b})
+	copy(p, b[off-from:])
+	return nil
+}
+
+// extent decides what to fetch for n bytes at off.
+func (w *windows) extent(off int64, n int) (from int64, size int) {
+	window, total := w.r.o.Window, w.r.version.Size
+	least := max(1, window/leastPiece)
+	switch gap := off - w.end; {
+	case gap >= 0 && gap <= int64(w.next):
+		w.next = min(2*w.next, mostPiece*window)
+	case len(w.pieces) == 0 && total-off <= int64(window):
+		// Formats that end with a directory read that first, beginning behind it.
+		w.next = least
+		from = max(int64(len(w.head)), total-int64(window))
+		return from, int(total - from)
+	default:
+		w.next = least
+	}
+	size = int(min(int64(max(n, w.next)), total-off))
+	w.end = off + int64(size)
+	return off, size
+}
+
+// keep adds a piece, and lets go of the oldest that are too many.
+func (w *windows) keep(p piece) {
+	w.pieces = append(w.pieces, p)
+	w.kept += len(p.data)
+	for w.kept > mostKept*w.r.o.Window {
+		w.kept -= len(w.pieces[0].data)
+		w.pieces[0].data = nil
+		w.pieces = w.pieces[1:]
+	}
+}
