@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -49,8 +50,7 @@ func (m member) ReadAt(p []byte, off int64) (int, error) {
 // explain names the constant in an error of the decompressor; those of the file
 // say where they are from.
 func (r *record) explain(err error) error {
-	var e *format.Error
-	if err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := cause.Of[*format.Error](err); ok || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return wire.Error(name, "constant "+constantName(r.id), int64(r.offset), err)

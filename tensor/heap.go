@@ -1,9 +1,9 @@
 package tensor
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -44,8 +44,7 @@ func (heap) Holds(uintptr) bool { return false }
 func (heap) Fault(addr uintptr) error { return fmt.Errorf("memory fault at %#x", addr) }
 
 func (heap) Explain(info *Info, err error) error {
-	var known *Error
-	if errors.As(err, &known) {
+	if _, ok := cause.Of[*Error](err); ok {
 		return err
 	}
 	return &Error{Field: fmt.Sprintf("tensor %q", info.Name), Offset: -1, Err: err}

@@ -1,20 +1,20 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // explain names format and file in an error that does not, in a copy: errors may be
 // kept and handed to several goroutines.
 func explain(err error, format, path string) error {
-	var e *tensor.Error
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, &e) {
+	e, ok := cause.Of[*tensor.Error](err)
+	if !ok {
 		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
 	}
 	if e.Format != "" && (e.Path != "" || path == "") {

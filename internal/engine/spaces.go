@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -178,8 +179,7 @@ func (s *spaces) stat(name string) (os.FileInfo, error) {
 
 // escapes marks what os.Root refuses, as opposed to what the system does.
 func escapes(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes") {
+	if p, ok := cause.Of[*os.PathError](err); ok && strings.HasPrefix(p.Err.Error(), "path escapes") {
 		return fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
 	}
 	return err

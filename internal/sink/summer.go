@@ -1,11 +1,11 @@
 package sink
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,8 +37,7 @@ func (s *summer) run(sum io.Writer, b []byte) error {
 		}
 		return nil
 	})
-	var gone *fault.Error
-	if errors.As(err, &gone) {
+	if _, ok := cause.Of[*fault.Error](err); ok {
 		return fmt.Errorf("%w: the data went away while it was read: %w", tensor.ErrTruncated, err)
 	}
 	return err

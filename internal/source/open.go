@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
@@ -35,8 +36,7 @@ func Open(path string, o Options) (*Region, error) {
 
 // failed is fail for errors that may have an origin already.
 func (r *Region) failed(err error) error {
-	var e *tensor.Error
-	if errors.As(err, &e) {
+	if _, ok := cause.Of[*tensor.Error](err); ok {
 		return err
 	}
 	return r.fail(-1, err)

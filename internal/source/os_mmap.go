@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/weightmap/weightmap/internal/cause"
 )
 
 // NoWait is a flag of os.OpenFile: it does not wait for the other end of a pipe.
@@ -120,8 +122,7 @@ func renamed(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := cause.Of[*fs.PathError](err); ok {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
 	}
 	return err
