@@ -30,7 +30,9 @@ func Register(d driver.Driver) {
 	if taken {
 		panic("format: Register called twice for " + name)
 	}
-	registry.drivers = slices.Insert(slices.Clone(registry.drivers), at, d)
+	registry.drivers = append(slices.Clone(registry.drivers), nil)
+	copy(registry.drivers[at+1:], registry.drivers[at:])
+	registry.drivers[at] = d
 }
 
 // drivers returns the registered formats, sorted by name.

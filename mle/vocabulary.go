@@ -1,11 +1,24 @@
 package mle
 
-import "github.com/weightmap/weightmap/format/driver"
+import (
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
 
 // Operators implements driver.Vocabulary; the package's documentation says where it is from.
-func (fileFormat) Operators() []driver.Operator { return vocabulary }
+func (fileFormat) Operators() []driver.Operator {
+	vocabulary.made.Do(func() { vocabulary.operators = known() })
+	return vocabulary.operators
+}
 
-var vocabulary = func() []driver.Operator {
+// vocabulary is made when it is asked for: programs that only read do not link it.
+var vocabulary struct {
+	made      sync.Once
+	operators []driver.Operator
+}
+
+func known() []driver.Operator {
 	type attr = driver.OperatorAttribute
 	name := func(s ...string) []string { return s }
 	var (
@@ -36,4 +49,4 @@ var vocabulary = func() []driver.Operator {
 		{Name: "Transpose", ONNX: "Transpose", Attributes: []attr{{ONNX: "perm", Names: name("perm"), Value: ints}}},
 		{Name: "Concat", ONNX: "Concat", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: zero}}},
 	}
-}()
+}

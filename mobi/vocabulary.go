@@ -2,14 +2,24 @@ package mobi
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 )
 
 // Operators implements driver.Vocabulary; the package's documentation says where it is from.
-func (fileFormat) Operators() []driver.Operator { return vocabulary }
+func (fileFormat) Operators() []driver.Operator {
+	vocabulary.made.Do(func() { vocabulary.operators = known() })
+	return vocabulary.operators
+}
 
-var vocabulary = func() []driver.Operator {
+// vocabulary is made when it is asked for: programs that only read do not link it.
+var vocabulary struct {
+	made      sync.Once
+	operators []driver.Operator
+}
+
+func known() []driver.Operator {
 	type attr = driver.OperatorAttribute
 	name := func(s ...string) []string { return s }
 	var (
@@ -53,4 +63,4 @@ var vocabulary = func() []driver.Operator {
 		}
 	}
 	return ops
-}()
+}

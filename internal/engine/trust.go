@@ -96,7 +96,9 @@ func (r *recorder) record(b []byte, off int64) {
 		if i < len(r.pieces) {
 			stop = min(end, r.pieces[i].off)
 		}
-		r.pieces = slices.Insert(r.pieces, i, piece{at, slices.Clone(b[at-off : stop-off])})
+		r.pieces = append(r.pieces, piece{})
+		copy(r.pieces[i+1:], r.pieces[i:])
+		r.pieces[i] = piece{at, slices.Clone(b[at-off : stop-off])}
 		at = stop
 		i++
 	}
