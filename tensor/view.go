@@ -182,8 +182,12 @@ func (v View) ReadInto(dst []byte) (int, error) {
 	return v.ReadIntoContext(context.Background(), dst)
 }
 
-// readStep is how much ReadIntoContext copies between two looks at its context.
-const readStep = 4 << 20
+// How much ReadIntoContext copies, or reads from behind an io.ReaderAt, between two looks at its
+// context. A reader of what is far away takes much at a time.
+const (
+	copyStep = 4 << 20
+	readStep = 32 << 20
+)
 
 // ReadIntoContext is ReadInto that stops with the context's error once that is
 // done. A read of an io.ReaderAt that is under way is not interrupted.
@@ -198,13 +202,16 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	n := 0
+	n, most := 0, copyStep
+	if r := v.ref(); r.Data() == nil && r.Owner().Ranged(info) {
+		most = readStep
+	}
 	err := v.access(func(read func(p []byte, off int64) error) error {
 		for n < int(info.Size) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			step := min(int(info.Size)-n, readStep)
+			step := min(int(info.Size)-n, most)
 			if err := read(dst[n:n+step], int64(n)); err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ type Options struct {
 	// much where it goes on; up to 8 times as much of that is kept too. At most 128 MiB.
 	Window int
 	// Part is the least size of the ranges that a large read is split into, which are
-	// fetched at the same time; 0 means 1 MiB. At most 128 MiB.
+	// fetched at the same time; 0 means 2 MiB. At most 128 MiB.
 	Part int
 	// Parallel bounds the requests at a time; 0 means 8.
 	Parallel int
@@ -76,7 +76,7 @@ func (o *Options) checked() (Options, error) {
 		}
 	}
 	orDefault(&c.Window, 256<<10)
-	orDefault(&c.Part, 1<<20)
+	orDefault(&c.Part, 2<<20)
 	orDefault(&c.Parallel, 8)
 	orDefault(&c.Retries, 4)
 	orDefault(&c.Backoff, 100*time.Millisecond)

@@ -29,7 +29,7 @@ const mostBytesInGroup = 4 << 20
 
 // group cuts the list of tensors, which have so many bytes together, into groups.
 func (v *verification) group(which []int, total int64) []group {
-	remote := !v.m.main.InMemory()
+	remote, step := !v.m.main.InMemory(), v.step()
 	if remote {
 		slices.SortFunc(which, func(a, b int) int {
 			_, x, _ := v.m.index.Place(a)
@@ -50,7 +50,7 @@ func (v *verification) group(which []int, total int64) []group {
 		for ; to < len(which); to++ {
 			size, off := v.m.index.Size(which[to]), v.offset(which[to])
 			if remote {
-				if first < 0 || off < 0 || off > end+maxGap || max(end, off+size)-first > work.Step {
+				if first < 0 || off < 0 || off > end+maxGap || max(end, off+size)-first > step {
 					break
 				}
 				end = max(end, off+size)
@@ -83,8 +83,10 @@ func (v *verification) offset(i int) int64 {
 func (v *verification) verifyGroup(g *group, wide bool) error {
 	var fetched []byte
 	if g.size > 0 {
-		var err error
-		if fetched, err = v.m.main.Slice(g.off, g.size); err != nil {
+		buf := buffer(g.size)
+		defer steps.Put(buf)
+		fetched = (*buf)[:g.size]
+		if _, err := v.m.main.ReadAt(fetched, g.off); err != nil {
 			return err
 		}
 	}

@@ -52,6 +52,10 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	if err := r.Check(off, size); err != nil {
 		return 0, err
 	}
+	partSize := int64(partSize)
+	if !r.InMemory() {
+		partSize = max(partSize, v.step())
+	}
 	parts := int(size / partSize)
 	if !wide || k == driver.XXH64 || parts < 2 {
 		return v.hashPart(k, r, off, size, part)
@@ -121,6 +125,24 @@ func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part s
 
 var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
 
+// buffer returns at least n bytes, which go back to steps.
+func buffer(n int64) *[]byte {
+	buf := steps.Get().(*[]byte)
+	if n > int64(len(*buf)) {
+		*buf = make([]byte, n)
+	}
+	return buf
+}
+
+// readStep is how much of what is behind a reader is read at a time: it may be far away, or
+// fetch parts of it at the same time.
+const readStep = 8 << 20
+
+// step is readStep, or what the model may take of memory.
+func (v *verification) step() int64 {
+	return min(readStep, max(work.Step, v.m.memory.Left()/int64(2*v.workers())))
+}
+
 // feed calls f with the steps of a range of r.
 func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
 	if r.InMemory() {
@@ -139,12 +161,12 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 // copied is feed by way of private memory. Whatever hashes in assembly that has a stack
 // frame, as SHA-256 does, must not fault in a mapping: the runtime cannot unwind it.
 func (v *verification) copied(r *source.Region, off, size int64, part string, f func([]byte)) error {
-	buf := steps.Get().(*[]byte)
-	defer steps.Put(buf)
-	most := int64(work.Step)
-	if r.InMemory() {
-		most = cacheStep
+	most := int64(cacheStep)
+	if !r.InMemory() {
+		most = v.step()
 	}
+	buf := buffer(min(size, most))
+	defer steps.Put(buf)
 	for end := off + size; off < end; {
 		if err := v.ctx.Err(); err != nil {
 			return err
