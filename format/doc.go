@@ -45,7 +45,8 @@
 // Options.MaxMemory bounds what the library holds for one model, all together;
 // MaxTensors, MaxHeaderBytes, MaxMetadataBytes and MaxGraphBytes bound its parts. They
 // have defaults, and what exceeds one is ErrLimit. A service that opens files of
-// strangers sets MaxMemory to what it can spare for each.
+// strangers sets MaxMemory to what it can spare for each. Options.MaxMapped bounds the
+// address space that is mapped; what does not fit is no error, but read on demand.
 //
 // # Errors
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -14,6 +15,7 @@ import (
 type Model struct {
 	m       engine.Model
 	memory  driver.Memory // what it takes
+	space   source.Space  // that its mappings take, if they are bounded
 	opening engine.Config // how it was opened
 }
 
@@ -116,7 +118,8 @@ func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 
 // Evict takes the pages of the mappings from the process, which counts them as its
 // memory once they were read. Nothing else changes: what is used again is mapped again,
-// mostly from the system's cache. It does nothing on systems other than Linux and Android.
+// mostly from the system's cache. On systems other than Linux and Android that does nothing.
+// What Options.CacheBytes keeps is dropped everywhere.
 func (m *Model) Evict() error { return m.engine().Evict() }
 
 // Close forbids further access, waits for running View.Use and Do calls, and
@@ -138,8 +141,8 @@ func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) 
 func (m *Model) Stats() Stats {
 	s := m.engine().Stats()
 	return Stats{
-		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, Resident: s.Resident, Kept: s.Kept,
-		ZeroCopy: s.ZeroCopy, Copies: s.Copies, Lent: s.Lent, Verified: s.Verified,
+		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, OnDemand: s.OnDemand, Resident: s.Resident,
+		Kept: s.Kept, ZeroCopy: s.ZeroCopy, Copies: s.Copies, Lent: s.Lent, Verified: s.Verified,
 	}
 }
 
@@ -152,15 +155,18 @@ type Stats struct {
 	// Mapped is how much of it is mapped, Heap how much is held in memory: bytes of the
 	// caller, systems and file systems that cannot map, copies of Options.Private.
 	Mapped, Heap int64
+	// OnDemand is how much is neither, and read when it is asked for: behind a reader, or of
+	// files that are not mapped (Options.OnDemand, MaxMapped).
+	OnDemand int64
 	// Resident is how much of Mapped and Heap is in physical memory now, -1 when
 	// the system does not say.
 	Resident int64
 	// Kept is the size of the copies that are held: decompressed, decrypted and
-	// misaligned tensors that were used, and the cache of a reader.
+	// misaligned tensors that were used, and the cache (Options.CacheBytes).
 	Kept int64
 	// ZeroCopy counts the tensors that are handed out without a copy, Copies the
 	// others, by reason: "compressed", "encrypted", "misaligned", "byte order",
-	// "behind a reader", "decoded".
+	// "behind a reader", "read on demand", "decoded".
 	ZeroCopy int
 	Copies   map[string]int
 	// Lent says that a raw slice left the library: only Close unmaps from then on.

@@ -33,13 +33,13 @@ type Options struct {
 	// MaxMemory bounds what the library holds for the model, all together: copies of
 	// the structure, the index, inflated sections, metadata and graphs while they are
 	// built, tensors that are decoded, decrypted, realigned or cached, files that
-	// cannot be mapped, windows of codecs. It does not count mappings, and nothing
+	// cannot be mapped, private copies, windows of codecs. It does not count mappings, and nothing
 	// that was handed over, as View.Clone and Graph do. With 0 there is no sum, but what
 	// a structure takes in memory, a graph above all, is held to 16 MiB and 16 times
 	// its bytes in the file. Beyond either is ErrLimit.
 	MaxMemory int64
 	// CacheBytes bounds the tensors that are kept once they were read through an
-	// io.ReaderAt; with 0 they are read anew each time.
+	// io.ReaderAt, or on demand; with 0 they are read anew each time.
 	CacheBytes int64
 	// ReadOnce says that data will hardly be read twice: verification evicts what it has read
 	// (see Model.Evict), so that memory does not grow with the file.
@@ -68,11 +68,18 @@ type Options struct {
 	// changed in the last 20 ms is waited for. Whether its writer was done only checksums tell, and
 	// the files of a model are copied one after the other.
 	Private bool
-	// ReadFallback reads files into memory when the system has no room for another
-	// mapping: the process has as many as it may (vm.max_map_count), or as much
-	// address space (RLIMIT_AS). Without it that is ErrLimit. Reading takes memory of
-	// the file's size, and Go ends a program that has not got it.
-	ReadFallback bool
+	// MaxMapped bounds the address space that the model maps, all its files together and each as
+	// a whole; 0 means no limit. A file that does not fit is read on demand.
+	MaxMapped int64
+	// OnDemand maps nothing: files are kept open and read when bytes are asked for, as
+	// OpenReaderAt does; CacheBytes and slices are as there. It is for network disks, where
+	// a mapping that meets an error ends the program unless it is inside Do. Without it, a file is
+	// read on demand if there is no room to map it: it is larger than the address space
+	// (5 GB where that has 32 bits), or the process has as many mappings (vm.max_map_count) or
+	// as much address space (RLIMIT_AS) as it may. Model.Notes and Stats say so. The file
+	// that was opened is the one that is read, whatever has its name by then; what others change
+	// in it is seen, and only sums tell.
+	OnDemand bool
 	// Debug makes Close withdraw access to the mapping instead of unmapping
 	// it, so that a use after Close stops the program at once. The address
 	// space is not given back: for tests only.
@@ -99,7 +106,7 @@ func (o *Options) checked() (Options, error) {
 		value int64
 	}{
 		{"MaxTensors", int64(c.MaxTensors)}, {"MaxHeaderBytes", c.MaxHeaderBytes}, {"MaxMetadataBytes", c.MaxMetadataBytes},
-		{"MaxGraphBytes", c.MaxGraphBytes}, {"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes},
+		{"MaxGraphBytes", c.MaxGraphBytes}, {"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes}, {"MaxMapped", c.MaxMapped},
 	} {
 		if limit.value < 0 {
 			return c, optionError(limit.name, limit.value)
@@ -125,21 +132,29 @@ func optionError(name string, value int64) error {
 	return &Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, value)}
 }
 
-func (o *Options) mapping() source.Options {
-	return source.Options{Debug: o.Debug, ReadOnce: o.ReadOnce, ReadFallback: o.ReadFallback, Private: o.Private, Context: o.Context}
+// mapping is how the files of m are opened.
+func (o *Options) mapping(m *Model) source.Options {
+	s := source.Options{
+		Debug: o.Debug, ReadOnce: o.ReadOnce, OnDemand: o.OnDemand, Private: o.Private, Memory: &m.memory, Context: o.Context,
+	}
+	if o.MaxMapped > 0 {
+		m.space.Limit(o.MaxMapped)
+		s.Space = &m.space
+	}
+	return s
 }
 
-// opening is mapping for the file that is parsed, of m.
+// opening is mapping for the file that is parsed.
 func (o *Options) opening(m *Model) source.Options {
-	s := o.mapping()
-	s.Parse, s.Memory = true, &m.memory
+	s := o.mapping(m)
+	s.Parse = true
 	return s
 }
 
 // configure tells the engine what it takes of the options.
 func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
 	m.opening = engine.Config{
-		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(), Trusted: o.Trusted,
+		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,

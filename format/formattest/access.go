@@ -20,26 +20,43 @@ type opened struct {
 	name   string
 	byPath bool
 	mapped bool // by a whole mapping, so that offsets tell alignment
+	fetch  bool // what is asked for is read then
 	open   func(t *testing.T) (model, error)
 }
 
 // ways lists how b can be opened.
 func (x *subject) ways(b []byte, o *format.Options) []opened {
+	demand := changed(o, func(o *format.Options) { o.OnDemand = true })
 	return []opened{
-		{"bytes", false, false, func(*testing.T) (model, error) { return x.codec.OpenBytes(b, o) }},
-		{"misaligned bytes", false, false, func(*testing.T) (model, error) {
+		{"bytes", false, false, false, func(*testing.T) (model, error) { return x.codec.OpenBytes(b, o) }},
+		{"misaligned bytes", false, false, false, func(*testing.T) (model, error) {
 			return x.codec.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
 		}},
-		{"path", true, true, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, b), o) }},
-		{"reader", false, false, func(*testing.T) (model, error) {
+		{"path", true, true, false, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, b), o) }},
+		{"reader", false, false, true, func(*testing.T) (model, error) {
 			return x.codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 		}},
-		{"file", false, true, func(t *testing.T) (model, error) { return x.window(t, b, o, 0, 0, -1) }},
-		{"window", false, false, func(t *testing.T) (model, error) {
+		{"file", false, true, false, func(t *testing.T) (model, error) { return x.window(t, b, o, 0, 0, -1) }},
+		{"window", false, false, false, func(t *testing.T) (model, error) {
 			return x.window(t, b, o, 4096+64, 77, int64(len(b)))
 		}},
-		{"odd window", false, false, func(t *testing.T) (model, error) {
+		{"odd window", false, false, false, func(t *testing.T) (model, error) {
 			return x.window(t, b, o, 37, 1, int64(len(b)))
+		}},
+		{"path, on demand", true, false, true, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, b), demand) }},
+		{"window, on demand", false, false, true, func(t *testing.T) (model, error) {
+			return x.window(t, b, demand, 37, 1, int64(len(b)))
+		}},
+	}
+}
+
+// copies lists the ways to open the sample that wait until its file has settled.
+func (x *subject) copies() []opened {
+	private := x.with(func(o *format.Options) { o.Private = true })
+	return []opened{
+		{"path, private", true, true, false, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, x.file), private) }},
+		{"window, private", false, false, false, func(t *testing.T) (model, error) {
+			return x.window(t, x.file, private, 37, 1, int64(len(x.file)))
 		}},
 	}
 }
@@ -70,7 +87,7 @@ func (x *subject) content(t *testing.T) {
 // agreement: all ways to open a file show the same model.
 func (x *subject) agreement(t *testing.T) {
 	var want []tensor.Info
-	for _, way := range x.ways(x.file, x.s.Options) {
+	for _, way := range append(x.ways(x.file, x.s.Options), x.copies()...) {
 		t.Run(way.name, func(t *testing.T) {
 			m, err := way.open(t)
 			if err != nil {

@@ -20,6 +20,7 @@ func (x *subject) badOptions(t *testing.T) {
 		"MaxGraphBytes":    func(o *format.Options) { o.MaxGraphBytes = -1 << 63 },
 		"MaxMemory":        func(o *format.Options) { o.MaxMemory = -1 },
 		"CacheBytes":       func(o *format.Options) { o.CacheBytes = -1 },
+		"MaxMapped":        func(o *format.Options) { o.MaxMapped = -1 },
 		"Check":            func(o *format.Options) { o.Check = format.CheckAll + 1 },
 	} {
 		for _, way := range x.ways(x.file, x.with(change)) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,7 @@ import (
 
 // stats: the report on a model fits what is known of it.
 func (x *subject) stats(t *testing.T) {
-	for _, way := range x.ways(x.file, x.s.Options) {
+	for _, way := range append(x.ways(x.file, x.s.Options), x.copies()...) {
 		m, err := way.open(t)
 		if err != nil {
 			t.Fatal(err)
@@ -25,7 +26,7 @@ func (x *subject) stats(t *testing.T) {
 		if s.Lent || s.Kept < 0 || s.Verified < 0 {
 			t.Errorf("%s: before any use: %+v", way.name, s)
 		}
-		x.checkUse(t, way.name, m)
+		x.checkUse(t, way, m)
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
@@ -41,15 +42,15 @@ func (x *subject) stats(t *testing.T) {
 func (x *subject) checkSizes(t *testing.T, way opened, s format.Stats) {
 	t.Helper()
 	size := int64(len(x.file))
-	held := size
-	if way.name == "reader" {
-		held = 0
+	held, fetched := size, int64(0)
+	if way.fetch {
+		held, fetched = 0, size
 	}
 	// Resident pages are whole ones at both ends.
-	if s.FileSize != size || s.Mapped+s.Heap != held || s.Mapped < 0 || s.Heap < 0 || s.Resident < -1 || s.Resident > held+2<<16 {
-		t.Errorf("%s: %d of %d bytes are mapped, %d on the heap, %d resident; the file has %d", way.name, s.Mapped, s.FileSize, s.Heap, s.Resident, size)
+	if s.FileSize != size || s.Mapped+s.Heap != held || s.OnDemand != fetched || s.Mapped < 0 || s.Heap < 0 || s.Resident < -1 || s.Resident > held+2<<16 {
+		t.Errorf("%s: %d of %d bytes are mapped, %d on the heap, %d on demand, %d resident; the file has %d", way.name, s.Mapped, s.FileSize, s.Heap, s.OnDemand, s.Resident, size)
 	}
-	if (s.Path != "") != (way.byPath || way.name == "file" || way.name == "window" || way.name == "odd window") {
+	if (s.Path != "") != (way.byPath || way.name == "file" || strings.Contains(way.name, "window")) {
 		t.Errorf("%s: the path is %q", way.name, s.Path)
 	}
 }
@@ -75,9 +76,9 @@ func checkCopies(t *testing.T, what string, m model, s format.Stats) {
 }
 
 // checkUse hands out everything, verifies, and looks for the traces.
-func (x *subject) checkUse(t *testing.T, what string, m model) {
+func (x *subject) checkUse(t *testing.T, way opened, m model) {
 	t.Helper()
-	lent, unknown, remote := false, false, what == "reader"
+	lent, unknown, what := false, false, way.name
 	kept := int64(0)
 	for _, v := range m.Tensors() {
 		b, err := v.Bytes()
@@ -89,7 +90,7 @@ func (x *subject) checkUse(t *testing.T, what string, m model) {
 			continue
 		}
 		lent = lent || v.ZeroCopy()
-		if !v.ZeroCopy() && !remote {
+		if !v.ZeroCopy() && !way.fetch {
 			kept += int64(len(b))
 		}
 	}

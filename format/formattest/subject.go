@@ -174,9 +174,14 @@ func (x *subject) stored(t testing.TB, b []byte) string {
 
 // with returns the sample's options with a change.
 func (x *subject) with(change func(*format.Options)) *format.Options {
+	return changed(x.s.Options, change)
+}
+
+// changed returns options with a change.
+func changed(of *format.Options, change func(*format.Options)) *format.Options {
 	var o format.Options
-	if x.s.Options != nil {
-		o = *x.s.Options
+	if of != nil {
+		o = *of
 	}
 	change(&o)
 	return &o

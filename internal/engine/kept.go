@@ -73,8 +73,8 @@ func (k *kept) drop() {
 	k.bytes.Store(0)
 }
 
-// cache keeps what was read from an io.ReaderAt, the latest first, up to most
-// bytes.
+// cache keeps what was read from an io.ReaderAt, or from files that are not mapped, the
+// latest first, up to most bytes.
 type cache struct {
 	most   int64
 	memory *driver.Memory // that it is counted in: what does not fit there is not kept
@@ -85,8 +85,11 @@ type cache struct {
 	known map[span]*list.Element
 }
 
-// span is a range of the file.
-type span struct{ off, size int64 }
+// span is a range of a file.
+type span struct {
+	r         *source.Region
+	off, size int64
+}
 
 type cached struct {
 	at   span
@@ -95,7 +98,7 @@ type cached struct {
 
 // get returns size bytes at off of r.
 func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
-	at := span{off, size}
+	at := span{r, off, size}
 	c.mu.Lock()
 	if e, ok := c.known[at]; ok {
 		c.order.MoveToFront(e)
@@ -131,12 +134,21 @@ func (c *cache) put(at span, b []byte) {
 	}
 }
 
-// drop empties the cache.
-func (c *cache) drop() {
+// evict empties the cache.
+func (c *cache) evict() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.bytes, c.most = nil, 0, -1
+	c.memory.Release(c.bytes)
+	c.known, c.bytes = nil, 0
 	c.order.Init()
+}
+
+// drop empties the cache for good.
+func (c *cache) drop() {
+	c.evict()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = -1
 }
 
 // held returns the bytes in the cache.

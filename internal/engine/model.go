@@ -21,7 +21,7 @@ type Config struct {
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
 	Dir     string // of the other files of a model without path; "" for that of Path
-	Cache   int64  // bytes of tensors behind a reader that are kept
+	Cache   int64  // bytes of tensors that are kept once they were read
 	Mapping source.Options
 	Trusted crypto.PublicKey // must have signed the file; nil for no demand
 }
@@ -362,8 +362,11 @@ func (m *Model) Prefetch() error {
 	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
 }
 
-// Evict takes the pages of all mappings from the process.
-func (m *Model) Evict() error { return m.advise((*source.Region).Evict) }
+// Evict takes the pages of all mappings from the process, and empties the cache.
+func (m *Model) Evict() error {
+	m.cache.evict()
+	return m.advise((*source.Region).Evict)
+}
 
 // advise tells the system something about all files.
 func (m *Model) advise(tell func(*source.Region) error) error {

@@ -83,9 +83,11 @@ func (m *Model) decode(i int) ([]byte, error) {
 	return b, err
 }
 
-// Ranged implements memory.Owner: parts can be had of what lies behind a reader.
-func (m *Model) Ranged(info *tensor.Info) bool {
-	return !m.main.InMemory() && info.Offset >= 0 && info.Compression == "" && !m.isLoaded(info)
+// Ranged implements memory.Owner: parts can be had of what is not in memory.
+func (m *Model) Ranged(info *tensor.Info) bool { return m.ranged(m.main, info) }
+
+func (m *Model) ranged(r *source.Region, info *tensor.Info) bool {
+	return !r.InMemory() && info.Offset >= 0 && info.Compression == "" && !m.isLoaded(info)
 }
 
 func (m *Model) isLoaded(info *tensor.Info) bool {

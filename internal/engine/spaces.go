@@ -501,11 +501,15 @@ func (l loose) Enter(*tensor.Info) error { return l.main.Enter() }
 // Lend implements memory.Owner.
 func (l loose) Lend(*tensor.Info) error { return errors.Join(l.main.Lend(), l.region.Load().Lend()) }
 
+// Ranged implements memory.Owner.
+func (l loose) Ranged(*tensor.Info) bool { return !l.region.Load().InMemory() }
+
 // Load implements memory.Owner.
 func (l loose) Load(info *tensor.Info) ([]byte, error) {
-	b, err := l.region.Load().Slice(info.Offset, info.Size)
-	if err != nil {
-		return nil, err
+	r := l.region.Load()
+	b, err := r.Slice(info.Offset, info.Size)
+	if err != nil || !r.InMemory() {
+		return b, err
 	}
 	return append(memory.Aligned(len(b))[:0], b...), nil
 }
@@ -599,8 +603,14 @@ func (f *space) Lend(info *tensor.Info) error {
 // Load implements memory.Owner.
 func (f *space) Load(info *tensor.Info) ([]byte, error) { return f.load(f.region.Load(), info) }
 
-// Ranged implements memory.Owner: other files are always in memory.
-func (f *space) Ranged(*tensor.Info) bool { return false }
+// Ranged implements memory.Owner.
+func (f *space) Ranged(info *tensor.Info) bool { return f.ranged(f.region.Load(), info) }
+
+// ReadAt implements memory.Owner.
+func (f *space) ReadAt(info *tensor.Info, p []byte, off int64) error {
+	_, err := f.region.Load().ReadAt(p, info.Offset+off)
+	return err
+}
 
 // Explain implements memory.Owner.
 func (f *space) Explain(info *tensor.Info, err error) error {

@@ -12,6 +12,7 @@ type Stats struct {
 	FileSize int64 // of all files that are open
 	Mapped   int64 // bytes of mappings
 	Heap     int64 // bytes of files that are held in memory
+	OnDemand int64 // bytes of files that are neither, and read when they are asked for
 	Resident int64 // of mapped and heap bytes, -1 when the system does not say
 	Kept     int64 // bytes of copies that are held
 	ZeroCopy int   // tensors that are handed out without a copy
@@ -28,6 +29,7 @@ const (
 	misaligned = "misaligned"
 	byteOrder  = "byte order"
 	remote     = "behind a reader"
+	onDemand   = "read on demand"
 	decoded    = "decoded"
 )
 
@@ -44,8 +46,11 @@ func (m *Model) Stats() Stats {
 		s.Lent = s.Lent || r.Lent()
 		held := r.Held()
 		s.Heap += held
-		if r.Mapped() {
+		switch {
+		case r.Mapped():
 			s.Mapped += r.Size() - held
+		case !r.InMemory():
+			s.OnDemand += r.Size() - held
 		}
 		if n := r.Resident(); n < 0 || s.Resident < 0 {
 			s.Resident = -1
@@ -73,6 +78,10 @@ func (m *Model) Stats() Stats {
 func (m *Model) copied(i int, locked bool) string {
 	d := m.index.DType(i)
 	space, off, _ := m.index.Place(i)
+	r := m.main
+	if space != 0 {
+		r = m.spaces.files[space-1].region.Load() // nil until it is opened
+	}
 	switch {
 	case m.index.Compression(i) != "":
 		return compressed
@@ -80,7 +89,9 @@ func (m *Model) copied(i int, locked bool) string {
 		return encrypted
 	case m.index.Loaded(i):
 		return decoded
-	case space == 0 && !m.main.InMemory():
+	case r == nil && m.mapping.OnDemand || r != nil && r.OnDemand():
+		return onDemand
+	case r != nil && !r.InMemory():
 		return remote
 	case !memory.LittleEndian && d.Size() > 1:
 		return byteOrder
@@ -130,9 +141,14 @@ func (m *Model) engineNotes() []string {
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
 	}
 	for r := range m.regions() {
-		if _, path := r.Origin(); path != "" && r.Size() > 0 && r.InMemory() && !r.Mapped() && !r.Copied() {
+		_, path := r.Origin()
+		switch {
+		case path == "" || r.Size() == 0 || r.Mapped() || r.Copied() || m.mapping.OnDemand:
+			continue
+		case r.InMemory():
 			return append(notes, "the file is not mapped: it was read into memory")
 		}
+		return append(notes, "the file is not mapped: it is read on demand")
 	}
 	return notes
 }

@@ -28,7 +28,7 @@ func size(m *format.Model) (n int64) {
 	return n
 }
 
-// FuzzAgree: bytes, a mapped file and a reader give the same verdict and the same data,
+// FuzzAgree: bytes, a mapped file, one that is read on demand and a reader give the same verdict and the same data,
 // one worker finds what many find. With fix, checksums are made right before, so that
 // mutations get beyond them.
 func FuzzAgree(f *testing.F) {
@@ -51,14 +51,16 @@ func FuzzAgree(f *testing.F) {
 		mapped, err := format.Open(path, o)
 		held, heldErr := format.OpenBytes(b, o)
 		remote, remoteErr := format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
-		models := []*format.Model{mapped, held, remote}
-		for _, err := range []error{err, heldErr, remoteErr} {
+		o.OnDemand = true
+		demand, demandErr := format.Open(path, o)
+		models := []*format.Model{mapped, held, remote, demand}
+		for _, err := range []error{err, heldErr, remoteErr, demandErr} {
 			if errors.Is(err, format.ErrLimit) {
 				return // what counts for limits differs
 			}
 		}
-		if (err == nil) != (heldErr == nil) || (err == nil) != (remoteErr == nil) {
-			t.Fatalf("file: %v\nbytes: %v\nreader: %v", err, heldErr, remoteErr)
+		if (err == nil) != (heldErr == nil) || (err == nil) != (remoteErr == nil) || (err == nil) != (demandErr == nil) {
+			t.Fatalf("file: %v\nbytes: %v\nreader: %v\non demand: %v", err, heldErr, remoteErr, demandErr)
 		}
 		if err != nil {
 			return

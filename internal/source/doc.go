@@ -1,5 +1,5 @@
 // Package source owns the bytes of a model: a memory-mapped file or a window
-// of one, the caller's memory, or a reader that is asked when bytes are wanted.
+// of one, the caller's memory, or a reader or file that is asked when bytes are wanted.
 //
 // # Lifetime
 //
@@ -38,6 +38,13 @@
 //
 // Renaming another file over a mapped one does not disturb the mapping.
 //
+// # On demand
+//
+// A file that is not mapped keeps its descriptor, and is read when bytes are asked for:
+// with [Options].OnDemand, where Options.Space has an end, and where the system has no room
+// for another mapping or the file is larger than the address space. It is the
+// file that was opened, whatever has its name by then.
+//
 // # Copies
 //
 // With [Options].Private the window is a copy of the file. A file system that shares blocks
@@ -54,7 +61,7 @@
 // that nothing has to be waited for, and that very file is mapped, whatever
 // has its name by then. Where x/exp/mmap does not
 // map, or the file system cannot, the bytes are read into a heap buffer aligned
-// to 64 bytes, and everything else stays the same.
+// to 64 bytes, and everything else stays the same; on demand if they may not be held.
 //
 // # How files are parsed
 //

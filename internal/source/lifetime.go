@@ -191,9 +191,14 @@ func (r *Region) countInside() int64 {
 	return n
 }
 
-// free gives the memory back. Heap memory is left to the garbage collector.
+// free gives the memory back, or the file. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
 	r.head.close()
+	if r.file != nil {
+		if err := r.file.Close(); err != nil {
+			return r.fail(-1, err)
+		}
+	}
 	if r.ra == nil {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -23,8 +22,8 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // Open maps the regular file at path. Anything else is refused, and nothing that
 // another process puts in its place meanwhile makes opening wait: see openName. Errors
-// wrap those of package os, or tensor.ErrLimit for a file that is larger than the
-// address space, or that the system has no room to map.
+// wrap those of package os. A file that is larger than the address space, or that the system
+// has no room to map, is read when it is asked for.
 func Open(path string, o Options) (*Region, error) {
 	r := &Region{path: path, debug: o.Debug || debugBuild, once: o.ReadOnce}
 	if err := r.openName(path, o); err != nil {
@@ -45,38 +44,26 @@ func (r *Region) failed(err error) error {
 // Tests are called between looking at a file, opening it, and mapping it.
 var testHookLooked, testHookHeld func()
 
-// load maps the file called name, or reads it where its file system cannot map, or the
-// system has no room and the caller agrees.
-func (r *Region) load(name string, o Options) error {
+// load maps the file called name, or reads it into memory where that system or file system
+// does not map.
+func (r *Region) load(name string, o *Options) error {
 	if testHookHeld != nil {
 		testHookHeld()
 	}
 	err := r.mapName(name, 0, toEnd)
-	if err == errNoMappings || noMapping(err) || o.ReadFallback && noRoom(err) {
-		return r.readName(name, &o)
+	if err == errNoMappings || noMapping(err) {
+		return r.readName(name, o)
 	}
-	return explainRoom(err)
+	return err
 }
 
 // mapFile is mmap.Open, for tests to fail.
 var mapFile = mmap.Open
 
-// explainRoom says what a system means that has no memory for a mapping: mappings of
-// files take none.
-func explainRoom(err error) error {
-	if !noRoom(err) {
-		return err
-	}
-	return fmt.Errorf("%w: no room for another mapping: the process has as many as the system allows (vm.max_map_count), or as much address space (RLIMIT_AS): %w", tensor.ErrLimit, err)
-}
-
-// suits refuses files by their mode and size.
-func (r *Region) suits(mode fs.FileMode, size int64) error {
-	switch {
-	case !mode.IsRegular():
+// regular refuses what is not a regular file.
+func (r *Region) regular(mode fs.FileMode) error {
+	if !mode.IsRegular() {
 		return r.fail(-1, &kindError{mode})
-	case size > math.MaxInt:
-		return r.fail(-1, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size))
 	}
 	return nil
 }
@@ -84,8 +71,7 @@ func (r *Region) suits(mode fs.FileMode, size int64) error {
 // OpenFile maps size bytes from offset off of an open regular file, or all from
 // off when size is negative. The file stays the caller's: its offset does not
 // move, and it may be closed afterwards. Where the system has no name by which a
-// descriptor can be mapped, the window is read into memory; where it has no room for
-// another mapping, only with Options.ReadFallback.
+// descriptor can be mapped, the window is read into memory.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), debug: o.Debug || debugBuild, once: o.ReadOnce}
 	if err := r.openWindow(f, off, size, &o); err != nil {
@@ -115,16 +101,27 @@ func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 		r.setHeap([]byte{})
 		return nil
 	}
-	switch err := r.mapDescriptor(f, off, size); {
-	case err == nil:
-		if o.Parse && r.Mapped() {
+	if o.maps(info.Size()) {
+		err := r.mapDescriptor(f, off, size)
+		if err == nil && o.Parse && r.Mapped() {
 			r.head.borrow(f, off)
 		}
-		return nil
-	case noRoom(err) && !o.ReadFallback:
-		return explainRoom(err)
+		if err != nil && !noRoom(err) {
+			err = r.readWindow(f, off, size, o)
+		}
+		if !r.Mapped() {
+			o.Space.give(info.Size())
+		}
+		if !lacks(err) {
+			return err
+		}
 	}
-	return r.readWindow(f, off, size, o)
+	own, err := duplicate(f)
+	if err != nil {
+		return err
+	}
+	r.readOn(own, off, size, o)
+	return nil
 }
 
 // FromBytes makes a region of the caller's memory, which is never written and

@@ -3,12 +3,14 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"syscall"
 
 	"github.com/weightmap/weightmap/internal/cause"
+	"golang.org/x/sys/unix"
 )
 
 // NoWait is a flag of os.OpenFile: it does not wait for the other end of a pipe.
@@ -45,14 +47,14 @@ func (r *Region) openName(path string, o Options) error {
 		return r.openWindow(f, 0, toEnd, &o)
 	}
 	r.head.open(fd)
-	err = r.mapOpen(path, o)
-	if err != nil || !o.Parse || !r.Mapped() {
+	err = r.mapOpen(path, &o)
+	if err != nil || !o.Parse || !r.Mapped() && !r.OnDemand() {
 		r.head.close()
 	}
 	return err
 }
 
-// look refuses what is not a regular file, or too large for this platform.
+// look refuses what is not a regular file.
 func (r *Region) look(path string, noLink bool) error {
 	var st syscall.Stat_t
 	err := stat(path, &st, noLink)
@@ -62,7 +64,7 @@ func (r *Region) look(path string, noLink bool) error {
 	if err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return r.suits(modeOf(uint32(st.Mode)), st.Size)
+	return r.regular(modeOf(uint32(st.Mode)))
 }
 
 // stat does not take one of two functions, which would have what they fill allocated.
@@ -86,24 +88,50 @@ func openFile(path string, o Options) (fd int, err error) {
 	}
 }
 
-// mapOpen maps the file that the head has open.
-func (r *Region) mapOpen(path string, o Options) error {
+// mapOpen maps the file that the head has open, or keeps it to be read on demand.
+func (r *Region) mapOpen(path string, o *Options) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(r.head.fd, &st); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if err := r.suits(modeOf(uint32(st.Mode)), st.Size); err != nil {
+	if err := r.regular(modeOf(uint32(st.Mode))); err != nil {
 		return err
 	}
 	if err := o.Same.check(idOf(&st)); err != nil {
 		return err
 	}
-	err := r.load(nameOf(r.head.fd), o)
-	if errors.Is(err, fs.ErrNotExist) {
-		r.head.close()
-		err = r.load(path, o)
+	if o.maps(st.Size) {
+		err := r.load(nameOf(r.head.fd), o)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = r.load(path, o); err == nil {
+				r.head.close() // which may be another file
+			}
+		}
+		if !r.Mapped() {
+			o.Space.give(st.Size)
+		}
+		if !lacks(err) {
+			return renamed(err, path)
+		}
 	}
-	return renamed(err, path)
+	f := os.NewFile(uintptr(r.head.fd), path)
+	r.head = head{fd: -1}
+	r.readOn(f, 0, st.Size, o)
+	return nil
+}
+
+// duplicate returns another descriptor of the same file.
+func duplicate(f *os.File) (*os.File, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	own := -1
+	cerr := raw.Control(func(fd uintptr) { own, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = cmp.Or(cerr, err); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(own), f.Name()), nil
 }
 
 // pread reads from an open file, as pread(2) does.

@@ -21,8 +21,6 @@ func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }
 
-func noRoom(error) bool { return false }
-
 // openName looks at the file before it opens it: opening a pipe would wait for its other end.
 func (r *Region) openName(path string, o Options) error {
 	stat := os.Stat
@@ -33,18 +31,56 @@ func (r *Region) openName(path string, o Options) error {
 	if err != nil {
 		return r.fail(-1, err)
 	}
-	if err := r.suits(info.Mode(), info.Size()); err != nil {
+	if err := r.regular(info.Mode()); err != nil {
 		return err
 	}
-	if !o.Private {
-		return r.load(path, o)
+	if !o.Private && o.maps(info.Size()) {
+		err := r.load(path, &o)
+		if !r.Mapped() {
+			o.Space.give(info.Size())
+		}
+		if !lacks(err) {
+			return err
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return r.openWindow(f, 0, toEnd, &o)
+	if o.Private {
+		defer f.Close()
+		return r.openWindow(f, 0, toEnd, &o)
+	}
+	if info, err = f.Stat(); err == nil {
+		err = r.regular(info.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	r.readOn(f, 0, info.Size(), &o)
+	return nil
+}
+
+// duplicate opens the same file once more.
+func duplicate(f *os.File) (*os.File, error) {
+	was, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.Open(f.Name())
+	if err != nil {
+		return nil, err
+	}
+	now, err := own.Stat()
+	if err == nil && !os.SameFile(was, now) {
+		err = ErrReplaced
+	}
+	if err != nil {
+		own.Close()
+		return nil, err
+	}
+	return own, nil
 }
 
 // stampOf takes the stamp of an open file: its size and when it was written, as far as the

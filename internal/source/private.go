@@ -81,7 +81,8 @@ func (r *Region) setCopy(f *os.File, off, size int64, o *Options) error {
 		case err != nil:
 			return err
 		default:
-			return r.adopt(c, n, o)
+			r.adopt(c, n, o)
+			return nil
 		}
 	}
 	return ErrChanging
@@ -142,18 +143,22 @@ func (r *Region) twinOf(f *os.File, off, n int64, o *Options) (*twin, error) {
 }
 
 // adopt makes a copy of n bytes the window.
-func (r *Region) adopt(c *twin, n int64, o *Options) error {
-	defer c.close()
+func (r *Region) adopt(c *twin, n int64, o *Options) {
 	r.copied = true
 	if c.file == nil || n == 0 {
+		c.close()
 		r.setHeap(c.heap)
-		return nil
+		return
 	}
-	if r.mapDescriptor(c.file, c.base, n) == nil {
-		r.inMemory = c.held
-		return nil
+	r.inMemory = c.held
+	if size := c.base + n; o.maps(size) {
+		if r.mapDescriptor(c.file, c.base, n) == nil {
+			c.close()
+			return
+		}
+		o.Space.give(size)
 	}
-	return r.readWindow(c.file, c.base, n, o)
+	r.readOn(c.file, c.base, n, o)
 }
 
 // fill writes n bytes at off of f to w, and looks at the context now and then.

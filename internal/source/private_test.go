@@ -43,18 +43,8 @@ func twins(t *testing.T, path string, o Options, each func(t *testing.T, open fu
 	})
 }
 
-// overwrite changes a file in place.
-func overwrite(t *testing.T, path string, data []byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteAt(data, 0); err != nil {
-		t.Fatal(err)
-	}
-}
+// overwrite changes a file in place from its beginning.
+func overwrite(t *testing.T, path string, data []byte) { t.Helper(); overwriteAt(t, path, data, 0) }
 
 // TestPrivate: whatever becomes of the file, the copy stays; it is counted as the memory that
 // it is, and goes with Close.

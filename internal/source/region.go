@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +28,10 @@ type Options struct {
 	NoLink bool
 	// ReadOnce says that what was summed will hardly be used again: see Used.
 	ReadOnce bool
-	// ReadFallback reads a file into memory when the system has no room for another mapping.
-	ReadFallback bool
+	// OnDemand keeps the file open and reads what is asked for, instead of mapping it.
+	OnDemand bool
+	// Space bounds what is mapped; nil for no bounds. What does not fit is read on demand.
+	Space *Space
 	// Private makes a copy of the file the window, which nobody changes.
 	Private bool
 	// Memory counts what is read into memory before it is; nil for no account.
@@ -53,7 +56,8 @@ type Region struct {
 	base uintptr // address of win[0]
 	size int64
 
-	src    io.ReaderAt  // for readers, and nil otherwise
+	src    io.ReaderAt  // for readers and files that are read on demand, and nil otherwise
+	file   *os.File     // of our own, that src reads
 	proven atomic.Int64 // readers: so many bytes are known to exist
 
 	head head // while a mapped file is parsed
@@ -99,10 +103,17 @@ func (r *Region) Mapped() bool { return r.ra != nil }
 // Copied reports whether the window is a private copy: see Options.Private.
 func (r *Region) Copied() bool { return r.copied }
 
+// OnDemand reports whether the region is a file that is not mapped, but read when bytes
+// are asked for.
+func (r *Region) OnDemand() bool { return r.file != nil }
+
 // Held returns how many bytes of memory hold the window, as opposed to pages of a file,
 // which the system takes away when it needs them.
 func (r *Region) Held() int64 {
-	if r.ra != nil && !r.inMemory {
+	switch {
+	case r.inMemory:
+		return r.size
+	case r.ra != nil:
 		return 0
 	}
 	return int64(len(r.win))
@@ -127,7 +138,7 @@ func (r *Region) Resident() int64 {
 	}
 	defer r.Leave()
 	if r.ra == nil {
-		return int64(len(r.win))
+		return r.Held()
 	}
 	return resident(r.mem, r.skip, r.skip+len(r.win))
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +32,29 @@ func ramp(n int) []byte {
 		b[i] = byte(i*7 + i>>8*13 + i>>16)
 	}
 	return b
+}
+
+func mustFile(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// overwriteAt changes a file in place.
+func overwriteAt(t *testing.T, path string, data []byte, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(data, off); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func mustOpen(t testing.TB, path string, o Options) *Region {
@@ -395,31 +417,35 @@ func TestReaderErrorsPass(t *testing.T) {
 	}
 }
 
-// A sparse file of 5 GiB is more than 32 bits can address, and fine elsewhere.
+// TestLargerThanTheAddressSpace: a sparse file of 5 GiB is more than 32 bits can address.
+// It is read on demand there, and mapped elsewhere.
 func TestLargerThanTheAddressSpace(t *testing.T) {
-	small := math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm"
-	if !small && !maps {
-		t.Skip("would read 5 GiB")
-	}
+	const size = 5 << 30
+	small := math.MaxInt == math.MaxInt32 || !maps
 	path := temp(t, []byte("head"))
-	if err := os.Truncate(path, 5<<30); err != nil {
+	if err := os.Truncate(path, size); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
-	if small {
-		_, err := Open(path, Options{})
-		if !errors.Is(err, tensor.ErrLimit) {
-			t.Fatalf("error %v, want ErrLimit", err)
+	overwriteAt(t, path, []byte("tail"), size-4)
+	for _, o := range []Options{{}, {Parse: true}, {OnDemand: true}} {
+		r := mustOpen(t, path, o)
+		r.Parsed()
+		if b, err := r.Slice(size-4, 4); err != nil || string(b) != "tail" || r.Size() != size {
+			t.Errorf("%+v: the end of %d bytes: %q, %v", o, r.Size(), b, err)
 		}
-		// A window of it is within reach: by reading, since all of it cannot be mapped.
-		w := mustOpenFile(t, path, 4<<30, 100)
-		if w.Size() != 100 || w.Mapped() {
-			t.Errorf("window of %d bytes, mapped %v", w.Size(), w.Mapped())
+		if want := small || o.OnDemand; r.OnDemand() != want || r.Mapped() == want || r.Held() != 0 {
+			t.Errorf("%+v: mapped %v, on demand %v, %d bytes of memory", o, r.Mapped(), r.OnDemand(), r.Held())
 		}
-		return
+		if small {
+			if _, err := r.Slice(10, size-20); !errors.Is(err, tensor.ErrLimit) {
+				t.Errorf("all of it: %v", err)
+			}
+		}
 	}
-	r := mustOpen(t, path, Options{})
-	if b, err := r.Slice(5<<30-4, 4); err != nil || len(b) != 4 {
-		t.Errorf("the end: %v, %v", b, err)
+	w := mustOpenFile(t, path, size-50, 50)
+	b, err := w.Slice(46, 4)
+	if err != nil || string(b) != "tail" {
+		t.Errorf("a window of it: %q, %v", b, err)
 	}
 }
 

@@ -54,16 +54,6 @@ func TestPrivateClone(t *testing.T) {
 	})
 }
 
-func mustFile(t *testing.T, path string) *os.File {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 // TestMemoryFile: nobody changes a sealed file, and a region of one has no descriptor.
 func TestMemoryFile(t *testing.T) {
 	f, err := memoryFile()

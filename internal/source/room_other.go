@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package source
+
+func noRoom(error) bool { return false }
