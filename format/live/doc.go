@@ -20,9 +20,9 @@
 // corrupt, cut off, unsigned (format.Options.Trusted), or not what the program wants never does: the
 // old generation stays, Reload returns why, and Stats says so.
 //
-// The old generation is closed, and its memory unmapped, when its last lease is released: by the reload if there is none, else
-// in a goroutine that the last Release starts, so that no request waits for the system. While old and new
-// are open, both are mapped.
+// The old generation is closed, and its memory unmapped, when its last lease is released. Unmapping takes milliseconds, so
+// Reload waits some 30 ms for short leases to end and does it itself; of longer ones the last Release starts a
+// goroutine for it. While old and new are open, both are mapped.
 //
 // A Lease must not be copied, which go vet reports. To release one twice does nothing; to release a copy
 // as well takes a hold from somebody else, and is only noticed when the counts do not add up
@@ -49,7 +49,9 @@
 // # Files that are overwritten in place
 //
 // A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) changes the memory of everybody who
-// has it mapped, and cuts it short at first. Nothing can prevent that, so:
+// has it mapped, and cuts it short at first. Where that may happen, format.Options.Private is the answer: each generation
+// is a copy of its own, made at one moment, that nobody changes. It costs nothing where the file system has reflinks, and
+// memory of the file's size elsewhere. Without it:
 //
 //   - Model.Do, View.Use and what else is guarded in package format survive: a request that needs bytes that are not
 //     there fails with ErrTruncated. Raw slices outside of Do do not.

@@ -13,7 +13,7 @@ import (
 // generation is a model that is or was current. It is closed once, when it is retired and
 // nobody holds it any more: see package stripes for why that is noticed, and not too early.
 type generation struct {
-	retired atomic.Bool // another one is current
+	retired atomic.Bool // another one is current, and who lets go last closes it
 	ended   atomic.Bool // it is being closed
 
 	model  *format.Model
@@ -30,12 +30,22 @@ type generation struct {
 	uses stripes.Counter
 }
 
+// How long retire waits between two looks: some 30 ms in all.
+const (
+	shortest = 60 * time.Microsecond
+	longest  = 256 * shortest
+)
+
 // retire has a generation closed that is not current any more: now if nobody holds it, else
-// by who lets go last.
+// by who lets go last. Unmapping may take milliseconds, for which a request or the next one on its processor would
+// wait, so leases that are short are waited for.
 func (h *Handle) retire(g *generation) error {
 	h.mu.Lock()
 	h.old[g] = struct{}{}
 	h.mu.Unlock()
+	for wait := shortest; g.uses.Sum() != 0 && wait <= longest; wait *= 2 {
+		time.Sleep(wait)
+	}
 	g.retired.Store(true)
 	if g.unheld() {
 		return h.end(g)

@@ -37,9 +37,9 @@ func (h *Handle) Acquire() (Lease, error) {
 	}
 }
 
-// Release lets the generation go. Slices of its model are invalid from here on, since the last one to
-// let go of an old generation has it closed, in a goroutine of its own: no request waits
-// for the system to unmap. A second Release of the same Lease does nothing.
+// Release lets the generation go. Slices of its model are invalid from here on, since an old generation
+// is closed when the last lease is released, by a goroutine of its own. A second Release
+// of the same Lease does nothing.
 func (l *Lease) Release() {
 	g := l.g
 	if g == nil {

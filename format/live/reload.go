@@ -80,10 +80,11 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	h.state.loaded()
 	h.refused = identity{}
 	h.mu.Unlock()
-	if old := h.current.Swap(g); old != nil {
+	old := h.current.Swap(g)
+	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
+	if old != nil {
 		_ = h.retire(old) // Stats has the error, and the new one is current
 	}
-	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
 	return g.number, nil
 }
 

@@ -56,5 +56,6 @@ func verdicts() (all []verdict) {
 	all = append(all, verifyVerdicts()...)
 	all = append(all, floatVerdicts()...)
 	all = append(all, writeVerdicts()...)
+	all = append(all, serveVerdicts()...)
 	return append(all, firstFloatVerdicts()...)
 }
