@@ -20,7 +20,7 @@ type generation struct {
 	value  any // of Options.Prepare
 	number uint64
 	id     identity
-	shared bool // others can change its memory, by writing to its files
+	shared bool // others can change what it shows, by writing to its files
 	since  time.Time
 	took   time.Duration // to load
 	format string

@@ -75,7 +75,7 @@ func (h *Handle) number() uint64 {
 // install makes g current.
 func (h *Handle) install(g *generation) (uint64, error) {
 	g.number, g.since, g.format, g.stats = h.number()+1, time.Now(), g.model.Format(), g.model.Stats()
-	g.shared = g.stats.Mapped > 0 && !h.open.Private
+	g.shared = g.stats.Mapped+g.stats.OnDemand > 0 && !h.open.Private
 	h.mu.Lock()
 	h.state.loaded()
 	h.refused = identity{}

@@ -198,11 +198,15 @@ func TestPreparedIsClosed(t *testing.T) {
 	}
 }
 
-// TestOverwritten: a mapped file that is changed in place is noticed, whether what it holds then is good or not.
+// TestOverwritten: a file that is changed in place is noticed, whether what it holds then is good or not.
 func TestOverwritten(t *testing.T) {
-	testhost.NeedMaps(t)
-	for _, good := range []bool{true, false} {
+	for i := range 4 {
+		good, onDemand := i%2 == 0, i >= 2
+		if !onDemand && !testhost.Maps() {
+			continue
+		}
 		o := demanding()
+		o.Open.OnDemand = onDemand
 		var events []EventKind
 		o.Notify = func(e Event) { events = append(events, e.Kind) }
 		h, path := start(t, o)

@@ -72,7 +72,7 @@ type Stats struct {
 	// Reload looked last: to what was refused, or waits for its turn, or to nothing (Missing).
 	Stale   bool `json:"stale"`
 	Missing bool `json:"missing"`
-	// Overwritten says that its files were changed in place, and its memory with them.
+	// Overwritten says that its files were changed in place, and what it shows with them.
 	Overwritten bool `json:"overwritten"`
 
 	// Looks counts the looks at its files, Loads the generations that became current, Failures those
