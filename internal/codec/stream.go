@@ -40,10 +40,7 @@ type Reader interface {
 type Stream struct{ Library }
 
 // Compress implements Codec.
-func (s Stream) Compress(src []byte, level int) ([]byte, error) { return Compress(s, src, level) }
-
-// Compress is Codec.Compress by means of NewWriter.
-func Compress(s Streamer, src []byte, level int) ([]byte, error) {
+func (s Stream) Compress(src []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(src)/2 + 64)
 	w, err := s.NewWriter(&out, level, int64(len(src)))

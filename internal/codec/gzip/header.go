@@ -1,8 +1,11 @@
 package gzip
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 )
 
 // The flags of a gzip header (RFC 1952, section 2.3.1).
@@ -14,90 +17,78 @@ const (
 	reserved     = 0xE0
 )
 
-var (
-	errHeader   = errors.New("invalid header")
-	errChecksum = errors.New("invalid checksum")
-	errLength   = errors.New("invalid length")
-)
+// plainHeader is a gzip header without optional fields.
+var plainHeader = []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF}
 
-// header reads bytes and their sum.
-type header struct {
-	f   *inflater
-	sum uint32
-}
+var errHeader = errors.New("invalid header")
 
-func (h *header) byte() (byte, error) {
-	b, err := h.f.take(8)
-	one := [1]byte{byte(b)}
-	h.sum = crc32.Update(h.sum, crc32.IEEETable, one[:])
-	return one[0], err
-}
-
-// header reads the header of a member. Its texts are passed over, however long.
-func (f *inflater) header() error {
-	h := header{f: f}
-	var b [10]byte
-	for i := range b {
-		var err error
-		if b[i], err = h.byte(); err != nil {
-			return err
-		}
+// skipTexts checks the header of a member that has a file name or a comment,
+// and returns what follows it; any other src it returns as it is, for the
+// library to judge. The library holds these texts to 512 bytes, RFC 1952 does not.
+func skipTexts(src []byte) ([]byte, error) {
+	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(hasName|hasComment) == 0 {
+		return src, nil
 	}
-	flags := b[3]
-	if b[0] != 0x1F || b[1] != 0x8B || b[2] != 8 || flags&reserved != 0 {
-		return errHeader
+	flags, rest := src[3], src[10:]
+	if flags&reserved != 0 {
+		return nil, errHeader
 	}
 	if flags&hasExtra != 0 {
-		if err := h.extra(); err != nil {
-			return err
+		if len(rest) < 2 {
+			return nil, errHeader
 		}
+		// Read once: the bytes may be a mapping that changes.
+		n := int(binary.LittleEndian.Uint16(rest))
+		if rest = rest[2:]; len(rest) < n {
+			return nil, errHeader
+		}
+		rest = rest[n:]
 	}
 	for _, text := range []byte{hasName, hasComment} {
-		for more := flags&text != 0; more; {
-			b, err := h.byte()
-			if err != nil {
-				return err
+		if flags&text != 0 {
+			end := bytes.IndexByte(rest, 0)
+			if end < 0 {
+				return nil, errHeader
 			}
-			more = b != 0
+			rest = rest[end+1:]
 		}
 	}
 	if flags&hasHeaderCRC != 0 {
-		if sum, err := f.take(16); err != nil || sum != h.sum&0xFFFF {
-			return errHeader
+		sum := crc32.ChecksumIEEE(src[:len(src)-len(rest)])
+		if len(rest) < 2 || binary.LittleEndian.Uint16(rest) != uint16(sum) {
+			return nil, errHeader
 		}
+		rest = rest[2:]
 	}
-	return nil
+	return rest, nil
 }
 
-// extra passes over the extra field.
-func (h *header) extra() error {
-	low, err := h.byte()
-	if err != nil {
-		return err
+// headed reads a header and then the rest of a member. It is a ByteReader, so
+// that the decompressor takes no byte beyond the end.
+type headed struct {
+	head []byte
+	rest interface {
+		io.Reader
+		io.ByteReader
 	}
-	high, err := h.byte()
-	for range int(high)<<8 | int(low) {
-		if err == nil {
-			_, err = h.byte()
-		}
-	}
-	return err
 }
 
-// trailer reads the end of a member, which says the sum and the number of the bytes.
-func (f *inflater) trailer(sum uint32, n int64) error {
-	stored, err := f.take(32)
-	if err != nil {
-		return err
+func (h *headed) Read(p []byte) (int, error) {
+	if len(h.head) == 0 {
+		return h.rest.Read(p)
 	}
-	length, err := f.take(32)
-	switch {
-	case err != nil:
-		return err
-	case stored != sum:
-		return errChecksum
-	case length != uint32(n):
-		return errLength
-	}
-	return nil
+	n := copy(p, h.head)
+	h.head = h.head[n:]
+	return n, nil
 }
+
+func (h *headed) ReadByte() (byte, error) {
+	if len(h.head) == 0 {
+		return h.rest.ReadByte()
+	}
+	b := h.head[0]
+	h.head = h.head[1:]
+	return b, nil
+}
+
+var _ io.ByteReader = (*headed)(nil)
