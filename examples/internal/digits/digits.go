@@ -26,6 +26,19 @@ func (m *Image) Floats(dst []float32) []float32 {
 	return dst
 }
 
+// Probabilities says of each digit how likely it is.
+type Probabilities [Classes]float32
+
+// Best returns the most likely digit.
+func (p *Probabilities) Best() (digit int) {
+	for d := range p {
+		if p[d] > p[digit] {
+			digit = d
+		}
+	}
+	return digit
+}
+
 // Drawing is an image of a known digit.
 type Drawing struct {
 	Image Image

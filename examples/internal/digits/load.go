@@ -20,19 +20,19 @@ func Load(m *format.Model) (*Weights, error) {
 		return nil, err
 	}
 	w := &Weights{}
-	for _, t := range parameters {
-		v, ok := found[t.name]
+	for want, place := range w.Parameters() {
+		v, ok := found[want.Name]
 		if !ok {
-			return nil, fmt.Errorf("%s: tensor %s: %w", m.Path(), t.name, format.ErrNotFound)
+			return nil, fmt.Errorf("%s: tensor %s: %w", m.Path(), want.Name, format.ErrNotFound)
 		}
-		if !slices.Equal(v.Shape(), t.shape) {
-			return nil, fmt.Errorf("%s: tensor %s: %w: %v, not %v", m.Path(), t.name, format.ErrShape, v.Shape(), t.shape)
+		if !slices.Equal(v.Shape(), want.Shape) {
+			return nil, fmt.Errorf("%s: tensor %s: %w: %v, not %v", m.Path(), want.Name, format.ErrShape, v.Shape(), want.Shape)
 		}
 		values, copied, err := floats(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Path(), err)
 		}
-		*t.of(w) = values
+		*place = values
 		w.Copied += copied
 	}
 	return w, nil

@@ -21,14 +21,14 @@ import (
 // sample returns weights that all differ.
 func sample() *Weights {
 	w, x := &Weights{}, float32(0)
-	for _, t := range parameters {
-		n, err := t.shape.Elems()
+	for info, values := range w.Parameters() {
+		n, err := info.Shape.Elems()
 		if err != nil {
 			panic(err)
 		}
 		for range n {
 			x += 1. / 1024
-			*t.of(w) = append(*t.of(w), x-8)
+			*values = append(*values, x-8)
 		}
 	}
 	return w

@@ -3,6 +3,7 @@ package digits
 import (
 	"bytes"
 	"encoding/binary"
+	"iter"
 	"math"
 	"time"
 
@@ -34,20 +35,26 @@ type Weights struct {
 // Layer has the weights of one layer.
 type Layer struct{ Weight, Bias []float32 }
 
-// parameters are the tensors of a model file.
-var parameters = [...]struct {
-	name  string
-	shape tensor.Shape
-	of    func(*Weights) *[]float32
-}{
-	{"conv1.weight", tensor.Shape{Channels1, 1, 3, 3}, func(w *Weights) *[]float32 { return &w.Conv1.Weight }},
-	{"conv1.bias", tensor.Shape{Channels1}, func(w *Weights) *[]float32 { return &w.Conv1.Bias }},
-	{"conv2.weight", tensor.Shape{Channels2, Channels1, 3, 3}, func(w *Weights) *[]float32 { return &w.Conv2.Weight }},
-	{"conv2.bias", tensor.Shape{Channels2}, func(w *Weights) *[]float32 { return &w.Conv2.Bias }},
-	{"dense1.weight", tensor.Shape{Hidden, Features}, func(w *Weights) *[]float32 { return &w.Dense1.Weight }},
-	{"dense1.bias", tensor.Shape{Hidden}, func(w *Weights) *[]float32 { return &w.Dense1.Bias }},
-	{"dense2.weight", tensor.Shape{Classes, Hidden}, func(w *Weights) *[]float32 { return &w.Dense2.Weight }},
-	{"dense2.bias", tensor.Shape{Classes}, func(w *Weights) *[]float32 { return &w.Dense2.Bias }},
+// Parameters returns the tensors of a model file, in order, each with its place in w.
+func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
+	return func(yield func(tensor.Info, *[]float32) bool) {
+		for _, l := range []struct {
+			name  string
+			layer *Layer
+			shape tensor.Shape
+		}{
+			{"conv1", &w.Conv1, tensor.Shape{Channels1, 1, 3, 3}},
+			{"conv2", &w.Conv2, tensor.Shape{Channels2, Channels1, 3, 3}},
+			{"dense1", &w.Dense1, tensor.Shape{Hidden, Features}},
+			{"dense2", &w.Dense2, tensor.Shape{Classes, Hidden}},
+		} {
+			weight := tensor.Info{Name: l.name + ".weight", DType: tensor.Float32, Shape: l.shape}
+			bias := tensor.Info{Name: l.name + ".bias", DType: tensor.Float32, Shape: l.shape[:1]}
+			if !yield(weight, &l.layer.Weight) || !yield(bias, &l.layer.Bias) {
+				return
+			}
+		}
+	}
 }
 
 // Plan describes the network's model, with its graph in the operators of ONNX, which
@@ -60,8 +67,8 @@ func Plan() *format.Plan {
 		},
 		Graph: graph(),
 	}
-	for _, t := range parameters {
-		p.Tensors = append(p.Tensors, tensor.Info{Name: t.name, DType: tensor.Float32, Shape: t.shape})
+	for info := range new(Weights).Parameters() {
+		p.Tensors = append(p.Tensors, info)
 	}
 	return p
 }
@@ -102,12 +109,12 @@ func (w *Weights) Save(path string) error {
 		return err
 	}
 	defer out.Abort() // does nothing after Close
-	for _, t := range parameters {
+	for info, values := range w.Parameters() {
 		var data []byte
-		for _, x := range *t.of(w) {
+		for _, x := range *values {
 			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
 		}
-		if err := out.WriteTensor(t.name, bytes.NewReader(data)); err != nil {
+		if err := out.WriteTensor(info.Name, bytes.NewReader(data)); err != nil {
 			return err
 		}
 	}

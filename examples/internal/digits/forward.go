@@ -1,0 +1,75 @@
+package digits
+
+import "math"
+
+// Predict says how likely m is each of the digits: the whole network, computed by hand.
+// examples/train/net does the same with an engine.
+func (w *Weights) Predict(m *Image) (p Probabilities) {
+	x := m.Floats(make([]float32, 0, Pixels))
+	x = convolve(x, w.Conv1, 1, Size)
+	x = convolve(x, w.Conv2, Channels1, Size/2)
+	x = dense(x, w.Dense1)
+	for i := range x {
+		x[i] = max(x[i], 0)
+	}
+	softmax(p[:], dense(x, w.Dense2))
+	return p
+}
+
+// convolve returns what a convolution by 3 by 3 with zeros around, ReLU, and the
+// maximum of every 2 by 2 make of square images, one for each channel.
+func convolve(x []float32, l Layer, channels, side int) []float32 {
+	out := make([]float32, 0, len(l.Bias)*side*side/4)
+	for o, bias := range l.Bias {
+		kernels := l.Weight[o*channels*9:][:channels*9]
+		for top := 0; top < side; top += 2 {
+			for left := 0; left < side; left += 2 {
+				best := float32(0) // ReLU: the maximum is not less than that
+				for i := range 4 {
+					best = max(best, bias+at(x, kernels, side, top+i/2, left+i%2))
+				}
+				out = append(out, best)
+			}
+		}
+	}
+	return out
+}
+
+// at returns the sum of the products of the kernels, one for each channel, with the
+// pixels around one.
+func at(x, kernels []float32, side, row, column int) (sum float32) {
+	for i, weight := range kernels {
+		c, y, z := i/9, row+i%9/3-1, column+i%3-1
+		if y >= 0 && y < side && z >= 0 && z < side {
+			sum += weight * x[(c*side+y)*side+z]
+		}
+	}
+	return sum
+}
+
+// dense returns the product of a matrix, with a row for each output, and x.
+func dense(x []float32, l Layer) []float32 {
+	out := make([]float32, len(l.Bias))
+	for o, bias := range l.Bias {
+		sum := bias
+		for i, weight := range l.Weight[o*len(x):][:len(x)] {
+			sum += weight * x[i]
+		}
+		out[o] = sum
+	}
+	return out
+}
+
+// softmax makes probabilities of logits.
+func softmax(p, logits []float32) {
+	most, sum := float64(logits[0]), 0.0
+	for _, x := range logits {
+		most = max(most, float64(x))
+	}
+	for _, x := range logits {
+		sum += math.Exp(float64(x) - most)
+	}
+	for i, x := range logits {
+		p[i] = float32(math.Exp(float64(x)-most) / sum)
+	}
+}
