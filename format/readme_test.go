@@ -16,7 +16,7 @@ func TestREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := ""
-	for _, name := range []string{"example_test.go", "live/example_test.go"} {
+	for _, name := range []string{"example_test.go", "live/example_test.go", "remote/example_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,140 @@
+// Command bucket lists the tensors of models that are in a bucket, without downloading
+// more than their structure:
+//
+//	$ bucket -open file:///srv/models resnet.mag
+//	resnet.mag: mag 1, 161 tensors, 102 MB
+//	  conv1.weight  float32  [64, 3, 7, 7]  37.6 kB
+//	  ...
+//	1 range, 262 kB fetched of 102 MB
+//
+// With -tensor it fetches one tensor and prints its digest, with -verify it checks all of the
+// file. It knows buckets that are directories (file://) and, for tests, in memory (mem://). One
+// in a cloud takes the import of its driver: _ "gocloud.dev/blob/s3blob" for s3://, and so on.
+//
+// What there is to see is object.go: with it package format/remote reads from gocloud.dev/blob.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/remote"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/memblob"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+var tool = cli.Tool{
+	Name: "bucket", Args: "-open URL KEY...",
+	About:   "List the tensors of models in a bucket, and count what that fetches.",
+	Example: "bucket -open file:///srv/models resnet.mag",
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return tool.Status(list(ctx, args, stdout, stderr), stderr)
+}
+
+// list goes on after a bad file.
+func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var s shower
+	f := tool.Flags()
+	url := f.String("open", "", "the bucket's `URL`")
+	f.StringVar(&s.tensor, "tensor", "", "fetch the tensor of this `name` and print its digest")
+	f.BoolVar(&s.verify, "verify", false, "check everything that the files carry")
+	if err := tool.Parse(f, args, stdout); err != nil {
+		return err
+	}
+	if *url == "" || f.NArg() == 0 {
+		return tool.Usagef("no -open or no KEY")
+	}
+	bucket, err := blob.OpenBucket(ctx, *url)
+	if err != nil {
+		return err
+	}
+	defer bucket.Close()
+	s.ctx, s.out, s.bucket = ctx, stdout, bucket
+	return tool.Each(f.Args(), stderr, func(key string) error {
+		if err := s.show(key); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	})
+}
+
+// shower prints models of a bucket.
+type shower struct {
+	ctx    context.Context
+	out    io.Writer
+	bucket *blob.Bucket
+	tensor string
+	verify bool
+}
+
+// open opens the model that an object of the bucket is.
+func open(ctx context.Context, bucket *blob.Bucket, key string, o *remote.Options) (*format.Model, *remote.Reader, error) {
+	r, err := remote.NewObjectReaderAt(ctx, &object{bucket, key}, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := format.OpenReaderAt(r, r.Size(), &format.Options{Context: ctx})
+	return m, r, err
+}
+
+// show prints one model and what that took.
+func (s *shower) show(key string) error {
+	m, r, err := open(s.ctx, s.bucket, key, nil)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	fmt.Fprintf(s.out, "%s: %s %s, %s, %s\n", cli.Printable(key), m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(r.Size()))
+	if err := s.look(m); err != nil {
+		return err
+	}
+	fetched := r.Stats()
+	_, err = fmt.Fprintf(s.out, "%s, %s fetched of %s\n", cli.Count(int(fetched.Requests), "range"), cli.Size(fetched.Bytes), cli.Size(r.Size()))
+	return err
+}
+
+// look prints what was asked for: a tensor, the outcome of a verification, or the list.
+func (s *shower) look(m *format.Model) error {
+	if s.verify {
+		if _, err := m.Verify(s.ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, "verified")
+	}
+	if s.tensor != "" {
+		v, err := m.Tensor(s.tensor)
+		if err != nil {
+			return err
+		}
+		sum, err := v.Digest()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "%s: xxh64 %016x\n", cli.Printable(s.tensor), sum)
+	}
+	if s.verify || s.tensor != "" {
+		return nil
+	}
+	t := cli.NewTable(cli.Column{}, cli.Column{}, cli.Column{}, cli.Column{Right: true})
+	t.Indent = "  "
+	for name, v := range m.Tensors() {
+		info := v.Info()
+		t.Row(name, info.TypeName(), info.Shape.String(), cli.Size(info.Size))
+	}
+	return t.Write(s.out, 0)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/remote"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// object is an object of a bucket, as package remote reads it. What windows, parallel ranges
+// and retries are stands there.
+//
+// Not every store can be asked for a range of a version, so the version is looked up before the
+// first range and again after each: what was the same before and after is what was
+// read in between. For one store alone, blob.ReaderOptions.BeforeRead can set a condition
+// instead, which spares those requests.
+type object struct {
+	bucket *blob.Bucket
+	key    string
+}
+
+// Get implements remote.Object.
+func (o *object) Get(ctx context.Context, off, n int64, known remote.Version) (remote.Answer, error) {
+	if known == (remote.Version{}) {
+		var err error
+		if known, err = o.version(ctx); err != nil {
+			return remote.Answer{}, err
+		}
+		n = min(n, known.Size)
+	}
+	if n == 0 {
+		return remote.Answer{Version: known, Body: http.NoBody}, nil
+	}
+	r, err := o.bucket.NewRangeReader(ctx, o.key, off, n, nil)
+	if err != nil {
+		return remote.Answer{}, classified(err)
+	}
+	if r.Size() != known.Size {
+		r.Close()
+		return remote.Answer{}, remote.ErrChanged
+	}
+	return remote.Answer{Version: known, Body: &body{r, ctx, o, known, n}}, nil
+}
+
+// version looks up which version there is now.
+func (o *object) version(ctx context.Context) (remote.Version, error) {
+	a, err := o.bucket.Attributes(ctx, o.key)
+	if err != nil {
+		return remote.Version{}, classified(err)
+	}
+	v := remote.Version{Size: a.Size, Tag: fmt.Sprintf("%.500s %d", a.ETag, a.ModTime.UnixNano())}
+	v.Strong = a.ETag != "" && !strings.HasPrefix(a.ETag, "W/")
+	return v, nil
+}
+
+// classified tells the errors that another attempt may cure from others.
+func classified(err error) error {
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound, gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.FailedPrecondition, gcerrors.Unimplemented:
+		return err
+	}
+	return &remote.Temporary{Err: err}
+}
+
+// body is a range that was read from one version, or Close says that it was not.
+type body struct {
+	io.ReadCloser
+	ctx   context.Context
+	o     *object
+	known remote.Version
+	left  int64
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// Close implements io.Closer. It does not look at the version when the range was not read
+// to its end, for it will be asked for again.
+func (b *body) Close() error {
+	if err := b.ReadCloser.Close(); err != nil {
+		return classified(err)
+	}
+	if b.left > 0 {
+		return nil
+	}
+	now, err := b.o.version(b.ctx)
+	if err == nil && now != b.known {
+		err = remote.ErrChanged
+	}
+	return err
+}
