@@ -119,7 +119,7 @@ func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 // Evict takes the pages of the mappings from the process, which counts them as its
 // memory once they were read. Nothing else changes: what is used again is mapped again,
 // mostly from the system's cache. On systems other than Linux and Android that does nothing.
-// What Options.CacheBytes keeps is dropped everywhere.
+// What Options.Lock holds stays. What Options.CacheBytes keeps is dropped everywhere.
 func (m *Model) Evict() error { return m.engine().Evict() }
 
 // Close forbids further access, waits for running View.Use and Do calls, and
@@ -141,7 +141,7 @@ func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) 
 func (m *Model) Stats() Stats {
 	s := m.engine().Stats()
 	return Stats{
-		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, OnDemand: s.OnDemand, Resident: s.Resident,
+		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, OnDemand: s.OnDemand, Resident: s.Resident, Locked: s.Locked,
 		Kept: s.Kept, ZeroCopy: s.ZeroCopy, Copies: s.Copies, Lent: s.Lent, Verified: s.Verified,
 	}
 }
@@ -158,9 +158,12 @@ type Stats struct {
 	// OnDemand is how much is neither, and read when it is asked for: behind a reader, or of
 	// files that are not mapped (Options.OnDemand, MaxMapped).
 	OnDemand int64
-	// Resident is how much of Mapped and Heap is in physical memory now, -1 when
-	// the system does not say.
+	// Resident is how much of Mapped and Heap the process has in physical memory now, which
+	// is what Evict gives back; -1 when the system does not say. What only the
+	// system's cache has is not counted.
 	Resident int64
+	// Locked is how much is locked in physical memory (Options.Lock).
+	Locked int64
 	// Kept is the size of the copies that are held: decompressed, decrypted and
 	// misaligned tensors that were used, and the cache (Options.CacheBytes).
 	Kept int64

@@ -59,6 +59,14 @@ type Options struct {
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
+	// Populate reads the mapped files into physical memory when the model is open, so that no use
+	// waits for the disk, and Lock also keeps them there until Close (mlock). Files that are
+	// mapped at their first use, such as shards and external data, follow then; Prefetch maps
+	// those of a directory. Neither is left undone in silence: a limit of the system
+	// (RLIMIT_MEMLOCK) is ErrLimit, and ErrUnsupported what is not mapped (readers, files read on
+	// demand, for Lock also bytes and files in memory) and, for Lock, systems other
+	// than Linux, Android, macOS and iOS.
+	Populate, Lock bool
 	// Private opens a copy that is made now, of the file and of all other files of the
 	// model, for files that others overwrite in place: whatever becomes of them, what is open
 	// stays as it is. Where the file system shares blocks among files (reflinks, as Btrfs and
@@ -135,7 +143,8 @@ func optionError(name string, value int64) error {
 // mapping is how the files of m are opened.
 func (o *Options) mapping(m *Model) source.Options {
 	s := source.Options{
-		Debug: o.Debug, ReadOnce: o.ReadOnce, OnDemand: o.OnDemand, Private: o.Private, Memory: &m.memory, Context: o.Context,
+		Debug: o.Debug, ReadOnce: o.ReadOnce, OnDemand: o.OnDemand, Private: o.Private, Lock: o.Lock, Populate: o.Populate,
+		Memory: &m.memory, Context: o.Context,
 	}
 	if o.MaxMapped > 0 {
 		m.space.Limit(o.MaxMapped)

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -213,9 +213,7 @@ func TestStats(t *testing.T) {
 
 // TestResident: on Linux the pages that were touched are counted.
 func TestResident(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux says")
-	}
+	testhost.NeedResident(t)
 	const size = 3<<20 + 100
 	m := openPath(t, stored(t, "m.toy", make([]byte, size)), &toy{tensors: []driver.Tensor{u8("w", 0, size)}})
 	if _, err := m.At(0).Digest(); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto"
 	"errors"
 	"fmt"
@@ -114,6 +115,12 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		m.Close()
 		return explain(err, m.desc.Name, m.path)
 	}
+	for r := range m.regions() {
+		if err := m.hold(c.Options.Context, r); err != nil {
+			m.Close()
+			return err
+		}
+	}
 	m.mapping.Context = nil
 	check := c.Options.Check
 	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
@@ -124,6 +131,23 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		}
 	}
 	return nil
+}
+
+// hold brings a file into memory and locks it there, if that was asked for.
+func (m *Model) hold(ctx context.Context, r *source.Region) error {
+	err := r.Hold(ctx, &m.mapping)
+	if err == nil {
+		return nil
+	}
+	option := "Populate"
+	if m.mapping.Lock {
+		option = "Lock"
+	}
+	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
+		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
+	}
+	_, path := r.Origin()
+	return explain(&tensor.Error{Path: path, Field: "Options." + option, Offset: -1, Err: err}, m.desc.Name, m.path)
 }
 
 // checkIndex does not trust the driver: a view must lie within its file and be

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -413,6 +414,12 @@ func (f *space) open() (*source.Region, error) {
 	}
 	if err != nil {
 		return nil, f.external(err)
+	}
+	if f.spaces.frozen { // else it is done when parsing has ended
+		if err := f.hold(context.Background(), r); err != nil {
+			r.Close()
+			return nil, err
+		}
 	}
 	f.region.Store(r)
 	return r, nil

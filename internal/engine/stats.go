@@ -14,6 +14,7 @@ type Stats struct {
 	Heap     int64 // bytes of files that are held in memory
 	OnDemand int64 // bytes of files that are neither, and read when they are asked for
 	Resident int64 // of mapped and heap bytes, -1 when the system does not say
+	Locked   int64 // of mapped bytes, see source.Options.Lock
 	Kept     int64 // bytes of copies that are held
 	ZeroCopy int   // tensors that are handed out without a copy
 	Lent     bool  // raw slices left the library
@@ -44,6 +45,7 @@ func (m *Model) Stats() Stats {
 	for r := range m.regions() {
 		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Lent()
+		s.Locked += r.Locked()
 		held := r.Held()
 		s.Heap += held
 		switch {

@@ -1,6 +1,9 @@
 package source
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // descriptors is the directory whose entries name the open descriptors.
 const descriptors = "/dev/fd/"
@@ -14,6 +17,10 @@ func idOf(st *syscall.Stat_t) ID {
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctimespec.Sec, st.Ctimespec.Nsec }
 
 func willNeed([]byte, int, int) error { return nil }
+
+func populatePages([]byte) error { return errors.ErrUnsupported }
+
+func isFault(error) bool { return false }
 
 func forget([]byte) error { return nil }
 

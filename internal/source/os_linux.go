@@ -1,11 +1,12 @@
 package source
 
 import (
+	"encoding/binary"
 	"os"
-	"runtime"
 	"syscall"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"golang.org/x/sys/unix"
 )
 
 // descriptors is the directory whose entries name the open descriptors.
@@ -21,24 +22,42 @@ func willNeed(mem []byte, lo, hi int) error {
 // forget takes the pages of a mapping from the process. What is touched again is mapped again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 
-// resident counts the pages between lo and hi of a mapping that are in memory.
-func resident(mem []byte, lo, hi int) int64 {
-	page := os.Getpagesize()
-	lo -= lo % page
+// populatePages brings pages of a mapping into memory (Linux 5.14).
+func populatePages(b []byte) error { return unix.Madvise(b, unix.MADV_POPULATE_READ) }
+
+// isFault reports whether populatePages met pages that the file has lost.
+func isFault(err error) bool { return err == unix.EFAULT }
+
+// resident counts the bytes between lo and hi of a mapping whose pages are in memory and
+// mapped in this process, or swapped.
+func resident(mem []byte, lo, hi int) (n int64) {
 	if hi <= lo {
 		return 0
 	}
-	pages := make([]byte, (hi-lo+page-1)/page)
-	_, _, errno := syscall.Syscall(syscall.SYS_MINCORE, memory.Address(mem[lo:]), uintptr(hi-lo), memory.Address(pages))
-	runtime.KeepAlive(pages)
-	if errno != 0 {
+	page, size := os.Getpagesize(), int64(hi-lo)
+	lo -= lo % page
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
 		return -1
 	}
-	n := int64(0)
-	for _, p := range pages {
-		n += int64(p & 1)
+	defer f.Close()
+	const entry = 8
+	pages := (hi - lo + page - 1) / page
+	at := int64(memory.Address(mem[lo:])/uintptr(page)) * entry
+	for buf := make([]byte, min(pages, 8192)*entry); pages > 0; {
+		buf = buf[:min(pages*entry, len(buf))]
+		if _, err := f.ReadAt(buf, at); err != nil {
+			return -1
+		}
+		for i := 0; i < len(buf); i += entry {
+			if binary.NativeEndian.Uint64(buf[i:])>>62 != 0 {
+				n++
+			}
+		}
+		at += int64(len(buf))
+		pages -= len(buf) / entry
 	}
-	return min(n*int64(page), int64(hi-lo))
+	return min(n*int64(page), size)
 }
 
 // idOf takes from a file's status what tells it from others, and from itself after a change.

@@ -5,6 +5,7 @@ package source
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -188,4 +189,18 @@ func stampOf(f *os.File) (s stamp, err error) {
 	s.id = idOf(st)
 	s.sec, s.nsec = changed(st)
 	return s, nil
+}
+
+// lockMemory keeps pages of a mapping in memory.
+func lockMemory(b []byte) error { return unix.Mlock(b) }
+
+func unlockMemory(b []byte) { _ = unix.Munlock(b) }
+
+// lockLimit says how many bytes a process may lock.
+func lockLimit() string {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {
+		return ""
+	}
+	return fmt.Sprintf(" is %d for the process", limit.Cur)
 }

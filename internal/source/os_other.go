@@ -15,6 +15,10 @@ const NoWait = 0
 
 func willNeed([]byte, int, int) error { return nil }
 
+func populatePages([]byte) error { return errors.ErrUnsupported }
+
+func isFault(error) bool { return false }
+
 func forget([]byte) error { return nil }
 
 func protect([]byte) bool { return false }
@@ -102,3 +106,9 @@ func pread(int, []byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 func closeFile(int) {}
 
 func resident([]byte, int, int) int64 { return -1 }
+
+func lockMemory([]byte) error { return ErrNoLock }
+
+func unlockMemory([]byte) {}
+
+func lockLimit() string { return "" }

@@ -154,14 +154,14 @@ func (r *Region) Prefetch(off, n int64) error {
 }
 
 // Evict takes the pages of the mapping from the process; they stay in the system's cache, and
-// what is touched again is mapped again. It does nothing for heap memory, readers, and
-// systems other than Linux and Android.
+// what is touched again is mapped again. It does nothing for heap memory, readers, what is
+// locked, and systems other than Linux and Android.
 func (r *Region) Evict() error {
 	if err := r.Enter(); err != nil {
 		return err
 	}
 	defer r.Leave()
-	if r.ra == nil || len(r.mem) == 0 {
+	if r.ra == nil || len(r.mem) == 0 || r.locked > 0 {
 		return nil
 	}
 	if err := forget(r.mem); err != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Space *Space
 	// Private makes a copy of the file the window, which nobody changes.
 	Private bool
+	// Lock and Populate are what Hold does.
+	Lock, Populate bool
 	// Memory counts what is read into memory before it is; nil for no account.
 	Memory Account
 	// Context ends the copying of a file; nil for never.
@@ -69,6 +71,8 @@ type Region struct {
 	once     bool         // Options.ReadOnce
 	copied   bool         // Options.Private
 	inMemory bool         // the mapping is of memory
+	holds    bool         // Hold did its work
+	locked   int64        // bytes, see Hold
 	held     int64        // bytes that were reserved
 	used     atomic.Int64 // bytes since the last Evict by Used
 
@@ -130,8 +134,8 @@ func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base
 // ErrCut is what a fault in a mapping means.
 var ErrCut error = truncatedError{"the file was cut short while it was in use"}
 
-// Resident returns how many bytes of the window are in physical memory now, -1
-// when the system does not say.
+// Resident returns how many bytes of the window the process has in physical memory now,
+// -1 when the system does not say. What only the system's cache has is not counted.
 func (r *Region) Resident() int64 {
 	if r.Enter() != nil {
 		return -1

@@ -53,6 +53,14 @@ func NeedMaps(t testing.TB) {
 	}
 }
 
+// NeedResident skips a test that asks which pages are in memory.
+func NeedResident(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Getenv("WEIGHTMAP_EMULATED") != "" {
+		t.Skip("only Linux itself says what is in memory")
+	}
+}
+
 // roundsTimes tells whether some calls report times of files in whole seconds and
 // others do not: with those, files seem to change.
 func roundsTimes() bool {

@@ -1,0 +1,167 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/sys/unix"
+)
+
+// lockedMemory returns how many kB the process has locked.
+func lockedMemory(t *testing.T) (kb int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	_, line, ok := strings.Cut(string(text), "\nVmLck:")
+	if !ok {
+		t.Skip("the system does not say what is locked")
+	}
+	if _, err := fmt.Sscan(line, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}
+
+// held opens a file as a whole and a window of it, and holds it.
+func held(t *testing.T, path string, o Options) []*Region {
+	t.Helper()
+	testhost.NeedResident(t)
+	f := mustFile(t, path)
+	w, err := OpenFile(f, 5001, 40000, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	all := []*Region{mustOpen(t, path, o), w}
+	for _, r := range all {
+		if err := r.Hold(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// TestLock: what is locked stays, until Close and no longer, also where that keeps the
+// addresses.
+func TestLock(t *testing.T) {
+	const size = 100000
+	path := temp(t, ramp(size))
+	for _, o := range []Options{{Lock: true}, {Lock: true, Debug: true}, {Lock: true, Private: true}} {
+		before := lockedMemory(t)
+		for i, r := range held(t, path, o) {
+			want := int64([]int{size, 40000}[i])
+			if err := r.Evict(); err != nil || r.Locked() != want || r.Resident() != want {
+				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), r.Resident(), want)
+			}
+			if now := lockedMemory(t); now <= before {
+				t.Errorf("%+v: %d kB are locked, %d before", o, now, before)
+			}
+			if err := r.Hold(t.Context(), &o); err != nil || r.Locked() != want {
+				t.Errorf("%+v: locked again: %v, %d bytes", o, err, r.Locked())
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if now := lockedMemory(t); now != before {
+			t.Errorf("%+v: %d kB are locked after Close, %d before", o, now, before)
+		}
+	}
+}
+
+// TestPopulate: pages are in memory that nobody touched, none before they are asked for, and
+// Evict gives them back.
+func TestPopulate(t *testing.T) {
+	const size = 3<<20 + 100
+	testhost.NeedResident(t)
+	path := temp(t, ramp(size))
+	r := mustOpen(t, path, Options{Populate: true, Parse: true})
+	if _, err := r.Head(1000); err != nil {
+		t.Fatal(err)
+	}
+	r.Parsed()
+	if n := r.Resident(); n != 0 {
+		t.Skipf("%d bytes are resident that nobody touched", n)
+	}
+	for i, r := range held(t, path, Options{Populate: true}) {
+		want := int64([]int{size, 40000}[i])
+		if r.Resident() != want || r.Locked() != 0 {
+			t.Errorf("%d bytes of %d are resident, %d locked", r.Resident(), want, r.Locked())
+		}
+		if err := r.Evict(); err != nil || r.Resident() != 0 {
+			t.Errorf("after Evict %d bytes are resident: %v", r.Resident(), err)
+		}
+	}
+}
+
+// TestHoldCut: pages that the file has lost are an error, which is not taken for a limit.
+func TestHoldCut(t *testing.T) {
+	testhost.NeedCuts(t)
+	for name, hold := range map[string]func(r *Region) error{
+		"Lock":     func(r *Region) error { return r.Hold(t.Context(), &Options{Lock: true}) },
+		"Populate": func(r *Region) error { return r.Hold(t.Context(), &Options{Populate: true}) },
+		"touch":    func(r *Region) error { return r.touch(r.mem) },
+	} {
+		path := temp(t, ramp(100000))
+		r := mustOpen(t, path, Options{})
+		if err := os.Truncate(path, 5000); err != nil {
+			t.Fatal(err)
+		}
+		if err := hold(r); !errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLockLimit: a limit is told as such.
+func TestLockLimit(t *testing.T) {
+	r := mustOpen(t, temp(t, ramp(5000)), Options{})
+	t.Cleanup(func() { lockPages = lockMemory })
+	for _, no := range []error{unix.ENOMEM, unix.EPERM, unix.EAGAIN} {
+		lockPages = func([]byte) error { return no }
+		err := r.Hold(t.Context(), &Options{Lock: true})
+		if !errors.Is(err, tensor.ErrLimit) || !errors.Is(err, no) || !strings.Contains(err.Error(), "RLIMIT_MEMLOCK") || r.Locked() != 0 {
+			t.Errorf("%v: %v", no, err)
+		}
+	}
+}
+
+// TestLockLimitOfTheSystem is the same with the system's own answer, in a process without
+// rights.
+func TestLockLimitOfTheSystem(t *testing.T) {
+	if path := os.Getenv("WEIGHTMAP_LOCK"); path != "" {
+		r, err := Open(path, Options{})
+		if err == nil && os.Getuid() == 0 {
+			err = syscall.Setuid(65534)
+		}
+		if err == nil {
+			err = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: 8192, Max: 8192})
+		}
+		if err != nil {
+			fmt.Println("skip:", err)
+			return
+		}
+		err = r.Hold(t.Context(), &Options{Lock: true})
+		fmt.Println(errors.Is(err, tensor.ErrLimit), err)
+		return
+	}
+	testhost.NeedChildren(t)
+	child := exec.Command(os.Args[0], "-test.run", "^TestLockLimitOfTheSystem$")
+	child.Env = append(os.Environ(), "WEIGHTMAP_LOCK="+temp(t, ramp(100000)))
+	out, err := child.CombinedOutput()
+	switch {
+	case strings.HasPrefix(string(out), "skip:"):
+		t.Skip(string(out))
+	case err != nil || !strings.HasPrefix(string(out), "true ") || !strings.Contains(string(out), "RLIMIT_MEMLOCK is 8192"):
+		t.Errorf("%v: %s", err, out)
+	}
+}
