@@ -2,17 +2,22 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestRun: every format is written, read and shown, the numbers are the same
-// in all of them, and the whole fits on a screen. The directory and its parents
-// are made.
+// TestRun: every format is written, read and shown, all read the same digit, and the
+// whole fits on a screen. The directory and its parents are made.
 func TestRun(t *testing.T) {
 	var out, errs bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "new", "models")
@@ -20,39 +25,130 @@ func TestRun(t *testing.T) {
 		t.Fatalf("status %d, %q", status, &errs)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) > 24 {
+	if len(lines) > 26 {
 		t.Errorf("%d lines do not fit on a screen", len(lines))
 	}
-	weights := map[string]bool{}
-	for _, target := range targets {
+	for _, file := range files {
 		found := false
 		for _, line := range lines {
-			if strings.HasPrefix(line, target.file+" ") {
+			if strings.HasPrefix(line, file.name+" ") {
 				found = true
-				weights[line[strings.Index(line, "["):]] = true
-				if len(line) > 100 {
-					t.Errorf("line of %d characters: %s", len(line), line)
+				if !strings.Contains(line, " 4 (") {
+					t.Errorf("another digit: %s", line)
+				}
+				if utf8.RuneCountInString(line) > 100 {
+					t.Errorf("a long line: %s", line)
 				}
 			}
 		}
 		if !found {
-			t.Errorf("%s is not in the output", target.file)
+			t.Errorf("%s is not in the output", file.name)
 		}
-		if _, err := os.Stat(filepath.Join(dir, target.file)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, file.name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if len(weights) != 1 {
-		t.Errorf("the formats show different weights:\n%s", &out)
-	}
-	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "inspect "+filepath.Join(dir, "mnist.mag")) {
+	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "inspect "+filepath.Join(dir, "digits.wia")) {
 		t.Errorf("the last line does not say where the files are: %s", last)
 	}
-	// Once more, over what is there, and without a directory.
-	for _, args := range [][]string{{"-dir", dir}, nil} {
-		if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
-			t.Errorf("%q: status %d, %q", args, status, &errs)
+	// Once more, over what is there.
+	if status := run([]string{"-dir", dir}, &out, &errs); status != 0 || errs.Len() > 0 {
+		t.Errorf("again: status %d, %q", status, &errs)
+	}
+}
+
+// TestDigits: all ten are read as what they are, in the first line, by the longest bar
+// and from every file.
+func TestDigits(t *testing.T) {
+	for digit := range digits.Classes {
+		var out, errs bytes.Buffer
+		if status := run([]string{"-digit", fmt.Sprint(digit), "-seed", "5"}, &out, &errs); status != 0 || errs.Len() > 0 {
+			t.Fatalf("%d: status %d, %q", digit, status, &errs)
 		}
+		if want := fmt.Sprintf("A drawing, and what a network says of it: %d.\n\n", digit); !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%d is read as: %s", digit, strings.SplitN(out.String(), "\n", 2)[0])
+		}
+		if bar := regexp.MustCompile(fmt.Sprintf(`(?m) %d +\d+\.\d %% █{12}`, digit)); !bar.Match(out.Bytes()) {
+			t.Errorf("%d has no long bar:\n%s", digit, &out)
+		}
+		if n := strings.Count(out.String(), fmt.Sprintf("  %d (", digit)); n != len(files) {
+			t.Errorf("%d is read from %d files of %d:\n%s", digit, n, len(files), &out)
+		}
+	}
+}
+
+// TestREADME holds the README to what the program prints, but for times.
+func TestREADME(t *testing.T) {
+	if !testhost.AsHost(4) {
+		t.Skip("this host copies all weights")
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for line := range strings.Lines(string(readme)) {
+		text, indented := strings.CutPrefix(line, "    ")
+		if shown.Len() > 0 && !indented && line != "\n" {
+			break
+		}
+		if shown.Len() > 0 || strings.HasPrefix(text, "A drawing, ") {
+			shown.WriteString(text)
+		}
+	}
+	var out, errs bytes.Buffer
+	if status := run(nil, &out, &errs); status != 0 || errs.Len() > 0 {
+		t.Fatalf("status %d, %q", status, &errs)
+	}
+	printed, _, _ := strings.Cut(out.String(), "\n\nOpening")
+	if diff := cmp.Diff(timeless(printed), timeless(shown.String())); diff != "" {
+		t.Errorf("README shows something else:\n%s", diff)
+	}
+}
+
+// timeless returns the lines of a text without times, and with one blank for several.
+func timeless(text string) []string {
+	text = regexp.MustCompile(`\d[\d.]*[µnm]?s\b`).ReplaceAllString(text, "T")
+	text = regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+	return strings.Split(strings.TrimSpace(text), "\n")
+}
+
+// TestPicture: the image and the bars are next to one another, one below the other in a
+// narrow terminal, and the image is half as wide in a very narrow one.
+func TestPicture(t *testing.T) {
+	var image digits.Image
+	for y := 3; y < 13; y++ {
+		for x := 5; x < 8; x++ {
+			image[y*digits.Size+x] = 100 // the darkest there is
+		}
+	}
+	image[7*digits.Size+6] = 50
+	said := digits.Probabilities{1: 0.75, 2: 1. / 8 / bar, 3: 0.25}
+	const wide, narrow = "  ██████", "  ███"
+	for _, c := range []struct {
+		width  int
+		first  string // the first line
+		fourth string // has the paler pixel behind it
+		lines  int
+	}{
+		{80, wide + "     0   0.0 %", wide + "     3  25.0 % ██████", 10},
+		{2 + 6 + gap + line, wide + "     0   0.0 %", wide + "     3  25.0 % ██████", 10},
+		{2 + 6 + gap + line - 1, wide, wide, 21},
+		{8, wide, wide, 21},
+		{7, narrow, narrow, 21},
+	} {
+		var out bytes.Buffer
+		if err := picture(&out, &image, &said, c.width); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) != c.lines || lines[0] != c.first || lines[3] != c.fourth || !strings.Contains(lines[4], "▒") {
+			t.Errorf("width %d:\n%s", c.width, &out)
+		}
+	}
+	want := []string{"0   0.0 % ", "1  75.0 % ██████████████████", "2   0.5 % ▏", "3  25.0 % ██████"}
+	if diff := cmp.Diff(want, bars(&said)[:4]); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -62,6 +158,7 @@ func TestStatus(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	const usage = "; usage: quickstart [-digit N] [-seed N] [-dir DIR]\n"
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -69,10 +166,12 @@ func TestStatus(t *testing.T) {
 		stdout string // parts
 		stderr string
 	}{
-		{"help", []string{"--help"}, 0, "example:\n  quickstart -dir ", ""},
-		{"short help", []string{"-h"}, 0, "usage: quickstart [-dir DIR]\n", ""},
-		{"unknown option", []string{"-what"}, 2, "", "quickstart: flag provided but not defined: -what; usage: quickstart [-dir DIR]\n"},
-		{"argument", []string{"models"}, 2, "", "no arguments are known but -dir; usage: quickstart [-dir DIR]\n"},
+		{"help", []string{"--help"}, 0, "example:\n  quickstart -digit ", ""},
+		{"short help", []string{"-h"}, 0, "usage: quickstart [-digit N]", ""},
+		{"unknown option", []string{"-what"}, 2, "", "quickstart: flag provided but not defined: -what" + usage},
+		{"argument", []string{"models"}, 2, "", "no arguments are known but options" + usage},
+		{"no digit", []string{"-digit", "10"}, 2, "", "10 is no digit" + usage},
+		{"negative", []string{"-digit", "-1"}, 2, "", "-1 is no digit" + usage},
 		{"no directory", []string{"-dir", file}, 1, "", "not a directory\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
