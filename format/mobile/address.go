@@ -7,7 +7,8 @@ import (
 
 // Address returns the address of the elements in memory, ByteSize bytes,
 // row-major and little-endian, aligned for the dtype: for a direct ByteBuffer or
-// an UnsafeRawPointer. The memory is read-only, must not be freed, and is valid
+// an UnsafeRawPointer, which WeightFile, shipped as source for Java and Swift, makes of
+// it. The memory is read-only, must not be freed, and is valid
 // until Close of the model; from this call on only Close gives it back, not the
 // garbage collector of either side. Nothing stops who reads it after Close, or
 // after another program cut the file short: the app dies, or reads other data.

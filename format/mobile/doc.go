@@ -1,5 +1,6 @@
 // Package mobile is weightmap for phones: the package that gomobile bind
-// takes, over every format. In Go itself, package format is the better choice.
+// takes, over every format, or those that are asked for. In Go itself, package format
+// is the better choice.
 //
 // Its API is flat, as gobind wants it. Numbers are int64 (Java long, Swift
 // Int64), whatever the phone. Indices that do not exist, empty objects and
@@ -20,8 +21,26 @@
 // The first makes mobile.aar with the Java package mobile, the second
 // Mobile.xcframework.
 //
-// The samples below are lines of the files in testdata/samples, which tests compile
-// and run; run and download stand for the app's own methods.
+// An app that knows which formats it meets names them, and links no other: a build tag
+// for each of mobi, mag, tsr, mle, wia, safetensors, gguf, npy and onnx, as
+//
+//	gomobile bind -target=android -androidapi=21 -tags weightmap_mobi,weightmap_mag github.com/weightmap/weightmap/format/mobile
+//
+// Without mle and wia, which have signatures, nothing that reads keys is linked either;
+// VerifySigned fails then.
+//
+// # Classes to copy into the app
+//
+// gobind hands over strings, numbers and bytes. What is pleasant in Java, Kotlin and
+// Swift is shipped as source, next to this package:
+//
+//	android/weightmap/WeightFile.java   a model to close by use {}, weights as buffers
+//	android/weightmap/TensorInfo.java   a list of what tensors there are
+//	ios/WeightFile.swift                both
+//
+// The samples below are lines of the files in testdata/samples. Tests compile and run
+// them, and these classes, on a desktop JVM; Swift's are held to the generated header.
+// run and download stand for the app's own methods.
 //
 // # Android
 //
@@ -30,113 +49,67 @@
 // there is no descriptor. Packagers align assets to 4 bytes: tensors with elements
 // of 8 bytes may turn out not to be ZeroCopy there.
 //
-// A byte[] that is passed in is filled by CopyTo, CopyRangeTo and CopyFloat32To; the
-// Java runtime may copy it in and out again on the way. A byte[] that is returned
-// is always a copy. For large tensors Address is the way that copies nothing.
-//
-// Only native code can make a buffer of an address, so an app that wants one
-// adds a function of its own:
-//
-//	JNIEXPORT jobject JNICALL
-//	Java_com_example_Native_wrap(JNIEnv *env, jclass c, jlong address, jlong size) {
-//		return (*env)->NewDirectByteBuffer(env, (void *)(intptr_t)address, size);
-//	}
-//
-// Without native code the file can be mapped once more, by Java: FileOffset
-// says where (added to the asset's startOffset), when it is not -1.
-//
-// A direct buffer is big-endian at first and after asReadOnlyBuffer, whatever it
-// was before: set its order last.
-//
-// In Kotlin it is declared by
-//
-//	object Native {
-//	    init { System.loadLibrary("wrap") } // libwrap.so, the app's own
-//
-//	    @JvmStatic external fun wrap(address: Long, size: Long): ByteBuffer
-//	}
-//
-// and used by
+// In Kotlin:
 //
 //	fun use(assets: AssetManager) {
 //	    try {
-//	        read(assets)
+//	        WeightFile.openAsset(assets, "model.mobi").use { model ->
+//	            model.verify() // reads the whole file: not on the main thread
+//	            run(model.floats("7")) // dead when the model is closed
+//	        }
 //	    } catch (e: Exception) {
-//	        if (Mobile.errorCode(e) == Mobile.CodeChecksum) download() else throw e
+//	        when (Mobile.errorCode(e)) {
+//	            Mobile.CodeChecksum, Mobile.CodeTruncated -> download()
+//	            else -> throw e
+//	        }
 //	    }
 //	}
 //
-//	private fun read(assets: AssetManager) {
-//	    val model = assets.openFd("model.mobi").use { asset ->
-//	        Mobile.openDescriptor(asset.parcelFileDescriptor.fd, asset.startOffset, asset.length, null)
-//	    } // the descriptor may be closed: the mapping stays
-//	    try {
-//	        model.verify(null) // reads the whole file: not on the main thread
-//	        val w = model.tensorNamed("7")
-//	        val bytes = Native.wrap(w.address(), w.byteSize()).asReadOnlyBuffer()
-//	        run(bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer()) // asReadOnlyBuffer forgets the order
-//	    } finally {
-//	        model.close() // the buffers are dead from here on
-//	    }
-//	}
-//
-// In Java it is declared by
-//
-//	public final class Native {
-//		static { System.loadLibrary("wrap"); } // libwrap.so, the app's own
-//
-//		public static native ByteBuffer wrap(long address, long size);
-//	}
-//
-// and used by
+// In Java:
 //
 //	public final void use(AssetManager assets) throws Exception {
-//		try {
-//			read(assets);
+//		try (WeightFile model = WeightFile.openAsset(assets, "model.mobi")) {
+//			model.verify(); // reads the whole file: not on the main thread
+//			run(model.floats("7")); // dead when the model is closed
 //		} catch (Exception e) {
-//			if (!Mobile.errorCode(e).equals(Mobile.CodeChecksum)) {
+//			switch (Mobile.errorCode(e)) {
+//			case Mobile.CodeChecksum:
+//			case Mobile.CodeTruncated:
+//				download();
+//				break;
+//			default:
 //				throw e;
 //			}
-//			download();
 //		}
 //	}
 //
-//	private void read(AssetManager assets) throws Exception {
-//		Model model;
-//		try (AssetFileDescriptor asset = assets.openFd("model.mobi")) {
-//			model = Mobile.openDescriptor(asset.getParcelFileDescriptor().getFd(),
-//				asset.getStartOffset(), asset.getLength(), null);
-//		} // the descriptor may be closed: the mapping stays
-//		try {
-//			model.verify(null); // reads the whole file: not on the main thread
-//			Tensor w = model.tensorNamed("7");
-//			ByteBuffer bytes = Native.wrap(w.address(), w.byteSize()).asReadOnlyBuffer();
-//			run(bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer()); // asReadOnlyBuffer forgets the order
-//		} finally {
-//			model.close(); // the buffers are dead from here on
-//		}
-//	}
+// WeightFile makes direct buffers of addresses, by a function in C that is part of the
+// library that gomobile builds: read-only and little-endian. (Whoever makes others of
+// them: a direct buffer is big-endian at first and after asReadOnlyBuffer, whatever it
+// was before.)
+//
+// A byte[] that is passed in is filled by CopyTo, CopyRangeTo and CopyFloat32To; the
+// Java runtime may copy it in and out again on the way. A byte[] that is returned
+// is always a copy.
 //
 // # iOS, in Swift
 //
-//	func use(run: (UnsafeBufferPointer<Float>) -> Void) throws {
-//	    var error: NSError?
-//	    guard let model = MobileOpen(Bundle.main.path(forResource: "model", ofType: "mobi"), nil, &error) else {
-//	        throw error!
-//	    }
-//	    defer { try? model.close() }
-//	    try model.verify(nil) // reads the whole file: not on the main thread
-//	    let w = try model.tensorNamed("7")
-//	    var address: Int64 = 0
-//	    try w.address(&address)
-//	    if let start = UnsafeRawPointer(bitPattern: Int(address)) { // nil for a tensor of no bytes
-//	        let values = start.assumingMemoryBound(to: Float.self)
-//	        run(UnsafeBufferPointer(start: values, count: Int(w.len()))) // before close
+//	func use(run: (UnsafeBufferPointer<Float>) -> Void, download: () -> Void) throws {
+//	    do {
+//	        let model = try WeightFile(path: Bundle.main.path(forResource: "model", ofType: "mobi")!)
+//	        defer { model.close() }
+//	        try model.verify() // reads the whole file: not on the main thread
+//	        try model.withFloats("7", run) // dead when run returns
+//	    } catch {
+//	        switch MobileErrorCode(error) {
+//	        case MobileCodeChecksum, MobileCodeTruncated: download()
+//	        default: throw error
+//	        }
 //	    }
 //	}
 //
 // An interface that wants a mutable pointer gets
-// UnsafeMutableRawPointer(bitPattern: Int(address)), and must not write there.
+// UnsafeMutableRawPointer(mutating: buffer.baseAddress), and must not write there.
 // From Swift use Bytes and Float32Bytes, which return Data, rather than the Copy functions:
 // those need an NSMutableData, which does not survive the way through Data.
 // GraphJSON and MetadataJSON return a text that is never nil, so that Swift shows
@@ -152,9 +125,15 @@
 //     Address on, the memory is held until Close even when no object of the model is
 //     reachable any more.
 //  4. Close waits for calls that are reading, on whatever thread. It cannot know of
-//     buffers over addresses: end their use first.
+//     buffers over addresses, WeightFile's in Java among them: end their use first.
 //  5. After Close, asking for data is an error with the code "closed"; names, shapes
 //     and dtypes can still be read.
+//
+// # Objects
+//
+// The binding makes a new object each time a model or tensor is asked for. They are
+// told apart by their Key, which is what the generated equals and hashCode compare in
+// Java; in Swift compare the keys. A TensorInfo is a value.
 //
 // # Verification
 //
@@ -167,6 +146,7 @@
 // # Errors
 //
 // Errors arrive as exceptions, or NSError. Their text names format, file,
-// offset and field; ErrorCode gives a word for programs. Exceptions thrown by
+// offset and field; ErrorCode gives a word for programs, which Java and Swift switch on,
+// and Kotlin's when: in Java == compares objects, not words. Exceptions thrown by
 // the app's Progress end the app.
 package mobile

@@ -25,13 +25,8 @@ func TestGobind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gobind takes seconds")
 	}
-	out := t.TempDir()
 	b := findGobind(t)
-	cmd := exec.Command(b.path, "-lang=java,go,objc", "-outdir="+out, ".")
-	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, text)
-	}
+	out := b.bind(t)
 	files := generated(t, out)
 	for name, text := range files {
 		for line := range strings.Lines(text) {
@@ -91,6 +86,18 @@ func findGobind(t *testing.T) (b binder) {
 		t.Skipf("%s is not to be had: %v\n%s", b.module, err, text)
 	}
 	return b
+}
+
+// bind binds this package, and returns where to.
+func (b binder) bind(t *testing.T) (out string) {
+	t.Helper()
+	out = t.TempDir()
+	cmd := exec.Command(b.path, "-lang=java,go,objc", "-outdir="+out, ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, text)
+	}
+	return out
 }
 
 // copyFiles copies files to a directory.

@@ -5,11 +5,13 @@
 package mobile
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,8 +26,8 @@ type desktop struct {
 	lib     string // directory of the shared libraries
 }
 
-// newDesktop compiles what gobind has generated in out, and the C code that
-// the documentation shows.
+// newDesktop compiles what gobind has generated in out, and the classes that are
+// shipped as source.
 func newDesktop(t *testing.T, b binder, out string) *desktop {
 	t.Helper()
 	java, err := exec.LookPath("java")
@@ -33,11 +35,8 @@ func newDesktop(t *testing.T, b binder, out string) *desktop {
 		t.Skip("no java: install a JDK")
 	}
 	d := &desktop{java: java, classes: t.TempDir()}
-	compileJava(t, d.classes, "", filepath.Join(out, "java"), "testdata/java")
-	d.lib = buildJNI(t, b, out)
-	include := jdkInclude(t)
-	run(t, "testdata/samples", goEnv(t, "CC"), "-shared", "-fPIC", "-Wall", "-Werror", "-I", include, "-I", filepath.Join(include, "linux"),
-		"-o", filepath.Join(d.lib, "libwrap.so"), "wrap.c")
+	compileJava(t, d.classes, "", filepath.Join(out, "java"), "testdata/java", "android")
+	d.lib = filepath.Dir(buildJNI(t, b, out, "weightmap_jni"))
 	return d
 }
 
@@ -86,24 +85,51 @@ func testApp(t *testing.T, d *desktop) {
 	path := save(t, "m.mag", file)
 	fc, ids := want.Tensors[0], want.Tensors[1]
 	lines := fmt.Sprintf(`mag 1  {"epoch":3} 
-fc.weight float32 2 3 6 24 %d true
-ids int32 5 5 20 %d true
+fc.weight float32 2 3 2,3 6 24 %[1]d true
+ids int32 5 5 5 20 %[2]d true
 from bytes true
+true false true
+fc.weight float32[2, 3] 6 24 %[1]d truefalse2
+ids int32[5] 5 20 %[2]d truefalse1
+6 different, converted %[3]d
 sum -3.0, progress true, locked false
 ok, covered true, 0 uncovered, xxh64, true
 key other
+not there
+closed
+closed: mag: %[4]s: closed
 true
-closed: mag: %s: closed
-true
-`, fc.Place, ids.Place, path)
+`, fc.Place, ids.Place, int(float32(binary.LittleEndian.Uint32(ids.Data[4:]))), path)
 	if diff := cmp.Diff(lines, d.run(t, []string{classes}, "app.App", path)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
+// TestLibrarySize prints how large the library for the formats of a budget is, and fails
+// beyond it: the step "sizes" of .ci/run asks for it, as "weightmap_mobi=3000000" for example.
+func TestLibrarySize(t *testing.T) {
+	tag, limit, asked := strings.Cut(os.Getenv("WEIGHTMAP_LIBRARY"), "=")
+	if !asked {
+		t.Skip("no budget in WEIGHTMAP_LIBRARY")
+	}
+	budget, err := strconv.ParseInt(limit, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := findGobind(t)
+	lib, err := os.Stat(buildJNI(t, b, b.bind(t), "weightmap_jni,"+tag, "-trimpath", "-ldflags=-s -w"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("libgojni with %s: %d kB of %d", tag, lib.Size()/1000, budget/1000)
+	if lib.Size() > budget {
+		t.Error("beyond its budget")
+	}
+}
+
 // buildJNI builds the shared library that gobind's Java classes load, and
-// returns its directory.
-func buildJNI(t *testing.T, b binder, out string) (dir string) {
+// returns its path.
+func buildJNI(t *testing.T, b binder, out, tags string, flags ...string) (lib string) {
 	t.Helper()
 	if runtime.GOOS != "linux" || goEnv(t, "GOHOSTARCH") != runtime.GOARCH || goEnv(t, "CGO_ENABLED") != "1" {
 		t.Skip("needs Linux and cgo")
@@ -112,7 +138,7 @@ func buildJNI(t *testing.T, b binder, out string) (dir string) {
 		t.Skip("no C compiler")
 	}
 	include := jdkInclude(t)
-	dir = t.TempDir()
+	dir := t.TempDir()
 	sources, err := filepath.Glob(filepath.Join(out, "src", "gobind", "*.[cgh]*"))
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +158,11 @@ func buildJNI(t *testing.T, b binder, out string) (dir string) {
 	write(t, filepath.Join(dir, "go.mod"), "module gobind\n\ngo 1.25.0\n")
 	const weightmap = "github.com/weightmap/weightmap"
 	run(t, dir, "go", "mod", "edit", "-require="+b.module, "-require="+weightmap+"@v0.0.0", "-replace="+weightmap+"="+root)
-	run(t, dir, "go", "build", "-mod=mod", "-buildmode=c-shared", "-o", "libgojni.so", ".")
-	return dir
+	// The C code of this package looks for jni.h too; CPATH is not in the key of the build cache.
+	t.Setenv("CPATH", include+string(filepath.ListSeparator)+filepath.Join(include, "linux"))
+	lib = filepath.Join(dir, "libgojni.so")
+	run(t, dir, "go", append([]string{"build", "-mod=mod", "-tags=" + tags, "-buildmode=c-shared", "-o", lib}, append(flags, ".")...)...)
+	return lib
 }
 
 // adapt drops a file for Apple's systems, and makes one for Android a file for

@@ -17,9 +17,12 @@ import (
 // made by Open, OpenBytes and OpenDescriptor; one made otherwise is empty and
 // closed.
 //
-// Do not compare models or put them into sets: the generated Java classes hold
-// any two for equal.
+// Two objects are one model when their Keys are equal: the generated Java classes
+// compare just that in equals and hashCode.
 type Model struct {
+	// Key tells models apart, empty for one that is empty. It is not to be set.
+	Key string
+
 	m      *format.Model // nil in an empty model: the methods of format.Model take that for a closed one
 	closed atomic.Bool
 
@@ -152,7 +155,7 @@ func (m *Model) TensorNamed(name string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{model: m, view: v}, nil
+	return &Tensor{Key: m.Key + "/" + name, model: m, view: v}, nil
 }
 
 // Prefetch asks the system to read the file ahead. It returns at once.

@@ -3,9 +3,10 @@ package mobile
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
-	_ "github.com/weightmap/weightmap/format/all" // an app may meet any of them
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -126,10 +127,13 @@ func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, e
 	return newModel(format.OpenFile(f, offset, length, o))
 }
 
+// opened counts models, for their keys.
+var opened atomic.Uint64
+
 // newModel wraps what format opened.
 func newModel(m *format.Model, err error) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m: m}, nil
+	return &Model{Key: strconv.FormatUint(opened.Add(1), 10), m: m}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"crypto"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 )
 
 // What Report.Signature may say.
@@ -35,9 +34,7 @@ func newReport(m *format.Model, c *format.Coverage, trusted crypto.PublicKey) *R
 	if s := m.Signature(); trusted == nil && s != nil {
 		signer = s.PublicKey
 	}
-	if text, err := keys.Fingerprint(signer); err == nil {
-		r.signer = "SHA256:" + text
-	}
+	r.signer = fingerprint(signer)
 	return r
 }
 

@@ -2,6 +2,7 @@ package mobile
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -10,22 +11,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testSwift holds the published Swift sample to the header that gobind makes.
-// There is no Swift compiler to ask for on every system, so the calls into the
-// library are checked: that they exist, with so many arguments, and that "try"
-// stands where Swift imports a method as one that throws, and nowhere else.
+// testSwift holds the class that is shipped as source to the header that gobind makes,
+// and the published sample to both. There is no Swift compiler to ask for on every
+// system, so the calls into the library are checked: that they exist, with so many
+// arguments, and that "try" stands where Swift has a method that throws, and nowhere
+// else.
 func testSwift(t *testing.T, header string) {
-	sample, err := os.ReadFile("testdata/samples/Sample.swift")
-	if err != nil {
-		t.Fatal(err)
+	tests := []struct {
+		file string
+		want []string
+	}{
+		{"ios/WeightFile.swift", []string{
+			"MobileOpen", "MobileModel.close", "MobileModel.verify", "MobileModel.tensorList",
+			"MobileModel.tensorNamed", "MobileTensor.address", "MobileTensor.byteSize",
+			"MobileModel.tensorNamed", "MobileTensor.dType", "MobileTensor.quantized", "MobileTensor.float32Bytes",
+		}},
+		{"testdata/samples/Sample.swift", []string{
+			"WeightFile", "WeightFile.close", "WeightFile.verify", "WeightFile.withFloats",
+			"MobileErrorCode", "MobileCodeChecksum", "MobileCodeTruncated",
+		}},
 	}
-	calls, faults := checkSwift(header, string(sample))
-	for _, f := range faults {
-		t.Error(f)
-	}
-	want := []string{"MobileOpen", "MobileModel.close", "MobileModel.verify", "MobileModel.tensorNamed", "MobileTensor.address", "MobileTensor.len"}
-	if diff := cmp.Diff(want, calls); diff != "" {
-		t.Errorf("calls found (-want +got)\n%s", diff)
+	known := readHeader(header)
+	for _, test := range tests {
+		text, err := os.ReadFile(test.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls, faults := checkSwift(known, string(text))
+		for _, f := range faults {
+			t.Errorf("%s: %s", test.file, f)
+		}
+		if diff := cmp.Diff(test.want, calls); diff != "" {
+			t.Errorf("%s: calls found (-want +got)\n%s", test.file, diff)
+		}
+		maps.Copy(known, readClass(string(text)))
 	}
 }
 
@@ -33,6 +52,7 @@ func testSwift(t *testing.T, header string) {
 type imported struct {
 	returns string // class, or empty
 	args    int
+	options int  // how many of them may be left out
 	throws  bool // by a last parameter that Swift does not show
 }
 
@@ -41,8 +61,12 @@ var (
 	objcMethod   = regexp.MustCompile(`(?m)^- \(([^)]*)\)(\w+)(.*);$`)
 	objcParam    = regexp.MustCompile(`:\(([^)]*)\)`)
 	objcFunction = regexp.MustCompile(`(?m)^FOUNDATION_EXPORT (\w+)[^(;]*?(\w+)\(([^)]*)\);$`)
+	objcConstant = regexp.MustCompile(`(?m)^FOUNDATION_EXPORT NSString\* _Nonnull const (\w+);$`)
 
-	swiftCall = regexp.MustCompile(`(?:\blet (\w+) = )?(try\?? )?\b(?:(\w+)\.)?(\w+)\(`)
+	swiftClass    = regexp.MustCompile(`(?m)^public final class (\w+)`)
+	swiftMethod   = regexp.MustCompile(`(?m)^    public (?:convenience )?(init|func \w+)[^(\n]*(\(.*)$`)
+	swiftDeclared = regexp.MustCompile(`\blet (\w+): (Mobile\w+)`)
+	swiftCall     = regexp.MustCompile(`(?:\blet (\w+) = )?(try\?? )?\b(?:(\w+)\.)?(\w+)\(|\b(MobileCode\w+)`)
 )
 
 // readHeader returns the functions by name and the methods by "class.name".
@@ -50,6 +74,9 @@ func readHeader(header string) map[string]imported {
 	all := map[string]imported{}
 	for _, f := range objcFunction.FindAllStringSubmatch(header, -1) {
 		all[f[2]] = imported{returns: f[1], args: countArgs(f[3])}
+	}
+	for _, c := range objcConstant.FindAllStringSubmatch(header, -1) {
+		all[c[1]] = imported{}
 	}
 	for _, c := range objcClass.FindAllStringSubmatch(header, -1) {
 		for _, m := range objcMethod.FindAllStringSubmatch(c[2], -1) {
@@ -64,10 +91,34 @@ func readHeader(header string) map[string]imported {
 	return all
 }
 
-// checkSwift returns the calls of the library in a sample, and what is wrong.
-func checkSwift(header, sample string) (calls, faults []string) {
-	known := readHeader(header)
+// readClass returns the public initializers and methods of a class in Swift, the former
+// by the name of the class. Of several initializers it knows the last.
+func readClass(text string) map[string]imported {
+	all := map[string]imported{}
+	class := swiftClass.FindStringSubmatch(text)
+	if class == nil {
+		return all
+	}
+	for _, m := range swiftMethod.FindAllStringSubmatch(text, -1) {
+		params := arguments(m[2][1:])
+		x := imported{args: countArgs(params), options: strings.Count(params, " = ")}
+		x.throws = strings.HasPrefix(m[2][1+len(params):], ") throws")
+		if method, ok := strings.CutPrefix(m[1], "func "); ok {
+			all[class[1]+"."+method] = x
+		} else {
+			x.returns = class[1]
+			all[class[1]] = x
+		}
+	}
+	return all
+}
+
+// checkSwift returns the calls of what is known in a sample, and what is wrong.
+func checkSwift(known map[string]imported, sample string) (calls, faults []string) {
 	classes := map[string]string{} // of the variables
+	for _, d := range swiftDeclared.FindAllStringSubmatch(sample, -1) {
+		classes[d[1]] = d[2]
+	}
 	for _, at := range swiftCall.FindAllStringSubmatchIndex(sample, -1) {
 		group := func(i int) string {
 			if at[2*i] < 0 {
@@ -75,11 +126,11 @@ func checkSwift(header, sample string) (calls, faults []string) {
 			}
 			return sample[at[2*i]:at[2*i+1]]
 		}
-		variable, try, receiver, name := group(1), group(2), group(3), group(4)
+		variable, try, receiver, name := group(1), group(2), group(3), group(4)+group(5)
 		switch class := classes[receiver]; {
 		case class != "":
 			name = class + "." + name
-		case receiver != "" || !strings.HasPrefix(name, "Mobile"):
+		case receiver != "" || !strings.HasPrefix(name, "Mobile") && known[name].returns != name:
 			continue // not of the library
 		}
 		calls = append(calls, name)
@@ -88,7 +139,10 @@ func checkSwift(header, sample string) (calls, faults []string) {
 			faults = append(faults, name+" does not exist")
 			continue
 		}
-		if n := countArgs(arguments(sample[at[1]:])); n != x.args {
+		if group(5) != "" {
+			continue // a constant
+		}
+		if n := countArgs(arguments(sample[at[1]:])); n > x.args || n < x.args-x.options {
 			faults = append(faults, fmt.Sprintf("%s takes %d arguments, not %d", name, x.args, n))
 		}
 		if (try != "") != x.throws {
@@ -155,7 +209,27 @@ func TestCheckSwift(t *testing.T) {
 @end
 
 FOUNDATION_EXPORT MobileModel* _Nullable MobileOpen(NSString* _Nullable path, MobileOptions* _Nullable options, NSError* _Nullable* _Nullable error);
+FOUNDATION_EXPORT NSString* _Nonnull const MobileCodeChecksum;
 `
+	const class = `
+public final class WeightFile {
+    public let model: MobileModel
+
+    public init(_ model: MobileModel) {
+    }
+
+    public convenience init(path: String, options: MobileOptions? = nil) throws {
+    }
+
+    public func close() {
+    }
+
+    public func withFloats<Result>(_ name: String, _ body: (UnsafeBufferPointer<Float>) throws -> Result) throws -> Result {
+    }
+}
+`
+	known := readHeader(header)
+	maps.Copy(known, readClass(class))
 	const open = "guard let model = MobileOpen(path(of: a, b), nil, &error) else { throw error! }\n"
 	tests := []struct {
 		name, sample string
@@ -168,11 +242,19 @@ FOUNDATION_EXPORT MobileModel* _Nullable MobileOpen(NSString* _Nullable path, Mo
 		{"arguments of a function", "let model = MobileOpen(path(of: a, b), &error)\n", []string{"MobileOpen takes 3 arguments, not 2"}},
 		{"arguments of a method", open + "try model.tensorNamed(\"7\", &error)\n", []string{"MobileModel.tensorNamed takes 1 arguments, not 2"}},
 		{"no try", open + "model.close()\n", []string{`MobileModel.close throws: true, but the sample says ""`}},
+		{"class", "let model = try WeightFile(path: path(a, b))\ntry model.withFloats(\"7\", run)\nmodel.close()\n", nil},
+		{"initializer without try", "let model = WeightFile(path: a, options: b)\n", []string{`WeightFile throws: true, but the sample says ""`}},
+		{"arguments of an initializer", "let model = try WeightFile(path: a, options: b, c)\n", []string{"WeightFile takes 2 arguments, not 3"}},
+		{"method of the class", "let model = try WeightFile(path: a)\ntry model.withFloats(run)\n", []string{"WeightFile.withFloats takes 2 arguments, not 1"}},
+		{"no method of the class", "let model = try WeightFile(path: a)\nmodel.shut()\n", []string{"WeightFile.shut does not exist"}},
+		{"declared", "let it: MobileModel\nit.close()\n", []string{`MobileModel.close throws: true, but the sample says ""`}},
+		{"constant", "case MobileCodeChecksum: break\n", nil},
+		{"no such constant", "case MobileCodeBroken: break\n", []string{"MobileCodeBroken does not exist"}},
 		{"try in vain", open + "try model.metadataJSON(&error)\n", []string{`MobileModel.metadataJSON throws: false, but the sample says "try "`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, faults := checkSwift(header, test.sample)
+			_, faults := checkSwift(known, test.sample)
 			if diff := cmp.Diff(test.want, faults); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

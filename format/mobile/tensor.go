@@ -14,9 +14,12 @@ import (
 // does not: asking for it is an error then. Tensors are made by Model; one
 // made otherwise is empty.
 //
-// Do not compare tensors or put them into sets: the generated Java classes
-// hold any two for equal.
+// Two objects are the same tensor of the same model when their Keys are equal: the
+// generated Java classes compare just that in equals and hashCode.
 type Tensor struct {
+	// Key tells tensors apart, those of different models too. It is not to be set.
+	Key string
+
 	model *Model // nil in an empty tensor
 	view  tensor.View
 }

@@ -3,10 +3,7 @@ package mobile
 import (
 	"context"
 	"crypto"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"fmt"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -31,7 +28,7 @@ func (m *Model) Verify(progress Progress) (*Report, error) {
 
 // VerifySigned is Verify, and demands a valid signature by the given key, which
 // is a PKIX public key (Ed25519, RSA, ECDSA), DER or PEM. Unsigned files fail,
-// those of formats without signatures too.
+// those of formats without signatures too, and all where only such formats are bound.
 func (m *Model) VerifySigned(publicKey []byte, progress Progress) (*Report, error) {
 	key, err := parseKey(publicKey)
 	if err != nil {
@@ -67,16 +64,4 @@ func (m *Model) verify(progress Progress, trusted crypto.PublicKey) (*Report, er
 		return nil, err
 	}
 	return newReport(open, c, trusted), nil
-}
-
-// parseKey reads a PKIX public key, DER or PEM.
-func parseKey(b []byte) (crypto.PublicKey, error) {
-	if block, _ := pem.Decode(b); block != nil {
-		b = block.Bytes
-	}
-	key, err := x509.ParsePKIXPublicKey(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
-	}
-	return key, nil
 }

@@ -1,18 +1,22 @@
 package app;
 
-import com.example.Native;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import mobile.Mobile;
 import mobile.Model;
 import mobile.Options;
 import mobile.Progress;
 import mobile.Report;
 import mobile.Tensor;
+import weightmap.TensorInfo;
+import weightmap.WeightFile;
 
 /** App uses every part of the bindings, as an Android app would. */
 public final class App implements Progress {
@@ -52,6 +56,7 @@ public final class App implements Progress {
 			for (long axis = 0; axis < t.shapeRank(); axis++) {
 				out.append(' ').append(t.shapeAt(axis));
 			}
+			out.append(' ').append(t.shape());
 			out.append(' ').append(t.len()).append(' ').append(t.byteSize()).append(' ').append(t.fileOffset());
 			out.append(' ').append(t.zeroCopy()).append(t.compression());
 			if (t.quantized()) {
@@ -64,8 +69,43 @@ public final class App implements Progress {
 		return out.toString();
 	}
 
+	/** listed says what describe says of the tensors, from one call. */
+	static String listed(List<TensorInfo> tensors) {
+		StringBuilder out = new StringBuilder();
+		for (TensorInfo t : tensors) {
+			out.append('\n').append(t).append(' ').append(t.count).append(' ').append(t.byteSize).append(' ').append(t.fileOffset);
+			out.append(' ').append(t.zeroCopy).append(t.compression).append(t.quantized).append(t.shape().length);
+		}
+		return out.toString();
+	}
+
+	/** different tells how many different things there are among two models and their tensors. */
+	static int different(Model a, Model b) throws Exception {
+		Set<Object> all = new HashSet<>();
+		for (Model m : new Model[] {a, b, a}) {
+			all.add(m);
+			for (long i = 0; i < m.tensorCount(); i++) {
+				all.add(m.tensor(i));
+				all.add(m.tensorNamed(m.tensorName(i)));
+			}
+		}
+		return all.size();
+	}
+
+	/** kind tells errors apart as an app would. */
+	static String kind(Exception e) {
+		switch (Mobile.errorCode(e)) {
+		case Mobile.CodeNotFound:
+			return "not there";
+		case Mobile.CodeClosed:
+			return "closed";
+		default:
+			return "another";
+		}
+	}
+
 	/** sum adds up a tensor's values in four ways, which must agree. */
-	static double sum(Tensor t) throws Exception {
+	static double sum(WeightFile file, Tensor t) throws Exception {
 		byte[] copy = new byte[(int) t.byteSize()];
 		byte[] real = new byte[(int) (4 * t.len())];
 		byte[] part = new byte[4];
@@ -76,7 +116,10 @@ public final class App implements Progress {
 			throw new AssertionError("bytes");
 		}
 		FloatBuffer values = ByteBuffer.wrap(real).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
-		FloatBuffer direct = Native.wrap(t.address(), t.byteSize()).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
+		FloatBuffer direct = file.floats(t.name());
+		if (!direct.isDirect() || !direct.isReadOnly() || !file.bytes(t.name()).equals(ByteBuffer.wrap(copy))) {
+			throw new AssertionError("buffers");
+		}
 		double sum = 0;
 		for (int i = 0; i < t.len(); i++) {
 			float x = t.float32At(i);
@@ -98,9 +141,13 @@ public final class App implements Progress {
 		byte[] bytes = Files.readAllBytes(Paths.get(args[0]));
 		Model copy = open(null, bytes, 0, 0, 0);
 		Arrays.fill(bytes, (byte) 0);
-		System.out.println("from bytes " + (describe(copy).equals(describe(model)) && sum(copy.tensor(0)) == sum(model.tensor(0))));
-		copy.close();
-		System.out.println("sum " + sum(model.tensor(0)) + ", progress " + (app.calls > 0) + ", locked " + model.locked());
+		WeightFile file = new WeightFile(model);
+		try (WeightFile second = new WeightFile(copy)) {
+			System.out.println("from bytes " + (describe(copy).equals(describe(model)) && sum(second, copy.tensor(0)) == sum(file, model.tensor(0))));
+			System.out.println(second.tensors().equals(file.tensors()) + " " + file.equals(second) + " " + file.equals(new WeightFile(model)) + listed(file.tensors()));
+			System.out.println(different(model, copy) + " different, converted " + (int) second.floats("ids").get(1));
+		}
+		System.out.println("sum " + sum(file, model.tensor(0)) + ", progress " + (app.calls > 0) + ", locked " + model.locked());
 		System.out.println(report + ", covered " + report.covered() + ", " + report.uncoveredCount() + report.uncovered(0) + " uncovered, "
 			+ report.checksumOf("ids") + ", " + report.signature().equals(Mobile.SignatureNone) + report.signer());
 		Tensor kept = model.tensor(0);
@@ -112,9 +159,15 @@ public final class App implements Progress {
 		try {
 			model.tensorNamed("none");
 		} catch (Exception e) {
-			System.out.println(Mobile.errorCode(e).equals(Mobile.CodeNotFound));
+			System.out.println(kind(e));
 		}
-		model.close();
+		file.close();
+		file.close();
+		try {
+			file.bytes("ids");
+		} catch (Exception e) {
+			System.out.println(kind(e));
+		}
 		try {
 			kept.address();
 		} catch (Exception e) {

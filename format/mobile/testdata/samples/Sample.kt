@@ -1,16 +1,9 @@
 package com.example
 
 import android.content.res.AssetManager
-import java.nio.ByteBuffer
-import java.nio.ByteOrder
 import java.nio.FloatBuffer
 import mobile.Mobile
-
-object Native {
-    init { System.loadLibrary("wrap") } // libwrap.so, the app's own
-
-    @JvmStatic external fun wrap(address: Long, size: Long): ByteBuffer
-}
+import weightmap.WeightFile
 
 /** Sample hands weights of a model among the app's assets to the app, without a copy. */
 abstract class Sample {
@@ -20,23 +13,15 @@ abstract class Sample {
 
     fun use(assets: AssetManager) {
         try {
-            read(assets)
+            WeightFile.openAsset(assets, "model.mobi").use { model ->
+                model.verify() // reads the whole file: not on the main thread
+                run(model.floats("7")) // dead when the model is closed
+            }
         } catch (e: Exception) {
-            if (Mobile.errorCode(e) == Mobile.CodeChecksum) download() else throw e
-        }
-    }
-
-    private fun read(assets: AssetManager) {
-        val model = assets.openFd("model.mobi").use { asset ->
-            Mobile.openDescriptor(asset.parcelFileDescriptor.fd, asset.startOffset, asset.length, null)
-        } // the descriptor may be closed: the mapping stays
-        try {
-            model.verify(null) // reads the whole file: not on the main thread
-            val w = model.tensorNamed("7")
-            val bytes = Native.wrap(w.address(), w.byteSize()).asReadOnlyBuffer()
-            run(bytes.order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer()) // asReadOnlyBuffer forgets the order
-        } finally {
-            model.close() // the buffers are dead from here on
+            when (Mobile.errorCode(e)) {
+                Mobile.CodeChecksum, Mobile.CodeTruncated -> download()
+                else -> throw e
+            }
         }
     }
 }

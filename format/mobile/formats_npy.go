@@ -1,0 +1,5 @@
+//go:build weightmap_npy
+
+package mobile
+
+import _ "github.com/weightmap/weightmap/format/npy"

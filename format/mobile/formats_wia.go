@@ -1,0 +1,5 @@
+//go:build weightmap_wia
+
+package mobile
+
+import _ "github.com/weightmap/weightmap/wia"

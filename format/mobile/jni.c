@@ -1,0 +1,10 @@
+//go:build cgo && (android || weightmap_jni)
+
+#include <jni.h>
+#include <stdint.h>
+
+// Java_weightmap_WeightFile_wrap makes a buffer of an address: nothing else in Java can.
+JNIEXPORT jobject JNICALL
+Java_weightmap_WeightFile_wrap(JNIEnv *env, jclass c, jlong address, jlong size) {
+	return (*env)->NewDirectByteBuffer(env, (void *)(intptr_t)address, size);
+}

@@ -1,0 +1,70 @@
+package mobile
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// What a flag of TensorList says.
+const (
+	listZeroCopy  = 1 << iota // Address points into the file's own memory
+	listQuantized             // the elements stand for other real numbers
+)
+
+// Shape returns the dims, outermost first, as text: "1,28,28". It is empty for a scalar.
+func (t *Tensor) Shape() string {
+	var b strings.Builder
+	for i, d := range t.view.Shape() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(d, 10))
+	}
+	return b.String()
+}
+
+// TensorList describes all tensors at once, in file order: many calls through the
+// binding take longer than the rest of opening a model. It is empty for an empty model,
+// and stays readable after Close, when no tensor is ZeroCopy any more. The classes that are shipped as source, WeightFile
+// in Java and Swift, make objects of it.
+//
+// Each tensor is its name, dtype and compression, each as the number of bytes in UTF-8
+// and these; the number of dims and the dims; the number of elements, of bytes, and the
+// offset in the file; and flags: 1 for ZeroCopy, 2 for Quantized. All numbers are int64,
+// little-endian, without gaps.
+func (m *Model) TensorList() []byte {
+	var b []byte
+	for i := range m.TensorCount() {
+		b = appendTensor(b, m.m.At(int(i)))
+	}
+	return b
+}
+
+// appendTensor appends one tensor of a list.
+func appendTensor(b []byte, v tensor.View) []byte {
+	number := func(n int64) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) }
+	info := v.Info()
+	for _, text := range []string{info.Name, info.DType.String(), info.Compression} {
+		number(int64(len(text)))
+		b = append(b, text...)
+	}
+	number(int64(len(info.Shape)))
+	for _, d := range info.Shape {
+		number(d)
+	}
+	number(v.Len())
+	number(info.Size)
+	number(info.Offset)
+	var flags int64
+	if v.ZeroCopy() {
+		flags |= listZeroCopy
+	}
+	if info.Quant != nil {
+		flags |= listQuantized
+	}
+	number(flags)
+	return b
+}

@@ -1,0 +1,127 @@
+package mobile
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestTensorList: the list says what the tensors say one by one.
+func TestTensorList(t *testing.T) {
+	m, _ := newFake(t,
+		part{name: "plain", dtype: tensor.Float32, shape: tensor.Shape{2, 3}, data: floats(1, 2, 3, 4, 5, 6)},
+		part{name: "scalar\nwith \x00 and ü", dtype: tensor.Int8, data: []byte{3}, quant: &tensor.Quantization{Scales: []float32{0.5}, Axis: tensor.PerTensor}},
+		part{name: "lazy", dtype: tensor.Uint8, shape: tensor.Shape{4}, data: ramp(4), lazy: true},
+		part{name: "empty", dtype: tensor.Float64, shape: tensor.Shape{0, 7}},
+	)
+	var all []*Tensor
+	for i := range m.TensorCount() {
+		x, err := m.Tensor(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+	for _, when := range []string{"open", "closed"} {
+		list := m.TensorList()
+		for _, x := range all {
+			want := listed{x.Name(), x.DType(), x.Compression(), x.Shape(), x.Len(), x.ByteSize(), x.FileOffset(), x.ZeroCopy() && when == "open", x.Quantized()}
+			var got listed
+			got, list = readListed(t, list)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", when, diff)
+			}
+		}
+		if len(list) > 0 {
+			t.Errorf("%s: %d bytes follow", when, len(list))
+		}
+		m.Close()
+	}
+	if b := new(Model).TensorList(); len(b) > 0 {
+		t.Errorf("an empty model lists %d bytes", len(b))
+	}
+}
+
+// listed is a tensor of a list.
+type listed struct {
+	Name, DType, Compression, Shape string
+	Len, Size, Place                int64
+	ZeroCopy, Quantized             bool
+}
+
+// readListed reads a tensor of a list as the documentation says, and returns what follows.
+func readListed(t *testing.T, b []byte) (x listed, rest []byte) {
+	t.Helper()
+	number := func() int64 {
+		if len(b) < 8 {
+			t.Fatal("the list ends early")
+		}
+		n := int64(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+		return n
+	}
+	text := func() string {
+		n := number()
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	x.Name, x.DType, x.Compression = text(), text(), text()
+	var dims []string
+	for range number() {
+		dims = append(dims, strconv.FormatInt(number(), 10))
+	}
+	x.Shape = strings.Join(dims, ",")
+	x.Len, x.Size, x.Place = number(), number(), number()
+	flags := number()
+	x.ZeroCopy, x.Quantized = flags&1 != 0, flags&2 != 0
+	return x, b
+}
+
+func TestShape(t *testing.T) {
+	for _, test := range []struct {
+		shape tensor.Shape
+		want  string
+	}{
+		{nil, ""},
+		{tensor.Shape{7}, "7"},
+		{tensor.Shape{1, 28, 28}, "1,28,28"},
+		{tensor.Shape{3, 0}, "3,0"},
+	} {
+		n, err := test.shape.Elems()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := newFake(t, part{name: "x", dtype: tensor.Uint8, shape: test.shape, data: ramp(int(n))})
+		if got := get(t, m, "x").Shape(); got != test.want {
+			t.Errorf("%v: %q, want %q", test.shape, got, test.want)
+		}
+		m.Close()
+	}
+}
+
+// TestKeys: what gobind's classes compare is equal for the same tensor, and for nothing else.
+func TestKeys(t *testing.T) {
+	file, _ := sample(t)
+	keys := map[string]string{"": "an empty model"}
+	for range 2 {
+		m, err := OpenBytes(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		for what, key := range map[string]string{"model": m.Key, "fc.weight": get(t, m, "fc.weight").Key, "ids": get(t, m, "ids").Key} {
+			if other, ok := keys[key]; ok {
+				t.Errorf("%s and %s have the key %q", what, other, key)
+			}
+			keys[key] = what
+		}
+		if again := get(t, m, "ids").Key; keys[again] != "ids" {
+			t.Errorf("the key of a tensor was another before: %q", again)
+		}
+	}
+}

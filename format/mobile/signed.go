@@ -1,0 +1,34 @@
+//go:build weightmap_mle || weightmap_wia || (!weightmap_mobi && !weightmap_mag && !weightmap_tsr && !weightmap_safetensors && !weightmap_gguf && !weightmap_npy && !weightmap_onnx)
+
+package mobile
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+// parseKey reads a PKIX public key, DER or PEM.
+func parseKey(b []byte) (crypto.PublicKey, error) {
+	if block, _ := pem.Decode(b); block != nil {
+		b = block.Bytes
+	}
+	key, err := x509.ParsePKIXPublicKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
+	}
+	return key, nil
+}
+
+// fingerprint returns that of a key, and an empty text for none.
+func fingerprint(key crypto.PublicKey) string {
+	text, err := keys.Fingerprint(key)
+	if err != nil {
+		return ""
+	}
+	return "SHA256:" + text
+}
