@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -503,6 +508,77 @@ func TestSecrets(t *testing.T) {
 		_, err := NewReaderAt(context.Background(), url, &Options{Retries: -1})
 		if err == nil || strings.Contains(err.Error(), "HUSH") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOptions: what makes no sense is refused, and defaults hold for what is not set.
+func TestOptions(t *testing.T) {
+	for _, o := range []Options{
+		{Window: -1}, {Window: mostBytes + 1}, {Part: -1}, {Part: mostBytes + 1}, {Parallel: -1},
+		{Backoff: -1}, {MaxWait: -1}, {Stall: -1}, {Timeout: -1}, {Stall: mostTime + 1},
+	} {
+		if _, err := NewReaderAt(context.Background(), "http://127.0.0.1:1/", &o); !errors.Is(err, format.ErrOption) {
+			t.Errorf("%+v: %v, want ErrOption", o, err)
+		}
+	}
+	got, err := (*Options)(nil).checked()
+	want := Options{Window: 256 << 10, Part: 2 << 20, Parallel: 8, Retries: 4, Backoff: 100 * time.Millisecond, MaxWait: 30 * time.Second, Stall: 30 * time.Second}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the defaults: %v (-want +got)\n%s", err, diff)
+	}
+}
+
+// TestClient: requests go through the caller's client, with the caller's header, over TLS and HTTP/2, and
+// follow redirects.
+func TestClient(t *testing.T) {
+	data := pattern(100_000)
+	s := &server{data: data, tag: `"one"`}
+	s.wrong = func(w http.ResponseWriter, r *http.Request, n int) bool {
+		if r.ProtoMajor != 2 || r.Header.Get("Authorization") != "mine" || r.Header.Get("Accept-Encoding") != "identity" {
+			t.Errorf("%s with header %v", r.Proto, r.Header)
+		}
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+		}
+		return r.URL.Path == "/"
+	}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.answer))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of the certificate that is refused below
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	header := http.Header{"Authorization": {"mine"}, "Range": {"bytes=1-2"}, "If-Range": {`"other"`}, "Accept-Encoding": {"gzip"}}
+	r := reader(t, s, &Options{Client: s.Client(), Header: header, Window: 1000, Part: 10_000})
+	header.Set("Authorization", "changed later")
+	p := make([]byte, len(data))
+	if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data) {
+		t.Error("other bytes: ", err)
+	}
+	// A certificate that is not trusted is not tried again.
+	r, err := NewReaderAt(context.Background(), s.URL, nil)
+	if err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server that is not trusted: %v, %v", r, err)
+	}
+}
+
+// TestReads: ReadAt is that of any io.ReaderAt.
+func TestReads(t *testing.T) {
+	data := pattern(10_000)
+	r := reader(t, serve(t, data, nil), &Options{Window: 1000})
+	for _, tt := range []struct {
+		n    int
+		off  int64
+		want int
+		err  error
+	}{
+		{0, 0, 0, nil}, {0, 5000, 0, nil}, {0, 20_000, 0, nil}, {1, 10_000, 0, io.EOF}, {1, 1 << 62, 0, io.EOF},
+		{10, 9_995, 5, io.EOF}, {10, 9_990, 10, nil}, {10_000, 0, 10_000, nil}, {10_001, 0, 10_000, io.EOF}, {10, 995, 10, nil}, {10, -1, 0, tensor.ErrCorrupt},
+	} {
+		p := make([]byte, tt.n)
+		n, err := r.ReadAt(p, tt.off)
+		if n != tt.want || !errors.Is(err, tt.err) || n > 0 && !bytes.Equal(p[:n], data[tt.off:][:n]) {
+			t.Errorf("%d bytes at %d: %d, %v", tt.n, tt.off, n, err)
 		}
 	}
 }

@@ -53,8 +53,11 @@ type Options struct {
 	Open *format.Options
 }
 
-// mostBytes bounds sizes, so that small multiples of them are numbers everywhere.
-const mostBytes = 128 << 20
+// Bounds of sizes and times, so that small multiples of them are numbers everywhere.
+const (
+	mostBytes = 128 << 20
+	mostTime  = 1 << 60 // nanoseconds
+)
 
 // checked returns a copy with every unset option at its default, or what makes no sense.
 // It works on nil.
@@ -68,8 +71,8 @@ func (o *Options) checked() (Options, error) {
 		value, most int64
 	}{
 		{"Window", int64(c.Window), mostBytes}, {"Part", int64(c.Part), mostBytes}, {"Parallel", int64(c.Parallel), math.MaxInt32},
-		{"Backoff", int64(c.Backoff), math.MaxInt64}, {"MaxWait", int64(c.MaxWait), math.MaxInt64},
-		{"Stall", int64(c.Stall), math.MaxInt64}, {"Timeout", int64(c.Timeout), math.MaxInt64},
+		{"Backoff", int64(c.Backoff), mostTime}, {"MaxWait", int64(c.MaxWait), mostTime},
+		{"Stall", int64(c.Stall), mostTime}, {"Timeout", int64(c.Timeout), mostTime},
 	} {
 		if limit.value < 0 || limit.value > limit.most {
 			return c, &format.Error{Field: limit.name, Offset: -1, Err: fmt.Errorf("%w: %d", format.ErrOption, limit.value)}
