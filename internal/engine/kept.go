@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/list"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -83,6 +84,7 @@ type cache struct {
 	bytes int64
 	order list.List // of *cached, latest in front
 	known map[span]*list.Element
+	begun map[span]*reading
 }
 
 // span is a range of a file.
@@ -96,7 +98,18 @@ type cached struct {
 	data []byte
 }
 
-// get returns size bytes at off of r.
+// reading is what others who want the same bytes wait for.
+type reading struct {
+	done chan struct{}
+	data []byte
+	err  error
+}
+
+// errBroken is what they get of a reader that panicked.
+var errBroken = errors.New("another goroutine was reading the same bytes and panicked")
+
+// get returns size bytes at off of r. Several who want the same bytes at the same time, and
+// might keep them, have them read once.
 func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
 	at := span{r, off, size}
 	c.mu.Lock()
@@ -105,12 +118,35 @@ func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
 		c.mu.Unlock()
 		return e.Value.(*cached).data, nil
 	}
-	c.mu.Unlock()
-	b, err := r.Slice(off, size)
-	if err == nil && 0 < size && size <= c.most && c.memory.Reserve(size) == nil {
-		c.put(at, b)
+	if size == 0 || size > c.most {
+		c.mu.Unlock()
+		return r.Slice(off, size)
 	}
-	return b, err
+	if other, ok := c.begun[at]; ok {
+		c.mu.Unlock()
+		<-other.done
+		return other.data, other.err
+	}
+	own := &reading{done: make(chan struct{}), err: errBroken}
+	if c.begun == nil {
+		c.begun = make(map[span]*reading)
+	}
+	c.begun[at] = own
+	c.mu.Unlock()
+	defer c.ended(at, own)
+	own.data, own.err = r.Slice(off, size)
+	if own.err == nil && c.memory.Reserve(size) == nil {
+		c.put(at, own.data)
+	}
+	return own.data, own.err
+}
+
+// ended lets those go who wait.
+func (c *cache) ended(at span, own *reading) {
+	c.mu.Lock()
+	delete(c.begun, at)
+	c.mu.Unlock()
+	close(own.done)
 }
 
 // put keeps b and lets go of what was not used for longest.

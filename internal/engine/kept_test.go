@@ -2,9 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
@@ -61,6 +64,48 @@ func TestCache(t *testing.T) {
 		if n, kept := r.n.Load(), m.Stats().Kept; n != tt.want || kept != tt.kept {
 			t.Errorf("%s: %d requests, %d bytes kept, want %d and %d", tt.name, n, kept, tt.want, tt.kept)
 		}
+	}
+}
+
+// slow is a reader that waits to be let go, and says when somebody reads.
+type slow struct {
+	io.ReaderAt
+	reads chan struct{}
+	let   chan struct{}
+}
+
+func (s *slow) ReadAt(p []byte, off int64) (int, error) {
+	s.reads <- struct{}{}
+	<-s.let
+	return s.ReaderAt.ReadAt(p, off)
+}
+
+// TestCacheReadsOnce: who wants what another goroutine is reading waits for it, and gets its error.
+func TestCacheReadsOnce(t *testing.T) {
+	for _, size := range []int{100, 200} { // of the file: tensor b may be missing
+		s := &slow{bytes.NewReader(ramp(size)), make(chan struct{}, 10), make(chan struct{})}
+		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Cache = 100 })
+		var group sync.WaitGroup
+		for range 4 {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				b, err := m.At(0).Bytes()
+				if want := ramp(200)[100:]; size == 200 && (err != nil || !bytes.Equal(b, want)) {
+					t.Errorf("other bytes, or %v", err)
+				}
+				if size == 100 && !errors.Is(err, tensor.ErrTruncated) {
+					t.Errorf("%v, want ErrTruncated", err)
+				}
+			}()
+		}
+		<-s.reads
+		time.Sleep(20 * time.Millisecond) // in which the others would read, too
+		if n := len(s.reads); n > 0 {
+			t.Errorf("%d more read what one was reading", n)
+		}
+		close(s.let)
+		group.Wait()
 	}
 }
 

@@ -12,11 +12,11 @@ type (
 
 // Prove makes sure that the window has bytes up to end, before memory is allocated for them.
 func (r *Region) Prove(end int64) error {
-	if r.src == nil {
-		_, err := r.ReadAt(make([]byte, 1), end-1)
+	if err := r.Check(0, end); err != nil || end == 0 {
 		return err
 	}
-	if err := r.Check(0, end); err != nil {
+	if r.src == nil {
+		_, err := r.ReadAt(make([]byte, 1), end-1)
 		return err
 	}
 	if err := r.Enter(); err != nil {
