@@ -373,7 +373,12 @@ func TestOpenRefuses(t *testing.T) {
 		{"interval", path, &Options{Interval: -1}, format.ErrOption},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if h, err := Open(tt.path, tt.o); h != nil || !errors.Is(err, tt.want) {
+			var o Options
+			if tt.o != nil {
+				o = *tt.o
+			}
+			o.Notify = func(e Event) { t.Errorf("an event: %v", e) }
+			if h, err := Open(tt.path, &o); h != nil || !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
 		})

@@ -59,6 +59,9 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 	if h.life.Err() != nil {
 		return 0, h.errClosed()
 	}
+	if h.number() == 0 {
+		return 0, err // Open's caller gets it
+	}
 	h.refuse(at, err)
 	h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
 	return h.number(), err

@@ -1,0 +1,151 @@
+// Command serve answers what digit a drawing shows, over HTTP, with a network from a model file of any
+// format. The file can be replaced while it runs: by a rename at its path, noticed within
+// -watch, or with POST /reload. No request sees half of one model and half of another, and none fails.
+//
+//	cd examples/serve && go run . [-addr :8080] [-watch 1s] [-private] [-trust key.pem] model.any
+//
+//	GET  /         a page to draw a digit on
+//	POST /predict  a PNG (Content-Type: image/png), or JSON: {"width":28,"height":28,"pixels":[0,255,...]},
+//	               row by row, 0 for paper and 255 for ink
+//	GET  /model    what is loaded
+//	POST /reload   look at the file now, and load it if it changed
+//	GET  /healthz  200 while answers can be trusted
+//	GET  /metrics  for Prometheus
+//
+// There is no authentication: everybody who reaches the address may use all of it. Pages of other
+// sites cannot, since browsers say where a request comes from.
+//
+// # What is copied
+//
+// The weights are computed with where they are mapped: the engine (gomlx, its backend in Go) reads them there, see package
+// examples/train/net. What the file has in another type or compressed (int8, float16) is decoded once for each file that is loaded,
+// never for a request; GET /model says how many bytes that is, 75 kB if it is all. MOBI numbers its tensors; their names
+// are found in an operator of its graph that convert and examples/train leave there.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+var tool = cli.Tool{
+	Name: "serve", Args: "[-addr ADDR] [-watch INTERVAL] [-private] [-trust KEY] model",
+	About: "Serve a network that reads digits, from a model file that may be replaced at any time.",
+	Details: "GET / is a page to draw on. POST /predict takes a PNG or JSON, POST /reload looks at the\n" +
+		"file at once. GET /model, /healthz and /metrics say what is loaded and how it does.\n",
+	Example: "serve -addr localhost:8080 ../internal/digits/testdata/digits.wia",
+}
+
+// config is the command line.
+type config struct {
+	addr, path, trust string
+	watch             time.Duration
+	private           bool
+	limits            limits
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	c := config{limits: defaults}
+	f := tool.Flags()
+	f.StringVar(&c.addr, "addr", "localhost:8080", "listen at `ADDR`, host:port; :8080 is port 8080 of all interfaces")
+	f.DurationVar(&c.watch, "watch", time.Second, "look for a new file every `INTERVAL`; 0 for only on POST /reload")
+	f.BoolVar(&c.private, "private", false, "serve a copy, for files that others overwrite in place")
+	f.StringVar(&c.trust, "trust", "", "refuse files that are not signed by the public key in the PEM file `KEY`")
+	err := tool.Parse(f, args, out)
+	switch {
+	case err != nil:
+	case f.NArg() != 1:
+		err = tool.Usagef("one model is needed")
+	case c.watch < 0:
+		err = tool.Usagef("-watch must not be negative")
+	default:
+		c.path = f.Arg(0)
+		err = serve(ctx, &c, out, log.New(errs, "serve: ", log.LstdFlags|log.Lmsgprefix))
+	}
+	return tool.Status(err, errs)
+}
+
+// serve serves until the context ends, and then lets the requests end that have begun.
+func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) error {
+	o := &format.Options{Private: c.private, Context: ctx}
+	if c.trust != "" {
+		key, err := keys.ReadPublic(c.trust)
+		if err != nil {
+			return err
+		}
+		o.Trusted = key
+	}
+	h, err := live.Open(c.path, &live.Options{
+		Open: o, Verify: true, Warm: true, Prepare: prepare, Interval: c.watch, Notify: func(e live.Event) { report(logs, e) },
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	listener, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	s := newServer(h, &c.limits)
+	server := s.http(logs)
+	if _, err := fmt.Fprintf(out, "http://%s/ serves %s\n", listener.Addr(), cli.Printable(c.path)); err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	if c.watch > 0 {
+		go h.Watch(watching)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(limit(listener, c.limits.connections)) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	return s.drain(server, logs)
+}
+
+// drain refuses new connections and waits for the requests that have begun.
+func (s *server) drain(server *http.Server, logs *log.Logger) error {
+	s.draining.Store(true)
+	logs.Print("ending: requests that have begun are answered")
+	ctx, cancel := context.WithTimeout(context.Background(), s.limits.drain)
+	defer cancel()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.Join(fmt.Errorf("requests were cut off: %w", err), server.Close())
+	}
+	return err
+}
+
+// report logs what happened to the model.
+func report(logs *log.Logger, e live.Event) {
+	switch e.Kind {
+	case live.Loaded:
+		logs.Printf("generation %d loaded in %v", e.Generation, e.Took.Round(time.Microsecond))
+	default:
+		logs.Printf("%v, generation %d stays: %s", e.Kind, e.Generation, cli.Printable(e.Err.Error()))
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+// TestMain is the program itself in a child process.
+func TestMain(m *testing.M) {
+	if os.Getenv("SERVE_AS_CHILD") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// child starts the program and returns it, its address, and what it logs.
+func child(t *testing.T, args ...string) (*exec.Cmd, string, *bytes.Buffer) {
+	t.Helper()
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" {
+		t.Skip("there is no SIGTERM here")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(exe, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), "SERVE_AS_CHILD=1")
+	var logs bytes.Buffer
+	cmd.Stderr = &logs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() }) // nothing happens when it has ended
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err, cmd.Wait(), logs.String())
+	}
+	url, _, _ := strings.Cut(line, "/ serves ")
+	return cmd, url, &logs
+}
+
+// TestTermination: on SIGTERM in the middle of it, all that has begun is answered and nothing else is, while the
+// file is replaced and reloaded; the program ends with status 0.
+func TestTermination(t *testing.T) {
+	path := trained(t)
+	again := trained(t)
+	cmd, url, logs := child(t, "-watch", "1ms", path)
+	m := digits.Draw(5, 1)
+	began, err := slowly(url, jsonOf(&m)) // a request of which half is sent
+	if err != nil {
+		t.Fatal(err)
+	}
+	var terminated atomic.Bool
+	var answered atomic.Int64
+	var crowd sync.WaitGroup
+	for range 8 {
+		crowd.Add(1)
+		go func() {
+			defer crowd.Done()
+			client(t, url, &m, &terminated, &answered)
+		}()
+	}
+	for i := 0; answered.Load() < 400; i++ {
+		replace(t, path, again)
+		if i%2 == 0 {
+			if status, text, err := post(url+"/reload", "", ""); status != http.StatusOK || err != nil {
+				t.Error(status, text, err)
+			}
+		}
+	}
+	terminated.Store(true)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	crowd.Wait()
+	if text, err := began(); err != nil || !strings.Contains(text, "200 OK") || !strings.Contains(text, `"digit":5`) {
+		t.Errorf("what had begun: %q, %v", text, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, logs)
+	}
+	if text := logs.String(); strings.Contains(text, "refused") || strings.Contains(text, "panic") || !strings.Contains(text, "ending") {
+		t.Error(text)
+	}
+}
+
+// client asks until the service has ended. Whatever it answers is right.
+func client(t *testing.T, url string, m *digits.Image, terminated *atomic.Bool, answered *atomic.Int64) {
+	for {
+		status, text, err := post(url+"/predict", "application/json", jsonOf(m))
+		switch {
+		case err != nil && terminated.Load():
+			return
+		case err != nil || status != http.StatusOK || !strings.Contains(text, `"digit":5`):
+			t.Errorf("%d, %q, %v", status, text, err)
+			return
+		}
+		answered.Add(1)
+	}
+}
+
+// slowly sends half of a request, and returns what sends the rest and reads the answer.
+func slowly(url, body string) (end func() (string, error), err error) {
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		return nil, err
+	}
+	var head bytes.Buffer
+	r, err := http.NewRequest(http.MethodPost, url+"/predict", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if err := r.Write(&head); err != nil {
+		return nil, err
+	}
+	text := head.String()
+	half := len(text) - len(body)/2
+	if _, err := io.WriteString(c, text[:half]); err != nil {
+		return nil, err
+	}
+	return func() (string, error) {
+		defer c.Close()
+		_, err := io.WriteString(c, text[half:])
+		answer, e := io.ReadAll(c)
+		return string(answer), errors.Join(err, e)
+	}, nil
+}
+
+// TestCommandLine: what is wrong with it, with the file or with the address is one line and a status.
+func TestCommandLine(t *testing.T) {
+	path, dir := trained(t), t.TempDir()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem, err := keys.EncodePublic(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, signed := filepath.Join(dir, "key.pem"), filepath.Join(dir, "signed.mle")
+	if err := os.WriteFile(key, pem, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.File(path, signed, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Storage: format.Storage{Signer: private}}}); err != nil {
+		t.Fatal(err)
+	}
+	occupied, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer occupied.Close()
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"no model", nil, 2, "one model is needed"},
+		{"two models", []string{path, path}, 2, "one model is needed"},
+		{"a negative time", []string{"-watch", "-1s", path}, 2, "negative"},
+		{"an unknown option", []string{"-tls", path}, 2, "not defined"},
+		{"help", []string{"-help"}, 0, ""},
+		{"no file", []string{filepath.Join(dir, "none")}, 1, "no such file"},
+		{"no digits", []string{key}, 1, "unknown format"},
+		{"no key", []string{"-trust", path, path}, 1, "PEM"},
+		{"unsigned", []string{"-trust", key, path}, 1, "signature"},
+		{"taken", []string{"-addr", occupied.Addr().String(), path}, 1, "in use"},
+		{"signed", []string{"-addr", "127.0.0.1:0", "-trust", key, "-private", signed}, 0, "ending"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var out, errs bytes.Buffer
+			status := run(ctx, c.args, &printed{&out, cancel}, &errs)
+			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+			if last := lines[len(lines)-1]; status != c.status || !strings.Contains(last, c.says) || len(lines) > 2 {
+				t.Errorf("status %d, %q, want %d, %q", status, errs.String(), c.status, c.says)
+			}
+		})
+	}
+}
+
+// printed calls f when something was written.
+type printed struct {
+	io.Writer
+	f func()
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	defer p.f()
+	return p.Writer.Write(b)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"log"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/live"
+)
+
+// server answers requests.
+type server struct {
+	h        *live.Handle
+	limits   *limits
+	turns    chan struct{} // of predictions
+	draining atomic.Bool
+	metrics  metrics
+}
+
+func newServer(h *live.Handle, l *limits) *server {
+	return &server{h: h, limits: l, turns: make(chan struct{}, l.predictions)}
+}
+
+// http returns what serves connections, within the limits.
+func (s *server) http(logs *log.Logger) *http.Server {
+	return &http.Server{
+		Handler: s.routes(), ErrorLog: logs, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: s.limits.header, ReadTimeout: s.limits.read, WriteTimeout: s.limits.write, IdleTimeout: s.limits.idle,
+	}
+}
+
+//go:embed page.html page.css page.js
+var page embed.FS
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page.html") })
+	mux.Handle("GET /page.css", http.FileServerFS(page))
+	mux.Handle("GET /page.js", http.FileServerFS(page))
+	mux.HandleFunc("POST /predict", s.asked(s.predict))
+	mux.HandleFunc("POST /reload", s.asked(s.reload))
+	mux.HandleFunc("GET /model", s.asked(s.model))
+	mux.HandleFunc("GET /healthz", s.asked(s.health))
+	mux.HandleFunc("GET /metrics", s.writeMetrics)
+	return guarded(mux)
+}
+
+// guarded says to browsers that pages load nothing but what is here, and refuses what pages of other
+// sites send.
+func guarded(next http.Handler) http.Handler {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Cache-Control", "no-cache")
+		switch from := r.Header.Get("Sec-Fetch-Site"); {
+		case r.Method == http.MethodGet, from == "", from == "same-origin", from == "none":
+			next.ServeHTTP(w, r)
+		default:
+			http.Error(w, "from another site", http.StatusForbidden)
+		}
+	})
+}
+
+// asked answers a request with JSON, or an error with its status and {"error":"..."}.
+func (s *server) asked(f func(w http.ResponseWriter, r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusOK
+		out, err := f(w, r)
+		if err != nil {
+			status = statusOf(err)
+			out = map[string]string{"error": reason(err)}
+		}
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
+		s.metrics.count(r.URL.Path, status)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(out) // a client that went away is no matter
+	}
+}
+
+// statusOf returns the status of an error.
+func statusOf(err error) int {
+	var p *problem
+	if errors.As(err, &p) {
+		return p.status
+	}
+	return http.StatusInternalServerError
+}
+
+// predict answers what a drawing shows. It is read before it waits for its turn, so that
+// clients that send slowly hold nobody up.
+func (s *server) predict(w http.ResponseWriter, r *http.Request) (any, error) {
+	m, err := s.drawing(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.turn(r.Context()); err != nil {
+		return nil, err
+	}
+	defer func() { <-s.turns }()
+	start := time.Now()
+	a, err := predict(s.h, &m)
+	s.metrics.predicted(time.Since(start))
+	return a, err
+}
+
+// turn waits until one more prediction may run.
+func (s *server) turn(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.limits.wait)
+	defer cancel()
+	select {
+	case s.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return problemf(http.StatusServiceUnavailable, "too many requests at a time")
+	}
+}
+
+// reload looks at the file now. A file that is refused is the operator's to replace: 422.
+func (s *server) reload(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if _, err := s.h.Reload(r.Context()); err != nil {
+		return nil, &problem{http.StatusUnprocessableEntity, err}
+	}
+	return s.model(nil, r)
+}
+
+// loaded is what GET /model says.
+type loaded struct {
+	Name       string    `json:"name"`
+	Format     string    `json:"format"`
+	Size       int64     `json:"size"`
+	Generation uint64    `json:"generation"`
+	Since      time.Time `json:"since"`
+	Mapped     int64     `json:"mapped"`
+	// Decoded is how many bytes of weights were decoded when it was loaded: all others are computed with
+	// where they are mapped.
+	Decoded int64    `json:"decoded"`
+	Notes   []string `json:"notes"`
+	Stale   string   `json:"stale,omitempty"` // why what is at the path is not what is served
+}
+
+func (s *server) model(http.ResponseWriter, *http.Request) (any, error) {
+	l, err := s.h.Acquire()
+	if err != nil {
+		return nil, &problem{http.StatusServiceUnavailable, err}
+	}
+	defer l.Release()
+	stats := s.h.Stats()
+	m := loaded{
+		Name: filepath.Base(stats.Path), Format: l.Model().Format(), Size: stats.FileSize, Generation: l.Generation(), Since: stats.Since,
+		Mapped: stats.Mapped, Decoded: l.Value().(*network).copied, Notes: append([]string{}, l.Model().Notes()...),
+	}
+	if stats.Stale {
+		m.Stale = stale(&stats)
+	}
+	return m, nil
+}
+
+// stale says in a few words why the path has something else.
+func stale(s *live.Stats) string {
+	switch {
+	case s.Missing:
+		return "the file is not there"
+	case s.LastError != nil && s.LastErrorTime.After(s.Since):
+		return "the new file was refused: " + reason(s.LastError)
+	}
+	return "a new file is waited for to be whole"
+}
+
+// reason is an error without the path, which is nobody's business on the network.
+func reason(err error) string {
+	var e *format.Error
+	if errors.As(err, &e) {
+		short := *e
+		short.Path = ""
+		return short.Error()
+	}
+	return strings.TrimSpace(err.Error())
+}
+
+// health is 200 while answers can be trusted and new clients are welcome.
+func (s *server) health(http.ResponseWriter, *http.Request) (any, error) {
+	stats := s.h.Stats()
+	switch {
+	case s.draining.Load() || stats.Generation == 0:
+		return nil, problemf(http.StatusServiceUnavailable, "ending")
+	case stats.Overwritten:
+		return nil, problemf(http.StatusServiceUnavailable, "the model was overwritten in place, and what is there now is refused")
+	}
+	return map[string]any{"status": "ok", "generation": stats.Generation}, nil
+}
