@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -53,8 +54,8 @@ func decompress(m Method, in []byte, size int64) ([]byte, error) {
 // buffer returns size bytes, aligned to 64. That they are justified is the
 // caller's to know.
 func buffer(size int64) ([]byte, error) {
-	if size > math.MaxInt-4096 {
-		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", format.ErrLimit, size)
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
 	}
 	return memory.Aligned(int(size)), nil
 }

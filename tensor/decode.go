@@ -27,8 +27,11 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 				return v.explain(err)
 			}
 		}
-		n := int(v.Len())
-		dst = slices.Grow(dst[:0], n)[:n]
+		n, one := v.Len(), [1]T{}
+		if size := len(memory.BytesOf(one[:])); n > int64(math.MaxInt/size) {
+			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
+		}
+		dst = slices.Grow(dst[:0], int(n))[:n]
 		return v.explain(decode(dst, b, v.ref().Info()))
 	})
 	if err != nil {

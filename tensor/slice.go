@@ -103,10 +103,32 @@ func extent(shape Shape, sel []Range) (first int64, contiguous bool) {
 	return first, contiguous
 }
 
+// probeOver is the size above which memory is taken only once the last byte is there.
+const probeOver = 1 << 20
+
+// lastOf returns the index of the last selected element of a selection that has any.
+func lastOf(shape Shape, sel []Range) (last int64) {
+	step := int64(1)
+	for i := len(sel) - 1; i >= 0; i-- {
+		last += (sel[i].To - 1) * step
+		step *= shape[i]
+	}
+	return last
+}
+
 // gather copies the selected rows to the heap.
 func (v View) gather(info *Info, sel []Range) (View, error) {
+	if !memory.Addressable(info.Size) {
+		return View{}, v.explain(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
+	}
 	var out []byte
 	err := v.access(func(read func(p []byte, off int64) error) error {
+		if info.Size > probeOver {
+			last := lastOf(v.Shape(), sel) * info.DType.Size()
+			if err := read(make([]byte, 1), last); err != nil {
+				return err
+			}
+		}
 		out = memory.Aligned(int(info.Size))
 		g := gatherer{read: read, elem: info.DType.Size()}
 		_, err := g.axis(out, 0, v.Shape(), sel)

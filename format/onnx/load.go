@@ -62,6 +62,9 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	switch {
 	case h.list != 0:
+		if err := wire.CheckSize(h.size); err != nil {
+			return nil, err
+		}
 		out := whole{memory.Aligned(int(h.size))[:0]}
 		err := h.typed(s, &out)
 		return out.b, err

@@ -66,6 +66,9 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	if size < Overhead {
 		return nil, tooShort(size)
 	}
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
+	}
 	if err := wire.Prove(file, off+size); err != nil {
 		return nil, err
 	}

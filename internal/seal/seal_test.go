@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 var key = bytes.Repeat([]byte{7}, KeySize)
@@ -88,5 +89,17 @@ func TestRefused(t *testing.T) {
 		if _, err := New(make([]byte, n)); !errors.Is(err, driver.ErrKey) {
 			t.Errorf("a key of %d bytes: %v", n, err)
 		}
+	}
+}
+
+// endless is a reader that has every byte.
+type endless struct{}
+
+func (endless) ReadAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// TestTooLarge: what no memory can hold is refused.
+func TestTooLarge(t *testing.T) {
+	if _, err := cipherOf(t, key).OpenAt(endless{}, 0, 1<<62, nil); !errors.Is(err, tensor.ErrLimit) {
+		t.Error(err)
 	}
 }

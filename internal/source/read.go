@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 
 	"github.com/weightmap/weightmap/internal/fault"
@@ -228,19 +227,9 @@ func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
 	return b, readFull(src, b, off)
 }
 
-// maxHeap bounds a heap buffer, below the sizes that make panics at: 4 GiB of
-// address space where int has 32 bits and on wasm, where it has 64, and 1 TiB on
-// the smallest of the other systems.
-var maxHeap = func() int64 {
-	if math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm" {
-		return math.MaxInt32 - 1024
-	}
-	return 1<<40 - 1024
-}()
-
 // newHeap allocates n bytes aligned to 64.
 func newHeap(n int64) ([]byte, error) {
-	if n > maxHeap {
+	if !memory.Addressable(n) {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
 	}
 	return memory.Aligned(int(n)), nil

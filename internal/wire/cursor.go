@@ -13,6 +13,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/internal/cause"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -161,3 +162,11 @@ func (c *Cursor) F32(field string) float32 { return math.Float32frombits(c.U32(f
 
 // F64 reads an IEEE 754 binary64.
 func (c *Cursor) F64(field string) float64 { return math.Float64frombits(c.U64(field)) }
+
+// CheckSize refuses buffers that this platform cannot address.
+func CheckSize(n int64) error {
+	if !memory.Addressable(n) {
+		return fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
+	}
+	return nil
+}
