@@ -71,7 +71,7 @@ func (p *pen) hand() hand {
 	return hand{
 		xx: wide, xy: -slant - turn, yx: turn * wide / one, yy: high,
 		x: canvas/2*subpixels + p.around(2*subpixels), y: canvas/2*subpixels + p.around(2*subpixels),
-		radius: p.between(subpixels*5/4, subpixels*15/4),
+		radius: p.between(subpixels*5/4, subpixels*5),
 	}
 }
 
