@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/live"
+)
+
+var update = flag.Bool("update", false, "write page.png, the picture of the page in README")
+
+// TestPage: a browser draws with the mouse, the keyboard and a finger, sends a picture, and reloads a good file and a
+// bad one, in light and dark. Nothing reaches the console but the refusal.
+func TestPage(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []string
+		paints  []color.RGBA // that are seen: the ground, the bar of the best, ink
+	}{
+		{"light", nil, []color.RGBA{{0xf4, 0xf5, 0xf8, 255}, {0x2f, 0x6f, 0xe4, 255}, {0x1b, 0x23, 0x30, 255}}},
+		{"dark", []string{"--blink-settings=preferredColorScheme=0"}, []color.RGBA{{0x10, 0x14, 0x1a, 255}, {0x6e, 0xa0, 0xff, 255}, {0xf2, 0xf5, 0xf9, 255}}},
+		{"narrow", []string{"--window-size=500,1100"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shot := filepath.Join(t.TempDir(), "shot.png")
+			says := browse(t, append([]string{"--screenshot=" + shot}, c.options...)...)
+			refused, ok := strings.CutPrefix(says["bad"], "2 mag: ")
+			if !ok || refused == "" || strings.Contains(refused, "/") {
+				t.Errorf("a bad file: %q", says["bad"])
+			}
+			delete(says, "bad")
+			want := map[string]string{
+				"waiting": "the finger", "done": "yes", "width": "true",
+				"model": "digits.model wia 75.4 kB none: used where they are mapped",
+				"mouse": "7 7", "keyboard": "1 1", "picture": "7 7", "touch": "3 3", "cleared": "?", "is-bad": "true",
+				"good": "2 mag: Loaded.", "again": "3 mag: Loaded.",
+			}
+			if diff := cmp.Diff(want, says); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			picture, err := os.ReadFile(shot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shows(t, picture, c.paints)
+			if c.name == "light" && *update {
+				if err := os.WriteFile("page.png", small(t, picture), 0o666); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// small packs a picture with its 256 most frequent colors.
+func small(t *testing.T, picture []byte) []byte {
+	t.Helper()
+	m, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := colorsOf(m)
+	byCount := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int { return seen[b] - seen[a] })
+	var palette color.Palette
+	for _, c := range byCount[:min(256, len(byCount))] {
+		palette = append(palette, c)
+	}
+	p := image.NewPaletted(m.Bounds(), palette)
+	draw.Draw(p, p.Rect, m, m.Bounds().Min, draw.Src)
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// colorsOf counts the pixels of each color.
+func colorsOf(m image.Image) map[color.RGBA]int {
+	seen := map[color.RGBA]int{}
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			seen[color.RGBAModel.Convert(m.At(x, y)).(color.RGBA)]++
+		}
+	}
+	return seen
+}
+
+// shows checks that a picture has some of each color.
+func shows(t *testing.T, picture []byte, colors []color.RGBA) {
+	t.Helper()
+	m, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := colorsOf(m)
+	for _, c := range colors {
+		if seen[c] < 500 {
+			t.Errorf("%d pixels of %v", seen[c], c)
+		}
+	}
+}
+
+// browse has a browser load the page with testdata/drive.js, and returns what that left in the document.
+func browse(t *testing.T, options ...string) map[string]string {
+	t.Helper()
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium: the Debian package has one")
+	}
+	path := filepath.Join(t.TempDir(), "digits.model")
+	replace(t, path, trained(t))
+	s, _ := running(t, path, defaults, live.Options{})
+	web := httptest.NewServer(driven(t, s, path))
+	defer web.Close()
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr", "--user-data-dir=" + t.TempDir(),
+		"--window-size=760,690", "--dump-dom"}, options...)
+	cmd := exec.Command(browser, append(args, web.URL+"/")...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &errs)
+	}
+	for line := range strings.Lines(errs.String()) {
+		if strings.Contains(line, "CONSOLE") && !strings.Contains(line, "status of 422") {
+			t.Error("on the console: ", line)
+		}
+	}
+	tag := regexp.MustCompile(`<html[^>]*>`).FindString(out.String())
+	says := map[string]string{}
+	for _, m := range regexp.MustCompile(`data-([a-z-]+)="([^"]*)"`).FindAllStringSubmatch(tag, -1) {
+		says[m[1]] = html.UnescapeString(m[2])
+	}
+	return says
+}
+
+// driven is the service with a page that uses itself. An image of it does not come before all is done, so that the
+// browser waits for that.
+func driven(t *testing.T, s *server, path string) http.Handler {
+	t.Helper()
+	good, bad := filepath.Join(t.TempDir(), "good.mag"), filepath.Join(t.TempDir(), "bad.wia")
+	if _, err := convert.File(path, good, &convert.Options{Lossy: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bad, digits.Trained()[:1000], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	markup, err := page.ReadFile("page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	end := sync.OnceFunc(func() { close(done) })
+	mux := http.NewServeMux()
+	mux.Handle("/", s.routes())
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		more := `<script src="drive.js" defer></script></head>`
+		fmt.Fprint(w, strings.Replace(strings.Replace(string(markup), "</head>", more, 1), "</body>", `<img src="held.png" alt="" hidden></body>`, 1))
+	})
+	mux.HandleFunc("GET /drive.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/drive.js") })
+	mux.HandleFunc("POST /swap", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "bad" {
+			replace(t, path, bad)
+		} else {
+			replace(t, path, good)
+		}
+	})
+	mux.HandleFunc("POST /done", func(http.ResponseWriter, *http.Request) { end() })
+	mux.HandleFunc("GET /held.png", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		case <-time.After(time.Minute): // against hanging
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	return guarded(mux)
+}
