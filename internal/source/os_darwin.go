@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -15,6 +16,8 @@ func idOf(st *syscall.Stat_t) ID {
 
 // changed is when the file was last changed, which nobody sets.
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctimespec.Sec, st.Ctimespec.Nsec }
+
+func readAhead(*os.File, int64, int64) {}
 
 func willNeed([]byte, int, int) error { return nil }
 

@@ -19,6 +19,9 @@ func willNeed(mem []byte, lo, hi int) error {
 	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
 }
 
+// readAhead asks for a range of a file to be read into the system's cache: a hint.
+func readAhead(f *os.File, off, n int64) { _ = unix.Fadvise(int(f.Fd()), off, n, unix.FADV_WILLNEED) }
+
 // forget takes the pages of a mapping from the process. What is touched again is mapped again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 

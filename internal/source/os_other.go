@@ -13,6 +13,8 @@ const descriptors = ""
 // NoWait is a flag of os.OpenFile that these systems do not need, or have.
 const NoWait = 0
 
+func readAhead(*os.File, int64, int64) {}
+
 func willNeed([]byte, int, int) error { return nil }
 
 func populatePages([]byte) error { return errors.ErrUnsupported }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -97,22 +96,22 @@ func (o *Options) settle(f *os.File) (was stamp, ok bool, err error) {
 	if err != nil || !was.fresh() {
 		return was, true, err
 	}
-	wait := time.NewTimer(was.grain())
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-o.done():
-		return was, false, o.Context.Err()
+	for range 10 {
+		if err := o.canceled(); err != nil {
+			return was, false, err
+		}
+		time.Sleep(was.grain() / 10)
 	}
 	now, err := stampOf(f)
 	return was, now == was, err
 }
 
-func (o *Options) done() <-chan struct{} {
+// canceled returns the error of the context that ended.
+func (o *Options) canceled() error {
 	if o.Context == nil {
 		return nil
 	}
-	return o.Context.Done()
+	return o.Context.Err()
 }
 
 // twinOf copies n bytes at off of f: into a file that shares them with f where the file
@@ -130,14 +129,14 @@ func (r *Region) twinOf(f *os.File, off, n int64, o *Options) (*twin, error) {
 		}
 	}
 	if m, err := memoryFile(); err == nil {
-		if err = fill(o.Context, m, f, off, n); err == nil {
+		if err = o.fill(m, f, off, n); err == nil {
 			seal(m)
 		}
 		return &twin{file: m, held: true}, err
 	}
 	b, err := newHeap(n)
 	if err == nil {
-		err = fill(o.Context, &appender{b[:0]}, f, off, n)
+		err = o.fill(&appender{b[:0]}, f, off, n)
 	}
 	return &twin{heap: b}, err
 }
@@ -162,11 +161,11 @@ func (r *Region) adopt(c *twin, n int64, o *Options) {
 }
 
 // fill writes n bytes at off of f to w, and looks at the context now and then.
-func fill(ctx context.Context, w io.Writer, f *os.File, off, n int64) error {
+func (o *Options) fill(w io.Writer, f *os.File, off, n int64) error {
 	buf := make([]byte, min(n, fillStep))
 	for end := off + n; off < end; {
-		if ctx != nil && ctx.Err() != nil {
-			return ctx.Err()
+		if err := o.canceled(); err != nil {
+			return err
 		}
 		b := buf[:min(end-off, fillStep)]
 		if err := readFull(f, b, off); err != nil {

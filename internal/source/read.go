@@ -133,7 +133,8 @@ func (r *Region) Guard(fn func() error) error {
 
 // Prefetch tells the system that n bytes from off will be read soon. It is a
 // hint: it returns before they are there, and does nothing for heap memory,
-// readers, and systems other than Linux and Android.
+// readers, and systems other than Linux and Android. Of a file that is read on demand
+// the system's cache is told.
 func (r *Region) Prefetch(off, n int64) error {
 	if err := r.Check(off, n); err != nil {
 		return err
@@ -142,6 +143,9 @@ func (r *Region) Prefetch(off, n int64) error {
 		return err
 	}
 	defer r.Leave()
+	if p, ok := r.src.(*part); ok {
+		readAhead(p.f, p.base+off, n)
+	}
 	if r.ra == nil || n == 0 {
 		return nil
 	}
