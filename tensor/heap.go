@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/cause"
@@ -34,7 +35,7 @@ func (h heap) Load(*Info) ([]byte, error) {
 
 func (heap) Ranged(*Info) bool { return false }
 
-func (h heap) ReadAt(_ *Info, p []byte, off int64) error {
+func (h heap) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 	copy(p, h[off:])
 	return nil
 }

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -28,7 +29,7 @@ type short struct {
 
 func (s *short) Ranged(*Info) bool { return true }
 
-func (s *short) ReadAt(_ *Info, p []byte, off int64) error {
+func (s *short) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 	s.asked++
 	if off+int64(len(p)) > int64(len(s.heap)) {
 		return io.ErrUnexpectedEOF

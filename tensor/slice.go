@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -122,7 +123,7 @@ func (v View) gather(info *Info, sel []Range) (View, error) {
 		return View{}, v.explain(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
-	err := v.access(func(read func(p []byte, off int64) error) error {
+	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error {
 		if info.Size > probeOver {
 			last := lastOf(v.Shape(), sel) * info.DType.Size()
 			if err := read(make([]byte, 1), last); err != nil {

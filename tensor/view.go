@@ -190,7 +190,8 @@ const (
 )
 
 // ReadIntoContext is ReadInto that stops with the context's error once that is
-// done. A read of an io.ReaderAt that is under way is not interrupted.
+// done. A read of an io.ReaderAt that is running is ended if that has a method
+// ReadAtContext, as those of package format/remote have, and else waited for.
 func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	info := v.ref().Info()
 	if info == nil {
@@ -206,7 +207,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	if r := v.ref(); r.Data() == nil && r.Owner().Ranged(info) {
 		most = readStep
 	}
-	err := v.access(func(read func(p []byte, off int64) error) error {
+	err := v.access(ctx, func(read func(p []byte, off int64) error) error {
 		for n < int(info.Size) {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -243,7 +244,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 		v.ref().Owner().Leave()
 		return 0, eof
 	}
-	err := v.access(func(read func(p []byte, off int64) error) error { return read(p, off) })
+	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error { return read(p, off) })
 	if err != nil {
 		return 0, err
 	}
@@ -252,7 +253,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 
 // access calls f with a way to read parts of the tensor: from its bytes, or
 // from where they are when parts are to be had for less than the whole.
-func (v View) access(f func(read func(p []byte, off int64) error) error) error {
+func (v View) access(ctx context.Context, f func(read func(p []byte, off int64) error) error) error {
 	r := v.ref()
 	if r.Data() != nil || !r.Owner().Ranged(r.Info()) {
 		return v.Use(func(b []byte) error {
@@ -266,7 +267,7 @@ func (v View) access(f func(read func(p []byte, off int64) error) error) error {
 		return err
 	}
 	defer r.Owner().Leave()
-	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(r.Info(), p, off) }))
+	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(ctx, r.Info(), p, off) }))
 }
 
 // Clone returns a copy on the heap that outlives the model.

@@ -53,7 +53,7 @@ func (o *owner) Load(*Info) ([]byte, error) {
 
 func (o *owner) Ranged(*Info) bool { return o.ranged }
 
-func (o *owner) ReadAt(_ *Info, p []byte, off int64) error {
+func (o *owner) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 	if o.loadErr != nil {
 		return o.loadErr
 	}

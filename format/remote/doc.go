@@ -46,6 +46,7 @@
 //
 // A model that consists of several files (shards by an index, external data) does not open as
 // one: there is no directory behind a URL. Its shards can be opened each by itself.
-// View.ReadIntoContext and Model.Verify look at their context between reads; Options.Timeout
-// bounds a single one.
+// View.ReadIntoContext and Model.Verify end with their context; Options.Timeout bounds any read. mobi checks
+// its footer, which covers every byte, before the first byte of a tensor is handed out: a row of
+// such a model takes all of it, unless format.Options.Check is CheckStructure.
 package remote

@@ -582,3 +582,34 @@ func TestReads(t *testing.T) {
 		}
 	}
 }
+
+// TestReadContext: a verification, and a read with a context, end with theirs though the server does not
+// answer.
+func TestReadContext(t *testing.T) {
+	model := written(t, "mag", 3, 400)
+	s, waiting := stuck(t, model)
+	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for name, read := range map[string]func(context.Context) error{
+		"Verify": func(ctx context.Context) error { _, err := m.Verify(ctx); return err },
+		"ReadIntoContext": func(ctx context.Context) error {
+			_, err := m.At(2).ReadIntoContext(ctx, make([]byte, 400*256))
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error)
+		go func() { done <- read(ctx) }()
+		<-waiting
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", name, err)
+		}
+		for len(waiting) > 0 { // other ranges of the same read
+			<-waiting
+		}
+	}
+}

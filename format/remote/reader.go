@@ -108,7 +108,20 @@ func (r *Reader) Stats() Stats {
 // ReadAt implements io.ReaderAt. Either all bytes are of the version that was opened, or
 // there is an error; then p may have been written to in any place. A read that cannot
 // succeed ends nevertheless, as Options say when.
-func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.readAt(r.ctx, p, off) }
+
+// ReadAtContext is ReadAt that ends with the error of the context once that is done.
+func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
+	if ctx.Done() == nil {
+		return r.ReadAt(p, off)
+	}
+	both, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	return r.readAt(both, p, off)
+}
+
+func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := r.closed(); err != nil {
 		return 0, err
 	}
@@ -119,11 +132,11 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if rest := max(0, r.version.Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
-	ctx, cancel := r.ctx, context.CancelFunc(func() {})
 	if r.o.Timeout > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, r.o.Timeout, errTimeout)
+		limited, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, errTimeout)
+		defer cancel()
+		ctx = limited
 	}
-	defer cancel()
 	n, err := r.windows.read(ctx, p, off)
 	if err != nil {
 		return n, r.named(err)

@@ -86,7 +86,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		buf := buffer(g.size)
 		defer steps.Put(buf)
 		fetched = (*buf)[:g.size]
-		if _, err := v.m.main.ReadAt(fetched, g.off); err != nil {
+		if _, err := v.m.main.ReadAtContext(v.ctx, fetched, g.off); err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 			return err
 		}
 		n := min(end-off, most)
-		if err := passed(r, off, (*buf)[:n], f); err != nil {
+		if err := v.passed(r, off, (*buf)[:n], f); err != nil {
 			return err
 		}
 		v.Done(n, part)
@@ -185,9 +185,9 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 // delivers, and of what is in memory little copies, one in the place of the other.
 // What f reads then is in the nearest cache, and the processor fetches what comes next but one
 // while f works.
-func passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
+func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
 	if !r.InMemory() {
-		_, err := r.ReadAt(p, off)
+		_, err := r.ReadAtContext(v.ctx, p, off)
 		if err == nil {
 			f(p)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -100,8 +101,8 @@ func (m *Model) isLoaded(info *tensor.Info) bool {
 }
 
 // ReadAt implements memory.Owner.
-func (m *Model) ReadAt(info *tensor.Info, p []byte, off int64) error {
-	_, err := m.main.ReadAt(p, info.Offset+off)
+func (m *Model) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
+	_, err := m.main.ReadAtContext(ctx, p, info.Offset+off)
 	return err
 }
 
@@ -161,12 +162,14 @@ func explainTensor(info *tensor.Info, err error, format, path string) error {
 // with the call: of a tensor that is not there the dtype is wrong too.
 type failure struct{ err error }
 
-func (f failure) Enter(*tensor.Info) error                 { return f.err }
-func (f failure) Leave()                                   {}
-func (f failure) Lend(*tensor.Info) error                  { return f.err }
-func (f failure) Load(*tensor.Info) ([]byte, error)        { return nil, f.err }
-func (f failure) Ranged(*tensor.Info) bool                 { return false }
-func (f failure) ReadAt(*tensor.Info, []byte, int64) error { return f.err }
-func (f failure) Holds(uintptr) bool                       { return false }
-func (f failure) Fault(addr uintptr) error                 { return fmt.Errorf("memory fault at %#x", addr) }
-func (f failure) Explain(*tensor.Info, error) error        { return f.err }
+func (f failure) Enter(*tensor.Info) error          { return f.err }
+func (f failure) Leave()                            {}
+func (f failure) Lend(*tensor.Info) error           { return f.err }
+func (f failure) Load(*tensor.Info) ([]byte, error) { return nil, f.err }
+func (f failure) Ranged(*tensor.Info) bool          { return false }
+func (f failure) Holds(uintptr) bool                { return false }
+func (f failure) Fault(addr uintptr) error          { return fmt.Errorf("memory fault at %#x", addr) }
+func (f failure) Explain(*tensor.Info, error) error { return f.err }
+func (f failure) ReadAt(context.Context, *tensor.Info, []byte, int64) error {
+	return f.err
+}

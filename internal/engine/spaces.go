@@ -614,8 +614,8 @@ func (f *space) Load(info *tensor.Info) ([]byte, error) { return f.load(f.region
 func (f *space) Ranged(info *tensor.Info) bool { return f.ranged(f.region.Load(), info) }
 
 // ReadAt implements memory.Owner.
-func (f *space) ReadAt(info *tensor.Info, p []byte, off int64) error {
-	_, err := f.region.Load().ReadAt(p, info.Offset+off)
+func (f *space) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
+	_, err := f.region.Load().ReadAtContext(ctx, p, info.Offset+off)
 	return err
 }
 

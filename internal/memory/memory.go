@@ -3,6 +3,8 @@
 // gives it the methods that users see; only this module can make one.
 package memory
 
+import "context"
+
 // Owner is what the bytes of a view belong to: a mapping, a buffer or a reader.
 // I is the description of a tensor. All methods are safe for concurrent use.
 type Owner[I any] interface {
@@ -24,8 +26,8 @@ type Owner[I any] interface {
 	// gets all of it.
 	Ranged(*I) bool
 	// ReadAt fills p with the bytes of the tensor from off on, between Enter
-	// and Leave.
-	ReadAt(info *I, p []byte, off int64) error
+	// and Leave. Where they come from afar, it ends with the context.
+	ReadAt(ctx context.Context, info *I, p []byte, off int64) error
 	// Holds reports whether an address lies in the memory, so that a fault there
 	// is the owner's.
 	Holds(addr uintptr) bool

@@ -1,11 +1,17 @@
 package source
 
+import "context"
+
 // What the reader behind a region may know, and want to know: see format.OpenReaderAt.
 type (
 	// prover tells up to where bytes exist, so that nobody has to try.
 	prover interface{ Proven() int64 }
 	// parsee is told that the structure of a model was read.
 	parsee interface{ Parsed() }
+	// contextual ends a read with a context.
+	contextual interface {
+		ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
+	}
 	// canceler is told to end what it is reading.
 	canceler interface{ Cancel() }
 )
@@ -27,6 +33,34 @@ func (r *Region) Prove(end int64) error {
 		return r.fail(end-1, err)
 	}
 	return nil
+}
+
+// bound is a reader for the time of a context.
+type bound struct {
+	contextual
+	ctx context.Context
+}
+
+func (b bound) ReadAt(p []byte, off int64) (int, error) { return b.ReadAtContext(b.ctx, p, off) }
+
+// ReadAtContext is ReadAt of a range of the window, which ends with the context where the reader can.
+func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
+	c, ok := r.src.(contextual)
+	if !ok {
+		return r.ReadAt(p, off)
+	}
+	if err := r.Check(off, int64(len(p))); err != nil {
+		return 0, err
+	}
+	if err := r.Enter(); err != nil {
+		return 0, err
+	}
+	defer r.Leave()
+	n, err := readAt(bound{c, ctx}, p, off)
+	if err != nil {
+		return n, r.fail(off+int64(n), err)
+	}
+	return n, nil
 }
 
 // tellParsed tells the reader, if it wants to know.
