@@ -374,14 +374,15 @@ func TestStalled(t *testing.T) {
 				return true
 			})
 			o := quick()
-			o.Window, o.Stall = 10_000, 50*time.Millisecond
+			o.Window, o.Retries = 10_000, 100 // a busy machine stalls by itself
 			r := reader(t, s, o)
+			r.o.Stall = 50 * time.Millisecond
 			p := make([]byte, len(data))
 			if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data) {
 				t.Fatal("other bytes: ", err)
 			}
-			if got := r.Stats(); got.Requests != 3 || got.Retries != 1 {
-				t.Errorf("%+v, want one retry", got)
+			if got := r.Stats(); got.Requests < 3 || got.Retries < 1 {
+				t.Errorf("%+v, want a retry", got)
 			}
 		})
 	}
@@ -405,13 +406,17 @@ func stuck(t *testing.T, data []byte) (*server, <-chan struct{}) {
 // TestNeverAnswered: a server that never answers is an error in the end.
 func TestNeverAnswered(t *testing.T) {
 	s, _ := stuck(t, pattern(10_000))
-	for name, o := range map[string]*Options{
-		"stalled": {Window: 1000, Stall: 10 * time.Millisecond, Backoff: time.Microsecond, Retries: 2},
-		"timeout": {Window: 1000, Timeout: 10 * time.Millisecond},
+	for name, o := range map[string]Options{
+		"stalled": {Stall: 10 * time.Millisecond, Backoff: time.Microsecond, Retries: 2},
+		"timeout": {Timeout: 10 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.requests.Store(0)
-			_, err := reader(t, s, o).ReadAt(make([]byte, 5000), 3000)
+			r := reader(t, s, &Options{Window: 1000, Backoff: o.Backoff, Retries: o.Retries, Timeout: o.Timeout})
+			if o.Stall > 0 {
+				r.o.Stall = o.Stall // not while it is opened, which a busy machine may need longer for
+			}
+			_, err := r.ReadAt(make([]byte, 5000), 3000)
 			if !errors.Is(err, ErrUnavailable) {
 				t.Errorf("%v, want ErrUnavailable", err)
 			}

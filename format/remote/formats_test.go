@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -227,6 +229,64 @@ func TestChanged(t *testing.T) {
 					if off == len(p)*9/10 && !errors.Is(err, tt.want) {
 						t.Errorf("%v, want %v", err, tt.want)
 					}
+				}
+			})
+		}
+	}
+}
+
+// TestSizeThatIsALie: a server that claims more bytes than it has makes opening, or what reads the others,
+// an error, and takes no memory for them.
+func TestSizeThatIsALie(t *testing.T) {
+	for _, name := range format.Formats() {
+		n := 3
+		if name == "tsr" || name == "npy" {
+			n = 1
+		}
+		data := written(t, name, n, 40)
+		local, err := format.OpenBytes(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]uint64{}
+		for name, v := range local.Tensors() {
+			if want[name], err = v.Digest(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		local.Close()
+		for _, size := range []int64{int64(len(data)) + 1, 1 << 40, math.MaxInt64} {
+			s := serve(t, data, func(w http.ResponseWriter, r *http.Request, _ int) bool {
+				var first, last int64
+				fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
+				last = min(last, size-1)
+				w.Header().Set("ETag", `"one"`)
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+				w.Header().Set("Content-Length", fmt.Sprint(last-first+1))
+				w.WriteHeader(http.StatusPartialContent)
+				if first < int64(len(data)) {
+					w.Write(data[first:min(last+1, int64(len(data)))])
+				}
+				return true
+			})
+			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
+				o := quick()
+				o.Window, o.Retries = 100, 1
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				m, err := Open(context.Background(), s.URL, o)
+				if err == nil {
+					_, _ = m.Verify(context.Background()) // it may look at what is there alone
+					for name, v := range m.Tensors() {
+						if got, err := v.Digest(); err == nil && got != want[name] {
+							t.Errorf("other bytes of tensor %s", name)
+						}
+					}
+					m.Close()
+				}
+				runtime.ReadMemStats(&after)
+				if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+					t.Errorf("%d bytes of memory", took)
 				}
 			})
 		}
