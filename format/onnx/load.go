@@ -15,7 +15,11 @@ import (
 // Load implements driver.Loader for typed data, which is not in the file as such, and
 // for sparse tensors, which are handed out in wire form.
 func (f *parsed) Load(i int) ([]byte, error) {
-	out := whole{memory.Aligned(int(f.index.Size(i)))[:0]}
+	size := f.index.Size(i)
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
+	}
+	out := whole{memory.Aligned(int(size))[:0]}
 	err := f.Stream(i, &out)
 	return out.b, err
 }

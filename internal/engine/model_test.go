@@ -479,21 +479,3 @@ func (f *talking) Signature() *driver.Signature {
 	f.call()
 	return &driver.Signature{Algorithm: "none"}
 }
-
-// TestLoadTooLarge: what no memory can hold is not asked of a driver.
-func TestLoadTooLarge(t *testing.T) {
-	asked := false
-	m := open(t, source.FromBytes(nil), &toy{
-		tensors: []driver.Tensor{loaded(u8("w", 0, 1<<62))},
-		file:    loads{func(int) ([]byte, error) { asked = true; return nil, nil }},
-	})
-	v, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Bytes()
-	wantError(t, "Bytes", err, tensor.ErrLimit, `tensor "w"`)
-	if asked {
-		t.Error("the driver was asked")
-	}
-}

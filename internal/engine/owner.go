@@ -8,7 +8,6 @@ import (
 	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -78,9 +77,6 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 
 // decode has the driver load tensor i, and does not trust its answer.
 func (m *Model) decode(i int) ([]byte, error) {
-	if err := wire.CheckSize(m.index.Size(i)); err != nil {
-		return nil, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
-	}
 	b, err := m.file.(driver.Loader).Load(i)
 	if err == nil && int64(len(b)) != m.index.Size(i) {
 		err = m.errorf(tensorField(m.index.Name(i)), -1, tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))

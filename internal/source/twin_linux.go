@@ -33,11 +33,13 @@ func cloneOf(fd int) (*os.File, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(strings.TrimSuffix(name, " (deleted)"))
-	c, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE|unix.O_EXCL, 0o600)
+	// It has no name, and gets none: the directory does not change.
+	to, err := unix.Open(dir, unix.O_RDWR|unix.O_TMPFILE|unix.O_EXCL|unix.O_CLOEXEC|unix.O_LARGEFILE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := cloneFile(int(c.Fd()), fd); err != nil {
+	c := os.NewFile(uintptr(to), name)
+	if err := cloneFile(to, fd); err != nil {
 		c.Close()
 		return nil, err
 	}
