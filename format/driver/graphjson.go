@@ -1,11 +1,8 @@
 package driver
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
-
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // MarshalJSON writes the graph as one object, attributes in file order:
@@ -16,97 +13,97 @@ import (
 // A dim of -1 is decided at run time. An unknown dtype is the code the file has
 // for it, one that the file does not say is empty. Tensors among the attributes are shown by dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Name    string      `json:"name"`
-		Inputs  []ValueInfo `json:"inputs"`
-		Outputs []ValueInfo `json:"outputs"`
-		Nodes   []Node      `json:"nodes"`
-	}{g.Name, list(g.Inputs), list(g.Outputs), list(g.Nodes)})
+	var j jsonText
+	j.graph(g)
+	return j.done()
+}
+
+func (j *jsonText) graph(g *Graph) {
+	if g == nil {
+		j.raw("null")
+		return
+	}
+	j.raw(`{"name":`)
+	j.text(g.Name)
+	j.raw(`,"inputs":`)
+	array(j, g.Inputs, j.valueInfo)
+	j.raw(`,"outputs":`)
+	array(j, g.Outputs, j.valueInfo)
+	j.raw(`,"nodes":`)
+	array(j, g.Nodes, j.node)
+	j.raw("}")
 }
 
 // MarshalJSON writes one node as Graph.MarshalJSON does, for whoever writes a large
 // graph node by node.
 func (n Node) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Name       string   `json:"name"`
-		Op         string   `json:"op"`
-		Domain     string   `json:"domain,omitempty"`
-		Inputs     []string `json:"inputs"`
-		Outputs    []string `json:"outputs"`
-		Attributes Metadata `json:"attributes"`
-	}{n.Name, n.Op, n.Domain, list(n.Inputs), list(n.Outputs), attributeEntries(n.Attributes)})
+	var j jsonText
+	j.node(n)
+	return j.done()
 }
 
-// attributeEntries gives attributes the form that is written as one object.
-func attributeEntries(attrs []Attribute) Metadata {
-	var m Metadata
-	for _, a := range attrs {
-		m = append(m, Entry{Key: a.Name, Value: a.Value})
+func (j *jsonText) node(n Node) {
+	j.raw(`{"name":`)
+	j.text(n.Name)
+	j.raw(`,"op":`)
+	j.text(n.Op)
+	if n.Domain != "" {
+		j.raw(`,"domain":`)
+		j.text(n.Domain)
 	}
-	return m
+	j.raw(`,"inputs":`)
+	array(j, n.Inputs, j.text)
+	j.raw(`,"outputs":`)
+	array(j, n.Outputs, j.text)
+	j.raw(`,"attributes":{`)
+	for i, a := range n.Attributes {
+		if i > 0 {
+			j.raw(",")
+		}
+		j.text(a.Name)
+		j.raw(":")
+		j.value(a.Value)
+	}
+	j.raw("}}")
 }
 
 // MarshalJSON writes name, dtype and shape.
 func (v ValueInfo) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Name  string `json:"name"`
-		DType string `json:"dtype"`
-		Shape []Dim  `json:"shape"`
-	}{Name: v.Name, DType: v.Code, Shape: list(v.Dims)}
+	var j jsonText
+	j.valueInfo(v)
+	return j.done()
+}
+
+func (j *jsonText) valueInfo(v ValueInfo) {
+	j.raw(`{"name":`)
+	j.text(v.Name)
+	j.raw(`,"dtype":`)
 	if v.DType.Valid() {
-		out.DType = v.DType.String()
+		j.text(v.DType.String())
+	} else {
+		j.text(v.Code)
 	}
-	return json.Marshal(out)
+	j.raw(`,"shape":`)
+	array(j, v.Dims, j.dim)
+	j.raw("}")
 }
 
 // MarshalJSON writes the symbol if there is one, else the number. A symbol that
 // is a number too large for Size is written as a number.
 func (d Dim) MarshalJSON() ([]byte, error) {
+	var j jsonText
+	j.dim(d)
+	return j.done()
+}
+
+func (j *jsonText) dim(d Dim) {
 	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {
-		return strconv.AppendUint(nil, n, 10), nil
+		j.b = strconv.AppendUint(j.b, n, 10)
+		return
 	}
 	if d.Symbol != "" {
-		return json.Marshal(d.Symbol)
+		j.text(d.Symbol)
+		return
 	}
-	return strconv.AppendInt(nil, d.Size, 10), nil
-}
-
-// list makes a nil slice an empty one: [] in JSON, not null.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-// jsonValue replaces what encoding/json refuses, NaN and infinities, and what
-// should not be written whole, tensors.
-func jsonValue(v any) any {
-	switch x := v.(type) {
-	case float64:
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return strconv.FormatFloat(x, 'g', -1, 64)
-		}
-	case float32:
-		if wide := float64(x); math.IsNaN(wide) || math.IsInf(wide, 0) {
-			return jsonValue(wide)
-		}
-	case []float64:
-		return jsonValues(x)
-	case []float32:
-		return jsonValues(x)
-	case tensor.View:
-		return map[string]any{"dtype": x.DType().String(), "shape": list(x.Shape())}
-	case []tensor.View:
-		return jsonValues(x)
-	}
-	return v
-}
-
-func jsonValues[T any](values []T) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = jsonValue(v)
-	}
-	return out
+	j.integer(d.Size)
 }

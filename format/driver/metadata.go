@@ -52,20 +52,7 @@ func (m Metadata) Get(key string) (any, bool) {
 // MarshalJSON writes one object with the keys in file order. Float64 values
 // that JSON lacks (NaN, infinities) become strings.
 func (m Metadata) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, e := range m {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, err := json.Marshal(e.Key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(jsonValue(e.Value))
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
+	var j jsonText
+	j.object(m)
+	return j.done()
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/cause"
 )
 
 // What ErrorCode says of an error. The text of an error names the format, the
@@ -72,9 +73,9 @@ func ErrorCode(err error) string {
 			return c.code
 		}
 	}
-	var path *fs.PathError
-	var errno syscall.Errno
-	if errors.As(err, &path) || errors.As(err, &errno) {
+	_, path := cause.Of[*fs.PathError](err)
+	_, errno := cause.Of[syscall.Errno](err)
+	if path || errno {
 		return CodeFile
 	}
 	return CodeOther

@@ -1,7 +1,5 @@
 package mobile
 
-import "encoding/json"
-
 // GraphJSON returns the operator graph as one JSON object, and an empty text for
 // a file without one:
 //
@@ -20,7 +18,7 @@ func (m *Model) GraphJSON() (string, error) {
 	if err != nil || graph == nil {
 		return "", err
 	}
-	text, err := json.Marshal(graph)
+	text, err := graph.MarshalJSON()
 	if err != nil {
 		return "", m.fail("graph", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
 // Model is an open model file. All methods may be called from any thread,
@@ -80,13 +81,15 @@ func modelName(meta format.Metadata) string {
 			}
 		}
 	}
-	var info struct{ Name string }
-	if v, ok := meta.Get("model_info"); ok {
-		if raw, ok := v.(json.RawMessage); ok && json.Unmarshal(raw, &info) == nil {
-			return info.Name
-		}
+	v, _ := meta.Get("model_info")
+	raw, _ := v.(json.RawMessage)
+	if jsonmeta.Check(raw, jsonmeta.Options{}) != nil {
+		return ""
 	}
-	return ""
+	info, _ := jsonmeta.Metadata(raw)
+	name, _ := info.Get("name")
+	text, _ := name.(string)
+	return text
 }
 
 // MetadataJSON returns the metadata as one JSON object with the keys in file
@@ -96,7 +99,7 @@ func (m *Model) MetadataJSON() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(open.Metadata())
+	text, err := open.Metadata().MarshalJSON()
 	if err != nil {
 		return "", m.fail("metadata", err)
 	}
