@@ -2,10 +2,8 @@
 
 package vector
 
-import "golang.org/x/sys/cpu"
-
 // haveXXH64: the processor multiplies four 64-bit integers at once.
-var haveXXH64 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ
+var haveXXH64 = have(avx512f|avx512dq|avx512vl, savesZMM)
 
 // havePairs: multiplying four takes no longer than multiplying one. Only AMD's processors
 // do so; with Intel's, for which it takes 15 cycles, two sums at a time are no faster.
