@@ -76,7 +76,18 @@ func ByExtension(path string) (Codec, bool) {
 }
 
 func endsLike(d driver.Driver, path string) bool {
-	return slices.Contains(d.Describe().Extensions, strings.ToLower(filepath.Ext(path)))
+	return slices.Contains(d.Describe().Extensions, lower(filepath.Ext(path)))
+}
+
+// lower is strings.ToLower for ASCII, which is what extensions are.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // Detect names the format of a file that begins with head (driver.SniffLen bytes

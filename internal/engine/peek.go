@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -67,7 +65,7 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 // peek reads the beginning of a file into p.
 func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
 	n := 0
-	if source.Peeks && !strings.ContainsAny(f.name, `/\`) && filepath.IsLocal(f.name) {
+	if source.Peeks && isEntry(f.name) {
 		n, f.id, h.Err = source.Peek(s.list, f.name, p)
 		h.Head, h.Size = p[:n], f.id.Size()
 		if !errors.Is(h.Err, source.ErrNotRegular) {

@@ -134,9 +134,15 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	// Sorted by their numbers: a sort of these would be another in the program, of 15 kB.
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(list[a].Name(), list[b].Name()) })
 	entries := make([]driver.DirEntry, len(list))
-	for i, e := range list {
+	for i, at := range order {
+		e := list[at]
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
 			info, err := s.stat(e.Name())
@@ -239,7 +245,7 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if s.dir == "" {
 		return nil, errNoDir
 	}
-	if !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) {
+	if isEntry(name) {
 		o := s.m.mapping
 		o.NoLink, o.Parse = true, true
 		r, err := source.Open(path, o)
@@ -256,6 +262,11 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 		return nil, err
 	}
 	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
+}
+
+// isEntry reports whether a name is that of an entry of the directory itself.
+func isEntry(name string) bool {
+	return strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 && filepath.IsLocal(name)
 }
 
 // read holds one file open to be parsed: of many, the one before is parsed already.
