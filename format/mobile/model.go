@@ -1,7 +1,6 @@
 package mobile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -9,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
 // Model is an open model file. All methods may be called from any thread,
@@ -72,7 +70,7 @@ func (m *Model) Name() string {
 }
 
 // modelName finds the name under the keys that writers use: "name" in mobi,
-// "model_name" in mle, "name" within "model_info" in wia.
+// "model_name" in mle, in wia within another.
 func modelName(meta format.Metadata) string {
 	for _, key := range []string{"name", "model_name"} {
 		if v, ok := meta.Get(key); ok {
@@ -81,15 +79,7 @@ func modelName(meta format.Metadata) string {
 			}
 		}
 	}
-	v, _ := meta.Get("model_info")
-	raw, _ := v.(json.RawMessage)
-	if jsonmeta.Check(raw, jsonmeta.Options{}) != nil {
-		return ""
-	}
-	info, _ := jsonmeta.Metadata(raw)
-	name, _ := info.Get("name")
-	text, _ := name.(string)
-	return text
+	return nameInside(meta)
 }
 
 // MetadataJSON returns the metadata as one JSON object with the keys in file
