@@ -29,11 +29,18 @@ func Normalize(ink []uint8, width, height int) (Image, error) {
 	if !f.find() {
 		return Image{}, ErrEmpty
 	}
+	var means [Pixels]int64
+	darkest := int64(0)
+	for i := range means {
+		means[i] = f.mean(i%Size, i/Size)
+		darkest = max(darkest, means[i])
+	}
+	if darkest == 0 {
+		return Image{}, ErrEmpty // some dots, far apart
+	}
 	var m Image
-	for y := range Size {
-		for x := range Size {
-			m[y*Size+x] = f.mean(x, y)
-		}
+	for i, v := range means {
+		m[i] = uint8(v * 255 / darkest)
 	}
 	return m, nil
 }
@@ -42,7 +49,6 @@ func Normalize(ink []uint8, width, height int) (Image, error) {
 type frame struct {
 	ink           []uint8
 	width, height int
-	darkest       int64
 	x, y, step    int64 // top left corner, and side of what becomes a pixel, in terms of fine
 }
 
@@ -68,7 +74,6 @@ func (f *frame) find() bool {
 			sumY += int64(v) * (int64(y)*fine + fine/2)
 		}
 	}
-	f.darkest = int64(darkest)
 	f.step = int64(max(right-left, bottom-top)) * fine / box
 	f.x = f.around(sumX/sum, left, right)
 	f.y = f.around(sumY/sum, top, bottom)
@@ -82,8 +87,9 @@ func (f *frame) around(center int64, first, end int) int64 {
 	return min(max(center-side/2, int64(end)*fine-side), int64(first)*fine)
 }
 
-// mean returns what the area of one pixel of the image holds on average.
-func (f *frame) mean(x, y int) uint8 {
+// mean returns what the area of one pixel of the image holds on average, in 4096ths,
+// as a thin line on a large drawing is little of it.
+func (f *frame) mean(x, y int) int64 {
 	x0, y0 := f.x+int64(x)*f.step, f.y+int64(y)*f.step
 	x1, y1 := x0+f.step, y0+f.step
 	var sum int64
@@ -94,7 +100,7 @@ func (f *frame) mean(x, y int) uint8 {
 			sum += int64(f.ink[sy*int64(f.width)+sx]) * wide * high
 		}
 	}
-	return uint8(min(sum/(f.step*f.step)*255/f.darkest, 255))
+	return sum * 4096 / (f.step * f.step)
 }
 
 // FromImage normalizes a picture: dark ink on light paper, or light on dark, or ink of

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"slices"
 	"testing"
 )
 
@@ -33,12 +34,16 @@ func TestNormalize(t *testing.T) {
 		{"pale", 60, 50, image.Rect(10, 10, 18, 34), 60, image.Pt(6, 2), image.Pt(9, 13)},
 		{"wide", 60, 50, image.Rect(10, 10, 34, 18), 255, image.Pt(2, 6), image.Pt(13, 9)},
 		{"all of it", 8, 24, image.Rect(0, 0, 8, 24), 255, image.Pt(6, 2), image.Pt(9, 13)},
+		{"a hair on a large sheet", 1000, 2000, image.Rect(700, 20, 701, 1220), 90, image.Pt(7, 2), image.Pt(8, 13)},
 		{"one pixel", 3, 3, image.Rect(1, 1, 2, 2), 255, image.Pt(2, 2), image.Pt(13, 13)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := Normalize(bar(c.width, c.height, c.bar, c.ink), c.width, c.height)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if slices.Max(m[:]) != 255 {
+				t.Errorf("the darkest pixel is %d", slices.Max(m[:]))
 			}
 			inside := image.Rectangle{c.first, c.last.Add(image.Pt(1, 1))}
 			for y := range Size {
@@ -139,4 +144,22 @@ func TestFromImage(t *testing.T) {
 			t.Errorf("%s: %v, the same image: %v", c.name, err, got == want)
 		}
 	}
+}
+
+// FuzzNormalize: whatever the drawing, it is refused, or there is ink in its image.
+func FuzzNormalize(f *testing.F) {
+	f.Add([]byte{0, 200, 0, 0, 0, 255}, 2)
+	f.Add([]byte{1, 25, 3}, 3)
+	f.Add(bar(40, 30, image.Rect(3, 2, 9, 28), 255), 40)
+	f.Add([]byte{}, -1)
+	f.Fuzz(func(t *testing.T, ink []byte, width int) {
+		height := 1
+		if width > 0 {
+			height = len(ink) / width
+		}
+		m, err := Normalize(ink, width, height)
+		if err == nil && m == (Image{}) {
+			t.Errorf("nothing is left of %d by %d pixels", width, height)
+		}
+	})
 }
