@@ -64,7 +64,7 @@ func TestSeveralFiles(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "model")
 			tt.make(t, path, 1)
-			h, err := Open(path, &Options{Verify: true})
+			h, err := Open(path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
@@ -208,7 +208,7 @@ func TestLeases(t *testing.T) {
 	second.Release()
 	<-made[0].closed
 	for h.Stats().Old > 0 {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	if _, err := old.At(0).Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the old model after its last lease: %v", err)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -178,7 +177,7 @@ func TestWatch(t *testing.T) {
 	}
 	go func() { result <- h.Watch(context.Background()) }()
 	for before := h.Stats().Looks; h.Stats().Looks == before; {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 	if err := h.Close(); err != nil {
 		t.Error(err)

@@ -1,0 +1,81 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+)
+
+// packed writes a model whose tensors are compressed, and encrypted with a key if there is one.
+func packed(t *testing.T, key []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	plain, path := filepath.Join(dir, "plain"), filepath.Join(dir, "model.wia")
+	replace(t, plain, bytesOf(t, model{value: 1}))
+	storage := format.Storage{Compression: "zstd"}
+	if key != nil {
+		storage = format.Storage{Key: key}
+	}
+	if _, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true, Storage: storage}}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestWarm: what is compressed is decoded before a generation becomes current, and only if that is asked for.
+func TestWarm(t *testing.T) {
+	path := packed(t, nil)
+	for _, warm := range []bool{false, true} {
+		h, err := Open(path, &Options{Warm: warm})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		kept := int64(0)
+		if warm {
+			kept = 2 * elements * 4
+		}
+		err = h.Do(func(m *format.Model) error {
+			if s := m.Stats(); s.Kept != kept {
+				t.Errorf("warm %v: %d bytes are kept, want %d", warm, s.Kept, kept)
+			}
+			return nil
+		})
+		if err != nil || current(t, h) != 1 {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWarmRefuses: what could not be used is not made current.
+func TestWarmRefuses(t *testing.T) {
+	path := packed(t, make([]byte, 32))
+	if _, err := Open(path, &Options{Warm: true}); !errors.Is(err, format.ErrKey) {
+		t.Errorf("without the key: %v", err)
+	}
+}
+
+func TestWarmIsCanceled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	replace(t, path, bytesOf(t, model{value: 1}))
+	ctx, cancel := context.WithCancel(context.Background())
+	m, err := format.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := warm(ctx, m); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := warm(ctx, m); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := touch(ctx, m.At(0)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
