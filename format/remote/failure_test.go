@@ -199,6 +199,10 @@ func TestWrongOpening(t *testing.T) {
 		{"a time that is now, allowed", plain("Last-Modified", now, "Date", now), true, nil},
 		{"no time", plain("Last-Modified", "yesterday"), false, ErrUnversioned},
 		{"no ranges", always(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }), true, ErrNoRanges},
+		{"no ranges, with its length", always(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "10000")
+			w.Write(data)
+		}), true, ErrNoRanges},
 		{"no ranges, in pieces", always(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			w.Write(data)

@@ -104,10 +104,9 @@ func (r *Reader) accept(v *Version) error {
 	switch {
 	case v.Size < 0:
 		return nonsense("an object of %d bytes", v.Size)
+	case r.version.known() && !v.same(&r.version):
+		return ErrChanged
 	case r.version.known():
-		if v.Size != r.version.Size || v.Tag != r.version.Tag {
-			return ErrChanged
-		}
 	case !v.Strong && !r.o.AllowUnversioned:
 		return ErrUnversioned
 	default:

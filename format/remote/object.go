@@ -45,6 +45,9 @@ type Version struct {
 // known reports whether an answer has said which version there is.
 func (v *Version) known() bool { return *v != Version{} }
 
+// same reports whether two answers are of the same version.
+func (v *Version) same(w *Version) bool { return v.Size == w.Size && v.Tag == w.Tag }
+
 // Temporary is an error that another attempt may cure.
 type Temporary struct {
 	// After is how long the other side wants to be left alone; 0 when it says nothing.

@@ -33,6 +33,7 @@ type target struct {
 var targets = []target{
 	{dir: "mag"}, {dir: "mobi"}, {dir: "tsr"}, {dir: "mle"}, {dir: "wia"},
 	{dir: "format/safetensors"}, {dir: "format/gguf"}, {dir: "format/npy"}, {dir: "format/onnx"},
+	{dir: "format/remote"},
 	{"internal/wire", []string{"mag", "tsr"}},
 	{"internal/protobuf", []string{"wia", "format/onnx"}},
 	{"internal/onnxgraph", []string{"wia", "format/onnx"}},

@@ -1,0 +1,166 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// told is an Object that answers what it is told, after a first answer that is right.
+type told struct {
+	data []byte
+	next []func(off, n int64) (Answer, error)
+	n    int
+}
+
+var strong = Version{Size: 1000, Tag: "1", Strong: true}
+
+func (o *told) Get(_ context.Context, off, n int64, known Version) (Answer, error) {
+	if o.n++; o.n >= 2 {
+		return o.next[min(o.n-2, len(o.next)-1)](off, n)
+	}
+	return o.right(off, n)
+}
+
+func (o *told) right(off, n int64) (Answer, error) {
+	return Answer{strong, io.NopCloser(bytes.NewReader(o.data[off:][:n]))}, nil
+}
+
+// lying claims to have read k bytes.
+type lying int
+
+func (k lying) Read([]byte) (int, error) { return int(k), nil }
+
+// closing is a body of which Close fails.
+type closing struct {
+	io.Reader
+	err error
+}
+
+func (c closing) Close() error { return c.err }
+
+// TestObjects: no Object is trusted more than a server is.
+func TestObjects(t *testing.T) {
+	data := pattern(1000)
+	broken := errors.New("broken")
+	body := func(v Version, r io.Reader) func(off, n int64) (Answer, error) {
+		return func(off, n int64) (Answer, error) { return Answer{v, io.NopCloser(r)}, nil }
+	}
+	fails := func(err error) func(off, n int64) (Answer, error) {
+		return func(int64, int64) (Answer, error) { return Answer{}, err }
+	}
+	o := &told{data: data}
+	for _, tt := range []struct {
+		name string
+		next []func(off, n int64) (Answer, error)
+		want error
+		gets int // the first included
+	}{
+		{"right", []func(off, n int64) (Answer, error){o.right}, nil, 2},
+		{"another size", []func(off, n int64) (Answer, error){body(Version{1001, "1", true}, bytes.NewReader(data))}, ErrChanged, 2},
+		{"another tag", []func(off, n int64) (Answer, error){body(Version{1000, "2", true}, bytes.NewReader(data))}, ErrChanged, 2},
+		{"a negative size", []func(off, n int64) (Answer, error){body(Version{-1, "1", true}, bytes.NewReader(data))}, ErrAnswer, 2},
+		{"a negative number of bytes", []func(off, n int64) (Answer, error){body(strong, lying(-1))}, ErrAnswer, 2},
+		{"more bytes than there is room for", []func(off, n int64) (Answer, error){body(strong, lying(101))}, ErrAnswer, 2},
+		{"more bytes than asked for", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(data[:101]))}, ErrAnswer, 2},
+		{"nothing, for a while", []func(off, n int64) (Answer, error){body(strong, lying(0)), o.right}, nil, 3},
+		{"a final error", []func(off, n int64) (Answer, error){fails(broken)}, broken, 2},
+		{"a temporary error", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken}), o.right}, nil, 3},
+		{"temporary errors", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken})}, broken, 6},
+		{"a body that breaks", []func(off, n int64) (Answer, error){body(strong, iotest.ErrReader(broken)), o.right}, nil, 3},
+		{"a body that ends", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(nil)), o.right}, nil, 3},
+		{"a Close that refuses", []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) {
+			return Answer{strong, closing{bytes.NewReader(make([]byte, n)), ErrChanged}}, nil
+		}}, ErrChanged, 2},
+		{"a Close that fails for now", []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) {
+			return Answer{strong, closing{bytes.NewReader(make([]byte, n)), &Temporary{Err: broken}}}, nil
+		}, o.right}, nil, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := &told{data: data, next: tt.next}
+			options := quick()
+			options.Window = 100
+			r, err := NewObjectReaderAt(t.Context(), o, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Parsed()
+			r.o.Stall = 50 * time.Millisecond
+			p := make([]byte, 100)
+			if _, err := r.ReadAt(p, 200); !errors.Is(err, tt.want) || err == nil && !bytes.Equal(p, data[200:300]) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			if o.n != tt.gets {
+				t.Errorf("%d requests, want %d", o.n, tt.gets)
+			}
+		})
+	}
+	for name, v := range map[string]Version{"a negative size": {-1, "1", true}, "no strong version": {1000, "1", false}} {
+		_, err := NewObjectReaderAt(t.Context(), first{v, data}, nil)
+		if !errors.Is(err, ErrAnswer) && !errors.Is(err, ErrUnversioned) {
+			t.Errorf("an object of %s: %v", name, err)
+		}
+	}
+}
+
+// first is an Object of some version.
+type first struct {
+	v    Version
+	data []byte
+}
+
+func (f first) Get(context.Context, int64, int64, Version) (Answer, error) {
+	return Answer{f.v, io.NopCloser(bytes.NewReader(f.data))}, nil
+}
+
+// TestURLs: what is no URL is a mistake of the program.
+func TestURLs(t *testing.T) {
+	for _, url := range []string{"", "host/path", "://", "\x00"} {
+		if _, err := NewReaderAt(context.Background(), url, nil); !errors.Is(err, format.ErrOption) {
+			t.Errorf("%q: %v, want ErrOption", url, err)
+		}
+	}
+}
+
+// TestContentRange: the field says precisely one range, or is nonsense.
+func TestContentRange(t *testing.T) {
+	for field, want := range map[string][3]int64{
+		"bytes 0-0/1": {0, 0, 1}, "bytes 3-9/10": {3, 9, 10}, "Bytes 3-9/11": {3, 9, 11}, " bytes 0-5/6 ": {0, 5, 6},
+		"bytes 0-9223372036854775806/9223372036854775807": {0, 1<<63 - 2, 1<<63 - 1},
+	} {
+		first, last, total, err := parseRange([]string{field})
+		if got := [3]int64{first, last, total}; err != nil || got != want {
+			t.Errorf("%q: %v, %v, want %v", field, got, err, want)
+		}
+	}
+	for _, fields := range [][]string{
+		nil, {""}, {"bytes"}, {"bytes 0-5"}, {"bytes 0-5/"}, {"bytes 0/6"}, {"bytes -5/6"}, {"bytes 0-/6"}, {"bytes x-5/6"}, {"bytes 0-x/6"}, {"bytes 0-5/x"}, {"bytes 0-5/*"},
+		{"bytes */6"}, {"bytes 5-3/6"}, {"bytes 0-6/6"}, {"bytes 0-5/5"}, {"rows 0-5/6"}, {"0-5/6"}, {"bytes=0-5/6"}, {"bytes  0-5/6"}, {"bytes 0 - 5/6"}, {"bytes 0--5/6"}, {"bytes +0-5/6"},
+		{"bytes 0-5/6", "bytes 0-5/6"}, {"bytes 0-5/6, bytes 0-5/6"}, {"bytes 0-9223372036854775807/9223372036854775808"},
+	} {
+		if first, last, total, err := parseRange(fields); !errors.Is(err, ErrAnswer) {
+			t.Errorf("%q: %d to %d of %d, %v, want ErrAnswer", fields, first, last, total, err)
+		}
+	}
+}
+
+// TestUncompressed: a body that the client decompressed is not that of the server.
+func TestUncompressed(t *testing.T) {
+	for _, code := range []int{http.StatusOK, http.StatusPartialContent} {
+		a := reply{code: code, length: 6, header: http.Header{"Content-Range": {"bytes 0-5/6"}, "Etag": {`"1"`}}}
+		if _, err := a.judge(0, 6, Version{}); err != nil {
+			t.Error(code, err)
+		}
+		a.uncompressed = true
+		if _, err := a.judge(0, 6, Version{}); !errors.Is(err, ErrAnswer) {
+			t.Errorf("%d, decompressed: %v, want ErrAnswer", code, err)
+		}
+	}
+}
