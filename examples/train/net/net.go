@@ -125,22 +125,22 @@ func (b builder) convolution(x backends.Op, l digits.Layer, side, in, out int) b
 	return b.rectified(must(b.Add(x, b.weights(l.Bias, out, 1))))
 }
 
-// patches says for both convolutions, by their channels of input, which pixels are
-// around each pixel of an image, as numbers of elements; the one behind the last is
-// the zero around the image. Pixels are in the order of the windows that the maximum is
-// taken of.
-var patches = map[int][]int32{1: around(digits.Size, 1), digits.Channels1: around(digits.Size/2, digits.Channels1)}
+// patches are those of both convolutions, by their channels of input.
+var patches = map[int][]int32{1: Patches(1, 1, digits.Size), digits.Channels1: Patches(1, digits.Channels1, digits.Size/2)}
 
-func around(side, channels int) []int32 {
-	var index []int32
-	for i := range side * side {
-		window, corner := i/4, i%4
+// Patches says which nine elements are around each pixel of square images, for one channel
+// after the other: numbers in images by channels by rows by columns, and the number
+// behind the last for the zeros around an image. The pixels of a window that the maximum is
+// taken of follow one another.
+func Patches(images, channels, side int) (index []int32) {
+	for i := range images * side * side {
+		image, window, corner := i/(side*side), i%(side*side)/4, i%4
 		y, x := window/(side/2)*2+corner/2, window%(side/2)*2+corner%2
 		for c := range channels {
 			for k := range 9 {
-				at := channels * side * side
+				at := images * channels * side * side
 				if py, px := y+k/3-1, x+k%3-1; py >= 0 && py < side && px >= 0 && px < side {
-					at = (c*side+py)*side + px
+					at = ((image*channels+c)*side+py)*side + px
 				}
 				index = append(index, int32(at))
 			}
