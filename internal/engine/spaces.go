@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -264,9 +265,11 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
 }
 
-// isEntry reports whether a name is that of an entry of the directory itself.
+// isEntry reports whether a name is that of an entry of the directory itself. Only Windows
+// has others that lead elsewhere without a separator.
 func isEntry(name string) bool {
-	return strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 && filepath.IsLocal(name)
+	return name != "" && name != "." && name != ".." && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 &&
+		(runtime.GOOS != "windows" || filepath.IsLocal(name))
 }
 
 // read holds one file open to be parsed: of many, the one before is parsed already.

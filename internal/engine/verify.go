@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
@@ -218,19 +217,19 @@ func (v *verification) share(list []int) []int {
 	}
 	first := make(map[place]int)
 	v.same = make(map[int][]int)
-	return slices.DeleteFunc(list, func(i int) bool {
-		if v.m.index.Loaded(i) {
-			return false
-		}
-		p := v.placeOf(i)
-		k, known := first[p]
-		if !known {
+	kept := list[:0]
+	for _, i := range list {
+		if !v.m.index.Loaded(i) {
+			p := v.placeOf(i)
+			if k, known := first[p]; known {
+				v.same[k] = append(v.same[k], i)
+				continue
+			}
 			first[p] = i
-			return false
 		}
-		v.same[k] = append(v.same[k], i)
-		return true
-	})
+		kept = append(kept, i)
+	}
+	return kept
 }
 
 // compareAll is compare for tensor i and those that share its data.
