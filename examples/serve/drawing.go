@@ -25,21 +25,31 @@ func problemf(status int, text string, args ...any) error {
 	return &problem{status, fmt.Errorf(text, args...)}
 }
 
-// drawing reads what a request shows, by its type.
-func (s *server) drawing(w http.ResponseWriter, r *http.Request) (digits.Image, error) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "image/png" && kind != "application/json" {
-		return digits.Image{}, problemf(http.StatusUnsupportedMediaType, "a drawing is image/png or application/json")
+// drawing is a body that was sent, and what it is.
+type drawing struct {
+	kind string
+	body []byte
+}
+
+// receive reads what a request sends, and decodes nothing of it.
+func (s *server) receive(w http.ResponseWriter, r *http.Request) (d drawing, err error) {
+	d.kind, _, err = mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || d.kind != "image/png" && d.kind != "application/json" {
+		return d, problemf(http.StatusUnsupportedMediaType, "a drawing is image/png or application/json")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.body))
+	d.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.body))
 	if err != nil {
-		return digits.Image{}, unread(err)
+		return d, unread(err)
 	}
-	var m digits.Image
-	if kind == "image/png" {
-		m, err = s.fromPNG(body)
+	return d, nil
+}
+
+// image returns what the drawing shows.
+func (s *server) image(d drawing) (m digits.Image, err error) {
+	if d.kind == "image/png" {
+		m, err = s.fromPNG(d.body)
 	} else {
-		m, err = s.fromJSON(body)
+		m, err = s.fromJSON(d.body)
 	}
 	if errors.Is(err, digits.ErrEmpty) {
 		err = problemf(http.StatusUnprocessableEntity, "nothing is drawn")

@@ -101,10 +101,10 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// predict answers what a drawing shows. It is read before it waits for its turn, so that
-// clients that send slowly hold nobody up.
+// predict answers what a drawing shows. It is received before it waits for its turn, so that
+// clients that send slowly hold nobody up, and decoded after that, so that few are at a time.
 func (s *server) predict(w http.ResponseWriter, r *http.Request) (any, error) {
-	m, err := s.drawing(w, r)
+	d, err := s.receive(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,10 @@ func (s *server) predict(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer func() { <-s.turns }()
+	m, err := s.image(d)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	a, err := predict(s.h, &m)
 	s.metrics.predicted(time.Since(start))

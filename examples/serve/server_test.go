@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -207,7 +208,7 @@ func TestRefused(t *testing.T) {
 		{"a white picture", "image/png", pngOf(t, &sized{wide, 30, 30}), 422, "nothing is drawn"},
 		{"text", "text/plain", good, 415, "image/png or application/json"},
 		{"no type", "", good, 415, "image/png or application/json"},
-		{"100 MB", "application/json", strings.Repeat(" ", 100<<20), 413, "more than 1048576 bytes"},
+		{"100 MB", "application/json", strings.Repeat(" ", 100<<20), 413, "more than 524288 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, text, err := post(url+"/predict", c.kind, c.body)
@@ -497,6 +498,36 @@ func TestOverwritten(t *testing.T) {
 		if _, text := get(t, url+"/model"); !strings.Contains(text, `"stale":"the new file was refused: `) {
 			t.Error(text)
 		}
+	}
+}
+
+// TestCutShort: predictions from a mapped file that is cut short are errors, and nothing else happens to the service.
+func TestCutShort(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("mapped files cannot be cut short here, or are not mapped")
+	}
+	path := trained(t)
+	_, url := running(t, path, defaults, live.Options{})
+	m := digits.Draw(3, 1)
+	want, err := ask(url, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		status, text, err := post(url+"/predict", "application/json", jsonOf(&m))
+		if status != http.StatusInternalServerError || !strings.Contains(text, "truncated") || err != nil {
+			t.Fatal(status, text, err)
+		}
+	}
+	replace(t, path, trained(t))
+	if status, text, err := post(url+"/reload", "", ""); status != http.StatusOK || err != nil {
+		t.Error(status, text, err)
+	}
+	if a, err := ask(url, &m); err != nil || a.Probabilities != want.Probabilities {
+		t.Errorf("%v, %v, and %v before", a, err, want)
 	}
 }
 
