@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,23 +26,27 @@ func picture(out io.Writer, image *digits.Image, said *digits.Probabilities, wid
 		left = drawing(image, 1)
 	}
 	across := utf8.RuneCountInString(left[0]) + gap
-	b := bufio.NewWriter(out)
-	if width < across+line {
-		fmt.Fprintf(b, "%s\n\n%s\n", strings.Join(left, "\n"), strings.Join(right, "\n"))
-		return b.Flush()
+	rows := slices.Concat(left, []string{""}, right)
+	if width >= across+line {
+		rows = abreast(left, right, across)
 	}
-	above := max(len(left)-len(right), 0) / 2 // the bars are in the middle
-	for i := range max(len(left), above+len(right)) {
-		row := ""
-		if i < len(left) {
-			row = left[i]
-		}
-		if i >= above && i < above+len(right) {
-			row += strings.Repeat(" ", across-utf8.RuneCountInString(row)) + right[i-above]
-		}
+	b := bufio.NewWriter(out)
+	for _, row := range rows {
 		fmt.Fprintln(b, strings.TrimRight(row, " "))
 	}
 	return b.Flush()
+}
+
+// abreast returns rows of both, right from column across on and in the middle of left.
+func abreast(left, right []string, across int) []string {
+	above := max(len(left)-len(right), 0) / 2
+	rows := make([]string, max(len(left), above+len(right)))
+	copy(rows, left)
+	for i, bar := range right {
+		row := &rows[above+i]
+		*row += strings.Repeat(" ", across-utf8.RuneCountInString(*row)) + bar
+	}
+	return rows
 }
 
 // drawing returns the part of an image that has ink, each pixel as some characters.
