@@ -163,7 +163,7 @@ type Source interface {
 	Path() string
 	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes. A
 	// mapped file is not in memory during Parse: it is read, so that opening touches
-	// nothing of the mapping.
+	// nothing of the mapping. What is read on demand never is.
 	InMemory() bool
 	// Slice returns n bytes from off. In memory they alias the file and are valid
 	// until the model is closed; else they are in fresh memory that is not

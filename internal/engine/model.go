@@ -115,10 +115,12 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		m.Close()
 		return explain(err, m.desc.Name, m.path)
 	}
-	for r := range m.regions() {
-		if err := m.hold(c.Options.Context, r); err != nil {
-			m.Close()
-			return err
+	if m.mapping.Lock || m.mapping.Populate {
+		for r := range m.regions() {
+			if err := m.hold(c.Options.Context, r); err != nil {
+				m.Close()
+				return err
+			}
 		}
 	}
 	m.mapping.Context = nil

@@ -87,6 +87,32 @@ func TestDroppedRegions(t *testing.T) {
 	}
 }
 
+// TestDroppedOnDemand: a file that is read on demand is closed with its region, or with the
+// last of it.
+func TestDroppedOnDemand(t *testing.T) {
+	path := temp(t, ramp(10000))
+	r := mustOpen(t, path, Options{OnDemand: true})
+	if n := openFiles(t, path); n != 1 {
+		t.Errorf("%d descriptors", n)
+	}
+	if err := r.Close(); err != nil || openFiles(t, path) != 0 {
+		t.Errorf("%d descriptors after Close: %v", openFiles(t, path), err)
+	}
+	func() {
+		if _, err := Open(path, Options{OnDemand: true}); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	for range 500 {
+		if openFiles(t, path) == 0 {
+			return
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	t.Error("the file of a region that was dropped stays open")
+}
+
 // Parsing under Guard keeps a region alive that nothing else holds.
 func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	data := ramp(10000)
