@@ -3,6 +3,7 @@ package live
 import (
 	"os"
 	"slices"
+	"time"
 )
 
 // identity is what the system says of the files of a model: device, inode, size and time
@@ -11,11 +12,12 @@ import (
 type identity struct {
 	paths []string
 	infos []os.FileInfo // nil for what is not there
+	at    time.Time     // when it looked
 }
 
 // look looks at files.
 func look(paths []string) identity {
-	id := identity{paths, make([]os.FileInfo, len(paths))}
+	id := identity{paths, make([]os.FileInfo, len(paths)), time.Now()}
 	for i, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -79,3 +81,19 @@ func changeOf(was, now os.FileInfo) change {
 
 // seen reports whether files that were looked at before look the same now.
 func (id identity) seen() bool { return len(id.paths) > 0 && id.change(id.again()) == same }
+
+// fresh reports whether a file had been changed so lately that it may have been changed again
+// without looking different: some file systems have times of a few milliseconds, and some of
+// two seconds. So is what has a time to come.
+func (id identity) fresh() bool {
+	return slices.ContainsFunc(id.infos, func(info os.FileInfo) bool {
+		if info == nil {
+			return false
+		}
+		grain := 20 * time.Millisecond
+		if info.ModTime().Nanosecond() == 0 {
+			grain = 2 * time.Second
+		}
+		return id.at.Sub(info.ModTime()) < grain
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,14 +80,20 @@ func writeModel(t testing.TB, name, path string, m model) {
 	}
 }
 
-// replace puts a file in place by renaming, as writers should.
+// replace puts a file in place by renaming, as writers should. It is an hour old, and no two are as old.
 func replace(t testing.TB, path string, b []byte) {
 	t.Helper()
 	next := path + ".next"
-	if err := errors.Join(os.WriteFile(next, b, 0o666), os.Rename(next, path)); err != nil {
+	at := hourAgo.Add(time.Duration(age.Add(1)) * time.Millisecond)
+	if err := errors.Join(os.WriteFile(next, b, 0o666), os.Chtimes(next, at, at), os.Rename(next, path)); err != nil {
 		t.Fatal(err)
 	}
 }
+
+var (
+	hourAgo = time.Now().Add(-time.Hour)
+	age     atomic.Int64
+)
 
 // predict computes something of all elements of all tensors, and returns the value that they
 // have, or an error when they have several.

@@ -91,13 +91,14 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	return g.number, nil
 }
 
-// refuse remembers what could not be loaded.
+// refuse remembers what could not be loaded, unless its writer may have been at it then, and what is there now looks
+// the same.
 func (h *Handle) refuse(at identity, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state.failed(err)
 	h.refused = identity{}
-	if isVerdict(err) {
+	if isVerdict(err) && !at.fresh() {
 		h.refused = at
 	}
 }

@@ -14,9 +14,9 @@ const (
 // Watch looks at the path at every Options.Interval, and reloads when it leads to other files
 // than those of the current generation, in two looks one after the other: so a file that
 // is still being copied is left alone as long as it grows. What was refused is not
-// looked at again until it changes, and what failed for reasons of the system (too many open files)
-// after 1, 2, 4 and up to 64 looks. What is missing is waited for. Watch returns
-// when the context ends, or the handle is closed, with that error.
+// looked at again until it changes. What failed for reasons of the system (too many open files), or was
+// still being written when it was refused, is after 1, 2, 4 and up to 64 looks. What is missing is waited for. Watch
+// returns when the context ends, or the handle is closed, with that error.
 func (h *Handle) Watch(ctx context.Context) error {
 	interval := h.o.Interval
 	if interval == 0 {
@@ -59,14 +59,12 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 || h.isRefused() {
 		return
 	}
-	_, err := h.Reload(ctx)
-	switch {
-	case err == nil || isVerdict(err):
+	if _, err := h.Reload(ctx); err == nil || h.isRefused() {
 		w.failing = 0
-	default:
-		w.failing = min(max(1, 2*w.failing), mostSkipped)
-		w.skip = w.failing
+		return
 	}
+	w.failing = min(max(1, 2*w.failing), mostSkipped)
+	w.skip = w.failing
 }
 
 // isRefused reports whether the path leads to what was refused before.
