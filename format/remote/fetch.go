@@ -115,14 +115,22 @@ func (r *Reader) accept(v *Version) error {
 	return nil
 }
 
+// mostEmpty is how many times in a row a body may say neither that it has bytes nor that it ends.
+const mostEmpty = 100
+
 // receive fills p from a body, which must have no more.
 func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *time.Timer) (n int, err error) {
-	fresh := 0
+	fresh, empty := 0, 0
 	for n < len(p) && err == nil && ctx.Err() == nil {
 		var k int
 		k, err = body.Read(p[n:])
 		if k < 0 || k > len(p)-n {
 			return n, nonsense("%d bytes read into %d", k, len(p)-n)
+		}
+		if empty++; k > 0 {
+			empty = 0
+		} else if empty > mostEmpty {
+			err = io.ErrNoProgress
 		}
 		n += k
 		r.stats.bytes.Add(int64(k))
@@ -133,7 +141,7 @@ func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *t
 	}
 	switch {
 	case n == len(p):
-		return n, r.atEnd(ctx, body)
+		return n, atEnd(body)
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		err = errShort // not of the object, as io.EOF would say
 	}
@@ -141,9 +149,9 @@ func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *t
 }
 
 // atEnd refuses a body that goes on. Whatever else happens at the end, all bytes are there.
-func (r *Reader) atEnd(ctx context.Context, body io.Reader) error {
+func atEnd(body io.Reader) error {
 	var more [1]byte
-	for ctx.Err() == nil {
+	for range mostEmpty {
 		switch n, err := body.Read(more[:]); {
 		case n != 0:
 			return nonsense("a body with more bytes than were asked for")

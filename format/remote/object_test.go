@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -70,7 +69,8 @@ func TestObjects(t *testing.T) {
 		{"a negative number of bytes", []func(off, n int64) (Answer, error){body(strong, lying(-1))}, ErrAnswer, 2},
 		{"more bytes than there is room for", []func(off, n int64) (Answer, error){body(strong, lying(101))}, ErrAnswer, 2},
 		{"more bytes than asked for", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(data[:101]))}, ErrAnswer, 2},
-		{"nothing, for a while", []func(off, n int64) (Answer, error){body(strong, lying(0)), o.right}, nil, 3},
+		{"neither bytes nor an end", []func(off, n int64) (Answer, error){body(strong, lying(0)), o.right}, nil, 3},
+		{"no end", []func(off, n int64) (Answer, error){body(strong, io.MultiReader(bytes.NewReader(data[200:300]), lying(0)))}, nil, 2},
 		{"a final error", []func(off, n int64) (Answer, error){fails(broken)}, broken, 2},
 		{"a temporary error", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken}), o.right}, nil, 3},
 		{"temporary errors", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken})}, broken, 6},
@@ -92,7 +92,6 @@ func TestObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Parsed()
-			r.o.Stall = 50 * time.Millisecond
 			p := make([]byte, 100)
 			if _, err := r.ReadAt(p, 200); !errors.Is(err, tt.want) || err == nil && !bytes.Equal(p, data[200:300]) {
 				t.Errorf("%v, want %v", err, tt.want)
