@@ -80,18 +80,18 @@ func writeModel(t testing.TB, name, path string, m model) {
 	}
 }
 
-// replace puts a file in place by renaming, as writers should. It is an hour old, and no two are as old.
+// replace puts a file in place by renaming, as writers should. It is old, and no two are as old, in seconds.
 func replace(t testing.TB, path string, b []byte) {
 	t.Helper()
 	next := path + ".next"
-	at := hourAgo.Add(time.Duration(age.Add(1)) * time.Millisecond)
+	at := yearAgo.Add(time.Duration(age.Add(1)) * time.Second)
 	if err := errors.Join(os.WriteFile(next, b, 0o666), os.Chtimes(next, at, at), os.Rename(next, path)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 var (
-	hourAgo = time.Now().Add(-time.Hour)
+	yearAgo = time.Now().AddDate(-1, 0, 0)
 	age     atomic.Int64
 )
 

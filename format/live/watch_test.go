@@ -137,7 +137,10 @@ func TestFresh(t *testing.T) {
 		if err := os.Chtimes(path, tt.mtime, tt.mtime); err != nil {
 			t.Fatal(err)
 		}
-		id = id.again()
+		if id = id.again(); !id.infos[0].ModTime().Equal(tt.mtime) {
+			t.Logf("%s: times have no milliseconds here", tt.name)
+			continue
+		}
 		id.at = tt.mtime.Add(tt.later)
 		if got := id.fresh(); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
