@@ -55,6 +55,16 @@ type Options struct {
 	// handed over. 0 means no sum, but a graph is held to 16 MiB and 16 times its bytes
 	// in the file. What would take more fails with CodeLimit.
 	MaxMemory int64
+	// MaxMapped bounds the address space that the model maps, in bytes; 0 means no limit.
+	// What does not fit, and everything with OnDemand, is read when it is asked for, of which
+	// CacheBytes are kept.
+	MaxMapped, CacheBytes int64
+	OnDemand              bool
+	// Populate reads the whole file into memory when it is opened, and Lock keeps it there.
+	// A limit of the system is CodeLimit.
+	Populate, Lock bool
+	// Private opens a copy, for files that somebody may overwrite in place.
+	Private bool
 	// Debug makes Close withdraw access to the memory instead of giving it
 	// back, so that a use after Close stops the app at once. For tests only.
 	Debug bool
@@ -80,6 +90,12 @@ func (o *Options) options() (*format.Options, error) {
 		MaxMetadataBytes: o.MaxMetadataBytes,
 		MaxGraphBytes:    o.MaxGraphBytes,
 		MaxMemory:        o.MaxMemory,
+		MaxMapped:        o.MaxMapped,
+		CacheBytes:       o.CacheBytes,
+		OnDemand:         o.OnDemand,
+		Populate:         o.Populate,
+		Lock:             o.Lock,
+		Private:          o.Private,
 		Key:              o.Key,
 		Dir:              o.Dir,
 		Debug:            o.Debug,
