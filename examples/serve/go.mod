@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/weightmap/weightmap v0.0.0
 	github.com/weightmap/weightmap/examples/train v0.0.0
+	golang.org/x/net v0.50.0
 )
 
 require (

@@ -41,6 +41,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/internal/keys"
+	"golang.org/x/net/netutil"
 )
 
 func main() {
@@ -118,7 +119,7 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 		go h.Watch(watching)
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(limit(listener, c.limits.connections)) }()
+	go func() { failed <- server.Serve(netutil.LimitListener(listener, c.limits.connections)) }()
 	select {
 	case err := <-failed:
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/net/netutil"
 )
 
 // trained writes the model that comes with the examples to a file.
@@ -70,7 +71,7 @@ func running(t testing.TB, path string, l limits, o live.Options) (*server, stri
 	}
 	s := newServer(h, &l)
 	web := s.http(log.New(io.Discard, "", 0))
-	go web.Serve(limit(listener, l.connections))
+	go web.Serve(netutil.LimitListener(listener, l.connections))
 	t.Cleanup(func() {
 		if err := errors.Join(web.Close(), h.Close()); err != nil {
 			t.Error(err)
