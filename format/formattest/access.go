@@ -50,7 +50,7 @@ func (x *subject) ways(b []byte, o *format.Options) []opened {
 	}
 }
 
-// copies lists the ways to open the sample that wait until its file has settled.
+// copies lists the ways to open the sample that wait until its file has rested.
 func (x *subject) copies() []opened {
 	private := x.with(func(o *format.Options) { o.Private = true })
 	return []opened{

@@ -55,7 +55,7 @@ var testHookCopied func()
 // file was the same before and after copying, or it is copied again.
 func (r *Region) setCopy(f *os.File, off, size int64, o *Options) error {
 	for range copyTries {
-		was, ok, err := o.settle(f)
+		was, ok, err := o.await(f)
 		if err != nil {
 			return err
 		}
@@ -87,9 +87,9 @@ func (r *Region) setCopy(f *os.File, off, size int64, o *Options) error {
 	return ErrChanging
 }
 
-// settle waits until the next change of f, the file that the options want, is going to show
+// await waits until the next change of f, the file that the options want, is going to show
 // in its stamp, and reports whether there was none meanwhile.
-func (o *Options) settle(f *os.File) (was stamp, ok bool, err error) {
+func (o *Options) await(f *os.File) (was stamp, ok bool, err error) {
 	if was, err = stampOf(f); err == nil {
 		err = o.Same.check(was.id)
 	}

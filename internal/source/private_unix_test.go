@@ -85,7 +85,7 @@ func TestPrivateSettles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := new(Options).settle(f); err != nil || !ok || s.fresh() {
+	if _, ok, err := new(Options).await(f); err != nil || !ok || s.fresh() {
 		t.Errorf("%v, %v; still fresh: %v", ok, err, s.fresh())
 	}
 	old := stamp{sec: time.Now().Add(-time.Hour).Unix(), nsec: 1}
