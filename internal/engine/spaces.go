@@ -124,9 +124,6 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.frozen {
 		return nil, errFrozen
 	}
-	if s.dir == "" {
-		return nil, errNoDir
-	}
 	dir, err := s.directory()
 	if err != nil {
 		return nil, err

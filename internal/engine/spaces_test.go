@@ -394,12 +394,27 @@ func TestNoDirectory(t *testing.T) {
 	if _, err := (&file{s: s}).Dir(); !errors.Is(err, errNoDir) {
 		t.Errorf("Dir: %v, want %v", err, errNoDir)
 	}
+	if _, err := s.Entries(); !errors.Is(err, errNoDir) {
+		t.Errorf("Entries: %v, want %v", err, errNoDir)
+	}
+	if _, err := s.Peek([]string{below}, 8); !errors.Is(err, errNoDir) {
+		t.Errorf("Peek: %v, want %v", err, errNoDir)
+	}
 	n, err := s.Declare(below)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
 		t.Errorf("%s: %v, want %v", below, err, errNoDir)
+	}
+}
+
+// TestNoPeekAfterParsing: files are added to a model while it is parsed, and not later.
+func TestNoPeekAfterParsing(t *testing.T) {
+	s := &spaces{m: new(Model), dir: modelDir(t)}
+	s.parsed()
+	if got, err := s.Peek([]string{"w.bin"}, 8); !errors.Is(err, errFrozen) {
+		t.Errorf("%v, %v, want %v", got, err, errFrozen)
 	}
 }
 

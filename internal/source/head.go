@@ -19,6 +19,7 @@ type head struct {
 	file *os.File // of the caller's, instead
 	base int64    // where the window begins in it
 	buf  []byte   // the beginning of the window
+	err  error    // why there is no more of it
 	pool *[]byte  // that it goes back to
 }
 
@@ -74,11 +75,9 @@ func (h *head) first(size int64) ([]byte, error) {
 		h.pool = heads.Get().(*[]byte)
 		b := (*h.pool)[:min(size, headSize)]
 		n, err := h.readAt(b, 0)
-		if h.buf = b[:n]; err != nil {
-			return h.buf, err
-		}
+		h.buf, h.err = b[:n], err
 	}
-	return h.buf, nil
+	return h.buf, h.err
 }
 
 // Parsed ends the time when a region that was opened with Options.Parse is read through

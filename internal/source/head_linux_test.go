@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -121,6 +122,9 @@ func TestParseCut(t *testing.T) {
 			if err := os.Truncate(path, left); err != nil {
 				t.Fatal(err)
 			}
+			if b, err := r.Head(12 << 10); left < 12<<10 && (b != nil || !errors.Is(err, tensor.ErrTruncated)) {
+				t.Errorf("the beginning of %d: %d bytes, %v", left, len(b), err)
+			}
 			for _, at := range []int64{max(0, left-base-2), 40 << 10} {
 				n, err := r.ReadAt(make([]byte, 100), at)
 				var e *tensor.Error
@@ -148,5 +152,25 @@ func TestParseCloses(t *testing.T) {
 	r.Close()
 	if n := openFiles(t, path); n != 0 {
 		t.Errorf("%d descriptors after Close", n)
+	}
+}
+
+// TestPeekKinds: only regular files are read, and nothing waits for the other end of a pipe.
+func TestPeekKinds(t *testing.T) {
+	dir := t.TempDir()
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "dir"), 0o777), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666),
+		os.Symlink("dir", filepath.Join(dir, "link")))
+	if err != nil {
+		t.Skip(err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{"dir", "pipe", "link"} {
+		if n, id, err := Peek(f, name, make([]byte, 10)); !errors.Is(err, ErrNotRegular) || n != 0 || id.Known() {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
 	}
 }

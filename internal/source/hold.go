@@ -56,13 +56,10 @@ func (r *Region) Hold(ctx context.Context, o *Options) error {
 
 // populate brings pages of the mapping into memory.
 func (r *Region) populate(part []byte) error {
-	switch err := populatePages(part); {
-	case err == nil:
+	if populatePages(part) == nil {
 		return nil
-	case isFault(err):
-		return ErrCut
 	}
-	return r.touch(part)
+	return r.touch(part) // also where the file has lost pages, which is found there
 }
 
 // touch reads a byte of each page.

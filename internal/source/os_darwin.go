@@ -23,8 +23,6 @@ func willNeed([]byte, int, int) error { return nil }
 
 func populatePages([]byte) error { return errors.ErrUnsupported }
 
-func isFault(error) bool { return false }
-
 func forget([]byte) error { return nil }
 
 func resident([]byte, int, int) int64 { return -1 }

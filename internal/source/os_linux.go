@@ -28,9 +28,6 @@ func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEE
 // populatePages brings pages of a mapping into memory (Linux 5.14).
 func populatePages(b []byte) error { return unix.Madvise(b, unix.MADV_POPULATE_READ) }
 
-// isFault reports whether populatePages met pages that the file has lost.
-func isFault(err error) bool { return err == unix.EFAULT }
-
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
 // mapped in this process, or swapped.
 func resident(mem []byte, lo, hi int) (n int64) {

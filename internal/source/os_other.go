@@ -19,8 +19,6 @@ func willNeed([]byte, int, int) error { return nil }
 
 func populatePages([]byte) error { return errors.ErrUnsupported }
 
-func isFault(error) bool { return false }
-
 func forget([]byte) error { return nil }
 
 func protect([]byte) bool { return false }
