@@ -33,7 +33,7 @@ var tool = cli.Tool{
 func run(args []string, out, errs io.Writer) int {
 	f := tool.Flags()
 	digit := f.Int("digit", 4, "draw `N`, 0 to 9")
-	seed := f.Uint64("seed", 40, "draw it in the hand of number `N`")
+	seed := f.Uint64("seed", 18, "draw it in the hand of number `N`")
 	dir := f.String("dir", "", "keep the files in `DIR`, which is made when it does not exist")
 	err := tool.Parse(f, args, out)
 	switch {
