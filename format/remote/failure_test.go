@@ -184,7 +184,7 @@ func TestWrongOpening(t *testing.T) {
 		{"a redirect to nowhere", status(302), false, &StatusError{302}},
 		{"not modified", status(304), false, &StatusError{304}},
 		{"no content", status(204), false, &StatusError{204}},
-		{"not implemented", status(501), false, &StatusError{501}},
+		{"a method that it does not have", status(501), false, &StatusError{501}},
 		{"overloaded", status(503), false, ErrUnavailable},
 		{"no version", plain(), false, ErrUnversioned},
 		{"no version, allowed", plain(), true, nil},

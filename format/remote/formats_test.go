@@ -35,14 +35,18 @@ func contents(t *testing.T, m *format.Model) (all []string) {
 	return append(all, fmt.Sprint(g != nil, err), fmt.Sprint(m.Notes()))
 }
 
+// tensorsOf returns n, or how many tensors one file of a format has at most.
+func tensorsOf(name string, n int) int {
+	if name == "tsr" || name == "npy" {
+		return 1
+	}
+	return n
+}
+
 // TestFormats opens every format and finds what is in the file, whatever the windows.
 func TestFormats(t *testing.T) {
 	for _, name := range format.Formats() {
-		n := 6
-		if name == "tsr" || name == "npy" {
-			n = 1
-		}
-		data := written(t, name, n, 40)
+		data := written(t, name, tensorsOf(name, 6), 40)
 		local, err := format.OpenBytes(data, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -239,11 +243,7 @@ func TestChanged(t *testing.T) {
 // an error, and takes no memory for them.
 func TestSizeThatIsALie(t *testing.T) {
 	for _, name := range format.Formats() {
-		n := 3
-		if name == "tsr" || name == "npy" {
-			n = 1
-		}
-		data := written(t, name, n, 40)
+		data := written(t, name, tensorsOf(name, 3), 40)
 		local, err := format.OpenBytes(data, nil)
 		if err != nil {
 			t.Fatal(err)

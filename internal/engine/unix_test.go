@@ -328,6 +328,14 @@ func TestSwappedForPipe(t *testing.T) {
 			return new(Model).Open(r, config(d, func(c *Config) { c.Dir = dir }))
 		})
 	})
+	t.Run("before that", func(t *testing.T) { // then it is not even opened
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		fifo(t, filepath.Join(dir, "w.bin"))
+		testHookLooked = func() { t.Error("it is opened") }
+		t.Cleanup(func() { testHookLooked = nil })
+		within(t, tensor.ErrCorrupt, use(m))
+	})
 	t.Run("directory", func(t *testing.T) {
 		dir := modelDir(t)
 		m := declared(t, dir, "w.bin")

@@ -155,6 +155,33 @@ func TestParseCloses(t *testing.T) {
 	}
 }
 
+// TestParseEmpty: of a file without bytes no descriptor is held, since there is nothing to parse.
+func TestParseEmpty(t *testing.T) {
+	path := temp(t, nil)
+	r, err := Open(path, Options{Parse: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n := openFiles(t, path); n != 0 {
+		t.Errorf("%d descriptors", n)
+	}
+}
+
+// TestRenamed: an error about a descriptor's name shows the name that the caller knows.
+func TestRenamed(t *testing.T) {
+	other := errors.New("other")
+	for _, c := range []struct{ err, want error }{
+		{nil, nil},
+		{other, other},
+		{&os.PathError{Op: "open", Path: "/proc/self/fd/3", Err: other}, &os.PathError{Op: "open", Path: "m.mag", Err: other}},
+	} {
+		if got := renamed(c.err, "m.mag"); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%v becomes %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
 // TestPeekKinds: only regular files are read, and nothing waits for the other end of a pipe.
 func TestPeekKinds(t *testing.T) {
 	dir := t.TempDir()

@@ -193,3 +193,12 @@ func TestAlignUp(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckSize: a buffer may have a size that this platform can address.
+func TestCheckSize(t *testing.T) {
+	for n, want := range map[int64]error{0: nil, 1 << 20: nil, 1 << 50: tensor.ErrLimit, math.MaxInt64: tensor.ErrLimit} {
+		if err := CheckSize(n); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", n, err, want)
+		}
+	}
+}
