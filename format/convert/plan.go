@@ -103,14 +103,13 @@ func isReal(t *tensor.Info) bool {
 	return t.Quant != nil
 }
 
-// sound checks the parameters of a quantized tensor against its shape, as pieces see
-// only some of them. With one more dim, of 0, the channels are the same and there are
-// no elements.
+// sound checks the parameters of a quantized tensor against its shape, before
+// pieces see only some of them.
 func sound(t *tensor.Info) error {
 	if t.Quant == nil {
 		return nil
 	}
-	return tensor.Dequantize(nil, nil, t.DType, append(t.Shape.Clone(), 0), t.Quant)
+	return t.Quant.Check(t.DType, t.Shape)
 }
 
 // quantize reads a tensor for the first time.

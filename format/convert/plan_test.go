@@ -28,6 +28,7 @@ func TestSound(t *testing.T) {
 		{"two for a tensor", tensor.Int8, tensor.Shape{2}, scales(tensor.PerTensor, 2, 0), false},
 		{"axis of a scalar", tensor.Int8, tensor.Shape{}, scales(0, 1, 0), false},
 		{"axis out of range", tensor.Int8, tensor.Shape{2}, scales(7, 1, 0), false},
+		{"axis behind the last, no elements", tensor.Int8, tensor.Shape{0, 2}, scales(2, 0, 0), false},
 		{"no integers", tensor.Float16, tensor.Shape{2}, scales(tensor.PerTensor, 1, 0), false},
 	} {
 		err := sound(&tensor.Info{DType: tt.d, Shape: tt.shape, Quant: tt.q})
