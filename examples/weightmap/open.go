@@ -69,10 +69,11 @@ func refused(r io.ReaderAt, size int64, err error, key []byte) error {
 	return hint(err, key)
 }
 
-// sizeOf is the size of the files of a model.
+// sizeOf is the size of the file, or of the files of a model that is a directory:
+// others may be in it.
 func sizeOf(path string, m *format.Model) int64 {
-	if path == standardInput {
-		return m.Stats().FileSize
+	if st, err := os.Stat(path); path != standardInput && err == nil && !st.IsDir() {
+		return st.Size()
 	}
-	return cli.FileSize(path)
+	return m.Stats().FileSize
 }

@@ -310,3 +310,19 @@ func TestTotals(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestSizeOfDirectory: files in a directory that are not of its model do not count.
+func TestSizeOfDirectory(t *testing.T) {
+	dir := model(t, "tsr", "checkpoint")
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("three files"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := do(t, 0, "verify", dir)
+	if !strings.Contains(out, "2 tensors, 148 bytes)") {
+		t.Errorf("verify: %s", out)
+	}
+	out, _ = do(t, 0, "inspect", "-json", dir)
+	if !strings.Contains(out, `"file_size": 148,`) {
+		t.Errorf("inspect: %s", out)
+	}
+}
