@@ -83,9 +83,18 @@ func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
 	case key != nil && !ok:
 		return nil, fail("signature", -1, format.ErrSignature, "files are signed with Ed25519, the trusted key is a %T", key)
 	case key != nil && f.sig == nil:
-		return nil, fail("signature", -1, format.ErrSignature, "the file is not signed")
+		return nil, f.unsigned()
 	}
 	return ed, nil
+}
+
+// unsigned names the field that would say where the signature is. Version 1 has no
+// signatures, but a word for them.
+func (f *parsed) unsigned() error {
+	if f.h.Version == 1 {
+		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
+	}
+	return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
 }
 
 // Authenticate implements driver.Authenticator.
