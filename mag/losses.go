@@ -28,7 +28,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 
 // tensorLosses finds what a record cannot express.
 func (o *WriteOptions) tensorLosses(t *tensor.Info, l *driver.LossList) {
-	if err := o.checkDType(t.DType); err != nil {
+	if err := o.checkDType(t); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}
 	most := maxRank
@@ -40,19 +40,19 @@ func (o *WriteOptions) tensorLosses(t *tensor.Info, l *driver.LossList) {
 	}
 }
 
-func (o *WriteOptions) checkDType(d tensor.DType) error {
+func (o *WriteOptions) checkDType(t *tensor.Info) error {
 	if o.Snapshot {
-		if _, ok := codeOf(dtypesSnapshot[:], d); !ok {
-			return fmt.Errorf("%w: the snapshot container has no %v", format.ErrUnsupported, d)
+		if _, ok := codeOf(dtypesSnapshot[:], t.DType); !ok {
+			return fmt.Errorf("%w: the snapshot container has no %s", format.ErrUnsupported, t.TypeName())
 		}
 		return nil
 	}
-	code, ok := codeOf(dtypesV1[:], d)
+	code, ok := codeOf(dtypesV1[:], t.DType)
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: the format has no %v", format.ErrUnsupported, d)
+		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName())
 	case code >= firstExtended && !o.Extended:
-		return fmt.Errorf("%w: %v is an extended dtype, which WriteOptions.Extended must allow", format.ErrUnsupported, d)
+		return fmt.Errorf("%w: %v is an extended dtype, which WriteOptions.Extended must allow", format.ErrUnsupported, t.DType)
 	}
 	return nil
 }
@@ -82,11 +82,7 @@ func (o *WriteOptions) metadataLosses(p *driver.Plan, l *driver.LossList) {
 			digests[digestPrefix+name] = true
 		}
 	}
-	for i, m := range p.Metadata {
-		if err := o.checkEntry(m, digests[m.Key]); err != nil {
-			l.Metadata(p, i, err)
-		}
-	}
+	l.UniqueMetadata(p, func(_ int, m driver.Entry) error { return o.checkEntry(m, digests[m.Key]) })
 }
 
 func (o *WriteOptions) checkEntry(m driver.Entry, isDigest bool) error {

@@ -147,12 +147,7 @@ func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	if len(p.Tensors) > math.MaxInt32 || len(p.Metadata) > math.MaxInt32 {
 		return 0, refuse("tensors", format.ErrLimit, "more than 2^31 tensors or metadata entries")
 	}
-	seen := make(map[string]bool, len(p.Metadata))
 	for _, m := range p.Metadata {
-		if seen[m.Key] {
-			return 0, refuse(fmt.Sprintf("metadata %q", m.Key), format.ErrCorrupt, "the key occurs twice")
-		}
-		seen[m.Key] = true
 		size += metadataHead + int64(len(m.Key))
 	}
 	if size != int64(int(size)) {

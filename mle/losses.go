@@ -26,7 +26,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if _, known := dtypeCode(t.DType); !known {
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v has no code; float32, float16, int8 and int32 have", format.ErrUnsupported, t.DType))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %s has no code; float32, float16, int8 and int32 have", format.ErrUnsupported, t.TypeName()))
 		}
 		if err := checkShape(t); err != nil {
 			l.Fixed(format.LossShape, t.Name, err)
@@ -53,17 +53,15 @@ func checkShape(t *tensor.Info) error {
 // metadataLosses finds entries that are not JSON, or not such as readers take, and
 // one with the key of the tensor names that says something else.
 func metadataLosses(p *driver.Plan, l *driver.LossList) {
-	for i, e := range p.Metadata {
-		if e.Key == namesKey {
-			if !namesTensors(e.Value, p.Tensors) {
-				l.Metadata(p, i, fmt.Errorf("%w: this key is that of the names of the tensors", format.ErrUnsupported))
-			}
-			continue
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error {
+		switch {
+		case e.Key != namesKey:
+			return checkMember(e.Key, e.Value)
+		case !namesTensors(e.Value, p.Tensors):
+			return fmt.Errorf("%w: this key is that of the names of the tensors", format.ErrUnsupported)
 		}
-		if err := checkMember(e.Key, e.Value); err != nil {
-			l.Metadata(p, i, err)
-		}
-	}
+		return nil
+	})
 }
 
 // checkMember refuses what cannot be a member of a JSON object.

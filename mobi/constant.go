@@ -20,7 +20,7 @@ type Constant struct {
 // NewTensor copies v, a view of any format, into a Constant. It fails with
 // ErrUnsupported when MOBI has no code for the dtype.
 func NewTensor(id uint32, v tensor.View) (Constant, error) {
-	if err := checkDType(v.DType()); err != nil {
+	if err := checkDType(v.DType(), v.DType().String()); err != nil {
 		return Constant{}, constantError(id, err)
 	}
 	c, err := v.Clone()
@@ -39,7 +39,7 @@ func NewTensor(id uint32, v tensor.View) (Constant, error) {
 // ErrUnsupported when MOBI has no code for the dtype.
 func NewTensorBytes(id uint32, d tensor.DType, shape tensor.Shape, data []byte) (Constant, error) {
 	c := Constant{ID: id, DType: d, Shape: shape.Clone(), Data: data}
-	if err := checkDType(d); err != nil {
+	if err := checkDType(d, d.String()); err != nil {
 		return Constant{}, constantError(id, err)
 	}
 	if _, err := tensor.FromBytes("", d, shape, data); err != nil {

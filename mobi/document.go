@@ -93,11 +93,7 @@ func (d *document) metadata(meta driver.Metadata, common *driver.WriteOptions, o
 	m := &modelInfo{framework: o.FrameworkVersion}
 	seen := map[string]bool{}
 	for _, e := range meta {
-		err := d.entry(e, m)
-		if seen[e.Key] {
-			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
-		}
-		if err != nil {
+		if err := d.entry(e, m); err != nil {
 			return nil, planError("metadata \""+e.Key+"\"", err)
 		}
 		seen[e.Key] = true

@@ -157,10 +157,11 @@ func (l *layout) finish(t driver.Target, sums []uint32) error {
 	return err
 }
 
-// checkDType refuses element types without a code.
-func checkDType(d tensor.DType) error {
+// checkDType refuses element types without a code, by the name that the tensor has
+// for them.
+func checkDType(d tensor.DType, name string) error {
 	if _, ok := TypeOf(d); !ok {
-		return fmt.Errorf("%w: MOBI has no %v tensors", format.ErrUnsupported, d)
+		return fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, name)
 	}
 	return nil
 }

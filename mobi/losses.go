@@ -17,11 +17,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 		tensorLosses(p, i, l)
 	}
 	m := modelInfo{}
-	for i, e := range p.Metadata {
-		if err := new(document).entry(e, &m); err != nil {
-			l.Metadata(p, i, err)
-		}
-	}
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return new(document).entry(e, &m) })
 	var ops []Operator
 	n, err := newNumbering(p.Tensors, p.Graph)
 	switch {
@@ -55,7 +51,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 // tensorLosses finds what a record cannot express.
 func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	t := &p.Tensors[i]
-	if err := checkDType(t.DType); err != nil {
+	if err := checkDType(t.DType, t.TypeName()); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}
 	if len(t.Shape) > math.MaxUint16 {

@@ -15,7 +15,7 @@ import (
 func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if err := hasCode(t.DType); err != nil {
+		if err := hasCode(t); err != nil {
 			l.Fixed(driver.LossDType, t.Name, err)
 		}
 		if _, err := quantMessage(t); err != nil && d.from == nil {
@@ -25,21 +25,21 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	if d.from != nil {
 		return
 	}
-	for i, e := range p.Metadata {
-		if _, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{}); err != nil {
-			l.Metadata(p, i, err)
-		} else if x, ok := e.Value.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+	l.UniqueMetadata(p, func(i int, e driver.Entry) error {
+		_, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{})
+		if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
 			l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))
 		}
-	}
+		return err
+	})
 	if p.Graph != nil && d.opts.Graph == nil {
 		graphLosses(p, l)
 	}
 }
 
-func hasCode(d tensor.DType) error {
-	if codeOf(d) == 0 {
-		return fmt.Errorf("%w: the format has no %v", format.ErrUnsupported, d)
+func hasCode(t *tensor.Info) error {
+	if codeOf(t.DType) == 0 {
+		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName())
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 
 // checkTensor refuses what cannot be a tensor in an attribute.
 func checkTensor(info tensor.Info) error {
-	err := hasCode(info.DType)
+	err := hasCode(&info)
 	if err == nil && info.Size > maxAttributeTensor {
 		err = fmt.Errorf("%w: a tensor of %d bytes inside a graph", format.ErrLimit, info.Size)
 	}

@@ -198,6 +198,23 @@ func (l *LossList) AllMetadata(p *Plan, text string) {
 	}
 }
 
+// UniqueMetadata adds, for a format in which keys are unique, the entries whose key an
+// earlier one has that is no loss itself, and of the others those that check refuses.
+func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
+	kept := make(map[string]bool, len(p.Metadata))
+	for i, e := range p.Metadata {
+		err := fmt.Errorf("%w: the key occurs twice", tensor.ErrCorrupt)
+		if !kept[e.Key] {
+			err = check(i, e)
+		}
+		if err != nil {
+			l.Metadata(p, i, err)
+			continue
+		}
+		kept[e.Key] = true
+	}
+}
+
 // TypeName says what a metadata or attribute value is, in an error.
 func TypeName(v any) string {
 	if v == nil {

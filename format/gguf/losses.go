@@ -13,13 +13,7 @@ import (
 func losses(p *driver.Plan, l *driver.LossList) {
 	l.AllQuantization(p, "GGUF has no quantization parameters beside the data")
 	l.AnyGraph(p, "GGUF has no graph")
-	seen := make(map[string]bool, len(p.Metadata))
-	for i, e := range p.Metadata {
-		if err := checkEntry(e, seen[e.Key]); err != nil {
-			l.Metadata(p, i, err)
-		}
-		seen[e.Key] = true
-	}
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if _, ok := codeOf(t); !ok {
@@ -32,15 +26,12 @@ func losses(p *driver.Plan, l *driver.LossList) {
 }
 
 // checkEntry refuses what would not be read back as it is.
-func checkEntry(e driver.Entry, twice bool) error {
+func checkEntry(e driver.Entry) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
 	if len(e.Key) > maxKey {
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(e.Key), maxKey)
-	}
-	if twice {
-		return fmt.Errorf("%w: the key occurs twice", format.ErrUnsupported)
 	}
 	if e.Key == keyAlignment {
 		_, err := plannedAlign(e.Value)

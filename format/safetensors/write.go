@@ -34,24 +34,17 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writ
 func losses(p *driver.Plan, l *driver.LossList) {
 	l.AllQuantization(p, "the format has no quantisation parameters")
 	l.AnyGraph(p, "the format holds no graph")
-	keys := make(map[string]bool, len(p.Metadata))
-	for i, e := range p.Metadata {
+	l.UniqueMetadata(p, func(i int, e driver.Entry) error {
 		text, err := e.Text()
 		_, isText := e.Value.(string)
 		switch {
 		case err == nil && !utf8.ValidString(e.Key+text):
 			err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
-		case err == nil && keys[e.Key]:
-			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
 		case err == nil && !isText:
 			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+driver.TypeName(e.Value))
 		}
-		if err != nil {
-			l.Metadata(p, i, err)
-			continue
-		}
-		keys[e.Key] = true
-	}
+		return err
+	})
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if rankOf(t) < 0 {

@@ -1,0 +1,70 @@
+package all
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestRepeatedKey: a file of GGUF may have a key twice. Where keys are unique the second
+// entry is a loss like others: listed, and left out where that is accepted.
+func TestRepeatedKey(t *testing.T) {
+	const key = "framework_version" // which MOBI has a field for
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: key, Value: int64(1)}, {Key: key, Value: int64(2)}},
+		Tensors:  []tensor.Info{{Name: "7", DType: tensor.Float32, Shape: tensor.Shape{1}}},
+	}
+	for _, to := range []string{"mobi", "mag", "mle", "wia", "safetensors", "gguf", "onnx"} {
+		t.Run(to, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "m."+to)
+			_, err := format.Create(to, path, plan, nil)
+			var lost *format.LossError
+			if !errors.As(err, &lost) || !slices.ContainsFunc(lost.Losses, func(l format.Loss) bool {
+				return l.Item() == "metadata:"+key && strings.Contains(l.Why, "twice") && l.Acceptable
+			}) {
+				t.Fatalf("not accepted: %v", err)
+			}
+			w, err := format.Create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.WriteTensor("7", strings.NewReader("abcd")); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var values []string
+			for _, e := range reopen(t, path).Metadata() {
+				if text, err := e.Text(); e.Key == key && err == nil {
+					values = append(values, text)
+				}
+			}
+			if d := gocmp.Diff([]string{"1"}, values); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestTypeNames: what a format has no elements of is called by its own name.
+func TestTypeNames(t *testing.T) {
+	plan := &format.Plan{Tensors: []tensor.Info{{
+		Name: "7", Shape: tensor.Shape{256}, Encoding: &tensor.Encoding{Name: "Q4_K", BlockElems: 256, BlockBytes: 144},
+	}}}
+	for _, to := range order {
+		if to == "gguf" {
+			continue
+		}
+		_, err := format.Create(to, filepath.Join(t.TempDir(), "m."+to), plan, nil)
+		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "Q4_K") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
