@@ -14,6 +14,7 @@ import (
 const (
 	mostNodes = 400
 	mostEdges = 4 * mostNodes
+	mostText  = 600 // columns about a node
 
 	boxWidth, boxHeight = 190, 44
 	boxGap, layerGap    = 26, 40
@@ -82,7 +83,7 @@ func draw(g *format.Graph, isTensor func(string) bool) *drawing {
 }
 
 func (d *drawing) add(b *box) int {
-	b.Title, b.Below, b.About = cli.Printable(b.Title), cli.Printable(b.Below), cli.Cut(cli.Printable(b.About), 600)
+	b.Title, b.Below, b.About = cli.Printable(b.Title), cli.Printable(b.Below), cli.Cut(cli.Printable(b.About), mostText)
 	b.Title, b.Below = cli.Shorten(b.Title, 24), cli.Shorten(b.Below, 30)
 	d.Boxes = append(d.Boxes, b)
 	return len(d.Boxes) - 1
@@ -101,7 +102,7 @@ func below(n *format.Node, isTensor func(string) bool) string {
 // about says all of a node, as far as there is room.
 func about(n *format.Node) string {
 	const most = 20
-	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs[:min(len(n.Inputs), most)], ", "), strings.Join(n.Outputs[:min(len(n.Outputs), most)], ", "))
+	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText), cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
 	for _, a := range n.Attributes[:min(len(n.Attributes), most)] {
 		line += " " + a.Name + "=" + attribute(a.Value)
 	}

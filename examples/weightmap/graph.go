@@ -20,9 +20,11 @@ func (p *lines) graph(g *format.Graph) {
 		p.line("  output %s", value(v))
 	}
 	for _, n := range g.Nodes {
-		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
+		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.width), cli.List(n.Outputs, p.width))
 		for _, a := range n.Attributes {
-			line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value))
+			if line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value)); len(line) > 32*p.width {
+				break // it is cut off before
+			}
 		}
 		p.line("%s", line)
 	}

@@ -100,8 +100,57 @@ func (s *jsonStream) graph(g *format.Graph) {
 	s.value(g.Name, true)
 	elements(s, "inputs", g.Inputs)
 	elements(s, "outputs", g.Outputs)
-	elements(s, "nodes", g.Nodes)
+	s.key("nodes")
+	s.begin("[")
+	for i := range g.Nodes {
+		s.next()
+		s.node(&g.Nodes[i])
+	}
+	s.end("]")
 	s.end("}")
+}
+
+// node writes a node as it is, or one whose text would be long piece by piece: names
+// that are used often take no more memory than their text in the file, and as JSON
+// each use is one.
+func (s *jsonStream) node(n *format.Node) {
+	size := 0
+	for _, list := range [][]string{n.Inputs, n.Outputs} {
+		for _, name := range list {
+			size += len(name)
+		}
+	}
+	if size < 64<<10 {
+		s.value(n, false)
+		return
+	}
+	s.begin("{")
+	s.key("name")
+	s.value(n.Name, true)
+	s.key("op")
+	s.value(n.Op, true)
+	if n.Domain != "" {
+		s.key("domain")
+		s.value(n.Domain, true)
+	}
+	s.names("inputs", n.Inputs)
+	s.names("outputs", n.Outputs)
+	attributes := make(format.Metadata, len(n.Attributes))
+	for i, a := range n.Attributes {
+		attributes[i] = format.Entry{Key: a.Name, Value: a.Value}
+	}
+	s.field("attributes", attributes)
+	s.end("}")
+}
+
+func (s *jsonStream) names(name string, all []string) {
+	s.key(name)
+	s.begin("[")
+	for _, text := range all {
+		s.next()
+		s.value(text, true)
+	}
+	s.end("]")
 }
 
 // finish ends the text.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,7 @@ func TestShorten(t *testing.T) {
 		{"layers.0.attention.weight", 12, "layers…eight", "layers.0.at…"},
 		{"重み重み重み", 7, "重…重み", "重み重…"},
 		{"重み重み重み", 8, "重み…み", "重み重…"},
+		{strings.Repeat("é", 1<<16) + "end", 9, "éééé…éend", "éééééééé…"},
 		{"e" + strings.Repeat("\u0301", 100) + "xyz", 3, "e" + strings.Repeat("\u0301", 100) + "…z", "e" + strings.Repeat("\u0301", 100) + "x…"},
 	} {
 		if diff := cmp.Diff(tt.shorten, Shorten(tt.in, tt.width)); diff != "" {
@@ -81,6 +83,27 @@ func TestShorten(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.cut, Cut(tt.in, tt.width)); diff != "" {
 			t.Errorf("Cut(%q, %d) (-want +got):\n%s", tt.in, tt.width, diff)
+		}
+	}
+}
+
+// TestList: what no line shows is not joined.
+func TestList(t *testing.T) {
+	long := strings.Repeat("é", 1000)
+	for _, tt := range []struct {
+		name  string
+		in    []string
+		width int
+		want  string
+	}{
+		{"none", nil, 10, ""},
+		{"all", []string{"x", "", "重み"}, 10, "x, , 重み"},
+		{"one long name", []string{long, "x"}, 1, "éééééééé…"},
+		{"within a character", []string{"abc", long}, 1, "abc, ééééé…"},
+		{"many names", slices.Repeat([]string{"abcdef"}, 1000), 1, "abcdef, abcdef, …"},
+	} {
+		if diff := cmp.Diff(tt.want, List(tt.in, tt.width)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
@@ -56,11 +57,16 @@ func JSON(v any) (string, error) {
 // Shorten cuts the middle out of s where it would take more than width
 // columns: names differ at their ends.
 func Shorten(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
+	if len(prefix(s, width)) == len(s) {
 		return s
 	}
 	head := prefix(s, width/2)
-	for at := len(head); at < len(s); {
+	// No tail is longer than this; between the two, a name may be as long as its file.
+	at := max(len(head), len(s)-8*width)
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	for at < len(s) {
 		cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(s[at:], -1)
 		at += len(cluster)
 		if tail := s[at:]; len(tail) <= 4*width && uniseg.StringWidth(tail) <= width-1-uniseg.StringWidth(head) {
@@ -72,7 +78,7 @@ func Shorten(s string, width int) string {
 
 // Cut cuts the end off where s would take more than width columns.
 func Cut(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
+	if len(prefix(s, width)) == len(s) {
 		return s
 	}
 	return prefix(s, width-1) + "…"
@@ -89,6 +95,24 @@ func prefix(s string, width int) string {
 		at += len(cluster)
 	}
 	return s
+}
+
+// List joins names by commas, as many as can show before a line is cut off at width
+// columns: names, and how often they are used, may make a line as long as many files.
+func List(names []string, width int) string {
+	most := 16 * width // bytes, some of which combine
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if b.Len()+len(name) > most {
+			b.WriteString(strings.ToValidUTF8(name[:max(0, min(len(name), most-b.Len()))], "") + "…")
+			break
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }
 
 // Terminal reports whether somebody is watching.
