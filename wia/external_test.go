@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -46,6 +47,43 @@ func modelIn(t *testing.T, dir string, tensors ...[]byte) *File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// TestExternalNotThere: the error about data that is not there says where in the model
+// the tensor is described, or where its block begins if that is not stored as it is.
+func TestExternalNotThere(t *testing.T) {
+	record := elsewhereRecord("w", "nope", 0, 4, "")
+	declared := by(5, decl("w", 8, 4), by(5, st(1, "nope"), vi(3, 4)))
+	for _, c := range []struct {
+		name string
+		c    container
+		want int64
+	}{
+		{"tensor block", container{tensor: record}, 256 + 2},
+		{"after another", container{tensor: cat(by(1, inline("v", 8, []byte{1}, 1)), record)}, 256 + 2 + int64(len(inline("v", 8, []byte{1}, 1))) + 2},
+		{"initializer", container{graph: declared}, 256 + 2},
+		{"initializer in a compressed graph", container{meta: gz([]byte("{}")), graph: gz(declared), compression: 1}, 256 + int64(len(gz([]byte("{}"))))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "model.wia")
+			if err := os.WriteFile(path, c.c.bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			f, err := Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			_, err = f.Tensor("w")
+			var located *format.Error
+			if !errors.As(err, &located) || !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(format.Error{Format: "wia", Path: path, Field: `tensor "w"`, Offset: c.want}, *located, cmpopts.IgnoreFields(format.Error{}, "Err")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
 }
 
 func TestExternalData(t *testing.T) {

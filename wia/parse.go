@@ -49,6 +49,7 @@ var (
 	_ driver.Streamer      = (*parsed)(nil)
 	_ driver.Verifier      = (*parsed)(nil)
 	_ driver.Toucher       = (*parsed)(nil)
+	_ driver.Locator       = (*parsed)(nil)
 	_ driver.Authenticator = (*parsed)(nil)
 )
 
@@ -232,6 +233,16 @@ func (f *parsed) payloadOf(i int) *payload {
 		return &f.graph
 	}
 	return &f.tensors
+}
+
+// RecordAt implements driver.Locator: where its block begins, for a message in one that
+// is not stored as it is.
+func (f *parsed) RecordAt(i int) int64 {
+	p := f.payloadOf(i)
+	if p.base < 0 {
+		return p.at
+	}
+	return p.base + f.records[i].at
 }
 
 // Notes implements driver.NotesFile.

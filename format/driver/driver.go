@@ -123,6 +123,13 @@ type Sharer interface {
 	Shares(i int) bool
 }
 
+// Locator says where it describes tensors whose data are in other files.
+type Locator interface {
+	// RecordAt returns the offset in the model's file of what describes tensor i. Errors
+	// about its data name it when the other file is not there, or too short.
+	RecordAt(i int) int64
+}
+
 // ClosingFile keeps memory that is to go when the model is closed, such as
 // sections it decoded.
 type ClosingFile interface {

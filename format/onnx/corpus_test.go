@@ -43,8 +43,8 @@ func outsideCases() []corpus.Case {
 	}
 	refuse := func(name string, entries ...[]byte) corpus.Case {
 		c := model(name, outside(entries...))
-		// Where the model names the range is not kept.
-		c.Late, c.Err, c.Field, c.Offset = true, format.ErrTruncated, `tensor "w"`, -1
+		// The range is not kept: the error is at the message of the tensor.
+		c.Late, c.Err, c.Field, c.Offset = true, format.ErrTruncated, `tensor "w"`, 23
 		return c
 	}
 	location := entry("location", "weights/w.bin")

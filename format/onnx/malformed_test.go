@@ -2,9 +2,16 @@ package onnx
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/tensor"
@@ -143,6 +150,40 @@ func TestCut(t *testing.T) {
 			if f, err := OpenBytes(c, nil); err == nil {
 				formattest.Walk(f.Model)
 				f.Close()
+			}
+		}
+	}
+}
+
+// TestExternalNotThere: the error about data that is not there, or not enough of it, says
+// where in the model the tensor is described.
+func TestExternalNotThere(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "short"), make([]byte, 7), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		location string
+		err      error
+	}{{"nope", fs.ErrNotExist}, {"short", format.ErrTruncated}} {
+		path := filepath.Join(dir, c.location+".onnx")
+		if err := os.WriteFile(path, outside(entry("location", c.location), entry("length", "8")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		_, err = f.Tensor("w")
+		_, checked := f.Verify(context.Background())
+		for _, err := range []error{err, checked} {
+			var located *format.Error
+			if !errors.As(err, &located) || !errors.Is(err, c.err) {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(format.Error{Format: "onnx", Path: path, Field: `tensor "w"`, Offset: 23}, *located, cmpopts.IgnoreFields(format.Error{}, "Err")); d != "" {
+				t.Errorf("%s: %s", c.location, d)
 			}
 		}
 	}

@@ -44,6 +44,7 @@ var (
 	_ driver.GraphFile    = (*parsed)(nil)
 	_ driver.NotesFile    = (*parsed)(nil)
 	_ driver.Streamer     = (*parsed)(nil)
+	_ driver.Locator      = (*parsed)(nil)
 	_ driver.Verifier     = (*parsed)(nil)
 )
 
@@ -359,6 +360,9 @@ func (f *parsed) Verify(v driver.Verification) error {
 	}
 	return nil
 }
+
+// RecordAt implements driver.Locator.
+func (f *parsed) RecordAt(i int) int64 { return f.records[i].at }
 
 // sameTensor compares a tensor with what was read again.
 func (f *parsed) sameTensor(i int, x *driver.Index) bool {

@@ -245,7 +245,7 @@ func (m *Model) at(i int, v *tensor.View) error {
 	if !m.index.Loaded(i) {
 		space, off, size := m.index.Place(i)
 		if space != 0 {
-			return m.spaces.view(m.Info(i), space, m.spaces.files[space-1], v)
+			return m.spaces.view(m.Info(i), space, i, m.spaces.files[space-1], v)
 		}
 		if mem := m.main.Bytes(); mem != nil {
 			data = mem[off : off+size : off+size]
@@ -253,6 +253,14 @@ func (m *Model) at(i int, v *tensor.View) error {
 	}
 	*v = tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data))
 	return nil
+}
+
+// recordAt returns where the file describes tensor i, -1 when that is not known.
+func (m *Model) recordAt(i int) int64 {
+	if f, ok := m.file.(driver.Locator); ok && i >= 0 {
+		return f.RecordAt(i)
+	}
+	return -1
 }
 
 // Tensors walks the tensors in file order.

@@ -32,7 +32,7 @@ func (v *verification) together(which []int) (*prepared, error) {
 			continue
 		}
 		space, off, size := v.m.index.Place(i)
-		r, err := v.m.spaces.home(space, v.m.index.Name(i), off, size)
+		r, err := v.m.spaces.home(space, i, v.m.index.Name(i), off, size)
 		if err != nil || !r.InMemory() {
 			continue
 		}

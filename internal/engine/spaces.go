@@ -479,15 +479,16 @@ func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
 		return v
 	}
-	_ = s.view(info, n, loose{s.files[n-1]}, &v)
+	_ = s.view(info, n, -1, loose{s.files[n-1]}, &v)
 	return v
 }
 
-// view makes the view of a tensor in another file, which is mapped now.
-func (s *spaces) view(info *tensor.Info, n driver.Space, owner memory.Owner[tensor.Info], v *tensor.View) (err error) {
+// view makes the view of a tensor in another file, which is mapped now. It is tensor i
+// of the index, or none of them if that is negative.
+func (s *spaces) view(info *tensor.Info, n driver.Space, i int, owner memory.Owner[tensor.Info], v *tensor.View) (err error) {
 	r := s.files[n-1].region.Load()
 	if r == nil || info.Offset < 0 || info.Size > r.Size()-info.Offset {
-		if r, err = s.enterHome(n, info); err != nil {
+		if r, err = s.enterHome(n, i, info); err != nil {
 			*v, err = failed(info, err)
 			return err
 		}
@@ -501,12 +502,12 @@ func (s *spaces) view(info *tensor.Info, n driver.Space, owner memory.Owner[tens
 }
 
 // enterHome is home for a file that may have to be mapped: Close waits meanwhile.
-func (s *spaces) enterHome(n driver.Space, info *tensor.Info) (*source.Region, error) {
+func (s *spaces) enterHome(n driver.Space, i int, info *tensor.Info) (*source.Region, error) {
 	if err := s.m.main.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.m.main.Leave()
-	return s.home(n, info.Name, info.Offset, info.Size)
+	return s.home(n, i, info.Name, info.Offset, info.Size)
 }
 
 // loose owns tensors in other files that are not in the index: no sum is checked
@@ -533,8 +534,8 @@ func (l loose) Load(info *tensor.Info) ([]byte, error) {
 }
 
 // home returns the memory of the file that so many bytes of a tensor are in, and
-// checks that they are.
-func (s *spaces) home(n driver.Space, name string, off, size int64) (*source.Region, error) {
+// checks that they are. i is as in view.
+func (s *spaces) home(n driver.Space, i int, name string, off, size int64) (*source.Region, error) {
 	r, err := s.region(n)
 	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
@@ -543,7 +544,7 @@ func (s *spaces) home(n driver.Space, name string, off, size int64) (*source.Reg
 		}
 	}
 	if err != nil && n > 0 {
-		err = &tensor.Error{Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(name), Offset: -1, Err: err}
+		err = &tensor.Error{Format: s.m.desc.Name, Path: s.m.path, Field: tensorField(name), Offset: s.m.recordAt(i), Err: err}
 	}
 	return r, err
 }

@@ -155,7 +155,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		}
 		return s.Kind.String(), v.compare(i, s, sumOf(s.Kind, data), off)
 	}
-	r, err := v.m.spaces.home(space, name, off, size)
+	r, err := v.m.spaces.home(space, i, name, off, size)
 	if err != nil {
 		return "", err
 	}
