@@ -239,17 +239,13 @@ func (f *parsed) neutral(ir *IR) (g *driver.Graph, err error) {
 	}
 	n := newNamer(ir)
 	g = &format.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs)}
-	type place struct {
-		first *byte
-		size  int
-	}
-	shared := map[place][]format.Attribute{}
+	shared := map[sharedText][]format.Attribute{}
 	g.Nodes = slices.Grow(g.Nodes, len(ir.Nodes))
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
 		to := format.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}
 		if len(from.Attributes) > 0 {
-			at, seen := place{&from.Attributes[0], len(from.Attributes)}, false
+			at, seen := sharedText{&from.Attributes[0], len(from.Attributes)}, false
 			if to.Attributes, seen = shared[at]; !seen {
 				if to.Attributes, err = attributes(from.Attributes); err != nil {
 					return nil, wire.Error(formatName, "attributes", -1, err)

@@ -138,15 +138,26 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	}
 }
 
+// sharedText is where a JSON object is in memory.
+type sharedText struct {
+	first *byte
+	size  int
+}
+
 // joinAttributes joins the attributes of all nodes, equal ones once, and
 // returns where those of each node begin in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
-	seen := map[string]uint32{}
+	seen, shared := map[string]uint32{}, map[sharedText]uint32{}
 	at = make([]uint32, len(ir.Nodes))
 	for i := range ir.Nodes {
 		object := ir.Nodes[i].Attributes
 		if len(object) == 0 {
+			continue
+		}
+		same := sharedText{&object[0], len(object)}
+		if off, ok := shared[same]; ok {
+			at[i] = off
 			continue
 		}
 		if err := jsonmeta.Check(object, jsonmeta.Options{LoneSurrogates: true}); err != nil {
@@ -161,7 +172,7 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 			seen[string(object)] = off
 			attrs = append(attrs, object...)
 		}
-		at[i] = off
+		at[i], shared[same] = off, off
 	}
 	return attrs, at, nil
 }

@@ -20,7 +20,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 		if version == 0 {
 			version = maxVersion
 		}
-		g := graphLosses{p: p, l: l, b: newIRBuilder(p.Tensors, uint32(version))}
+		g := graphLosses{p: p, l: l, b: newIRBuilder(p.Tensors, uint32(version)), sound: map[sharedList]bool{}}
 		g.find()
 	}
 	for i := range p.Tensors {
@@ -102,6 +102,8 @@ type graphLosses struct {
 	p *driver.Plan
 	l *driver.LossList
 	b *irBuilder
+
+	sound map[sharedList]bool // attributes of which nothing is lost
 }
 
 func (g *graphLosses) find() {
@@ -174,14 +176,26 @@ func contradicts(v *format.ValueInfo, d *Descriptor) bool {
 	})
 }
 
+// attributes looks at those of node i. What nodes share is looked at once, unless
+// something of it is lost.
+func (g *graphLosses) attributes(i int, all []format.Attribute) {
+	if len(all) == 0 || g.sound[sharedList{&all[0], len(all)}] {
+		return
+	}
+	sound := true
+	for j, a := range all {
+		if err := checkMember(a.Name, a.Value); err != nil {
+			g.l.Attribute(g.p, i, j, err)
+			sound = false
+		}
+	}
+	g.sound[sharedList{&all[0], len(all)}] = sound
+}
+
 // node looks at the attributes of a node, and at the node without them.
 func (g *graphLosses) node(i int) {
 	n := g.p.Graph.Nodes[i]
-	for j, a := range n.Attributes {
-		if err := checkMember(a.Name, a.Value); err != nil {
-			g.l.Attribute(g.p, i, j, err)
-		}
-	}
+	g.attributes(i, n.Attributes)
 	if n.Name != "" {
 		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name))
 	}

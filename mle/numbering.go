@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -19,12 +20,20 @@ type irBuilder struct {
 	ids       map[string]uint32
 	inputs    map[string]bool // of the graph: never params, even with data
 	described map[uint32]bool // placeholders whose dtype and shape the graph gave
+	objects   map[sharedList]json.RawMessage
 	ir        *IR
+}
+
+// sharedList is which attributes a node has, which it may share with others: a file can
+// have a megabyte of them in as many nodes as it likes.
+type sharedList struct {
+	first *format.Attribute
+	n     int
 }
 
 func newIRBuilder(tensors []tensor.Info, version uint32) *irBuilder {
 	b := &irBuilder{version: version, tensors: tensors, index: make(map[string]int, len(tensors)),
-		ids: make(map[string]uint32, len(tensors)), inputs: map[string]bool{}, described: map[uint32]bool{}, ir: &IR{}}
+		ids: make(map[string]uint32, len(tensors)), inputs: map[string]bool{}, described: map[uint32]bool{}, objects: map[sharedList]json.RawMessage{}, ir: &IR{}}
 	for i := range tensors {
 		b.index[tensors[i].Name] = i
 	}
@@ -157,8 +166,24 @@ func (b *irBuilder) node(field string, n *format.Node) (out IRNode, err error) {
 			*part.ids = append(*part.ids, id)
 		}
 	}
-	out.Attributes, err = encodeAttributes(field, n.Attributes)
+	out.Attributes, err = b.object(field, n.Attributes)
 	return out, err
+}
+
+// object encodes attributes, those that nodes share once.
+func (b *irBuilder) object(field string, attributes []format.Attribute) (json.RawMessage, error) {
+	if len(attributes) == 0 {
+		return nil, nil
+	}
+	of := sharedList{&attributes[0], len(attributes)}
+	if object, ok := b.objects[of]; ok {
+		return object, nil
+	}
+	object, err := encodeAttributes(field, attributes)
+	if err == nil {
+		b.objects[of] = object
+	}
+	return object, err
 }
 
 // firstParam returns where the params begin among what a node takes in: they

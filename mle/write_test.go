@@ -422,6 +422,41 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
+// TestSharedAttributesOnce: attributes of many nodes take the work and memory of one,
+// reading, writing and looking for losses: a file of a megabyte may share a megabyte
+// among its nodes.
+func TestSharedAttributesOnce(t *testing.T) {
+	const nodes, size = 1000, 128 << 10
+	attributes := []format.Attribute{{Name: "a", Value: strings.Repeat("x", size)}}
+	plan := &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32}}}}
+	for range nodes {
+		plan.Graph.Nodes = append(plan.Graph.Nodes, format.Node{Op: "ReLU", Inputs: []string{"x"}, Outputs: []string{"x"}, Attributes: attributes})
+	}
+	before := allocatedBytes()
+	b := written(t, plan, &WriteOptions{})
+	f, err := OpenBytes(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := f.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := written(t, &format.Plan{Graph: g, Metadata: f.Metadata()}, &WriteOptions{})
+	if used := allocatedBytes() - before; used > 32<<20 {
+		t.Errorf("%d bytes allocated", used)
+	}
+	if !bytes.Equal(b, again) {
+		t.Error("a copy differs")
+	}
+	for i := range g.Nodes {
+		if diff := cmp.Diff(attributes, g.Nodes[i].Attributes); diff != "" {
+			t.Fatalf("node %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
 func TestWriterCancels(t *testing.T) {
 	for _, m := range []Method{MethodNone, MethodLZ4, MethodZstd, MethodInt8} {
 		ctx, cancel := context.WithCancel(context.Background())
