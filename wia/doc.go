@@ -186,7 +186,8 @@
 //
 // # Rewriting
 //
-// [Rewrite] keeps everything a file says, unknown fields included. format.Copy
+// [Rewrite] keeps everything a file says, unknown fields included; [CreateRewrite]
+// leaves it to its caller to hand over the tensors. format.Copy
 // with format.PlanOf keeps what formats have in common: tensors, quantization,
 // metadata, graph; not doc strings, properties and unknown fields.
 //

@@ -39,25 +39,41 @@ func RewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	return f.rewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.NewWriter(w, p, &o.WriteOptions) })
 }
 
+// CreateRewrite begins what Rewrite does for a caller that writes the tensors itself: those
+// of f, with the bytes that they have. f is not closed before the writer is.
+func CreateRewrite(path string, f *File, o *WriteOptions) (format.Writer, error) {
+	o = o.orDefault()
+	return f.startRewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.Create(path, p, &o.WriteOptions) })
+}
+
 func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (format.Writer, error)) error {
 	unpin, err := f.Pin()
 	if err != nil {
 		return err
 	}
 	defer unpin()
+	w, err := f.startRewrite(o, start)
+	if err != nil {
+		return err
+	}
+	return format.Copy(w, f.m)
+}
+
+func (f *File) startRewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (format.Writer, error)) (format.Writer, error) {
+	unpin, err := f.Pin()
+	if err != nil {
+		return nil, err
+	}
+	defer unpin()
 	from := &original{f: f}
 	if err := f.m.Do(from.read); err != nil {
-		return err
+		return nil, err
 	}
 	p := &format.Plan{}
 	for _, v := range f.Tensors() {
 		p.Tensors = append(p.Tensors, v.Info())
 	}
-	w, err := start(format.With(fileFormat{opts: *o, from: from}), p)
-	if err != nil {
-		return err
-	}
-	return format.Copy(w, f.m)
+	return start(format.With(fileFormat{opts: *o, from: from}), p)
 }
 
 // read collects what is carried over.

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
 )
 
 // What -dtype and -quantize take.
@@ -137,6 +138,7 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return err
 	}
 	defer m.Close()
+	given.keepAll(m, f.Arg(1), o)
 	report, err := convert.Model(m, f.Arg(1), o)
 	if errors.Is(err, format.ErrOption) {
 		return cli.BadArgument(err) // the target's format does not have it
@@ -148,6 +150,22 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
 	}
 	return converted(f.Arg(1), report, out)
+}
+
+// keepAll has a WIA file that stays one keep what only the format has a place for: doc
+// strings, properties, fields that are not known.
+func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options) {
+	to := o.to
+	if target, ok := format.ByExtension(path); to == "" && ok {
+		to = target.Name()
+	}
+	f, ok := wia.From(m)
+	if !ok || to != m.Format() || o.dtype+o.quantize != "" || len(o.only)+len(o.skip)+len(o.rename) > 0 {
+		return
+	}
+	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+		return wia.CreateRewrite(path, f, &wia.WriteOptions{WriteOptions: *w})
+	}
 }
 
 // refuse lists what the target has no place for, a line each.

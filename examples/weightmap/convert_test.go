@@ -19,6 +19,7 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
 )
 
 // network writes a WIA model with metadata and a graph.
@@ -349,4 +350,43 @@ func TestConvertUsage(t *testing.T) {
 	if !strings.Contains(errs, "absent.mag") {
 		t.Error(errs)
 	}
+}
+
+// TestConvertKeepsAll: a WIA file that becomes another loses nothing that the format has a
+// place for, fields that are not known included, but what was asked to change.
+func TestConvertKeepsAll(t *testing.T) {
+	unknown := []byte{0xE0, 0x03, 9} // field 60, a varint
+	described := &wia.TensorMetadata{DocString: "text", Properties: []wia.KeyValue{{Key: "k", Value: "v"}}, Unknown: unknown}
+	in := writeWIA(t, quantizedPlan(), &wia.WriteOptions{
+		Describe: map[string]*wia.TensorMetadata{"plain": described},
+		Graph:    &wia.Graph{Name: "g", Unknown: unknown},
+	})
+	for _, args := range [][]string{nil, {"-verify", "-compress", "gzip"}, {"-verify", "-encrypt", secretHex}, {"-external-from", "1"}} {
+		out := filepath.Join(t.TempDir(), "m.wia")
+		_, errs := tool(t, 0, append(append([]string{"convert"}, args...), in, out)...)
+		f, err := wia.Open(out, &format.Options{Key: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		g, err := f.GraphMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := f.TensorMessage("plain")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(unknown, g.Unknown); diff != "" || g.Name != "g" {
+			t.Errorf("%q: graph %q (-want +got):\n%s", args, g.Name, diff)
+		}
+		if diff := cmp.Diff(described, m.Metadata); diff != "" || errs != "" {
+			t.Errorf("%q: %s (-want +got):\n%s", args, errs, diff)
+		}
+	}
+	// What changes tensors goes by what formats have in common.
+	out := filepath.Join(t.TempDir(), "m.wia")
+	tool(t, 0, "convert", "-only", "plain", in, out)
+	text, _ := tool(t, 0, "inspect", out)
+	contains(t, text, "1 tensor,")
 }
