@@ -79,7 +79,8 @@ func endsLike(d driver.Driver, path string) bool {
 	return slices.Contains(d.Describe().Extensions, lower(filepath.Ext(path)))
 }
 
-// lower is strings.ToLower for ASCII, which is what extensions are.
+// lower is strings.ToLower for ASCII, which is what extensions are: that one brings
+// 20 kB of Unicode tables into a program of 700.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
