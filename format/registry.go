@@ -24,11 +24,14 @@ func Register(d driver.Driver) {
 		panic("format: Register of a driver without a name")
 	}
 	name := d.Describe().Name
-	at, taken := slices.BinarySearchFunc(registry.drivers, name, func(d driver.Driver, name string) int {
-		return strings.Compare(d.Describe().Name, name)
-	})
-	if taken {
-		panic("format: Register called twice for " + name)
+	at := 0
+	for _, other := range registry.drivers {
+		switch strings.Compare(other.Describe().Name, name) {
+		case 0:
+			panic("format: Register called twice for " + name)
+		case -1:
+			at++
+		}
 	}
 	registry.drivers = append(slices.Clone(registry.drivers), nil)
 	copy(registry.drivers[at+1:], registry.drivers[at:])
