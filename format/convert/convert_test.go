@@ -792,3 +792,29 @@ func TestDirectory(t *testing.T) {
 		unwritten(t, out, "a.tsr", "b.tsr")
 	}
 }
+
+// TestUnknownSize: elements that have no size are nothing to write, in any format, and the error names them.
+func TestUnknownSize(t *testing.T) {
+	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
+	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
+	words := slices.Concat([]byte{1 << 3, 2, 2 << 3, 8}, text(6, "a"), text(6, "bc"), text(8, "words")) // dims, data_type STRING
+	node := slices.Concat(text(1, "x"), text(2, "y"), text(4, "Erf"))
+	graph := slices.Concat(field(1, node...), field(5, words...), field(11, text(1, "x")...), field(12, text(1, "y")...))
+	in := filepath.Join(t.TempDir(), "in.onnx")
+	if err := os.WriteFile(in, slices.Concat([]byte{1 << 3, 8}, field(7, graph...), field(8, 2<<3, 17)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "safetensors", "gguf", "npz", "onnx"} {
+		dir := t.TempDir()
+		out := filepath.Join(dir, "out")
+		_, err := convert.File(in, out, &convert.Options{To: to, Lossy: true})
+		var located *format.Error
+		if !errors.As(err, &located) || !errors.Is(err, format.ErrPlan) || !errors.Is(err, tensor.ErrDType) {
+			t.Fatalf("%s: %v", to, err)
+		}
+		if diff := cmp.Diff(&format.Error{Format: to, Path: out, Field: `tensor "words"`, Offset: -1}, located, cmpopts.IgnoreFields(format.Error{}, "Err")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		unwritten(t, dir)
+	}
+}

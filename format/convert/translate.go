@@ -435,8 +435,9 @@ func (j *job) refuse() error {
 	options := &driver.WriteOptions{Context: j.o.Context, Path: j.path}
 	p := &format.Plan{Metadata: j.to.Metadata, Tensors: slices.Clone(j.to.Tensors), Graph: j.to.Graph}
 	for i := range p.Tensors {
-		if p.Tensors[i].Size, err = p.Tensors[i].ByteSize(); err != nil {
-			return err
+		t := &p.Tensors[i]
+		if t.Size, err = t.ByteSize(); err != nil {
+			return j.fail(t.Name, fmt.Errorf("%w: %w", format.ErrPlan, err))
 		}
 	}
 	_, err = driver.Fit(lacking{to.Driver(), j.gaps, false}, p, options, j.o.AcceptLoss)

@@ -43,7 +43,7 @@ func (j *job) verify() error {
 			return err
 		}
 		if want := it.content(); got != want {
-			return j.differs(it, fmt.Errorf("%w: it holds %v, %v was written", format.ErrChecksum, got, want))
+			return j.fail(it.to.Name, fmt.Errorf("%w: it holds %v, %v was written", format.ErrChecksum, got, want))
 		}
 	}
 	if len(others) == 0 {
@@ -68,15 +68,16 @@ func (j *job) verifyRenamed(m *format.Model, items []*item, found map[string]boo
 	for _, it := range items {
 		c := it.content()
 		if there[c] == 0 {
-			return j.differs(it, fmt.Errorf("%w: no tensor holds %v", format.ErrChecksum, c))
+			return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %v", format.ErrChecksum, c))
 		}
 		there[c]--
 	}
 	return nil
 }
 
-func (j *job) differs(it *item, err error) error {
-	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", it.to.Name), Offset: -1, Err: err}
+// fail says of which tensor of the target an error is.
+func (j *job) fail(name string, err error) error {
+	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
 }
 
 // content is what two tensors have in common that are equal but for their names.
