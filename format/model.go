@@ -150,7 +150,7 @@ func (m *Model) Stats() Stats {
 // but Resident, which is -1.
 type Stats struct {
 	Path string
-	// FileSize is that of all files of the model that are open.
+	// FileSize is that of all files of the model that are open, or of which the beginning was read.
 	FileSize int64
 	// Mapped is how much of it is mapped, Heap how much is held in memory: bytes of the
 	// caller, systems and file systems that cannot map, copies of Options.Private.

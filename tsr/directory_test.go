@@ -191,6 +191,9 @@ func TestDirectoryLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"w"}, list(f)); diff != "" {
 		t.Error(diff)
 	}
+	if size := f.Stats().FileSize; size != int64(len(good)) {
+		t.Errorf("%d bytes, before any is used", size)
+	}
 	if diff := cmp.Diff([]string{`ignored, not regular .tsr files: ["data" "other" "self.tsr"]`}, f.Notes()); diff != "" {
 		t.Error(diff)
 	}

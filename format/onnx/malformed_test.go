@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -170,6 +171,7 @@ func TestExternalNotThere(t *testing.T) {
 		if err := os.WriteFile(path, outside(entry("location", c.location), entry("length", "8")), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		testhost.RoundTimes(t, dir)
 		f, err := Open(path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
 	n := 0
 	if source.Peeks && isEntry(f.name) {
 		n, f.id, h.Err = source.Peek(s.list, f.name, p)
-		h.Head, h.Size = p[:n], f.id.Size()
+		h.Head, h.Size, f.peeked = p[:n], f.id.Size(), f.id.Size()
 		if !errors.Is(h.Err, source.ErrNotRegular) {
 			return
 		}
@@ -89,5 +89,5 @@ func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	f.was, h.Head, h.Size, h.Err = info, p[:n], info.Size(), err
+	f.was, h.Head, h.Size, h.Err, f.peeked = info, p[:n], info.Size(), err, info.Size()
 }

@@ -104,7 +104,8 @@ type space struct {
 	name   string      // below the directory
 	dir    string      // absolute where the file is opened later
 	was    os.FileInfo // of a declared file, when it was declared
-	id     source.ID   // instead, of one of which the beginning was read
+	id     source.ID   // instead, of one of which the beginning was read, where that has a call of its own
+	peeked int64       // the size of a file of which the beginning was read
 	why    error       // a declared file cannot be opened
 
 	// later maps a file that was not opened while parsing. It is a field, set where such files

@@ -9,7 +9,7 @@ import (
 
 // Stats is what a model takes and hands out.
 type Stats struct {
-	FileSize int64 // of all files that are open
+	FileSize int64 // of all files that are open, or of which the beginning was read
 	Mapped   int64 // bytes of mappings
 	Heap     int64 // bytes of files that are held in memory
 	OnDemand int64 // bytes of files that are neither, and read when they are asked for
@@ -62,7 +62,7 @@ func (m *Model) Stats() Stats {
 	}
 	for _, f := range m.spaces.files {
 		if f.region.Load() == nil {
-			s.FileSize += f.id.Size()
+			s.FileSize += f.peeked
 		}
 	}
 	locked := m.Locked()
