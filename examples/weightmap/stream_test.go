@@ -100,8 +100,9 @@ func (h *heapPeak) Write(p []byte) (int, error) {
 }
 
 // held returns the bytes of the heap that are in use: how much garbage there is, too, depends
-// on the collector, which has no processor of its own everywhere.
+// on the collector, which has no processor of its own everywhere. Pools outlast the first turn.
 func held() int64 {
+	runtime.GC()
 	runtime.GC()
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
