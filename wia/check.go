@@ -90,7 +90,7 @@ func (c *checker) initializer(main bool, f *protobuf.Field) error {
 		}
 	}
 	if h.arm != 0 && !main {
-		return c.hide(h, h.check(f.At))
+		return c.hide(h, f.At, h.check(f.At))
 	}
 	i, ok := c.f.index.LookupBytes(h.name)
 	if !ok {
@@ -191,14 +191,18 @@ func (c *checker) attributeTensor(h *head, at int64) error {
 	if err == nil && h.arm == 0 && h.size > 0 {
 		err = h.noData(at)
 	}
-	return c.hide(h, err)
+	return c.hide(h, at, err)
 }
 
 // hide notes external data that no tensor of the file has. A graph that is being
 // written has no files yet.
-func (c *checker) hide(h *head, err error) error {
+func (c *checker) hide(h *head, at int64, err error) error {
 	if err != nil || h.arm != externalArm || c.f.src == nil {
 		return err
+	}
+	// They are few in real files. In a hostile one the list is larger than the file.
+	if err := c.f.memory.Reserve(elsewhereBytes + int64(len(h.name))); err != nil {
+		return &protobuf.Defect{At: at, Err: err}
 	}
 	s, err := c.f.space(h.ext.location)
 	c.f.hidden = append(c.f.hidden, elsewhere{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})

@@ -15,6 +15,9 @@ type elsewhere struct {
 	sum  digest
 }
 
+// elsewhereBytes is what one takes in a list that grows.
+const elsewhereBytes = 160
+
 // extent is a range of a file.
 type extent struct {
 	space     driver.Space

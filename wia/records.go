@@ -28,6 +28,7 @@ type stored struct {
 // indexer lists the tensors.
 type indexer struct {
 	f       *parsed
+	was     *parsed // what take compares with, and then lists nothing; nil while opening
 	max     int
 	tensors int // so far
 	dims    int64
@@ -65,23 +66,30 @@ var scratches = sync.Pool{New: func() any { return &scratch{} }}
 
 // free gives the memory back, unless a file made it large.
 func (s *scratch) free() {
-	const most, mostTensors = 4 << 10, 64 << 10
-	if h := &s.head; max(cap(h.name), cap(h.dims), cap(h.ext.location), cap(h.ext.checksum), cap(h.quant.scales), cap(h.quant.zeros)) <= most && cap(s.records) <= mostTensors {
+	const most = 4 << 10
+	if h := &s.head; max(cap(h.name), cap(h.dims), cap(h.ext.location), cap(h.ext.checksum), cap(h.quant.scales), cap(h.quant.zeros)) <= most {
 		s.records, s.stored, s.digests = s.records[:0], s.stored[:0], s.digests[:0]
 		scratches.Put(s)
 	}
 }
 
+// mostTensors is how many tensors a scratch has room for that is used again.
+const mostTensors = 64 << 10
+
+// kept returns a list that stays with the file: a copy that is no longer than it must be,
+// or the list itself if the scratch shall not keep so much.
+func kept[T any](list *[]T) []T {
+	if s := *list; cap(s) > mostTensors {
+		*list = nil
+		return s
+	}
+	return append([]T(nil), *list...)
+}
+
 // build lists the tensors of both blocks in the order of their records.
 func (x *indexer) build() error {
 	f := x.f
-	if p := &f.tensors; p.inFile {
-		p.From = f.window(&x.scratch.window)
-		defer func() {
-			p.From.Close()
-			p.Source = protobuf.Source{Size: p.Size}
-		}()
-	}
+	defer x.open()()
 	passes := []func() error{x.tensorBlock, x.initializers}
 	if f.hdr.blocks[graphBlock].off < f.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
@@ -91,10 +99,21 @@ func (x *indexer) build() error {
 			return err
 		}
 	}
-	f.records = append([]record(nil), x.scratch.records...)
-	f.stored = append([]stored(nil), x.scratch.stored...)
-	f.digests = append([]digest(nil), x.scratch.digests...)
+	f.records, f.stored, f.digests = kept(&x.scratch.records), kept(&x.scratch.stored), kept(&x.scratch.digests)
 	return nil
+}
+
+// open makes the tensor block readable until the function that it returns is called.
+func (x *indexer) open() (done func()) {
+	p := &x.f.tensors
+	if !p.inFile {
+		return func() {}
+	}
+	p.From = x.f.window(&x.scratch.window)
+	return func() {
+		p.From.Close()
+		p.Source = protobuf.Source{Size: p.Size}
+	}
 }
 
 // tensorBlock walks the tensors of the TensorData message.
@@ -140,7 +159,7 @@ func (x *indexer) initializers() error {
 	}))
 }
 
-// take adds a tensor to the index.
+// take adds a tensor to the index, or compares it.
 func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) error {
 	x.tensors++
 	x.dims += int64(len(h.dims))
@@ -153,12 +172,16 @@ func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) erro
 	if err := x.check(h, fl.At); err != nil {
 		return err
 	}
-	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: x.f.index.Dims(len(h.dims)), Size: h.size, Quant: x.quantization(&h.quant)}
-	copy(t.Shape, h.dims)
+	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: h.dims, Size: h.size, Quant: x.quantization(&h.quant)}
 	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.arm == externalArm}
 	if err := x.locate(p, h, &t, &r); err != nil {
 		return err
 	}
+	if x.was != nil {
+		return x.compare(&t, r, fl.At)
+	}
+	t.Shape = x.f.index.Dims(len(h.dims))
+	copy(t.Shape, h.dims)
 	if !x.f.index.Add(&t) {
 		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
@@ -224,7 +247,7 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 func (x *indexer) locate(p *payload, h *head, t *driver.Tensor, r *record) (err error) {
 	f := x.f
 	if r.external {
-		if t.Space, err = f.space(h.ext.location); err != nil {
+		if t.Space, err = x.space(h.ext.location, r.at); err != nil {
 			return err
 		}
 		t.Offset = h.ext.offset
@@ -250,6 +273,15 @@ func (x *indexer) locate(p *payload, h *head, t *driver.Tensor, r *record) (err 
 	r.more = uint32(len(x.scratch.stored))
 	x.scratch.stored = append(x.scratch.stored, s)
 	return nil
+}
+
+// space returns the space of an external file. One that is met for the first time when
+// the tensors are only compared was not there.
+func (x *indexer) space(location []byte, at int64) (driver.Space, error) {
+	if _, known := x.f.spaces[string(location)]; x.was != nil && !known {
+		return 0, protobuf.InField("location", protobuf.Defectf(at, tensor.ErrCorrupt, "%.200q: changed since the file was opened", location))
+	}
+	return x.f.space(location)
 }
 
 // quantization keeps the parameters in the arenas.

@@ -1,11 +1,8 @@
 package wia
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -27,20 +24,18 @@ func (f *parsed) Verify(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	jobs := f.jobs(v)
-	for i := range jobs {
-		v.Expect(jobs[i].size)
+	e := f.errands(v)
+	for i := range e.Len() {
+		v.Expect(e.size(i))
 	}
-	if err := v.Each(len(jobs), func(i int) error { return jobs[i].run(v) }); err != nil {
+	if err := v.Each(e.Len(), func(i int) error { return e.run(v, i) }); err != nil {
 		return err
 	}
 	if err := f.readAgain(v); err != nil {
 		return err
 	}
-	for _, j := range slices.Backward(jobs) {
-		if j.section != "" {
-			v.Section(j.section, "sha256")
-		}
+	for _, j := range slices.Backward(e.sums) {
+		v.Section(j.section, "sha256")
 	}
 	for i := range f.records {
 		if v.Wanted(i) {
@@ -48,32 +43,6 @@ func (f *parsed) Verify(v driver.Verification) error {
 		}
 	}
 	return f.checkSignature(v)
-}
-
-// readAgain parses the file anew. Sums that fit vouch for what is in the file now: it
-// must still be what the tensors were found in.
-func (f *parsed) readAgain(v driver.Verification) error {
-	o := f.opts
-	o.Context, o.Memory = v.Context(), nil
-	now := &parsed{src: f.src, index: &driver.Index{}, most: f.most, spaces: maps.Clone(f.spaces)}
-	if err := now.parse(&o); err != nil {
-		return err
-	}
-	same := now.hdr == f.hdr && now.sums == f.sums && now.index.Len() == f.index.Len() &&
-		bytes.Equal(now.meta.Win, f.meta.Win) && bytes.Equal(now.graph.Win, f.graph.Win) &&
-		(f.tensors.inFile || bytes.Equal(now.tensors.Win, f.tensors.Win)) &&
-		slices.Equal(now.records, f.records) && slices.Equal(now.stored, f.stored) && slices.Equal(now.digests, f.digests)
-	for i := 0; same && i < f.index.Len(); i++ {
-		var is, was tensor.Info
-		now.index.Describe(i, &is)
-		f.index.Describe(i, &was)
-		same = is.Name == was.Name && is.DType == was.DType && is.Shape.Equal(was.Shape) && is.Size == was.Size &&
-			now.extentOf(i) == f.extentOf(i) && is.Quant.Equal(was.Quant)
-	}
-	if !same {
-		return wire.Errorf(formatName, "header", 0, format.ErrCorrupt, "the file was changed since it was opened")
-	}
-	return nil
 }
 
 // Authenticate implements driver.Authenticator: the four blocks and their signature.
@@ -130,124 +99,6 @@ func (f *parsed) canVerify(v driver.Verification) error {
 	return nil
 }
 
-// job is a part of a verification.
-type job struct {
-	section string // that the sum is for, "" for others
-	size    int64
-	run     func(driver.Verification) error
-}
-
-// jobs lists what is to be done, the largest part first. Equal ranges of external
-// files are hashed once, however many tensors share them.
-func (f *parsed) jobs(v driver.Verification) []job {
-	jobs := make([]job, 0, numSums)
-	block := v.All() || v.Trusted() != nil
-	var rest []job
-	var ranges map[extent][]claim
-	var order []extent
-	add := func(e extent, c claim) {
-		if ranges == nil {
-			ranges = make(map[extent][]claim)
-		}
-		if ranges[e] == nil {
-			order = append(order, e)
-		}
-		ranges[e] = append(ranges[e], c)
-	}
-	for i := range f.records {
-		r := &f.records[i]
-		switch {
-		case !v.Wanted(i):
-		case r.external:
-			add(f.extentOf(i), claim{i, f.digests[r.more]})
-		default:
-			block = block || !r.graph
-			if r.compressed && f.index.Loaded(i) {
-				rest = append(rest, f.inflation(i))
-			}
-		}
-	}
-	for _, h := range f.hidden {
-		add(h.rng, claim{-1, h.sum})
-	}
-	if block {
-		jobs = append(jobs, f.blockJob(sumOfTensors))
-	}
-	for _, e := range order {
-		claims := ranges[e]
-		jobs = append(jobs, job{size: e.size, run: func(v driver.Verification) error { return f.checkRange(v, e, claims) }})
-	}
-	jobs = append(jobs, rest...)
-	return append(jobs, f.blockJob(sumOfGraph), f.blockJob(sumOfMetadata), f.blockJob(sumOfHeader))
-}
-
-// inflation is the job for a compressed tensor.
-func (f *parsed) inflation(i int) job {
-	size := f.index.Size(i)
-	return job{size: size, run: func(v driver.Verification) error {
-		err := f.inflates(i)
-		v.Done(size, f.index.Name(i))
-		return err
-	}}
-}
-
-// blockJob is the job for one of the four sums.
-func (f *parsed) blockJob(sum int) job {
-	s := span{0, headerSize}
-	if sum != sumOfHeader {
-		s = f.hdr.blocks[sum-1]
-	}
-	return job{section: sumNames[sum], size: s.size, run: func(v driver.Verification) error {
-		got, err := sha256Of(v, extent{off: s.off, size: s.size}, sumNames[sum])
-		if err == nil && got != f.sums[sum] {
-			err = wire.Errorf(formatName, sumNames[sum], s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], f.sums[sum][:8])
-		}
-		return err
-	}}
-}
-
-// sha256Of returns the SHA-256 of a range.
-func sha256Of(v driver.Verification, e extent, part string) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	if err = v.Feed(h, e.space, e.off, e.size, part); err == nil {
-		h.Sum(sum[:0])
-	}
-	return sum, err
-}
-
-// claim is what a tensor, -1 for one of an attribute, says of a range.
-type claim struct {
-	tensor int
-	sum    digest
-}
-
-// checkRange checks that a range of an external file exists and has the sums that
-// it should have.
-func (f *parsed) checkRange(v driver.Verification, e extent, claims []claim) error {
-	part, summed := "graph", false
-	for _, c := range claims {
-		summed = summed || c.sum.set
-		if c.tensor >= 0 {
-			part = f.index.Name(c.tensor)
-		}
-	}
-	if !summed {
-		_, err := v.Hash(driver.NoSum, e.space, e.off, e.size, part)
-		return f.externalError(claims[0].tensor, err)
-	}
-	got, err := sha256Of(v, e, part)
-	if err != nil {
-		return f.externalError(claims[0].tensor, err)
-	}
-	for _, c := range claims {
-		if want := c.sum.sum; c.sum.set && got != want {
-			return f.externalError(c.tensor, fmt.Errorf("%w: SHA-256 of %d bytes at %d of %q is %x, recorded %x",
-				format.ErrChecksum, e.size, e.off, f.location(e.space), got[:8], want[:8]))
-		}
-	}
-	return nil
-}
-
 // location returns where an external file is, in one of the spellings of the file.
 func (f *parsed) location(s driver.Space) (location string) {
 	for l, n := range f.spaces {
@@ -282,8 +133,8 @@ func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 	}
 	r := &f.records[i]
 	if r.external {
-		if d := f.digests[r.more]; d.set {
-			err = f.checkRange(v, f.extentOf(i), []claim{{i, d}})
+		if f.digests[r.more].set {
+			err = f.checkRange(v, []uint32{uint32(i)})
 		}
 		return false, err
 	}

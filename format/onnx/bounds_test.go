@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -213,5 +214,45 @@ func TestMetadataTwice(t *testing.T) {
 		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
 			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
 		}
+	}
+}
+
+// TestVerifyNoticesChange: Verify finds a structure that is not what was parsed.
+func TestVerifyNoticesChange(t *testing.T) {
+	const tensors, unknown = 5, 9 // fields of a graph
+	long, square := num(1, 2), cat(num(1, 1), num(1, 2))
+	of := func(field int, dims []byte, dtype uint64, name string, data int) []byte {
+		return ld(field, dims, num(2, dtype), str(8, name), ld(data, []byte{1, 2, 3, 4, 5, 6, 7, 8}))
+	}
+	was := modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, square, 1, "a", 9))
+	for _, tt := range []struct {
+		name string
+		now  []byte
+		same bool
+	}{
+		{"nothing", was, true},
+		{"data", bytes.ReplaceAll(was, []byte{7, 8}, []byte{8, 7}), true},
+		{"one tensor more", modelOf(weight("w"), of(tensors, long, 1, "s", 9), of(tensors, square, 1, "a", 9)), false},
+		{"one more behind", modelOf(weight("w"), of(tensors, square, 1, "a", 9), of(tensors, long, 1, "s", 9)), false},
+		{"one tensor fewer", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(unknown, square, 1, "a", 9)), false},
+		{"shape", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, cat(num(1, 2), num(1, 1)), 1, "a", 9)), false},
+		{"dtype", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, square, 6, "a", 9)), false},
+		{"dtype without a meaning", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, square, 98, "a", 9)), false},
+		{"name", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, square, 1, "b", 9)), false},
+		{"typed data", modelOf(weight("w"), of(unknown, long, 1, "s", 9), of(tensors, square, 1, "a", 4)), false},
+		{"a field that is kept", bytes.ReplaceAll(was, []byte("Relu"), []byte("Tanh")), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := bytes.Clone(was)
+			f := open(t, b)
+			if len(tt.now) != len(b) {
+				t.Fatalf("%d bytes, it was opened with %d", len(tt.now), len(b))
+			}
+			copy(b, tt.now)
+			_, err := f.Verify(context.Background())
+			if tt.same && err != nil || !tt.same && !errors.Is(err, format.ErrCorrupt) {
+				t.Errorf("%v, is it the same: %v", err, tt.same)
+			}
+		})
 	}
 }

@@ -23,7 +23,8 @@ type parsed struct {
 	files   map[string]externalFile
 	unknown map[int32]*tensor.Encoding
 	model   model
-	again   bool // it is read to be compared: no file is looked for
+	was     *parsed // what is read is compared with it, and neither listed nor looked for
+	same    int     // tensors that were compared
 }
 
 // record is where the message of a tensor is: in the file, for a sparse one within the
@@ -219,7 +220,12 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 	if err := driver.CheckName(name); err != nil {
 		return protobuf.InField("name", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	t.Name, t.Shape = name, f.index.Dims(len(dims))
+	t.Name = name
+	if f.was != nil {
+		t.Shape = dims
+		return f.compare(t, r, at)
+	}
+	t.Shape = f.index.Dims(len(dims))
 	copy(t.Shape, dims)
 	if !f.index.Add(t) {
 		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", name))
@@ -254,10 +260,10 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 // opened when one of its tensors is used, unless its size is wanted.
 func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	x, ok := f.files[string(location)]
-	if ok && (!sized || x.size >= 0 || f.again) {
+	if ok && (!sized || x.size >= 0 || f.was != nil) {
 		return x, nil
 	}
-	if f.again {
+	if f.was != nil {
 		return x, protobuf.Defectf(0, tensor.ErrCorrupt, "external data %.200q was not there", location)
 	}
 	x.size = -1
@@ -335,7 +341,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 	defer f.o.Memory.Release(kept)
 	o := *f.o
 	o.Memory = nil
-	again := &parsed{src: f.src, index: &driver.Index{}, o: &o, files: f.files, unknown: map[int32]*tensor.Encoding{}, again: true}
+	again := &parsed{src: f.src, o: &o, files: f.files, unknown: map[int32]*tensor.Encoding{}, was: f}
 	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
 	if err := again.scan(); err != nil {
 		if _, ok := err.(*protobuf.Defect); ok {
@@ -350,13 +356,8 @@ func (f *parsed) Verify(v driver.Verification) error {
 	if dense < 0 {
 		dense = len(f.records)
 	}
-	if len(again.records) != dense {
+	if again.same != dense {
 		return changed
-	}
-	for i, r := range again.records {
-		if f.records[i] != r || !f.sameTensor(i, again.index) {
-			return changed
-		}
 	}
 	return nil
 }
@@ -364,9 +365,12 @@ func (f *parsed) Verify(v driver.Verification) error {
 // RecordAt implements driver.Locator.
 func (f *parsed) RecordAt(i int) int64 { return f.records[i].at }
 
-// sameTensor compares a tensor with what was read again.
-func (f *parsed) sameTensor(i int, x *driver.Index) bool {
-	s, off, size := f.index.Place(i)
-	t, at, n := x.Place(i)
-	return i < x.Len() && f.index.Name(i) == x.Name(i) && f.index.DType(i) == x.DType(i) && f.index.Shape(i).Equal(x.Shape(i)) && s == t && off == at && size == n
+// compare looks whether the next tensor is as it was.
+func (f *parsed) compare(t *driver.Tensor, r record, at int64) error {
+	i := f.same
+	if i == len(f.was.records) || f.was.records[i] != r || !f.was.index.Is(i, t) {
+		return protobuf.Defectf(at, tensor.ErrCorrupt, "tensor %d changed", i)
+	}
+	f.same++
+	return nil
 }
