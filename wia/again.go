@@ -44,31 +44,38 @@ func errChanged() error {
 
 // sameBlocks compares what is held in memory.
 func (f *parsed) sameBlocks(l *loader, now *parsed) error {
-	for _, b := range []struct {
-		was   *payload
-		limit int64
-	}{
-		{&f.meta, l.o.MetadataLimit(f.hdr.blocks[metadataBlock].size)},
-		{&f.graph, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)},
-	} {
-		var is payload
-		if err := l.load(&is, b.was.block, b.limit); err != nil {
-			return err
-		}
-		if !bytes.Equal(is.Win, b.was.Win) {
-			return errChanged()
-		}
-	}
-	if err := l.loadTensors(&now.tensors); err != nil {
+	blocks := &f.hdr.blocks
+	if err := f.sameBlock(l, &f.meta, l.o.MetadataLimit(blocks[metadataBlock].size)); err != nil {
 		return err
 	}
-	if !f.tensors.inFile && !bytes.Equal(now.tensors.Win, f.tensors.Win) {
-		return errChanged()
+	if err := f.sameBlock(l, &f.graph, l.o.GraphLimit(blocks[graphBlock].size)); err != nil {
+		return err
+	}
+	if f.tensors.inFile {
+		now.tensors = f.tensors
+	} else if err := f.sameBlock(l, &f.tensors, 0); err != nil {
+		return err
 	}
 	if err := now.readSignatures(l); err != nil {
 		return err
 	}
 	if now.sums != f.sums {
+		return errChanged()
+	}
+	return nil
+}
+
+// sameBlock compares one block, which is in memory twice for that long.
+func (f *parsed) sameBlock(l *loader, was *payload, limit int64) error {
+	if err := f.memory.Reserve(was.Size); err != nil {
+		return wire.Error(formatName, was.block.String(), was.at, err)
+	}
+	defer f.memory.Release(was.Size)
+	var is payload
+	if err := l.load(&is, was.block, limit); err != nil {
+		return err
+	}
+	if !bytes.Equal(is.Win, was.Win) {
 		return errChanged()
 	}
 	return nil
