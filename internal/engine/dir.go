@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// file is a Source with a directory.
+type file struct {
+	*source.Region
+	s *spaces
+}
+
+func (f *file) Path() string { return f.s.m.path }
+
+// InMemory implements driver.Source. Bytes that another process may change are read, not
+// lent, while they are parsed.
+func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }
+
+// Slice implements driver.Source.
+func (f *file) Slice(off, n int64) ([]byte, error) {
+	if f.parsing() {
+		return f.Copy(off, n)
+	}
+	return f.Region.Slice(off, n)
+}
+
+// parsing reports whether a mapped file is being parsed.
+func (f *file) parsing() bool { return !f.s.frozen && f.Mapped() }
+
+// Dir implements driver.Source.
+func (f *file) Dir() (driver.Dir, error) {
+	if f.s.dir == "" {
+		return f.s, errNoDir
+	}
+	return f.s, nil
+}
+
+var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
+
+var errFrozen = errors.New("the directory of a model is open only while it is parsed")
+
+// Path implements driver.Dir.
+func (s *spaces) Path() string { return s.dir }
+
+// Entries implements driver.Dir.
+func (s *spaces) Entries() ([]driver.DirEntry, error) {
+	if s.frozen {
+		return nil, errFrozen
+	}
+	dir, err := s.directory()
+	if err != nil {
+		return nil, err
+	}
+	list, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	// Sorted by their numbers: a sort of these would be another in the program, of 15 kB.
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(list[a].Name(), list[b].Name()) })
+	entries := make([]driver.DirEntry, len(list))
+	for i, at := range order {
+		e := list[at]
+		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
+		if e.Type()&os.ModeSymlink != 0 {
+			info, err := s.stat(e.Name())
+			entries[i].Regular, entries[i].Err = err == nil && info.Mode().IsRegular(), err
+		}
+	}
+	return entries, nil
+}
+
+// Open implements driver.Dir.
+func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
+	if s.frozen {
+		return nil, 0, errFrozen
+	}
+	if n, ok := s.byName[name]; ok {
+		src, err := s.OpenSpace(n)
+		return src, n, err
+	}
+	path := filepath.Join(s.dir, filepath.FromSlash(name))
+	r, err := s.mapNow(name, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
+	f.region.Store(r)
+	return &f.src, s.add(f), nil
+}
+
+// shard is the Source of another file than the model's own.
+type shard struct {
+	file
+	path string
+}
+
+func (s *shard) Path() string { return s.path }
+
+// mapNow maps a file of the directory. A plain entry is mapped by its name, which
+// spares opening it twice; whatever links are on the way to another is resolved
+// below the directory.
+func (s *spaces) mapNow(name, path string) (*source.Region, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
+	if isEntry(name) {
+		o := s.m.mapping
+		o.NoLink, o.Parse = true, true
+		r, err := source.Open(path, o)
+		if err == nil {
+			r.SetOrigin(s.m.desc.Name, path)
+			s.read(r)
+		}
+		if !errors.Is(err, source.ErrNotRegular) {
+			return r, err
+		}
+	}
+	root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
+}
+
+// isEntry reports whether a name is that of an entry of the directory itself. Only Windows
+// has others that lead elsewhere without a separator.
+func isEntry(name string) bool {
+	return name != "" && name != "." && name != ".." && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 &&
+		(runtime.GOOS != "windows" || filepath.IsLocal(name))
+}
+
+// read holds one file open to be parsed: of many, the one before is parsed already.
+func (s *spaces) read(r *source.Region) {
+	if s.reading != nil {
+		s.reading.Parsed()
+	}
+	s.reading = r
+}
+
+// Declare implements driver.Dir.
+func (s *spaces) Declare(name string) (driver.Space, error) {
+	if s.frozen {
+		return 0, errFrozen
+	}
+	if n, ok := s.byName[name]; ok {
+		return n, nil
+	}
+	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
+	if strings.HasSuffix(name, "/") {
+		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+	} else {
+		f.was, f.why = s.stat(name)
+	}
+	return s.add(f), nil
+}
+
+// laterDir returns the directory in a form that holds when the program has moved to
+// another one.
+func (s *spaces) laterDir() string {
+	if s.abs == "" && s.dir != "" {
+		s.abs = s.dir
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			s.abs = abs
+		}
+	}
+	return s.abs
+}
+
+// OpenSpace implements driver.Dir.
+func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
+	if n == 0 {
+		return &s.own, nil
+	}
+	r, err := s.region(n)
+	if err != nil {
+		return nil, err
+	}
+	return &shard{file{r, s}, s.files[n-1].path()}, nil
+}
+
+// View implements driver.Dir.
+func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
+	if n == 0 || !s.known(n) {
+		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
+		return v
+	}
+	_ = s.view(info, n, -1, loose{s.files[n-1]}, &v)
+	return v
+}
