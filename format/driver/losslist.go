@@ -1,0 +1,311 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// LossList collects what a format cannot hold of a plan.
+type LossList struct {
+	found []found
+}
+
+// found is a loss and what accepting it does to the plan.
+type found struct {
+	Loss
+	cause      error
+	edit       edit
+	item, attr int  // tensor, entry or node; attribute of the node
+	inGraph    bool // a graph that goes takes it along
+}
+
+type edit uint8
+
+const (
+	keep edit = iota // the plan stays: the encoder does what is to be done
+	dropQuantization
+	dropEntry
+	dropGraph
+	dropAttribute
+)
+
+func (l *LossList) add(kind LossKind, name string, err error, f found) {
+	var located *Error
+	if errors.As(err, &located) {
+		err = located.Err // the loss says where
+	}
+	why := strings.TrimPrefix(err.Error(), planPrefix)
+	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
+	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, kind)}, err
+	l.found = append(l.found, f)
+}
+
+// Quantization adds the parameters of tensor i.
+func (l *LossList) Quantization(p *Plan, i int, err error) {
+	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: dropQuantization, item: i})
+}
+
+// AllQuantization adds the parameters of all tensors, for a format without any.
+func (l *LossList) AllQuantization(p *Plan, text string) {
+	err := fmt.Errorf("%w: %s", ErrUnsupported, text)
+	for i := range p.Tensors {
+		if p.Tensors[i].Quant != nil {
+			l.Quantization(p, i, err)
+		}
+	}
+}
+
+// Metadata adds entry i.
+func (l *LossList) Metadata(p *Plan, i int, err error) {
+	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: dropEntry, item: i})
+}
+
+// AllMetadata adds all entries, for a format without any.
+func (l *LossList) AllMetadata(p *Plan, text string) {
+	for i, e := range p.Metadata {
+		l.Metadata(p, i, fmt.Errorf("%w: %s (%s)", ErrUnsupported, text, TypeName(e.Value)))
+	}
+}
+
+// UniqueMetadata adds, for a format in which keys are unique, the entries whose key an
+// earlier one has that is no loss itself, and of the others those that check refuses.
+func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
+	kept := make(map[string]bool, len(p.Metadata))
+	for i, e := range p.Metadata {
+		err := fmt.Errorf("%w: the key occurs twice", tensor.ErrCorrupt)
+		if !kept[e.Key] {
+			err = check(i, e)
+		}
+		if err != nil {
+			l.Metadata(p, i, err)
+			continue
+		}
+		kept[e.Key] = true
+	}
+}
+
+// TypeName says what a metadata or attribute value is, in an error.
+func TypeName(v any) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// Graph adds the graph for the sake of one part of it, such as a node.
+func (l *LossList) Graph(part string, err error) {
+	l.add(LossGraph, part, err, found{edit: dropGraph})
+}
+
+// AnyGraph adds the graph unless it says nothing, for a format without graphs.
+func (l *LossList) AnyGraph(p *Plan, text string) {
+	g := p.Graph
+	if g != nil && (g.Name != "" || len(g.Inputs)+len(g.Outputs)+len(g.Nodes) > 0) {
+		l.Graph("", fmt.Errorf("%w: %s", ErrUnsupported, text))
+	}
+}
+
+// TensorsOnly adds all metadata, all parameters and the graph, for a format that
+// has none of them.
+func (l *LossList) TensorsOnly(p *Plan, format string) {
+	l.AllMetadata(p, format+" has no metadata")
+	l.AllQuantization(p, format+" has no quantization parameters")
+	l.AnyGraph(p, format+" has no graph")
+}
+
+// DTypes adds the tensors whose elements are none of those that the format has.
+func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
+	for i := range p.Tensors {
+		if t := &p.Tensors[i]; !slices.Contains(known, t.DType) {
+			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %v)", ErrUnsupported, t.TypeName(), format, known))
+		}
+	}
+}
+
+// Attribute adds attribute j of node i.
+func (l *LossList) Attribute(p *Plan, i, j int, err error) {
+	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: dropAttribute, item: i, attr: j, inGraph: true})
+}
+
+// AttributeName is how losses call attribute j of node i: "nodes[1].alpha".
+func AttributeName(p *Plan, i, j int) string {
+	return fmt.Sprintf("nodes[%d].%s", i, p.Graph.Nodes[i].Attributes[j].Name)
+}
+
+// Renamed adds the name of tensor i, for which the encoder will find another.
+func (l *LossList) Renamed(p *Plan, i int, text string) {
+	l.add(LossName, p.Tensors[i].Name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+}
+
+// ConvertedMetadata adds entry i, whose value the encoder will write as another.
+func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
+	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+}
+
+// Converted adds a LossConversion, LossValue or LossLabel of the graph: the
+// encoder will write it in another way, or leave it out.
+func (l *LossList) Converted(kind LossKind, name, text string) {
+	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{inGraph: true})
+}
+
+// Initializers adds the list of declared tensors, for a format without such
+// lists. All tensors in any order are not a loss: without a list that is taken for
+// granted.
+func (l *LossList) Initializers(p *Plan, text string) {
+	if p.Graph.Initializers == nil {
+		return
+	}
+	declared := make(map[string]bool, len(p.Graph.Initializers))
+	for _, s := range p.Graph.Initializers {
+		declared[s] = true
+	}
+	if len(declared) != len(p.Tensors) || slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return !declared[t.Name] }) {
+		l.Converted(LossLabel, "initializers", text)
+	}
+}
+
+// Fixed adds something without which a plan is no plan: a dtype, a shape. It
+// cannot be accepted.
+func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, found{}) }
+
+// HasGraph reports whether the graph is among the losses.
+func (l *LossList) HasGraph() bool {
+	return slices.ContainsFunc(l.found, func(f found) bool { return f.edit == dropGraph })
+}
+
+// acceptance is what a caller lets go.
+type acceptance map[string]bool
+
+// acceptanceOf checks what AcceptLoss names.
+func acceptanceOf(format string, names []string) (acceptance, error) {
+	a := make(acceptance, len(names))
+	for _, s := range names {
+		kind, _, _ := strings.Cut(s, ":")
+		if !slices.Contains(acceptable, LossKind(kind)) {
+			return nil, &Error{Format: format, Field: "AcceptLoss", Offset: -1,
+				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
+		}
+		a[s] = true
+	}
+	return a, nil
+}
+
+func (a acceptance) covers(l Loss) bool {
+	return l.Acceptable && (a[string(l.Kind)] || a[l.Item()])
+}
+
+// Lossy is a Driver that says what it cannot hold. All formats should: what a
+// plan says and a file does not is otherwise lost without a word.
+type Lossy interface {
+	// Losses adds everything that the format cannot hold of a plan, which is
+	// checked and complete. What is on the list and accepted is taken out of the plan
+	// before it is written.
+	Losses(p *Plan, o *WriteOptions, l *LossList)
+}
+
+// Fit returns the plan without the losses that the caller accepts, or the
+// refusal with all the others.
+func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
+	format := d.Describe().Name
+	accepted, err := acceptanceOf(format, accept)
+	lossy, ok := d.(Lossy)
+	if err != nil || !ok {
+		return p, err
+	}
+	// What is left out may take with it what something else needed. Every turn
+	// leaves out more, so there are few.
+	for {
+		var l LossList
+		lossy.Losses(p, o, &l)
+		if l.HasGraph() {
+			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
+		}
+		if err := l.refusal(format, accepted); err != nil {
+			return nil, err
+		}
+		less, changed := l.without(p)
+		if !changed {
+			return p, nil
+		}
+		p = less
+	}
+}
+
+// refusal is the error of the losses that are not accepted, nil without.
+func (l *LossList) refusal(format string, accepted acceptance) error {
+	open := slices.DeleteFunc(slices.Clone(l.found), func(f found) bool { return accepted.covers(f.Loss) })
+	if len(open) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(open, func(a, b found) int { return a.rank() - b.rank() })
+	e := &LossError{Format: format, causes: []error{ErrPlan, ErrUnsupported}}
+	field := open[0].field()
+	for _, f := range open {
+		e.Losses = append(e.Losses, f.Loss)
+		e.causes = append(e.causes, f.cause)
+		if f.field() != field {
+			field = ""
+		}
+	}
+	return &Error{Format: format, Field: field, Offset: -1, Err: e}
+}
+
+// rank orders losses by kind.
+func (l Loss) rank() int {
+	if i := slices.Index(acceptable, l.Kind); i >= 0 {
+		return i
+	}
+	return len(acceptable)
+}
+
+// without returns a copy of the plan that lacks what is on the list. changed is
+// false when that is the plan itself.
+func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
+	if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != keep }) {
+		return p, false
+	}
+	out = &Plan{Metadata: p.Metadata, Tensors: slices.Clone(p.Tensors), Graph: p.Graph}
+	entries, attrs := map[int]bool{}, map[[2]int]bool{}
+	for _, f := range l.found {
+		switch f.edit {
+		case keep:
+			continue
+		case dropQuantization:
+			out.Tensors[f.item].Quant = nil
+		case dropEntry:
+			entries[f.item] = true
+		case dropGraph:
+			out.Graph = nil
+		case dropAttribute:
+			attrs[[2]int{f.item, f.attr}] = true
+		}
+	}
+	if len(entries) > 0 {
+		out.Metadata = dropped(p.Metadata, func(i int) bool { return entries[i] })
+	}
+	if len(attrs) > 0 {
+		g := *out.Graph
+		g.Nodes = slices.Clone(g.Nodes)
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			n.Attributes = dropped(n.Attributes, func(j int) bool { return attrs[[2]int{i, j}] })
+		}
+		out.Graph = &g
+	}
+	return out, true
+}
+
+// dropped returns the elements whose index is not to be dropped.
+func dropped[T any](list []T, drop func(int) bool) []T {
+	var out []T
+	for i, x := range list {
+		if !drop(i) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
