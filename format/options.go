@@ -44,8 +44,9 @@ type Options struct {
 	// ReadOnce says that data will hardly be read twice: verification evicts what it has read
 	// (see Model.Evict), so that memory does not grow with the file.
 	ReadOnce bool
-	// Key decrypts an encrypted file: 32 bytes for AES-256. It is not kept
-	// longer than the model.
+	// Key decrypts an encrypted file: 32 bytes for AES-256. Nil is none, and one of another
+	// size, an empty one too, is ErrKey; files that are not encrypted do not look at it. It
+	// is not kept longer than the model.
 	Key []byte
 	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
 	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed

@@ -30,7 +30,8 @@ type WriteOptions struct {
 	// that a tensor is read without the others. It needs Compression.
 	Chunked   bool
 	ChunkSize int64 // 0 means 4 MiB; rounded up to a multiple of 64
-	// Key encrypts the weights with AES-256-GCM: 32 bytes. They are held in
+	// Key encrypts the weights with AES-256-GCM: 32 bytes; nil encrypts nothing, and one
+	// of another size, an empty one too, is ErrKey. They are held in
 	// memory until Close, since the cipher takes them in one piece.
 	Key []byte
 	// Signer signs the file; WriteOptions.Time is the time of signing.
@@ -84,9 +85,19 @@ func (o *WriteOptions) check() error {
 		return refuse("chunked", format.ErrUnsupported, "weights are cut into chunks only when they are compressed")
 	case o.ChunkSize < 0 || o.ChunkSize > 1<<30:
 		return refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", o.ChunkSize, 1<<30)
-	case o.Signer != nil && len(o.Signer) != ed25519.PrivateKeySize:
-		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(o.Signer), ed25519.PrivateKeySize)
 	}
 	o.ChunkSize = (o.ChunkSize + alignment - 1) &^ (alignment - 1)
+	if o.Signer != nil {
+		return checkSigner(o.Signer)
+	}
+	return nil
+}
+
+// checkSigner refuses what is no whole key, such as none in a crypto.Signer: who names a signer
+// does not want an unsigned file.
+func checkSigner(key ed25519.PrivateKey) error {
+	if len(key) != ed25519.PrivateKeySize {
+		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
+	}
 	return nil
 }

@@ -101,6 +101,9 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 		if !ok {
 			return nil, driver.OptionError(formatName, "Signer", "%T, MLE takes Ed25519 keys", s.Signer)
 		}
+		if err := checkSigner(key); err != nil {
+			return nil, err
+		}
 		o.Signer = key
 	}
 	if s.Key != nil {

@@ -391,8 +391,10 @@ func TestEncryption(t *testing.T) {
 			if err := verify(f); err != nil {
 				t.Errorf("right key: Verify: %v", err)
 			}
-			if _, err := OpenBytes(b, &format.Options{Key: testKey[:16]}); !errors.Is(err, format.ErrKey) {
-				t.Errorf("short key: %v, want ErrKey", err)
+			for _, key := range [][]byte{{}, testKey[:16]} {
+				if _, err := OpenBytes(b, &format.Options{Key: key}); !errors.Is(err, format.ErrKey) {
+					t.Errorf("key of %d bytes: %v, want ErrKey", len(key), err)
+				}
 			}
 			checkTamperedCipher(t, b)
 		})

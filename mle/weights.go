@@ -39,7 +39,7 @@ func (o *once) get(make func() ([]byte, error)) ([]byte, error) {
 
 // setKey prepares decryption. A key for a file that is not encrypted is ignored.
 func (s *store) setKey(h *Header, key []byte) error {
-	if len(key) == 0 || !h.Features.Has(Encryption) {
+	if key == nil || !h.Features.Has(Encryption) {
 		return nil
 	}
 	var err error

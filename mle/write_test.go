@@ -3,6 +3,7 @@ package mle
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,6 +196,8 @@ func TestWriterRefuses(t *testing.T) {
 		{"level -1", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Level: -1}, format.ErrUnsupported},
 		{"chunks of nothing", one(tensor.Float32, 1), WriteOptions{Chunked: true}, format.ErrUnsupported},
 		{"chunk size", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: -1}, format.ErrLimit},
+		{"empty key", one(tensor.Float32, 1), WriteOptions{Key: []byte{}}, format.ErrKey},
+		{"empty signer", one(tensor.Float32, 1), WriteOptions{Signer: ed25519.PrivateKey{}}, format.ErrKey},
 		{"short key", one(tensor.Float32, 1), WriteOptions{Key: testKey[:16]}, format.ErrKey},
 		{"short signer", one(tensor.Float32, 1), WriteOptions{Signer: testSigner[:32]}, format.ErrKey},
 		{"int8 of integers", one(tensor.Int32, 1), WriteOptions{Compression: MethodInt8}, format.ErrUnsupported},

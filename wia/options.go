@@ -27,7 +27,8 @@ type WriteOptions struct {
 	// follows, so that a new file takes the place of none that a model needs: the data
 	// of "m.wia" is in "m.wia.<16 hexadecimal digits>.data"; see the package documentation.
 	External string
-	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes.
+	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes; nil encrypts
+	// nothing, and one of another size, an empty one too, is ErrKey.
 	// The tensor block is then assembled in memory. External data is never
 	// encrypted.
 	Key []byte

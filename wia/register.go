@@ -57,7 +57,7 @@ func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptio
 // Streams implements driver.Streaming: an encrypted tensor block is assembled in
 // memory, and in others no size may depend on data.
 func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
-	if len(d.opts.Key) > 0 || d.opts.CompressTensor == nil {
+	if d.opts.Key != nil || d.opts.CompressTensor == nil {
 		return true
 	}
 	for i := range p.Tensors {

@@ -250,7 +250,7 @@ func TestSignatureTimes(t *testing.T) {
 func TestEncryption(t *testing.T) {
 	wrong := bytes.Repeat([]byte{8}, 32)
 	b := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
-	for _, key := range [][]byte{nil, wrong, testKey[:31], testKey[:16]} {
+	for _, key := range [][]byte{nil, {}, wrong, testKey[:31], testKey[:16]} {
 		if _, err := OpenBytes(b, &format.Options{Key: key}); !errors.Is(err, format.ErrKey) {
 			t.Errorf("key of %d bytes: %v", len(key), err)
 		}
@@ -287,7 +287,12 @@ func TestEncryption(t *testing.T) {
 	if at := f.f.hdr.blocks[tensorBlock].off; bytes.Equal(b[at:at+seal.NonceSize], again[at:at+seal.NonceSize]) {
 		t.Error("a nonce was used twice")
 	}
-	if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Key: []byte("short")}); !errors.Is(err, format.ErrKey) {
-		t.Errorf("a short key: %v", err)
+	for _, key := range [][]byte{{}, testKey[:5]} {
+		if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Key: key}); !errors.Is(err, format.ErrKey) {
+			t.Errorf("to write with a key of %d bytes: %v", len(key), err)
+		}
+		if err := RewriteTo(&bytes.Buffer{}, f, &WriteOptions{Key: key}); !errors.Is(err, format.ErrKey) {
+			t.Errorf("to rewrite with a key of %d bytes: %v", len(key), err)
+		}
 	}
 }

@@ -53,7 +53,7 @@ type encoder struct {
 // encode decides what can be decided before data comes.
 func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (driver.Encoder, error) {
 	o := &d.opts
-	w := &encoder{o: o, from: d.from, w: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: len(o.Key) > 0}}
+	w := &encoder{o: o, from: d.from, w: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: o.Key != nil}}
 	if o.Compression > Zstd {
 		return nil, w.refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
 	}

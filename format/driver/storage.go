@@ -13,9 +13,11 @@ type Storage struct {
 	Compression string
 	// Level goes from 1 (fast) to 9 (small); 0 means 6.
 	Level int
-	// Signer signs the file with a key of a kind that the format takes.
+	// Signer signs the file with a key of a kind that the format takes. A signer without
+	// a key in it, such as ed25519.PrivateKey(nil), is ErrKey.
 	Signer crypto.Signer
-	// Key encrypts with AES-256-GCM: 32 bytes.
+	// Key encrypts with AES-256-GCM: 32 bytes. Nil encrypts nothing; a key of another
+	// size, an empty one too, is ErrKey.
 	Key []byte
 	// Align begins the data of tensors at multiples of so many bytes in the file.
 	Align int64

@@ -33,11 +33,10 @@ type Cipher struct{ gcm cipher.AEAD }
 // New makes the Cipher of a key. One of another size is driver.ErrKey, and so
 // is none.
 func New(key []byte) (*Cipher, error) {
-	switch len(key) {
-	case 0:
+	switch {
+	case key == nil:
 		return nil, fmt.Errorf("%w: none was given", driver.ErrKey)
-	case KeySize:
-	default:
+	case len(key) != KeySize:
 		return nil, fmt.Errorf("%w: it has %d bytes, AES-256 takes %d", driver.ErrKey, len(key), KeySize)
 	}
 	b, err := aes.NewCipher(key)
