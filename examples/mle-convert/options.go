@@ -34,9 +34,9 @@ func parse(args []string, stdout io.Writer) (*job, error) {
 	f.StringVar(&j.output, "output", "", "`FILE` to write; the input may be replaced")
 	compress := f.String("compress", "none", "compression `METHOD`: none, lz4, zstd or brotli")
 	quantize := f.String("quantize", "", "store float32 weights in fewer `BITS`: int8 or fp16; excludes --compress")
-	sign := f.String("sign", "", "Ed25519 private key in `KEY.pem`, as \"openssl genpkey -algorithm ed25519\" makes it")
-	encrypt := f.String("encrypt", "", "AES-256 `KEY`: 64 hexadecimal digits, or a file with them or with 32 bytes")
-	key := f.String("key", "", "`KEY` of an encrypted input, as for --encrypt")
+	sign := tool.KeyOption(f, "sign", "Ed25519 private key in `KEY.pem`, as \"openssl genpkey -algorithm ed25519\" makes it")
+	encrypt := tool.KeyOption(f, "encrypt", "AES-256 `KEY`: 64 hexadecimal digits, or a file with them or with 32 bytes")
+	key := tool.KeyOption(f, "key", "`KEY` of an encrypted input, as for --encrypt")
 	f.IntVar(&j.write.Level, "level", 6, "compression level `N`, 1 (fast) to 9 (small), 6 by default")
 	f.BoolVar(&j.write.Chunked, "chunked", false, "compress each tensor by itself")
 	f.IntVar(&j.write.Version, "version", 2, "format version `N` to write, 2 by default, 1 for old readers")
@@ -46,14 +46,18 @@ func parse(args []string, stdout io.Writer) (*job, error) {
 	if j.input == "" || j.output == "" || f.NArg() > 0 {
 		return nil, tool.Usagef("--input and --output are needed, and no further arguments")
 	}
-	err := j.method(*compress, *quantize)
-	if err == nil {
-		err = j.keys(*sign, *encrypt, *key)
-	}
-	if err != nil {
+	if err := j.method(*compress, *quantize); err != nil {
 		return nil, cli.BadArgument(err)
 	}
-	return j, nil
+	var err error
+	if j.write.Signer, err = cli.ReadKey(sign, signingKey); err != nil {
+		return nil, err
+	}
+	if j.write.Key, err = cli.ReadKey(encrypt, secret); err != nil {
+		return nil, err
+	}
+	j.read.Key, err = cli.ReadKey(key, secret)
+	return j, err
 }
 
 // method chooses how the weights are stored; a file has one way.
@@ -82,33 +86,22 @@ func (j *job) method(compress, quantize string) error {
 	return nil
 }
 
-func (j *job) keys(sign, encrypt, key string) (err error) {
-	if sign != "" {
-		private, err := keys.ReadPrivate(sign)
-		if err != nil {
-			return err
-		}
-		ed, ok := private.(ed25519.PrivateKey)
-		if !ok {
-			return fmt.Errorf("%s: MLE files are signed with Ed25519, not with a %T", sign, private)
-		}
-		j.write.Signer = ed
+// signingKey reads a key that signs MLE files.
+func signingKey(path string) (ed25519.PrivateKey, error) {
+	private, err := keys.ReadPrivate(path)
+	if err != nil {
+		return nil, err
 	}
-	if j.write.Key, err = secret(encrypt); err != nil {
-		return fmt.Errorf("--encrypt: %w", err)
+	ed, ok := private.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("MLE files are signed with Ed25519, not with a %T", private)
 	}
-	if j.read.Key, err = secret(key); err != nil {
-		return fmt.Errorf("--key: %w", err)
-	}
-	return nil
+	return ed, nil
 }
 
 // secret reads a key of 32 bytes: hexadecimal digits, or the file that holds
-// them or the bytes themselves. Without a value there is no key.
+// them or the bytes themselves.
 func secret(value string) ([]byte, error) {
-	if value == "" {
-		return nil, nil
-	}
 	if key, err := cli.ParseKey(value); err == nil {
 		return key, nil
 	}
@@ -120,7 +113,7 @@ func secret(value string) ([]byte, error) {
 		return b, nil
 	}
 	key, err := cli.ParseKey(string(bytes.TrimSpace(b)))
-	if err != nil || key == nil {
+	if err != nil {
 		return nil, errors.New("the file holds neither 32 bytes nor 64 hexadecimal digits")
 	}
 	return key, nil

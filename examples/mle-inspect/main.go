@@ -65,24 +65,24 @@ func (i *inspector) run(args []string) error {
 
 func (i *inspector) parse(args []string) ([]string, error) {
 	f := tool.Flags()
-	trust := cli.TrustFlag(f)
-	key := cli.KeyFlag(f)
+	trust := tool.TrustFlag(f)
+	key := tool.KeyFlag(f)
 	if err := tool.Parse(f, args, i.out); err != nil {
 		return nil, err
 	}
 	if f.NArg() == 0 {
 		return nil, tool.Usagef("no FILE")
 	}
-	public, err := cli.ReadPublic(*trust)
+	public, err := trust.Public()
 	if err != nil {
 		return nil, err
 	}
 	if ed, ok := public.(ed25519.PublicKey); ok {
 		i.trusted = ed
 	} else if public != nil {
-		return nil, cli.BadArgument(fmt.Errorf("%s: MLE files are signed with Ed25519, not with a %T", *trust, public))
+		return nil, cli.BadArgument(fmt.Errorf("--trust: MLE files are signed with Ed25519, not with a %T", public))
 	}
-	i.opts.Key, err = cli.ParseKey(*key)
+	i.opts.Key, err = key.Secret()
 	return f.Args(), err
 }
 

@@ -106,8 +106,10 @@ func TestInspect(t *testing.T) {
 		{"unknown option", []string{"--what"}, 2, "", "what"},
 		{"help", []string{"--help"}, 0, help, ""},
 		{"short help", []string{"-h"}, 0, help, ""},
-		{"bad key", []string{"--key", "xyz", "plain.mle"}, 2, "", "mle-inspect: the key is not 64 hexadecimal digits\n"},
+		{"bad key", []string{"--key", "xyz", "plain.mle"}, 2, "", "mle-inspect: --key: the key is not 64 hexadecimal digits\n"},
 		{"short key", []string{"--key", "abcd", "plain.mle"}, 2, "", "2 bytes, not 32"},
+		{"an empty key", []string{"--key", "", "plain.mle"}, 2, "", "--key: the key is empty"},
+		{"trust in an empty key", []string{"--trust", "", "plain.mle"}, 2, "", "--trust: the key is empty"},
 		{"another kind of key", []string{"--trust", "rsa.pem", "plain.mle"}, 2, "", "not with a *rsa.PublicKey"},
 		{"bad key file", []string{"--trust", "no.mle", "plain.mle"}, 2, "", "no.mle"},
 	} {

@@ -31,7 +31,7 @@ var benchCommand = &command{cli.Tool{
 func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	rounds := f.Int("rounds", 11, "how many rounds, `N`")
-	key := cli.KeyFlag(f)
+	key := c.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if *rounds < 1 {
 		return c.Usagef("-rounds %d: at least 1", *rounds)
 	}
-	secret, err := cli.ParseKey(*key)
+	secret, err := key.Secret()
 	if err != nil {
 		return err
 	}

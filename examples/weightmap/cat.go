@@ -34,7 +34,7 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	slice := f.String("slice", "", "what to take of each axis, `R` as in 0:2,:,3")
 	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
-	given := accessFlags(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

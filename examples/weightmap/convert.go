@@ -29,11 +29,12 @@ var compressions = []string{"gzip", "zstd", "lz4", "brotli"}
 // convertFlags are the options of convert.
 type convertFlags struct {
 	access
-	to, dtype, quantize, compress, sign, encrypt string
-	lossy, perChannel, extended, verify          bool
-	align, external                              int64
-	level                                        int
-	only, skip, rename                           list
+	to, dtype, quantize, compress       string
+	sign, encrypt                       *cli.KeyOption
+	lossy, perChannel, extended, verify bool
+	align, external                     int64
+	level                               int
+	only, skip, rename                  list
 }
 
 // list is an option that may be given several times.
@@ -46,7 +47,7 @@ func (l *list) Set(s string) error {
 	return nil
 }
 
-func (o *convertFlags) define(f *flag.FlagSet) {
+func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Formats(), ", "))
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
 	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
@@ -57,13 +58,13 @@ func (o *convertFlags) define(f *flag.FlagSet) {
 	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`, where each * of TO is the text of one of FROM; the first that fits applies")
 	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`, as the target has it: "+strings.Join(compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
-	f.StringVar(&o.sign, "sign", "", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
-	f.StringVar(&o.encrypt, "encrypt", "", "encrypt with the key `HEX` of 64 digits (mle, wia)")
+	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
+	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
 	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
 	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
-	o.access = accessFlags(f)
+	o.access = accessFlags(c, f)
 }
 
 // options checks what was given.
@@ -104,22 +105,18 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 	}
 	out.Read.ReadOnce = true
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
-	if out.Storage.Key, err = cli.ParseKey(o.encrypt); err != nil {
+	if out.Storage.Key, err = o.encrypt.Secret(); err != nil {
 		return nil, err
 	}
-	if o.sign != "" {
-		if out.Storage.Signer, err = cli.ReadPrivate(o.sign); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	out.Storage.Signer, err = o.sign.Private()
+	return out, err
 }
 
 // convertFile writes a model in another format.
 func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	var given convertFlags
 	f := c.Flags()
-	given.define(f)
+	given.define(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ var diffCommand = &command{cli.Tool{
 func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
-	key := cli.KeyFlag(f)
+	key := c.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if !(*tolerance >= 0) {
 		return c.Usagef("the tolerance is not 0 or more")
 	}
-	secret, err := cli.ParseKey(*key)
+	secret, err := key.Secret()
 	if err != nil {
 		return err
 	}

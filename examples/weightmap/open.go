@@ -19,15 +19,15 @@ const standardInput = "-"
 var stdin = os.Stdin
 
 // access are the options that say how a file is read: -key and -trust.
-type access struct{ key, trust *string }
+type access struct{ key, trust *cli.KeyOption }
 
-func accessFlags(f *flag.FlagSet) access { return access{cli.KeyFlag(f), cli.TrustFlag(f)} }
+func accessFlags(c *cli.Tool, f *flag.FlagSet) access { return access{c.KeyFlag(f), c.TrustFlag(f)} }
 
 // options checks what was given.
 func (a access) options() (o *format.Options, err error) {
 	o = &format.Options{}
-	if o.Key, err = cli.ParseKey(*a.key); err == nil {
-		o.Trusted, err = cli.ReadPublic(*a.trust)
+	if o.Key, err = a.key.Secret(); err == nil {
+		o.Trusted, err = a.trust.Public()
 	}
 	return o, err
 }

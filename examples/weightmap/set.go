@@ -29,7 +29,7 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 		e.remove = append(e.remove, key)
 		return nil
 	})
-	key := cli.KeyFlag(f)
+	key := c.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if len(e.put)+len(e.remove) == 0 {
 		return c.Usagef("nothing to set or delete")
 	}
-	secret, err := cli.ParseKey(*key)
+	secret, err := key.Secret()
 	if err != nil {
 		return err
 	}

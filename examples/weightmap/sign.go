@@ -26,19 +26,19 @@ var signCommand = &command{cli.Tool{
 // sign signs a file in place, or to another one.
 func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
-	with := f.String("with", "", "private key to sign with, in a `KEY.pem`")
-	key := cli.KeyFlag(f)
+	with := c.KeyOption(f, "with", "private key to sign with, in a `KEY.pem`")
+	key := c.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if f.NArg() != 1 && f.NArg() != 2 || *with == "" {
+	if f.NArg() != 1 && f.NArg() != 2 || !with.Given() {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
-	signer, err := cli.ReadPrivate(*with)
+	signer, err := with.Private()
 	if err != nil {
 		return err
 	}
-	secret, err := cli.ParseKey(*key)
+	secret, err := key.Secret()
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{}
 	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
-	trust := cli.TrustFlag(f)
-	key := cli.KeyFlag(f)
+	trust := c.TrustFlag(f)
+	key := c.KeyFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -26,10 +26,10 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return c.Usagef("verify needs at least one FILE")
 	}
 	var err error
-	if v.trusted, err = cli.ReadPublic(*trust); err != nil {
+	if v.trusted, err = trust.Public(); err != nil {
 		return err
 	}
-	if v.key, err = cli.ParseKey(*key); err != nil {
+	if v.key, err = key.Secret(); err != nil {
 		return err
 	}
 	return c.Each(f.Args(), errs, func(path string) error {

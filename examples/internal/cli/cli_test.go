@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,14 +209,47 @@ func TestParseKey(t *testing.T) {
 	if key, err := ParseKey(hex); err != nil || !bytes.Equal(key, bytes.Repeat([]byte{15}, 32)) {
 		t.Errorf("%x, %v", key, err)
 	}
-	if key, err := ParseKey(""); key != nil || err != nil {
-		t.Errorf("no key: %x, %v", key, err)
-	}
 	for _, text := range []string{hex[:63], hex[:62], hex + "00", "secret"} {
 		_, err := ParseKey(text)
-		if !errors.Is(err, ErrKey) || !errors.Is(err, errUsage) || strings.Contains(err.Error(), text) {
+		if !errors.Is(err, ErrKey) || strings.Contains(err.Error(), text) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	if _, err := ParseKey(""); !errors.Is(err, ErrKey) {
+		t.Errorf("an empty one: %v", err)
+	}
+}
+
+// TestKeyOption: an empty key is not the lack of one, and no key gets into a message.
+func TestKeyOption(t *testing.T) {
+	hex := strings.Repeat("0f", 32)
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []byte
+		err  string
+	}{
+		{"none", nil, nil, ""},
+		{"a key", []string{"-key", hex}, bytes.Repeat([]byte{15}, 32), ""},
+		{"empty", []string{"-key", ""}, nil, "--key: the key is empty; to use none, leave the option out"},
+		{"empty in one word", []string{"-key="}, nil, "--key: the key is empty; to use none, leave the option out"},
+		{"no key", []string{"-key", "secret"}, nil, "--key: the key is not 64 hexadecimal digits"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tool.Flags()
+			o := tool.KeyFlag(f)
+			if err := tool.Parse(f, tt.args, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			key, err := o.Secret()
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, key) + cmp.Diff(tt.err, text); diff != "" || err != nil && !errors.Is(err, errUsage) {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -56,6 +57,8 @@ func (t *Tool) Usagef(text string, args ...any) error {
 	return usageError{fmt.Errorf("%s; usage: %s", fmt.Sprintf(text, args...), t.usage())}
 }
 
+func (t *Tool) dash() string { return cmp.Or(t.Dash, "-") }
+
 // Flags returns a set of options that prints nothing by itself.
 func (t *Tool) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet(t.Name, flag.ContinueOnError)
@@ -87,10 +90,7 @@ func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	if t.Details != "" {
 		b.WriteString("\n" + t.Details)
 	}
-	dash := t.Dash
-	if dash == "" {
-		dash = "-"
-	}
+	dash := t.dash()
 	options := NewTable(Column{}, Column{})
 	f.VisitAll(func(o *flag.Flag) {
 		value, about := flag.UnquoteUsage(o)
