@@ -51,7 +51,7 @@ type Options struct {
 	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
 	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed
 	// since (also ErrChecksum), or of a format without signatures is ErrSignature, and
-	// an unusable key ErrKey. The file that is opened is the one that was checked: its structure is in
+	// an unusable key ErrKey as well: a private one, another type, one that is empty. The file that is opened is the one that was checked: its structure is in
 	// private memory, and that memory is what was hashed. Its data was as signed
 	// when it was opened: who can write to the file in place can still change it, and
 	// CheckTouch or Verify look again. External data must have a checksum in what

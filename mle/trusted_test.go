@@ -39,6 +39,8 @@ func TestTrusted(t *testing.T) {
 		{"signature changed", flip(le.Uint64(signed[64:]), 50), mine, format.ErrSignature},
 		{"structure changed with its sums", renamed, mine, format.ErrSignature},
 		{"a key of another kind", signed, &rsa.PublicKey{}, format.ErrSignature},
+		{"a private key", signed, testSigner, format.ErrKey},
+		{"text", signed, "key", format.ErrKey},
 		{"a nil key", signed, ed25519.PublicKey(nil), format.ErrKey},
 		{"a short key", signed, mine[:31], format.ErrKey},
 	} {

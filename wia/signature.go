@@ -3,6 +3,7 @@ package wia
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -162,13 +163,15 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 	return nil
 }
 
-// usable reports whether a key that can sign this format is more than its type.
+// usable reports whether a public key is more than its type.
 func usable(key crypto.PublicKey) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		return k != nil && k.N != nil
 	case *ecdsa.PublicKey:
 		return k != nil && k.Curve != nil && k.X != nil && k.Y != nil
+	case ed25519.PublicKey:
+		return len(k) == ed25519.PublicKeySize
 	}
 	return true
 }

@@ -43,8 +43,10 @@ type Sum struct {
 type Verification interface {
 	// Context is done when the caller gave up.
 	Context() context.Context
-	// Trusted returns the caller's key, nil for none. An engine whose File has no
-	// Signature refuses a key itself.
+	// Trusted returns the caller's public key, nil for none. The engine refuses what is no
+	// public key, and any for a File that has no Signature. One of a kind that
+	// the format knows and that holds nothing is ErrKey, and one of a kind that signs
+	// no such file ErrSignature.
 	Trusted() crypto.PublicKey
 	// All reports whether every tensor is to be verified, Wanted whether tensor i is.
 	All() bool

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -14,12 +15,25 @@ import (
 // parser read is hashed from the recorder's memory, the rest from the file.
 func (m *Model) authenticate(ctx context.Context, key crypto.PublicKey, seen *recorder) error {
 	f, ok := m.file.(driver.Authenticator)
-	if !ok {
-		return m.errorf("signature", -1, driver.ErrSignature, "the format has no signatures")
+	if err := m.checkTrusted(key, ok); err != nil {
+		return err
 	}
 	v := newVerification(m, ctx, &VerifyOptions{Trusted: key})
 	v.seen = seen
 	return explain(m.guard(func() error { return f.Authenticate(v) }), m.desc.Name, m.path)
+}
+
+// checkTrusted refuses what is no public key, and any key for a format that does not sign. All
+// public keys of package crypto have this Equal, private ones another; which kinds
+// can have signed a file is the format's to say.
+func (m *Model) checkTrusted(key crypto.PublicKey, signs bool) error {
+	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
+		return m.errorf("signature", -1, fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)
+	}
+	if !signs {
+		return m.errorf("signature", -1, driver.ErrSignature, "the format has no signatures")
+	}
+	return nil
 }
 
 // recorder is the Source of a file that is parsed and authenticated. Everything that

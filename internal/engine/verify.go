@@ -87,8 +87,11 @@ func (v *verification) run() (err error) {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	if _, signs := m.file.(driver.SignedFile); v.o.Trusted != nil && !signs {
-		return m.errorf("signature", -1, driver.ErrSignature, "the format has no signatures")
+	if v.o.Trusted != nil {
+		_, signs := m.file.(driver.SignedFile)
+		if err := m.checkTrusted(v.o.Trusted, signs); err != nil {
+			return err
+		}
 	}
 	if v.which, err = m.Select(v.o.Tensors); err != nil {
 		return err

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -96,7 +97,8 @@ func TestVerifyRefuses(t *testing.T) {
 		field string
 	}{
 		{"unknown name", nil, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
-		{"a key", nil, nil, VerifyOptions{Trusted: "key"}, driver.ErrSignature, "signature"},
+		{"a key", nil, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
+		{"no key", nil, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
 		{"the driver", verifies{func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
 		{"a sum", sums{func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
 		{"a sum without field", sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
@@ -119,16 +121,17 @@ func TestVerifyRefuses(t *testing.T) {
 	if !r.Closed() {
 		t.Error("CheckAll left the file open")
 	}
+	key := make(ed25519.PublicKey, 32)
 	m = open(t, source.FromBytes(ramp(64)), &toy{file: struct {
 		signs
 		verifies
 	}{verifies: verifies{func(v driver.Verification) error {
-		if v.Trusted() != "key" {
+		if !key.Equal(v.Trusted()) {
 			t.Error("the driver does not see the key")
 		}
 		return nil
 	}}}})
-	if _, err := m.Verify(context.Background(), &VerifyOptions{Trusted: "key"}); err != nil {
+	if _, err := m.Verify(context.Background(), &VerifyOptions{Trusted: key}); err != nil {
 		t.Error(err)
 	}
 }
