@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -131,6 +133,66 @@ func TestSetKeeps(t *testing.T) {
 		if diff := cmp.Diff(e.Value, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", e.Key, diff)
 		}
+	}
+}
+
+// storage returns how each tensor of a file is stored, as inspect shows it.
+func storage(t *testing.T, path string, key []string) map[string]any {
+	t.Helper()
+	got := map[string]any{}
+	for _, v := range inspectJSON(t, append(key, path)...)["tensors"].([]any) {
+		v := v.(map[string]any)
+		got[v["name"].(string)] = v["compression"]
+	}
+	return got
+}
+
+// TestKeepsTensorsCompressed: set and sign store each tensor as it was.
+func TestKeepsTensorsCompressed(t *testing.T) {
+	private, _ := pair(t, "ecdsa")
+	mixed := func(t tensor.Info) wia.Compression {
+		return map[string]wia.Compression{"plain": wia.Zstd, "whole": wia.Gzip}[t.Name]
+	}
+	want := map[string]any{"plain": "zstd", "whole": "gzip", "channels": ""}
+	for _, tt := range []struct {
+		name string
+		o    wia.WriteOptions
+		key  []string
+	}{
+		{"plain blocks", wia.WriteOptions{CompressTensor: mixed}, nil},
+		{"compressed blocks", wia.WriteOptions{CompressTensor: mixed, Compression: wia.Zstd}, nil},
+		{"encrypted", wia.WriteOptions{CompressTensor: mixed, Compression: wia.Gzip, Key: secret}, []string{"-key", secretHex}},
+	} {
+		for name, command := range map[string][]string{"set": {"set"}, "sign": {"sign", "-with", private}} {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				in := writeWIA(t, quantizedPlan(), &tt.o)
+				if diff := cmp.Diff(want, storage(t, in, tt.key)); diff != "" {
+					t.Fatalf("before (-want +got):\n%s", diff)
+				}
+				out := filepath.Join(t.TempDir(), "out.wia")
+				args := slices.Concat(command, tt.key, []string{in, out})
+				if name == "set" {
+					args = append(args, "a=1")
+				}
+				tool(t, 0, args...)
+				if diff := cmp.Diff(want, storage(t, out, tt.key)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				tool(t, 0, slices.Concat([]string{"verify"}, tt.key, []string{out})...)
+			})
+		}
+	}
+}
+
+// TestSetKeepsGzip: in MOBI all constants are compressed, or none.
+func TestSetKeepsGzip(t *testing.T) {
+	in, out := filepath.Join(t.TempDir(), "m.mobi"), filepath.Join(t.TempDir(), "out.mobi")
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{400}}}}
+	w, err := mobi.Create(in, p, &mobi.WriteOptions{Gzip: 6})
+	fill(t, w, err, p)
+	tool(t, 0, "set", in, out, "name=b")
+	if diff := cmp.Diff(map[string]any{"1": "gzip"}, storage(t, out, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -84,15 +84,16 @@ func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
 	if f.Encrypted() {
 		o.Key = key
 	}
-	o.CompressTensor = func(t tensor.Info) wia.Compression {
+	// A plan does not say how tensors are stored, the file does. One of a compressed
+	// graph is compressed with that (Stored is -1).
+	packed := map[string]wia.Compression{}
+	o.CompressTensor = func(t tensor.Info) wia.Compression { return packed[t.Name] }
+	for name, v := range f.Tensors() {
 		for _, c := range []wia.Compression{wia.Gzip, wia.Zstd} {
-			if t.Compression == c.String() {
-				return c
+			if info := v.Info(); info.Compression == c.String() && info.Stored >= 0 {
+				packed[name] = c
 			}
 		}
-		return wia.None
-	}
-	for name, v := range f.Tensors() {
 		t, err := f.TensorMessage(name)
 		if size := v.Info().Size; err == nil && t.External != nil && (o.ExternalFrom == 0 || size < o.ExternalFrom) {
 			o.ExternalFrom = max(size, 1)
