@@ -238,6 +238,7 @@ func TestRefusals(t *testing.T) {
 		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
 		{"--input good.mle --output o.mle --encrypt short.key", 2, "32 bytes"},
 		{"--input good.mle --output o.mle --key empty.key", 2, "--key: the file holds neither"},
+		{"--input good.mle --output -", 2, "cannot go to standard output"},
 		{"--input good.mle --output o.mle --encrypt=", 2, "--encrypt: the key is empty"},
 		{"--input good.mle --output o.mle --key=", 2, "--key: the key is empty"},
 		{"--input good.mle --output o.mle --sign=", 2, "--sign: the key is empty"},

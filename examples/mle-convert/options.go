@@ -46,6 +46,9 @@ func parse(args []string, stdout io.Writer) (*job, error) {
 	if j.input == "" || j.output == "" || f.NArg() > 0 {
 		return nil, tool.Usagef("--input and --output are needed, and no further arguments")
 	}
+	if err := cli.CheckTarget(j.output); err != nil {
+		return nil, err
+	}
 	if err := j.method(*compress, *quantize); err != nil {
 		return nil, cli.BadArgument(err)
 	}

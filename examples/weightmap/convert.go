@@ -123,6 +123,9 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if f.NArg() != 2 {
 		return c.Usagef("convert takes IN and OUT")
 	}
+	if err := cli.CheckTarget(f.Arg(1)); err != nil {
+		return err
+	}
 	o, err := given.options(c)
 	if err != nil {
 		return err

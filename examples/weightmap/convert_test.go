@@ -87,6 +87,31 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestTargetOfDash: a result does not go to standard output, nor into a file called -
+// unless it is asked for as such.
+func TestTargetOfDash(t *testing.T) {
+	in, wia := model(t, "mag", "m.mag"), network(t)
+	private, public := pair(t, "ecdsa")
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"convert", in, "-"}, {"convert", "-to", "mag", in, "-"}, {"set", in, "-", "epoch=8"},
+		{"sign", "-with", private, wia, "-"}, {"sign", "-with", private, "-"}, {"keygen", "-", "pub.pem"}, {"keygen", "key.pem", "-"},
+	} {
+		out, errs := do(t, 2, args...)
+		if !strings.Contains(errs, "cannot go to standard output: ") || !strings.Contains(errs, "; ./- is a file called -\n") || out != "" {
+			t.Errorf("%q: %q, %q", args, out, errs)
+		}
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	do(t, 0, "convert", "-to", "mag", in, "./-")
+	do(t, 0, "set", in, "./-", "epoch=8")
+	do(t, 0, "verify", "./-")
+	do(t, 0, "sign", "-with", private, wia, "./-")
+	do(t, 0, "verify", "-trust", public, "./-")
+}
+
 // TestConvertRefused: a graph has no place in TSR.
 func TestConvertRefused(t *testing.T) {
 	in := network(t)

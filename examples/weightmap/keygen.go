@@ -47,6 +47,11 @@ func keygen(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() != 2 {
 		return c.Usagef("keygen takes KEY.pem and PUB.pem")
 	}
+	for _, path := range f.Args() {
+		if err := cli.CheckTarget(path); err != nil {
+			return err
+		}
+	}
 	generate, known := generators[*kind]
 	if !known {
 		return c.Usagef("unknown type %q", *kind)

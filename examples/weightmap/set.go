@@ -36,6 +36,9 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() < 2 {
 		return c.Usagef("set takes IN, OUT and entries")
 	}
+	if err := cli.CheckTarget(f.Arg(1)); err != nil {
+		return err
+	}
 	for _, arg := range f.Args()[2:] {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok {

@@ -34,6 +34,10 @@ func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() != 1 && f.NArg() != 2 || !with.Given() {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
+	target := f.Arg(f.NArg() - 1)
+	if err := cli.CheckTarget(target); err != nil {
+		return err
+	}
 	signer, err := with.Private()
 	if err != nil {
 		return err
@@ -42,7 +46,6 @@ func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	target := f.Arg(f.NArg() - 1)
 	if err := signFile(f.Arg(0), target, signer, secret); err != nil {
 		return err
 	}

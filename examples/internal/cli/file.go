@@ -2,6 +2,7 @@ package cli
 
 import (
 	"crypto"
+	"errors"
 	"io/fs"
 	"os"
 
@@ -29,6 +30,15 @@ func Fingerprint(key crypto.PublicKey) string {
 		return "a key the file does not name"
 	}
 	return "SHA256:" + text
+}
+
+// CheckTarget refuses "-" as the file to write. Elsewhere it is a standard stream, and a
+// file of that name is what nobody means.
+func CheckTarget(path string) error {
+	if path == "-" {
+		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))
+	}
+	return nil
 }
 
 // FileSize is the size of a file, or of the files in a directory.

@@ -33,6 +33,9 @@ func convert(t *cli.Tool, args []string, stdout io.Writer, h Header) error {
 	if f.NArg() != 2 {
 		return t.Usagef("%s given, not 2", cli.Count(f.NArg(), "argument"))
 	}
+	if err := cli.CheckTarget(f.Arg(1)); err != nil {
+		return err
+	}
 	return File(f.Arg(0), f.Arg(1), h)
 }
 

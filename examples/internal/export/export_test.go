@@ -54,6 +54,7 @@ func TestRun(t *testing.T) {
 		{"help", []string{"-h"}, 0, "usage: prog IN.tsr OUT\n\nConvert.\n\noptions:\n  -help  print this text\n\nexample:\n  prog a b\n", "", "old"},
 		{"one argument", []string{good}, 2, "", "usage", "old"},
 		{"three arguments", []string{good, out, out}, 2, "", "usage", "old"},
+		{"standard output", []string{good, "-"}, 2, "", "cannot go to standard output", "old"},
 		{"missing", []string{filepath.Join(dir, "none.tsr"), out}, 1, "", "none.tsr", "old"},
 		{"directory", []string{dir, out}, 1, "", "is a directory", "old"},
 		{"short", []string{in("short.tsr", vector(1, 2, 3)[:66]), out}, 1, "", "at 0x42: data: truncated", "old"},
