@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ var setCommand = &command{cli.Tool{
 	About: "Write a model with other metadata.",
 	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or text when\n" +
 		"it is no JSON. Where a string was before, or the format has nothing but strings, it stays one.\n" +
-		"Everything else is kept, compression and encryption too, but a signature is not.\n",
+		"Everything else is kept, compression and encryption too, but a signature is not. IN is verified\n" +
+		"first: new checksums would vouch for damage.\n",
 	Example: "weightmap set -delete draft model.wia new.wia author=Ada epoch=7",
 }, set}
 
@@ -60,6 +62,10 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	defer m.Close()
 	if m.Locked() {
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", f.Arg(0), format.ErrKey), secret)
+	}
+	// A new file has new checksums: what is wrong now would look right then.
+	if _, err := m.Verify(context.Background()); err != nil {
+		return err
 	}
 	meta, err := e.apply(metadataOf(m))
 	if err != nil {

@@ -220,6 +220,32 @@ func TestSetInt8(t *testing.T) {
 	}
 }
 
+// TestSetDamaged: new checksums do not vouch for damage.
+func TestSetDamaged(t *testing.T) {
+	for _, tt := range []struct{ name, in, entry string }{
+		{"mle", writeMLE(t, nil), "a=1"},
+		{"wia", writeWIA(t, quantizedPlan(), nil), "a=1"},
+		{"mag", model(t, "mag", "m.mag"), "epoch=8"},
+		{"mobi", described(t, "m.mobi", nil), "name=b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			first := inspectJSON(t, tt.in)["tensors"].([]any)[0].(map[string]any)
+			bad := damaged(t, tt.in, int(first["offset"].(float64)))
+			_, want := tool(t, 1, "verify", bad)
+			for _, out := range []string{filepath.Join(t.TempDir(), filepath.Base(bad)), bad} {
+				_, errs := tool(t, 1, "set", bad, out, tt.entry)
+				if diff := cmp.Diff(want, errs); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if _, err := os.Stat(out); out != bad && err == nil {
+					t.Error("there is an output")
+				}
+			}
+			tool(t, 1, "verify", bad)
+		})
+	}
+}
+
 // TestSetSigned says that the signature is gone.
 func TestSetSigned(t *testing.T) {
 	key, pub := pair(t, "ecdsa")
