@@ -178,12 +178,14 @@ func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
 			dst[i] = F(min(b[i], 1))
 		}
 	case Float8E4M3FN:
+		table := e4m3fn()
 		for i := range dst {
-			dst[i] = F(float8E4M3FN[b[i]])
+			dst[i] = F(table[b[i]])
 		}
 	case Float8E5M2:
+		table := e5m2()
 		for i := range dst {
-			dst[i] = F(float8E5M2[b[i]])
+			dst[i] = F(table[b[i]])
 		}
 	default:
 		return fmt.Errorf("%w: %v has no real values", ErrDType, d)

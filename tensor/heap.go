@@ -10,41 +10,42 @@ import (
 
 // heap owns memory that the garbage collector frees: there is nothing to hold,
 // nothing to close, and no fault.
-type heap []byte
+type heap struct{ data memory.Hidden }
 
-var _ memory.Owner[Info] = heap(nil)
+var _ memory.Owner[Info] = (*heap)(nil)
 
 // onHeap makes a view of data.
 func onHeap(info *Info, data []byte) View {
 	if data == nil {
 		data = []byte{} // of a tensor without bytes: there is nothing to load
 	}
-	return View(memory.New(info, memory.Owner[Info](heap(data)), data))
+	return View(memory.New(info, memory.Owner[Info](&heap{memory.Hide(data)}), data))
 }
 
-func (heap) Enter(*Info) error { return nil }
-func (heap) Leave()            {}
-func (heap) Lend(*Info) error  { return nil }
+func (*heap) Enter(*Info) error { return nil }
+func (*heap) Leave()            {}
+func (*heap) Lend(*Info) error  { return nil }
 
 // Load makes an aligned copy of memory that is not aligned.
-func (h heap) Load(*Info) ([]byte, error) {
-	b := memory.Aligned(len(h))
-	copy(b, h)
+func (h *heap) Load(*Info) ([]byte, error) {
+	data := h.data.Bytes()
+	b := memory.Aligned(len(data))
+	copy(b, data)
 	return b, nil
 }
 
-func (heap) Ranged(*Info) bool { return false }
+func (*heap) Ranged(*Info) bool { return false }
 
-func (h heap) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
-	copy(p, h[off:])
+func (h *heap) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
+	copy(p, h.data.Bytes()[off:])
 	return nil
 }
 
-func (heap) Holds(uintptr) bool { return false }
+func (*heap) Holds(uintptr) bool { return false }
 
-func (heap) Fault(addr uintptr) error { return fmt.Errorf("memory fault at %#x", addr) }
+func (*heap) Fault(addr uintptr) error { return fmt.Errorf("memory fault at %#x", addr) }
 
-func (heap) Explain(info *Info, err error) error {
+func (*heap) Explain(info *Info, err error) error {
 	if _, ok := cause.Of[*Error](err); ok {
 		return err
 	}

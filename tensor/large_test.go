@@ -31,10 +31,10 @@ func (s *short) Ranged(*Info) bool { return true }
 
 func (s *short) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 	s.asked++
-	if off+int64(len(p)) > int64(len(s.heap)) {
+	if off+int64(len(p)) > int64(len(s.data.Bytes())) {
 		return io.ErrUnexpectedEOF
 	}
-	copy(p, s.heap[off:])
+	copy(p, s.data.Bytes()[off:])
 	return nil
 }
 
@@ -44,7 +44,7 @@ func TestSliceProves(t *testing.T) {
 	if got := lastOf(Shape{3, 4, 5}, []Range{{0, 2}, {1, 3}, {2, 5}}); got != 1*20+2*5+4 {
 		t.Errorf("the last element is %d", got)
 	}
-	s := &short{heap: make(heap, 100)}
+	s := &short{heap: heap{memory.Hide(make([]byte, 100))}}
 	info := &Info{Name: "w", DType: Uint8, Shape: Shape{rows, row}, Size: rows * row}
 	v := View(memory.New(info, memory.Owner[Info](s), nil))
 	if _, err := v.Slice(All(), Range{0, row / 2}); !errors.Is(err, io.ErrUnexpectedEOF) || s.asked != 1 {

@@ -20,10 +20,10 @@ func At(i int64) Range { return Range{i, i + 1} }
 // Slice returns the sub-tensor that ranges select, outermost axis first; axes
 // without a range are taken whole. The view is zero-copy when the selected
 // elements are contiguous in a tensor that is; otherwise they are copied to
-// the heap, and ZeroCopy tells by Info().Offset == -1 that it is a copy: such a
-// view outlives the model. Behind an io.ReaderAt contiguous elements are read
-// when they are asked for, others at once, and no bytes but theirs.
-// Ranges outside the shape are ErrShape.
+// the heap at once: Info().Offset is -1 then, and the view outlives the model.
+// Behind an io.ReaderAt contiguous elements are read when they are asked for,
+// others at once, and no bytes but theirs. Ranges outside the shape are ErrShape;
+// elements that are no DType, such as GGUF's blocks, are ErrDType.
 func (v View) Slice(ranges ...Range) (View, error) {
 	r := v.ref()
 	whole := r.Info()
@@ -31,11 +31,11 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		return View{}, ErrClosed
 	}
 	if whole.Encoding != nil {
-		return View{}, v.explain(fmt.Errorf("%w: tensors of %s cannot be sliced", ErrDType, whole.Encoding.Name))
+		return v.failed(fmt.Errorf("%w: tensors of %s cannot be sliced", ErrDType, whole.Encoding.Name))
 	}
 	sel, err := resolve(whole.Shape, ranges)
 	if err != nil {
-		return View{}, v.explain(err)
+		return v.failed(err)
 	}
 	info := v.Info()
 	info.Shape = make(Shape, len(sel))
@@ -43,7 +43,7 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		info.Shape[i] = r.To - r.From
 	}
 	if info.Size, err = info.Shape.ByteSize(info.DType); err != nil {
-		return View{}, v.explain(err)
+		return v.failed(err)
 	}
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
@@ -61,6 +61,24 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	}
 	return v.gather(&info, sel)
 }
+
+// failed returns an error about the tensor, and a view that repeats it.
+func (v View) failed(err error) (View, error) {
+	err = v.explain(err)
+	info := v.ref().Info()
+	info = &Info{Name: info.Name, DType: info.DType, Encoding: info.Encoding, Offset: -1}
+	return View(memory.New(info, memory.Owner[Info](&refused{err: err}), nil)), err
+}
+
+// refused owns views that came with an error.
+type refused struct {
+	heap
+	err error
+}
+
+func (r *refused) Enter(*Info) error          { return r.err }
+func (r *refused) Lend(*Info) error           { return r.err }
+func (r *refused) Explain(*Info, error) error { return r.err }
 
 // resolve checks ranges against the shape and completes them.
 func resolve(shape Shape, ranges []Range) ([]Range, error) {
@@ -120,7 +138,7 @@ func lastOf(shape Shape, sel []Range) (last int64) {
 // gather copies the selected rows to the heap.
 func (v View) gather(info *Info, sel []Range) (View, error) {
 	if !memory.Addressable(info.Size) {
-		return View{}, v.explain(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
+		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
 	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error {
@@ -136,7 +154,7 @@ func (v View) gather(info *Info, sel []Range) (View, error) {
 		return err
 	})
 	if err != nil {
-		return View{}, err
+		return v.failed(err)
 	}
 	info.Offset, info.Compression = -1, ""
 	return onHeap(info, out), nil

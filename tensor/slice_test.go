@@ -240,3 +240,48 @@ func TestSliceQuantization(t *testing.T) {
 		t.Error("slicing changed the model's own parameters")
 	}
 }
+
+// TestSliceRepeats: the view that comes with an error repeats it, whatever it is asked.
+func TestSliceRepeats(t *testing.T) {
+	plain, err := FromBytes("w", Int8, Shape{2, 3}, make([]byte, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "Q4_0", BlockElems: 3, BlockBytes: 2}, Shape: Shape{2, 3}}, make([]byte, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		v    View
+		rng  Range
+		want error
+	}{
+		"outside":       {plain, Range{1, 3}, ErrShape},
+		"blocks":        {blocks, Range{0, 1}, ErrDType},
+		"no tensor":     {View{}, All(), ErrClosed},
+		"outside twice": {failed(t, plain), Range{5, 6}, ErrShape},
+	} {
+		v, err := tt.v.Slice(tt.rng)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+		_, again := v.Bytes()
+		_, as := As[float64](v)
+		_, at := v.ReadAt(make([]byte, 1), 0)
+		for what, got := range map[string]error{"Bytes": again, "As": as, "ReadAt": at, "Use": v.Use(func([]byte) error { return nil })} {
+			if !errors.Is(got, err) && got.Error() != err.Error() {
+				t.Errorf("%s: %s of the view: %v, want %v", name, what, got, err)
+			}
+		}
+	}
+}
+
+// failed is a slice that could not be made.
+func failed(t *testing.T, v View) View {
+	t.Helper()
+	s, err := v.Slice(Range{7, 8})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	return s
+}

@@ -27,6 +27,17 @@ type View memory.Ref[Info]
 // receivers because six words are copied for each call otherwise.
 func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
+// Format implements fmt.Formatter: whatever the verb, name, dtype and shape are printed, as
+// in `"conv1.weight" float32 [16, 3, 3, 3]`, and no data.
+func (v View) Format(f fmt.State, _ rune) {
+	info := v.ref().Info()
+	if info == nil {
+		fmt.Fprintf(f, "no tensor")
+		return
+	}
+	fmt.Fprintf(f, "%q %s %v", info.Name, info.TypeName(), info.Shape)
+}
+
 // FromBytes makes a view of the caller's memory: little-endian data of the given
 // dtype and shape, not copied. It fails with ErrShape when the sizes differ.
 func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
@@ -84,9 +95,9 @@ func (v View) Len() int64 {
 	return info.Size / info.DType.Size()
 }
 
-// ZeroCopy reports whether Bytes and As hand out the model's own memory:
-// the data is there uncompressed, aligned for the dtype, and in the byte
-// order of the host.
+// ZeroCopy reports whether Bytes and As hand out memory that is there already, the model's
+// or that of a Slice or Clone: the data is uncompressed, aligned for the dtype, and
+// in the byte order of the host.
 func (v View) ZeroCopy() bool {
 	r := v.ref()
 	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)

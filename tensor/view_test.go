@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -491,5 +492,31 @@ func TestSliceRanged(t *testing.T) {
 	}
 	if d := cmp.Diff([]Range{{10, 12}, {16, 18}}, o.reads); d != "" || o.loads != 0 {
 		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
+}
+
+// TestPrinted: package fmt prints what a view is, with any verb and from within any struct,
+// and never its data, which may be large, or gone.
+func TestPrinted(t *testing.T) {
+	data := bytes.Repeat([]byte{201, 202, 203, 204}, 1000)
+	v, err := FromBytes("conv\n1", Float32, Shape{10, 100}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `"conv\n1" float32 [10, 100]`
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+		if got := fmt.Sprintf(verb, v); got != want {
+			t.Errorf("%s: %.200q, want %q", verb, got, want)
+		}
+		if got := fmt.Sprintf(verb, &v); got != want {
+			t.Errorf("%s of a pointer: %.200q, want %q", verb, got, want)
+		}
+		hidden := struct{ weights View }{v}
+		if got := fmt.Sprintf(verb, hidden); len(got) > 300 || strings.Contains(got, "201") || strings.Contains(got, "c9cacb") {
+			t.Errorf("%s of a struct: %.300q", verb, got)
+		}
+	}
+	if got := fmt.Sprint(View{}); got != "no tensor" {
+		t.Errorf("zero View: %q", got)
 	}
 }

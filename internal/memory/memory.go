@@ -39,14 +39,17 @@ type Owner[I any] interface {
 
 // Ref is a view without methods for users. The zero Ref has no tensor.
 type Ref[I any] struct {
+	_     [0]func() // views are not compared
 	info  *I
 	owner Owner[I]
-	data  []byte
+	data  Hidden
 }
 
 // New makes the view of a tensor whose bytes are data, nil when its owner must
 // load them. info must not change afterwards.
-func New[I any](info *I, owner Owner[I], data []byte) Ref[I] { return Ref[I]{info, owner, data} }
+func New[I any](info *I, owner Owner[I], data []byte) Ref[I] {
+	return Ref[I]{info: info, owner: owner, data: Hide(data)}
+}
 
 // Info returns the description, nil for the zero Ref.
 func (r *Ref[I]) Info() *I { return r.info }
@@ -55,4 +58,4 @@ func (r *Ref[I]) Info() *I { return r.info }
 func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 
 // Data returns the bytes that are in memory, nil when they must be loaded.
-func (r *Ref[I]) Data() []byte { return r.data }
+func (r *Ref[I]) Data() []byte { return r.data.Bytes() }

@@ -2,10 +2,11 @@ package memory
 
 import "unsafe"
 
-// This is the one file of the module that imports unsafe. Three things need
+// This is the one file of the module that imports unsafe. Four things need
 // it: a typed slice over mapped bytes without a copy (the purpose of the
 // library), the numeric address of a buffer (to check alignment, and to tell
-// whether a memory fault lies in a mapping), and the byte order of the host.
+// whether a memory fault lies in a mapping), the byte order of the host, and a
+// slice that package fmt does not see.
 // No tool catches a misaligned unsafe.Slice, so Cast checks alignment and
 // length itself; decodeCopy in package tensor is its copying twin and the
 // tests there hold the two together.
@@ -19,6 +20,20 @@ const Alignment = 64
 func Address(b []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 }
+
+// Hidden is a slice as a pointer and a length. Package fmt prints a struct with a slice in
+// it byte by byte, even where it calls no method of ours; of memory that was given back the
+// program dies. The zero Hidden is nil.
+type Hidden struct {
+	start *byte
+	size  int
+}
+
+// Hide hides a slice.
+func Hide(b []byte) Hidden { return Hidden{unsafe.SliceData(b), len(b)} }
+
+// Bytes returns the slice, with no room to append.
+func (h Hidden) Bytes() []byte { return unsafe.Slice(h.start, h.size) }
 
 // Fit says why bytes cannot be cast.
 type Fit uint8
