@@ -138,6 +138,11 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return err
 	}
 	defer m.Close()
+	if !m.Locked() { // that is said first
+		if err := given.checkPatterns(f.Arg(0), m, o.Keep); err != nil {
+			return err
+		}
+	}
 	given.keepAll(m, f.Arg(1), o)
 	report, err := convert.Model(m, f.Arg(1), o)
 	if errors.Is(err, format.ErrOption) {

@@ -112,6 +112,41 @@ func TestTargetOfDash(t *testing.T) {
 	do(t, 0, "verify", "-trust", public, "./-")
 }
 
+// TestConvertPatterns: one that is about no tensor is misspelled.
+func TestConvertPatterns(t *testing.T) {
+	in := model(t, "safetensors", "m.safetensors") // w and labels
+	empty := filepath.Join(t.TempDir(), "empty.safetensors")
+	w, err := format.Create("", empty, &format.Plan{}, nil)
+	fill(t, w, err, &format.Plan{})
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"only", []string{"-only", "w", "-only", "zzz*", in}, in + `: -only: no tensor matches "zzz*"`},
+		{"only nothing", []string{"-only", "", in}, in + `: -only: no tensor matches ""`},
+		{"skip", []string{"-skip", "zzz*", in}, in + `: -skip: no tensor matches "zzz*"`},
+		{"skip all", []string{"-skip", "*", in}, in + `: -skip: no tensor is left`},
+		{"skip all that is taken", []string{"-only", "w", "-skip", "w", in}, in + `: -skip: no tensor is left`},
+		{"rename", []string{"-rename", "w=v", "-rename", "nothere=x", in}, in + `: -rename: no tensor that is taken matches "nothere"`},
+		{"rename what is left out", []string{"-skip", "w", "-rename", "w=x", in}, in + `: -rename: no tensor that is taken matches "w"`},
+		{"of an empty model", []string{"-only", "*", empty}, empty + `: -only: no tensor matches "*"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out.safetensors")
+			_, errs := do(t, 1, append(append([]string{"convert"}, tt.args...), out)...)
+			if diff := cmp.Diff("weightmap: "+tt.want+"\n", errs); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("there is an output")
+			}
+		})
+	}
+	do(t, 0, "convert", empty, filepath.Join(t.TempDir(), "out.safetensors"))
+	do(t, 0, "convert", "-only", "*", "-skip", "l*", "-rename", "w=v", in, filepath.Join(t.TempDir(), "out.safetensors"))
+}
+
 // TestConvertRefused: a graph has no place in TSR.
 func TestConvertRefused(t *testing.T) {
 	in := network(t)

@@ -79,7 +79,7 @@ var commands = []*command{
 			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
 			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
 			"OUT may be IN, and IN may be -, standard input. MOBI names tensors by numbers: their names are\n" +
-			"kept aside, and converting back restores them.\n",
+			"kept aside, and converting back restores them. A GLOB or FROM that no tensor is like is an error.\n",
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -per-channel -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
