@@ -31,7 +31,7 @@
 // View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was
 // cut short meanwhile is ErrTruncated instead of a crash. Model.Do guards code that
 // works on raw slices of several tensors. Model.Pin keeps raw slices valid across
-// Close. Every accessor answers ErrClosed after Close. The garbage collector unmaps
+// Close. Every accessor of data answers ErrClosed after Close. The garbage collector unmaps
 // a model that becomes unreachable, unless a raw slice was handed out; then only
 // Close unmaps.
 //

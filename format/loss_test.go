@@ -199,7 +199,7 @@ func TestAcceptUnknown(t *testing.T) {
 	}
 }
 
-// TestCopyDisagrees: bytes of the right number are not enough.
+// TestCopyDisagrees: bytes of the right number are not enough, for one tensor neither.
 func TestCopyDisagrees(t *testing.T) {
 	half := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
 	for _, c := range []struct {
@@ -220,12 +220,18 @@ func TestCopyDisagrees(t *testing.T) {
 			defer m.Close()
 			p := fakePlan()
 			c.change(&p.Tensors[0])
-			w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := Copy(w, m); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
-				t.Errorf("%v, want %v", err, c.want)
+			for name, write := range map[string]func(Writer) error{
+				"Copy":      func(w Writer) error { return Copy(w, m) },
+				"WriteView": func(w Writer) error { return WriteView(w, m.At(0)) },
+			} {
+				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer w.Abort()
+				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
+					t.Errorf("%s: %v, want %v", name, err, c.want)
+				}
 			}
 		})
 	}

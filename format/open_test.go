@@ -224,6 +224,10 @@ func TestVerifyOptions(t *testing.T) {
 	}
 	_, err = verifyOptions([]VerifyOption{WithWorkers(-1)})
 	errIs(t, "fewer than no workers", err, ErrOption)
+	// A key that could not be found must not be taken for none.
+	_, err = verifyOptions([]VerifyOption{WithTrustedKey(nil)})
+	errIs(t, "no key", err, ErrKey)
+	errIs(t, "no key", err, ErrSignature)
 }
 
 // TestCoverage: what a verification covered is told by name, in words too.
@@ -288,7 +292,7 @@ func TestZeroValues(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]*Coverage{"zero": {}, "nil": nil} {
-		if c.Sections() != nil || c.Uncovered() != nil || c.Signature() != Unsigned || c.String() != "ok" || len(slices.Collect(c.Tensors())) != 0 {
+		if c.Sections() != nil || c.Uncovered() != nil || c.Signature() != Unsigned || c.String() != "not verified" || len(slices.Collect(c.Tensors())) != 0 {
 			t.Errorf("the %s Coverage covers something", name)
 		}
 	}

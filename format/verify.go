@@ -20,10 +20,17 @@ func WithProgress(p Progress) VerifyOption {
 
 // WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
 // *rsa.PublicKey or *ecdsa.PublicKey. Unsigned files then fail with ErrSignature,
-// those of formats without signatures too.
+// those of formats without signatures too. A key that is nil is ErrKey: it may be one
+// that was not found.
 func WithTrustedKey(key crypto.PublicKey) VerifyOption {
+	if key == nil {
+		key = noKey{}
+	}
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Trusted = key }}
 }
+
+// noKey is the key of who demands a signature and has none.
+type noKey struct{}
 
 // WithTensors limits the verification of data to these tensors, as far as the
 // format's checksums allow; the structural part is still checked.
@@ -49,6 +56,9 @@ func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
 		if f.set != nil {
 			f.set(o)
 		}
+	}
+	if _, none := o.Trusted.(noKey); none {
+		return nil, &Error{Field: "WithTrustedKey", Offset: -1, Err: fmt.Errorf("%w: %w: it is nil", ErrKey, ErrSignature)}
 	}
 	if o.Workers < 0 {
 		return nil, optionError("WithWorkers", int64(o.Workers))
@@ -124,8 +134,12 @@ func (c *Coverage) Signature() SignatureState {
 
 // String says in a few words what is left in doubt: "ok",
 // "ok, but nothing covers the data of 15 tensors", or
-// "ok, but nothing covers the header, the graph or the data of 1 tensor".
+// "ok, but nothing covers the header, the graph or the data of 1 tensor"; of the zero
+// Coverage, which comes with an error, "not verified".
 func (c *Coverage) String() string {
+	if c == nil || c.index == nil {
+		return "not verified"
+	}
 	var bare []string
 	for _, s := range c.Sections() {
 		if s.By == "" {

@@ -17,9 +17,10 @@ import (
 type Writer interface {
 	// WriteTensor takes the little-endian data of a tensor of the plan: exactly
 	// as many bytes as it has. Tensors may come in any order; in the plan's
-	// order they are never moved. A name that is not in the plan is ErrNotFound.
-	// After a failure nothing is left but to give up: the temporary file is gone,
-	// and every call returns ErrAborted.
+	// order they are never moved. A name that is not in the plan is ErrNotFound, one
+	// that was written ErrPlan, and the next tensor may come all the same. After any other
+	// failure nothing is left but to give up: the temporary file is gone, and every
+	// call returns ErrAborted.
 	WriteTensor(name string, r io.Reader) error
 	// Close completes the file and puts it in place of the old one. It fails,
 	// leaving the old file, when a tensor was not written. The one error that comes
@@ -122,8 +123,14 @@ func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (Writer, er
 }
 
 // WriteView writes the tensor v under its own name, guarded against the file it
-// comes from being cut short.
+// comes from being cut short. A plan with another dtype or other quantization for these
+// bytes is refused; the shape is the plan's.
 func WriteView(w Writer, v tensor.View) error {
+	if own, ok := w.(*engine.Writer); ok {
+		if err := own.Agrees(v.Info()); err != nil {
+			return err
+		}
+	}
 	return v.Use(func(b []byte) error { return w.WriteTensor(v.Name(), bytes.NewReader(b)) })
 }
 
@@ -139,13 +146,7 @@ func WriteView(w Writer, v tensor.View) error {
 // refused.
 func Copy(w Writer, m *Model) error {
 	defer w.Abort()
-	own, _ := w.(*engine.Writer)
 	for _, v := range m.Tensors() {
-		if own != nil {
-			if err := own.Agrees(v.Info()); err != nil {
-				return err
-			}
-		}
 		if err := WriteView(w, v); err != nil {
 			return err
 		}
