@@ -133,6 +133,11 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if err := known(c, given.to, f.Arg(1)); err != nil {
 		return err
 	}
+	if s := o.Storage.Signer; s != nil {
+		if err := checkSigner(given.target(f.Arg(1)), s); err != nil {
+			return cli.BadArgument(fmt.Errorf("-sign: %w", err))
+		}
+	}
 	m, err := openModel(f.Arg(0), o.Read)
 	if err != nil {
 		return err
@@ -149,7 +154,10 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return cli.BadArgument(err) // the target's format does not have it
 	}
 	if err != nil {
-		return refuse(c, hint(err, o.Read.Key), given.lossy, errs)
+		if m.Locked() {
+			err = hint(err, o.Read.Key)
+		}
+		return given.refuse(c, err, func(l format.Loss) bool { return scales(m, o, l) }, errs)
 	}
 	for _, l := range report.Losses {
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
@@ -157,15 +165,19 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	return converted(f.Arg(1), report, out)
 }
 
+// target is the name of the target's format.
+func (o *convertFlags) target(path string) string {
+	if c, ok := format.ByExtension(path); o.to == "" && ok {
+		return c.Name()
+	}
+	return o.to
+}
+
 // keepAll has a WIA file that stays one keep what only the format has a place for: doc
 // strings, properties, fields that are not known.
 func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options) {
-	to := o.to
-	if target, ok := format.ByExtension(path); to == "" && ok {
-		to = target.Name()
-	}
 	f, ok := wia.From(m)
-	if !ok || to != m.Format() || o.dtype+o.quantize != "" || len(o.only)+len(o.skip)+len(o.rename) > 0 {
+	if !ok || o.target(path) != m.Format() || o.dtype+o.quantize != "" || len(o.only)+len(o.skip)+len(o.rename) > 0 {
 		return
 	}
 	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (format.Writer, error) {
@@ -173,14 +185,33 @@ func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options)
 	}
 }
 
-// refuse lists what the target has no place for, a line each.
-func refuse(c *cli.Tool, err error, lossy bool, errs io.Writer) error {
+// scales reports whether a loss is of the scales that -quantize found. Without them the
+// integers would mean nothing, so that is never accepted.
+func scales(m *format.Model, o *convert.Options, l format.Loss) bool {
+	if o.Quantize == nil || l.Kind != format.LossQuantization {
+		return false
+	}
+	for name, v := range m.Tensors() {
+		if o.Rename != nil {
+			name = o.Rename(name)
+		}
+		if name == l.Name {
+			return v.Info().Quant == nil
+		}
+	}
+	return false
+}
+
+// refuse lists what the target has no place for, a line each, and says which option
+// helps.
+func (o *convertFlags) refuse(c *cli.Tool, err error, needed func(format.Loss) bool, errs io.Writer) error {
 	var refused *format.LossError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	fixed := false
+	fixed, unscaled := false, false
 	for _, l := range refused.Losses {
+		unscaled = unscaled || needed(l)
 		if l.Acceptable {
 			c.Complain(fmt.Errorf("%s would be lost: %s", l.Item(), l.Why), errs)
 		} else {
@@ -189,7 +220,10 @@ func refuse(c *cli.Tool, err error, lossy bool, errs io.Writer) error {
 		}
 	}
 	text := fmt.Sprintf("nothing is written: %s has no place for %s", refused.Format, cli.Count(len(refused.Losses), "thing"))
-	if !fixed && !lossy {
+	switch {
+	case unscaled:
+		text += "; -quantize takes a target that keeps scales, such as wia or mobi; float16 has none"
+	case !fixed && !o.lossy:
 		text += "; -lossy leaves that out"
 	}
 	c.Complain(errors.New(text), errs)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,6 +249,19 @@ func TestConvertQuantized(t *testing.T) {
 	if !strings.Contains(errs, "quantization:w would be lost: ") || strings.Contains(errs, "-lossy leaves") {
 		t.Error(errs)
 	}
+	const advice = "; -quantize takes a target that keeps scales, such as wia or mobi; float16 has none\n"
+	for _, args := range [][]string{{"-lossy"}, {"-lossy=false"}, {"-rename", "w=v"}} {
+		args = append(append([]string{"convert", "-quantize", "int8"}, args...), in, filepath.Join(dir, "q.safetensors"))
+		if _, errs = do(t, 1, args...); !strings.HasSuffix(errs, advice) || strings.Contains(errs, "-lossy leaves") {
+			t.Errorf("%q: %s", args, errs)
+		}
+	}
+	// -lossy does leave out scales that the source has.
+	args := []string{"convert", "-quantize", "int8", small, filepath.Join(dir, "q.safetensors")}
+	if _, errs = do(t, 1, args...); !strings.HasSuffix(errs, "; -lossy leaves that out\n") {
+		t.Error(errs)
+	}
+	do(t, 0, slices.Insert(args, 1, "-lossy")...)
 }
 
 // TestREADME runs the conversions that the README shows, one after the other, from a

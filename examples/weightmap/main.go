@@ -130,7 +130,7 @@ func run(args []string, out, errs io.Writer) int {
 	return t.Status(t.Usagef("unknown command %q", f.Arg(0)), errs)
 }
 
-// hint says how to help where a key is missing.
+// hint says how to help where the key of an encrypted file is missing.
 func hint(err error, key []byte) error {
 	if errors.Is(err, format.ErrKey) && key == nil {
 		return fmt.Errorf("%w (-key gives it)", err)

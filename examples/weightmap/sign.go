@@ -63,6 +63,9 @@ func signFile(in, out string, signer crypto.Signer, key []byte) error {
 	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 		return err
 	}
+	if err := checkSigner(m.Format(), signer); err != nil {
+		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
+	}
 	if f, ok := wia.From(m); ok {
 		o := wiaOptions(f, key)
 		o.Signer = signer
@@ -71,10 +74,18 @@ func signFile(in, out string, signer crypto.Signer, key []byte) error {
 	if _, ok := mle.From(m); !ok {
 		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())
 	}
-	ed, ok := signer.(ed25519.PrivateKey)
-	if !ok {
-		return fmt.Errorf("%s: %w: MLE files are signed with Ed25519, not with a %T", in, format.ErrKey, signer)
-	}
 	m.Close() // some systems replace no open file
-	return mle.Sign(in, ed, &mle.SignOptions{To: out})
+	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{To: out})
+}
+
+// checkSigner says which keys a format takes, if it takes no such key.
+func checkSigner(kind string, signer crypto.Signer) error {
+	_, ed := signer.(ed25519.PrivateKey)
+	switch {
+	case kind == "mle" && !ed:
+		return fmt.Errorf("MLE files are signed with Ed25519, not with a %T", signer)
+	case kind == "wia" && ed:
+		return fmt.Errorf("WIA files are signed with RSA or ECDSA on P-256, not with Ed25519")
+	}
+	return nil
 }

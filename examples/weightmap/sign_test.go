@@ -3,7 +3,11 @@ package main
 import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +131,39 @@ func TestSign(t *testing.T) {
 	}
 }
 
+// TestConvertSigner says which keys a format takes, not that one is missing to decrypt.
+func TestConvertSigner(t *testing.T) {
+	ed, _ := pair(t, "ed25519")
+	ec, _ := pair(t, "ecdsa")
+	in := model(t, "safetensors", "in.safetensors")
+	long := filepath.Join(t.TempDir(), "p384.pem")
+	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(long, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		key, out string
+		status   int
+		want     string
+	}{
+		{ed, "out.wia", 2, "weightmap: -sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
+		{ec, "out.mle", 2, "weightmap: -sign: MLE files are signed with Ed25519, not with a *ecdsa.PrivateKey\n"},
+		{long, "out.wia", 1, "an ECDSA key must be on P-256\n"},
+	} {
+		_, errs := tool(t, tt.status, "convert", "-sign", tt.key, in, filepath.Join(t.TempDir(), tt.out))
+		if !strings.HasSuffix(errs, tt.want) {
+			t.Errorf("%q, want %q", errs, tt.want)
+		}
+	}
+}
+
 // TestSignRefuses leaves the old file, and no other.
 func TestSignRefuses(t *testing.T) {
 	ed, _ := pair(t, "ed25519")
@@ -136,7 +173,7 @@ func TestSignRefuses(t *testing.T) {
 	lockedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
 	for _, tt := range []struct{ name, key, in, want string }{
 		{"wrong key for mle", ec, mleFile, "MLE files are signed with Ed25519, not with a *ecdsa.PrivateKey\n"},
-		{"wrong key for wia", ed, wiaFile, "ed25519.PublicKey does not sign this format\n"},
+		{"wrong key for wia", ed, wiaFile, "WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{"no signatures", ed, mag, mag + ": unsupported: mag has no signatures, mle and wia have\n"},
 		{"damaged", ed, damaged(t, mleFile, 399), "checksum mismatch"},
 		{"encrypted and not signed", ed, locked, "an encrypted file is signed when it is written"},
