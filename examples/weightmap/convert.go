@@ -104,6 +104,7 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 		return nil, err
 	}
 	out.Read.ReadOnce = true
+	out.Read.Check = format.CheckTouch // new sums would vouch for damage
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
 	if out.Storage.Key, err = o.encrypt.Secret(); err != nil {
 		return nil, err

@@ -13,7 +13,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// File converts the file, or directory, at in to one at out, which may be the same.
+// File converts the file, or directory, at in to one at out, which may be the same. Data
+// is compared with the sums that the source has before it is used (CheckTouch, unless
+// Options.Read asks for another Check): the target's sums would vouch for the damage.
 func File(in, out string, o *Options) (*Report, error) {
 	o, err := o.checked(out)
 	if err != nil {
@@ -33,7 +35,8 @@ func File(in, out string, o *Options) (*Report, error) {
 // Nothing is written if it fails, but that a target which Verify finds wrong stays, and one
 // with ErrNotDurable. Errors
 // wrap format.LossError, the errors of reading and of writing, ErrQuantization for
-// numbers that cannot be quantized, ErrChecksum from Verify, and the context's error.
+// numbers that cannot be quantized, ErrUnsupported for ones that a narrower dtype would make
+// infinite, ErrChecksum from Verify, and the context's error.
 func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	o, err := o.checked(path)
 	if err != nil {
@@ -154,6 +157,9 @@ func (j *job) write(w format.Writer, it *item) error {
 			return err
 		}
 		for range it.stream.full { // a writer need not read up to the end
+		}
+		if _, reported := j.mayOverflow(it); reported && it.stream.lost > 0 {
+			j.report.Losses = append(j.report.Losses, overflow(it, it.stream.lost))
 		}
 		it.stream = nil
 		j.active--

@@ -18,7 +18,8 @@ type Options struct {
 	// To names the target's format; "" goes by the end of its file name.
 	To string
 	// Lossy leaves out what the target has no place for, as far as a model can do
-	// without, and reports it. Otherwise that is refused, and so are the parameters of
+	// without, and has numbers that are too large for their new dtype become infinite, and
+	// reports it. Otherwise that is refused, and so are the parameters of
 	// tensors that Quantize chose, as these would mean nothing.
 	Lossy bool
 	// Keep says which tensors come along; nil means all. A graph that uses others
@@ -38,7 +39,8 @@ type Options struct {
 	// with what was written. A difference is ErrChecksum. Tensors whose
 	// names the target replaced are found by what they hold.
 	Verify bool
-	// Read says how File opens the source, and how Verify opens the target: limits, keys.
+	// Read says how File opens the source, and how Verify opens the target: limits, keys,
+	// sums.
 	Read *format.Options
 	// Create starts the target if it takes options that its format alone has, such as
 	// those of mle.Create. It must pass on the options that it gets. Nil means format.Create.
@@ -59,7 +61,7 @@ type Report struct {
 	// Kept are names, and parameters of quantization, that the target has no place for but
 	// keeps aside: its readers see names of its own, and converting back restores these.
 	Kept []format.Loss
-	// Quantized lists the tensors that were quantized, in the order of the plan.
+	// Quantized lists the tensors that were quantized to integers, in the order of the plan.
 	Quantized []Stats
 }
 
@@ -114,6 +116,8 @@ func (o *Options) reading(name string) *format.Options {
 	}
 	if name != "" {
 		r.Format = name
+	} else if r.Check == format.CheckDefault {
+		r.Check = format.CheckTouch
 	}
 	r.ReadOnce = true
 	return &r

@@ -170,9 +170,10 @@ func channelsOf(q *tensor.Quantization, c, k int64) *tensor.Quantization {
 // converter makes the data of a tensor in its new dtype.
 type converter struct {
 	*source
-	to tensor.DType
-	z  *tensor.Quantizer
-	s  *scratch
+	to   tensor.DType
+	z    *tensor.Quantizer
+	s    *scratch
+	lost int64 // numbers that became infinite
 }
 
 // convert returns the next piece, in dst if there is room.
@@ -196,7 +197,11 @@ func (c *converter) convert(dst []byte) (_ []byte, err error) {
 
 func encode[F float32 | float64](c *converter, dst []byte, numbers []F) ([]byte, error) {
 	dst = c.buffer(dst, len(numbers))
-	return dst, tensor.Encode(dst, c.to, numbers)
+	err := tensor.Encode(dst, c.to, numbers)
+	if err == nil {
+		c.lost += overflows(c.to, dst, numbers)
+	}
+	return dst, err
 }
 
 // buffer returns memory for n elements of the new dtype.

@@ -1,8 +1,11 @@
 package convert
 
 import (
+	"fmt"
 	"io"
 	"runtime"
+
+	"github.com/weightmap/weightmap/format"
 )
 
 // workers is how many tensors are read and converted at a time. Each takes some
@@ -17,6 +20,7 @@ const ahead = 2
 type stream struct {
 	full, free chan []byte // pieces, and memory for more
 	err        error       // why full was closed
+	lost       int64       // numbers that became infinite, when it is
 	piece      []byte      // that is being read
 	left       []byte      // of it
 }
@@ -44,10 +48,16 @@ func (j *job) start(it *item) *stream {
 		mem := scratches.Get().(*scratch)
 		defer scratches.Put(mem)
 		c := &converter{source: j.source(it.from), to: it.to.DType, z: it.z, s: mem}
+		defer func() { s.lost = c.lost }()
+		accepted, _ := j.mayOverflow(it)
 		for c.more() {
 			select {
 			case b := <-s.free:
-				if b, s.err = c.convert(b); s.err != nil {
+				b, s.err = c.convert(b)
+				if s.err == nil && c.lost > 0 && !accepted {
+					s.err = fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
+				}
+				if s.err != nil {
 					return
 				}
 				s.full <- b // does not wait: there is room for as many as there is memory for

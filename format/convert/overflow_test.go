@@ -1,0 +1,120 @@
+package convert_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// doubles is floats with more digits.
+func doubles(name string, values ...float64) one {
+	var b []byte
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return one{tensor.Info{Name: name, DType: tensor.Float64, Shape: tensor.Shape{int64(len(values))}}, b}
+}
+
+// TestOverflow: numbers that a narrower dtype makes infinite are counted one by one, in
+// any place, refused, and reported when they are accepted. Infinite ones stay what they were.
+func TestOverflow(t *testing.T) {
+	inf := math.Inf(1)
+	single := func(values ...float64) one {
+		var list []float32
+		for _, x := range values {
+			list = append(list, float32(x))
+		}
+		return floats("w", tensor.Shape{int64(len(list))}, list...)
+	}
+	for _, tt := range []struct {
+		name string
+		from one
+		to   tensor.DType
+		want int // that become infinite
+	}{
+		{"float16: largest", single(65504, -65504, 65519.99), tensor.Float16, 0},
+		{"float16: first that is too large", single(1, 2, 65520, 4, 5), tensor.Float16, 1},
+		{"float16: both signs, at both ends", single(1e6, 1, 2, 3, 4, 5, 6, 7, -1e30), tensor.Float16, 2},
+		{"float16: infinite before", single(inf, -inf, math.NaN(), 1), tensor.Float16, 0},
+		{"float16: both", single(inf, 1e5, -inf, 1e5, 1e5), tensor.Float16, 3},
+		{"float16: in the second piece", single(append(make([]float64, 1<<18), 1, 1e6)...), tensor.Float16, 1},
+		{"bfloat16: what rounds up", single(math.MaxFloat32, 1, -math.MaxFloat32), tensor.BFloat16, 2},
+		{"bfloat16: largest", single(3.3895e38), tensor.BFloat16, 0},
+		{"float32: too large", doubles("w", 1e300, 1, -1e39), tensor.Float32, 2},
+		{"float32: infinite before", doubles("w", inf, 1, math.NaN()), tensor.Float32, 0},
+		{"float16 of float64", doubles("w", 1e300, 7e4, 6e4, inf), tensor.Float16, 2},
+		{"float64: all fit", single(math.MaxFloat32), tensor.Float64, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := model(t, "safetensors", format.Plan{}, tt.from)
+			out := filepath.Join(t.TempDir(), "out.safetensors")
+			_, err := convert.File(in, out, &convert.Options{DType: tt.to})
+			if tt.want == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, format.ErrUnsupported) {
+				t.Errorf("%v, want %v", err, format.ErrUnsupported)
+			}
+			unwritten(t, filepath.Dir(out))
+			report, err := convert.File(in, out, &convert.Options{DType: tt.to, Lossy: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []format.Loss{{Kind: format.LossConversion, Name: "w", Acceptable: true,
+				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
+			if d := cmp.Diff(want, report.Losses); d != "" {
+				t.Error(d)
+			}
+			for _, accept := range []string{"conversion", "conversion:w"} {
+				o := &convert.Options{DType: tt.to, WriteOptions: format.WriteOptions{AcceptLoss: []string{accept}}}
+				if report, err := convert.File(in, out, o); err != nil || report.Losses != nil {
+					t.Errorf("%s: %v, %v", accept, report, err)
+				}
+			}
+		})
+	}
+}
+
+// TestDamaged: damage that the source's sums find does not get new sums.
+func TestDamaged(t *testing.T) {
+	for _, kind := range []string{"mle", "wia", "mag", "safetensors"} {
+		t.Run(kind, func(t *testing.T) {
+			in := model(t, kind, format.Plan{}, floats("w", tensor.Shape{300}, wave(300)...))
+			b := read(t, in)
+			data := content(t, open(t, in), "w").data
+			for at := 0; at+8 < len(b); at++ {
+				if slices.Equal(b[at:at+8], data[800:808]) {
+					b[at] ^= 1
+				}
+			}
+			if err := os.WriteFile(in, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out.safetensors")
+			_, err := convert.File(in, out, &convert.Options{Lossy: true})
+			if sums := kind != "safetensors"; sums != errors.Is(err, format.ErrChecksum) {
+				t.Errorf("%v, does the format have sums of data: %v", err, sums)
+			}
+			if err != nil {
+				unwritten(t, filepath.Dir(out))
+			}
+			o := &convert.Options{Lossy: true, Read: &format.Options{Check: format.CheckStructure}}
+			if _, err := convert.File(in, out, o); err != nil {
+				t.Errorf("without sums: %v", err)
+			}
+		})
+	}
+}
