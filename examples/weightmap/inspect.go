@@ -113,12 +113,13 @@ func describe(path string, m *format.Model, o *inspection) (*report, error) {
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
-	h := hashes{}
+	h, locked := hashes{}, encrypted(m)
 	for name, v := range m.Tensors() {
 		if !o.filter.MatchString(name) {
 			continue
 		}
 		t := describeTensor(v)
+		t.encrypted = locked && t.Offset < 0 // what is in another file is not
 		if err := o.read(&t, v, h); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 			// The rest of an encrypted file is worth showing without its key. A wrong
 			// key is still an error.

@@ -38,6 +38,8 @@ type tensorReport struct {
 	Quantization *quantizationReport `json:"quantization,omitempty"` // absent for a plain tensor
 	SHA256       string              `json:"sha256,omitempty"`
 	Stats        *statistics         `json:"stats,omitempty"` // absent for elements that are no real numbers
+
+	encrypted bool
 }
 
 // quantizationReport counts the parameters; there may be one for each channel.

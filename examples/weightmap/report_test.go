@@ -290,6 +290,33 @@ func TestEncryptedWIA(t *testing.T) {
 	}
 }
 
+// TestEncryptedStorage: the table says what is encrypted, with the key and without.
+func TestEncryptedStorage(t *testing.T) {
+	whole := func(tensor.Info) wia.Compression { return wia.Zstd }
+	key := []string{"-key", secretHex}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"mle", []string{writeMLE(t, &mle.WriteOptions{Key: secret})}, "16 B       -  encrypted\n"},
+		{"mle with its key", append(key, writeMLE(t, &mle.WriteOptions{Key: secret})), "16 B       -  encrypted\n"},
+		{"mle compressed", []string{writeMLE(t, &mle.WriteOptions{Key: secret, Compression: mle.MethodZstd})}, "-  zstd, encrypted\n"},
+		{"wia", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})), "4 B       -  encrypted  "},
+		{"wia compressed", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, CompressTensor: whole})), " B, encrypted  "},
+		{"wia in a file of its own", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, ExternalFrom: 6})), "6 B     0x0  "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, _ := tool(t, 0, append([]string{"inspect"}, tt.args...)...)
+			contains(t, out, tt.want)
+		})
+	}
+	plain, _ := tool(t, 0, "inspect", writeMLE(t, nil))
+	if strings.Contains(plain, "encrypted") {
+		t.Error(plain)
+	}
+}
+
 // hostile is a name that would clear a terminal, and end a line.
 const hostile = "a\x1b[2J\nb\u009b\u202ec"
 

@@ -52,6 +52,15 @@ func storedAs(m *format.Model, p *format.Plan, key []byte) (any, error) {
 	return nil, nil
 }
 
+// encrypted reports whether a model's file is, with its key or without.
+func encrypted(m *format.Model) bool {
+	if f, ok := mle.From(m); ok {
+		return f.Header().Features.Has(mle.Encryption)
+	}
+	f, ok := wia.From(m)
+	return ok && f.Encrypted()
+}
+
 // metadataOf returns the metadata with the types that the file has.
 func metadataOf(m *format.Model) format.Metadata {
 	if f, ok := gguf.From(m); ok {
@@ -64,7 +73,7 @@ func metadataOf(m *format.Model) format.Metadata {
 // int8: doing that twice would change them.
 func mleOptions(f *mle.File, key []byte) (*mle.WriteOptions, error) {
 	o := &mle.WriteOptions{Version: int(f.Header().Version)}
-	if f.Header().Features.Has(mle.Encryption) {
+	if encrypted(f.Model()) {
 		o.Key = key
 	}
 	if o.Version > 1 {

@@ -129,8 +129,13 @@ func stored(t tensorReport) string {
 		how += ", " + cell(t.StoredBytes)
 	case how == "" && t.ZeroCopy:
 		how = "zero-copy"
+	case how == "" && t.encrypted:
+		return "encrypted"
 	case how == "":
 		how = "by copy"
+	}
+	if t.encrypted {
+		how += ", encrypted"
 	}
 	return how
 }
