@@ -163,7 +163,7 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	for _, l := range report.Losses {
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
 	}
-	return converted(f.Arg(1), report, out)
+	return converted(f.Arg(1), report, dropped(m, o.Storage), out)
 }
 
 // target is the name of the target's format.
@@ -231,8 +231,8 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, needed func(format.Loss) b
 	return cli.ErrReported
 }
 
-// converted says what was written.
-func converted(path string, r *convert.Report, out io.Writer) error {
+// converted says what was written, and what protects it no more.
+func converted(path string, r *convert.Report, dropped string, out io.Writer) error {
 	line := fmt.Sprintf("%s: written (%s, %s", path, r.Format, cli.Size(cli.FileSize(path)))
 	if len(r.Quantized) > 0 {
 		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int { return cmp.Compare(a.SNR, b.SNR) })
@@ -247,7 +247,7 @@ func converted(path string, r *convert.Report, out io.Writer) error {
 			line += " ..."
 		}
 	}
-	_, err := fmt.Fprintln(out, cli.Printable(line+")"))
+	_, err := fmt.Fprintln(out, cli.Printable(line+")"+dropped))
 	return err
 }
 

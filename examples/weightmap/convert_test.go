@@ -113,6 +113,37 @@ func TestTargetOfDash(t *testing.T) {
 	do(t, 0, "verify", "-trust", public, "./-")
 }
 
+// TestConvertUnprotected says what a target is not any more.
+func TestConvertUnprotected(t *testing.T) {
+	ed, _ := pair(t, "ed25519")
+	ec, _ := pair(t, "ecdsa")
+	in, dir := model(t, "safetensors", "in.safetensors"), t.TempDir()
+	both := filepath.Join(dir, "both.mle")
+	key := []string{"-key", secretHex}
+	do(t, 0, "convert", "-sign", ed, "-encrypt", secretHex, in, both)
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"neither", nil, "), not encrypted any more, not signed any more\n"},
+		{"encrypted", []string{"-encrypt", secretHex}, "), not signed any more\n"},
+		{"signed", []string{"-sign", ec}, "), not encrypted any more\n"},
+		{"both", []string{"-sign", ec, "-encrypt", secretHex}, ")\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, _ := do(t, 0, slices.Concat([]string{"convert"}, key, tt.args, []string{both, filepath.Join(dir, "out.wia")})...)
+			if !strings.HasSuffix(out, tt.want) {
+				t.Errorf("%q, want %q", out, tt.want)
+			}
+		})
+	}
+	out, _ := do(t, 0, slices.Concat([]string{"set"}, key, []string{both, filepath.Join(dir, "set.mle"), "a=1"})...)
+	if !strings.HasSuffix(out, "), not signed any more\n") {
+		t.Error(out)
+	}
+}
+
 // TestConvertPatterns: one that is about no tensor is misspelled.
 func TestConvertPatterns(t *testing.T) {
 	in := model(t, "safetensors", "m.safetensors") // w and labels

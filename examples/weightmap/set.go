@@ -74,10 +74,7 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err := rewrite(m, f.Arg(1), meta, e.accept, secret); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s: written (%s, %s)", f.Arg(1), m.Format(), entries(len(meta)))
-	if m.Signature() != nil {
-		line += ", not signed any more"
-	}
+	line := fmt.Sprintf("%s: written (%s, %s)%s", f.Arg(1), m.Format(), entries(len(meta)), dropped(m, format.Storage{Key: secret}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
 }

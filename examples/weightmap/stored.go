@@ -61,6 +61,18 @@ func encrypted(m *format.Model) bool {
 	return ok && f.Encrypted()
 }
 
+// dropped says what a model's file has that a new one, stored like this, has not.
+func dropped(m *format.Model, s format.Storage) string {
+	text := ""
+	if encrypted(m) && s.Key == nil {
+		text += ", not encrypted any more"
+	}
+	if m.Signature() != nil && s.Signer == nil {
+		text += ", not signed any more"
+	}
+	return text
+}
+
 // metadataOf returns the metadata with the types that the file has.
 func metadataOf(m *format.Model) format.Metadata {
 	if f, ok := gguf.From(m); ok {
