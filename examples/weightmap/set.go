@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,9 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if _, err := m.Verify(context.Background()); err != nil {
 		return err
 	}
+	if err := keepsEnding(m, f.Arg(0), f.Arg(1)); err != nil {
+		return err
+	}
 	meta, err := e.apply(metadataOf(m))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Arg(0), err)
@@ -74,9 +78,32 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err := rewrite(m, f.Arg(1), meta, e.accept, secret); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s: written (%s, %s)%s", f.Arg(1), m.Format(), entries(len(meta)), dropped(m, format.Storage{Key: secret}))
+	text, err := e.outcome(f.Arg(1), &format.Options{Key: secret, Check: format.CheckStructure})
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s: written (%s, %s)%s", f.Arg(1), m.Format(), text, dropped(m, format.Storage{Key: secret}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
+}
+
+// outcome tells how many entries the new file has, and which were to be removed but are
+// what the format makes in any file.
+func (e *edit) outcome(path string, o *format.Options) (string, error) {
+	m, err := format.Open(path, o)
+	if err != nil {
+		return "", err
+	}
+	defer m.Close()
+	meta := m.Metadata()
+	text := entries(len(meta))
+	for _, key := range e.remove {
+		again := slices.ContainsFunc(e.put, func(pair [2]string) bool { return pair[0] == key })
+		if _, there := meta.Get(key); there && !again {
+			text += fmt.Sprintf(", %q stays: the format makes it", key)
+		}
+	}
+	return text, nil
 }
 
 func entries(n int) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,37 @@ func TestSetDelete(t *testing.T) {
 	if diff := cmp.Diff(any(map[string]any{}), entriesOf(t, path)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestSetDeleteStays: what a format has in any file comes back, and set says so.
+func TestSetDeleteStays(t *testing.T) {
+	const stays = `: written (%s, %s, "%s" stays: the format makes it)` + "\n"
+	for _, tt := range []struct{ file, key, entries string }{
+		{"m.mle", "tensor_names", "1 entry"}, {"m.onnx", "ir_version", "2 entries"}, {"m.mobi", "name", "4 entries"},
+	} {
+		in := described(t, tt.file, nil)
+		out := filepath.Join(t.TempDir(), tt.file)
+		got, _ := tool(t, 0, "set", "-delete", tt.key, in, out)
+		if diff := cmp.Diff(out+fmt.Sprintf(stays, filepath.Ext(out)[1:], tt.entries, tt.key), got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if _, there := entriesOf(t, out).(map[string]any)[tt.key]; !there {
+			t.Errorf("%s: there is no %s", tt.file, tt.key)
+		}
+	}
+	in := described(t, "m.mobi", format.Metadata{{Key: "name", Value: "a"}})
+	got, _ := tool(t, 0, "set", "-delete", "name", in, in, "name=b")
+	contains(t, got, "(mobi, 4 entries)\n")
+}
+
+// TestSetForeignEnding: a file whose name is misleading can be changed in place.
+func TestSetForeignEnding(t *testing.T) {
+	in := model(t, "mag", "m.mle")
+	tool(t, 0, "set", in, in, "epoch=8")
+	tool(t, 0, "set", in, filepath.Join(t.TempDir(), "model.bin"), "epoch=8")
+	key, _ := pair(t, "ecdsa")
+	_, errs := tool(t, 2, "sign", "-with", key, writeWIA(t, quantizedPlan(), nil), filepath.Join(t.TempDir(), "out.mle"))
+	contains(t, errs, "the model stays wia, and that is the ending of mle")
 }
 
 // TestSetKeeps: how a file is stored, and the types of entries that are not touched.
@@ -273,6 +305,7 @@ func TestSetRefuses(t *testing.T) {
 		{"a number too large", []string{mag, "out.mag", "x=1e999"}, 1, `metadata "x": the number is too large`},
 		{"no such entry", []string{"-delete", "author", mag, "out.mag"}, 1, `there is no metadata entry "author"`},
 		{"no metadata", []string{dir, "out.tsr", "a=1"}, 1, "metadata"},
+		{"the ending of another format", []string{mag, "out.mle", "epoch=8"}, 2, "out.mle: the model stays mag, and that is the ending of mle; convert changes formats\n"},
 		{"encrypted", []string{writeMLE(t, &mle.WriteOptions{Key: secret}), "out.mle", "a=1"}, 1, "(-key gives it)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

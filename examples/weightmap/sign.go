@@ -63,6 +63,9 @@ func signFile(in, out string, signer crypto.Signer, key []byte) error {
 	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 		return err
 	}
+	if err := keepsEnding(m, in, out); err != nil {
+		return err
+	}
 	if err := checkSigner(m.Format(), signer); err != nil {
 		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/mag"
@@ -50,6 +52,15 @@ func storedAs(m *format.Model, p *format.Plan, key []byte) (any, error) {
 		return &mobi.WriteOptions{Gzip: 6}, nil
 	}
 	return nil, nil
+}
+
+// keepsEnding refuses a target with the ending of a format that the model will not be in,
+// unless the source has that name already.
+func keepsEnding(m *format.Model, in, out string) error {
+	if c, ok := format.ByExtension(out); ok && c.Name() != m.Format() && in != out {
+		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, and that is the ending of %s; convert changes formats", out, m.Format(), c.Name()))
+	}
+	return nil
 }
 
 // encrypted reports whether a model's file is, with its key or without.
