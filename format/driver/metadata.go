@@ -11,7 +11,9 @@ type Metadata []Entry
 
 // Entry is one pair. Value is a string, bool, int64, float64, json.Number (a
 // number that is to keep its text), json.RawMessage (any other JSON: objects,
-// arrays), or nil (JSON null).
+// arrays), or nil (JSON null). From files whose metadata is JSON (MLE, WIA) numbers that are
+// no int64 come as json.Number, also where a float64 was written; strings are all that
+// safetensors and ONNX have.
 type Entry struct {
 	Key   string
 	Value any
