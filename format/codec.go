@@ -162,9 +162,13 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 
 // finish detects the format unless it is given, and parses.
 func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {
+	name := path
+	if r != nil && name == "" {
+		_, name = r.Origin() // of a reader
+	}
 	if err == nil && d == nil {
 		err = r.Guard(func() (err error) {
-			d, err = choose(r, path, o)
+			d, err = choose(r, name, o)
 			return err
 		})
 		if err != nil {
@@ -172,7 +176,7 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 		}
 	}
 	if err != nil {
-		return nil, engine.Explain(err, With(d).Name(), path)
+		return nil, engine.Explain(err, With(d).Name(), name)
 	}
 	return m.opened(m.m.Open(r, o.configure(m, d, path)))
 }

@@ -27,7 +27,8 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, 
 // View.ReadAt fetch only their own bytes. Package format/remote has a reader of what is
 // behind HTTP.
 //
-// Of a reader with a method Proven() int64 so many bytes are believed to exist. One with
+// A reader with a method Path() string is called so in errors, and has no path all the same (Model.Path).
+// Of one with Proven() int64 so many bytes are believed to exist. One with
 // Parsed() is told when the structure was read, from where on reading ahead is a waste; and one with Cancel()
 // when the model is closed, whether opening failed or by Close, which waits for the reads that are running. With
 // ReadAtContext, which is ReadAt that ends with a context, Model.Verify and View.ReadIntoContext end reads with theirs.

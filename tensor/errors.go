@@ -41,7 +41,7 @@ var (
 // are left out of the text: "mag: m.mag: at 0x8: checksum: header checksum mismatch".
 type Error struct {
 	Format string // registered format name, "mag"
-	Path   string // file name as it was opened, "" for bytes and readers
+	Path   string // file name as it was opened, or what a reader says it is (format.OpenReaderAt); "" for bytes
 	Field  string // field of the layout, or "tensor \"name\""
 	Offset int64  // byte offset in the file, -1 when there is none
 	Err    error  // wraps one of the sentinels

@@ -24,8 +24,11 @@
 //
 // A range that is cut short, reset, stalled or refused for now (408, 425, 429, 500, 502, 503, 504) is
 // asked for again from where it ended, after a wait that doubles, or that the server
-// asks for. Everything has an end (Options), after which there is an error, ErrUnavailable for one. An
-// answer that is not precisely what was asked for is ErrAnswer. Closing the model ends
+// asks for. Everything has an end (Options), after which there is an error, ErrUnavailable for one. What no
+// attempt mends ends at once: a scheme that the client does not know (format.ErrOption), a certificate that is
+// not trusted, a redirect that is not followed. An
+// answer that is not precisely what was asked for is ErrAnswer. Errors of the reader and of its model have the URL, without
+// user and query, as format.Error.Path. Closing the model ends
 // requests that are running, and waits for no server.
 //
 // # Requests

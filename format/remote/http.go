@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
@@ -25,9 +27,12 @@ type httpObject struct {
 func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
-		return nil, fmt.Errorf("%w: %s is no URL", format.ErrOption, describe(u))
+		return nil, fmt.Errorf("%w: %.500q is no URL", format.ErrOption, describe(u))
 	}
-	h := &httpObject{client: defaultClient(), url: address, name: describe(u), header: http.Header{}}
+	if err := checkHost(u); err != nil {
+		return nil, fmt.Errorf("%w: %.500q %w", format.ErrOption, describe(u), err)
+	}
+	h := &httpObject{client: defaultClient(), url: address, name: fmt.Sprintf("%.500s", describe(u)), header: http.Header{}}
 	if o != nil && o.Client != nil {
 		h.client = o.Client
 	}
@@ -37,14 +42,35 @@ func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	return h, nil
 }
 
-// describe returns a URL for messages, without password and query: both may be what
+var (
+	errNoHost = errors.New("names no host")
+	errPort   = errors.New("has a port beyond 65535")
+)
+
+// checkHost refuses what nobody can connect to. Schemes but those of HTTP are a matter of the client.
+func checkHost(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil
+	}
+	if u.Hostname() == "" {
+		return errNoHost
+	}
+	if port := u.Port(); port != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return errPort
+		}
+	}
+	return nil
+}
+
+// describe returns a URL for messages, without user and query: both may be what
 // gives access.
 func describe(u *url.URL) string {
 	if u == nil {
 		return "what was given"
 	}
 	c := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return fmt.Sprintf("%.500q", c.String())
+	return c.String()
 }
 
 // defaultClient keeps as many connections as ranges are fetched at a time; that of net/http
@@ -74,7 +100,7 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return Answer{}, unsent(err)
+		return Answer{}, unsent(err, resp != nil)
 	}
 	a := reply{resp.StatusCode, resp.Header, resp.ContentLength, resp.Uncompressed}
 	v, err := a.judge(off, n, known)
@@ -97,18 +123,34 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 func (h *httpObject) String() string { return h.name }
 
 // unsent classifies the error of a request without an answer. What net/http says in front names
-// the URL, with everything that may be secret in it.
-func unsent(err error) error {
+// the URL, with everything that may be secret in it. A client that has an answer nevertheless
+// would not follow where that leads.
+func unsent(err error, refused bool) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
 	var untrusted *tls.CertificateVerificationError
-	if errors.As(err, &untrusted) {
-		return err
+	if refused || errors.As(err, &untrusted) || errors.Is(err, http.ErrSchemeMismatch) {
+		return apart(err)
+	}
+	says := err.Error()
+	if strings.HasPrefix(says, badLocation) {
+		return nonsense("a redirect to what is no URL") // which may have a secret in it
+	}
+	for _, begins := range unsendable {
+		if strings.HasPrefix(says, begins) {
+			return fmt.Errorf("%w: %w", format.ErrOption, err)
+		}
 	}
 	return &Temporary{Err: apart(err)}
 }
+
+// net/http has no sentinels for what it cannot send, be it Options.Header or a URL that was given
+// or that a server redirects to. No other attempt mends that.
+var unsendable = []string{"unsupported protocol scheme", "http: no Host in request URL", "net/http: invalid header field"}
+
+const badLocation = "failed to parse Location header"
 
 // apart says what an error says without being io.EOF, which the reader of a model takes for the end
 // of the object.

@@ -144,10 +144,19 @@ func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, eof
 }
 
+// Path returns what errors call the object, of the model too: its URL without user and query, or what
+// an Object that is a fmt.Stringer says; "" where there is none.
+func (r *Reader) Path() string {
+	if s, ok := r.object.(fmt.Stringer); ok {
+		return s.String()
+	}
+	return ""
+}
+
 // named adds the object to an error, where it has a name.
 func (r *Reader) named(err error) error {
-	if s, ok := r.object.(fmt.Stringer); ok {
-		return fmt.Errorf("%s: %w", s, err)
+	if path := r.Path(); path != "" {
+		return &tensor.Error{Path: path, Offset: -1, Err: err}
 	}
 	return err
 }

@@ -20,7 +20,7 @@ type file struct {
 	s *spaces
 }
 
-func (f *file) Path() string { return f.s.m.path }
+func (f *file) Path() string { return f.s.m.Path() }
 
 // InMemory implements driver.Source. Bytes that another process may change are read, not
 // lent, while they are parsed.

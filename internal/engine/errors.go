@@ -39,7 +39,7 @@ func Explain(err error, format, path string) error { return explain(err, format,
 // errorf makes an error about the model's file.
 func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {
 	return &tensor.Error{
-		Format: m.desc.Name, Path: m.Path(), Field: field, Offset: off,
+		Format: m.desc.Name, Path: m.path, Field: field, Offset: off,
 		Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)),
 	}
 }

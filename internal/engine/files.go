@@ -5,7 +5,7 @@ import "slices"
 // Files returns the paths of all files that the model has or names, its own or its
 // directory first, each once; nil for a model that was not opened by path.
 func (m *Model) Files() []string {
-	if m.path == "" {
+	if !m.byPath {
 		return nil
 	}
 	files := make([]string, 1, 1+len(m.spaces.files))

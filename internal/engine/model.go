@@ -31,7 +31,8 @@ type Config struct {
 type Model struct {
 	desc    driver.Description
 	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
-	path    string
+	path    string         // in errors: what it was opened by, or what a reader is called
+	byPath  bool           // which is that of a file or directory
 	index   driver.Index
 	file    driver.File
 	mapping source.Options // of other files
@@ -80,7 +81,10 @@ func (m *Model) OpenDir(c *Config) error {
 
 func (m *Model) init(r *source.Region, c *Config) {
 	m.desc, m.main, m.path, m.mapping = c.Driver.Describe(), r, c.Path, c.Mapping
-	m.main.SetOrigin(m.desc.Name, c.Path)
+	if m.byPath = c.Path != ""; !m.byPath {
+		_, m.path = r.Origin()
+	}
+	m.main.SetOrigin(m.desc.Name, m.path)
 	m.memory = c.Options.Memory
 	m.mapping.Memory = m.memory
 	m.index.Count(m.memory)
@@ -197,8 +201,13 @@ func (m *Model) File() driver.File { return m.file }
 // Format returns the name of the format.
 func (m *Model) Format() string { return m.desc.Name }
 
-// Path returns the name the model was opened by.
-func (m *Model) Path() string { return m.path }
+// Path returns the name the model was opened by, "" for bytes and readers.
+func (m *Model) Path() string {
+	if !m.byPath {
+		return ""
+	}
+	return m.path
+}
 
 // Index returns the list of tensors, which must not be changed.
 func (m *Model) Index() *driver.Index { return &m.index }

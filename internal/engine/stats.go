@@ -145,7 +145,7 @@ func (m *Model) engineNotes() []string {
 	for r := range m.regions() {
 		_, path := r.Origin()
 		switch {
-		case path == "" || r.Size() == 0 || r.Mapped() || r.Copied() || m.mapping.OnDemand:
+		case path == "" || r == m.main && !m.byPath || r.Size() == 0 || r.Mapped() || r.Copied() || m.mapping.OnDemand:
 			continue
 		case r.InMemory():
 			return append(notes, "the file is not mapped: it was read into memory")

@@ -4,6 +4,8 @@ import "context"
 
 // What the reader behind a region may know, and want to know: see format.OpenReaderAt.
 type (
+	// named is called so in errors.
+	named interface{ Path() string }
 	// prover tells up to where bytes exist, so that nobody has to try.
 	prover interface{ Proven() int64 }
 	// parsee is told that the structure of a model was read.

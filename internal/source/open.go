@@ -138,7 +138,11 @@ func FromBytes(b []byte) *Region {
 // FromReaderAt makes a region of size bytes that nothing holds in memory: they
 // are read from src when asked for. A negative size counts as 0.
 func FromReaderAt(src io.ReaderAt, size int64) *Region {
-	return &Region{src: src, size: max(size, 0)}
+	r := &Region{src: src, size: max(size, 0)}
+	if n, ok := src.(named); ok {
+		r.path = n.Path()
+	}
+	return r
 }
 
 // kindError says what a path is that is not a regular file.

@@ -91,7 +91,7 @@ type Region struct {
 // who opened the region, before anybody else sees it.
 func (r *Region) SetOrigin(format, path string) { r.format, r.path = format, path }
 
-// Origin returns what SetOrigin or opening by name set.
+// Origin returns what SetOrigin, opening by name, or a reader with a name set.
 func (r *Region) Origin() (format, path string) { return r.format, r.path }
 
 // Size returns the number of bytes of the window.
@@ -160,6 +160,9 @@ func (r *Region) OnFree(f func() error) { r.onFree = f }
 //
 //go:noinline
 func (r *Region) fail(off int64, err error) error {
+	if e, ok := err.(*tensor.Error); ok && e.Path == r.path && e.Field == "" && e.Offset < 0 {
+		err = e.Err // what a reader says of itself is said once
+	}
 	return &tensor.Error{Format: r.format, Path: r.path, Offset: off, Err: err}
 }
 
