@@ -3,6 +3,7 @@ package tensor
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -22,33 +23,37 @@ func At(i int64) Range { return Range{i, i + 1} }
 // elements are contiguous in a tensor that is; otherwise they are copied to
 // the heap at once: Info().Offset is -1 then, and the view outlives the model.
 // Behind an io.ReaderAt contiguous elements are read when they are asked for,
-// others at once, and no bytes but theirs. Ranges outside the shape are ErrShape;
-// elements that are no DType, such as GGUF's blocks, are ErrDType.
+// others at once, and no bytes but theirs. Of GGUF's blocks only whole ones can be
+// taken: whole rows, or ranges of the innermost axis that are multiples of a block. Ranges
+// outside the shape or through a block are ErrShape; elements of unknown size ErrDType.
 func (v View) Slice(ranges ...Range) (View, error) {
 	r := v.ref()
 	whole := r.Info()
 	if whole == nil {
 		return View{}, ErrClosed
 	}
-	if whole.Encoding != nil {
-		return v.failed(fmt.Errorf("%w: tensors of %s cannot be sliced", ErrDType, whole.Encoding.Name))
-	}
 	sel, err := resolve(whole.Shape, ranges)
 	if err != nil {
 		return v.failed(err)
+	}
+	g := grid{shape: whole.Shape, sel: sel, unit: whole.DType.Size()}
+	if whole.Encoding != nil {
+		if g, err = blocksOf(whole.Encoding, whole.Shape, sel); err != nil {
+			return v.failed(err)
+		}
 	}
 	info := v.Info()
 	info.Shape = make(Shape, len(sel))
 	for i, r := range sel {
 		info.Shape[i] = r.To - r.From
 	}
-	if info.Size, err = info.Shape.ByteSize(info.DType); err != nil {
+	if info.Size, err = info.ByteSize(); err != nil {
 		return v.failed(err)
 	}
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
-	first, contiguous := extent(whole.Shape, sel)
-	first *= info.DType.Size()
+	first, contiguous := extent(g.shape, g.sel)
+	first *= g.unit
 	if contiguous && viewed(r) {
 		if info.Offset >= 0 {
 			info.Offset += first
@@ -59,7 +64,32 @@ func (v View) Slice(ranges ...Range) (View, error) {
 		info.Offset += first
 		return View(memory.New(&info, r.Owner(), nil)), nil
 	}
-	return v.gather(&info, sel)
+	return v.gather(&info, g)
+}
+
+// grid is a selection of what cannot be divided: elements, or blocks of them along the
+// innermost axis, of so many bytes.
+type grid struct {
+	shape Shape
+	sel   []Range
+	unit  int64
+}
+
+// blocksOf is the selection in blocks.
+func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
+	if _, err := e.Bytes(shape); err != nil {
+		return grid{}, err
+	}
+	g := grid{shape.Clone(), slices.Clone(sel), e.BlockBytes}
+	if last := len(shape) - 1; last >= 0 {
+		r, n := sel[last], e.BlockElems
+		if r.From%n != 0 || r.To%n != 0 {
+			return grid{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, e.Name, n)
+		}
+		g.shape[last] /= n
+		g.sel[last] = Range{r.From / n, r.To / n}
+	}
+	return g, nil
 }
 
 // failed returns an error about the tensor, and a view that repeats it.
@@ -136,21 +166,21 @@ func lastOf(shape Shape, sel []Range) (last int64) {
 }
 
 // gather copies the selected rows to the heap.
-func (v View) gather(info *Info, sel []Range) (View, error) {
+func (v View) gather(info *Info, sel grid) (View, error) {
 	if !memory.Addressable(info.Size) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
 	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error {
 		if info.Size > probeOver {
-			last := lastOf(v.Shape(), sel) * info.DType.Size()
+			last := lastOf(sel.shape, sel.sel) * sel.unit
 			if err := read(make([]byte, 1), last); err != nil {
 				return err
 			}
 		}
 		out = memory.Aligned(int(info.Size))
-		g := gatherer{read: read, elem: info.DType.Size()}
-		_, err := g.axis(out, 0, v.Shape(), sel)
+		g := gatherer{read: read, elem: sel.unit}
+		_, err := g.axis(out, 0, sel.shape, sel.sel)
 		return err
 	})
 	if err != nil {

@@ -247,7 +247,7 @@ func TestSliceRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "Q4_0", BlockElems: 3, BlockBytes: 2}, Shape: Shape{2, 3}}, make([]byte, 4))
+	blocks, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "Q9", BlockElems: 4, BlockBytes: 2}, Shape: Shape{8}}, make([]byte, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestSliceRepeats(t *testing.T) {
 		want error
 	}{
 		"outside":       {plain, Range{1, 3}, ErrShape},
-		"blocks":        {blocks, Range{0, 1}, ErrDType},
+		"blocks":        {blocks, Range{0, 6}, ErrShape},
 		"no tensor":     {View{}, All(), ErrClosed},
 		"outside twice": {failed(t, plain), Range{5, 6}, ErrShape},
 	} {
@@ -284,4 +284,60 @@ func failed(t *testing.T, v View) View {
 		t.Fatal("no error")
 	}
 	return s
+}
+
+// TestSliceBlocks: of blocks whole ones are taken, in one piece or many.
+func TestSliceBlocks(t *testing.T) {
+	e := &Encoding{Name: "Q9", BlockElems: 4, BlockBytes: 2}
+	data := make([]byte, 3*2*2*2) // [3, 2, 8]: two blocks a row
+	for i := range data {
+		data[i] = byte(i)
+	}
+	v, err := FromInfo(Info{Name: "w", Encoding: e, Shape: Shape{3, 2, 8}}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		ranges []Range
+		shape  Shape
+		want   []byte
+	}{
+		{"all", nil, Shape{3, 2, 8}, data},
+		{"rows", []Range{{1, 3}}, Shape{2, 2, 8}, data[8:]},
+		{"one row", []Range{At(2), At(1)}, Shape{1, 1, 8}, data[20:]},
+		{"one block", []Range{At(0), At(1), {4, 8}}, Shape{1, 1, 4}, data[6:8]},
+		{"up to the end", []Range{At(0), At(1), {4, -1}}, Shape{1, 1, 4}, data[6:8]},
+		{"the same row of each", []Range{All(), At(1)}, Shape{3, 1, 8}, []byte{4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23}},
+		{"first blocks", []Range{{0, 2}, All(), {0, 4}}, Shape{2, 2, 4}, []byte{0, 1, 4, 5, 8, 9, 12, 13}},
+		{"none", []Range{{1, 1}}, Shape{0, 2, 8}, []byte{}},
+	} {
+		s, err := v.Slice(tt.ranges...)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got, err := s.Bytes()
+		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v %s", tt.name, err, d)
+		}
+		if info := s.Info(); !info.Shape.Equal(tt.shape) || info.Encoding != e || info.Size != int64(len(tt.want)) {
+			t.Errorf("%s: %+v, want %v", tt.name, info, tt.shape)
+		}
+	}
+	if d := cmp.Diff(Shape{3, 2, 8}, v.Shape()); d != "" {
+		t.Errorf("the whole changed: %s", d)
+	}
+	for name, ranges := range map[string][]Range{"through a block": {All(), All(), {0, 6}}, "from within one": {All(), All(), {2, 8}}} {
+		if _, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	unknown, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "F4"}, Shape: Shape{8}}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unknown.Slice(); !errors.Is(err, ErrDType) {
+		t.Errorf("elements of unknown size: %v", err)
+	}
 }

@@ -33,7 +33,7 @@ var accessors = []struct {
 	{"As", asOwn},
 	{"Decode", decodeOwn},
 	{"Slice", func(v tensor.View) error {
-		if v.Info().Encoding != nil {
+		if e := v.Info().Encoding; e != nil && e.BlockBytes == 0 {
 			_, err := v.Bytes() // it cannot be sliced
 			return err
 		}

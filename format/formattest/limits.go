@@ -40,8 +40,12 @@ func (x *subject) badOptions(t *testing.T) {
 		isOptionError(t, "NewWriter with an unknown Spool", "Spool", err)
 	}
 	// What is zero, or nil, means the default.
-	if err := x.verified(m, format.VerifyOption{}, format.WithWorkers(0), format.WithTensors(), format.WithProgress(nil), format.WithTrustedKey(nil)); err != nil {
+	if err := x.verified(m, format.VerifyOption{}, format.WithWorkers(0), format.WithTensors(), format.WithProgress(nil)); err != nil {
 		t.Errorf("Verify with options that say nothing: %v", err)
+	}
+	// A key that was not found is no key that was not given.
+	if err := x.verified(m, format.WithTrustedKey(nil)); !errors.Is(err, format.ErrKey) {
+		t.Errorf("Verify with a key that is nil: %v, want %v", err, format.ErrKey)
 	}
 	if x.s.Options == nil {
 		m, err := x.codec.OpenBytes(x.file, &format.Options{})
