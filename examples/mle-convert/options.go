@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -108,7 +107,7 @@ func secret(value string) ([]byte, error) {
 	if key, err := cli.ParseKey(value); err == nil {
 		return key, nil
 	}
-	b, err := os.ReadFile(value)
+	b, err := cli.KeyFile(value)
 	if err != nil {
 		return nil, errors.New("neither 64 hexadecimal digits nor a file that can be read")
 	}

@@ -11,7 +11,7 @@
 // only known with --trust PUB.pem: without it the fingerprint of the key in
 // the file goes to standard error, and with it a signature by another key is
 // "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
-// file, 64 hexadecimal digits.
+// file, 64 hexadecimal digits or @FILE, a file with them.
 //
 // What is tolerated about a file goes to standard error too, and what no checksum
 // and no signature covers: "model.mle: ok, but nothing covers the graph". Several

@@ -82,7 +82,7 @@ func TestInspect(t *testing.T) {
 	const help = "usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE...\n\nShow what MLE files are and whether they are whole.\n\n" +
 		"Without --trust a signature is \"Valid\" when the file is what was signed, whoever signed it.\n" +
 		"With --trust a file that is not signed by that key fails.\n\noptions:\n" +
-		"  --key HEX        key of an encrypted file, HEX of 64 digits\n" +
+		"  --key HEX        key of an encrypted file, HEX of 64 digits, or @FILE that holds them\n" +
 		"  --trust PUB.pem  public key that must have signed the files, in a PUB.pem\n" +
 		"  --help           print this text\n\nexample:\n  mle-inspect --trust pub.pem model.mle\n"
 	for _, c := range []struct {

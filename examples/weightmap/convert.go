@@ -59,7 +59,7 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`, as the target has it: "+strings.Join(compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
 	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
-	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits (mle, wia)")
+	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
 	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")

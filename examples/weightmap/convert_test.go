@@ -113,6 +113,19 @@ func TestTargetOfDash(t *testing.T) {
 	do(t, 0, "verify", "-trust", public, "./-")
 }
 
+// TestKeyInFile: a key need not be in the command line.
+func TestKeyInFile(t *testing.T) {
+	in, out := model(t, "safetensors", "in.safetensors"), filepath.Join(t.TempDir(), "out.wia")
+	key := filepath.Join(t.TempDir(), "secret.key")
+	if err := os.WriteFile(key, []byte(secretHex+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do(t, 0, "convert", "-encrypt", "@"+key, in, out)
+	do(t, 1, "verify", out)
+	do(t, 0, "verify", "-key", "@"+key, out)
+	do(t, 0, "verify", "-key", secretHex, out)
+}
+
 // TestConvertUnprotected says what a target is not any more.
 func TestConvertUnprotected(t *testing.T) {
 	ed, _ := pair(t, "ed25519")

@@ -15,6 +15,7 @@
 //
 // Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
 // go to standard error, one line each, with format, field and offset. -help explains a command.
+// Every HEX is 64 digits, or @FILE, a file that holds them: command lines are no secret.
 //
 // # inspect -json
 //

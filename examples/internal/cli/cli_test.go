@@ -220,9 +220,30 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
+// TestKeyFile: one that is not there is named.
+func TestKeyFile(t *testing.T) {
+	f := tool.Flags()
+	o := tool.KeyFlag(f)
+	path := filepath.Join(t.TempDir(), "absent")
+	if err := tool.Parse(f, []string{"-key", "@" + path}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Secret(); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
+
 // TestKeyOption: an empty key is not the lack of one, and no key gets into a message.
 func TestKeyOption(t *testing.T) {
 	hex := strings.Repeat("0f", 32)
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"key": hex, "spaced": "\n\t" + hex + "\r\n", "empty": "", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -234,6 +255,12 @@ func TestKeyOption(t *testing.T) {
 		{"empty", []string{"-key", ""}, nil, "--key: the key is empty; to use none, leave the option out"},
 		{"empty in one word", []string{"-key="}, nil, "--key: the key is empty; to use none, leave the option out"},
 		{"no key", []string{"-key", "secret"}, nil, "--key: the key is not 64 hexadecimal digits"},
+		{"a file", []string{"-key", "@key"}, bytes.Repeat([]byte{15}, 32), ""},
+		{"a file with white space", []string{"-key", "@spaced"}, bytes.Repeat([]byte{15}, 32), ""},
+		{"an empty file", []string{"-key", "@empty"}, nil, "--key: empty: the key is not 64 hexadecimal digits: 0 bytes, not 32"},
+		{"a file without a key", []string{"-key", "@short"}, nil, "--key: short: the key is not 64 hexadecimal digits: 2 bytes, not 32"},
+		{"a file with two", []string{"-key", "@two"}, nil, "--key: two: the key is not 64 hexadecimal digits"},
+		{"a long file", []string{"-key", "@cut"}, nil, "--key: cut: the key is not 64 hexadecimal digits: more than 1024 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tool.Flags()

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"crypto"
 	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 
 	"github.com/weightmap/weightmap/internal/keys"
 )
@@ -36,7 +40,7 @@ func (t *Tool) KeyOption(f *flag.FlagSet, name, usage string) *KeyOption {
 
 // KeyFlag adds -key, for Secret.
 func (t *Tool) KeyFlag(f *flag.FlagSet) *KeyOption {
-	return t.KeyOption(f, "key", "key of an encrypted file, `HEX` of 64 digits")
+	return t.KeyOption(f, "key", "key of an encrypted file, `HEX` of 64 digits, or @FILE that holds them")
 }
 
 // TrustFlag adds -trust, for Public.
@@ -56,8 +60,26 @@ func (o *KeyOption) Set(text string) error {
 // Given reports whether the option was, even if it is empty.
 func (o *KeyOption) Given() bool { return o.given }
 
-// Secret returns the key of an encrypted file, nil if the option was not given.
-func (o *KeyOption) Secret() ([]byte, error) { return ReadKey(o, ParseKey) }
+// Secret returns the key of an encrypted file, nil if the option was not given. It is in
+// hexadecimal digits or, because every user of a system sees command lines, in a file of
+// them whose name follows an @.
+func (o *KeyOption) Secret() ([]byte, error) {
+	return ReadKey(o, func(text string) ([]byte, error) {
+		path, ok := strings.CutPrefix(text, "@")
+		if !ok {
+			return ParseKey(text)
+		}
+		b, err := KeyFile(path)
+		if err != nil {
+			return nil, err
+		}
+		key, err := ParseKey(string(bytes.TrimSpace(b)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return key, nil
+	})
+}
 
 // Public reads the public key that the option names, nil if it was not given.
 func (o *KeyOption) Public() (crypto.PublicKey, error) { return ReadKey(o, keys.ReadPublic) }
@@ -77,6 +99,26 @@ func ReadKey[K any](o *KeyOption, f func(text string) (K, error)) (key K, err er
 		return key, BadArgument(fmt.Errorf("%s: %w", o.name, err))
 	}
 	return key, nil
+}
+
+// longestKeyFile leaves room for white space.
+const longestKeyFile = 1 << 10
+
+// KeyFile returns what a file with a key holds, which is not much.
+func KeyFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, longestKeyFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > longestKeyFile {
+		return nil, fmt.Errorf("%s: %w: more than %d bytes", path, ErrKey, longestKeyFile)
+	}
+	return b, nil
 }
 
 // ParseKey reads the key of an encrypted file.
