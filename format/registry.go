@@ -68,6 +68,19 @@ func unregistered(name string) error {
 	return &Error{Field: "format", Offset: -1, Err: fmt.Errorf("%w: %q (registered: %s)", ErrUnknownFormat, name, strings.Join(Formats(), ", "))}
 }
 
+// For returns the registered format of that name, or without a name the one whose
+// files usually end like path.
+func For(name, path string) (Codec, error) {
+	if name != "" {
+		return Lookup(name)
+	}
+	if c, ok := ByExtension(path); ok {
+		return c, nil
+	}
+	return Codec{}, &Error{Path: path, Field: "format", Offset: -1,
+		Err: fmt.Errorf("%w: the file name ends like that of none (registered: %s)", ErrUnknownFormat, strings.Join(Formats(), ", "))}
+}
+
 // ByExtension returns the format whose files usually end like path.
 func ByExtension(path string) (Codec, bool) {
 	for _, d := range drivers() {

@@ -101,10 +101,7 @@ func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig 
 // Create starts writing a model to path, in a temporary file next to it that
 // takes its place on Close. A format without a name goes by path's extension.
 func Create(format, path string, p *Plan, o *WriteOptions) (Writer, error) {
-	if c, ok := ByExtension(path); ok && format == "" {
-		return c.Create(path, p, o)
-	}
-	c, err := Lookup(format)
+	c, err := For(format, path)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,10 @@ func TestWriterUnknownFormat(t *testing.T) {
 	errIs(t, "Create", err, ErrUnknownFormat)
 	_, err = Create("", path, nil, nil)
 	errIs(t, "Create by extension", err, ErrUnknownFormat)
+	var e *Error
+	if !errors.As(err, &e) || e.Path != path {
+		t.Errorf("Create by extension: %v does not name %s", err, path)
+	}
 	_, err = NewWriter("none", io.Discard, nil, nil)
 	errIs(t, "NewWriter", err, ErrUnknownFormat)
 	_, err = Create("fake", filepath.Join(path, "deep", "m.fake"), nil, nil)

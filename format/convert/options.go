@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -85,18 +84,11 @@ func (o *Options) checked(path string) (*Options, error) {
 	if c.Context == nil {
 		c.Context = context.Background()
 	}
-	if c.To != "" {
-		if _, err := format.Lookup(c.To); err != nil {
-			return nil, err
-		}
-	} else {
-		codec, ok := format.ByExtension(path)
-		if !ok {
-			return nil, &format.Error{Path: path, Field: "format", Offset: -1,
-				Err: fmt.Errorf("%w: the file name ends like that of none (registered: %s)", format.ErrUnknownFormat, strings.Join(format.Formats(), ", "))}
-		}
-		c.To = codec.Name()
+	codec, err := format.For(c.To, path)
+	if err != nil {
+		return nil, err
 	}
+	c.To = codec.Name()
 	if c.Create == nil {
 		c.Create = func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
 			return format.Create(c.To, path, p, w)
