@@ -164,9 +164,12 @@ func TestCatListed(t *testing.T) {
 	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(block) {
 		t.Errorf("raw: %x", out)
 	}
-	for _, form := range []string{"text", "raw"} {
+	for form, why := range map[string]string{"text": "cannot be sliced", "raw": "in blocks of 32"} {
 		_, errs := tool(t, 1, "cat", "-as", form, "-slice", "0:8", path, "w")
-		contains(t, errs, `tensor "w"`, "Q8_0", "cannot be sliced")
+		contains(t, errs, `tensor "w"`, "Q8_0", why)
+	}
+	if out, _ := tool(t, 0, "cat", "-as", "raw", "-slice", "0:32", path, "w"); out != string(block) {
+		t.Errorf("raw, a block: %x", out)
 	}
 	path = writeListed(t, "F4", 2, []byte{0x21})
 	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != "\x21" {
