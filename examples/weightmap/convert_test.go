@@ -113,6 +113,31 @@ func TestTargetOfDash(t *testing.T) {
 	do(t, 0, "verify", "-trust", public, "./-")
 }
 
+// TestConvertDamaged: the target's new checksums do not vouch for damage.
+func TestConvertDamaged(t *testing.T) {
+	for name, in := range map[string]string{
+		"mle": writeMLE(t, nil), "wia": writeWIA(t, quantizedPlan(), nil), "mag": model(t, "mag", "m.mag"), "mobi": described(t, "m.mobi", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := inspectJSON(t, in)["tensors"].([]any)[0].(map[string]any)
+			bad := damaged(t, in, int(first["offset"].(float64)))
+			before := contents(t, bad)
+			for _, out := range []string{filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "out."+name), bad} {
+				_, errs := do(t, 1, "convert", "-lossy", bad, out)
+				if !strings.Contains(errs, "checksum") || strings.Count(errs, "\n") != 1 {
+					t.Errorf("%s: %q", out, errs)
+				}
+				if _, err := os.Stat(out); out != bad && err == nil {
+					t.Error("there is an output")
+				}
+			}
+			if diff := cmp.Diff(before, contents(t, bad)); diff != "" {
+				t.Errorf("the input changed: %s", diff)
+			}
+		})
+	}
+}
+
 // TestKeyInFile: a key need not be in the command line.
 func TestKeyInFile(t *testing.T) {
 	in, out := model(t, "safetensors", "in.safetensors"), filepath.Join(t.TempDir(), "out.wia")
