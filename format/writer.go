@@ -69,7 +69,7 @@ type Spool uint8
 const (
 	SpoolFile   Spool = iota // in a temporary file
 	SpoolMemory              // in memory
-	SpoolNever               // nowhere: what cannot be streamed is refused
+	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
 )
 
 // checked returns a copy with context and time filled in. It works on nil.

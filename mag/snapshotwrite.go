@@ -150,7 +150,7 @@ func (e *snapshotEncoder) Finish() error { return nil }
 // explain says what to do about a target that cannot go back.
 func explain(err error) error {
 	if errors.Is(err, driver.ErrSequential) {
-		return fmt.Errorf("%w: %w; without spooling, tensors must come in the order of the file", format.ErrUnsupported, err)
+		return fmt.Errorf("%w; without spooling, tensors must come in the order of the file", err)
 	}
 	return err
 }

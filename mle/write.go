@@ -44,7 +44,7 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		return nil, err
 	}
 	if own.Version == 2 && t.Sequential() {
-		return nil, refuse("checksums", format.ErrUnsupported, "the header of version 2 holds checksums of what follows: %v", driver.ErrSequential)
+		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
 	}
 	if err := own.checkTensors(p); err != nil {
 		return nil, err

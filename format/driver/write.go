@@ -1,7 +1,7 @@
 package driver
 
 import (
-	"errors"
+	"fmt"
 	"io"
 )
 
@@ -112,5 +112,5 @@ type Target interface {
 	Sequential() bool
 }
 
-// ErrSequential is returned by a sequential target for what it cannot do.
-var ErrSequential = errors.New("the target can only be written from front to back")
+// ErrSequential is returned by a sequential target for what it cannot do. It is an ErrUnsupported.
+var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", ErrUnsupported)

@@ -59,7 +59,7 @@ func (q *queue) isNext(i int) bool {
 // keep stores a tensor until its turn comes.
 func (q *queue) keep(i int, in *sink.Input) error {
 	if q.spool == SpoolNever {
-		return fmt.Errorf("%w: %w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrUnsupported, driver.ErrSequential)
+		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
 	if q.early == nil {
 		q.early = make(map[int]spooled)
