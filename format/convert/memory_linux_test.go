@@ -137,7 +137,7 @@ func TestPeakMemory(t *testing.T) {
 		}
 	}
 	for _, to := range format.Formats() {
-		if to == "npy" || !all && to != "mobi" {
+		if to == "npy" || !all && to != "mobi" && to != "wia" {
 			continue
 		}
 		t.Run("plain "+to, func(t *testing.T) {

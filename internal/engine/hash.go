@@ -176,6 +176,7 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 			return err
 		}
 		v.Done(n, part)
+		r.Used(n)
 		off += n
 	}
 	return nil
