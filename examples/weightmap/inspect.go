@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -35,7 +36,7 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	if o.html && (o.json || o.stats || f.NArg() > 1) {
 		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
 	}
-	o.filter = globPattern(*glob)
+	o.filter = convert.Glob(*glob)
 	var err error
 	if o.reading, err = given.options(); err != nil {
 		return err

@@ -3,20 +3,10 @@ package main
 import (
 	"fmt"
 	"math/big"
-	"regexp"
-	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// globPattern compiles a pattern for tensor names, in which * is any text and ? any
-// character. Names are no paths: a dot or slash is a character as all others.
-func globPattern(glob string) *regexp.Regexp {
-	text := regexp.QuoteMeta(glob)
-	text = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(text)
-	return regexp.MustCompile(`(?s)\A` + text + `\z`)
-}
 
 // sums are what tensors add up to. Many may share their bytes, so it can be more than
 // an int64 holds.
