@@ -38,6 +38,9 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() != 1 {
 		return c.Usagef("bench takes one FILE")
 	}
+	if f.Arg(0) == standardInput {
+		return c.Usagef("bench takes a file, not standard input")
+	}
 	if *rounds < 1 {
 		return c.Usagef("-rounds %d: at least 1", *rounds)
 	}

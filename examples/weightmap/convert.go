@@ -223,7 +223,7 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, needed func(format.Loss) b
 	text := fmt.Sprintf("nothing is written: %s has no place for %s", refused.Format, cli.Count(len(refused.Losses), "thing"))
 	switch {
 	case unscaled:
-		text += "; -quantize takes a target that keeps scales, such as wia or mobi; float16 has none"
+		text += "; -quantize takes a target that keeps scales, such as wia or mobi; float16 needs none"
 	case !fixed && !o.lossy:
 		text += "; -lossy leaves that out"
 	}

@@ -318,7 +318,7 @@ func TestConvertQuantized(t *testing.T) {
 	if !strings.Contains(errs, "quantization:w would be lost: ") || strings.Contains(errs, "-lossy leaves") {
 		t.Error(errs)
 	}
-	const advice = "; -quantize takes a target that keeps scales, such as wia or mobi; float16 has none\n"
+	const advice = "; -quantize takes a target that keeps scales, such as wia or mobi; float16 needs none\n"
 	for _, args := range [][]string{{"-lossy"}, {"-lossy=false"}, {"-rename", "w=v"}} {
 		args = append(append([]string{"convert", "-quantize", "int8"}, args...), in, filepath.Join(dir, "q.safetensors"))
 		if _, errs = do(t, 1, args...); !strings.HasSuffix(errs, advice) || strings.Contains(errs, "-lossy leaves") {

@@ -122,6 +122,8 @@ func TestRun(t *testing.T) {
 		{"sign an absent file", []string{"sign", "-with", private, "absent.mle"}, 1, nil, []string{"absent.mle"}},
 		{"keygen without names", []string{"keygen"}, 2, nil, []string{"keygen takes KEY.pem and PUB.pem; usage: weightmap keygen "}},
 		{"keygen of another kind", []string{"keygen", "-type", "dsa", "a", "b"}, 2, nil, []string{`unknown type "dsa"`}},
+		{"sign standard input", []string{"sign", "-with", private, "-", "out.mle"}, 2, nil, []string{"sign takes a file, not standard input; usage: weightmap sign "}},
+		{"bench standard input", []string{"bench", "-"}, 2, nil, []string{"bench takes a file, not standard input; usage: weightmap bench "}},
 		{"bench nothing", []string{"bench"}, 2, nil, []string{"bench takes one FILE"}},
 		{"inspect nothing", []string{"inspect"}, 2, nil, []string{"inspect needs at least one FILE"}},
 		{"inspect two, the first bad", []string{"inspect", header, mag}, 1, []string{mag + ": mag"}, []string{"mag: " + header}},

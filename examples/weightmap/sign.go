@@ -34,6 +34,9 @@ func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() != 1 && f.NArg() != 2 || !with.Given() {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
+	if f.Arg(0) == standardInput && f.NArg() == 2 {
+		return c.Usagef("sign takes a file, not standard input")
+	}
 	target := f.Arg(f.NArg() - 1)
 	if err := cli.CheckTarget(target); err != nil {
 		return err
