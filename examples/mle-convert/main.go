@@ -87,7 +87,9 @@ func (j *job) summary(out io.Writer, f *mle.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)\n",
-		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize))
+	has := f.Header().Features.Has
+	_, err = fmt.Fprintf(out, "%s: version %d.0, %s, %s (was %s)%s\n",
+		cli.Printable(j.output), max(j.write.Version, 1), cli.Count(f.Len(), "tensor"), cli.Size(st.Size()), cli.Size(f.Stats().FileSize),
+		cli.Dropped(has(mle.Encryption) && j.write.Key == nil, has(mle.Signing) && j.write.Signer == nil))
 	return err
 }

@@ -166,6 +166,26 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	}
 }
 
+// TestUnprotected says what the output is not any more.
+func TestUnprotected(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file(t, "both.mle", plan(5), mle.WriteOptions{Key: key, Signer: signer})
+	secret := hex.EncodeToString(key)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "), not encrypted any more, not signed any more\n"},
+		{[]string{"--encrypt", secret}, "), not signed any more\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"--input", "both.mle", "--output", "o.mle", "--key", secret}, tt.args...)
+		if status := run(args, &stdout, &stderr); status != 0 || !strings.HasSuffix(stdout.String(), tt.want) {
+			t.Errorf("%q: status %d, %q, %q", args, status, stdout.String(), stderr.String())
+		}
+	}
+}
+
 // TestInPlace: the output may be the input.
 func TestInPlace(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -74,14 +74,7 @@ func encrypted(m *format.Model) bool {
 
 // dropped says what a model's file has that a new one, stored like this, has not.
 func dropped(m *format.Model, s format.Storage) string {
-	text := ""
-	if encrypted(m) && s.Key == nil {
-		text += ", not encrypted any more"
-	}
-	if m.Signature() != nil && s.Signer == nil {
-		text += ", not signed any more"
-	}
-	return text
+	return cli.Dropped(encrypted(m) && s.Key == nil, m.Signature() != nil && s.Signer == nil)
 }
 
 // metadataOf returns the metadata with the types that the file has.

@@ -32,6 +32,18 @@ func Fingerprint(key crypto.PublicKey) string {
 	return "SHA256:" + text
 }
 
+// Dropped says, behind what was written, what its source was and it is not.
+func Dropped(encrypted, signed bool) string {
+	text := ""
+	if encrypted {
+		text += ", not encrypted any more"
+	}
+	if signed {
+		text += ", not signed any more"
+	}
+	return text
+}
+
 // CheckTarget refuses "-" as the file to write. Elsewhere it is a standard stream, and a
 // file of that name is what nobody means.
 func CheckTarget(path string) error {
