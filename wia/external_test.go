@@ -348,7 +348,7 @@ func TestExternalWriterRefuses(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}); !errors.Is(err, format.ErrPlan) {
 		t.Errorf("a model by the name of its data: %v", err)
 	}
-	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) {
+	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}
 	// A writer that is given up leaves nothing behind.

@@ -60,7 +60,7 @@ const (
 // what its name begins with. model is the path of the model.
 func NewFile(f Format, location, model string) (*File, error) {
 	if model == "" {
-		return nil, fmt.Errorf("%w: only Create knows where the model will be", tensor.ErrLimit)
+		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", format.ErrUnsupported)
 	}
 	if location == "" {
 		location = filepath.Base(model)
