@@ -42,18 +42,12 @@ func (s *store) setKey(h *Header, key []byte) error {
 	if key == nil || !h.Features.Has(Encryption) {
 		return nil
 	}
-	var err error
-	s.cipher, err = newCipher(key)
-	return err
-}
-
-// newCipher makes the cipher of a key.
-func newCipher(key []byte) (*seal.Cipher, error) {
 	c, err := seal.New(key)
 	if err != nil {
-		return nil, wire.Error(formatName, "key", -1, err)
+		return wire.Error(formatName, "key", -1, err)
 	}
-	return c, nil
+	s.cipher = c
+	return nil
 }
 
 // Close implements io.Closer: it forgets the weights. Nobody is at work any more.

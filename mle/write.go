@@ -172,8 +172,8 @@ func (e *encoder) features() (f Features) {
 func (e *encoder) begin() (err error) {
 	e.h.Features = e.features()
 	if e.o.Key != nil {
-		if e.cipher, err = newCipher(e.o.Key); err != nil {
-			return fmt.Errorf("%w: %w", format.ErrPlan, err)
+		if e.cipher, err = seal.New(e.o.Key); err != nil {
+			return wire.Error(formatName, "key", -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 		}
 	}
 	if e.h.Version == 1 {

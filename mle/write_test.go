@@ -238,6 +238,9 @@ func TestWriterRefuses(t *testing.T) {
 			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrPlan) {
 				t.Errorf("%v, want ErrPlan and %v", err, tt.want)
 			}
+			if err != nil && !strings.HasPrefix(err.Error(), "mle: ") {
+				t.Errorf("%v: begins with something else than the format", err)
+			}
 		})
 	}
 	o := &WriteOptions{}
