@@ -41,7 +41,7 @@ func asSlow[T Elem](v View) ([]T, error) {
 	if info == nil {
 		return nil, ErrClosed
 	}
-	if err := unviewable[T](info.DType); err != nil {
+	if err := unviewable[T](info); err != nil {
 		if closed := v.enter(); closed != nil {
 			return nil, closed
 		}
@@ -71,14 +71,14 @@ func cast[T Elem](b []byte) ([]T, error) {
 	return s, nil
 }
 
-// unviewable says why elements of d cannot be viewed as T on this host, nil
+// unviewable says why elements of a tensor cannot be viewed as T on this host, nil
 // when they can.
-func unviewable[T Elem](d DType) error {
-	if !viewable[T](d) {
+func unviewable[T Elem](info *Info) error {
+	if !viewable[T](info.DType) {
 		var zero T
-		return fmt.Errorf("%w: %v, not %T", ErrDType, d, zero)
+		return fmt.Errorf("%w: %s, not %T", ErrDType, info.TypeName(), zero)
 	}
-	if !memory.LittleEndian && d.Size() > 1 {
+	if !memory.LittleEndian && info.DType.Size() > 1 {
 		return ErrByteOrder
 	}
 	return nil

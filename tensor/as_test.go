@@ -128,10 +128,14 @@ func TestCast(t *testing.T) {
 }
 
 func TestAsErrorsNameTheTensor(t *testing.T) {
-	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{1}, Offset: 64, Size: 1}, &owner{}, at(1, 0))
-	_, err := As[float32](v)
-	want := `test: file.test: at 0x40: tensor "w": wrong dtype: int8, not float32`
-	if fmt.Sprint(err) != want {
-		t.Errorf("%v, want %s", err, want)
+	for want, info := range map[string]Info{
+		"int8": {Name: "w", DType: Int8, Shape: Shape{1}, Offset: 64, Size: 1},
+		"Q9":   {Name: "w", Encoding: &Encoding{Name: "Q9", BlockElems: 4, BlockBytes: 1}, Shape: Shape{4}, Offset: 64, Size: 1},
+	} {
+		_, err := As[float32](newView(&info, &owner{}, at(1, 0)))
+		want = `test: file.test: at 0x40: tensor "w": wrong dtype: ` + want + ", not float32"
+		if fmt.Sprint(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
