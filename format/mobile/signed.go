@@ -18,8 +18,8 @@ func parseKey(b []byte) (crypto.PublicKey, error) {
 		b = block.Bytes
 	}
 	key, err := x509.ParsePKIXPublicKey(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", format.ErrKey, err)
+	if err != nil { // which shows the insides of x509, and nothing that helps
+		return nil, fmt.Errorf("%w: not a public key (PKIX, DER or PEM)", format.ErrKey)
 	}
 	return key, nil
 }

@@ -106,6 +106,10 @@ func TestVerifySigned(t *testing.T) {
 			}
 		})
 	}
+	want := "trusted key: wrong or missing key: not a public key (PKIX, DER or PEM)"
+	if _, err := m.VerifySigned([]byte("junk"), nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("junk: %v, want ... %s", err, want)
+	}
 }
 
 // TestReport: what no checksum covers is said, in words, by name, and as a whole.
