@@ -13,7 +13,10 @@ type WriteOptions struct {
 	format.WriteOptions
 	// Compression says how the metadata and graph blocks are stored.
 	Compression Compression
-	// CompressTensor says how a tensor is stored; nil means none is compressed.
+	// CompressTensor says how a tensor is stored; nil means none is compressed. It is asked
+	// about tensors as they are planned, not as they are stored where they come from: Compression
+	// is "", Stored is Size, and Offset is -1, with Rewrite too (File.Tensor says how f has it). It may be
+	// asked more than once, and its answer for tensors in external files is not used.
 	// Compressed tensors cannot be views into the mapping, and a file with any
 	// cannot be streamed (see Spool), since sizes come first.
 	CompressTensor func(tensor.Info) Compression

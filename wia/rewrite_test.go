@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -196,5 +197,21 @@ func TestRewritePath(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCompressTensorIsAskedOfThePlan: what a tensor is in the file it comes from is not said.
+func TestCompressTensorIsAskedOfThePlan(t *testing.T) {
+	f := mustOpen(t, writeSample(t, tinyPlan(), &WriteOptions{CompressTensor: func(tensor.Info) Compression { return Zstd }}), nil)
+	asked := 0
+	err := RewriteTo(&bytes.Buffer{}, f, &WriteOptions{CompressTensor: func(i tensor.Info) Compression {
+		asked++
+		if i.Compression != "" || i.Stored != i.Size || i.Offset != -1 {
+			t.Errorf("asked about %+v", i)
+		}
+		return Gzip
+	}})
+	if err != nil || asked < f.Len() {
+		t.Errorf("asked %d times about %d tensors: %v", asked, f.Len(), err)
 	}
 }
