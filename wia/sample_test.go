@@ -21,7 +21,7 @@ var testKey = bytes.Repeat([]byte{7}, 32)
 
 func allDTypes() []tensor.DType { return dtypes[1:] }
 
-// samplePlan has tensors of all dtypes, quantisation, metadata and a graph.
+// samplePlan has tensors of all dtypes, quantization, metadata and a graph.
 func samplePlan(t testing.TB) *format.Plan {
 	t.Helper()
 	p := &format.Plan{}

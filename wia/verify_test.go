@@ -102,11 +102,11 @@ func TestVerifyProgress(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := verifyContext(ctx, f); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 }
 
-// rich is a file of n tensors of all kinds: quantised, per channel, compressed,
+// rich is a file of n tensors of all kinds: quantized, per channel, compressed,
 // external, declared.
 func rich(n int) []byte {
 	var c container

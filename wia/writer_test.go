@@ -309,7 +309,7 @@ func TestLargeBlobs(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	p := tinyPlan()
 	o := &WriteOptions{
-		Describe: map[string]*TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantised"}},
+		Describe: map[string]*TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantized"}},
 		Graph:    &Graph{Name: "own", Initializers: []Tensor{{Name: "q", Dims: []int64{2}, DType: 7}}, Metadata: &GraphMetadata{Properties: []KeyValue{{Key: "a", Value: "b"}}}},
 	}
 	f := mustOpen(t, writeSample(t, p, o), nil)
@@ -331,7 +331,7 @@ func TestDescribe(t *testing.T) {
 	}
 	v, _ := f.Tensor("q")
 	if v.Info().Quant == nil {
-		t.Error("the quantisation is lost")
+		t.Error("the quantization is lost")
 	}
 	if _, err := f.TensorMessage("nope"); err == nil {
 		t.Error("a message of no tensor")

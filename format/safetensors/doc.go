@@ -86,7 +86,7 @@
 // so files stream, tensors that come in another order apart. Listed dtypes of
 // the reference are written where rows consist of whole bytes.
 //
-// The format has no graph and no quantisation parameters, and its metadata is strings.
+// The format has no graph and no quantization parameters, and its metadata is strings.
 // The writer refuses a plan with more, with the list of what would be lost, and
 // format.WriteOptions.AcceptLoss lets it go: other metadata is then converted to its
 // JSON text (float64 to its shortest decimal form), which is a LossConversion. A tensor

@@ -32,7 +32,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writ
 
 // losses lists what the format has no place for.
 func losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "the format has no quantisation parameters")
+	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	l.UniqueMetadata(p, func(i int, e driver.Entry) error {
 		text, err := e.Text()
