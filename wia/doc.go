@@ -105,6 +105,11 @@
 // while the header, which is signed, states the size of the block: a padding
 // field fills up the rest.
 //
+// Of the signature block the four digests, the timestamp and the signature are what is checked.
+// The rest of it nobody signed, and it says nothing about the model: the public key, which
+// may be missing, padding, unknown fields, and checksums of other blocks. Who changes the tag of the public key or
+// a bit of the padding has made another unknown field or other padding, and the file is as valid as it was.
+//
 // # What is refused
 //
 // Metadata must be UTF-8 without byte order mark and lone surrogates, with unique
