@@ -117,6 +117,7 @@ func TestUnsendable(t *testing.T) {
 		want              error
 	}{
 		{"an unknown scheme", "s3://bucket/m.mag", "", nil, 1, format.ErrOption},
+		{"no scheme", "host/m.mag", "", nil, 0, format.ErrOption},
 		{"no host", "http:///m.mag", "", nil, 0, format.ErrOption},
 		{"no host but a port", "https://:443/m.mag", "", nil, 0, format.ErrOption},
 		{"something else behind the scheme", "http:host/m.mag", "", nil, 0, format.ErrOption},
