@@ -24,7 +24,7 @@ import (
 type View memory.Ref[Info]
 
 // ref is what the view is underneath. The unexported methods of views have pointer
-// receivers because six words are copied for each call otherwise.
+// receivers because five words are copied for each call otherwise.
 func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
 // Format implements fmt.Formatter: whatever the verb, name, dtype and shape are printed, as
