@@ -70,19 +70,19 @@ func (r *Region) setCopy(f *os.File, off, size int64, o *Options) error {
 		if testHookCopied != nil {
 			testHookCopied()
 		}
-		switch now, lost := stampOf(f); {
-		case lost != nil:
-			c.close()
-			return lost
-		case now != was:
-			c.close()
-			r.release(o)
-		case err != nil:
-			return err
-		default:
+		now, lost := stampOf(f)
+		if lost == nil && now == was && err == nil {
 			r.adopt(c, n, o)
 			return nil
 		}
+		c.close()
+		switch {
+		case lost != nil:
+			return lost
+		case now == was:
+			return err
+		}
+		r.release(o)
 	}
 	return ErrChanging
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -71,18 +72,34 @@ func TestMemoryFile(t *testing.T) {
 	if err := f.Truncate(1); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("cut short: %v", err)
 	}
-	path, before := temp(t, ramp(5000)), mappings(t, "/memfd:weightmap") // Debug keeps them
+	// Debug keeps mappings.
+	path, files, before := temp(t, ramp(5000)), openFiles(t, "/memfd:weightmap"), mappings(t, "/memfd:weightmap")
 	r := mustOpen(t, path, Options{Private: true})
 	if !r.Mapped() || r.Held() != 5000 {
 		t.Skip("this file system shares blocks, or there is no /proc")
 	}
-	if n := openFiles(t, "/memfd:weightmap"); n != 1 { // f
-		t.Errorf("%d descriptors", n)
+	if n := openFiles(t, "/memfd:weightmap"); n != files {
+		t.Errorf("%d descriptors, %d before", n, files)
 	}
 	if n := mappings(t, "/memfd:weightmap"); n != before+1 {
 		t.Errorf("%d mappings", n)
 	}
 	if err := r.Close(); err != nil || mappings(t, "/memfd:weightmap") != before && !debugBuild {
 		t.Errorf("still mapped after Close: %v", err)
+	}
+}
+
+// TestUnfinishedCopy: of a copy that was not finished nothing stays open.
+func TestUnfinishedCopy(t *testing.T) {
+	path := temp(t, ramp(5000))
+	mustOpen(t, path, Options{Private: true}) // now it is no fresh file
+	files := openFiles(t, "/memfd:weightmap")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Open(path, Options{Private: true, Context: ctx}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if n := openFiles(t, "/memfd:weightmap"); n != files {
+		t.Errorf("%d descriptors, %d before", n, files)
 	}
 }
