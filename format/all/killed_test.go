@@ -55,6 +55,9 @@ func saveKilled(args []string) {
 // TestSavingKilled ends a process at each call of each writer.
 func TestSavingKilled(t *testing.T) {
 	testhost.NeedChildren(t)
+	if testhost.Race {
+		t.Skip("a thousand processes take long with the race detector, which sees what they do in TestSavingFails")
+	}
 	for _, s := range savings() {
 		t.Run(s.name, func(t *testing.T) {
 			g := newStage(t, &s, false)
