@@ -49,7 +49,7 @@ func TestLosses(t *testing.T) {
 		{"no names", names("w"), []string{"metadata:tensor_names"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := NewWriter(io.Discard, c.plan, nil)
+			w, err := NewWriter(io.Discard, c.plan, nil)
 			var items []string
 			var lost *format.LossError
 			if errors.As(err, &lost) {
@@ -58,6 +58,8 @@ func TestLosses(t *testing.T) {
 				}
 			} else if err != nil {
 				t.Fatal(err)
+			} else {
+				w.Abort()
 			}
 			if diff := cmp.Diff(c.want, items, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)

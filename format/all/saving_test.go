@@ -274,6 +274,7 @@ type stage struct {
 // newStage makes one without an old model if the new one is the first.
 func newStage(t testing.TB, s *saving, first bool) *stage {
 	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // a process that is killed may leave a file there
 	g := &stage{saving: s, t: t}
 	g.dir = g.fresh()
 	if !first {

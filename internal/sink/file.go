@@ -149,14 +149,18 @@ type Spool struct {
 	named bool
 }
 
-// NewSpool creates one in the system's directory for temporary files. Where the
-// system allows it, it has no name from then on, so that nothing is left of it when
-// the process is killed.
+// NewSpool creates one in the system's directory for temporary files. It never has a name
+// on Linux, and elsewhere none from then on where the system allows it, so that nothing is
+// left of it when the process is killed.
 func NewSpool() (*Spool, error) {
 	if err := before(CallCreate, "spool"); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp("", "weightmap-*.spool")
+	f, err := unnamed(os.TempDir())
+	if err == nil {
+		return &Spool{handle{f}, false}, nil
+	}
+	f, err = os.CreateTemp("", "weightmap-*.spool")
 	if err != nil {
 		return nil, err
 	}
