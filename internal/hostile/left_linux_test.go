@@ -1,0 +1,223 @@
+package hostile
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// target is a model to open.
+type target struct {
+	name, path string
+	options    format.Options
+}
+
+// sampled are the samples, stored in a directory.
+func sampled(t *testing.T, dir string) (all []target) {
+	t.Helper()
+	for _, s := range samples(t) {
+		to := filepath.Join(dir, strings.ReplaceAll(s.String(), " ", "-"))
+		store(t, to, s.files[0])
+		o := s.options()
+		o.Trusted = s.trust
+		all = append(all, target{s.String(), filepath.Join(to, filepath.FromSlash(s.open)), *o})
+	}
+	return all
+}
+
+// collected is what is in the corpora of all formats.
+func collected(t *testing.T) (all []target) {
+	t.Helper()
+	for _, in := range []string{"*/testdata/corpus", "format/*/testdata/corpus", "format/*/testdata/corpus/*"} {
+		indexes, err := filepath.Glob(filepath.Join("../..", in, corpus.IndexName))
+		if err != nil || len(indexes) == 0 {
+			t.Fatalf("%s: no corpora: %v", in, err)
+		}
+		for _, index := range indexes {
+			root := testhost.RoundedCopy(t, filepath.Dir(index))
+			for _, l := range corpus.Read(t, root) {
+				x := target{name: filepath.Dir(index) + " " + l.Name, path: filepath.Join(root, filepath.FromSlash(l.File))}
+				if l.Key != "" {
+					if x.options.Key, err = hex.DecodeString(l.Key); err != nil {
+						t.Fatal(err)
+					}
+				}
+				all = append(all, x)
+			}
+		}
+	}
+	return all
+}
+
+// ending is a context that ends when it was looked at so many times.
+type ending struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func endingAfter(n int64) context.Context {
+	e := &ending{Context: context.Background()}
+	e.looks.Store(n)
+	return e
+}
+
+// held counts what the process holds of the system: open files, mapped files, and goroutines.
+func held(t *testing.T) map[string]int {
+	t.Helper()
+	h := map[string]int{}
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc here: ", err)
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // that of the directory itself is gone
+			h["open "+to]++
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		// Address, access, offset, device, inode, path. Those without access are what Debug keeps.
+		if f := strings.Fields(line); len(f) > 5 && f[1][0] == 'r' && f[4] != "0" {
+			h["mapped "+strings.Join(f[5:], " ")]++
+		}
+	}
+	h[goroutines] = runtime.NumGoroutine()
+	return h
+}
+
+const goroutines = "goroutines"
+
+// nothingLeft compares with what was held before. A goroutine may need a moment to end.
+func nothingLeft(t *testing.T, before map[string]int, after string) {
+	t.Helper()
+	now := held(t)
+	for wait := time.Microsecond; now[goroutines] > before[goroutines] && wait < time.Second; wait *= 2 {
+		time.Sleep(wait)
+		now[goroutines] = runtime.NumGoroutine()
+	}
+	for what, n := range now {
+		if n > before[what] {
+			t.Errorf("%s: %s: %d, %d before", after, what, n, before[what])
+			before[what] = n
+		}
+	}
+}
+
+// use opens a model, has everything of it, and closes it.
+func use(path string, o *format.Options) error {
+	m, err := format.Open(path, o)
+	if err != nil {
+		return err
+	}
+	_, err = m.Verify(context.Background())
+	if o.Context != nil {
+		_, _ = m.Verify(endingAfter(3))
+	}
+	_, _ = m.Graph()
+	for _, v := range m.Tensors() {
+		_, _ = v.Bytes()
+	}
+	return errors.Join(err, m.Close())
+}
+
+// TestNothingLeft: however a model is opened and whatever comes of it, nothing stays open, nothing mapped, and no goroutine,
+// and it is not the collector that sees to that.
+func TestNothingLeft(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	all := slices.Concat(sampled(t, t.TempDir()), collected(t))
+	ways := map[string]func(*format.Options){
+		"mapped":            func(o *format.Options) {},
+		"private":           func(o *format.Options) { o.Private = true },
+		"on demand":         func(o *format.Options) { o.OnDemand, o.CacheBytes = true, 1<<10 },
+		"checked":           func(o *format.Options) { o.Check = format.CheckAll },
+		"locked":            func(o *format.Options) { o.Lock, o.Populate = true, true },
+		"of little memory":  func(o *format.Options) { o.MaxMemory = 10 << 10 },
+		"of little space":   func(o *format.Options) { o.MaxMapped = 5 << 10 },
+		"private of little": func(o *format.Options) { o.Private, o.MaxMemory = true, 10<<10 },
+	}
+	before := held(t)
+	opened := 0
+	for i, x := range all {
+		if i%20 == 0 {
+			runtime.GC()
+		}
+		for name, change := range ways {
+			o := x.options
+			change(&o)
+			if use(x.path, &o) == nil {
+				opened++
+			}
+			nothingLeft(t, before, x.name+", "+name)
+		}
+		for looks := range int64(6) {
+			o := x.options
+			o.Context, o.Private = endingAfter(looks), looks%2 == 1
+			_ = use(x.path, &o)
+			nothingLeft(t, before, x.name+", canceled")
+		}
+	}
+	if opened < len(all) {
+		t.Errorf("%d models, of which only %d could be used in any way", len(all), opened)
+	}
+}
+
+// TestNoDescriptors: with as few descriptors as a process may have, a model opens, or does not and nothing is left.
+func TestNoDescriptors(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Skip(err)
+	}
+	for _, x := range sampled(t, t.TempDir()) {
+		for _, private := range []bool{false, true} {
+			o := x.options
+			o.Private = private
+			refused := 0
+			for n := range uint64(1000) {
+				before := held(t)
+				few := syscall.Rlimit{Cur: n, Max: limit.Max}
+				if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+					t.Skip(err)
+				}
+				err := use(x.path, &o)
+				if back := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); back != nil {
+					t.Fatal(back)
+				}
+				nothingLeft(t, before, x.name)
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, syscall.EMFILE) {
+					t.Errorf("%s with %d descriptors: %v", x.name, n, err)
+				}
+				refused++
+			}
+			if refused == 0 {
+				t.Errorf("%s opened without a descriptor", x.name)
+			}
+		}
+	}
+}
