@@ -753,6 +753,61 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	return c.r.ReadAt(p, off)
 }
 
+// panicking is a reader that panics once it is told to.
+type panicking struct {
+	io.ReaderAt
+	now *bool
+}
+
+func (p panicking) ReadAt(b []byte, off int64) (int, error) {
+	if *p.now {
+		panic("the reader")
+	}
+	return p.ReaderAt.ReadAt(b, off)
+}
+
+// TestPanics: what a program's functions panic with reaches the caller, also where they are called
+// on goroutines of the library, and nothing is left.
+func TestPanics(t *testing.T) {
+	values := wave(1 << 19)
+	shape := tensor.Shape{int64(len(values))}
+	b := read(t, model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...)))
+	now := false
+	tests := []struct {
+		name string
+		o    convert.Options
+		want string
+	}{
+		{"converting", convert.Options{DType: tensor.Float16}, "the reader"},
+		{"observing", convert.Options{To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})}, "the reader"},
+		{"progress", convert.Options{WriteOptions: format.WriteOptions{Progress: func(int64, int64, string) { panic("progress") }}}, "progress"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			now = false
+			m, err := format.OpenReaderAt(panicking{bytes.NewReader(b), &now}, int64(len(b)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			now = tt.want == "the reader"
+			dir := t.TempDir()
+			if tt.o.To == "" {
+				tt.o.To = "safetensors"
+			}
+			got := func() (thrown any) {
+				defer func() { thrown = recover() }()
+				_, err := convert.Model(m, filepath.Join(dir, "out"), &tt.o)
+				return err
+			}()
+			if diff := cmp.Diff(any(tt.want), got, cmpopts.EquateErrors()); diff != "" {
+				t.Error(diff)
+			}
+			unwritten(t, dir)
+		})
+	}
+}
+
 func TestOptions(t *testing.T) {
 	in := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1}, 1))
 	for name, tt := range map[string]struct {

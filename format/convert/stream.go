@@ -21,6 +21,8 @@ type stream struct {
 	full, free chan []byte // pieces, and memory for more
 	err        error       // why full was closed
 	lost       int64       // numbers that became infinite, when it is
+	broken     bool        // instead: what reads the source ended the goroutine
+	thrown     any         // what it panicked with, nil for runtime.Goexit
 	piece      []byte      // that is being read
 	left       []byte      // of it
 }
@@ -45,31 +47,44 @@ func (j *job) start(it *item) *stream {
 	go func() {
 		defer j.running.Done()
 		defer close(s.full)
-		mem := scratches.Get().(*scratch)
-		defer scratches.Put(mem)
-		c := &converter{source: j.source(it.from), to: it.to.DType, z: it.z, s: mem}
-		defer func() { s.lost = c.lost }()
-		accepted, _ := j.mayOverflow(it)
-		for c.more() {
-			select {
-			case b := <-s.free:
-				b, s.err = c.convert(b)
-				if s.err == nil && c.lost > 0 && !accepted {
-					s.err = fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
-				}
-				if s.err != nil {
-					return
-				}
-				s.full <- b // does not wait: there is room for as many as there is memory for
-			case <-j.stop:
-				return
+		finished := false
+		defer func() {
+			if !finished {
+				s.thrown, s.broken = recover(), true
 			}
-		}
+		}()
+		j.run(it, s)
+		finished = true
 	}()
 	return s
 }
 
-// Read implements io.Reader.
+// run fills s.
+func (j *job) run(it *item, s *stream) {
+	mem := scratches.Get().(*scratch)
+	defer scratches.Put(mem)
+	c := &converter{source: j.source(it.from), to: it.to.DType, z: it.z, s: mem}
+	defer func() { s.lost = c.lost }()
+	accepted, _ := j.mayOverflow(it)
+	for c.more() {
+		select {
+		case b := <-s.free:
+			b, s.err = c.convert(b)
+			if s.err == nil && c.lost > 0 && !accepted {
+				s.err = fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
+			}
+			if s.err != nil {
+				return
+			}
+			s.full <- b // does not wait: there is room for as many as there is memory for
+		case <-j.stop:
+			return
+		}
+	}
+}
+
+// Read implements io.Reader. What ended the goroutine that converts, such as a panic of the
+// reader behind the source, ends the caller's.
 func (s *stream) Read(p []byte) (int, error) {
 	if len(s.left) == 0 {
 		if s.piece != nil {
@@ -78,6 +93,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		}
 		b, ok := <-s.full
 		switch {
+		case !ok && s.thrown != nil:
+			panic(s.thrown)
+		case !ok && s.broken:
+			runtime.Goexit()
 		case !ok && s.err != nil:
 			return 0, s.err
 		case !ok:

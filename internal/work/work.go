@@ -46,7 +46,8 @@ func (p *Progress) Add(n int64, name string) {
 
 // Each calls f for 0 <= i < n on up to workers goroutines (0: one a CPU). It
 // returns the error of the lowest index that failed, so that the outcome
-// does not depend on timing; after a failure no higher index is begun.
+// does not depend on timing; after a failure no higher index is begun. A panic of f, or
+// its runtime.Goexit, is the caller's, wherever f ran: what f calls may be a program's.
 func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -76,6 +77,8 @@ type run struct {
 	mu     sync.Mutex
 	failed int // the lowest index that failed
 	err    error
+	broken bool // f ended a goroutine
+	thrown any  // what it panicked with, nil for runtime.Goexit
 }
 
 func each(ctx context.Context, n, workers int, f func(i int) error) error {
@@ -85,6 +88,12 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 		go r.work()
 	}
 	r.group.Wait()
+	if r.thrown != nil {
+		panic(r.thrown)
+	}
+	if r.broken {
+		runtime.Goexit()
+	}
 	if r.err != nil {
 		return r.err
 	}
@@ -93,15 +102,32 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 
 // work takes one index after the other.
 func (r *run) work() {
-	defer r.group.Done()
+	finished := false
+	defer func() {
+		if !finished {
+			r.giveUp(recover())
+		}
+		r.group.Done()
+	}()
 	for r.ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
 		if i >= r.worst() {
-			return
+			break
 		}
 		if err := r.f(i); err != nil {
 			r.fail(i, err)
 		}
+	}
+	finished = true
+}
+
+// giveUp begins nothing more, and keeps what f panicked with for the caller.
+func (r *run) giveUp(thrown any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed, r.broken = -1, true
+	if r.thrown == nil {
+		r.thrown = thrown
 	}
 }
 

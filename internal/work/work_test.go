@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,46 @@ func TestEachStops(t *testing.T) {
 		})
 		if err != broken || calls.Load() > int32(workers) {
 			t.Errorf("%d workers: %v after %d calls", workers, err, calls.Load())
+		}
+	}
+}
+
+// TestEachBreaks: what ends a goroutine that f runs on ends the caller's, and nothing is begun
+// after it. Otherwise a panic of a program's function would end the process, and what exits would
+// pass for done.
+func TestEachBreaks(t *testing.T) {
+	broken := errors.New("broken")
+	tests := []struct {
+		name string
+		end  func()
+		want any // what the caller panics with
+	}{
+		{"panic", func() { panic(broken) }, broken},
+		{"exit", runtime.Goexit, nil},
+	}
+	for _, tt := range tests {
+		for _, workers := range []int{1, 2, 8} {
+			t.Run(fmt.Sprintf("%s on %d", tt.name, workers), func(t *testing.T) {
+				var calls atomic.Int32
+				var got any
+				returned := false
+				var all sync.WaitGroup
+				all.Add(1)
+				go func() {
+					defer all.Done()
+					defer func() { got = recover() }()
+					_ = Each(context.Background(), 1000, workers, func(int) error {
+						calls.Add(1)
+						tt.end()
+						return nil
+					})
+					returned = true
+				}()
+				all.Wait()
+				if got != tt.want || returned || calls.Load() > int32(workers) {
+					t.Errorf("panicked with %v, returned %v, after %d calls; want %v", got, returned, calls.Load(), tt.want)
+				}
+			})
 		}
 	}
 }
