@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -70,22 +71,34 @@ func (g *generation) unheld() bool {
 }
 
 // end closes a generation that nobody holds.
-func (h *Handle) end(g *generation) error {
-	err := g.close()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.old, g)
-	if err != nil {
-		h.state.lastError, h.state.lastErrorTime = err, time.Now()
-	}
-	return err
+func (h *Handle) end(g *generation) (err error) {
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.old, g)
+		if err != nil {
+			h.state.lastError, h.state.lastErrorTime = err, time.Now()
+		}
+	}()
+	return g.close()
 }
 
 // close closes what Prepare made, and the model.
-func (g *generation) close() error {
-	var err error
-	if c, ok := g.value.(io.Closer); ok {
-		err = c.Close()
+func (g *generation) close() (err error) {
+	defer func() { err = errors.Join(err, g.model.Close()) }()
+	return g.closeValue()
+}
+
+// closeValue makes an error of a panic: who lets go last is a goroutine that nobody else sees.
+func (g *generation) closeValue() (err error) {
+	c, ok := g.value.(io.Closer)
+	if !ok {
+		return nil
 	}
-	return errors.Join(err, g.model.Close())
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			err = fmt.Errorf("what Prepare made panicked in Close: %v", thrown)
+		}
+	}()
+	return c.Close()
 }

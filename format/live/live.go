@@ -21,12 +21,14 @@ type Options struct {
 	// processors meanwhile. 0 means one for every four, and at least one.
 	Workers int
 	// Validate refuses a model that is sound and does not fit the program, such as one of
-	// other shapes. It runs inside Model.Do, and must not close the model.
+	// other shapes. It runs inside Model.Do, and must not close the model, nor call Reload
+	// or Close of the Handle, which wait for it.
 	Validate func(*format.Model) error
 	// Prepare makes what a program needs of each generation, once: an engine, weights in
 	// other types. Lease.Value returns it. It is closed before the model if it has a method
-	// Close() error. It runs inside Model.Do like Validate, and after it; goroutines that it starts
-	// are not guarded.
+	// Close() error, a panic of which is an error (Stats.LastError). It runs inside Model.Do like Validate,
+	// and after it; goroutines that it starts are not guarded. What must not be called by Validate
+	// must not be by Prepare and Close either.
 	Prepare func(context.Context, *format.Model) (any, error)
 	// Warm decodes what is compressed and touches every page before a generation becomes
 	// current, so that no request waits for the disk.
@@ -64,7 +66,8 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("event %d", uint8(k))
 }
 
-// Handle is the current model at a path. Its methods are safe for concurrent use.
+// Handle is the current model at a path. Its methods are safe for concurrent use. The zero Handle
+// is closed.
 type Handle struct {
 	current atomic.Pointer[generation] // nil once closed
 
@@ -102,10 +105,16 @@ func Open(path string, o *Options) (*Handle, error) {
 		ctx = context.Background()
 	}
 	h.life, h.close = context.WithCancel(context.Background())
+	opened := false
+	defer func() {
+		if !opened { // perhaps a function of the program panicked
+			h.Close()
+		}
+	}()
 	if _, err := h.reload(ctx, true); err != nil {
-		h.close()
 		return nil, err
 	}
+	opened = true
 	return h, nil
 }
 
@@ -115,6 +124,9 @@ func (h *Handle) Path() string { return h.path }
 // Close ends Watch and whatever is being loaded. Acquire is ErrClosed from here on. Leases that
 // are held stay valid: the last one to be released closes the model. A second Close does nothing.
 func (h *Handle) Close() error {
+	if h.life == nil {
+		return nil
+	}
 	h.close()
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()

@@ -33,6 +33,9 @@ func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(c
 func (h *Handle) ForceReload(ctx context.Context) (uint64, error) { return h.reload(ctx, true) }
 
 func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
+	if h.life == nil {
+		return 0, h.errClosed()
+	}
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -83,11 +86,10 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	h.state.loaded()
 	h.refused = identity{}
 	h.mu.Unlock()
-	old := h.current.Swap(g)
-	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
-	if old != nil {
-		_ = h.retire(old) // Stats has the error, and the new one is current
+	if old := h.current.Swap(g); old != nil {
+		defer h.retire(old) // also if Notify panics; Stats has the error, and the new one is current
 	}
+	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
 	return g.number, nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -162,25 +164,116 @@ func TestReloadIsCanceled(t *testing.T) {
 	reload(t, h, 2)
 }
 
+// panicker panics when it is closed.
+type panicker struct{}
+
+func (panicker) Close() error { panic("the program's") }
+
 // TestPanics: a panic of the program's own function leaves nothing locked or open.
 func TestPanics(t *testing.T) {
-	calls := 0
-	h, path := start(t, &Options{Validate: func(*format.Model) error {
-		if calls++; calls == 2 {
-			panic("the program's")
-		}
-		return nil
-	}})
-	replace(t, path, bytesOf(t, model{value: 2}))
-	func() {
-		defer func() {
-			if r := recover(); r != "the program's" {
-				t.Errorf("recovered %v", r)
+	for _, in := range []string{"Validate", "Prepare", "Notify"} {
+		t.Run(in, func(t *testing.T) {
+			calls := 0
+			now := func(name string) {
+				if name != in {
+					return
+				}
+				if calls++; calls == 2 {
+					panic("the program's")
+				}
 			}
-		}()
-		_, _ = h.Reload(context.Background())
+			h, path := start(t, &Options{
+				Validate: func(*format.Model) error { now("Validate"); return nil },
+				Prepare:  func(context.Context, *format.Model) (any, error) { now("Prepare"); return nil, nil },
+				Notify:   func(Event) { now("Notify") },
+			})
+			l, err := h.Acquire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := l.Model()
+			l.Release()
+			replace(t, path, bytesOf(t, model{value: 2}))
+			func() {
+				defer func() {
+					if r := recover(); r != "the program's" {
+						t.Errorf("recovered %v", r)
+					}
+				}()
+				_, _ = h.Reload(context.Background())
+			}()
+			reload(t, h, 2)
+			if err := old.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
+				t.Errorf("the old generation: %v, want closed", err)
+			}
+			if s := h.Stats(); s.Old != 0 || s.Leases != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestPanicsOnceOpen: nobody gets the Handle of an Open that panics, so it is closed.
+func TestPanicsOnceOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	replace(t, path, bytesOf(t, model{value: 1}))
+	var m *format.Model
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = Open(path, &Options{
+			Validate: func(now *format.Model) error { m = now; return nil },
+			Notify:   func(Event) { panic("the program's") },
+		})
 	}()
-	reload(t, h, 2)
+	if err := m.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
+		t.Errorf("%v, want closed", err)
+	}
+}
+
+// TestPanicsInClose: what Prepare made may be closed by a goroutine that nobody can recover. The
+// model is closed all the same.
+func TestPanicsInClose(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		h, path := start(t, &Options{Prepare: func(context.Context, *format.Model) (any, error) { return panicker{}, nil }})
+		l, err := h.Acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := l.Model()
+		if !held {
+			l.Release()
+		}
+		replace(t, path, bytesOf(t, model{value: 2}))
+		reload(t, h, 2)
+		l.Release()
+		for h.Stats().Old > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := m.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%v, want closed", err)
+		}
+		if s := h.Stats(); s.LastError == nil || !strings.Contains(s.LastError.Error(), "the program's") {
+			t.Errorf("last error %v", s.LastError)
+		}
+		if err := h.Close(); err == nil {
+			t.Error("Close has no error")
+		}
+	}
+}
+
+// TestZeroHandle is closed.
+func TestZeroHandle(t *testing.T) {
+	var h Handle
+	_, acquired := h.Acquire()
+	_, loaded := h.Reload(context.Background())
+	for i, err := range []error{acquired, loaded, h.Watch(context.Background()), h.Do(nil)} {
+		if !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if err := h.Close(); err != nil || h.Stats().Generation != 0 {
+		t.Error(err)
+	}
 }
 
 // TestPreparedIsClosed: what was made of a model that is refused later is closed with it.

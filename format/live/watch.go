@@ -18,6 +18,9 @@ const (
 // still being written when it was refused, is after 1, 2, 4 and up to 64 looks. What is missing is waited for. Watch
 // returns when the context ends, or the handle is closed, with that error.
 func (h *Handle) Watch(ctx context.Context) error {
+	if h.life == nil {
+		return h.errClosed()
+	}
 	interval := h.o.Interval
 	if interval == 0 {
 		interval = defaultInterval
