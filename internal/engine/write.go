@@ -115,7 +115,7 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	if c.Spool == SpoolMemory {
 		m := &sink.Memory{}
 		w.end = ending{commit: func() error {
-			_, err := out.Write(m.Bytes())
+			_, err := sink.NewStream(out).WriteAt(m.Bytes(), 0)
 			return err
 		}}
 		return w.start(m)

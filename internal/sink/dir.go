@@ -58,11 +58,17 @@ func (d *Dir) Write(name string, sync bool, fill func(t Target) error) error {
 	if err != nil {
 		return err
 	}
+	filled := false
+	defer func() {
+		if !filled { // with an error, or fill panicked
+			_ = h.close()
+		}
+	}()
 	inherit(h.f, old)
 	if err := fill(h); err != nil {
-		_ = h.close()
 		return err
 	}
+	filled = true
 	return h.finish(sync)
 }
 

@@ -220,3 +220,29 @@ func TestSweepDir(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestDirFillPanics: of a file that was not filled nothing stays open.
+func TestDirFillPanics(t *testing.T) {
+	d, err := CreateDir(filepath.Join(t.TempDir(), "d"), onlyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file Target
+	func() {
+		defer func() {
+			if r := recover(); r != "the caller's" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_ = d.Write("a.txt", false, func(f Target) error {
+			file = f
+			panic("the caller's")
+		})
+	}()
+	if _, err := file.WriteAt([]byte("a"), 0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("the file is still open: %v", err)
+	}
+	if err := d.Abort(); err != nil {
+		t.Error(err)
+	}
+}

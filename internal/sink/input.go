@@ -54,7 +54,7 @@ func (in *Input) Read(p []byte) (int, error) {
 	if err := in.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := in.r.Read(p[:min(int64(len(p)), in.left, piece)])
+	n, err := in.read(p[:min(int64(len(p)), in.left, piece)])
 	in.left -= int64(n)
 	in.moved(n)
 	if errors.Is(err, io.EOF) {
@@ -64,6 +64,19 @@ func (in *Input) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// read does not trust the reader's answer, and has it make progress or fail.
+func (in *Input) read(p []byte) (n int, err error) {
+	for range 100 {
+		if n, err = in.r.Read(p); n < 0 || n > len(p) {
+			return 0, fmt.Errorf("%w: asked for %d bytes, the reader claims to have read %d", tensor.ErrCorrupt, len(p), n)
+		}
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 func (in *Input) short() error {

@@ -202,6 +202,31 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
+// claims is a reader that says so many bytes more than it was asked for.
+type claims struct{ more int }
+
+func (c claims) Read(p []byte) (int, error) { return len(p) + c.more, nil }
+
+// TestInputAnswers: what a reader says of itself is not believed.
+func TestInputAnswers(t *testing.T) {
+	for w, take := range ways {
+		for _, tt := range []struct {
+			name string
+			r    io.Reader
+			err  error
+		}{
+			{"nothing for ever", silent{}, io.ErrNoProgress},
+			{"nothing after some", io.MultiReader(bytes.NewReader(pattern(10)), silent{}), io.ErrNoProgress},
+			{"more than asked for", claims{1}, tensor.ErrCorrupt},
+			{"a negative number", claims{-1 << 40}, tensor.ErrCorrupt},
+		} {
+			if _, err := take(NewInput(context.Background(), tt.r, piece+5, nil)); !errors.Is(err, tt.err) {
+				t.Errorf("%s, %s: %v", w, tt.name, err)
+			}
+		}
+	}
+}
+
 // TestReadAllIsBounded: a size that claims much takes no memory before data comes.
 func TestReadAllIsBounded(t *testing.T) {
 	in := NewInput(context.Background(), bytes.NewReader(nil), 1<<62, nil)

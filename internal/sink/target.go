@@ -93,7 +93,16 @@ func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
 	if err := s.Truncate(off); err != nil {
 		return 0, err
 	}
+	return s.write(p)
+}
+
+// write does not trust the writer's answer: it took all of p, or there is an error.
+func (s *Stream) write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
+	if err == nil && n != len(p) {
+		err = fmt.Errorf("%w: the writer says that it took %d of %d bytes", io.ErrShortWrite, n, len(p))
+	}
+	n = min(max(n, 0), len(p))
 	s.pos += int64(n)
 	return n, err
 }
@@ -105,9 +114,7 @@ func (s *Stream) Truncate(size int64) error {
 		return ErrSequential
 	}
 	for s.pos < size {
-		n, err := s.w.Write(zeros[:min(size-s.pos, int64(len(zeros)))])
-		s.pos += int64(n)
-		if err != nil {
+		if _, err := s.write(zeros[:min(size-s.pos, int64(len(zeros)))]); err != nil {
 			return err
 		}
 	}

@@ -174,3 +174,21 @@ func TestStreamErrors(t *testing.T) {
 		t.Errorf("Truncate = %v", err)
 	}
 }
+
+// answer is a writer that says so many bytes more than it was given.
+type answer struct{ more int }
+
+func (a answer) Write(p []byte) (int, error) { return len(p) + a.more, nil }
+
+// TestStreamAnswers: a writer that takes less than all, or says what cannot be, does so without an error.
+func TestStreamAnswers(t *testing.T) {
+	for _, more := range []int{-1, -2, -4, -5000, 1, 5000} {
+		s := NewStream(answer{more})
+		if n, err := s.WriteAt([]byte("abcd"), 0); !errors.Is(err, io.ErrShortWrite) || n < 0 || n > 4 {
+			t.Errorf("%d more: WriteAt = %d, %v", more, n, err)
+		}
+		if err := NewStream(answer{more}).Truncate(7); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("%d more: Truncate = %v", more, err)
+		}
+	}
+}
