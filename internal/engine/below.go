@@ -73,7 +73,7 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 			err = check(info)
 		}
 		if err != nil {
-			r.Close()
+			r.Undo(&m.mapping)
 			return nil, err
 		}
 	}

@@ -41,13 +41,17 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if err := m.memory.Reserve(size); err != nil {
 		return nil, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
 	}
+	defer func() {
+		if c.data == nil { // it is not kept, or a reader panicked
+			m.memory.Release(size)
+		}
+	}()
 	var data []byte
 	err := m.guard(func() (err error) {
 		data, err = decode()
 		return err
 	})
 	if err != nil {
-		m.memory.Release(size)
 		return nil, explain(err, m.desc.Name, m.path)
 	}
 	if data == nil {
@@ -56,8 +60,6 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if keep {
 		c.data = data
 		k.bytes.Add(int64(len(data)))
-	} else {
-		m.memory.Release(size)
 	}
 	return data, nil
 }

@@ -114,3 +114,40 @@ func TestVerifyStreams(t *testing.T) {
 		t.Errorf("%d loads and %d streams, want 0 and 3", f.loads, f.streams)
 	}
 }
+
+// told is a file that does something before it loads.
+type told struct {
+	unpacked
+	do func()
+}
+
+func (f *told) Load(i int) ([]byte, error) {
+	f.do()
+	return f.unpacked.Load(i)
+}
+
+// TestMaxMemoryAfterPanic: what was counted for a tensor that a reader's panic kept from being loaded is free again.
+func TestMaxMemoryAfterPanic(t *testing.T) {
+	f := &told{do: func() { panic(errMine) }}
+	account := driver.NewMemory(8 << 10)
+	m := open(t, source.FromBytes(nil), unpackable(1, f), func(c *Config) { c.Options.Memory = account })
+	before := account.Used()
+	for range 20 {
+		func() {
+			defer func() {
+				if r := recover(); r != errMine {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			_, err := m.At(0).Bytes()
+			t.Errorf("no panic, but %v", err)
+		}()
+	}
+	if got := account.Used(); got != before {
+		t.Errorf("%d bytes are counted, %d before", got, before)
+	}
+	f.do = func() {}
+	if _, err := m.At(0).Bytes(); err != nil {
+		t.Error(err)
+	}
+}

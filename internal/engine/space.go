@@ -60,7 +60,7 @@ func (f *space) open() (*source.Region, error) {
 	}
 	if f.spaces.frozen { // else it is done when parsing has ended
 		if err := f.hold(context.Background(), r); err != nil {
-			r.Close()
+			r.Undo(&f.mapping)
 			return nil, err
 		}
 	}

@@ -113,3 +113,32 @@ func TestSpace(t *testing.T) {
 		t.Error("a smaller file fits")
 	}
 }
+
+// TestUndo: what was opened and is not used leaves the accounts as they were.
+func TestUndo(t *testing.T) {
+	path := temp(t, ramp(9000))
+	f := mustFile(t, path)
+	for _, private := range []bool{false, true} {
+		a, space := &account{most: 10000}, new(Space)
+		space.Limit(10000)
+		o := Options{Space: space, Memory: a, Private: private}
+		for range 3 {
+			for name, open := range map[string]func() (*Region, error){
+				"Open":     func() (*Region, error) { return Open(path, o) },
+				"OpenFile": func() (*Region, error) { return OpenFile(f, 1000, 5000, o) },
+			} {
+				r, err := open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.OnDemand() {
+					t.Errorf("%s, private %v: there was no room", name, private)
+				}
+				r.Undo(&o)
+				if a.used != 0 || space.used.Load() != 0 || !r.Closed() {
+					t.Errorf("%s, private %v: %d bytes of memory and %d of the space are taken", name, private, a.used, space.used.Load())
+				}
+			}
+		}
+	}
+}

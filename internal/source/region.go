@@ -185,3 +185,13 @@ func (r *Region) release(o *Options) {
 		r.held = 0
 	}
 }
+
+// Undo closes a region that nobody has seen, and gives back what opening it took of the options'
+// accounts. Close does not: it ends with the model, whose accounts they are.
+func (r *Region) Undo(o *Options) {
+	if r.ra != nil {
+		o.Space.give(int64(len(r.mem)))
+	}
+	r.Close()
+	r.release(o)
+}
