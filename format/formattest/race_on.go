@@ -7,4 +7,4 @@ const raceEnabled = true
 
 // thin is the distance between the bytes that are damaged. What one goroutine
 // does alone shows no races, and takes ten times as long here.
-const thin = 31
+const thin = 7
