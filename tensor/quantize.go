@@ -91,8 +91,7 @@ func channelCount(shape Shape, axis, n int) (int, error) {
 	if axis == PerTensor {
 		return 1, nil
 	}
-	const most = 1 << 16
-	if n == 0 && shape[axis] > most {
+	if n == 0 && shape[axis] > fewChannels {
 		return 0, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[axis])
 	}
 	return int(shape[axis]), nil

@@ -39,8 +39,18 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	if z.channels, err = channelCount(shape, z.axis, z.elems); err != nil {
 		return nil, err
 	}
-	z.found = make([]keyRange, z.channels)
+	z.grow(min(z.channels, fewChannels))
 	return z, nil
+}
+
+// fewChannels is how many get memory before an element of them was seen.
+const fewChannels = 1 << 16
+
+// grow makes room for what is found of n channels: a shape may claim more than there will be.
+func (z *Quantizer) grow(n int) {
+	if n > len(z.found) {
+		z.found = append(z.found, make([]keyRange, n-len(z.found))...)
+	}
 }
 
 // Observe takes the next elements into account. NaN and infinities are
@@ -56,6 +66,7 @@ func (z *Quantizer) Observe(src []float32) error {
 	}
 	for rest := src; len(rest) > 0; {
 		r := z.next(z.observed, len(rest))
+		z.grow(r.channel + r.channels)
 		found := z.found[r.channel : r.channel+r.channels]
 		if z.o.Asymmetric {
 			widen(found, rest[:r.n], r.inner)
@@ -99,7 +110,7 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 // Encode puts the integers for the next elements into dst, little-endian, which
 // has room for exactly as many. Parameters must have been called.
 func (z *Quantizer) Encode(dst []byte, src []float32) error {
-	if z.params == nil {
+	if z.params == nil || z.lim.size == 0 { // the zero Quantizer has neither
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
 	}
 	if err := z.room(z.encoded, len(src)); err != nil {

@@ -115,6 +115,15 @@ func TestQuantizerErrors(t *testing.T) {
 	if _, err := NewQuantizer(Shape{-1}, QuantizeOptions{}); !errors.Is(err, ErrShape) {
 		t.Errorf("negative dim: %v", err)
 	}
+	// Channels that a shape claims take no memory before their elements are there.
+	if _, _, _, err := Quantize(four, Shape{1 << 50}, QuantizeOptions{PerChannel: true}); !errors.Is(err, ErrShape) {
+		t.Errorf("many channels: %v", err)
+	}
+	var zero Quantizer
+	_, err := zero.Parameters()
+	if err = errors.Join(err, zero.Encode(nil, nil)); !errors.Is(err, ErrQuantization) {
+		t.Errorf("the zero Quantizer: %v", err)
+	}
 	if _, err := NewQuantizer(Shape{2}, QuantizeOptions{PerChannel: true, Axis: 1}); !errors.Is(err, ErrQuantization) {
 		t.Errorf("axis: %v", err)
 	}
