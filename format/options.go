@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
@@ -46,7 +47,7 @@ type Options struct {
 	ReadOnce bool
 	// Key decrypts an encrypted file: 32 bytes for AES-256. Nil is none, and one of another
 	// size, an empty one too, is ErrKey; files that are not encrypted do not look at it. It
-	// is not kept longer than the model.
+	// is copied, and not kept longer than the model.
 	Key []byte
 	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
 	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed
@@ -167,7 +168,7 @@ func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Conf
 		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
-			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,
+			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: slices.Clone(o.Key),
 			Memory: &m.memory,
 		},
 	}

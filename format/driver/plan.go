@@ -3,7 +3,8 @@ package driver
 import "github.com/weightmap/weightmap/tensor"
 
 // Plan says what a writer will write. Names, dtypes and shapes come first, so
-// that sizes and places are known and data streams through once.
+// that sizes and places are known and data streams through once. The caller may change it
+// once there is a writer.
 type Plan struct {
 	Metadata Metadata
 	// Tensors lists the tensors in file order. Name, DType and Shape count, and

@@ -364,7 +364,7 @@ func (m *Model) Notes() []string {
 	var notes []string
 	if f, ok := m.file.(driver.NotesFile); ok {
 		_ = m.within(func() error {
-			notes = f.Notes()
+			notes = slices.Clone(f.Notes()) // which may be the driver's own
 			return nil
 		})
 	}

@@ -479,3 +479,24 @@ func (f *talking) Signature() *driver.Signature {
 	f.call()
 	return &driver.Signature{Algorithm: "none"}
 }
+
+// remarks is a file whose notes are its own, with room for more.
+type remarks struct{ notes []string }
+
+func (r remarks) Notes() []string { return r.notes }
+
+// TestNotes: who asks gets a list of its own.
+func TestNotes(t *testing.T) {
+	own := append(make([]string, 0, 8), "one", "two")
+	d := &toy{file: remarks{own}, tensors: []driver.Tensor{{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{1}, Offset: 3, Size: 4}}}
+	m := open(t, source.FromBytes(ramp(8)), d)
+	want := []string{"one", "two", "1 tensor is not aligned: views are copies"}
+	got := m.Notes()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got[0] = "spoiled"
+	if diff := cmp.Diff(want, m.Notes()); diff != "" || own[:3][2] != "" {
+		t.Errorf("%q: %s", own[:3], diff)
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
@@ -9,12 +10,13 @@ import (
 
 // completed returns a copy of the plan with all sizes filled in and an index of
 // its names, or what is wrong with it: a bad or repeated name, an unknown
-// dtype, an overflowing shape.
+// dtype, an overflowing shape. Drivers write some of it in the end, where its size was
+// fixed in the beginning; the graph they all encode at once.
 func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	if p == nil {
 		p = &driver.Plan{}
 	}
-	out := &driver.Plan{Metadata: p.Metadata, Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
+	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
 	index := newNames(out.Tensors)
 	dims := make(tensor.Shape, 0, rankSum(p.Tensors)) // of all shapes
 	total := int64(0)
@@ -40,9 +42,19 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 			dims = append(dims, shape...)
 			shape = dims[at:len(dims):len(dims)]
 		}
-		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: t.Quant, Encoding: t.Encoding}
+		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: copied(t.Quant), Encoding: t.Encoding}
 	}
 	return out, index, nil
+}
+
+// copied returns a copy of parameters.
+func copied(q *tensor.Quantization) *tensor.Quantization {
+	if q == nil {
+		return nil
+	}
+	c := *q
+	c.Scales, c.ZeroPoints = slices.Clone(q.Scales), slices.Clone(q.ZeroPoints)
+	return &c
 }
 
 // rankSum adds up the ranks.
