@@ -13,7 +13,8 @@ import (
 // VerifyOption changes how Model.Verify works. The zero VerifyOption changes nothing.
 type VerifyOption struct{ set func(*engine.VerifyOptions) }
 
-// WithProgress reports the progress of a verification.
+// WithProgress reports the progress of a verification, by one goroutine at a time, which is any. p must
+// not close the model, which waits for the verification; it may end that by its context.
 func WithProgress(p Progress) VerifyOption {
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Progress = p }}
 }
@@ -39,7 +40,8 @@ func WithTensors(names ...string) VerifyOption {
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }
 
-// WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption.
+// WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption, and more
+// than 256 are as many.
 func WithWorkers(n int) VerifyOption {
 	return VerifyOption{func(o *engine.VerifyOptions) { o.Workers = n }}
 }

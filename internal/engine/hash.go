@@ -25,9 +25,12 @@ const page = 4096
 // witness keeps the compiler from dropping reads whose values nobody wants.
 var witness atomic.Uint32
 
+// mostWorkers is how many goroutines verify at most: each may have a buffer of its own.
+const mostWorkers = 256
+
 func (v *verification) workers() int {
 	if v.o.Workers > 0 {
-		return v.o.Workers
+		return min(v.o.Workers, mostWorkers)
 	}
 	return runtime.GOMAXPROCS(0)
 }

@@ -306,7 +306,7 @@ func (v *verification) Each(n int, f func(i int) error) error {
 	if n == 0 {
 		return v.ctx.Err()
 	}
-	return work.Each(v.ctx, n, v.o.Workers, func(i int) error {
+	return work.Each(v.ctx, n, v.workers(), func(i int) error {
 		return v.m.guard(func() error { return f(i) })
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -258,7 +259,7 @@ func TestProgress(t *testing.T) {
 		"memory": source.FromBytes(data),
 		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
 	} {
-		for _, workers := range []int{1, 4} {
+		for _, workers := range []int{1, 4, math.MaxInt/8 + 1, math.MaxInt} { // 16 times the third is 0
 			m := open(t, r, d)
 			var done, total int64
 			_, err := m.Verify(context.Background(), &VerifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
