@@ -13,7 +13,8 @@ import (
 
 // Writer writes one model. It is safe for concurrent use, but takes one tensor
 // at a time. Every Writer must end in Close or Abort; Abort after Close does
-// nothing, so it can be deferred.
+// nothing, so it can be deferred. Calls wait for each other: what one of them calls, a reader or
+// WriteOptions.Progress, must not call the Writer, but may cancel its context.
 type Writer interface {
 	// WriteTensor takes the little-endian data of a tensor of the plan: exactly
 	// as many bytes as it has. Tensors may come in any order; in the plan's
@@ -34,7 +35,7 @@ type Writer interface {
 type WriteOptions struct {
 	// Context cancels; nil means never.
 	Context context.Context
-	// Progress is called as bytes are taken in.
+	// Progress is called as bytes are taken in, by who writes. It must not call the Writer.
 	Progress Progress
 	// Time is the creation time that formats record; zero means now.
 	Time time.Time

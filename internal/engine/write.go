@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -107,6 +108,9 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
+	if out == nil {
+		return nil, explain(&tensor.Error{Field: "writer", Offset: -1, Err: fs.ErrInvalid}, w.format, "")
+	}
 	if c.Spool == SpoolNever || w.streams() {
 		w.queue = &queue{spool: c.Spool}
 		return w.start(sink.NewStream(out))
@@ -191,6 +195,8 @@ func (w *Writer) findLayout() (err error) {
 
 // start hands the plan to the driver.
 func (w *Writer) start(t driver.Target) (*Writer, error) {
+	finished := false
+	defer w.orGiveUp(&finished)
 	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
 	switch d := w.cfg.Driver.(type) {
 	case driver.Layouter:
@@ -209,6 +215,7 @@ func (w *Writer) start(t driver.Target) (*Writer, error) {
 			w.queue.setOrder(nil)
 		}
 	}
+	finished = true
 	return w.started(err)
 }
 
@@ -243,14 +250,8 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.written[i] {
 		return planError(w.format, name, fmt.Errorf("already written"))
 	}
-	// A panic of the reader, such as a memory fault that View.Use will catch,
-	// must not leave a writer that seems to work.
 	finished := false
-	defer func() {
-		if !finished {
-			w.giveUp(fmt.Errorf("the reader of tensor %q panicked", name))
-		}
-	}()
+	defer w.orGiveUp(&finished)
 	err := w.take(i, r)
 	finished = true
 	if err != nil {
@@ -341,7 +342,11 @@ func (w *Writer) Close() error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	if err := w.complete(); err != nil {
+	finished := false
+	defer w.orGiveUp(&finished)
+	err := w.complete()
+	finished = true
+	if err != nil {
 		err = explain(err, w.format, w.path)
 		w.giveUp(err)
 		return err
@@ -387,6 +392,17 @@ func (w *Writer) Abort() error {
 	}
 	return nil
 }
+
+// orGiveUp is deferred around what calls functions of the program: a reader, which panics with
+// a memory fault that View.Use will catch, a signer, Progress. A panic must not leave a writer
+// that seems to work.
+func (w *Writer) orGiveUp(finished *bool) {
+	if !*finished {
+		w.giveUp(errPanicked)
+	}
+}
+
+var errPanicked = errors.New("a function of the program panicked")
 
 // giveUp removes what was written and remembers why.
 func (w *Writer) giveUp(err error) {

@@ -31,8 +31,9 @@ type encoded struct {
 	toy
 	nothing                                   bool // Encode returns nothing
 	encodeErr, tensorErr, finishErr, closeErr error
-	leave                                     bool // the data is not taken
-	streams                                   bool // the number goes first
+	leave                                     bool   // the data is not taken
+	streams                                   bool   // the number goes first
+	panics                                    string // where
 	paths                                     *encoder
 	made                                      []*encoder
 }
@@ -54,6 +55,7 @@ func (d *encoded) Encode(t driver.Target, p *driver.Plan, _ *driver.WriteOptions
 		return nil, d.encodeErr
 	}
 	d.made = append(d.made, e)
+	d.panic("Encode")
 	if d.streams {
 		_, err := t.WriteAt([]byte{byte('0' + len(p.Tensors))}, 0)
 		return e, err
@@ -86,7 +88,15 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	return in.CopyTo(e.t, at, nil)
 }
 
+// panic is a function of the program that the driver calls.
+func (d *encoded) panic(in string) {
+	if d.panics == in {
+		panic(errMine)
+	}
+}
+
 func (e *encoder) Finish() error {
+	e.d.panic("Finish")
 	if e.d.finishErr != nil || e.d.streams || e.t == nil {
 		return e.d.finishErr
 	}
@@ -416,6 +426,33 @@ func TestWriterFailures(t *testing.T) {
 				t.Errorf("the encoder was closed %d times, want %d", closes, tt.closes)
 			}
 			untouched(t, path)
+		})
+	}
+}
+
+// TestWriterPanics: a panic of a function of the program goes on, and leaves nothing and no
+// writer that seems to work.
+func TestWriterPanics(t *testing.T) {
+	for _, in := range []string{"Encode", "Finish", "Progress"} {
+		t.Run(in, func(t *testing.T) {
+			d, path := &encoded{panics: in}, stored(t, "m.toy", []byte("old"))
+			c := writeConfig(d)
+			c.Options.Path = path
+			c.Progress = func(int64, int64, string) { d.panic("Progress") }
+			var w *Writer
+			func() {
+				defer func() {
+					if thrown := recover(); thrown != errMine {
+						t.Errorf("recovered %v", thrown)
+					}
+				}()
+				w, _ = Create(threeTensors(), c)
+				_ = write(w, "a b e c")
+			}()
+			untouched(t, path)
+			if w != nil {
+				wantError(t, "Close", w.Close(), driver.ErrAborted, "")
+			}
 		})
 	}
 }
