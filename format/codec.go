@@ -144,6 +144,9 @@ func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
 
 func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	o, err := opts.checked()
+	if err == nil && r == nil {
+		err = missing("reader")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +155,9 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 
 func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
 	o, err := opts.checked()
+	if err == nil && f == nil {
+		err = missing("file")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +165,9 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 	r, err := source.OpenFile(f, off, size, o.opening(m))
 	return m.finish(d, r, err, f.Name(), &o)
 }
+
+// missing is the error for an argument that is nil.
+func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
 
 // finish detects the format unless it is given, and parses.
 func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {

@@ -122,8 +122,9 @@ func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 // What Options.Lock holds stays. What Options.CacheBytes keeps is dropped everywhere.
 func (m *Model) Evict() error { return m.engine().Evict() }
 
-// Close forbids further access, waits for running View.Use and Do calls, and
-// unmaps the file. A second Close does nothing.
+// Close forbids further access, waits for running calls, such as View.Use, Do and Verify, and
+// unmaps the file. A function that one of them calls must not close the model: Close would wait
+// for it. Between two steps of Tensors it may be called. A second Close does nothing.
 func (m *Model) Close() error { return m.engine().Close() }
 
 // DriverFile returns what the format's driver keeps of the file. It is how a format

@@ -25,7 +25,7 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, 
 // storage, network disks. Tensors are fetched when their bytes are asked for,
 // and every time they are, unless Options.CacheBytes keeps them. Slices and
 // View.ReadAt fetch only their own bytes. Package format/remote has a reader of what is
-// behind HTTP.
+// behind HTTP. A nil r is fs.ErrInvalid. Reads must not close the model, which waits for them.
 //
 // A reader with a method Path() string is called so in errors, and has no path all the same (Model.Path).
 // Of one with Proven() int64 so many bytes are believed to exist. One with
@@ -38,7 +38,7 @@ func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 
 // OpenFile maps size bytes at off of an open file, such as an uncompressed
 // asset in an Android package; size -1 means to the end. f may be closed
-// afterwards. Offsets in the model count from off.
+// afterwards, and nil is fs.ErrInvalid. Offsets in the model count from off.
 func OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
 	return openFile(nil, f, off, size, opts)
 }

@@ -296,6 +296,12 @@ func TestZeroValues(t *testing.T) {
 			t.Errorf("the %s Coverage covers something", name)
 		}
 	}
+	_, reader := OpenReaderAt(nil, 1<<40, &Options{Format: "fake"})
+	_, file := OpenFile(nil, 0, -1, nil)
+	_, out := NewWriter("fake", nil, fakePlan(), nil)
+	for what, err := range map[string]error{"OpenReaderAt": reader, "OpenFile": file, "NewWriter": out} {
+		errIs(t, what+" of nil", err, fs.ErrInvalid)
+	}
 	var c Codec
 	_, open := c.Open("x", nil)
 	_, openBytes := c.OpenBytes(nil, nil)
