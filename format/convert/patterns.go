@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Glob compiles a pattern for tensor names, in which * is any text, dots and slashes
-// too, and ? any character. Each * is a group of the expression.
+// too, and ? any character. Each * is a group of the expression. Names are UTF-8, so that a pattern
+// that is not matches none.
 func Glob(pattern string) *regexp.Regexp {
+	if !utf8.ValidString(pattern) {
+		return regexp.MustCompile(`^\b$`) // an empty text has no words
+	}
 	text := strings.NewReplacer(`\*`, `(.*)`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile(`^(?s:` + text + `)$`)
 }

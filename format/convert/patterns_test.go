@@ -21,6 +21,8 @@ func TestMatching(t *testing.T) {
 		{[]string{"*"}, []string{"a.*"}, []string{"c/w", "new\nline"}},
 		{nil, []string{"n*e"}, []string{"a.w", "a.b", "c/w"}},
 		{[]string{"w"}, nil, nil},
+		{[]string{"*\xff"}, nil, nil},
+		{nil, []string{"\xff*"}, names},
 	} {
 		keep := convert.Matching(tt.only, tt.skip)
 		var got []string
@@ -47,7 +49,7 @@ func TestRenames(t *testing.T) {
 			t.Errorf("%q became %q, want %q", from, got, want)
 		}
 	}
-	for _, bad := range []string{"", "a", "=b", "a=", "a=*", "*=**"} {
+	for _, bad := range []string{"", "a", "=b", "a=", "a=*", "*=**", "*\xff=*"} {
 		if _, err := convert.Renames(bad); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%q: %v", bad, err)
 		}

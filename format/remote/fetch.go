@@ -89,6 +89,9 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 	if err != nil {
 		return 0, because(ctx, err)
 	}
+	if a.Body == nil {
+		return 0, nonsense("no body")
+	}
 	if err = r.accept(&a.Version); err == nil {
 		p = p[:min(int64(len(p)), r.version.Size-off)]
 		n, err = r.receive(ctx, a.Body, p, watch)

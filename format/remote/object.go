@@ -56,7 +56,12 @@ type Temporary struct {
 }
 
 // Error returns that of Err.
-func (e *Temporary) Error() string { return e.Err.Error() }
+func (e *Temporary) Error() string {
+	if e.Err == nil {
+		return "for now"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns Err.
 func (e *Temporary) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -73,6 +74,8 @@ func TestObjects(t *testing.T) {
 		{"no end", []func(off, n int64) (Answer, error){body(strong, io.MultiReader(bytes.NewReader(data[200:300]), lying(0)))}, nil, 2},
 		{"a final error", []func(off, n int64) (Answer, error){fails(broken)}, broken, 2},
 		{"a temporary error", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken}), o.right}, nil, 3},
+		{"a temporary error without one", []func(off, n int64) (Answer, error){fails(&Temporary{}), o.right}, nil, 3},
+		{"no body", []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) { return Answer{Version: strong}, nil }}, ErrAnswer, 2},
 		{"temporary errors", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken})}, broken, 6},
 		{"a body that breaks", []func(off, n int64) (Answer, error){body(strong, iotest.ErrReader(broken)), o.right}, nil, 3},
 		{"a body that ends", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(nil)), o.right}, nil, 3},
@@ -107,6 +110,52 @@ func TestObjects(t *testing.T) {
 			t.Errorf("an object of %s: %v", name, err)
 		}
 	}
+}
+
+// TestObjectPanics: what an Object panics with reaches who reads, also where ranges are fetched by
+// goroutines, and the next read works.
+func TestObjectPanics(t *testing.T) {
+	data := pattern(1000)
+	for _, opening := range []bool{true, false} {
+		o := &told{data: data}
+		o.next = []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) { panic("the object") }, o.right}
+		options := quick()
+		options.Window, options.Part, options.Parallel = 100, 50, 2
+		r, err := NewObjectReaderAt(t.Context(), oneAtATime{o, new(sync.Mutex)}, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !opening {
+			r.Parsed()
+		}
+		p := make([]byte, 300)
+		func() {
+			defer func() {
+				if thrown := recover(); thrown != "the object" {
+					t.Errorf("recovered %v", thrown)
+				}
+			}()
+			_, _ = r.ReadAt(p, 200)
+		}()
+		if _, err := r.ReadAt(p, 200); err != nil || !bytes.Equal(p, data[200:500]) {
+			t.Errorf("read again: %v", err)
+		}
+	}
+	if text := (&Temporary{}).Error(); text == "" {
+		t.Error("an error without a text")
+	}
+}
+
+// oneAtATime is an Object whose requests do not overlap.
+type oneAtATime struct {
+	*told
+	mu *sync.Mutex
+}
+
+func (o oneAtATime) Get(ctx context.Context, off, n int64, known Version) (Answer, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.told.Get(ctx, off, n, known)
 }
 
 // first is an Object of some version.
