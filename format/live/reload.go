@@ -7,9 +7,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/source"
 )
 
 var (
@@ -105,11 +107,14 @@ func (h *Handle) refuse(at identity, err error) {
 	}
 }
 
-// isVerdict reports whether an error is about the files, and will be the same until they change.
+// isVerdict reports whether an error is about the files, and will be the same until they change. A mapping
+// that loses pages of a file that stays as it is has met an error of the disk.
 func isVerdict(err error) bool {
 	var p *fs.PathError
 	var s *os.SyscallError
-	return !errors.As(err, &p) && !errors.As(err, &s) && !errors.Is(err, ErrChanged) && !errors.Is(err, format.ErrLimit) &&
+	var n syscall.Errno
+	return !errors.As(err, &p) && !errors.As(err, &s) && !errors.As(err, &n) && !errors.Is(err, source.ErrCut) &&
+		!errors.Is(err, ErrChanged) && !errors.Is(err, format.ErrLimit) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -370,6 +372,9 @@ func TestVerdicts(t *testing.T) {
 		{&format.Error{Err: format.ErrSignature}, true},
 		{&fs.PathError{Err: fs.ErrPermission}, false},
 		{&format.Error{Err: os.NewSyscallError("mmap", fs.ErrInvalid)}, false},
+		{&format.Error{Err: syscall.EIO}, false},
+		{&format.Error{Err: source.ErrCut}, false},
+		{&format.Error{Err: format.ErrTruncated}, true},
 		{format.ErrLimit, false},
 		{ErrChanged, false},
 		{context.DeadlineExceeded, false},
