@@ -25,12 +25,22 @@ func (m *Model) Enter(info *tensor.Info) error {
 		return err
 	}
 	if m.touch.pending.Load() {
-		if err := m.touch.check(info.Name); err != nil {
-			m.main.Leave()
-			return err
-		}
+		return m.checkInside(info.Name)
 	}
 	return nil
+}
+
+// checkInside checks a tensor before its first use, and leaves if that is not to be.
+func (m *Model) checkInside(name string) error {
+	good := false
+	defer func() {
+		if !good { // with an error, or a panic of the reader
+			m.main.Leave()
+		}
+	}()
+	err := m.touch.check(name)
+	good = err == nil
+	return err
 }
 
 // Leave implements memory.Owner.
