@@ -29,6 +29,7 @@ type Index struct {
 
 	records []record
 	extras  []extra // by index; shorter than records when no tensor with one follows
+	room    int     // so many extras are counted
 	names   strings.Builder
 	dims    []int64
 	slots   []uint64 // hash << 32 | index + 1; 0 is free
@@ -230,13 +231,13 @@ func (x *Index) dimsEnd(i int) int {
 // extra returns room for what the record of tensor i has no room for. Most files
 // have no such tensors, or no others.
 func (x *Index) extra(i int) *extra {
-	if cap(x.extras) <= i {
+	if x.room <= i {
 		n := max(len(x.records), i+1)
 		if x.scratch == nil {
 			n = max(cap(x.records), i+1) // as many as were announced
 		}
-		x.reserve(extraBytes * (n - len(x.extras)))
-		x.extras = slices.Grow(x.extras, n-len(x.extras))
+		x.reserve(extraBytes * (n - x.room)) // also of scratch, which the next one wants back
+		x.extras, x.room = slices.Grow(x.extras, n-len(x.extras)), n
 	}
 	for len(x.extras) <= i {
 		x.extras = append(x.extras, extra{stored: x.records[len(x.extras)].size})
