@@ -127,16 +127,19 @@ func (f *parsed) decrypt() ([]byte, error) {
 	if err := f.memory.Reserve(s.Size); err != nil {
 		return nil, f.weightsError(err, 0)
 	}
-	b, err := f.src.Slice(s.Offset, s.Size)
-	if err == nil {
-		var plain []byte
-		if plain, err = f.store.cipher.Open(b, f.head[:aadSize]); err == nil {
-			return plain, nil
+	kept := false
+	defer func() {
+		if !kept { // with an error, a fault, or a panic of the reader
+			f.memory.Release(s.Size)
 		}
-	}
-	f.memory.Release(s.Size)
-	if b == nil {
+	}()
+	b, err := f.src.Slice(s.Offset, s.Size)
+	if err != nil {
 		return nil, err
+	}
+	plain, err := f.store.cipher.Open(b, f.head[:aadSize])
+	if kept = err == nil; kept {
+		return plain, nil
 	}
 	if sum := tensor.CRC32(b); f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
 		return nil, weightsSumError(f.h.WeightsChecksum, sum)
@@ -156,10 +159,14 @@ func (f *parsed) inflated() ([]byte, error) {
 		if err := f.memory.Reserve(f.comp.size); err != nil {
 			return nil, f.weightsError(err, 0)
 		}
+		kept := false
+		defer func() {
+			if !kept { // with an error, or a fault
+				f.memory.Release(f.comp.size)
+			}
+		}()
 		b, err := decompress(f.comp.method, in, f.comp.size)
-		if err != nil {
-			f.memory.Release(f.comp.size)
-		}
+		kept = err == nil
 		return b, f.weightsError(err, 0)
 	})
 }

@@ -13,18 +13,23 @@ func (f *parsed) decoded() (*Graph, error) {
 	if f.graph.Size == 0 {
 		return nil, nil
 	}
-	f.graphOnce.Do(func() {
-		if _, f.graphErr = f.reserve(protobuf.AsMessage); f.graphErr != nil {
-			return
-		}
-		g := &Graph{}
-		if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
-			f.graphErr = f.graph.locate("graph", err)
-			return
-		}
-		f.message = g
-	})
-	return f.message, f.graphErr
+	f.decoding.Lock()
+	defer f.decoding.Unlock()
+	if f.message != nil || f.graphErr != nil {
+		return f.message, f.graphErr
+	}
+	n, err := f.reserve(protobuf.AsMessage)
+	if err != nil {
+		return nil, err // there may be room the next time
+	}
+	g := &Graph{}
+	if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
+		f.memory.Release(n)
+		f.graphErr = f.graph.locate("graph", err)
+		return nil, f.graphErr
+	}
+	f.message = g
+	return g, nil
 }
 
 // reserve counts what the graph takes in a form, before it is built.

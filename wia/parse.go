@@ -36,9 +36,9 @@ type parsed struct {
 	spaces    map[string]driver.Space // by location
 	touched   [numBlocks]bool         // blocks whose sums were checked before first use
 
-	graphOnce sync.Once
-	message   *Graph
-	graphErr  error
+	decoding sync.Mutex
+	message  *Graph // once it is decoded
+	graphErr error  // or why it never can be
 }
 
 var (
@@ -195,8 +195,8 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 	if err == nil {
 		window := z.Window(data)
 		if err = f.memory.Reserve(window); err == nil {
+			defer f.memory.Release(window)
 			err = z.Expand(w, data, f.index.Size(i))
-			f.memory.Release(window)
 		}
 	}
 	return f.badData(i, err)

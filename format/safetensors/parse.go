@@ -39,6 +39,12 @@ func (t *text) read(memory *driver.Memory) (b []byte, done func(), err error) {
 		return nil, nil, wire.Error(formatName, "header length", 0, err)
 	}
 	done = func() { memory.Release(t.len) }
+	read := false
+	defer func() {
+		if !read { // with an error, or a panic of the reader
+			done()
+		}
+	}()
 	if t.src.InMemory() {
 		b = make([]byte, t.len)
 		_, err = t.src.ReadAt(b, 0)
@@ -46,9 +52,7 @@ func (t *text) read(memory *driver.Memory) (b []byte, done func(), err error) {
 		b, err = t.src.Slice(0, t.len) // which allocates nothing for bytes that a reader lacks
 	}
 	t.sum = maphash.Bytes(seed, b)
-	if err != nil {
-		done()
-	}
+	read = err == nil
 	return b, done, err
 }
 

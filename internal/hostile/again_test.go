@@ -1,0 +1,340 @@
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Whatever fails for a reason that passes leaves a model as it was: the tests here have each
+// operation fail everywhere it can, and do it again.
+
+// sick is a reader that fails when it was asked so many times, until it is healed.
+type sick struct {
+	io.ReaderAt
+	well bool
+	left int
+	how  func(r io.ReaderAt, p []byte, off int64) (int, error)
+}
+
+var errSick error = syscall.EIO
+
+func (s *sick) ReadAt(p []byte, off int64) (int, error) {
+	if s.left--; s.well || s.left >= 0 {
+		return s.ReaderAt.ReadAt(p, off)
+	}
+	return s.how(s.ReaderAt, p, off)
+}
+
+// sicknesses are the ways in which a reader fails.
+var sicknesses = map[string]func(r io.ReaderAt, p []byte, off int64) (int, error){
+	"an error": func(io.ReaderAt, []byte, int64) (int, error) { return 0, errSick },
+	"an error in the middle": func(r io.ReaderAt, p []byte, off int64) (int, error) {
+		n, _ := r.ReadAt(p[:len(p)/2], off)
+		return n, errSick
+	},
+	"a panic": func(io.ReaderAt, []byte, int64) (int, error) { panic(errSick) },
+}
+
+// recovered returns what f panicked with as an error.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = r.(error)
+		}
+	}()
+	return f()
+}
+
+// operation is something that is done with a model.
+type operation struct {
+	name string
+	do   func(ctx context.Context, m *format.Model) error
+}
+
+var operations = []operation{
+	{"verify", func(ctx context.Context, m *format.Model) error {
+		_, err := m.Verify(ctx, format.WithWorkers(1))
+		return err
+	}},
+	{"verify one", func(ctx context.Context, m *format.Model) error {
+		_, err := m.Verify(ctx, format.WithWorkers(1), format.WithTensors(m.At(m.Len()-1).Name()))
+		return err
+	}},
+	{"graph", func(_ context.Context, m *format.Model) error {
+		_, err := m.Graph()
+		return err
+	}},
+	{"bytes", func(_ context.Context, m *format.Model) error {
+		return each(m, func(v tensor.View) error { _, err := v.Bytes(); return err })
+	}},
+	{"decode", func(_ context.Context, m *format.Model) error {
+		return each(m, func(v tensor.View) error { _, err := tensor.Decode[float64](nil, v); return err })
+	}},
+	{"read", func(ctx context.Context, m *format.Model) error {
+		return each(m, func(v tensor.View) error {
+			_, err := v.ReadIntoContext(ctx, make([]byte, v.Info().Size))
+			return err
+		})
+	}},
+	{"slice", func(ctx context.Context, m *format.Model) error {
+		return each(m, func(v tensor.View) error {
+			part, err := v.Slice(tensor.Range{From: 1, To: 3})
+			if err == nil {
+				_, err = part.Bytes()
+			}
+			return err
+		})
+	}},
+	{"prefetch", func(_ context.Context, m *format.Model) error { return m.Prefetch() }},
+}
+
+func each(m *format.Model, f func(v tensor.View) error) error {
+	for name := range m.Tensors() {
+		v, err := m.Tensor(name)
+		if err == nil {
+			err = f(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// way opens a sample.
+type way struct {
+	name   string
+	reader bool
+	change func(*format.Options)
+}
+
+// open opens the first generation, which is stored in a directory.
+func (w *way) open(s *sample, dir string, o *format.Options) (*format.Model, *sick, error) {
+	w.change(o)
+	r := &sick{well: true}
+	if !w.reader {
+		m, err := format.Open(filepath.Join(dir, s.open), o)
+		return m, r, err
+	}
+	b := s.bytes(0)
+	r.ReaderAt, o.Dir = bytes.NewReader(b), dir
+	m, err := format.OpenReaderAt(r, int64(len(b)), o)
+	return m, r, err
+}
+
+var ways = []way{
+	{"mapped", false, func(*format.Options) {}},
+	{"checked when touched", false, func(o *format.Options) { o.Check = format.CheckTouch }},
+	{"on demand", false, func(o *format.Options) { o.OnDemand, o.CacheBytes = true, 1<<10 }},
+	{"private", false, func(o *format.Options) { o.Private = true }},
+	{"of little space", false, func(o *format.Options) { o.MaxMapped = 5 << 10 }},
+	{"reader", true, func(*format.Options) {}},
+	{"reader, checked when touched", true, func(o *format.Options) { o.Check = format.CheckTouch }},
+	{"reader with a cache", true, func(o *format.Options) { o.CacheBytes = 1 << 20 }},
+}
+
+// forEach calls f for every sample, way and operation.
+func forEach(t *testing.T, f func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error))) {
+	for _, s := range samples(t) {
+		dir := t.TempDir()
+		store(t, dir, s.files[0])
+		for i := range ways {
+			w := &ways[i]
+			if s.open == "" && w.reader || testing.Short() && i%3 > 0 {
+				continue
+			}
+			for k := range operations {
+				t.Run(fmt.Sprintf("%v/%s/%s", s, w.name, operations[k].name), func(t *testing.T) {
+					f(t, s, w, &operations[k], func(most int64) (*format.Model, *sick, error) {
+						o := s.options()
+						o.Trusted, o.MaxMemory = s.trust, most
+						return w.open(s, dir, o)
+					})
+				})
+			}
+		}
+	}
+}
+
+// enough returns the least MaxMemory with which an operation succeeds.
+func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) int64 {
+	const most = 1 << 20
+	n := sort.Search(most, func(n int) bool {
+		m, _, err := open(int64(n) + 1)
+		if err == nil {
+			defer m.Close()
+			err = op.do(context.Background(), m)
+		}
+		if err != nil && !errors.Is(err, format.ErrLimit) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return int64(n) + 1
+}
+
+// TestAgain: an operation that was canceled, or whose reader failed or panicked, wherever that
+// was, succeeds the next time with as much memory as it needs alone.
+func TestAgain(t *testing.T) {
+	forEach(t, func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error)) {
+		most := enough(t, op, open)
+		m, r, err := open(most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { m.Close() }()
+		for looks := int64(0); ; looks++ {
+			err := op.do(endingAfter(looks), m)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("canceled after %d looks: %v", looks, err)
+			}
+		}
+		m.Close()
+		for name, how := range sicknesses {
+			if m, r, err = open(most); err != nil {
+				t.Fatal(err)
+			}
+			for left := 0; ; left++ {
+				r.left, r.well, r.how = left, false, how
+				err := recovered(func() error { return op.do(context.Background(), m) })
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, errSick) {
+					t.Fatalf("%s after %d reads: %v", name, left, err)
+				}
+			}
+			r.well = true
+			if err := op.do(context.Background(), m); err != nil {
+				t.Errorf("after %s: %v", name, err)
+			}
+			m.Close()
+		}
+	})
+}
+
+// TestAgainAfterCut: a file that loses pages and gets them back does not use up its model's memory.
+func TestAgainAfterCut(t *testing.T) {
+	if !testhost.Maps() {
+		t.Skip("files are not mapped here")
+	}
+	for _, s := range samples(t) {
+		for _, op := range operations {
+			dir := t.TempDir()
+			store(t, dir, s.files[0])
+			open := func(most int64) (*format.Model, *sick, error) {
+				o := s.options()
+				o.MaxMemory = most
+				return ways[0].open(s, dir, o)
+			}
+			m, _, err := open(enough(t, &op, open))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, size := range []int64{0, 4 << 10, 8 << 10} {
+				resize(t, dir, s.files[0], size)
+				for range 4 {
+					if err := op.do(context.Background(), m); errors.Is(err, format.ErrLimit) {
+						t.Errorf("%v, %s, cut to %d bytes: %v", s, op.name, size, err)
+					}
+				}
+			}
+			resize(t, dir, s.files[0], math.MaxInt64)
+			if err := op.do(context.Background(), m); err != nil {
+				t.Errorf("%v, %s, whole again: %v", s, op.name, err)
+			}
+			m.Close()
+		}
+	}
+}
+
+// resize makes files in a directory as long as that, or as they are, and has it look as if they had not changed.
+func resize(t *testing.T, dir string, files map[string][]byte, size int64) {
+	t.Helper()
+	for name, b := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		was, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = b[:min(size, int64(len(b)))]
+		_, err = f.Write(b)
+		if err = errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, time.Time{}, was.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAgainDamaged: data that could not be read when they were to be checked are checked the next time.
+func TestAgainDamaged(t *testing.T) {
+	for _, s := range samples(t) {
+		if s.open == "" || !s.summed {
+			continue
+		}
+		good, dir := s.bytes(0), t.TempDir()
+		store(t, dir, s.files[0])
+		for at := len(good) / 8; at < len(good); at += len(good) / 8 {
+			bad := bytes.Clone(good)
+			bad[at] ^= 4
+			r := &sick{ReaderAt: bytes.NewReader(bad), well: true}
+			o := s.options()
+			o.Check, o.Dir = format.CheckTouch, dir
+			open := func() *format.Model {
+				m, err := format.OpenReaderAt(r, int64(len(bad)), o)
+				if err != nil {
+					return nil // it is found at once
+				}
+				return m
+			}
+			m := open()
+			if m == nil {
+				continue
+			}
+			verdicts := func(m *format.Model) (all []string) {
+				for name, v := range m.Tensors() {
+					_, err := v.Bytes()
+					all = append(all, fmt.Sprint(name, ": ", err))
+				}
+				return all
+			}
+			want := verdicts(m)
+			m.Close()
+			for name, how := range sicknesses {
+				for left := range 12 {
+					m := open()
+					r.left, r.well, r.how = left, false, how
+					for _, v := range m.Tensors() {
+						_ = recovered(func() error { _, err := v.Bytes(); return err })
+					}
+					r.well = true
+					if d := cmp.Diff(want, verdicts(m)); d != "" {
+						t.Errorf("%v, byte %d, %s after %d reads (-want +got):\n%s", s, at, name, left, d)
+					}
+					m.Close()
+				}
+			}
+		}
+	}
+}
