@@ -128,6 +128,7 @@ func (o *Options) checked() (Options, error) {
 	if c.Context == nil {
 		c.Context = context.Background()
 	}
+	c.Key = slices.Clone(c.Key)
 	if c.MaxTensors == 0 {
 		c.MaxTensors = DefaultMaxTensors
 	}
@@ -168,7 +169,7 @@ func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Conf
 		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
-			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: slices.Clone(o.Key),
+			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,
 			Memory: &m.memory,
 		},
 	}

@@ -4,6 +4,7 @@ package work
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -72,13 +73,12 @@ type run struct {
 	ctx   context.Context
 	f     func(i int) error
 	next  atomic.Int64
+	ended atomic.Pointer[any] // what f panicked with, or a nil for runtime.Goexit
 	group sync.WaitGroup
 
 	mu     sync.Mutex
 	failed int // the lowest index that failed
 	err    error
-	broken bool // f ended a goroutine
-	thrown any  // what it panicked with, nil for runtime.Goexit
 }
 
 func each(ctx context.Context, n, workers int, f func(i int) error) error {
@@ -88,10 +88,10 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 		go r.work()
 	}
 	r.group.Wait()
-	if r.thrown != nil {
-		panic(r.thrown)
-	}
-	if r.broken {
+	if thrown := r.ended.Load(); thrown != nil {
+		if *thrown != nil {
+			panic(*thrown)
+		}
 		runtime.Goexit()
 	}
 	if r.err != nil {
@@ -105,7 +105,9 @@ func (r *run) work() {
 	finished := false
 	defer func() {
 		if !finished {
-			r.giveUp(recover())
+			thrown := recover()
+			r.ended.Store(&thrown)
+			r.next.Store(math.MaxInt / 2) // beyond all indices
 		}
 		r.group.Done()
 	}()
@@ -119,16 +121,6 @@ func (r *run) work() {
 		}
 	}
 	finished = true
-}
-
-// giveUp begins nothing more, and keeps what f panicked with for the caller.
-func (r *run) giveUp(thrown any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed, r.broken = -1, true
-	if r.thrown == nil {
-		r.thrown = thrown
-	}
 }
 
 // worst returns the lowest index that failed, or how many there are.
