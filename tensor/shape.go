@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Shape lists the dims of a tensor, outermost first; elements are row-major.
@@ -74,18 +73,18 @@ func (s Shape) Clone() Shape { return slices.Clone(s) }
 // String returns the dims in brackets, "[2, 3]"; long shapes are cut short.
 func (s Shape) String() string {
 	const most = 32
-	var b strings.Builder
-	b.WriteByte('[')
+	b := []byte{'['}
 	for i, d := range s {
-		if i > 0 {
-			b.WriteString(", ")
+		sep := ", "
+		if i == 0 {
+			sep = ""
 		}
+		b = append(b, sep...)
 		if i == most {
-			fmt.Fprintf(&b, "... %d more", len(s)-i)
+			b = fmt.Appendf(b, "... %d more", len(s)-i)
 			break
 		}
-		b.WriteString(strconv.FormatInt(d, 10))
+		b = strconv.AppendInt(b, d, 10)
 	}
-	b.WriteByte(']')
-	return b.String()
+	return string(append(b, ']'))
 }

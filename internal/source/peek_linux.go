@@ -11,22 +11,31 @@ import (
 // shorter one, and returns how many there are and which file it is. A link is refused
 // as what it is.
 func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
-	defer runtime.KeepAlive(dir)
 	const flags = syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC | syscall.O_NOFOLLOW
+	op := "open"
 	fd, err := syscall.Openat(int(dir.Fd()), name, flags, 0)
 	for err == syscall.EINTR {
 		fd, err = syscall.Openat(int(dir.Fd()), name, flags, 0)
 	}
+	runtime.KeepAlive(dir)
 	if err == syscall.ELOOP {
-		return 0, ID{}, &kindError{fs.ModeSymlink}
+		err = &kindError{fs.ModeSymlink}
 	}
-	if err != nil {
-		return 0, ID{}, &fs.PathError{Op: "open", Path: name, Err: err}
+	if err == nil {
+		op = "read"
+		n, id, err = peek(fd, p)
+		syscall.Close(fd)
 	}
-	defer syscall.Close(fd)
+	if e, ok := err.(syscall.Errno); ok {
+		err = &fs.PathError{Op: op, Path: name, Err: e}
+	}
+	return n, id, err
+}
+
+func peek(fd int, p []byte) (n int, id ID, err error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
-		return 0, ID{}, &fs.PathError{Op: "stat", Path: name, Err: err}
+		return 0, ID{}, err
 	}
 	if m := modeOf(st.Mode); m != 0 {
 		return 0, ID{}, &kindError{m}
@@ -34,7 +43,7 @@ func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
 	for n < len(p) {
 		k, err := pread(fd, p[n:], int64(n))
 		if err != nil {
-			return n, ID{}, &fs.PathError{Op: "read", Path: name, Err: err}
+			return n, ID{}, err
 		}
 		if k == 0 {
 			break
