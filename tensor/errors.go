@@ -49,22 +49,22 @@ type Error struct {
 
 // Error joins the known parts with colons, on one line.
 func (e *Error) Error() string {
-	var parts []string
-	for _, p := range []string{e.Format, e.Path} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
+	var at, cause string
 	if e.Offset >= 0 {
-		parts = append(parts, "at 0x"+strconv.FormatInt(e.Offset, 16))
-	}
-	if e.Field != "" {
-		parts = append(parts, clip(e.Field))
+		at = "at 0x" + strconv.FormatInt(e.Offset, 16)
 	}
 	if e.Err != nil {
-		parts = append(parts, clip(e.Err.Error()))
+		cause = clip(e.Err.Error())
 	}
-	return strings.Join(parts, ": ")
+	parts := [...]string{e.Format, e.Path, at, clip(e.Field), cause}
+	n := 0
+	for _, p := range parts {
+		if p != "" {
+			parts[n] = p
+			n++
+		}
+	}
+	return strings.Join(parts[:n], ": ")
 }
 
 // clip shortens what a file made long, such as a name of 64 KiB: messages go to
