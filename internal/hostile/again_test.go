@@ -193,7 +193,7 @@ func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *
 func TestAgain(t *testing.T) {
 	forEach(t, func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error)) {
 		most := enough(t, op, open)
-		m, r, err := open(most)
+		m, _, err := open(most)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,6 +209,7 @@ func TestAgain(t *testing.T) {
 		}
 		m.Close()
 		for name, how := range sicknesses {
+			var r *sick
 			if m, r, err = open(most); err != nil {
 				t.Fatal(err)
 			}
@@ -233,9 +234,7 @@ func TestAgain(t *testing.T) {
 
 // TestAgainAfterCut: a file that loses pages and gets them back does not use up its model's memory.
 func TestAgainAfterCut(t *testing.T) {
-	if !testhost.Maps() {
-		t.Skip("files are not mapped here")
-	}
+	testhost.NeedCuts(t)
 	for _, s := range samples(t) {
 		for _, op := range operations {
 			dir := t.TempDir()

@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -65,25 +64,6 @@ func collected(t *testing.T) (all []target) {
 		}
 	}
 	return all
-}
-
-// ending is a context that ends when it was looked at so many times.
-type ending struct {
-	context.Context
-	looks atomic.Int64
-}
-
-func (e *ending) Err() error {
-	if e.looks.Add(-1) < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-func endingAfter(n int64) context.Context {
-	e := &ending{Context: context.Background()}
-	e.looks.Store(n)
-	return e
 }
 
 // held counts what the process holds of the system: open files, mapped files, and goroutines.

@@ -1,0 +1,25 @@
+package hostile
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// ending is a context that ends when it was looked at so many times.
+type ending struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func endingAfter(n int64) context.Context {
+	e := &ending{Context: context.Background()}
+	e.looks.Store(n)
+	return e
+}
