@@ -40,6 +40,9 @@ func newDirEncoder(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, erro
 		d.headers[i] = encode(&p.Tensors[i])
 	}
 	final, err := destination(o.Path)
+	for tries := 0; tries < 10 && errors.Is(err, fs.ErrNotExist); tries++ {
+		final, err = destination(o.Path) // another writer replaced it while it was looked at
+	}
 	if err != nil {
 		return nil, wire.InFile(err, o.Path)
 	}

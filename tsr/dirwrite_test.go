@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -138,6 +140,40 @@ func TestCreateDir(t *testing.T) {
 			holdsPair(t, dir)
 		})
 	}
+}
+
+// TestCreateDirAtOnce: writers of one directory do not stumble over what others remove.
+func TestCreateDirAtOnce(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("directories are exchanged on Linux only")
+	}
+	p, data := pair()
+	dir := tree(t, map[string][]byte{"w.tsr": good})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 30 {
+				w, err := CreateDir(dir, p, &WriteOptions{WriteOptions: format.WriteOptions{NoSync: true}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for name, b := range data {
+					if err := w.WriteTensor(name, bytes.NewReader(b)); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	contains(t, filepath.Dir(dir), filepath.Base(dir))
+	holdsPair(t, dir)
 }
 
 // TestCreateDirKeepsMapping replaces a directory that is open.

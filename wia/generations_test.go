@@ -170,6 +170,49 @@ func TestGenerationsInTheMaking(t *testing.T) {
 	}
 }
 
+// TestGenerationsAtOnce: data may be what an old model names, or what another writer had, and what a
+// model needs that is about to be put in place, or is there by now.
+func TestGenerationsAtOnce(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tt := range []struct {
+		name, old, other string
+		err              error // of what comes after the data is in place
+	}{
+		{name: "removed with the old model", old: "data", other: "other data"},
+		{name: "given up when another needs it", other: "data", err: failed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "m.wia")
+			if tt.old != "" {
+				save(t, path, tt.old, &WriteOptions{})
+			}
+			placed := false
+			defer sink.SetHook(nil)
+			sink.SetHook(func(call, to string) error {
+				if !placed {
+					placed = call == sink.CallRename
+					return nil
+				}
+				sink.SetHook(nil)
+				save(t, path, tt.other, &WriteOptions{})
+				return tt.err
+			})
+			if err := trySave(path, "data", &WriteOptions{}); !errors.Is(err, tt.err) {
+				t.Fatal(err)
+			}
+			f, err := Open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			v, _ := f.Tensor("w")
+			if b, err := v.Bytes(); string(b) != "data" || err != nil {
+				t.Errorf("%q, %v", b, err)
+			}
+		})
+	}
+}
+
 // TestGenerationsBelow: data in a directory of its own, by a name of the caller's.
 func TestGenerationsBelow(t *testing.T) {
 	dir := t.TempDir()

@@ -24,7 +24,8 @@ type Storage struct {
 	// Extended allows what other readers of the format may not know, such as dtypes
 	// beyond those of its specification.
 	Extended bool
-	// ExternalFrom puts tensors of at least so many bytes into a file of their own.
+	// ExternalFrom puts tensors of at least so many bytes into a file of their own. Writers of one
+	// program may write such a model at the same time; those of several must take turns.
 	ExternalFrom int64
 }
 

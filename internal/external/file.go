@@ -39,16 +39,17 @@ type File struct {
 	// true once Finish returned.
 	Location string
 
-	format Format
-	model  string
-	below  string // directory of the data, below that of the model: "" or "a/b/"
-	stem   string // what the names of all generations begin with
-	file   *sink.File
-	made   []string // directories that were not there
-	sums   map[int64]uint64
-	end    int64
-	placed string        // where the file is, if it was not there before
-	former []os.FileInfo // what the model names that is to be replaced
+	format  Format
+	model   string
+	below   string // directory of the data, below that of the model: "" or "a/b/"
+	stem    string // what the names of all generations begin with
+	file    *sink.File
+	made    []string // directories that were not there
+	sums    map[int64]uint64
+	end     int64
+	placed  string        // where the file is, if it was not there before
+	claimed string        // see claims
+	former  []os.FileInfo // what the model names that is to be replaced
 }
 
 const (
@@ -155,6 +156,7 @@ func (x *File) Finish(sync bool) error {
 	if err != nil {
 		return err
 	}
+	x.claim()
 	file, place := x.file, x.at(x.Location)
 	x.file = nil // it cleans up after itself
 	if err := file.CommitAs(place, sync); err != nil {
@@ -222,16 +224,27 @@ func (x *File) dirs() []string {
 	return list
 }
 
+// unplace removes data that is in its place, unless that is another's by now.
+func (x *File) unplace() {
+	claims.Lock()
+	defer claims.Unlock()
+	x.release()
+	if x.placed == "" {
+		return
+	}
+	if placed, err := os.Lstat(x.placed); err == nil {
+		x.removeUnnamed([]os.FileInfo{placed}, false)
+	}
+	x.placed = ""
+}
+
 // Abort removes the file, unless a model names it.
 func (x *File) Abort() {
 	if x.file != nil {
 		x.file.Abort()
 		x.file = nil
 	}
-	if x.placed != "" {
-		_ = sink.Remove(x.placed)
-		x.placed = ""
-	}
+	x.unplace()
 	for _, dir := range slices.Backward(x.made) {
 		_ = sink.Remove(dir) // unless somebody put something there
 	}

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,24 +18,40 @@ import (
 // those of the model that was replaced. None is if a model cannot be read. What cannot
 // be removed stays.
 func (x *File) Committed(durable bool) {
+	claims.Lock()
+	defer claims.Unlock()
+	x.release()
 	x.placed, x.made = "", nil
 	if !durable {
 		return // a crash of the system may bring the old model back
 	}
 	old := x.generations()
+	if slices.ContainsFunc(x.places(), sink.Busy) {
+		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return !contains(x.former, o) })
+	}
+	x.removeUnnamed(old, true)
+}
+
+// places lists the directories where a model may be that names the data.
+func (x *File) places() []string {
 	dirs := x.dirs()
 	if real, err := sink.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
 		dirs = append(dirs, filepath.Dir(real))
 	}
-	if slices.ContainsFunc(dirs, sink.Busy) {
-		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return !contains(x.former, o) })
-	}
-	for _, dir := range dirs {
+	return dirs
+}
+
+// removeUnnamed removes those data files that no model names and no writer claims, with claims held.
+// With certain it removes none if a model cannot be read, nor what one names that somebody is writing;
+// without, that may be the one that is given up.
+func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
+	old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return claims.names[o.Name()] > 0 })
+	for _, dir := range x.places() {
 		if len(old) == 0 {
 			return
 		}
-		named, err := x.named(dir)
-		if err != nil {
+		named, err := x.named(dir, certain)
+		if err != nil && certain {
 			return
 		}
 		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return contains(named, o) })
@@ -59,23 +76,21 @@ func (x *File) generations() (list []os.FileInfo) {
 	return list
 }
 
-// named lists the files that the models in a directory name.
-func (x *File) named(dir string) (list []os.FileInfo, err error) {
+// named lists the files that the models in a directory name, as far as they can be read, with those
+// that are not in place yet or without.
+func (x *File) named(dir string, begun bool) (list []os.FileInfo, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if x.isGeneration(e.Name()) {
+		if x.isGeneration(e.Name()) || !begun && sink.IsTemporary(e.Name()) {
 			continue
 		}
-		files, err := x.namedBy(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, files...)
+		files, unread := x.namedBy(filepath.Join(dir, e.Name()))
+		list, err = append(list, files...), cmp.Or(err, unread)
 	}
-	return list, nil
+	return list, err
 }
 
 // namedBy lists the files that a file names if it is a model of the format.

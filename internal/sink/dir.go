@@ -110,7 +110,9 @@ func (d *Dir) replace() (old string, err error) {
 		if err == nil {
 			d.temp = ""
 		}
-		return "", err
+		if !errors.Is(err, fs.ErrExist) { // else another writer was faster
+			return "", err
+		}
 	}
 	err = swap(d.temp, d.final)
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -108,6 +108,30 @@ func TestExchange(t *testing.T) {
 	mustRead(t, filepath.Join(path, "b.txt"), "new")
 }
 
+// TestDirAtOnce: another directory came where there was none.
+func TestDirAtOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory in place is another error there")
+	}
+	parent := t.TempDir()
+	path := filepath.Join(parent, "m")
+	defer SetHook(nil)
+	SetHook(func(call, to string) error {
+		if call == CallRename && to == path {
+			SetHook(nil)
+			return assemble(path, "a.txt", "first", false)
+		}
+		return nil
+	})
+	if err := assemble(path, "b.txt", "second", false); err != nil {
+		t.Fatal(err)
+	}
+	mustRead(t, filepath.Join(path, "b.txt"), "second")
+	if d := cmp.Diff([]string{"m", "b.txt"}, append(entries(t, parent), entries(t, path)...)); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestDirRefusedLate: a file that is not ours came while the new directory was made.
 func TestDirRefusedLate(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -71,6 +71,9 @@ func isTemporary(name, base string) bool {
 // IsHex reports whether s consists of lower-case hexadecimal digits.
 func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
+// IsTemporary reports whether name is one that Temporary makes.
+func IsTemporary(name string) bool { return isTemporary(name, "") }
+
 // temporaries lists what is in a directory under temporary names for base.
 func temporaries(dir, base string) (list []fs.FileInfo) {
 	d, err := os.Open(dir)
