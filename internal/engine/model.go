@@ -50,6 +50,8 @@ type Model struct {
 // when opening fails. m is the zero Model.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
+	finished := false
+	defer m.orClose(&finished)
 	var src driver.Source = &m.spaces.own
 	var seen *recorder
 	if c.Trusted != nil {
@@ -61,7 +63,9 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 		m.file, err = c.Driver.Parse(src, &m.index, &c.Options)
 		return err
 	})
-	return m.opened(err, c, seen)
+	err = m.opened(err, c, seen)
+	finished = true
+	return err
 }
 
 // OpenDir parses the directory c.Path. m is the zero Model.
@@ -72,11 +76,24 @@ func (m *Model) OpenDir(c *Config) error {
 	}
 	m.init(source.FromBytes(nil), c)
 	m.spaces.dir = c.Path
+	finished := false
+	defer m.orClose(&finished)
 	err := m.guard(func() (err error) {
 		m.file, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
 	})
-	return m.opened(err, c, nil)
+	err = m.opened(err, c, nil)
+	finished = true
+	return err
+}
+
+// orClose closes a model that was not opened to the end, since a reader panicked.
+func (m *Model) orClose(opened *bool) {
+	if !*opened {
+		m.spaces.parsed()
+		m.main.OnFree(m.spaces.close)
+		m.Close()
+	}
 }
 
 func (m *Model) init(r *source.Region, c *Config) {

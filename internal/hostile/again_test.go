@@ -127,14 +127,19 @@ type way struct {
 func (w *way) open(s *sample, dir string, o *format.Options) (*format.Model, *sick, error) {
 	w.change(o)
 	r := &sick{well: true}
-	if !w.reader {
-		m, err := format.Open(filepath.Join(dir, s.open), o)
+	if w.reader {
+		m, err := r.open(s, dir, o)
 		return m, r, err
 	}
+	m, err := format.Open(filepath.Join(dir, s.open), o)
+	return m, r, err
+}
+
+// open opens the first generation of a sample through a reader.
+func (r *sick) open(s *sample, dir string, o *format.Options) (*format.Model, error) {
 	b := s.bytes(0)
 	r.ReaderAt, o.Dir = bytes.NewReader(b), dir
-	m, err := format.OpenReaderAt(r, int64(len(b)), o)
-	return m, r, err
+	return format.OpenReaderAt(r, int64(len(b)), o)
 }
 
 var ways = []way{
