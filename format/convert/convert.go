@@ -156,7 +156,8 @@ func (j *job) write(w format.Writer, it *item) error {
 		if err := j.copy(w, it, it.stream); err != nil {
 			return err
 		}
-		for range it.stream.full { // a writer need not read up to the end
+		if _, err := io.Copy(io.Discard, it.stream); err != nil { // a writer need not read up to the end
+			return err
 		}
 		if _, reported := j.mayOverflow(it); reported && it.stream.lost > 0 {
 			j.report.Losses = append(j.report.Losses, overflow(it, it.stream.lost))

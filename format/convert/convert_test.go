@@ -808,6 +808,42 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// skimming is a writer that reads so many bytes of each tensor.
+type skimming struct {
+	format.Writer
+	n int64
+}
+
+func (s skimming) WriteTensor(_ string, r io.Reader) error {
+	_, err := io.CopyN(io.Discard, r, s.n)
+	return err
+}
+
+func (skimming) Close() error { return nil }
+func (skimming) Abort() error { return nil }
+
+// TestSkimmed: a writer that does not read all of a tensor, or not up to the end, neither hangs the
+// conversion nor keeps an error from being found.
+func TestSkimmed(t *testing.T) {
+	values := wave(5 << 18) // more pieces than are converted ahead
+	shape := tensor.Shape{int64(len(values))}
+	good := model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...))
+	values = slices.Clone(values)
+	values[len(values)-1] = 1e30
+	large := model(t, "safetensors", format.Plan{}, floats("a", shape, values...))
+	for _, n := range []int64{0, 1, 2 * int64(len(values))} {
+		o := &convert.Options{To: "safetensors", DType: tensor.Float16, Create: func(string, *format.Plan, *format.WriteOptions) (format.Writer, error) {
+			return skimming{n: n}, nil
+		}}
+		if _, err := convert.File(good, "out", o); err != nil {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		if _, err := convert.File(large, "out", o); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%d bytes, a number that is too large: %v", n, err)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	in := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1}, 1))
 	for name, tt := range map[string]struct {
