@@ -11,6 +11,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -370,11 +372,28 @@ func (g *stage) tidy(dir, when string) {
 
 var errInjected = errors.New("injected")
 
+// openFiles lists what the process has open, but the list itself; nil where the system does not tell.
+func openFiles() (all []string) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			all = append(all, to)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // TestSavingFails makes each call of each writer fail, alone or with all that follow, with
 // an old model in the place and without.
 func TestSavingFails(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector closes what was forgotten
 	for _, s := range savings() {
 		t.Run(s.name, func(t *testing.T) {
+			runtime.GC()
 			for _, first := range []bool{false, true} {
 				if first && s.inPlace {
 					continue
@@ -413,8 +432,12 @@ func (g *stage) fails(k int, forever bool) bool {
 		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || spool)
 		return errInjected
 	})
+	open := openFiles()
 	err := g.save(filepath.Join(dir, g.file), 1)
 	sink.SetHook(nil)
+	if now := openFiles(); !slices.Equal(open, now) {
+		g.t.Errorf("call %d (%s) failed: open are %q, were %q", k, failed, now, open)
+	}
 	if failed == "" {
 		if err != nil {
 			g.t.Errorf("nothing failed but %v", err)
