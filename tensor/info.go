@@ -82,6 +82,16 @@ type Quantization struct {
 	Axis int
 }
 
+// Clone returns a copy, nil of nil.
+func (q *Quantization) Clone() *Quantization {
+	if q == nil {
+		return nil
+	}
+	c := *q
+	c.Scales, c.ZeroPoints = slices.Clone(q.Scales), slices.Clone(q.ZeroPoints)
+	return &c
+}
+
 // Equal reports whether both stand for the same real numbers by the same
 // parameters, bit for bit: missing zero points are 0, and one serves all scales.
 // Nil equals nil alone.

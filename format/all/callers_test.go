@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -133,6 +134,30 @@ func writtenOf(t *testing.T, name, kind, compression string, change func(*format
 		return nil, err
 	}
 	return contents(t, path), nil
+}
+
+// TestPlansOfModels: the plan of a model is the caller's.
+func TestPlansOfModels(t *testing.T) {
+	for name, p := range sources() {
+		kind, _, _ := strings.Cut(name, " ")
+		m := source(t, kind, p)
+		var texts [2]string
+		for i := range texts {
+			p, err := format.PlanOf(m)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			text, err := json.Marshal(p.Tensors)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			texts[i] = string(text)
+			spoil(p)
+		}
+		if diff := gocmp.Diff(texts[0], texts[1]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
 }
 
 // contents returns the bytes of a file, or of all files of a directory.

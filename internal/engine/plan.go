@@ -42,19 +42,9 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 			dims = append(dims, shape...)
 			shape = dims[at:len(dims):len(dims)]
 		}
-		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: copied(t.Quant), Encoding: t.Encoding}
+		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: t.Quant.Clone(), Encoding: t.Encoding}
 	}
 	return out, index, nil
-}
-
-// copied returns a copy of parameters.
-func copied(q *tensor.Quantization) *tensor.Quantization {
-	if q == nil {
-		return nil
-	}
-	c := *q
-	c.Scales, c.ZeroPoints = slices.Clone(q.Scales), slices.Clone(q.ZeroPoints)
-	return &c
 }
 
 // rankSum adds up the ranks.

@@ -56,6 +56,33 @@ func TestFollower(t *testing.T) {
 	}
 }
 
+// closing is a reader that closes the region when it is told of that.
+type closing struct {
+	io.ReaderAt
+	r     *Region
+	calls int
+}
+
+func (c *closing) Cancel() {
+	if c.calls++; c.calls < 10 {
+		c.r.Close()
+	}
+}
+
+// TestCancelCloses: a reader is told once, so that it may close what reads it.
+func TestCancelCloses(t *testing.T) {
+	c := &closing{ReaderAt: bytes.NewReader(nil)}
+	c.r = FromReaderAt(c, 0)
+	for range 2 {
+		if err := c.r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.calls != 1 {
+		t.Errorf("the reader was told %d times", c.calls)
+	}
+}
+
 func (f *follower) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

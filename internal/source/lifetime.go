@@ -131,8 +131,9 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // waits likewise and returns nil. Close must not be called between the caller's
 // own Enter and Leave: it would wait for itself.
 func (r *Region) Close() error {
-	r.state.Or(closed)
-	r.cancel()
+	if r.state.Or(closed) >= 0 {
+		r.cancel() // once: a reader may close the model in turn
+	}
 	r.conclude()
 	r.mu.Lock()
 	if !r.quiet {
