@@ -56,14 +56,14 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// closing is a reader that closes the region when it is told of that.
-type closing struct {
+// ender is a reader that closes the region when it is told of that.
+type ender struct {
 	io.ReaderAt
 	r     *Region
 	calls int
 }
 
-func (c *closing) Cancel() {
+func (c *ender) Cancel() {
 	if c.calls++; c.calls < 10 {
 		c.r.Close()
 	}
@@ -71,7 +71,7 @@ func (c *closing) Cancel() {
 
 // TestCancelCloses: a reader is told once, so that it may close what reads it.
 func TestCancelCloses(t *testing.T) {
-	c := &closing{ReaderAt: bytes.NewReader(nil)}
+	c := &ender{ReaderAt: bytes.NewReader(nil)}
 	c.r = FromReaderAt(c, 0)
 	for range 2 {
 		if err := c.r.Close(); err != nil {
