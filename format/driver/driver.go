@@ -247,7 +247,8 @@ type Dir interface {
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. The file that is there now is remembered: another one that took
 	// its place by then is an error. A file that is missing now, that the system
-	// does not let us reach or that cannot hold data, fails the use, not Declare.
+	// does not let us reach or that cannot hold data, fails the use, not Declare. That fails where
+	// the system could not look, for want of descriptors say.
 	Declare(name string) (Space, error)
 	// OpenSpace returns the file of a space.
 	OpenSpace(s Space) (Source, error)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -162,10 +163,15 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
 	if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
-	} else {
-		f.was, f.why = s.stat(name)
+	} else if f.was, f.why = s.stat(name); passes(f.why) {
+		return 0, f.why // or nobody could ever tell that the file is the same
 	}
 	return s.add(f), nil
+}
+
+// passes reports whether an error is of the system as it is now, and not of the file.
+func passes(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
 }
 
 // laterDir returns the directory in a form that holds when the program has moved to

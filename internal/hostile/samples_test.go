@@ -210,7 +210,7 @@ func makeSamples(t testing.TB) []*sample {
 		written(t, "encrypted", true, wiaSealed, wiaWith(wia.WriteOptions{Key: secret})),
 		written(t, "signed", true, wiaTrusted, wiaWith(wia.WriteOptions{Signer: ecKey})),
 		inDirectory(t, sample{format: "wia", name: "external", open: "m.wia", summed: true}, func(path string, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
-			return wia.Create(path, p, &wia.WriteOptions{WriteOptions: c, ExternalFrom: 1, External: "w.data"})
+			return wia.Create(path, p, &wia.WriteOptions{WriteOptions: c, ExternalFrom: 1, External: "below/w.data"})
 		}),
 		written(t, "plain", false, sample{format: "safetensors"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
 			return format.NewWriter("safetensors", w, p, &c)
