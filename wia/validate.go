@@ -38,7 +38,7 @@ func (f *File) Validate() ([]Problem, error) {
 // inputs, outputs or attributes of the operators the specification lists.
 // isTensor tells the tensors of the model, which are defined without being
 // declared; nil means there are none. The problems are in the order of the
-// graph, cycles last.
+// graph, cycles last; none of nil.
 func Validate(g *format.Graph, isTensor func(name string) bool) []Problem {
 	if isTensor == nil {
 		isTensor = func(string) bool { return false }
@@ -51,6 +51,7 @@ func Validate(g *format.Graph, isTensor func(name string) bool) []Problem {
 type validator struct {
 	isTensor func(string) bool
 	problems []Problem
+	inside   []*format.Graph // that are being checked
 }
 
 func (v *validator) report(path, text string, args ...any) {
@@ -76,6 +77,15 @@ func (s *scope) knows(name string) bool {
 
 // graph checks one graph.
 func (v *validator) graph(path string, g *format.Graph, outer *scope) {
+	switch {
+	case g == nil:
+		return // of a file without one, or an attribute
+	case slices.Contains(v.inside, g):
+		v.report(path, "the graph contains itself")
+		return
+	}
+	v.inside = append(v.inside, g)
+	defer func() { v.inside = v.inside[:len(v.inside)-1] }()
 	s := &scope{outer: outer, defined: map[string]bool{}, makers: map[string]int{}}
 	for i, in := range g.Inputs {
 		if s.defined[in.Name] {

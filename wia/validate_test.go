@@ -93,6 +93,25 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
+// TestValidateNothing: no graph has no problems, as that of a file without one.
+func TestValidateNothing(t *testing.T) {
+	none := format.Attribute{Name: "body", Value: (*format.Graph)(nil)}
+	for _, g := range []*format.Graph{nil, {}, {Nodes: []format.Node{node("Loop", nil, nil, none)}}} {
+		if got := Validate(g, nil); got != nil {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+// TestValidateEndless: a graph that contains itself has an end.
+func TestValidateEndless(t *testing.T) {
+	g := &format.Graph{Nodes: []format.Node{node("Loop", nil, nil, format.Attribute{Name: "body"})}}
+	g.Nodes[0].Attributes[0].Value = []*format.Graph{{}, g}
+	if diff := cmp.Diff([]Problem{{"graph.nodes[0].attributes[0].graphs[1]", "the graph contains itself"}}, Validate(g, nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFileValidate(t *testing.T) {
 	f := mustOpen(t, small().bytes(), nil)
 	got, err := f.Validate()

@@ -18,6 +18,9 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	}
 	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
 	index := newNames(out.Tensors)
+	if err := (nesting{}).check(p.Graph); err != nil {
+		return nil, nil, &tensor.Error{Format: format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
+	}
 	dims := make(tensor.Shape, 0, rankSum(p.Tensors)) // of all shapes
 	total := int64(0)
 	for i := range p.Tensors {
@@ -45,6 +48,39 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 		out.Tensors[i] = tensor.Info{Name: t.Name, DType: t.DType, Shape: shape, Offset: -1, Size: size, Stored: size, Quant: t.Quant.Clone(), Encoding: t.Encoding}
 	}
 	return out, index, nil
+}
+
+// nesting has the graphs that were checked, false while one is: those within it come next.
+type nesting map[*driver.Graph]bool
+
+// check refuses a graph that contains itself, which no walk would come to an end of, and a list with
+// none in it.
+func (n nesting) check(g *driver.Graph) error {
+	if g == nil || n[g] {
+		return nil
+	}
+	if _, inside := n[g]; inside {
+		return fmt.Errorf("%w: it contains itself", tensor.ErrCorrupt)
+	}
+	n[g] = false
+	for i := range g.Nodes {
+		for _, a := range g.Nodes[i].Attributes {
+			list, _ := a.Value.([]*driver.Graph)
+			if slices.Contains(list, nil) {
+				return fmt.Errorf("%w: attribute %q of node %d has a graph that is nil", tensor.ErrCorrupt, a.Name, i)
+			}
+			if one, ok := a.Value.(*driver.Graph); ok {
+				list = []*driver.Graph{one}
+			}
+			for _, sub := range list {
+				if err := n.check(sub); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	n[g] = true
+	return nil
 }
 
 // rankSum adds up the ranks.
