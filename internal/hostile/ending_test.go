@@ -3,6 +3,9 @@ package hostile
 import (
 	"context"
 	"sync/atomic"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // ending is a context that ends when it was looked at so many times.
@@ -23,3 +26,6 @@ func endingAfter(n int64) context.Context {
 	e.looks.Store(n)
 	return e
 }
+
+// thinly reports whether a part of what one goroutine does alone is enough.
+func thinly() bool { return testing.Short() || testhost.Race }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -16,28 +14,28 @@ import (
 // TestNothingLeftOfReaders: whenever the reader of a model fails or panics, who opens it or verifies it learns that,
 // and nothing stays open.
 func TestNothingLeftOfReaders(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for _, s := range samples(t) {
 		if s.open == "" {
 			continue
 		}
-		runtime.GC()
 		dir := t.TempDir()
 		store(t, dir, s.files[0])
 		before := held(t)
 		for name, how := range sicknesses {
 			for _, check := range []format.Check{format.CheckDefault, format.CheckAll} {
-				for left := 0; ; left++ {
+				for left := int64(0); ; left++ {
 					when := fmt.Sprintf("%v, check %v, %s after %d reads", s, check, name, left)
 					err := recovered(func() error {
 						o := s.options()
 						o.Trusted, o.Check = s.trust, check
-						m, err := (&sick{left: left, how: how}).open(s, dir, o)
+						r := &sick{}
+						r.fall(left, how)
+						m, err := r.open(s, dir, o)
 						if err != nil {
 							return err
 						}
 						defer m.Close()
-						_, err = m.Verify(context.Background(), format.WithWorkers(1+left%3))
+						_, err = m.Verify(context.Background(), format.WithWorkers(int(1+left%3)))
 						return err
 					})
 					nothingLeft(t, before, when)

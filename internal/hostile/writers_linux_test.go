@@ -10,8 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -182,11 +180,12 @@ type trial struct {
 // TestNothingLeftOfWriters: whatever goes wrong while a model is written, the caller learns it on its own
 // goroutine, the old model stays, and nothing else: no file, open or not, and no goroutine.
 func TestNothingLeftOfWriters(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for i := range writings {
 		w := &writings[i]
+		if thinly() && i%4 != 3 { // none with Zstandard, whose encoders take megabytes each
+			continue
+		}
 		t.Run(w.format+" "+w.name, func(t *testing.T) {
-			runtime.GC()
 			x := &trial{T: t, writing: w, dir: t.TempDir()}
 			x.path = filepath.Join(x.dir, "m."+w.format)
 			to := place{path: x.path}
@@ -215,7 +214,7 @@ func TestNothingLeftOfWriters(t *testing.T) {
 // to has all go wrong that can with one place to write to.
 func (x *trial) to(where string, to place) {
 	x.readers(where, to)
-	if to.spool != format.SpoolNever && !testing.Short() {
+	if to.spool != format.SpoolNever && !thinly() {
 		to.backward = true
 		x.readers(where+", backward", to)
 	}
