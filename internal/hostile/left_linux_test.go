@@ -98,7 +98,7 @@ const goroutines = "goroutines"
 func nothingLeft(t *testing.T, before map[string]int, after string) {
 	t.Helper()
 	now := held(t)
-	for wait := time.Microsecond; now[goroutines] > before[goroutines] && wait < time.Second; wait *= 2 {
+	for wait := time.Microsecond; now[goroutines] > before[goroutines] && wait < 8*time.Second; wait *= 2 {
 		time.Sleep(wait)
 		now[goroutines] = runtime.NumGoroutine()
 	}
