@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -218,7 +219,7 @@ func TestInputAnswers(t *testing.T) {
 			{"nothing for ever", silent{}, io.ErrNoProgress},
 			{"nothing after some", io.MultiReader(bytes.NewReader(pattern(10)), silent{}), io.ErrNoProgress},
 			{"more than asked for", claims{1}, tensor.ErrCorrupt},
-			{"a negative number", claims{-1 << 40}, tensor.ErrCorrupt},
+			{"a negative number", claims{math.MinInt}, tensor.ErrCorrupt},
 		} {
 			if _, err := take(NewInput(context.Background(), tt.r, piece+5, nil)); !errors.Is(err, tt.err) {
 				t.Errorf("%s, %s: %v", w, tt.name, err)
