@@ -370,21 +370,6 @@ func (g *stage) tidy(dir, when string) {
 
 var errInjected = errors.New("injected")
 
-// openFiles lists what the process has open, but the list itself; nil where the system does not tell.
-func openFiles() (all []string) {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
-			all = append(all, to)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // TestSavingFails makes each call of each writer fail, alone or with all that follow, with
 // an old model in the place and without.
 func TestSavingFails(t *testing.T) {
@@ -428,10 +413,10 @@ func (g *stage) fails(k int, forever bool) bool {
 		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || spool)
 		return errInjected
 	})
-	open := openFiles()
+	open := testhost.OpenFiles()
 	err := g.save(filepath.Join(dir, g.file), 1)
 	sink.SetHook(nil)
-	if now := openFiles(); len(now) > len(open) {
+	if now := testhost.OpenFiles(); len(now) > len(open) {
 		g.t.Errorf("call %d (%s) failed: open are %q, were %q", k, failed, now, open)
 	}
 	if failed == "" {

@@ -144,7 +144,7 @@ func underLoad(t *testing.T, s *swapper, rounds int) {
 	}
 	h := s.h
 	s.good, s.bads, s.random = 1, bads(t), rand.New(rand.NewPCG(1, 2))
-	files := descriptors(t)
+	files := len(testhost.OpenFiles())
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
 	for range 8 {
@@ -169,7 +169,7 @@ func underLoad(t *testing.T, s *swapper, rounds int) {
 	if stats.Generation != uint64(s.good) || stats.Failures != uint64(s.refused) || stats.Leases != 0 {
 		t.Errorf("%d good files and %d bad ones: %+v", s.good, s.refused, stats)
 	}
-	if n := descriptors(t); n != files {
+	if n := len(testhost.OpenFiles()); n != files {
 		t.Errorf("%d descriptors, %d before", n, files)
 	}
 	t.Logf("%d good files, %d refused", s.good, s.refused)
@@ -240,15 +240,6 @@ func (s *swapper) step(t *testing.T) error {
 		return fmt.Errorf("generation %d, %w, want %d", n, err, s.good)
 	}
 	return nil
-}
-
-// descriptors counts those of the process, 0 where nothing says.
-func descriptors(t *testing.T) int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Log("descriptors are not counted:", err)
-	}
-	return len(entries)
 }
 
 // mapped adds up the mappings of files below a directory, -1 where nothing says.

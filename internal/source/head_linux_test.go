@@ -10,23 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// openFiles counts the descriptors of a file.
-func openFiles(t *testing.T, path string) (n int) {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("no /proc here:", err)
-	}
-	for _, e := range list {
-		if to, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && strings.HasPrefix(to, path) {
-			n++
-		}
-	}
-	return n
-}
 
 // parsers opens a file in every way that parsing reads it through its descriptor.
 func parsers(t *testing.T, path string, each func(t *testing.T, r *Region, base int64)) {
@@ -80,10 +66,10 @@ func TestParse(t *testing.T) {
 		if n := touched(t, path); n != 0 {
 			t.Errorf("%d kB of the mapping were touched", n)
 		}
-		before := openFiles(t, path)
+		before := testhost.OpenFilesOf(t, path)
 		r.Parsed()
 		r.Parsed()
-		if after := openFiles(t, path); base == 0 && (before != 1 || after != 0) {
+		if after := testhost.OpenFilesOf(t, path); base == 0 && (before != 1 || after != 0) {
 			t.Errorf("%d descriptors while parsing, %d afterwards", before, after)
 		}
 		p := make([]byte, 10)
@@ -146,11 +132,11 @@ func TestParseCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := openFiles(t, path); n != 1 {
+	if n := testhost.OpenFilesOf(t, path); n != 1 {
 		t.Errorf("%d descriptors", n)
 	}
 	r.Close()
-	if n := openFiles(t, path); n != 0 {
+	if n := testhost.OpenFilesOf(t, path); n != 0 {
 		t.Errorf("%d descriptors after Close", n)
 	}
 }
@@ -163,7 +149,7 @@ func TestParseEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if n := openFiles(t, path); n != 0 {
+	if n := testhost.OpenFilesOf(t, path); n != 0 {
 		t.Errorf("%d descriptors", n)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // mappings counts those of the file at path in this process.
@@ -92,11 +94,11 @@ func TestDroppedRegions(t *testing.T) {
 func TestDroppedOnDemand(t *testing.T) {
 	path := temp(t, ramp(10000))
 	r := mustOpen(t, path, Options{OnDemand: true})
-	if n := openFiles(t, path); n != 1 {
+	if n := testhost.OpenFilesOf(t, path); n != 1 {
 		t.Errorf("%d descriptors", n)
 	}
-	if err := r.Close(); err != nil || openFiles(t, path) != 0 {
-		t.Errorf("%d descriptors after Close: %v", openFiles(t, path), err)
+	if err := r.Close(); err != nil || testhost.OpenFilesOf(t, path) != 0 {
+		t.Errorf("%d descriptors after Close: %v", testhost.OpenFilesOf(t, path), err)
 	}
 	func() {
 		if _, err := Open(path, Options{OnDemand: true}); err != nil {
@@ -104,7 +106,7 @@ func TestDroppedOnDemand(t *testing.T) {
 		}
 	}()
 	for range 500 {
-		if openFiles(t, path) == 0 {
+		if testhost.OpenFilesOf(t, path) == 0 {
 			return
 		}
 		runtime.GC()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/testhost"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,7 +50,7 @@ func TestPrivateClone(t *testing.T) {
 		if !r.Mapped() || r.Held() != 0 || !r.Copied() || !bytes.Equal(r.Bytes(), data[from:]) {
 			t.Errorf("mapped %v, %d bytes of memory", r.Mapped(), r.Held())
 		}
-		if n := openFiles(t, path); n != 1 { // the one above
+		if n := testhost.OpenFilesOf(t, path); n != 1 { // the one above
 			t.Errorf("%d descriptors", n)
 		}
 	})
@@ -73,12 +74,12 @@ func TestMemoryFile(t *testing.T) {
 		t.Errorf("cut short: %v", err)
 	}
 	// Debug keeps mappings.
-	path, files, before := temp(t, ramp(5000)), openFiles(t, "/memfd:weightmap"), mappings(t, "/memfd:weightmap")
+	path, files, before := temp(t, ramp(5000)), testhost.OpenFilesOf(t, "/memfd:weightmap"), mappings(t, "/memfd:weightmap")
 	r := mustOpen(t, path, Options{Private: true})
 	if !r.Mapped() || r.Held() != 5000 {
 		t.Skip("this file system shares blocks, or there is no /proc")
 	}
-	if n := openFiles(t, "/memfd:weightmap"); n != files {
+	if n := testhost.OpenFilesOf(t, "/memfd:weightmap"); n != files {
 		t.Errorf("%d descriptors, %d before", n, files)
 	}
 	if n := mappings(t, "/memfd:weightmap"); n != before+1 {
@@ -93,13 +94,13 @@ func TestMemoryFile(t *testing.T) {
 func TestUnfinishedCopy(t *testing.T) {
 	path := temp(t, ramp(5000))
 	mustOpen(t, path, Options{Private: true}) // now it is no fresh file
-	files := openFiles(t, "/memfd:weightmap")
+	files := testhost.OpenFilesOf(t, "/memfd:weightmap")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Open(path, Options{Private: true, Context: ctx}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if n := openFiles(t, "/memfd:weightmap"); n != files {
+	if n := testhost.OpenFilesOf(t, "/memfd:weightmap"); n != files {
 		t.Errorf("%d descriptors, %d before", n, files)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +53,38 @@ func NeedMaps(t testing.TB) {
 	if !Maps() {
 		t.Skip("files are read into memory here, which is noted, and what changes afterwards is not seen")
 	}
+}
+
+// OpenFiles lists what the process has open, sorted: paths, and what the system calls that
+// which has none. It is nil where the system does not tell.
+func OpenFiles() (all []string) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // that of the listing is gone
+			all = append(all, to)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// OpenFilesOf counts what the process has open whose path begins like that, and skips a
+// test where the system does not tell.
+func OpenFilesOf(t testing.TB, path string) (n int) {
+	t.Helper()
+	all := OpenFiles()
+	if all == nil {
+		t.Skip("the system does not tell which files are open")
+	}
+	for _, name := range all {
+		if strings.HasPrefix(name, path) {
+			n++
+		}
+	}
+	return n
 }
 
 // NeedResident skips a test that asks which pages are in memory.
