@@ -29,10 +29,12 @@ const patience = 10 * time.Second
 const quick = 300 * time.Millisecond
 
 // command runs the program where go test would, within 8 GB: without a check on
-// a count, a file may ask for any amount of memory.
+// a count, a file may ask for any amount of memory. What tests leave when they are
+// stopped lies where the program does, and goes with it.
 func (p *program) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, p.path}, args...)...)
 	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(p.path))
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -40,7 +42,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 // passes runs tests of one program, which may take as long as limit.
 func (p *program) passes(names []string, limit time.Duration, env ...string) error {
 	cmd := p.command("-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$", "-test.timeout", limit.String())
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Env, env...)
 	ctx, cancel := context.WithTimeout(context.Background(), limit+5*time.Second)
 	defer cancel()
 	killed := exec.CommandContext(ctx, cmd.Path)
