@@ -73,7 +73,11 @@ func held(t *testing.T) map[string]int {
 	if err != nil {
 		t.Skip("no /proc here: ", err)
 	}
-	for _, name := range testhost.OpenFiles() {
+	files := testhost.OpenFiles()
+	if files == nil {
+		t.Skip("the system does not tell which files are open")
+	}
+	for _, name := range files {
 		h["open "+name]++
 	}
 	for line := range strings.Lines(string(maps)) {

@@ -1,4 +1,5 @@
-// Package testhost skips tests that the system they run on cannot show.
+// Package testhost skips tests of what the system they run on cannot show, and asks it what
+// tests compare.
 package testhost
 
 import (
