@@ -30,7 +30,7 @@
 //
 // # Watching
 //
-// Handle.Watch looks at device, inode, size and time of the last change of what the path leads to, through links.
+// Handle.Watch compares device, inode, size, modification time and ctime of what the path leads to, through links.
 // That needs no notifications and no descriptors, works on network disks, and with volumes of Kubernetes:
 // a ConfigMap, or what an init container writes, is a link to ..data, which is a link to a directory that is
 // replaced as a whole. Give the path of the file in the volume, not one that was resolved. (A volume that is mounted
@@ -55,12 +55,14 @@
 //
 //   - Model.Do, View.Use and what else is guarded in package format survive: a request that needs bytes that are not
 //     there fails with ErrTruncated. Raw slices outside of Do do not.
-//   - Watch and Reload notice that a file is the same one and has another size or time. They say so in Stats.Overwritten,
+//   - Watch and Reload notice that a file is the same one and has another size, modification time or ctime (Linux, Android,
+//     macOS and iOS). Renaming it, linking it and changing its permissions change the ctime too and count as well. They say so in Stats.Overwritten,
 //     by Options.Notify and in the metrics, and load it anew, verified like any other. As long as
 //     that is refused, the generation with the changed memory stays current: a service that
 //     cannot have that takes Stats.Overwritten for being unhealthy.
 //   - Lease.Intact asks at once. What was computed before it returned nil was computed from the files as they were loaded.
-//   - It is not noticed when somebody writes and sets the time back, within the resolution of the file system's clock (some milliseconds,
+//   - They do not notice what is written within the resolution of the file system's clock (some milliseconds,
 //     on some network disks seconds), through a mapping that the system has not written back yet, or on another
-//     machine whose changes this one has not heard of. Checksums find that, whenever Model.Verify is called.
+//     machine whose changes this one has not heard of; nor, where only the modification time is compared, what is
+//     written by a program that sets that time back. Checksums find that, whenever Model.Verify is called.
 package live

@@ -4,11 +4,12 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/weightmap/weightmap/internal/source"
 )
 
-// identity is what the system says of the files of a model: device, inode, size and time
-// of the last change of what each path leads to, through links. The first is the model's own file or
-// directory. The time of a directory is that of the last change of its list of entries.
+// identity is what the system says of the files of a model: device, inode, size, modification time and ctime
+// of what each path leads to, through links. The first is the model's own file or directory.
 type identity struct {
 	paths []string
 	infos []os.FileInfo // nil for what is not there
@@ -71,7 +72,8 @@ func changeOf(was, now os.FileInfo) change {
 		return same
 	case was == nil || now == nil || !os.SameFile(was, now):
 		return replaced
-	case was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && was.Mode().Type() == now.Mode().Type():
+	case was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && was.Mode().Type() == now.Mode().Type() &&
+		source.Changed(was).Equal(source.Changed(now)):
 		return same
 	case was.Mode().IsRegular():
 		return overwritten

@@ -362,6 +362,31 @@ func overwrite(t testing.TB, path string, b []byte) {
 	}
 }
 
+// TestTimeSetBack: a file that was rewritten in place and has its modification time back is noticed by its ctime.
+func TestTimeSetBack(t *testing.T) {
+	testhost.NeedMaps(t)
+	for _, again := range []bool{true, false} { // by Watch, or by Reload
+		h, path := start(t, nil)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, path, bytesOf(t, model{value: 2}))
+		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			var w watcher
+			w.looks(h, 2)
+		} else {
+			reload(t, h, 2)
+		}
+		if s := h.Stats(); s.Generation != 2 || s.Overwrites != 1 || current(t, h) != 2 {
+			t.Errorf("watched %v: %+v", again, s)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		err  error

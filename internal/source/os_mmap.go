@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/weightmap/weightmap/internal/cause"
 	"golang.org/x/sys/unix"
@@ -189,6 +190,16 @@ func stampOf(f *os.File) (s stamp, err error) {
 	s.id = idOf(st)
 	s.sec, s.nsec = changed(st)
 	return s, nil
+}
+
+// Changed returns the time of the last change of a file that os.Stat looked at: of its content, name count, owner or
+// permissions. Unlike info.ModTime() no program can set it.
+func Changed(info fs.FileInfo) time.Time {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.ModTime()
+	}
+	return time.Unix(changed(st))
 }
 
 // lockMemory keeps pages of a mapping in memory.

@@ -4,7 +4,9 @@ package source
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"time"
 )
 
 // descriptors is empty: no name leads to an open descriptor, or nothing maps it.
@@ -20,6 +22,9 @@ func willNeed([]byte, int, int) error { return nil }
 func populatePages([]byte) error { return errors.ErrUnsupported }
 
 func forget([]byte) error { return nil }
+
+// Changed returns the modification time: these systems have no other, or none that we read.
+func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func protect([]byte) bool { return false }
 
