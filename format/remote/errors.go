@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -39,7 +40,7 @@ type StatusError struct{ Code int }
 
 // Error returns the status as "404 Not Found".
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("the server answers %d %s", e.Code, http.StatusText(e.Code))
+	return strings.TrimSpace(fmt.Sprintf("the server answers %d %s", e.Code, http.StatusText(e.Code)))
 }
 
 // Unwrap returns what the code means for a file, nil where it means nothing.

@@ -521,6 +521,44 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// TestServersWords: nothing that a server chooses is in an error as it is, and nothing that may give access.
+func TestServersWords(t *testing.T) {
+	redirect := func(to string) string { return "HTTP/1.1 302 Found\r\nLocation: " + to + "\r\n\r\n" }
+	for _, tt := range []struct{ name, answer, want string }{
+		{"a redirect with a control character", redirect("http://[::1/?sig=HUSH\x1b[31m"), "malformed MIME header line..."},
+		{"a redirect to a name that is not printed", redirect("http://%e2%80%aehost%c2%9b.invalid/?sig=HUSH"), `redirected to the host "\u202ehost\u009b.invalid": `},
+		{"a redirect to a port that there is not", redirect("http://HUSH:HUSH@127.0.0.1:99999/?sig=HUSH"), `redirected to the host "127.0.0.1:99999": `},
+		{"a redirect to a long scheme", redirect(strings.Repeat("x", 3000) + "://host/?sig=HUSH"), `redirected to the host "host": unsupported protocol scheme "xxx`},
+		{"a redirect to a long host", redirect("http://" + strings.Repeat("h", 3000) + "/?sig=HUSH"), "redirected to the host"},
+		{"a status in color", "HTTP/1.1 \x1b[31mHUSH\r\n\r\n", "malformed HTTP status code..."},
+		{"a status that nobody knows", "HTTP/1.1 299 HUSH\r\nContent-Length: 0\r\n\r\n", "the server answers 299"},
+		{"no HTTP", "\x1b[31mHUSH\r\n\r\n", "malformed HTTP response..."},
+		{"a field in color", "HTTP/1.1 200 OK\r\n\x1b[31mHUSH\r\n\r\n", "missing colon..."},
+		{"a body in color", "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Range: bytes 0-9/10\r\nTransfer-Encoding: chunked\r\n\r\n\x1b[31mHUSH\r\n", "invalid byte in chunk length"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				_, _ = io.WriteString(c, tt.answer)
+			}))
+			defer s.Close()
+			_, err := NewReaderAt(context.Background(), s.URL, &Options{Retries: -1})
+			if err == nil {
+				t.Fatal("it opened")
+			}
+			got := err.Error()
+			if !strings.Contains(got, tt.want) || strings.Contains(got, "HUSH") || len(got) > 600 || strings.ContainsFunc(got, func(r rune) bool { return !strconv.IsPrint(r) }) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestOptions: what makes no sense is refused, and defaults hold for what is not set.
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{

@@ -147,6 +147,8 @@ func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *t
 		return n, atEnd(body)
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		err = errShort // not of the object, as io.EOF would say
+	default:
+		err = heard("", err)
 	}
 	return n, &Temporary{Err: fmt.Errorf("%w: %d of %d bytes", err, n, len(p))}
 }

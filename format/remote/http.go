@@ -100,7 +100,7 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return Answer{}, unsent(err, resp != nil)
+		return Answer{}, h.unsent(err, resp != nil)
 	}
 	a := reply{resp.StatusCode, resp.Header, resp.ContentLength, resp.Uncompressed}
 	v, err := a.judge(off, n, known)
@@ -125,14 +125,15 @@ func (h *httpObject) String() string { return h.name }
 // unsent classifies the error of a request without an answer. What net/http says in front names
 // the URL, with everything that may be secret in it. A client that has an answer nevertheless
 // would not follow where that leads.
-func unsent(err error, refused bool) error {
+func (h *httpObject) unsent(err error, refused bool) error {
+	where := ""
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err
+		err, where = u.Err, h.elsewhere(u.URL)
 	}
 	var untrusted *tls.CertificateVerificationError
 	if refused || errors.As(err, &untrusted) || errors.Is(err, http.ErrSchemeMismatch) {
-		return apart(err)
+		return apart(heard(where, err))
 	}
 	says := err.Error()
 	if strings.HasPrefix(says, badLocation) {
@@ -140,10 +141,53 @@ func unsent(err error, refused bool) error {
 	}
 	for _, begins := range unsendable {
 		if strings.HasPrefix(says, begins) {
-			return fmt.Errorf("%w: %w", format.ErrOption, err)
+			return fmt.Errorf("%w: %w", format.ErrOption, &said{where + printable(says), err})
 		}
 	}
-	return &Temporary{Err: apart(err)}
+	return &Temporary{Err: apart(heard(where, err))}
+}
+
+// elsewhere says that a request went to another host, because the server redirects to it.
+func (h *httpObject) elsewhere(address string) string {
+	from, err := url.Parse(h.url)
+	to, failed := url.Parse(address)
+	if err != nil || failed != nil || from.Host == to.Host {
+		return ""
+	}
+	return fmt.Sprintf("redirected to the host %.80q: ", to.Host)
+}
+
+// said is an error in words that are fit to print.
+type said struct {
+	text string
+	err  error
+}
+
+func (s *said) Error() string { return s.text }
+func (s *said) Unwrap() error { return s.err }
+
+// heard leaves out of an error of net/http what the server sent: it is quoted there, and may be a URL that gives access.
+func heard(where string, err error) error {
+	text, _, quoted := strings.Cut(err.Error(), `"`)
+	if quoted {
+		text = strings.TrimRight(text, " :=(") + "..."
+	}
+	return &said{where + printable(text), err}
+}
+
+// printable bounds a text, and replaces what a terminal would not print: a server chooses hosts and names in certificates.
+func printable(s string) string {
+	const most = 300
+	s = strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
 }
 
 // net/http has no sentinels for what it cannot send, be it Options.Header or a URL that was given
