@@ -34,12 +34,12 @@ import (
 	_ "github.com/weightmap/weightmap/mle/brotli"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	job, err := parse(args, stdout)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	job, err := parse(ctx, args, stdout)
 	if err == nil {
-		err = job.run(stdout, stderr)
+		err = job.run(ctx, stdout, stderr)
 	}
 	return tool.Status(err, stderr)
 }
@@ -51,14 +51,14 @@ type job struct {
 	write         mle.WriteOptions
 }
 
-func (j *job) run(stdout, stderr io.Writer) error {
+func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	f, err := mle.Open(j.input, &j.read)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	// A new file has new checksums: what is wrong now would look right then.
-	if _, err := f.Verify(context.Background()); err != nil {
+	if _, err := f.Verify(ctx); err != nil {
 		return err
 	}
 	plan, err := format.PlanOf(f.Model())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -26,9 +27,10 @@ var tool = cli.Tool{
 }
 
 // parse reads the command line and the key files it names.
-func parse(args []string, stdout io.Writer) (*job, error) {
+func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	f := tool.Flags()
 	j := &job{}
+	j.read.Context, j.write.Context = ctx, ctx
 	f.StringVar(&j.input, "input", "", "`FILE` to read, either version")
 	f.StringVar(&j.output, "output", "", "`FILE` to write; the input may be replaced")
 	compress := f.String("compress", "none", "compression `METHOD`: none, lz4, zstd or brotli")
@@ -52,13 +54,13 @@ func parse(args []string, stdout io.Writer) (*job, error) {
 		return nil, cli.BadArgument(err)
 	}
 	var err error
-	if j.write.Signer, err = cli.ReadKey(sign, signingKey); err != nil {
+	if j.write.Signer, err = cli.ReadKey(ctx, sign, signingKey); err != nil {
 		return nil, err
 	}
-	if j.write.Key, err = cli.ReadKey(encrypt, secret); err != nil {
+	if j.write.Key, err = cli.ReadKey(ctx, encrypt, secret); err != nil {
 		return nil, err
 	}
-	j.read.Key, err = cli.ReadKey(key, secret)
+	j.read.Key, err = cli.ReadKey(ctx, key, secret)
 	return j, err
 }
 

@@ -24,14 +24,13 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
 var tool = cli.Tool{
 	Name: "mle-inspect", Args: "[--trust PUB.pem] [--key HEX] FILE...", Dash: "--",
@@ -41,9 +40,9 @@ var tool = cli.Tool{
 	Example: "mle-inspect --trust pub.pem model.mle",
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	i := inspector{out: stdout, errs: stderr}
-	return tool.Status(i.run(args), stderr)
+	return tool.Status(i.run(ctx, args), stderr)
 }
 
 // inspector is the command at work.
@@ -55,15 +54,16 @@ type inspector struct {
 }
 
 // run shows the files that the command line names and goes on after a bad one.
-func (i *inspector) run(args []string) error {
-	paths, err := i.parse(args)
+func (i *inspector) run(ctx context.Context, args []string) error {
+	paths, err := i.parse(ctx, args)
 	if err != nil {
 		return err
 	}
 	return tool.Each(paths, i.errs, i.inspect)
 }
 
-func (i *inspector) parse(args []string) ([]string, error) {
+func (i *inspector) parse(ctx context.Context, args []string) ([]string, error) {
+	i.opts.Context = ctx
 	f := tool.Flags()
 	trust := tool.TrustFlag(f)
 	key := tool.KeyFlag(f)
@@ -73,7 +73,7 @@ func (i *inspector) parse(args []string) ([]string, error) {
 	if f.NArg() == 0 {
 		return nil, tool.Usagef("no FILE")
 	}
-	public, err := trust.Public()
+	public, err := trust.Public(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (i *inspector) parse(args []string) ([]string, error) {
 	} else if public != nil {
 		return nil, cli.BadArgument(fmt.Errorf("--trust: MLE files are signed with Ed25519, not with a %T", public))
 	}
-	i.opts.Key, err = key.Secret()
+	i.opts.Key, err = key.Secret(ctx)
 	return f.Args(), err
 }
 
@@ -96,10 +96,10 @@ func (i *inspector) inspect(path string) error {
 		return err
 	}
 	defer f.Close()
-	covered, bad := f.Verify(context.Background())
+	covered, bad := f.Verify(opts.Context)
 	integrity := "OK"
 	if bad != nil {
-		report, err := f.VerifyIntegrity(context.Background())
+		report, err := f.VerifyIntegrity(opts.Context)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (i *inspector) inspect(path string) error {
 			bad = err
 		}
 	}
-	status, err := f.CheckSignature(context.Background(), i.trusted)
+	status, err := f.CheckSignature(opts.Context, i.trusted)
 	if err != nil {
 		return err
 	}

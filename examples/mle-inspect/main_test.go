@@ -115,7 +115,7 @@ func TestInspect(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if status := run(c.args, &stdout, &stderr); status != c.status {
+			if status := run(t.Context(), c.args, &stdout, &stderr); status != c.status {
 				t.Errorf("status %d, want %d (%s)", status, c.status, stderr.String())
 			}
 			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
@@ -139,7 +139,7 @@ func TestInterop(t *testing.T) {
 			t.Skip("the files from the field are not here")
 		}
 		var stdout, stderr bytes.Buffer
-		if status := run([]string{path}, &stdout, &stderr); status != 0 {
+		if status := run(t.Context(), []string{path}, &stdout, &stderr); status != 0 {
 			t.Errorf("%s: status %d: %s", name, status, stderr.String())
 		}
 		if diff := cmp.Diff(want, stdout.String()); diff != "" {

@@ -15,6 +15,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +27,7 @@ import (
 	"github.com/weightmap/weightmap/tsr"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
 var tool = cli.Tool{
 	Name: "tsr_info", Args: "FILE.tsr...",
@@ -34,7 +35,7 @@ var tool = cli.Tool{
 	Example: "tsr_info data.tsr",
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+func run(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	return tool.Status(info(args, stdout, stderr), stderr)
 }
 

@@ -71,7 +71,7 @@ func TestInfo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if got := run(c.args, &stdout, &stderr); got != c.status {
+			if got := run(t.Context(), c.args, &stdout, &stderr); got != c.status {
 				t.Errorf("status %d, want %d", got, c.status)
 			}
 			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {

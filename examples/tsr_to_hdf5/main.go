@@ -12,14 +12,14 @@
 package main
 
 import (
+	"context"
 	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/examples/internal/export"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
 var tool = cli.Tool{
 	Name: "tsr_to_hdf5", Args: "IN.tsr OUT.h5",
@@ -27,6 +27,6 @@ var tool = cli.Tool{
 	Example: "tsr_to_hdf5 data.tsr data.h5",
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	return export.Run(&tool, args, stdout, stderr, hdf5Header)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return export.Run(ctx, &tool, args, stdout, stderr, hdf5Header)
 }

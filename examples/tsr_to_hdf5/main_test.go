@@ -52,13 +52,13 @@ func TestHeader(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if got := run(nil, &stdout, &stderr); got != 2 || !strings.HasPrefix(stderr.String(), "tsr_to_hdf5: ") || !strings.Contains(stderr.String(), "usage: tsr_to_hdf5 IN.tsr OUT.h5") {
+	if got := run(t.Context(), nil, &stdout, &stderr); got != 2 || !strings.HasPrefix(stderr.String(), "tsr_to_hdf5: ") || !strings.Contains(stderr.String(), "usage: tsr_to_hdf5 IN.tsr OUT.h5") {
 		t.Errorf("%d, %q", got, stderr.String())
 	}
 	stderr.Reset()
 	for _, help := range []string{"-h", "--help"} {
 		stdout.Reset()
-		if got := run([]string{help}, &stdout, &stderr); got != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), "example:\n  tsr_to_hdf5 data.tsr data.") {
+		if got := run(t.Context(), []string{help}, &stdout, &stderr); got != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), "example:\n  tsr_to_hdf5 data.tsr data.") {
 			t.Errorf("%s: %d, %q, %q", help, got, &stdout, &stderr)
 		}
 	}
@@ -75,7 +75,7 @@ func TestH5py(t *testing.T) {
 		in, out := filepath.Join(dir, s.Name+".tsr"), filepath.Join(dir, s.Name+".h5")
 		s.Write(t, in)
 		var stderr bytes.Buffer
-		if got := run([]string{in, out}, os.Stdout, &stderr); got != 0 {
+		if got := run(t.Context(), []string{in, out}, os.Stdout, &stderr); got != 0 {
 			t.Fatal(stderr.String())
 		}
 		args = append(args, out)

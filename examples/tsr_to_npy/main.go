@@ -9,14 +9,14 @@
 package main
 
 import (
+	"context"
 	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/examples/internal/export"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
 var tool = cli.Tool{
 	Name: "tsr_to_npy", Args: "IN.tsr OUT.npy",
@@ -24,6 +24,6 @@ var tool = cli.Tool{
 	Example: "tsr_to_npy data.tsr data.npy",
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	return export.Run(&tool, args, stdout, stderr, npyHeader)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return export.Run(ctx, &tool, args, stdout, stderr, npyHeader)
 }

@@ -28,10 +28,10 @@ var benchCommand = &command{cli.Tool{
 }, bench}
 
 // bench measures one file.
-func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
+func bench(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	rounds := f.Int("rounds", 11, "how many rounds, `N`")
-	key := c.KeyFlag(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -44,12 +44,12 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if *rounds < 1 {
 		return c.Usagef("-rounds %d: at least 1", *rounds)
 	}
-	secret, err := key.Secret()
+	o, err := given.options(ctx)
 	if err != nil {
 		return err
 	}
-	b := &benchmark{path: f.Arg(0), key: secret, buf: make([]byte, 1<<20)}
-	m, err := openModel(b.path, &format.Options{Key: secret}) // for what is wrong with the file
+	b := &benchmark{path: f.Arg(0), o: o, buf: make([]byte, 1<<20)}
+	m, err := openModel(b.path, o) // for what is wrong with the file
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 	m.Close()
 	times, err := b.rounds(*rounds)
 	if err != nil {
-		return hint(err, secret)
+		return hint(err, o.Key)
 	}
 	if _, err := fmt.Fprintf(out, "%s, medians of %s\n\n", cli.Printable(head), cli.Count(*rounds, "round")); err != nil {
 		return err
@@ -68,7 +68,7 @@ func bench(c *cli.Tool, args []string, out, _ io.Writer) error {
 // benchmark is a file that is measured.
 type benchmark struct {
 	path string
-	key  []byte
+	o    *format.Options
 	size int64 // bytes that the floor read
 	buf  []byte
 }
@@ -83,7 +83,7 @@ var tasks = []struct {
 	{"touch", func(b *benchmark) error { return b.with(touch) }},
 	{"verify", func(b *benchmark) error {
 		return b.with(func(m *format.Model) error {
-			_, err := m.Verify(context.Background())
+			_, err := m.Verify(b.o.Context)
 			return err
 		})
 	}},
@@ -95,6 +95,9 @@ func (b *benchmark) rounds(n int) ([]time.Duration, error) {
 	times := make([][]time.Duration, len(tasks))
 	for round := range n + 1 {
 		for i, task := range tasks {
+			if err := b.o.Context.Err(); err != nil {
+				return nil, err
+			}
 			start := time.Now()
 			if err := task.run(b); err != nil {
 				return nil, err
@@ -114,7 +117,7 @@ func (b *benchmark) rounds(n int) ([]time.Duration, error) {
 
 // with opens the file for f.
 func (b *benchmark) with(f func(*format.Model) error) error {
-	m, err := format.Open(b.path, &format.Options{Key: b.key})
+	m, err := format.Open(b.path, b.o)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 )
 
 var catCommand = &command{cli.Tool{
-	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-trust PUB.pem] [-key HEX] FILE TENSOR",
+	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR",
 	About: "Write a tensor, or a slice of it, to standard output.",
 	Details: "A slice has a range for each axis, from the first one on: 0:2 is two elements, : all, 3 one\n" +
 		"element of an axis that then goes away; -1 counts from the end. Axes without a range are whole.\n" +
@@ -30,11 +31,12 @@ var catCommand = &command{cli.Tool{
 }, cat}
 
 // cat writes a tensor.
-func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
+func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	slice := f.String("slice", "", "what to take of each axis, `R` as in 0:2,:,3")
 	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
-	given := accessFlags(c, f)
+	o := c.OutputFlag(f)
+	given := trustFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -46,19 +48,27 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if f.NArg() != 2 {
 		return c.Usagef("cat takes one FILE and one TENSOR")
 	}
+	if *as == "raw" || *as == "npy" {
+		if err := cli.CheckBinary(*o, out, "binary data"); err != nil {
+			return err
+		}
+	}
 	axes, err := parseSlice(*slice)
 	if err != nil {
 		return cli.BadArgument(err)
 	}
-	o, err := given.options()
+	reading, err := given.options(ctx)
 	if err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), o)
+	m, err := openModel(f.Arg(0), reading)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	if err := cli.CheckOutput(*o, f.Arg(0)); err != nil {
+		return err
+	}
 	v, err := m.Tensor(f.Arg(1))
 	if err != nil {
 		return err
@@ -67,15 +77,18 @@ func cat(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", f.Arg(0), v.Name(), err)
 	}
-	b := bufio.NewWriterSize(out, 1<<16)
-	if err := write(&content{v: v, sel: part, sliced: len(axes) > 0}, b); err != nil {
-		return hint(err, o.Key)
-	}
-	return b.Flush()
+	return c.Output(*o, out, func(out io.Writer) error {
+		b := bufio.NewWriterSize(out, 1<<16)
+		if err := write(&content{ctx: ctx, v: v, sel: part, sliced: len(axes) > 0}, b); err != nil {
+			return hint(err, reading.Key)
+		}
+		return b.Flush()
+	})
 }
 
 // content is a tensor, or a part of it, on the way out.
 type content struct {
+	ctx    context.Context
 	v      tensor.View
 	sel    *selection
 	sliced bool
@@ -108,7 +121,7 @@ func (c *content) stored() iter.Seq2[[]byte, error] {
 			part, err := c.v.Slice(c.sel.of(p.ranges)...)
 			if err == nil {
 				c.buf = resize(c.buf, part.Info().Size)
-				_, err = part.ReadInto(c.buf)
+				_, err = part.ReadIntoContext(c.ctx, c.buf)
 			}
 			if !yield(c.buf, err) || err != nil {
 				return
@@ -157,6 +170,9 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 
 // decode leaves the numbers of a piece in c.single.
 func (c *content) decode(p piece) (err error) {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	if c.v.Info().Encoding != nil {
 		c.single, err = decodeBlocks(c.single, c.v, p)
 		return err

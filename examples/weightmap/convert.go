@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,8 +29,8 @@ var compressions = []string{"gzip", "zstd", "lz4", "brotli"}
 
 // convertFlags are the options of convert.
 type convertFlags struct {
-	access
-	to, dtype, quantize, compress       string
+	*access
+	to, out, dtype, quantize, compress  string
 	sign, encrypt                       *cli.KeyOption
 	lossy, perChannel, extended, verify bool
 	align, external                     int64
@@ -48,6 +49,7 @@ func (l *list) Set(s string) error {
 }
 
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
+	f.StringVar(&o.out, "o", "", "write to `OUT`, which then does not follow IN")
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Formats(), ", "))
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
 	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
@@ -64,11 +66,11 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
 	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
-	o.access = accessFlags(c, f)
+	o.access = trustFlags(c, f)
 }
 
 // options checks what was given.
-func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
+func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Options, error) {
 	if o.dtype != "" && o.quantize != "" {
 		return nil, c.Usagef("-dtype and -quantize exclude each other")
 	}
@@ -86,7 +88,7 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convert.Options{To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d}
+	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d}
 	if q != tensor.Invalid {
 		out.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
 			return &tensor.QuantizeOptions{DType: q, PerChannel: o.perChannel && len(t.Shape) > 1}
@@ -100,57 +102,58 @@ func (o *convertFlags) options(c *cli.Tool) (*convert.Options, error) {
 			return nil, cli.BadArgument(err)
 		}
 	}
-	if out.Read, err = o.access.options(); err != nil {
+	if out.Read, err = o.access.options(ctx); err != nil {
 		return nil, err
 	}
 	out.Read.ReadOnce = true
 	out.Read.Check = format.CheckTouch // new sums would vouch for damage
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
-	if out.Storage.Key, err = o.encrypt.Secret(); err != nil {
+	if out.Storage.Key, err = o.encrypt.Secret(ctx); err != nil {
 		return nil, err
 	}
-	out.Storage.Signer, err = o.sign.Private()
+	out.Storage.Signer, err = o.sign.Private(ctx)
 	return out, err
 }
 
 // convertFile writes a model in another format.
-func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
+func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	var given convertFlags
 	f := c.Flags()
 	given.define(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if f.NArg() != 2 {
-		return c.Usagef("convert takes IN and OUT")
-	}
-	if err := cli.CheckTarget(f.Arg(1)); err != nil {
-		return err
-	}
-	o, err := given.options(c)
+	in, target, rest, err := c.InOut(f, given.out)
 	if err != nil {
 		return err
 	}
-	if err := known(c, given.to, f.Arg(1)); err != nil {
+	if len(rest) > 0 {
+		return c.Usagef("convert takes IN and OUT")
+	}
+	o, err := given.options(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := known(c, given.to, target); err != nil {
 		return err
 	}
 	if s := o.Storage.Signer; s != nil {
-		if err := checkSigner(given.target(f.Arg(1)), s); err != nil {
+		if err := checkSigner(given.target(target), s); err != nil {
 			return cli.BadArgument(fmt.Errorf("-sign: %w", err))
 		}
 	}
-	m, err := openModel(f.Arg(0), o.Read)
+	m, err := openModel(in, o.Read)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	if !m.Locked() { // that is said first
-		if err := given.checkPatterns(f.Arg(0), m, o.Keep); err != nil {
+		if err := given.checkPatterns(in, m, o.Keep); err != nil {
 			return err
 		}
 	}
-	given.keepAll(m, f.Arg(1), o)
-	report, err := convert.Model(m, f.Arg(1), o)
+	given.keepAll(m, target, o)
+	report, err := convert.Model(m, target, o)
 	if errors.Is(err, format.ErrOption) {
 		return cli.BadArgument(err) // the target's format does not have it
 	}
@@ -163,7 +166,7 @@ func convertFile(c *cli.Tool, args []string, out, errs io.Writer) error {
 	for _, l := range report.Losses {
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
 	}
-	return converted(f.Arg(1), report, dropped(m, o.Storage), out)
+	return converted(target, report, dropped(m, o.Storage), out)
 }
 
 // target is the name of the target's format.

@@ -54,7 +54,7 @@ func network(t *testing.T) string {
 func do(t *testing.T, status int, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	if got := run(args, &o, &e); got != status {
+	if got := run(t.Context(), args, &o, &e); got != status {
 		t.Fatalf("%q: exit status %d, want %d: %s%s", args, got, status, &o, &e)
 	}
 	return o.String(), e.String()
@@ -466,8 +466,10 @@ func TestConvertUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":        {nil, "convert takes IN and OUT; usage: weightmap convert "},
-		"one":            {[]string{in}, "convert takes IN and OUT"},
+		"nothing":        {nil, "IN is missing; usage: weightmap convert "},
+		"one":            {[]string{in}, "OUT is missing; usage: weightmap convert "},
+		"three":          {[]string{in, out, out}, "convert takes IN and OUT; usage: weightmap convert "},
+		"-o and OUT":     {[]string{"-o", out, in, out}, "convert takes IN and OUT; usage: weightmap convert "},
 		"unknown format": {[]string{"-to", "zip", in, out}, `unknown format`},
 		"unknown ending": {[]string{in, out + ".zip"}, "-to names one of "},
 		"both":           {[]string{"-dtype", "float16", "-quantize", "int8", in, out}, "exclude each other"},

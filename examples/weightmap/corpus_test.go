@@ -45,7 +45,7 @@ func verifyLine(t *testing.T, kind, root string, l corpus.Line) {
 		args = append(args, "-trust", trusted(t, l.Trust))
 	}
 	var out, errs bytes.Buffer
-	status := run(append(args, path), &out, &errs)
+	status := run(t.Context(), append(args, path), &out, &errs)
 	if l.Want == "ok" {
 		if status != 0 || errs.Len() > 0 || !strings.HasPrefix(out.String(), path+": ok") || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("status %d, output %q, errors %q", status, &out, &errs)

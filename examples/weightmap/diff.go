@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +26,10 @@ var diffCommand = &command{cli.Tool{
 }, diff}
 
 // diff prints what differs.
-func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
+func diff(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
-	key := c.KeyFlag(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -38,11 +39,11 @@ func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if !(*tolerance >= 0) {
 		return c.Usagef("the tolerance is not 0 or more")
 	}
-	secret, err := key.Secret()
+	o, err := given.options(ctx)
 	if err != nil {
 		return err
 	}
-	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0), key: secret}, b: side{path: f.Arg(1), key: secret}}
+	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0), o: o}, b: side{path: f.Arg(1), o: o}}
 	defer d.a.close()
 	defer d.b.close()
 	for _, s := range []*side{&d.a, &d.b} {
@@ -52,7 +53,7 @@ func diff(c *cli.Tool, args []string, out, _ io.Writer) error {
 		s.head = headline(s.path, s.m)
 	}
 	if err := d.compare(); err != nil {
-		return hint(err, secret)
+		return hint(err, o.Key)
 	}
 	var text bytes.Buffer
 	if err := d.write(&text, cli.Width(out)); err != nil {

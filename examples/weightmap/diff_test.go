@@ -389,7 +389,7 @@ func TestDiffCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	finish(t, w, samples)
-	s := &side{path: path}
+	s := &side{path: path, o: &format.Options{}}
 	if err := s.open(); err != nil {
 		t.Fatal(err)
 	}

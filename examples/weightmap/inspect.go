@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 
 // inspect shows files, as tables for people or as JSON for scripts. It goes on after
 // one that is bad.
-func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
+func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{}
 	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
@@ -23,7 +24,8 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
 	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
 	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
-	given := accessFlags(c, f)
+	output := c.OutputFlag(f)
+	given := trustFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -38,14 +40,26 @@ func inspect(c *cli.Tool, args []string, out, errs io.Writer) error {
 	}
 	o.filter = convert.Glob(*glob)
 	var err error
-	if o.reading, err = given.options(); err != nil {
+	if o.reading, err = given.options(ctx); err != nil {
 		return err
 	}
-	o.many = f.NArg() > 1
-	if !o.many {
-		return o.show(f.Arg(0), out)
+	if o.html {
+		if err := cli.CheckBinary(*output, out, "a page for a browser"); err != nil {
+			return err
+		}
 	}
-	return c.Each(f.Args(), errs, func(path string) error { return o.show(path, out) })
+	for _, path := range f.Args() {
+		if err := cli.CheckOutput(*output, path); err != nil {
+			return err
+		}
+	}
+	o.many = f.NArg() > 1
+	return c.Output(*output, out, func(out io.Writer) error {
+		if !o.many {
+			return o.show(f.Arg(0), out)
+		}
+		return c.Each(f.Args(), errs, func(path string) error { return o.show(path, out) })
+	})
 }
 
 // inspection is what inspect was told to do.
@@ -118,6 +132,9 @@ func describe(path string, m *format.Model, o *inspection) (*report, error) {
 	for name, v := range m.Tensors() {
 		if !o.filter.MatchString(name) {
 			continue
+		}
+		if err := o.reading.Context.Err(); err != nil {
+			return nil, err
 		}
 		t := describeTensor(v)
 		t.encrypted = locked && t.Offset < 0 // what is in another file is not

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -38,7 +39,7 @@ var generators = map[string]func() (crypto.Signer, error){
 }
 
 // keygen writes two new files, or none.
-func keygen(c *cli.Tool, args []string, out, _ io.Writer) error {
+func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 for MLE, ecdsa or rsa for WIA")
 	if err := c.Parse(f, args, out); err != nil {

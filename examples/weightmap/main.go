@@ -1,20 +1,23 @@
 // Command weightmap inspects, verifies, compares, converts, changes and signs model files
 // of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
-//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-trust PUB.pem] [-key HEX] FILE TENSOR
+//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR
 //	weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...
 //	weightmap sign -with KEY.pem [-key HEX] IN [OUT]
 //	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
 //	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
+//	weightmap help [COMMAND]
 //	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
 //	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
 //
-// Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage. Errors
-// go to standard error, one line each, with format, field and offset. -help explains a command.
+// Options may stand before, between and after files, and -- ends them. -o FILE takes the place
+// of OUT, and -max-memory SIZE limits the memory that an opened file may take.
+// Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage, 130 interrupted.
+// Errors go to standard error, one line each, with format, field and offset.
 // Every HEX is 64 digits, or @FILE, a file that holds them: command lines are no secret.
 //
 // # inspect -json
@@ -38,10 +41,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -49,17 +52,17 @@ import (
 	_ "github.com/weightmap/weightmap/format/all"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { cli.Main(run) }
 
 // A command parses its own arguments.
 type command struct {
 	cli.Tool
-	run func(t *cli.Tool, args []string, out, errs io.Writer) error
+	run func(ctx context.Context, t *cli.Tool, args []string, out, errs io.Writer) error
 }
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
 			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",
@@ -96,6 +99,51 @@ var commands = []*command{
 	versionCommand,
 }
 
+func init() { commands = append(commands, helpCommand) } // which lists them
+
+var helpCommand = &command{cli.Tool{
+	Name: "weightmap help", Args: "[COMMAND]",
+	About:   "Explain a command, or list all.",
+	Example: "weightmap help convert",
+}, help}
+
+// help prints what -help of a command prints, or of the program.
+func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+	f := c.Flags()
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	switch f.NArg() {
+	case 0:
+		return program().Parse(program().Flags(), []string{"-help"}, out)
+	case 1:
+		asked, err := find(c, f.Arg(0))
+		if err != nil {
+			return err
+		}
+		return asked.run(ctx, &asked.Tool, []string{"-help"}, out, errs)
+	}
+	return c.Usagef("help takes one COMMAND")
+}
+
+// find returns the command of that name.
+func find(c *cli.Tool, name string) (*command, error) {
+	var names []string
+	for _, command := range commands {
+		if command.name() == name {
+			return command, nil
+		}
+		names = append(names, command.name())
+	}
+	return nil, c.Usagef("unknown command %q%s", name, cli.DidYouMean(name, "", names))
+}
+
+// name is what follows the program's name.
+func (c *command) name() string {
+	_, name, _ := strings.Cut(c.Name, " ")
+	return name
+}
+
 // program is the help of the whole.
 func program() *cli.Tool {
 	var names []string
@@ -104,31 +152,34 @@ func program() *cli.Tool {
 		Example: "weightmap inspect model.mag",
 	}
 	for _, c := range commands {
-		_, name, _ := strings.Cut(c.Name, " ")
-		names = append(names, name)
-		t.Details += fmt.Sprintf("  %-8s %s\n", name, c.About)
+		names = append(names, c.name())
+		t.Details += fmt.Sprintf("  %-8s %s\n", c.name(), c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
-	t.Details += "\n\"weightmap COMMAND -help\" explains a command. Exit status: 0 fine, 1 a file is bad, differs\nor cannot be converted, 2 usage.\n"
+	t.Details += "\n\"weightmap help COMMAND\" explains a command. Options may stand before, between and after files, and -- ends\nthem. Exit status: 0 fine, 1 a file is bad, differs or cannot be converted,\n2 usage, 130 interrupted.\n"
 	return t
 }
 
-func run(args []string, out, errs io.Writer) int {
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	t := program()
-	f := t.Flags()
-	err := t.Parse(f, args, out)
-	switch {
-	case err != nil:
-		return t.Status(err, errs)
-	case f.NArg() == 0:
+	if len(args) == 0 {
 		return t.Status(t.Usagef("no command"), errs)
 	}
-	for _, c := range commands {
-		if c.Name == "weightmap "+f.Arg(0) {
-			return c.Status(c.run(&c.Tool, f.Args()[1:], out, errs), errs)
-		}
+	name := args[0]
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-version", "--version":
+		name = "version"
 	}
-	return t.Status(t.Usagef("unknown command %q", f.Arg(0)), errs)
+	if strings.HasPrefix(name, "-") {
+		return t.Status(t.Usagef("unknown option %s: options follow the command", name), errs)
+	}
+	c, err := find(t, name)
+	if err != nil {
+		return t.Status(err, errs)
+	}
+	return c.Status(c.run(ctx, &c.Tool, args[1:], out, errs), errs)
 }
 
 // hint says how to help where the key of an encrypted file is missing.

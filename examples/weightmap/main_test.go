@@ -107,10 +107,19 @@ func TestRun(t *testing.T) {
 	}{
 		{"no command", nil, 2, nil, []string{"weightmap: no command; usage: weightmap inspect|verify|"}},
 		{"unknown command", []string{"frob\x1bnicate"}, 2, nil, []string{`unknown command "frob\x1bnicate"; usage: weightmap inspect|verify`}},
-		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"-frobnicate; usage: weightmap inspect|verify"}},
+		{"misspelled command", []string{"isnpect", mag}, 2, nil, []string{`unknown command "isnpect"; did you mean inspect?; usage: weightmap inspect|verify`}},
+		{"unknown option", []string{"-frobnicate"}, 2, nil, []string{"unknown option -frobnicate: options follow the command; usage: weightmap inspect|verify"}},
+		{"misspelled option", []string{"inspect", mag, "-jsno"}, 2, nil, []string{"unknown option -jsno; did you mean -json?; usage: weightmap inspect "}},
+		{"option behind the file", []string{"inspect", mag, "-filter", "w"}, 0, []string{"1 of 2 tensors"}, nil},
+		{"options between files", []string{"verify", mag, "-v", dir}, 0, []string{"xxh64\n", "no checksum\n"}, nil},
+		{"help command", []string{"help"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check"}, nil},
+		{"help of a command", []string{"help", "diff"}, 0, []string{"usage: weightmap diff "}, nil},
+		{"help of no command", []string{"help", "dfif"}, 2, nil, []string{`unknown command "dfif"; did you mean diff?; usage: weightmap help [COMMAND]`}},
+		{"help of two", []string{"help", "diff", "cat"}, 2, nil, []string{"help takes one COMMAND"}},
+		{"version as an option", []string{"--version"}, 0, []string{"weightmap ", "formats: "}, nil},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
 		{"help of set", []string{"set", "-h"}, 0, []string{"usage: weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...\n", "example:\n  weightmap set "}, nil},
@@ -131,7 +140,7 @@ func TestRun(t *testing.T) {
 		{"sums without json", []string{"inspect", "-sha256", mag}, 2, nil, []string{"-sha256 goes with -json"}},
 		{"a page of two files", []string{"inspect", "-html", mag, mag}, 2, nil, []string{"-html takes one FILE, and neither -json nor -stats"}},
 		{"a page of a bad file", []string{"inspect", "-html", header}, 1, nil, []string{"mag: " + header}},
-		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"flag provided but not defined"}},
+		{"unknown flag", []string{"verify", "-frobnicate"}, 2, nil, []string{"unknown option -frobnicate; usage: weightmap verify "}},
 		{"odd key", []string{"inspect", "-key", "abc", mag}, 2, nil, []string{"weightmap: -key: the key is not 64 hexadecimal digits\n"}},
 		{"short key", []string{"inspect", "-key", "abcd", mag}, 2, nil, []string{"2 bytes, not 32"}},
 		{"empty key of inspect", []string{"inspect", "-key", "", mag}, 2, nil, []string{"-key: the key is empty"}},
@@ -172,7 +181,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if got := run(tt.args, &out, &errs); got != tt.status {
+			if got := run(t.Context(), tt.args, &out, &errs); got != tt.status {
 				t.Errorf("exit status %d, want %d", got, tt.status)
 			}
 			for _, part := range tt.out {
@@ -208,7 +217,7 @@ func TestInspectJSON(t *testing.T) {
 	testhost.NeedMaps(t)
 	path := model(t, "mag", "m.mag")
 	var out, errs bytes.Buffer
-	if status := run([]string{"inspect", "-json", "-sha256", path}, &out, &errs); status != 0 {
+	if status := run(t.Context(), []string{"inspect", "-json", "-sha256", path}, &out, &errs); status != 0 {
 		t.Fatalf("exit status %d: %s", status, &errs)
 	}
 	var got map[string]any

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,16 +19,32 @@ const standardInput = "-"
 // stdin is a variable for the sake of tests.
 var stdin = os.Stdin
 
-// access are the options that say how a file is read: -key and -trust.
-type access struct{ key, trust *cli.KeyOption }
+// access has the options of all commands that say how a file is read.
+type access struct {
+	key    *cli.KeyOption
+	trust  *cli.KeyOption // nil for a command without the option
+	memory cli.ByteSize
+}
 
-func accessFlags(c *cli.Tool, f *flag.FlagSet) access { return access{c.KeyFlag(f), c.TrustFlag(f)} }
+// accessFlags adds -key and -max-memory.
+func accessFlags(c *cli.Tool, f *flag.FlagSet) *access {
+	a := &access{key: c.KeyFlag(f)}
+	f.Var(&a.memory, "max-memory", "refuse a file that takes more memory than `SIZE`, such as 500MB or 2GiB")
+	return a
+}
+
+// trustFlags adds -trust as well.
+func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
+	a := accessFlags(c, f)
+	a.trust = c.TrustFlag(f)
+	return a
+}
 
 // options checks what was given.
-func (a access) options() (o *format.Options, err error) {
-	o = &format.Options{}
-	if o.Key, err = a.key.Secret(); err == nil {
-		o.Trusted, err = a.trust.Public()
+func (a *access) options(ctx context.Context) (o *format.Options, err error) {
+	o = &format.Options{Context: ctx, MaxMemory: int64(a.memory)}
+	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
+		o.Trusted, err = a.trust.Public(ctx)
 	}
 	return o, err
 }
@@ -51,7 +68,7 @@ func openInput(o *format.Options) (*format.Model, error) {
 		m, err := format.OpenFile(stdin, 0, -1, o)
 		return m, refused(stdin, st.Size(), err, o.Key)
 	}
-	content, err := io.ReadAll(stdin)
+	content, err := cli.Await(o.Context, func() ([]byte, error) { return io.ReadAll(stdin) })
 	if err != nil {
 		return nil, err
 	}

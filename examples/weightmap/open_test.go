@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -324,5 +325,38 @@ func TestSizeOfDirectory(t *testing.T) {
 	out, _ = do(t, 0, "inspect", "-json", dir)
 	if !strings.Contains(out, `"file_size": 148,`) {
 		t.Errorf("inspect: %s", out)
+	}
+}
+
+// TestOutput: -o names the file that a command writes.
+func TestOutput(t *testing.T) {
+	in := model(t, "mag", "m.mag")
+	t.Chdir(t.TempDir())
+	private, _ := pair(t, "ed25519")
+	out, _ := tool(t, 0, "cat", in, "w", "-as", "csv", "-o", "w.csv")
+	if diff := cmp.Diff("", out) + cmp.Diff("1,2\n3,4\n", string(contents(t, "w.csv"))); diff != "" {
+		t.Error(diff)
+	}
+	tool(t, 0, "inspect", "-html", in, "-o", "m.html")
+	contains(t, string(contents(t, "m.html")), "<!doctype html>", "m.mag")
+	tool(t, 0, "inspect", "-json", "-o", "m.json", in, in)
+	if got := bytes.Count(contents(t, "m.json"), []byte("\n")); got != 2 {
+		t.Errorf("%d lines of JSON", got)
+	}
+	out, _ = tool(t, 0, "convert", "-o", "m.safetensors", "-lossy", in)
+	contains(t, out, "m.safetensors: written")
+	out, _ = tool(t, 0, "convert", in, "-lossy", "-o", "m.mle")
+	contains(t, out, "m.mle: written")
+	out, _ = tool(t, 0, "sign", "m.mle", "-with", private, "-o", "signed.mle")
+	contains(t, out, "signed.mle: signed")
+	out, _ = tool(t, 0, "set", in, "epoch=8", "-o", "m.mag")
+	contains(t, out, "m.mag: written (mag, 2 entries)")
+	for _, args := range [][]string{{"inspect", "-html", in, "-o", in}, {"cat", "-o", in, in, "w"}} {
+		_, errs := tool(t, 2, args...)
+		contains(t, errs, "-o "+in+" would replace the file that is read")
+	}
+	_, errs := tool(t, 1, "cat", "-o", "none.csv", in, "none")
+	if _, err := os.Stat("none.csv"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, and a file: %v", errs, err)
 	}
 }

@@ -83,7 +83,7 @@ func quantizedPlan() *format.Plan {
 func tool(t *testing.T, status int, args ...string) (out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	if got := run(args, &o, &e); got != status {
+	if got := run(t.Context(), args, &o, &e); got != status {
 		t.Fatalf("%q: status %d, want %d: %s", args, got, status, &e)
 	}
 	return o.String(), e.String()
@@ -427,7 +427,7 @@ func TestNotesOfVerification(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := (&verification{}).model(m, 2624)
+	got, err := (&verification{reading: &format.Options{Context: t.Context()}}).model(m, 2624)
 	if diff := cmp.Diff("ok (noted 3, 1 tensor, 2.6 kB), sum of another kind accepted\n", got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

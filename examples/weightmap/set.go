@@ -25,24 +25,23 @@ var setCommand = &command{cli.Tool{
 }, set}
 
 // set changes metadata.
-func set(c *cli.Tool, args []string, out, _ io.Writer) error {
+func set(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	e := &edit{}
 	f.Func("delete", "remove the entry of that `KEY`; may be repeated", func(key string) error {
 		e.remove = append(e.remove, key)
 		return nil
 	})
-	key := c.KeyFlag(f)
+	o := c.OutputFlag(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if f.NArg() < 2 {
-		return c.Usagef("set takes IN, OUT and entries")
-	}
-	if err := cli.CheckTarget(f.Arg(1)); err != nil {
+	in, target, rest, err := c.InOut(f, *o)
+	if err != nil {
 		return err
 	}
-	for _, arg := range f.Args()[2:] {
+	for _, arg := range rest {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok {
 			return c.Usagef("%q is not KEY=VALUE", arg)
@@ -52,37 +51,37 @@ func set(c *cli.Tool, args []string, out, _ io.Writer) error {
 	if len(e.put)+len(e.remove) == 0 {
 		return c.Usagef("nothing to set or delete")
 	}
-	secret, err := key.Secret()
+	reading, err := given.options(ctx)
 	if err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), &format.Options{Key: secret})
+	m, err := openModel(in, reading)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	if m.Locked() {
-		return hint(fmt.Errorf("%s: %w: the model is encrypted", f.Arg(0), format.ErrKey), secret)
+		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
 	// A new file has new checksums: what is wrong now would look right then.
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(ctx); err != nil {
 		return err
 	}
-	if err := keepsEnding(m, f.Arg(0), f.Arg(1)); err != nil {
+	if err := keepsEnding(m, in, target); err != nil {
 		return err
 	}
 	meta, err := e.apply(metadataOf(m))
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Arg(0), err)
+		return fmt.Errorf("%s: %w", in, err)
 	}
-	if err := rewrite(m, f.Arg(1), meta, e.accept, secret); err != nil {
+	if err := rewrite(m, target, meta, &format.WriteOptions{Context: ctx, AcceptLoss: e.accept}, reading.Key); err != nil {
 		return err
 	}
-	text, err := e.outcome(f.Arg(1), &format.Options{Key: secret, Check: format.CheckStructure})
+	text, err := e.outcome(target, &format.Options{Key: reading.Key, Check: format.CheckStructure})
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s: written (%s, %s)%s", f.Arg(1), m.Format(), text, dropped(m, format.Storage{Key: secret}))
+	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, format.Storage{Key: reading.Key}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
 }

@@ -298,7 +298,7 @@ func TestSetRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no file", nil, 2, "set takes IN, OUT and entries; usage: weightmap set "},
+		{"no file", nil, 2, "IN is missing; usage: weightmap set "},
 		{"nothing", []string{mag, "out.mag"}, 2, "nothing to set or delete"},
 		{"no value", []string{mag, "out.mag", "epoch"}, 2, `"epoch" is not KEY=VALUE`},
 		{"a type that the format lacks", []string{mag, "out.mag", "author=Ada"}, 1, `metadata "author": invalid plan: unsupported: string values; the format has int64 and float64`},

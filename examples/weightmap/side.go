@@ -16,14 +16,14 @@ const useLimit = 64 << 20
 // side is one of two models that are compared.
 type side struct {
 	path string
-	key  []byte
+	o    *format.Options
 	head string
 	m    *format.Model
 	used int64 // bytes of tensors since it was opened
 }
 
 func (s *side) open() (err error) {
-	s.m, err = openModel(s.path, &format.Options{Key: s.key})
+	s.m, err = openModel(s.path, s.o)
 	return err
 }
 
@@ -31,7 +31,9 @@ func (s *side) open() (err error) {
 func (s *side) reopen() (err error) {
 	s.close()
 	s.used = 0
-	s.m, err = format.Open(s.path, &format.Options{Key: s.key, Check: format.CheckStructure})
+	o := *s.o
+	o.Check = format.CheckStructure
+	s.m, err = format.Open(s.path, &o)
 	return err
 }
 

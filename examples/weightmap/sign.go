@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ed25519"
@@ -24,45 +25,46 @@ var signCommand = &command{cli.Tool{
 }, sign}
 
 // sign signs a file in place, or to another one.
-func sign(c *cli.Tool, args []string, out, _ io.Writer) error {
+func sign(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	with := c.KeyOption(f, "with", "private key to sign with, in a `KEY.pem`")
-	key := c.KeyFlag(f)
+	o := c.OutputFlag(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
-	if f.NArg() != 1 && f.NArg() != 2 || !with.Given() {
+	if f.NArg() != 1 && (f.NArg() != 2 || *o != "") || !with.Given() {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
-	if f.Arg(0) == standardInput && f.NArg() == 2 {
+	target := cmp.Or(*o, f.Arg(f.NArg()-1))
+	if f.Arg(0) == standardInput && target != standardInput {
 		return c.Usagef("sign takes a file, not standard input")
 	}
-	target := f.Arg(f.NArg() - 1)
 	if err := cli.CheckTarget(target); err != nil {
 		return err
 	}
-	signer, err := with.Private()
+	signer, err := with.Private(ctx)
 	if err != nil {
 		return err
 	}
-	secret, err := key.Secret()
+	reading, err := given.options(ctx)
 	if err != nil {
 		return err
 	}
-	if err := signFile(f.Arg(0), target, signer, secret); err != nil {
+	if err := signFile(f.Arg(0), target, signer, reading); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, cli.Printable(target+": signed by "+cli.Fingerprint(signer.Public())))
 	return err
 }
 
-func signFile(in, out string, signer crypto.Signer, key []byte) error {
-	m, err := openModel(in, &format.Options{Key: key})
+func signFile(in, out string, signer crypto.Signer, reading *format.Options) error {
+	m, err := openModel(in, reading)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	_, err = m.Verify(context.Background())
+	_, err = m.Verify(reading.Context)
 	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 		return err
 	}
@@ -73,15 +75,15 @@ func signFile(in, out string, signer crypto.Signer, key []byte) error {
 		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
 	}
 	if f, ok := wia.From(m); ok {
-		o := wiaOptions(f, key)
-		o.Signer = signer
+		o := wiaOptions(f, reading.Key)
+		o.Context, o.Signer = reading.Context, signer
 		return wia.Rewrite(out, f, o)
 	}
 	if _, ok := mle.From(m); !ok {
 		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())
 	}
 	m.Close() // some systems replace no open file
-	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{To: out})
+	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})
 }
 
 // checkSigner says which keys a format takes, if it takes no such key.

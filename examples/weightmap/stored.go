@@ -17,11 +17,10 @@ import (
 
 // rewrite writes an open model again, with other metadata but in its own format, and
 // stored in the same way: compressed, encrypted. Signatures are not kept.
-func rewrite(m *format.Model, path string, meta format.Metadata, accept []string, key []byte) error {
-	common := format.WriteOptions{AcceptLoss: accept}
+func rewrite(m *format.Model, path string, meta format.Metadata, common *format.WriteOptions, key []byte) error {
 	if f, ok := wia.From(m); ok {
 		o := wiaOptions(f, key)
-		o.Metadata = meta
+		o.Context, o.Metadata = common.Context, meta
 		return wia.Rewrite(path, f, o)
 	}
 	p, err := format.PlanOf(m)
@@ -32,7 +31,7 @@ func rewrite(m *format.Model, path string, meta format.Metadata, accept []string
 	if common.Format, err = storedAs(m, p, key); err != nil {
 		return err
 	}
-	w, err := format.Create(m.Format(), path, p, &common)
+	w, err := format.Create(m.Format(), path, p, common)
 	if err != nil {
 		return err
 	}

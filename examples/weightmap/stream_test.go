@@ -143,7 +143,7 @@ func holdsOneNode(t *testing.T, file []byte) {
 	}
 	for _, args := range [][]string{{"inspect"}, {"inspect", "-json"}, {"inspect", "-html"}} {
 		before, out := held(), &heapPeak{}
-		if status := run(append(args, path), out, os.Stderr); status != 0 {
+		if status := run(t.Context(), append(args, path), out, os.Stderr); status != 0 {
 			t.Fatalf("%q: status %d", args, status)
 		}
 		if used := out.most - before; used > due {

@@ -13,12 +13,12 @@ import (
 )
 
 // verify checks every file and goes on after one that is bad.
-func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
+func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{}
 	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
 	trust := c.TrustFlag(f)
-	key := c.KeyFlag(f)
+	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -26,10 +26,10 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 		return c.Usagef("verify needs at least one FILE")
 	}
 	var err error
-	if v.trusted, err = trust.Public(); err != nil {
+	if v.trusted, err = trust.Public(ctx); err != nil {
 		return err
 	}
-	if v.key, err = key.Secret(); err != nil {
+	if v.reading, err = given.options(ctx); err != nil {
 		return err
 	}
 	return c.Each(f.Args(), errs, func(path string) error {
@@ -46,12 +46,12 @@ func verify(c *cli.Tool, args []string, out, errs io.Writer) error {
 type verification struct {
 	verbose bool
 	trusted crypto.PublicKey
-	key     []byte
+	reading *format.Options
 }
 
 // file returns the text to print of a good file. On a terminal it shows how far it is.
 func (v *verification) file(path string, errs io.Writer) (string, error) {
-	m, err := openModel(path, &format.Options{Key: v.key})
+	m, err := openModel(path, v.reading)
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 		opts = append(opts, format.WithProgress(progress.Report))
 	}
 	text, err := v.model(m, sizeOf(path, m), opts...)
-	return cli.Printable(path) + ": " + text, hint(err, v.key)
+	return cli.Printable(path) + ": " + text, hint(err, v.reading.Key)
 }
 
 // model returns what to print behind the path.
@@ -72,7 +72,7 @@ func (v *verification) model(m *format.Model, size int64, opts ...format.VerifyO
 		opts = append(opts, format.WithTrustedKey(v.trusted))
 	}
 	known := m.Notes()
-	covered, err := m.Verify(context.Background(), opts...)
+	covered, err := m.Verify(v.reading.Context, opts...)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -18,7 +19,7 @@ var versionCommand = &command{cli.Tool{
 }, version}
 
 // version says what this program was built from.
-func version(c *cli.Tool, args []string, out, _ io.Writer) error {
+func version(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	if err := c.Parse(f, args, out); err != nil {
 		return err

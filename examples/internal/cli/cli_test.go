@@ -228,7 +228,7 @@ func TestKeyFile(t *testing.T) {
 	if err := tool.Parse(f, []string{"-key", "@" + path}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Secret(); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), path) {
+	if _, err := o.Secret(t.Context()); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 }
@@ -268,7 +268,7 @@ func TestKeyOption(t *testing.T) {
 			if err := tool.Parse(f, tt.args, io.Discard); err != nil {
 				t.Fatal(err)
 			}
-			key, err := o.Secret()
+			key, err := o.Secret(t.Context())
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -340,8 +340,8 @@ func TestTool(t *testing.T) {
 		{"fine", []string{"-n", "3"}, nil, 0, "", ""},
 		{"help", []string{"-h"}, nil, 0, toolHelp, ""},
 		{"long help", []string{"--help"}, nil, 0, toolHelp, ""},
-		{"unknown option", []string{"-m"}, nil, 2, "", "prog: flag provided but not defined: -m; usage: prog do [-n N] FILE\n"},
-		{"bad value", []string{"-n", "x\ny"}, nil, 2, "", "prog: invalid value \"x\\ny\" for flag -n: parse error; usage: prog do [-n N] FILE\n"},
+		{"unknown option", []string{"-m"}, nil, 2, "", "prog: unknown option -m; usage: prog do [-n N] FILE\n"},
+		{"bad value", []string{"-n", "x\ny"}, nil, 2, "", "prog: --n does not take \"x\\ny\": it is not a number; usage: prog do [-n N] FILE\n"},
 		{"bad argument", nil, BadArgument(os.ErrNotExist), 2, "", "prog: file does not exist\n"},
 		{"bad file", nil, bad, 1, "", "prog: mag: a\\u000ab.mag: bad\n"},
 		{"reported", nil, fmt.Errorf("%w", ErrReported), 1, "", ""},

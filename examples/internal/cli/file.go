@@ -2,7 +2,6 @@ package cli
 
 import (
 	"crypto"
-	"errors"
 	"io/fs"
 	"os"
 
@@ -42,15 +41,6 @@ func Dropped(encrypted, signed bool) string {
 		text += ", not signed any more"
 	}
 	return text
-}
-
-// CheckTarget refuses "-" as the file to write. Elsewhere it is a standard stream, and a
-// file of that name is what nobody means.
-func CheckTarget(path string) error {
-	if path == "-" {
-		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))
-	}
-	return nil
 }
 
 // FileSize is the size of a file, or of the files in a directory.

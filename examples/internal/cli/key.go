@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"encoding/hex"
 	"errors"
@@ -63,8 +64,8 @@ func (o *KeyOption) Given() bool { return o.given }
 // Secret returns the key of an encrypted file, nil if the option was not given. It is in
 // hexadecimal digits or, because every user of a system sees command lines, in a file of
 // them whose name follows an @.
-func (o *KeyOption) Secret() ([]byte, error) {
-	return ReadKey(o, func(text string) ([]byte, error) {
+func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
+	return ReadKey(ctx, o, func(text string) ([]byte, error) {
 		path, ok := strings.CutPrefix(text, "@")
 		if !ok {
 			return ParseKey(text)
@@ -82,18 +83,22 @@ func (o *KeyOption) Secret() ([]byte, error) {
 }
 
 // Public reads the public key that the option names, nil if it was not given.
-func (o *KeyOption) Public() (crypto.PublicKey, error) { return ReadKey(o, keys.ReadPublic) }
+func (o *KeyOption) Public(ctx context.Context) (crypto.PublicKey, error) {
+	return ReadKey(ctx, o, keys.ReadPublic)
+}
 
 // Private reads the private key that the option names, nil if it was not given.
-func (o *KeyOption) Private() (crypto.Signer, error) { return ReadKey(o, keys.ReadPrivate) }
+func (o *KeyOption) Private(ctx context.Context) (crypto.Signer, error) {
+	return ReadKey(ctx, o, keys.ReadPrivate)
+}
 
 // ReadKey has f make a key of what was given; of nothing it makes the zero value.
-func ReadKey[K any](o *KeyOption, f func(text string) (K, error)) (key K, err error) {
+func ReadKey[K any](ctx context.Context, o *KeyOption, f func(text string) (K, error)) (key K, err error) {
 	if !o.given {
 		return key, nil
 	}
 	if err = errEmpty; o.text != "" {
-		key, err = f(o.text)
+		key, err = Await(ctx, func() (K, error) { return f(o.text) }) // it may come through a pipe
 	}
 	if err != nil {
 		return key, BadArgument(fmt.Errorf("%s: %w", o.name, err))

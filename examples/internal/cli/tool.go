@@ -4,6 +4,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +17,8 @@ const (
 	OK     = 0
 	Failed = 1 // a file is bad
 	Misuse = 2 // the command line is wrong
+
+	Interrupted = 130 // as shells report it
 )
 
 // ErrReported stands for errors that were printed as they came.
@@ -67,22 +70,6 @@ func (t *Tool) Flags() *flag.FlagSet {
 	return f
 }
 
-// Parse reads the options. Asked for help, it prints that to out and returns
-// flag.ErrHelp.
-func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
-	err := f.Parse(args)
-	switch {
-	case err == nil:
-		return nil
-	case !errors.Is(err, flag.ErrHelp):
-		return t.Usagef("%v", err)
-	}
-	if err := t.help(f, out); err != nil {
-		return err
-	}
-	return flag.ErrHelp
-}
-
 // help prints the usage, the options that f knows, and an example.
 func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	var b strings.Builder
@@ -113,6 +100,9 @@ func (t *Tool) Status(err error, errs io.Writer) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return OK
+	case errors.Is(err, context.Canceled):
+		t.Complain(errInterrupted, errs)
+		return Interrupted
 	case errors.Is(err, ErrReported):
 		return Failed
 	}
@@ -127,7 +117,9 @@ func (t *Tool) Status(err error, errs io.Writer) int {
 func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) error {
 	var bad error
 	for _, path := range paths {
-		if err := f(path); err != nil {
+		if err := f(path); errors.Is(err, context.Canceled) {
+			return err
+		} else if err != nil {
 			t.Complain(err, errs)
 			bad = ErrReported
 		}

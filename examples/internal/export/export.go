@@ -4,9 +4,11 @@
 package export
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -21,11 +23,11 @@ type Header func(tensor.Info) ([]byte, error)
 // Run is the whole program t: it converts args[0] to args[1] and returns the
 // exit status: 0 for success, 1 for a bad file, 2 for wrong usage. Errors are
 // one line on stderr.
-func Run(t *cli.Tool, args []string, stdout, stderr io.Writer, h Header) int {
-	return t.Status(convert(t, args, stdout, h), stderr)
+func Run(ctx context.Context, t *cli.Tool, args []string, stdout, stderr io.Writer, h Header) int {
+	return t.Status(convert(ctx, t, args, stdout, h), stderr)
 }
 
-func convert(t *cli.Tool, args []string, stdout io.Writer, h Header) error {
+func convert(ctx context.Context, t *cli.Tool, args []string, stdout io.Writer, h Header) error {
 	f := t.Flags()
 	if err := t.Parse(f, args, stdout); err != nil {
 		return err
@@ -36,19 +38,19 @@ func convert(t *cli.Tool, args []string, stdout io.Writer, h Header) error {
 	if err := cli.CheckTarget(f.Arg(1)); err != nil {
 		return err
 	}
-	return File(f.Arg(0), f.Arg(1), h)
+	return File(ctx, f.Arg(0), f.Arg(1), h)
 }
 
 // File converts the TSR file in. The data goes straight from its mapping to a
 // temporary file, which takes the place of out at the end; a failure leaves what
 // was there.
-func File(in, out string, h Header) error {
+func File(ctx context.Context, in, out string, h Header) error {
 	if st, err := os.Stat(in); err == nil && st.IsDir() {
 		return fmt.Errorf("%s is a directory, not a TSR file", in)
 	}
 	// Verification reads all data, so that a damaged file fails here, with a
 	// better message than the system call that would copy it has.
-	f, err := tsr.Open(in, &format.Options{Check: format.CheckAll})
+	f, err := tsr.Open(in, &format.Options{Context: ctx, Check: format.CheckAll})
 	if err != nil {
 		return err
 	}
@@ -61,19 +63,26 @@ func File(in, out string, h Header) error {
 	if err != nil {
 		return err
 	}
-	if err := write(w, head, f.At(0)); err != nil {
+	if err := write(ctx, w, head, f.At(0)); err != nil {
 		w.Abort()
 		return err
 	}
 	return w.Commit(true)
 }
 
-func write(w io.Writer, head []byte, v tensor.View) error {
+func write(ctx context.Context, w io.Writer, head []byte, v tensor.View) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
 	return v.Use(func(b []byte) error {
-		_, err := w.Write(b)
-		return err
+		for piece := range slices.Chunk(b, 1<<24) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := w.Write(piece); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in("out", []byte("old"))
 			var stdout, stderr bytes.Buffer
-			if got := Run(&cli.Tool{Name: "prog", Args: "IN.tsr OUT", About: "Convert.", Example: "prog a b"}, c.args, &stdout, &stderr, head); got != c.status {
+			if got := Run(t.Context(), &cli.Tool{Name: "prog", Args: "IN.tsr OUT", About: "Convert.", Example: "prog a b"}, c.args, &stdout, &stderr, head); got != c.status {
 				t.Errorf("status %d, want %d", got, c.status)
 			}
 			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// DidYouMean suggests the names that a misspelled word is closest to, as the rest of a
+// message: "; did you mean -json?". It is empty when none is close.
+func DidYouMean(word, prefix string, names []string) string {
+	near := Nearest(word, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
+}
+
+// effort bounds what comparing a word with all names of a file costs.
+const effort = 100_000_000
+
+// Nearest returns up to three of the names, the closest first: those that a few edits
+// make of word, or that contain it.
+func Nearest(word string, names []string) []string {
+	const most = 3
+	type candidate struct {
+		name string
+		cost int
+	}
+	var near []candidate
+	folded := strings.ToLower(word)
+	limit, work := max(len(word)/3, min(1, len(word)-1)), 0
+	for _, name := range names {
+		if work += len(name) + 1; work > effort {
+			break
+		}
+		other := strings.ToLower(name)
+		cost := limit + 1
+		if abs(len(other)-len(folded)) <= limit {
+			a, b := trim(folded, other)
+			work += len(a) * len(b)
+			cost = distance(a, b)
+		}
+		if cost > limit && len(word) > 1 && strings.Contains(other, folded) {
+			cost = limit // worse than most misspellings
+		}
+		if cost <= limit {
+			near = append(near, candidate{name, cost})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
+	var best []string
+	for _, c := range near[:min(most, len(near))] {
+		best = append(best, c.name)
+	}
+	return best
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// trim removes what both begin and end with.
+func trim(a, b string) (string, string) {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
+}
+
+// distance is how many bytes to insert, remove or replace, or neighbors to swap, to make
+// b of a.
+func distance(a, b string) int {
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			cost := row[j]
+			if a[i] != b[j] {
+				cost = 1 + min(row[j], next[j], row[j+1])
+			}
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				cost = min(cost, above[j-1]+1)
+			}
+			next[j+1] = cost
+		}
+		above, row, next = row, next, above
+	}
+	return row[len(b)]
+}

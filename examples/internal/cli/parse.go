@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Parse reads options from before, between and after the other arguments, which f.Args
+// returns. "--" ends the options. For -help it prints the help to out and returns
+// flag.ErrHelp.
+func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
+	var others []string
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			others = append(others, args...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			others = append(others, arg)
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		option := f.Lookup(name)
+		switch {
+		case option == nil && (name == "h" || name == "help"):
+			if err := t.help(f, out); err != nil {
+				return err
+			}
+			return flag.ErrHelp
+		case option == nil:
+			return t.unknown(f, arg, name)
+		case inline:
+		case isSwitch(option):
+			value = "true"
+		case len(args) == 0:
+			what, _ := flag.UnquoteUsage(option)
+			return t.Usagef("%s%s needs a value: %s", t.dash(), name, what)
+		default:
+			value, args = args[0], args[1:]
+		}
+		if err := f.Set(name, value); err != nil {
+			return t.Usagef("%s%s does not take %q: %s", t.dash(), name, value, reason(option, err))
+		}
+	}
+	return f.Parse(append([]string{"--"}, others...)) // sets f.Args
+}
+
+// isSwitch reports whether an option stands without a value.
+func isSwitch(o *flag.Flag) bool {
+	b, ok := o.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// reason says why a value is wrong. Package flag calls all that is not a number a parse error.
+func reason(o *flag.Flag, err error) string {
+	switch text := err.Error(); {
+	case text != "parse error":
+		return text
+	case isSwitch(o):
+		return "it is true or false"
+	default:
+		return "it is not a number"
+	}
+}
+
+// unknown refuses an option that does not exist.
+func (t *Tool) unknown(f *flag.FlagSet, arg, name string) error {
+	var names []string
+	f.VisitAll(func(o *flag.Flag) { names = append(names, o.Name) })
+	hint := DidYouMean(name, t.dash(), names)
+	if _, err := os.Lstat(arg); err == nil {
+		hint += fmt.Sprintf("; ./%s is a file of that name", arg)
+	}
+	return t.Usagef("unknown option %s%s", arg, hint)
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ByteSize is the value of an option: "200MB", "1.5GiB", "1000000".
+type ByteSize int64
+
+var errSize = errors.New("a size is a number of bytes, with kB, MB, GB, KiB, MiB or GiB behind it if need be")
+
+// units are the ways to write each factor, in lower case; those of "b" and "" go last.
+var units = []struct {
+	names  string
+	factor float64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb k", 1e3}, {"mb m", 1e6}, {"gb g", 1e9}, {"tb t", 1e12}, {"b", 1},
+}
+
+// String implements flag.Value.
+func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
+
+// Set implements flag.Value.
+func (s *ByteSize) Set(text string) error {
+	number, factor := strings.ToLower(strings.TrimSpace(text)), 1.0
+units:
+	for _, u := range units {
+		for _, name := range strings.Fields(u.names) {
+			if rest, ok := strings.CutSuffix(number, name); ok {
+				number, factor = strings.TrimSpace(rest), u.factor
+				break units
+			}
+		}
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	if x *= factor; err != nil || !(x >= 1) || x >= math.MaxInt64 {
+		return errSize
+	}
+	*s = ByteSize(x)
+	return nil
+}
