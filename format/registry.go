@@ -92,7 +92,7 @@ func ByExtension(path string) (Codec, bool) {
 }
 
 func endsLike(d driver.Driver, path string) bool {
-	return slices.Contains(d.Describe().Extensions, lower(filepath.Ext(path)))
+	return slices.Contains(d.Describe().Extensions, lower(filepath.Ext(filepath.Clean(path))))
 }
 
 // lower is strings.ToLower for ASCII, which is what extensions are: that one brings

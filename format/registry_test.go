@@ -49,7 +49,7 @@ func TestFormatsAreSorted(t *testing.T) {
 
 func TestByExtension(t *testing.T) {
 	for path, want := range map[string]string{
-		"m.fake": "fake", "M.FAKE": "fake", "a/b.x/m.fake": "fake", "m.tie2": "tie2",
+		"m.fake": "fake", "M.FAKE": "fake", "a/b.x/m.fake": "fake", "m.tie2": "tie2", "m.fake/": "fake",
 		"m": "", "fake": "", ".fake/m": "", "m.fake.gz": "", "m.": "",
 	} {
 		c, ok := ByExtension(path)

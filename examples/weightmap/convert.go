@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -108,8 +109,11 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	out.Read.ReadOnce = true
 	out.Read.Check = format.CheckTouch // new sums would vouch for damage
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
-	if out.Storage.Key, err = o.encrypt.Secret(ctx); err != nil {
-		return nil, err
+	out.Storage.Key = out.Read.Key
+	if !o.encrypt.Same(o.key) {
+		if out.Storage.Key, err = o.encrypt.Secret(ctx); err != nil {
+			return nil, err
+		}
 	}
 	out.Storage.Signer, err = o.sign.Private(ctx)
 	return out, err
@@ -263,8 +267,12 @@ func known(c *cli.Tool, to, path string) error {
 		}
 		return nil
 	}
-	if _, ok := format.ByExtension(path); !ok {
+	codec, ok := format.ByExtension(path)
+	switch {
+	case !ok:
 		return c.Usagef("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Formats(), ", "))
+	case codec.Name() != "tsr" && os.IsPathSeparator(path[len(path)-1]):
+		return c.Usagef("%s is a directory, and a model in %s is a file", path, codec.Name())
 	}
 	return nil
 }

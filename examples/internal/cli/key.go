@@ -92,6 +92,11 @@ func (o *KeyOption) Private(ctx context.Context) (crypto.Signer, error) {
 	return ReadKey(ctx, o, keys.ReadPrivate)
 }
 
+// Same reports whether two options name the same key, which may be readable only once.
+func (o *KeyOption) Same(other *KeyOption) bool {
+	return o.given && other.given && o.text == other.text
+}
+
 // ReadKey has f make a key of what was given; of nothing it makes the zero value.
 func ReadKey[K any](ctx context.Context, o *KeyOption, f func(text string) (K, error)) (key K, err error) {
 	if !o.given {

@@ -129,5 +129,5 @@ func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) e
 
 // Complain prints an error on one line, whatever a file made it contain.
 func (t *Tool) Complain(err error, errs io.Writer) {
-	fmt.Fprintf(errs, "%s: %s\n", t.Program(), Printable(err.Error()))
+	fmt.Fprintf(errs, "%s: %s\n", t.Program(), Printable(t.text(err)))
 }

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// words are what the library calls what a command line calls otherwise, and the names of
+// Go's types. The options have one dash, or two where a tool spells them so.
+var words = strings.NewReplacer(
+	"Options.MaxMemory", "-max-memory",
+	"see WriteOptions.ExternalFrom", "-external-from 1024 puts them into a file of their own",
+	"which WriteOptions.Extended must allow", "which -extended allows",
+	"a *rsa.PublicKey", "an RSA key", "a *ecdsa.PublicKey", "an ECDSA key", "a ed25519.PublicKey", "an Ed25519 key",
+	"a *rsa.PrivateKey", "an RSA key", "a *ecdsa.PrivateKey", "an ECDSA key", "a ed25519.PrivateKey", "an Ed25519 key",
+	"*rsa.PublicKey", "RSA key", "*ecdsa.PublicKey", "ECDSA key", "ed25519.PublicKey", "Ed25519 key",
+	"*rsa.PrivateKey", "RSA key", "*ecdsa.PrivateKey", "ECDSA key", "ed25519.PrivateKey", "Ed25519 key",
+	" is not a regular file: invalid argument", " is not a regular file",
+	"json.RawMessage", "JSON", "[]interface {}", "list", "map[string]interface {}", "object", "format.Metadata", "object",
+)
+
+// options are those that set a field of the library's options for writing.
+var options = map[string]string{
+	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
+	"Extended": "extended", "Key": "encrypt", "Signer": "sign",
+}
+
+// text is an error in the words of the command line, with no path in it twice.
+func (t *Tool) text(err error) string {
+	var located *format.Error
+	errors.As(err, &located)
+	if errors.Is(err, format.ErrOption) && located != nil && options[located.Field] != "" {
+		// The format and the file are those of the command line.
+		return strings.ReplaceAll(located.Err.Error(), format.ErrOption.Error(), t.dash()+options[located.Field])
+	}
+	text := err.Error()
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		text = strings.Replace(text, failed.Error(), failure(failed, strings.Count(text, failed.Path) > 1), 1)
+	}
+	if located != nil && located.Path != "" {
+		text = strings.Replace(text, located.Path+": "+located.Path, located.Path, 1)
+	}
+	text = words.Replace(text)
+	if t.dash() != "-" {
+		text = strings.ReplaceAll(text, " -max-memory", " "+t.dash()+"max-memory")
+	}
+	return text
+}
+
+// failure says what a system call failed with. named is for a path that the text has
+// already. A temporary file is nothing that anybody asked for: its directory is.
+func failure(e *fs.PathError, named bool) string {
+	dir, base := filepath.Split(e.Path)
+	switch {
+	case strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".tmp"):
+		return fmt.Sprintf("no file can be made in %s: %v", filepath.Join(dir, "."), e.Err)
+	case named:
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%s: %v", e.Path, e.Err)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// asProgram is set where the test program is to be the tool itself.
+const asProgram = "WEIGHTMAP_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// inPath has shells find the tool, as a link to the test program, and returns where.
+func inPath(t *testing.T) string {
+	t.Helper()
+	testhost.NeedChildren(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "weightmap")); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv(asProgram, "1")
+	return filepath.Join(dir, "weightmap")
+}
+
+// shell runs a line in bash and returns its status and all that it printed.
+func shell(t *testing.T, line string) (status int, text string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "bash", "-c", line)
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), string(out)
+}
+
+// TestShell runs lines that people type.
+func TestShell(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	inPath(t)
+	m, s := contents(t, model(t, "mag", "m.mag")), contents(t, model(t, "safetensors", "m.safetensors"))
+	for _, tt := range []struct {
+		name, line string
+		status     int
+		want       string // at the end of what is printed, or all of it after a "="
+	}{
+		{"options behind files", "weightmap inspect m.mag -filter w -stats | grep -c '^w '", 0, "=1\n"},
+		{"a file like an option", "cp m.mag ./-x; weightmap verify ./-x && weightmap verify -- -x", 0, "=./-x: ok (mag 1, 2 tensors, 384 bytes)\n-x: ok (mag 1, 2 tensors, 384 bytes)\n"},
+		{"a file like an option, not said", "cp m.mag ./-x; weightmap verify -x", 2, "=weightmap: unknown option -x; ./-x is a file of that name; usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n"},
+		{"help", "weightmap help 2>&- | head -n 1", 0, "=usage: weightmap " + strings.Join(names(), "|") + " [arguments]\n"},
+		{"help of a command", "weightmap help cat | head -n 1; weightmap cat --help | head -n 1", 0,
+			"=usage: " + catCommand.Name + " " + catCommand.Args + "\nusage: " + catCommand.Name + " " + catCommand.Args + "\n"},
+		{"version", "[ \"$(weightmap --version)\" = \"$(weightmap version)\" ] && weightmap --version | grep -c formats:", 0, "=1\n"},
+		{"-o in front", "weightmap convert -o o.mle m.safetensors && weightmap diff m.safetensors o.mle >/dev/null", 1, ""},
+		{"-o behind", "weightmap set m.mag epoch=8 -o o.mag && weightmap inspect o.mag | grep epoch", 0, "  epoch = 8\n"},
+		{"a directory", "weightmap convert -lossy m.safetensors out.tsr/ && ls out.tsr", 0, "=out.tsr/: written (tsr, 148 bytes)\nlabels.tsr\nw.tsr\n"},
+		{"a directory of one", "weightmap convert -only w m.safetensors out.tsr/ && ls out.tsr", 0, "=out.tsr/: written (tsr, 80 bytes)\nw.tsr\n"},
+		{"a directory of another format", "weightmap convert m.safetensors out.mag/; ls", 0, "=weightmap: out.mag/ is a directory, and a model in mag is a file; usage: " + usage("convert") + "\nm.mag\nm.safetensors\n"},
+		{"a directory that is missing", "weightmap convert m.safetensors no/such/m.mag", 1, "=weightmap: mag: no/such/m.mag: no file can be made in no/such: no such file or directory\n"},
+		{"no file", "weightmap inspect none.mag", 1, "=weightmap: none.mag: no such file or directory\n"},
+		{"a key through a pipe", "mkfifo k; echo " + secretHex + " >k & weightmap convert m.safetensors -encrypt @k o.wia && weightmap verify -key @<(echo " + secretHex + ") o.wia", 0, "\no.wia: ok (wia 1.0, 2 tensors, 657 bytes)\n"},
+		{"a key from a descriptor", "weightmap convert m.safetensors -encrypt @/dev/fd/3 o.wia 3<<<" + secretHex + " && weightmap cat -key @/dev/stdin o.wia labels <<<" + secretHex, 0, "\n9\n"},
+		{"one pipe for two keys", "mkfifo k; weightmap convert m.safetensors -encrypt " + secretHex + " o.wia; echo " + secretHex + " >k & weightmap convert o.wia -key @k -encrypt @k p.wia >/dev/null && weightmap cat -key " + secretHex + " p.wia labels", 0, "\n9\n"},
+		{"a public key through a pipe", "weightmap keygen -type ecdsa k p >/dev/null; weightmap convert m.safetensors -sign <(cat k) o.wia >/dev/null; weightmap verify -trust <(cat p) o.wia | cut -d: -f2 | cut -c1-9", 0, "= ok (wia \n"},
+		{"too little memory", "weightmap inspect -max-memory 100B m.safetensors", 1, "limit exceeded: 128 bytes of memory besides 0, -max-memory is 100\n"},
+		{"two arguments too many", "weightmap inspect - - </dev/null", 1, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for name, content := range map[string][]byte{"m.mag": m, "m.safetensors": s} {
+				if err := os.WriteFile(name, content, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			status, text := shell(t, tt.line)
+			want, whole := strings.CutPrefix(tt.want, "=")
+			if whole && text != want || !strings.HasSuffix(text, want) || status != tt.status {
+				t.Errorf("status %d, want %d:\n%s", status, tt.status, cmp.Diff(want, text))
+			}
+		})
+	}
+}
+
+// names lists the commands.
+func names() (all []string) {
+	for _, c := range commands {
+		all = append(all, c.name())
+	}
+	return all
+}
+
+// usage is how a command is called.
+func usage(name string) string {
+	for _, c := range commands {
+		if c.name() == name {
+			return c.Name + " " + c.Args
+		}
+	}
+	return ""
+}
