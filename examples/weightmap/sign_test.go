@@ -154,7 +154,7 @@ func TestConvertSigner(t *testing.T) {
 		want     string
 	}{
 		{ed, "out.wia", 2, "weightmap: -sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
-		{ec, "out.mle", 2, "weightmap: -sign: MLE files are signed with Ed25519, not with a *ecdsa.PrivateKey\n"},
+		{ec, "out.mle", 2, "weightmap: -sign: MLE files are signed with Ed25519, not with an ECDSA key\n"},
 		{long, "out.wia", 1, "an ECDSA key must be on P-256\n"},
 	} {
 		_, errs := tool(t, tt.status, "convert", "-sign", tt.key, in, filepath.Join(t.TempDir(), tt.out))
@@ -172,7 +172,7 @@ func TestSignRefuses(t *testing.T) {
 	locked := writeMLE(t, &mle.WriteOptions{Key: secret})
 	lockedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
 	for _, tt := range []struct{ name, key, in, want string }{
-		{"wrong key for mle", ec, mleFile, "MLE files are signed with Ed25519, not with a *ecdsa.PrivateKey\n"},
+		{"wrong key for mle", ec, mleFile, "MLE files are signed with Ed25519, not with an ECDSA key\n"},
 		{"wrong key for wia", ed, wiaFile, "WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{"no signatures", ed, mag, mag + ": unsupported: mag has no signatures, mle and wia have\n"},
 		{"damaged", ed, damaged(t, mleFile, 399), "checksum mismatch"},
