@@ -68,6 +68,36 @@ func Example_write() {
 	// Output: written
 }
 
+// Saving: slices become a file in one call.
+func ExampleSave() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+
+	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bias, err := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -0.5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := format.Save(path, "", weight, bias); err != nil { // the format by the ending
+		log.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	for _, v := range m.Tensors() {
+		fmt.Println(v)
+	}
+
+	// Output:
+	// "fc.weight" float32 [2, 2]
+	// "fc.bias" float32 [2]
+}
+
 // exampleData is 1, 2, 3, 4 as little-endian float32.
 var exampleData = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
 

@@ -53,7 +53,7 @@ func (m *Model) Metadata() Metadata {
 // Len returns the number of tensors that have data.
 func (m *Model) Len() int { return m.engine().Index().Len() }
 
-// Tensor returns the tensor of that name, ErrNotFound when there is none.
+// Tensor returns the tensor of that name, ErrNotFound when there is none, ErrClosed after Close.
 // It takes some tens of nanoseconds and does not allocate. A view that comes
 // with an error repeats that error from all its accessors.
 func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Tensor(name) }
@@ -61,6 +61,12 @@ func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Ten
 // Tensors walks the tensors in file order, which is that of their records. A
 // tensor that cannot be reached, in a file that is missing, has a view that says why.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
+
+// views walks the tensors in file order.
+func (m *Model) views(yield func(tensor.View) bool) {
+	for i := 0; i < m.Len() && yield(m.At(i)); i++ {
+	}
+}
 
 // At returns tensor i in file order, 0 <= i < Len; the view for any other i
 // answers ErrNotFound.

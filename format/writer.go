@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -120,6 +122,35 @@ func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (Writer, er
 	return c.NewWriter(w, p, o)
 }
 
+// Save writes tensors to path under their own names, with their quantization, in one call:
+// what tensor.Of makes of slices, or views of open models. The file appears whole or not at all, as
+// with Create. A format without a name goes by path's extension.
+func Save(path, format string, views ...tensor.View) error {
+	p := &Plan{}
+	for _, v := range views {
+		if _, err := v.ReadAt(nil, 0); err != nil { // one that came with an error, or is closed
+			return err
+		}
+		p.Tensors = append(p.Tensors, v.Info())
+	}
+	w, err := Create(format, path, p, nil)
+	if err != nil {
+		return err
+	}
+	return writeViews(w, slices.Values(views))
+}
+
+// writeViews writes tensors and closes w; if anything fails it aborts.
+func writeViews(w Writer, views iter.Seq[tensor.View]) error {
+	defer w.Abort()
+	for v := range views {
+		if err := WriteView(w, v); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
 // WriteView writes the tensor v under its own name, guarded against the file it
 // comes from being cut short. A plan with another dtype or other quantization for these
 // bytes is refused; the shape is the plan's.
@@ -142,12 +173,4 @@ func WriteView(w Writer, v tensor.View) error {
 // that says more or less than the model is the caller's choice; one that
 // contradicts it, by another dtype or other quantization for the same bytes, is
 // refused.
-func Copy(w Writer, m *Model) error {
-	defer w.Abort()
-	for _, v := range m.Tensors() {
-		if err := WriteView(w, v); err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
+func Copy(w Writer, m *Model) error { return writeViews(w, m.views) }

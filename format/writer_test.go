@@ -301,6 +301,43 @@ func TestCopy(t *testing.T) {
 	errIs(t, "the writer afterwards", w.Close(), ErrAborted)
 }
 
+// TestSave writes slices, or nothing.
+func TestSave(t *testing.T) {
+	a, _ := tensor.Of("a", tensor.Shape{3}, []uint8("AAA"))
+	b, _ := tensor.Of("bb", tensor.Shape{2, 1}, []uint8("BB"))
+	bad, badErr := tensor.Of("c", tensor.Shape{3}, []uint8("C"))
+	m, err := OpenBytes([]byte(fakeFile), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := m.At(0)
+	m.Close()
+	for _, test := range []struct {
+		name, file, format string
+		views              []tensor.View
+		want               error
+	}{
+		{"by its ending", "m.fake", "", []tensor.View{a, b}, nil},
+		{"by its name", "m.bin", "fake", []tensor.View{a, b}, nil},
+		{"unknown", "m.bin", "", []tensor.View{a, b}, ErrUnknownFormat},
+		{"twice the same name", "m.fake", "", []tensor.View{a, a}, ErrPlan},
+		{"a view with an error", "m.fake", "", []tensor.View{a, bad}, badErr},
+		{"a closed model", "m.fake", "", []tensor.View{b, gone}, ErrClosed},
+		{"no tensor", "m.fake", "", []tensor.View{{}}, ErrClosed},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, test.file)
+		if err := Save(path, test.format, test.views...); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+		got, _ := os.ReadFile(path)
+		left, _ := os.ReadDir(dir)
+		if test.want == nil && string(got) != fakeFile || test.want != nil && len(left) > 0 {
+			t.Errorf("%s: %q, and there are %v", test.name, got, left)
+		}
+	}
+}
+
 // TestPlanOfBrokenMetadata: what cannot be read is not left out.
 func TestPlanOfBrokenMetadata(t *testing.T) {
 	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}

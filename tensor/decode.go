@@ -1,10 +1,12 @@
 package tensor
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
@@ -13,26 +15,28 @@ import (
 // Decode returns the tensor's elements as T in fresh memory, or in dst's when
 // its capacity suffices, whatever the alignment, compression and byte order.
 //
-// Float32 and float64 take any dtype but complex64: half-precision, integer
-// and bool elements (as 0 and 1) are converted, float64 is rounded to float32, and quantized
-// tensors (Info().Quant) become the real numbers they stand for. Any other T must
-// be one that As accepts for the dtype and gives the stored values.
-// Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
+// If T is float32 or float64, or defined by one of them, it takes any dtype but complex64:
+// half-precision, integer and bool elements (as 0 and 1) are converted, float64 is rounded to
+// float32, and quantized tensors (Info().Quant, or an Encoding that can be decoded) become the
+// real numbers they stand for. Any other T must be one that As accepts for the dtype and gives
+// the stored values. Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
 func Decode[T Elem](dst []T, v View) ([]T, error) {
 	err := v.Use(func(b []byte) error {
 		// The memory is allocated only now: a compressed tensor has proved by
 		// then that its declared size is real.
-		if e := v.ref().Info().Encoding; e != nil {
-			if err := e.unreadable(v.Shape()); err != nil {
-				return v.explain(err)
-			}
+		info := v.ref().Info()
+		if err := undecodable[T](info); err != nil {
+			return v.explain(err)
 		}
 		n, one := v.Len(), [1]T{}
 		if size := len(memory.BytesOf(one[:])); n > int64(math.MaxInt/size) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
 		dst = slices.Grow(dst[:0], int(n))[:n]
-		return v.explain(decode(dst, b, v.ref().Info()))
+		if single, ok := floats[float32](dst); ok && info.Quant != nil && info.Encoding == nil {
+			return v.explain(Dequantize(single, b, info.DType, info.Shape, info.Quant))
+		}
+		return v.explain(decodeElements(dst, elements{info, b, 0}, 0))
 	})
 	if err != nil {
 		return nil, err
@@ -40,40 +44,154 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 	return dst, nil
 }
 
-func decode[T Elem](dst []T, b []byte, info *Info) error {
-	if info.Encoding != nil {
-		return decodeBlocks(dst, b, info.Encoding)
+// DecodeAt fills dst with elements of the tensor from element first on, in row-major
+// order: what Decode returns, in parts, without allocating memory for each. Parts may begin
+// and end anywhere, also within a block of an Encoding. Behind an io.ReaderAt it reads
+// the bytes of these elements and no others.
+// Errors: those of Decode, and ErrShape when the tensor has no such elements.
+func DecodeAt[T Elem](dst []T, v View, first int64) error {
+	r := v.ref()
+	info := r.Info()
+	if info == nil {
+		return ErrClosed
 	}
-	switch out := any(dst).(type) {
-	case []float32:
-		if info.Quant != nil {
-			return Dequantize(out, b, info.DType, info.Shape, info.Quant)
-		}
-		if info.DType != Float32 {
-			return toFloat(out, b, info.DType)
-		}
-	case []float64:
-		if info.Quant != nil {
-			single := make([]float32, len(out))
-			if err := Dequantize(single, b, info.DType, info.Shape, info.Quant); err != nil {
+	if err := undecodable[T](info); err != nil {
+		return v.refusal(err)
+	}
+	if n := v.Len(); first < 0 || first > n || int64(len(dst)) > n-first {
+		return v.refusal(fmt.Errorf("%w: %d elements from %d on of %d", ErrShape, len(dst), first, n))
+	}
+	if r.Data() == nil && r.Owner().Ranged(info) {
+		return decodeRanges(dst, v, first)
+	}
+	return v.Use(func(b []byte) error { return v.explain(decodeElements(dst, elements{info, b, 0}, first)) })
+}
+
+// decodeRanges is DecodeAt for bytes that must be read, piece by piece.
+func decodeRanges[T Elem](dst []T, v View, first int64) error {
+	info := v.ref().Info()
+	var buf []byte
+	return v.access(context.Background(), func(read func(p []byte, off int64) error) error {
+		for len(dst) > 0 {
+			n, at, off, size := info.span(first, len(dst))
+			if buf == nil {
+				buf = make([]byte, size)
+			}
+			if err := read(buf[:size], off); err != nil {
 				return err
 			}
-			for i, x := range single {
-				out[i] = float64(x)
+			if err := decodeElements(dst[:n], elements{info, buf[:size], at}, first); err != nil {
+				return err
 			}
-			return nil
+			dst, first = dst[n:], first+int64(n)
 		}
-		if info.DType != Float64 {
-			return toFloat(out, b, info.DType)
-		}
+		return nil
+	})
+}
+
+// span returns how many of n elements from first on are read at a time, from which element
+// on, and where their bytes are. The first span is the largest.
+func (i *Info) span(first int64, n int) (count int, at, off, size int64) {
+	elems, bytes := i.block()
+	at = first / elems * elems
+	end := first + int64(n)
+	if most := at + max(readStep/bytes, 1)*elems; end > most {
+		end = most
 	}
-	if !viewable[T](info.DType) {
-		var zero T
-		return fmt.Errorf("%w: %v does not decode as %T", ErrDType, info.DType, zero)
+	return int(end - first), at, at / elems * bytes, (end - at + elems - 1) / elems * bytes
+}
+
+// block returns how many elements are stored in how many bytes.
+func (i *Info) block() (elems, bytes int64) {
+	if e := i.Encoding; e != nil {
+		return e.BlockElems, e.BlockBytes
 	}
-	decodeCopy(dst, b, info.DType.wordSize())
+	return 1, i.DType.Size()
+}
+
+// undecodable says why elements cannot be decoded as T, nil when they can if their
+// quantization is sound.
+func undecodable[T Elem](info *Info) error {
+	var zero T
+	kind := kindOf[T]()
+	isReal := kind == Float32 || kind == Float64
+	switch e := info.Encoding; {
+	case e != nil && e.Decode == nil:
+		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
+	case e != nil && isReal:
+		_, err := e.Bytes(info.Shape)
+		return err
+	case info.Quant != nil && isReal:
+		return info.Quant.Check(info.DType, info.Shape)
+	case e != nil || !viewable[T](info.DType) && (!isReal || info.DType == Complex64):
+		return fmt.Errorf("%w: %s does not decode as %T", ErrDType, info.TypeName(), zero)
+	}
 	return nil
 }
+
+// elements are the bytes of elements of a tensor, from one at the beginning of a block on.
+type elements struct {
+	info *Info
+	b    []byte
+	at   int64 // the element that b begins with
+}
+
+// decodeElements fills dst with those from first on.
+func decodeElements[T Elem](dst []T, e elements, first int64) error {
+	isStored := e.info.Encoding == nil && viewable[T](e.info.DType)
+	single, isSingle := floats[float32](dst)
+	double, isDouble := floats[float64](dst)
+	switch isReal := e.info.Encoding != nil || e.info.Quant != nil; {
+	case isSingle && isReal:
+		return e.real(single, first)
+	case isDouble && isReal:
+		return e.widened(double, first)
+	case isStored:
+		decodeCopy(dst, e.from(first, len(dst)), e.info.DType.wordSize())
+		return nil
+	case isSingle:
+		return toFloat(single, e.from(first, len(dst)), e.info.DType)
+	}
+	return toFloat(double, e.from(first, len(dst)), e.info.DType)
+}
+
+// from returns the bytes of n elements of a dtype.
+func (e *elements) from(first int64, n int) []byte {
+	size := int(e.info.DType.Size())
+	return e.b[int(first-e.at)*size:][:n*size]
+}
+
+// real decodes elements that stand for real numbers.
+func (e *elements) real(dst []float32, first int64) error {
+	if e.info.Encoding != nil {
+		return decodeBlocks(dst, e.b, first-e.at, e.info.Encoding)
+	}
+	e.info.Quant.convert(dst, e.from(first, len(dst)), e.info.DType, e.info.Shape, first)
+	return nil
+}
+
+// widened is real by way of float32, which is what there is.
+func (e *elements) widened(dst []float64, first int64) error {
+	single := scratch.Get().(*[]float32)
+	defer scratch.Put(single)
+	for len(dst) > 0 {
+		n := min(len(dst), len(*single))
+		if err := e.real((*single)[:n], first); err != nil {
+			return err
+		}
+		for i, x := range (*single)[:n] {
+			dst[i] = float64(x)
+		}
+		dst, first = dst[n:], first+int64(n)
+	}
+	return nil
+}
+
+// scratch has room for numbers on their way: at least those of the largest block of GGUF.
+var scratch = sync.Pool{New: func() any {
+	room := make([]float32, 1024)
+	return &room
+}}
 
 // decodeCopy is the copying twin of cast: it fills dst from little-endian
 // bytes made of words of the given size.

@@ -35,23 +35,49 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow())
 		return nil
 	}
-	params := make([]realParams, len(q.Scales))
-	for c, scale := range q.Scales {
-		params[c] = realParams{scale: float64(scale), zero: q.zeroPoint(c)}
-	}
-	// Setting up a run costs as much as this many elements.
-	const short = 8
-	if q.Scheme == Logarithmic || inner < short {
-		elementwise(dst, data, dt, q.Scheme, params, inner)
-		return nil
-	}
-	for len(dst) > 0 {
-		for _, p := range params {
-			linearRun(dst[:inner], data, dt, p)
-			dst, data = dst[inner:], data[inner*size:]
+	q.convert(dst, data, dt, shape, 0)
+	return nil
+}
+
+// convert converts the elements from first on, channel by channel.
+func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64) {
+	inner := int64(math.MaxInt64) // elements of a channel that are side by side
+	if q.Axis != PerTensor {
+		inner = 1
+		for _, d := range shape[q.Axis+1:] {
+			inner *= d
 		}
 	}
-	return nil
+	if len(dst) == 0 {
+		return
+	}
+	size := int(dt.Size())
+	c, left := int(first/inner%int64(len(q.Scales))), inner-first%inner
+	for len(dst) > 0 {
+		n := int(min(left, int64(len(dst))))
+		q.convertRun(dst[:n], data[:n*size], dt, realParams{float64(q.Scales[c]), q.zeroPoint(c)})
+		dst, data, left = dst[n:], data[n*size:], inner
+		if c++; c == len(q.Scales) {
+			c = 0
+		}
+	}
+}
+
+// convertRun converts elements of one channel.
+func (q *Quantization) convertRun(dst []float32, b []byte, dt DType, p realParams) {
+	const short = 8 // setting up a vector run costs as much as this many elements
+	if q.Scheme == Linear && len(dst) >= short {
+		linearRun(dst, b, dt, p)
+		return
+	}
+	for i := range dst {
+		d := p.difference(b, dt, i)
+		if q.Scheme == Linear {
+			dst[i] = float32(d * p.scale)
+		} else {
+			dst[i] = p.logarithmic(d)
+		}
+	}
 }
 
 func isInteger(d DType) bool {
@@ -187,23 +213,6 @@ func linearRun(dst []float32, b []byte, dt DType, p realParams) {
 	default:
 		for i := range dst {
 			dst[i] = float32(p.difference(b, dt, i) * p.scale)
-		}
-	}
-}
-
-// elementwise converts all channels of any dtype and scheme.
-func elementwise(dst []float32, b []byte, dt DType, s Scheme, params []realParams, inner int) {
-	for i := 0; i < len(dst); {
-		for _, p := range params {
-			for range inner {
-				d := p.difference(b, dt, i)
-				if s == Linear {
-					dst[i] = float32(d * p.scale)
-				} else {
-					dst[i] = p.logarithmic(d)
-				}
-				i++
-			}
 		}
 	}
 }

@@ -35,31 +35,37 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return s.product(e.BlockBytes, e.BlockElems)
 }
 
-// unreadable says why a tensor of this shape cannot be read as numbers, before
-// memory is allocated for as many as its shape claims.
-func (e *Encoding) unreadable(s Shape) error {
-	if e.Decode == nil {
-		return fmt.Errorf("%w: %s elements cannot be read as numbers", ErrDType, e.Name)
-	}
-	_, err := e.Bytes(s)
-	return err
-}
-
-// decodeBlocks is Decode for tensors with an encoding.
-func decodeBlocks[T Elem](dst []T, b []byte, e *Encoding) error {
-	switch out := any(dst).(type) {
-	case []float32:
-		return e.Decode(out, b)
-	case []float64:
-		single := make([]float32, len(out))
-		if err := e.Decode(single, b); err != nil {
+// decodeBlocks decodes elements from element skip of b on, which need not be the first of
+// a block. Of a block that is wanted in part, the whole is decoded aside.
+func decodeBlocks(dst []float32, b []byte, skip int64, e *Encoding) error {
+	elems := int(e.BlockElems)
+	b = b[skip/e.BlockElems*e.BlockBytes:]
+	for skip := int(skip % e.BlockElems); len(dst) > 0; skip = 0 {
+		if n := len(dst) / elems; skip == 0 && n > 0 {
+			size := n * int(e.BlockBytes)
+			if err := e.Decode(dst[:n*elems], b[:size]); err != nil {
+				return err
+			}
+			dst, b = dst[n*elems:], b[size:]
+			continue
+		}
+		n, err := decodePart(dst, b[:e.BlockBytes], skip, e)
+		if err != nil {
 			return err
 		}
-		for i, x := range single {
-			out[i] = float64(x)
-		}
-		return nil
+		dst, b = dst[n:], b[e.BlockBytes:]
 	}
-	var zero T
-	return fmt.Errorf("%w: %s does not decode as %T", ErrDType, e.Name, zero)
+	return nil
+}
+
+// decodePart decodes a part of a block and returns how many elements that are.
+func decodePart(dst []float32, block []byte, skip int, e *Encoding) (n int, err error) {
+	room := scratch.Get().(*[]float32)
+	defer scratch.Put(room)
+	if int64(len(*room)) < e.BlockElems {
+		*room = make([]float32, e.BlockElems)
+	}
+	whole := (*room)[:e.BlockElems]
+	err = e.Decode(whole, block)
+	return copy(dst, whole[skip:]), err
 }

@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +17,9 @@ var (
 	// ErrNotFound means that a model or a plan has no tensor of that name.
 	ErrNotFound = errors.New("not found")
 	// ErrTruncated means that bytes the file promised are not there, be it
-	// that the file ends too early or that it was cut while it was mapped.
-	ErrTruncated = errors.New("truncated")
+	// that the file ends too early or that it was cut while it was mapped. It is
+	// io.ErrUnexpectedEOF too.
+	ErrTruncated error = truncated{}
 	// ErrCorrupt means that fields contradict each other or the format.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrLimit means that a limit of the caller, or of this platform, is exceeded.
@@ -36,6 +38,13 @@ var (
 	// real values are asked for.
 	ErrQuantization = errors.New("invalid quantization parameters")
 )
+
+// truncated is ErrTruncated.
+type truncated struct{}
+
+func (truncated) Error() string { return "truncated" }
+
+func (truncated) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // Error says where in which file something is wrong. Parts that are not known
 // are left out of the text: "mag: m.mag: at 0x8: checksum: header checksum mismatch".

@@ -33,6 +33,12 @@ func (h F16) Float32() float32 {
 	return math.Float32frombits(vector.HalfBits(uint16(h)))
 }
 
+// DType returns Float16.
+func (F16) DType() DType { return Float16 }
+
+// DType returns BFloat16.
+func (BF16) DType() DType { return BFloat16 }
+
 // F16From narrows f, rounding to the nearest float16 and ties to even.
 // From 65520 on the result is Inf. A NaN keeps its sign and the upper ten bits
 // of its payload; when those are all zero it becomes a quiet NaN.

@@ -110,3 +110,27 @@ func TestShapeEqualClone(t *testing.T) {
 		t.Error("Clone shares memory")
 	}
 }
+
+// TestShapeInts: dims that fit come as ints, others are refused.
+func TestShapeInts(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		shape Shape
+		want  []int
+		err   error
+	}{
+		{"a scalar", Shape{}, []int{}, nil},
+		{"dims", Shape{2, 0, 1<<31 - 1}, []int{2, 0, 1<<31 - 1}, nil},
+		{"a negative one", Shape{2, -1}, nil, ErrShape},
+		{"a large one", Shape{math.MaxInt64}, nil, ErrLimit},
+	} {
+		got, err := test.shape.Ints()
+		if test.err == ErrLimit && math.MaxInt == math.MaxInt64 {
+			large := int64(math.MaxInt64)
+			test.want, test.err = []int{int(large)}, nil
+		}
+		if d := cmp.Diff(test.want, got); d != "" || !errors.Is(err, test.err) {
+			t.Errorf("%s: %v (-want +got)\n%s", test.name, err, d)
+		}
+	}
+}

@@ -3,20 +3,32 @@ package tensor
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Range selects the elements From <= i < To along one axis. To may be negative:
-// -1 is the end of the axis, -2 one element before it, and so on.
+// Range selects the elements From <= i < To along one axis. As in Python, negative numbers
+// count from the end: Range{0, -1} is all but the last element. To the end is End. The zero
+// Range is an error, unless the axis has no elements, rather than a selection of nothing.
 type Range struct{ From, To int64 }
 
-// All selects a whole axis.
-func All() Range { return Range{0, -1} }
+// End as Range.To is the end of the axis, whatever its length.
+const End = math.MaxInt64
 
-// At selects one element of an axis; the axis stays, with a dim of 1.
-func At(i int64) Range { return Range{i, i + 1} }
+// All selects a whole axis.
+func All() Range { return Range{0, End} }
+
+// At selects one element of an axis, from the end if i is negative; the axis stays, with a
+// dim of 1.
+func At(i int64) Range {
+	if i == -1 {
+		return Range{-1, End}
+	}
+	return Range{i, i + 1}
+}
 
 // Slice returns the sub-tensor that ranges select, outermost axis first; axes
 // without a range are taken whole. The view is zero-copy when the selected
@@ -94,8 +106,15 @@ func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
 
 // failed returns an error about the tensor, and a view that repeats it.
 func (v View) failed(err error) (View, error) {
-	err = v.explain(err)
 	info := v.ref().Info()
+	if info == nil {
+		return View{}, ErrClosed
+	}
+	return refuse(info, v.explain(err))
+}
+
+// refuse returns an error, and a view that repeats it.
+func refuse(info *Info, err error) (View, error) {
 	info = &Info{Name: info.Name, DType: info.DType, Encoding: info.Encoding, Offset: -1}
 	return View(memory.New(info, memory.Owner[Info](&refused{err: err}), nil)), err
 }
@@ -121,15 +140,36 @@ func resolve(shape Shape, ranges []Range) ([]Range, error) {
 		if i < len(ranges) {
 			r = ranges[i]
 		}
-		if r.To < 0 {
-			r.To += d + 1
+		if r == (Range{}) && d > 0 {
+			return nil, fmt.Errorf("%w: the range of axis %d is 0:0, which selects nothing", ErrShape, i)
 		}
-		if r.From < 0 || r.From > r.To || r.To > d {
-			return nil, fmt.Errorf("%w: range %d:%d of axis %d, which has %d", ErrShape, r.From, r.To, i, d)
+		from, to := fromEnd(r.From, d), fromEnd(r.To, d)
+		if r.To == End {
+			to = d
 		}
-		sel[i] = r
+		if from < 0 || from > to || to > d {
+			return nil, fmt.Errorf("%w: range %s of axis %d, which has %d", ErrShape, r, i, d)
+		}
+		sel[i] = Range{from, to}
 	}
 	return sel, nil
+}
+
+// fromEnd returns an index into an axis of d elements, counted from its end if it is negative.
+func fromEnd(i, d int64) int64 {
+	if i < 0 {
+		return i + d
+	}
+	return i
+}
+
+// String returns the range as Python has it: "2:-1", "2:" up to the end.
+func (r Range) String() string {
+	s := strconv.FormatInt(r.From, 10) + ":"
+	if r.To == End {
+		return s
+	}
+	return s + strconv.FormatInt(r.To, 10)
 }
 
 // extent returns the index of the first selected element and whether all of

@@ -137,8 +137,13 @@ func spellings(r *rand.Rand, shape Shape, sel []Range) []Range {
 		switch {
 		case ranges[i] == (Range{0, shape[i]}) && r.IntN(2) == 0:
 			ranges[i] = All()
-		case r.IntN(2) == 0:
-			ranges[i].To -= shape[i] + 1
+		case r.IntN(2) == 0 && ranges[i].To == shape[i]:
+			ranges[i].To = End
+		case ranges[i].To < shape[i] && (ranges[i] == Range{} || r.IntN(2) == 0):
+			ranges[i].To -= shape[i]
+		}
+		if ranges[i].From < shape[i] && r.IntN(2) == 0 {
+			ranges[i].From -= shape[i]
 		}
 	}
 	for n := len(ranges); n > 0 && sel[n-1] == (Range{0, shape[n-1]}) && r.IntN(2) == 0; n-- {
@@ -154,17 +159,57 @@ func TestSliceErrors(t *testing.T) {
 	}
 	const max = 1<<63 - 1
 	for _, ranges := range [][]Range{
-		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -6}}, {{4, 5}}, {{5, 5}}, {All(), {0, 4}}, {All(), All(), All()},
-		{{0, max}}, {{max, max}}, {{-max - 1, max}}, {{0, -max - 1}}, {At(4)}, {At(-1)}, {At(max)},
+		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -5}}, {{4, 5}}, {{5, 5}}, {All(), {0, 4}}, {All(), All(), All()},
+		{{0, max - 1}}, {{max, max}}, {{-max - 1, max}}, {{0, -max - 1}}, {At(4)}, {At(-5)}, {At(max)}, {At(max - 1)}, {{-1, 0}},
+		{{5, End}}, {{-5, End}}, {{}}, {All(), {}},
 	} {
 		if s, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
 			t.Errorf("%v = %v, %v, want ErrShape", ranges, s.Shape(), err)
 		}
 	}
-	for _, ranges := range [][]Range{{}, {All()}, {All(), All()}, {{4, 4}}, {{0, -1}}, {{0, -5}}, {{4, -1}}} {
+	for _, ranges := range [][]Range{{}, {All()}, {All(), All()}, {{4, 4}}, {{0, -4}}, {{4, End}}, {{-1, End}}, {At(-4)}} {
 		if _, err := v.Slice(ranges...); err != nil {
 			t.Errorf("%v: %v", ranges, err)
 		}
+	}
+}
+
+// TestRangeLikePython: each range selects what NumPy selects.
+func TestRangeLikePython(t *testing.T) {
+	v, _ := FromBytes("w", Uint8, Shape{5}, []byte{0, 1, 2, 3, 4})
+	for _, test := range []struct {
+		r    Range
+		text string
+		want []byte
+	}{
+		{Range{0, -1}, "0:-1", []byte{0, 1, 2, 3}},
+		{Range{0, End}, "0:", []byte{0, 1, 2, 3, 4}},
+		{Range{-2, End}, "-2:", []byte{3, 4}},
+		{Range{-3, -1}, "-3:-1", []byte{2, 3}},
+		{Range{1, 3}, "1:3", []byte{1, 2}},
+		{Range{0, -5}, "0:-5", []byte{}},
+		{All(), "0:", []byte{0, 1, 2, 3, 4}},
+		{At(3), "3:4", []byte{3}},
+		{At(-1), "-1:", []byte{4}},
+		{At(-5), "-5:-4", []byte{0}},
+	} {
+		s, err := v.Slice(test.r)
+		if err != nil {
+			t.Errorf("%s: %v", test.text, err)
+			continue
+		}
+		got, _ := s.Bytes()
+		if d := cmp.Diff(test.want, got); d != "" || test.r.String() != test.text {
+			t.Errorf("%s, %s (-want +got)\n%s", test.text, test.r, d)
+		}
+	}
+	// The zero Range is an error, but of an axis without elements it is all there is.
+	if _, err := v.Slice(Range{}); !errors.Is(err, ErrShape) {
+		t.Errorf("the zero range: %v", err)
+	}
+	empty, _ := FromBytes("w", Uint8, Shape{0}, nil)
+	if _, err := empty.Slice(Range{}); err != nil {
+		t.Errorf("the zero range of nothing: %v", err)
 	}
 }
 
@@ -307,7 +352,7 @@ func TestSliceBlocks(t *testing.T) {
 		{"rows", []Range{{1, 3}}, Shape{2, 2, 8}, data[8:]},
 		{"one row", []Range{At(2), At(1)}, Shape{1, 1, 8}, data[20:]},
 		{"one block", []Range{At(0), At(1), {4, 8}}, Shape{1, 1, 4}, data[6:8]},
-		{"up to the end", []Range{At(0), At(1), {4, -1}}, Shape{1, 1, 4}, data[6:8]},
+		{"up to the end", []Range{At(0), At(1), {4, End}}, Shape{1, 1, 4}, data[6:8]},
 		{"the same row of each", []Range{All(), At(1)}, Shape{3, 1, 8}, []byte{4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23}},
 		{"first blocks", []Range{{0, 2}, All(), {0, 4}}, Shape{2, 2, 4}, []byte{0, 1, 4, 5, 8, 9, 12, 13}},
 		{"none", []Range{{1, 1}}, Shape{0, 2, 8}, []byte{}},

@@ -51,11 +51,11 @@ func FromInfo(info Info, data []byte) (View, error) {
 	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
 		size, err = int64(len(data)), nil // which only the data says
 	}
-	if err != nil {
-		return View{}, err
+	if err == nil && size != int64(len(data)) {
+		err = fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, len(data))
 	}
-	if size != int64(len(data)) {
-		return View{}, fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, len(data))
+	if err != nil {
+		return refuse(&info, err)
 	}
 	c := &Info{Name: info.Name, DType: info.DType, Shape: info.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: info.Quant, Encoding: info.Encoding}
 	return onHeap(c, data), nil
@@ -170,6 +170,15 @@ func (v *View) enter() error {
 		return v.explain(err)
 	}
 	return nil
+}
+
+// refusal returns err, or why nothing can be done with the view in any case.
+func (v *View) refusal(err error) error {
+	if closed := v.enter(); closed != nil {
+		return closed
+	}
+	v.ref().Owner().Leave()
+	return v.explain(err)
 }
 
 // guard runs f and turns faults in the owner's memory into its error. A system
@@ -290,7 +299,7 @@ func (v View) Clone() (View, error) {
 		return nil
 	})
 	if err != nil {
-		return View{}, err
+		return v.failed(err)
 	}
 	info := v.Info()
 	info.Shape = info.Shape.Clone()

@@ -146,6 +146,7 @@ func (x *subject) closeAndUse(t *testing.T, what string, m model) {
 		for _, a := range accessors {
 			closed(fmt.Sprintf("%s of %q", a.name, v.Name()), func() error { return a.call(v) })
 		}
+		closed("Tensor", func() error { _, err := m.Tensor(v.Name()); return err })
 		closed("Bytes of a view taken late", func() error {
 			late, _ := m.Tensor(v.Name())
 			_, err := late.Bytes()

@@ -119,6 +119,9 @@ func (s *stream) end(packed bool) error {
 // unpacked makes an error of a file out of one of unpacking, unless it is one.
 func unpacked(err error) error {
 	var bad flate.CorruptInputError
+	if errors.Is(err, format.ErrTruncated) {
+		return err // of the file
+	}
 	if errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return codec.Corrupt("deflate", codec.NoEOF(err))
 	}

@@ -232,7 +232,7 @@ func (m *Model) Index() *driver.Index { return &m.index }
 // Tensor returns the tensor of that name.
 func (m *Model) Tensor(name string) (v tensor.View, err error) {
 	i, ok := m.index.Lookup(name)
-	if !ok {
+	if !ok || m.main.Closed() {
 		return m.missing(name, tensorField(name))
 	}
 	err = m.at(i, &v)

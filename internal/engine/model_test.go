@@ -144,6 +144,15 @@ func TestAfterClose(t *testing.T) {
 				}
 			}
 		}
+		for _, tensorName := range []string{"w", "packed", "none"} {
+			late, err := m.Tensor(tensorName)
+			wantError(t, name+": Tensor", err, tensor.ErrClosed, fmt.Sprintf("tensor %q", tensorName))
+			for what, call := range accessors {
+				if got := call(late); got != err {
+					t.Errorf("%s: %s of %q taken late: %v, want the error that Tensor gave: %v", name, what, tensorName, got, err)
+				}
+			}
+		}
 		_, verify := m.Verify(context.Background(), &VerifyOptions{})
 		_, graph := m.Graph()
 		_, pin := m.Pin()

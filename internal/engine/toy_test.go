@@ -186,6 +186,8 @@ var accessors = map[string]func(v tensor.View) error{
 	"As":                  func(v tensor.View) error { _, err := tensor.As[uint8](v); return err },
 	"As, wrong":           func(v tensor.View) error { _, err := tensor.As[float64](v); return err },
 	"Decode":              func(v tensor.View) error { _, err := tensor.Decode[float32](nil, v); return err },
+	"DecodeAt":            func(v tensor.View) error { return tensor.DecodeAt(make([]float32, 1), v, 0) },
+	"DecodeAt, wrong":     func(v tensor.View) error { return tensor.DecodeAt(make([]int64, 1), v, -1) },
 	"Decode, wrong":       func(v tensor.View) error { _, err := tensor.Decode[int64](nil, v); return err },
 }
 

@@ -1,0 +1,121 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// Elem are the Go types an element can be viewed or decoded as, and types that are
+// defined by them. There is no bool: files may hold any byte where a Go bool must be 0
+// or 1, so a tensor of dtype Bool is viewed as uint8.
+//
+// A type with a method DType() DType, such as F16 and BF16, is that dtype and no other.
+// Any other type whose underlying type is uint16 serves for uint16, float16 and
+// bfloat16, and one whose underlying type is uint8 for uint8, bool and the float8 types.
+type Elem interface {
+	~float64 | ~float32 | ~int64 | ~int32 | ~int16 | ~int8 |
+		~uint64 | ~uint32 | ~uint16 | ~uint8 | ~complex64
+}
+
+// goTypes has a value of the Go type of each dtype, bitTypes one of the
+// integer type that may stand in for it. An assertion against a value is how
+// a type parameter is compared in one instruction.
+var (
+	goTypes = [numDTypes]any{
+		Float64: float64(0), Float32: float32(0), Float16: F16(0), BFloat16: BF16(0),
+		Int64: int64(0), Int32: int32(0), Int16: int16(0), Int8: int8(0),
+		Uint64: uint64(0), Uint32: uint32(0), Uint16: uint16(0), Uint8: uint8(0),
+		Complex64: complex64(0),
+	}
+	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0), Float8E4M3FN: uint8(0), Float8E5M2: uint8(0)}
+)
+
+// isNamed tells whether T is one of the types that goTypes and bitTypes have for d, which
+// takes no more than two comparisons.
+func isNamed[T Elem](d DType) bool {
+	if d >= numDTypes {
+		return false
+	}
+	if _, ok := goTypes[d].(T); ok {
+		return true
+	}
+	_, ok := bitTypes[d].(T)
+	return ok
+}
+
+// viewable tells whether elements of d may be viewed as T, whatever T is called.
+func viewable[T Elem](d DType) bool {
+	if isNamed[T](d) {
+		return true
+	}
+	if own, ok := ownDType[T](); ok && own != d {
+		return false
+	}
+	return kindOf[T]() == d.kind()
+}
+
+// ownDType returns what T says of itself.
+func ownDType[T Elem]() (d DType, ok bool) {
+	var zero T
+	t, ok := any(zero).(interface{ DType() DType })
+	if !ok {
+		return Invalid, false
+	}
+	return t.DType(), true
+}
+
+// kind returns the dtype of the Go type that holds the bits of an element.
+func (d DType) kind() DType {
+	switch d {
+	case Float16, BFloat16:
+		return Uint16
+	case Bool, Float8E4M3FN, Float8E5M2:
+		return Uint8
+	}
+	return d
+}
+
+// kindOf returns the dtype of T's underlying type. A type switch would not see that,
+// and package reflect is not worth its size here, so it looks at how T calculates.
+func kindOf[T Elem]() DType {
+	var zero T
+	one := T(1)
+	size := len(memory.BytesOf([]T{zero}))
+	tiny := one / 100 / 100 / 100 / 100 / 100
+	switch isFloat := one/2 != 0; {
+	case isFloat && size == 4:
+		return Float32
+	case isFloat && one+tiny == one: // two of 4 bytes
+		return Complex64
+	case isFloat:
+		return Float64
+	case (zero-1)/2 == 0:
+		return [...]DType{1: Int8, 2: Int16, 4: Int32, 8: Int64}[size]
+	}
+	return [...]DType{1: Uint8, 2: Uint16, 4: Uint32, 8: Uint64}[size]
+}
+
+// dtypeOf returns the dtype of a slice of T.
+func dtypeOf[T Elem]() (DType, error) {
+	var zero T
+	d, kind := Invalid, kindOf[T]()
+	if own, ok := ownDType[T](); ok {
+		d = own
+	} else if isNamed[T](kind) || kind != Uint8 && kind != Uint16 {
+		d = kind
+	}
+	if d == Invalid || d.kind() != kind {
+		return d, fmt.Errorf("%w: %T does not say which: it needs a method DType", ErrDType, zero)
+	}
+	return d, nil
+}
+
+// floats returns the memory of s as a slice of F if F is what T is defined by.
+func floats[F float32 | float64, T Elem](s []T) ([]F, bool) {
+	if kindOf[F]() != kindOf[T]() {
+		return nil, false
+	}
+	f, _ := memory.Cast[F](memory.BytesOf(s))
+	return f, true
+}

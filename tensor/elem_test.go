@@ -1,0 +1,154 @@
+package tensor
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// Types of other packages: by their underlying type, and by what they say.
+type (
+	double  float64
+	single  float32
+	long    int64
+	integer int32
+	word    int16
+	tiny    int8
+	ulong   uint64
+	uint_   uint32
+	bits16  uint16
+	bits8   uint8
+	phasor  complex64
+
+	brain  uint16
+	e5m2ed uint8
+	liar   int32
+)
+
+func (brain) DType() DType  { return BFloat16 }
+func (e5m2ed) DType() DType { return Float8E5M2 }
+func (liar) DType() DType   { return Uint32 }
+
+// elemCase is what a Go type serves for.
+type elemCase struct {
+	kind DType
+	of   DType   // of a slice, Invalid where Of refuses
+	as   []DType // that As and Decode of stored values take
+	// decodes fill a slice of two from a tensor of two.
+	view, decode func(View) error
+	make         func() (View, error)
+}
+
+func elemOf[T Elem](of DType, as ...DType) elemCase {
+	return elemCase{
+		kind: kindOf[T](), of: of, as: as,
+		view:   func(v View) error { _, err := As[T](v); return err },
+		decode: func(v View) error { return DecodeAt(make([]T, 2), v, 0) },
+		make:   func() (View, error) { return Of("w", Shape{2}, []T{1, 2}) },
+	}
+}
+
+// TestElemTypes goes through Go types, named ones too, and all dtypes.
+func TestElemTypes(t *testing.T) {
+	halves := []DType{Uint16, Float16, BFloat16}
+	bytes := []DType{Uint8, Bool, Float8E4M3FN, Float8E5M2}
+	for name, test := range map[string]struct {
+		kind DType
+		elemCase
+	}{
+		"float64": {Float64, elemOf[float64](Float64, Float64)}, "double": {Float64, elemOf[double](Float64, Float64)},
+		"float32": {Float32, elemOf[float32](Float32, Float32)}, "single": {Float32, elemOf[single](Float32, Float32)},
+		"int64": {Int64, elemOf[int64](Int64, Int64)}, "long": {Int64, elemOf[long](Int64, Int64)},
+		"int32": {Int32, elemOf[int32](Int32, Int32)}, "integer": {Int32, elemOf[integer](Int32, Int32)},
+		"int16": {Int16, elemOf[int16](Int16, Int16)}, "word": {Int16, elemOf[word](Int16, Int16)},
+		"int8": {Int8, elemOf[int8](Int8, Int8)}, "tiny": {Int8, elemOf[tiny](Int8, Int8)},
+		"uint64": {Uint64, elemOf[uint64](Uint64, Uint64)}, "ulong": {Uint64, elemOf[ulong](Uint64, Uint64)},
+		"uint32": {Uint32, elemOf[uint32](Uint32, Uint32)}, "uint_": {Uint32, elemOf[uint_](Uint32, Uint32)},
+		"uint16": {Uint16, elemOf[uint16](Uint16, halves...)}, "bits16": {Uint16, elemOf[bits16](Invalid, halves...)},
+		"uint8": {Uint8, elemOf[uint8](Uint8, bytes...)}, "bits8": {Uint8, elemOf[bits8](Invalid, bytes...)},
+		"complex64": {Complex64, elemOf[complex64](Complex64, Complex64)}, "phasor": {Complex64, elemOf[phasor](Complex64, Complex64)},
+		"F16": {Uint16, elemOf[F16](Float16, Float16)}, "BF16": {Uint16, elemOf[BF16](BFloat16, BFloat16)},
+		"brain": {Uint16, elemOf[brain](BFloat16, BFloat16)}, "e5m2ed": {Uint8, elemOf[e5m2ed](Float8E5M2, Float8E5M2)},
+		"liar": {Int32, elemOf[liar](Invalid)},
+	} {
+		if test.elemCase.kind != test.kind {
+			t.Errorf("kindOf[%s] = %v, want %v", name, test.elemCase.kind, test.kind)
+		}
+		v, err := test.make()
+		if d := v.DType(); d != test.of || (err == nil) != (d != Invalid) || err != nil && !errors.Is(err, ErrDType) {
+			t.Errorf("Of[%s] is %v, %v, want %v", name, d, err, test.of)
+		}
+		takes := map[DType]bool{}
+		for _, d := range test.as {
+			takes[d] = true
+		}
+		isReal := test.kind == Float32 || test.kind == Float64
+		for _, d := range DTypes() {
+			v, _ := FromBytes("w", d, Shape{2}, at(int(2*d.Size()), 0))
+			if err := test.view(v); memory.LittleEndian && (err == nil) != takes[d] || err != nil && takes[d] && !errors.Is(err, ErrByteOrder) {
+				t.Errorf("As[%s] of %v = %v", name, d, err)
+			}
+			decodes := takes[d] || isReal && d != Complex64
+			if err := test.decode(v); (err == nil) != decodes || err != nil && !errors.Is(err, ErrDType) {
+				t.Errorf("DecodeAt[%s] of %v = %v", name, d, err)
+			}
+		}
+	}
+}
+
+// TestNamedValues: a named type has the values of the one it is defined by.
+func TestNamedValues(t *testing.T) {
+	v, err := Of("w", Shape{2}, []float32{1.5, -2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if memory.LittleEndian {
+		got, err := As[single](v)
+		if d := cmp.Diff([]single{1.5, -2}, got); d != "" || err != nil {
+			t.Errorf("As: %v (-want +got)\n%s", err, d)
+		}
+	}
+	wide, err := Decode[double](nil, v)
+	if d := cmp.Diff([]double{1.5, -2}, wide); d != "" || err != nil {
+		t.Errorf("Decode: %v (-want +got)\n%s", err, d)
+	}
+}
+
+// TestOf: the view is over the slice itself, and has its elements.
+func TestOf(t *testing.T) {
+	data := []int16{1, -2, 3, 4, 5, 6}
+	v, err := Of("w", Shape{2, 3}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{Name: "w", DType: Int16, Shape: Shape{2, 3}, Offset: -1, Size: 12, Stored: 12}
+	if d := cmp.Diff(want, v.Info()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	b, err := v.Bytes()
+	if d := cmp.Diff(le(int16(1), int16(-2), int16(3), int16(4), int16(5), int16(6)), b); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+	if data[1] = 7; memory.LittleEndian && b[2] != 7 {
+		t.Error("the slice was copied")
+	}
+	for name, test := range map[string]struct {
+		shape Shape
+		want  error
+	}{
+		"a scalar": {Shape{}, ErrShape}, "too few": {Shape{5}, ErrShape}, "too many": {Shape{7}, ErrShape}, "negative": {Shape{-2, -3}, ErrShape}, "right": {Shape{1, 6}, nil},
+	} {
+		v, err := Of("w", test.shape, data)
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if _, again := v.Bytes(); again != err {
+			t.Errorf("%s: the view answers %v, not %v", name, again, err)
+		}
+	}
+	if v, err := Of[float32]("none", Shape{0, 3}, nil); err != nil || v.Len() != 0 {
+		t.Errorf("an empty tensor: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package tensor_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Bytes of a slice become a tensor, and its elements real numbers, without a file.
+func ExampleOf() {
+	v, err := tensor.Of("embedding", tensor.Shape{2, 3}, []float32{1, 2, 3, 4, 5, 6})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(v)
+	_, err = tensor.Of("embedding", tensor.Shape{2, 4}, []float32{1, 2, 3, 4, 5, 6})
+	fmt.Println(err)
+	// Output:
+	// "embedding" float32 [2, 3]
+	// invalid shape: float32 [2, 4] takes 32 bytes, not 24
+}
+
+// brain is a type of another package, made by its bits.
+type brain uint16
+
+// DType says that it is no uint16.
+func (brain) DType() tensor.DType { return tensor.BFloat16 }
+
+// A type that is defined by uint16 says which dtype it is.
+func ExampleOf_named() {
+	v, err := tensor.Of("w", tensor.Shape{2}, []brain{0x3f80, 0x4000})
+	if err != nil {
+		log.Fatal(err)
+	}
+	values, err := tensor.Decode[float32](nil, v)
+	fmt.Println(v.DType(), values, err)
+	// Output:
+	// bfloat16 [1 2] <nil>
+}
+
+// One buffer serves for all rows.
+func ExampleDecodeAt() {
+	v, err := tensor.Of("embedding", tensor.Shape{3, 2}, []tensor.F16{0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600})
+	if err != nil {
+		log.Fatal(err)
+	}
+	columns := v.Shape()[1]
+	row := make([]float32, columns)
+	for _, token := range []int64{2, 0} {
+		if err := tensor.DecodeAt(row, v, token*columns); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row)
+	}
+	// Output:
+	// [5 6]
+	// [1 2]
+}
+
+func ExampleShape_Ints() {
+	dims, err := tensor.Shape{1, 3, 224, 224}.Ints()
+	fmt.Printf("%#v %v\n", dims, err)
+	// Output:
+	// []int{1, 3, 224, 224} <nil>
+}
+
+// Negative numbers count from the end.
+func ExampleRange() {
+	v, err := tensor.Of("w", tensor.Shape{5}, []uint8{0, 1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range []tensor.Range{{1, 3}, {0, -1}, {-2, tensor.End}, tensor.At(-1), tensor.All()} {
+		part, err := v.Slice(r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		values, err := tensor.As[uint8](part)
+		fmt.Println(r, values, err)
+	}
+	_, err = v.Slice(tensor.Range{})
+	fmt.Println(errors.Is(err, tensor.ErrShape))
+	// Output:
+	// 1:3 [1 2] <nil>
+	// 0:-1 [0 1 2 3] <nil>
+	// -2: [3 4] <nil>
+	// -1: [4] <nil>
+	// 0: [0 1 2 3 4] <nil>
+	// true
+}
+
+func ExampleF16_DType() {
+	fmt.Println(tensor.F16(0).DType(), tensor.BF16(0).DType())
+	// Output:
+	// float16 bfloat16
+}
+
+func Example_truncated() {
+	fmt.Println(errors.Is(tensor.ErrTruncated, io.ErrUnexpectedEOF))
+	// Output:
+	// true
+}
