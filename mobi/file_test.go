@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestZeroFile: the zero File and one of nothing answer and never panic.
@@ -70,6 +71,7 @@ func TestFrom(t *testing.T) {
 // TestStructureIsPrivate: what opening checked does not change when another
 // program writes to the file, mapped or behind a reader.
 func TestStructureIsPrivate(t *testing.T) {
+	testhost.NeedReplace(t)
 	b := small().bytes()
 	want := openImage(t, b)
 	other := bytes.Repeat([]byte{0xFF}, len(b))

@@ -152,6 +152,9 @@ func TestDirectoryRefused(t *testing.T) {
 		{"too many", map[string][]byte{"a.tsr": good, "b.tsr": good}, &format.Options{MaxTensors: 1}, format.ErrLimit, "model", "directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.field == "file name" && runtime.GOOS == "windows" {
+				t.Skip("names of files are UTF-16 here")
+			}
 			f, err := Open(tree(t, c.files), c.opts)
 			var e *format.Error
 			if !errors.As(err, &e) || !errors.Is(err, c.err) || filepath.Base(e.Path) != c.path || e.Format != "tsr" || e.Field != c.field {
@@ -174,6 +177,7 @@ func TestDirectoryLimit(t *testing.T) {
 }
 
 func TestDirectoryLinks(t *testing.T) {
+	testhost.NeedLinks(t)
 	testhost.NeedMaps(t)
 	dir := tree(t, map[string][]byte{"data": good})
 	link := func(to, name string) {

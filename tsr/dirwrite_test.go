@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -201,6 +202,7 @@ func TestCreateDirKeepsMapping(t *testing.T) {
 }
 
 func TestCreateDirThroughLink(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := tree(t, map[string][]byte{"real/": nil})
 	if err := os.Symlink("real", dir+"/link"); err != nil {
 		t.Skip("no symbolic links here: ", err)
@@ -217,6 +219,7 @@ func TestCreateDirThroughLink(t *testing.T) {
 
 // TestCreateDirHere replaces the current directory by one of its names.
 func TestCreateDirHere(t *testing.T) {
+	testhost.NeedReplace(t)
 	dir := tree(t, map[string][]byte{"old.tsr": good})
 	t.Chdir(dir)
 	p, data := pair()
@@ -231,6 +234,7 @@ func TestCreateDirHere(t *testing.T) {
 
 // TestCreateDirNowhere follows a link that leads nowhere.
 func TestCreateDirNowhere(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := tree(t, nil)
 	if err := os.Symlink("nowhere", dir+"/link"); err != nil {
 		t.Skip("no symbolic links here: ", err)

@@ -161,6 +161,7 @@ func TestFailedOpenUnmaps(t *testing.T) {
 // TestChangedBeforeUse: a file of a directory is mapped when its tensor is first used, and
 // then it is the one whose header was read, or an error that names it.
 func TestChangedBeforeUse(t *testing.T) {
+	testhost.NeedReplace(t)
 	testhost.NeedMaps(t)
 	other := file(2, 1, [4]int32{1, 1, 1, 4}, make([]byte, 4)).bytes()
 	for _, tt := range []struct {

@@ -173,6 +173,7 @@ func TestExternalPinnedLater(t *testing.T) {
 }
 
 func TestExternalRefused(t *testing.T) {
+	testhost.NeedLinks(t)
 	testhost.NeedTimes(t)
 	root := t.TempDir()
 	dir := filepath.Join(root, "model")

@@ -123,7 +123,7 @@ func TestGenerations(t *testing.T) {
 			path := filepath.Join(dir, "m.wia")
 			old := save(t, path, "old data", &WriteOptions{})
 			tt.prep(t, dir, old)
-			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDEF.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
+			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDE0.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
 				put(name, "mine")(t, dir, "")
 			}
 			if err := os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755); err != nil {

@@ -83,6 +83,7 @@ func TestExternalReplaced(t *testing.T) {
 // TestExternalMissing: a model opens without its external data; using them is
 // the error, also when a file has come meanwhile.
 func TestExternalMissing(t *testing.T) {
+	testhost.NeedReplace(t)
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	f := modelIn(t, dir, elsewhereRecord("w", "sub/w.bin", 0, 4, ""), by(1, inline("here", 8, []byte{1}, 1)))

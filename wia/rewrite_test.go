@@ -171,6 +171,7 @@ func TestRewriteMetadata(t *testing.T) {
 }
 
 func TestRewritePath(t *testing.T) {
+	testhost.NeedReplace(t)
 	testhost.NeedTimes(t)
 	f := mustOpen(t, odd().bytes(), nil)
 	path := filepath.Join(t.TempDir(), "m.wia")

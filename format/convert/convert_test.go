@@ -18,6 +18,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -701,6 +702,7 @@ func TestCancelObserving(t *testing.T) {
 
 // TestOntoItself: the source is read while its successor is written.
 func TestOntoItself(t *testing.T) {
+	testhost.NeedReplace(t)
 	values := wave(1 << 19)
 	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
 	for _, o := range []*convert.Options{

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -90,6 +91,7 @@ func TestOverflow(t *testing.T) {
 
 // TestDamaged: damage that the source's sums find does not get new sums.
 func TestDamaged(t *testing.T) {
+	testhost.NeedReplace(t)
 	for _, kind := range []string{"mle", "wia", "mag", "safetensors"} {
 		t.Run(kind, func(t *testing.T) {
 			in := model(t, kind, format.Plan{}, floats("w", tensor.Shape{300}, wave(300)...))

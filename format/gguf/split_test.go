@@ -197,6 +197,7 @@ func TestSplitLimit(t *testing.T) {
 
 // TestSplitConfined follows no link that leads out of the directory.
 func TestSplitConfined(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir, first := store(t, parts())
 	second := filepath.Join(dir, partName(2, 3))
 	outside := filepath.Join(t.TempDir(), "second.gguf")

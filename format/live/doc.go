@@ -46,6 +46,9 @@
 // shards of a model before their index, or the whole directory by a link: what is loaded in between holds
 // files of two versions, as any reader would find them.
 //
+// Windows replaces no file that is mapped: renaming onto it fails while a generation has it open. Set
+// format.Options.Private there, so that each generation is a copy, or give every version a name of its own and open that.
+//
 // # Files that are overwritten in place
 //
 // A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) changes the memory of everybody who

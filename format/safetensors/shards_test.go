@@ -74,6 +74,7 @@ func TestShardedFromBytes(t *testing.T) {
 
 // TestShardedSubdirectory: shards may be below the directory, and be links within it.
 func TestShardedSubdirectory(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := t.TempDir()
 	path := save(t, dir, "i.json", `{"weight_map":{"a":"x/y.safetensors","b":"link"}}`, "x/y.safetensors", shard1)
 	if err := os.Symlink(filepath.Join("x", "y.safetensors"), filepath.Join(dir, "link")); err != nil {
@@ -124,6 +125,7 @@ var badIndexes = []struct {
 
 // TestLinkThatLeadsOut: shards are below the directory of the index, through links as well.
 func TestLinkThatLeadsOut(t *testing.T) {
+	testhost.NeedLinks(t)
 	outside := save(t, t.TempDir(), "outside.safetensors", shard1)
 	dir := t.TempDir()
 	path := save(t, dir, "model.safetensors.index.json", `{"weight_map":{"a":"link"}}`)
@@ -154,6 +156,7 @@ func TestShardedLimits(t *testing.T) {
 
 // TestShardChanged: Verify looks at the headers of shards.
 func TestShardChanged(t *testing.T) {
+	testhost.NeedReplace(t)
 	testhost.NeedMaps(t)
 	dir := t.TempDir()
 	path := save(t, dir, "i.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)

@@ -106,6 +106,7 @@ func TestDeclaredMisaligned(t *testing.T) {
 
 // TestDeclaredIsConfined: nothing outside of the directory is reached.
 func TestDeclaredIsConfined(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := modelDir(t)
 	secret := filepath.Join(dir, "..", "secret")
 	for link, target := range map[string]string{
@@ -162,6 +163,7 @@ var errAny = errors.New("any error")
 // TestDeclaredChanges: between the open and the first use the file must stay what
 // it was.
 func TestDeclaredChanges(t *testing.T) {
+	testhost.NeedLinks(t)
 	for _, tt := range []struct {
 		name   string
 		change func(path string) error

@@ -65,11 +65,16 @@ func contains(list []os.FileInfo, file os.FileInfo) bool {
 	return slices.ContainsFunc(list, func(f os.FileInfo) bool { return os.SameFile(f, file) })
 }
 
-// generations lists the data files of the same name but for the generation.
+// generations lists the data files of the same name but for the generation. They are looked at
+// by name: on Windows the identity that a listing gives may be another than the file's.
 func (x *File) generations() (list []os.FileInfo) {
-	entries, _ := os.ReadDir(x.at(x.below))
+	dir := x.at(x.below)
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if st, err := e.Info(); err == nil && st.Mode().IsRegular() && x.isGeneration(e.Name()) {
+		if !x.isGeneration(e.Name()) {
+			continue
+		}
+		if st, err := os.Lstat(filepath.Join(dir, e.Name())); err == nil && st.Mode().IsRegular() {
 			list = append(list, st)
 		}
 	}

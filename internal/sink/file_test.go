@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // entries returns the names in a directory.
@@ -142,6 +144,7 @@ func TestRefused(t *testing.T) {
 
 // TestSymbolicLink: the file a link points to is replaced, the link stays.
 func TestSymbolicLink(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")
 	if err := os.Mkdir(real, 0o755); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestLongNames: whatever name the file system takes for the file can be written.
@@ -97,6 +98,7 @@ func TestSweep(t *testing.T) {
 
 // TestSweepNoFile: directories and links of such names are not removed.
 func TestSweepNoFile(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := t.TempDir()
 	old := time.Now().Add(-48 * time.Hour)
 	sub, link := filepath.Join(dir, ".m.0123456789ab.tmp"), filepath.Join(dir, ".m.0123456789ac.tmp")

@@ -99,10 +99,10 @@ func TestSpace(t *testing.T) {
 	space := new(Space)
 	space.Limit(35000)
 	for i := range 5 {
-		path := temp(t, data)
+		path := temp(t, data) // a private copy is memory on Windows, which is not counted
 		o := Options{Space: space, Private: i%2 == 1}
 		r := mustOpen(t, path, o)
-		if want := i < 3; r.Mapped() != want && (r.Mapped() || !r.InMemory() || !o.Private) || r.OnDemand() != (!want && !r.InMemory()) {
+		if want := i < 3 || runtime.GOOS == "windows"; r.Mapped() != want && (r.Mapped() || !r.InMemory() || !o.Private) || r.OnDemand() != (!want && !r.InMemory()) {
 			t.Errorf("file %d: mapped %v, on demand %v", i, r.Mapped(), r.OnDemand())
 		}
 		if b, err := r.Slice(0, 10000); err != nil || !bytes.Equal(b, data) {

@@ -230,13 +230,11 @@ func (r *Region) mapName(name string, off, size int64) error {
 	return nil
 }
 
-// errNoName says that the system has no names for descriptors.
-var errNoName = errors.New("descriptors have no names")
-
-// mapDescriptor maps f by the name the system has for its descriptor, if any.
+// mapDescriptor maps f by the name the system has for its descriptor. Where it has none, f is
+// mapped by the name it was opened by, if that is still the same file.
 func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 	if descriptors == "" {
-		return errNoName
+		return r.mapSame(f, off, size)
 	}
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -245,6 +243,35 @@ func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 	// Control keeps the descriptor from being closed and given out again meanwhile.
 	cerr := c.Control(func(fd uintptr) { err = r.mapName(nameOf(int(fd)), off, size) })
 	return cmp.Or(cerr, err)
+}
+
+// mapSame maps f by its path, and compares the file there with f before and after.
+func (r *Region) mapSame(f *os.File, off, size int64) error {
+	if err := samePath(f); err != nil {
+		return err
+	}
+	if err := r.mapName(f.Name(), off, size); err != nil {
+		return err
+	}
+	err := samePath(f)
+	if err != nil && r.ra != nil {
+		r.ra.Close()
+		r.ra, r.mem, r.skip = nil, nil, 0
+	}
+	return err
+}
+
+// samePath reports ErrReplaced if f is no longer what its path names.
+func samePath(f *os.File) error {
+	was, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(f.Name())
+	if err == nil && !os.SameFile(was, now) {
+		err = ErrReplaced
+	}
+	return err
 }
 
 // nameOf returns the name that the system has for a descriptor.

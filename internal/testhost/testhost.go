@@ -56,6 +56,31 @@ func NeedMaps(t testing.TB) {
 	}
 }
 
+// NeedReplace skips a test that replaces or overwrites a file that is mapped or open.
+func NeedReplace(t testing.TB) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows replaces no file that is open or mapped")
+	}
+}
+
+// NeedLinks skips a test that needs symbolic links which lead somewhere.
+func NeedLinks(t testing.TB) {
+	t.Helper()
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	err := os.Mkdir(target, 0o755)
+	if err == nil {
+		err = os.Symlink("target", link)
+	}
+	if err == nil {
+		_, err = os.ReadDir(link)
+	}
+	if err != nil {
+		t.Skip("symbolic links do not work here: ", err)
+	}
+}
+
 // OpenFiles lists what the process has open, sorted: paths, and what the system calls that
 // which has none. It is nil where the system does not tell.
 func OpenFiles() (all []string) {

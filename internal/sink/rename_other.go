@@ -1,0 +1,5 @@
+//go:build !windows
+
+package sink
+
+func explainRename(err error) error { return err }
