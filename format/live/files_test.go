@@ -58,6 +58,7 @@ var several = []struct {
 }
 
 func TestSeveralFiles(t *testing.T) {
+	testhost.NeedReplace(t)
 	testhost.NeedTimes(t)
 	for _, tt := range several {
 		t.Run(tt.name, func(t *testing.T) {

@@ -199,6 +199,7 @@ type closer struct{ closed chan uint64 }
 func (c *closer) Close() error { c.closed <- 1; return nil }
 
 func TestLeases(t *testing.T) {
+	testhost.NeedReplace(t)
 	var made []*closer
 	h, path := start(t, &Options{Prepare: func(context.Context, *format.Model) (any, error) {
 		made = append(made, &closer{make(chan uint64, 10)})
@@ -245,6 +246,7 @@ func TestLeases(t *testing.T) {
 
 // TestCopiedLease: what go vet would have said is noticed when the generation is replaced.
 func TestCopiedLease(t *testing.T) {
+	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
 	if err != nil {
@@ -289,6 +291,7 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
 	if err != nil {

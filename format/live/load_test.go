@@ -32,6 +32,7 @@ func rounds(n int) int {
 // TestReloadUnderLoad: eight goroutines predict without a pause while the file is replaced. Every
 // answer belongs to one generation, none fails, and nothing is left.
 func TestReloadUnderLoad(t *testing.T) {
+	testhost.NeedReplace(t)
 	h, path := start(t, demanding())
 	underLoad(t, &swapper{h: h, path: path, put: replace}, rounds(500))
 	if n, size := mapped(t, filepath.Dir(path)), h.Stats().Mapped; n >= 0 && (n < size || n > size+int64(os.Getpagesize())) {
@@ -42,6 +43,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // TestOverwriteUnderLoad is the same with a file that is mostly overwritten in place, which private copies survive. A
 // copy waits until the system's clock has moved on, so that these are fewer rounds.
 func TestOverwriteUnderLoad(t *testing.T) {
+	testhost.NeedReplace(t)
 	o := demanding()
 	o.Open.Private = true
 	h, path := start(t, o)
@@ -67,6 +69,7 @@ func TestOverwriteUnderLoad(t *testing.T) {
 // TestWatchUnderLoad: a writer overwrites and replaces the file as it likes while Watch looks all the time. What becomes
 // current is always whole, and in the end it is what was written last.
 func TestWatchUnderLoad(t *testing.T) {
+	testhost.NeedReplace(t)
 	o := demanding()
 	o.Open.Private, o.Interval = true, time.Millisecond
 	h, path := start(t, o)

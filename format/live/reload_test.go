@@ -295,6 +295,7 @@ func TestPreparedIsClosed(t *testing.T) {
 
 // TestOverwritten: a file that is changed in place is noticed, whether what it holds then is good or not.
 func TestOverwritten(t *testing.T) {
+	testhost.NeedReplace(t)
 	for i := range 4 {
 		good, onDemand := i%2 == 0, i >= 2
 		if !onDemand && !testhost.Maps() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // looks has w look so many times.
@@ -173,6 +174,7 @@ func TestWatchMissing(t *testing.T) {
 
 // TestWatchFollowsLinks: volumes of Kubernetes are a link to a link, of which the inner one is replaced.
 func TestWatchFollowsLinks(t *testing.T) {
+	testhost.NeedLinks(t)
 	dir := t.TempDir()
 	version := func(name string, value float32) {
 		t.Helper()

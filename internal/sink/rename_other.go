@@ -2,4 +2,6 @@
 
 package sink
 
-func explainRename(err error) error { return err }
+import "os"
+
+func move(from, to string) error { return os.Rename(from, to) }

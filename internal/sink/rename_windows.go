@@ -3,16 +3,26 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
+	"time"
 )
 
-// explainRename says what keeps a file from being replaced (ERROR_ACCESS_DENIED,
-// ERROR_SHARING_VIOLATION, ERROR_USER_MAPPED_FILE).
-func explainRename(err error) error {
-	for _, code := range []syscall.Errno{5, 32, 1224} {
-		if errors.Is(err, code) {
-			return fmt.Errorf("%w (Windows replaces no file that is open or mapped: close its models, open them as copies, or write to another name)", err)
-		}
+// move renames a file. Windows refuses that while another program has the old file open
+// or mapped (ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_USER_MAPPED_FILE), which
+// often lasts a moment only.
+func move(from, to string) error {
+	err := os.Rename(from, to)
+	for wait := time.Millisecond; busy(err) && wait < time.Second/2; wait *= 2 {
+		time.Sleep(wait)
+		err = os.Rename(from, to)
+	}
+	if busy(err) {
+		return fmt.Errorf("%w (Windows replaces no file that is open or mapped: close its models, open them as copies, or write to another name)", err)
 	}
 	return err
+}
+
+func busy(err error) bool {
+	return errors.Is(err, syscall.Errno(5)) || errors.Is(err, syscall.Errno(32)) || errors.Is(err, syscall.Errno(1224))
 }

@@ -152,7 +152,7 @@ func rename(from, to string) error {
 	if err := before(CallRename, to); err != nil {
 		return err
 	}
-	return explainRename(os.Rename(from, to))
+	return move(from, to)
 }
 
 // swap exchanges two names in one step. Where that cannot be done it is
