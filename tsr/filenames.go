@@ -38,8 +38,9 @@ func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
 		taken[fold(s)] = s
 		files[i] = s + extension
 	}
+	tried := map[string]int{} // numbers behind what is taken: each is tried once
 	for _, c := range changed {
-		name := substitute(tensors[c.tensor].Name, taken)
+		name := substitute(tensors[c.tensor].Name, taken, tried)
 		taken[fold(name)] = name
 		files[c.tensor] = name + extension
 	}
@@ -48,7 +49,7 @@ func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
 
 // substitute makes a file name that is not taken of a tensor's name: what it
 // must not contain becomes "_", it is cut to length, and numbered if it must be.
-func substitute(s string, taken map[string]string) string {
+func substitute(s string, taken map[string]string, tried map[string]int) string {
 	const room = maxFileName - len(extension) - len("_1234567890")
 	s = strings.NewReplacer("/", "_", `\`, "_").Replace(s)
 	if len(s) > room {
@@ -61,12 +62,13 @@ func substitute(s string, taken map[string]string) string {
 	if unusable(s) != "" {
 		s = "_" + strings.Map(portable, s)
 	}
-	out := s
-	for n := 2; ; n++ {
+	out, folded := s, fold(s)
+	for {
 		if _, twice := taken[fold(out)]; !twice {
 			return out
 		}
-		out = s + "_" + strconv.Itoa(n)
+		tried[folded]++
+		out = s + "_" + strconv.Itoa(tried[folded]+1)
 	}
 }
 

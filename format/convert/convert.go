@@ -114,6 +114,10 @@ func (j *job) create() (format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	opts.Progress = j.progress
+	accepted := make(map[string]bool, len(opts.AcceptLoss))
+	for _, item := range opts.AcceptLoss {
+		accepted[item] = true
+	}
 	for {
 		w, err := j.o.Create(j.path, j.to, &opts)
 		var refused *format.LossError
@@ -126,14 +130,18 @@ func (j *job) create() (format.Writer, error) {
 		if err == nil || !j.o.Lossy || refused == nil {
 			return w, err
 		}
+		essential := j.essential()
 		for _, l := range refused.Losses {
-			if !l.Acceptable || j.essential(l) || slices.Contains(opts.AcceptLoss, l.Item()) {
+			if !l.Acceptable || essential[l.Name] && l.Kind == format.LossQuantization || accepted[l.Item()] {
 				return nil, err
 			}
 		}
 		// What is left out may be what something else needs, which is refused next.
 		for _, l := range refused.Losses {
-			opts.AcceptLoss = append(opts.AcceptLoss, l.Item())
+			if item := l.Item(); !accepted[item] {
+				accepted[item] = true
+				opts.AcceptLoss = append(opts.AcceptLoss, item)
+			}
 			j.report.Losses = append(j.report.Losses, l)
 		}
 	}
@@ -141,13 +149,25 @@ func (j *job) create() (format.Writer, error) {
 
 // averted returns the losses that are not among the ones refused now.
 func averted(losses []format.Loss, now *format.LossError) []format.Loss {
-	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return now != nil && slices.Contains(now.Losses, l) })
+	refused := map[format.Loss]bool{}
+	if now != nil {
+		for _, l := range now.Losses {
+			refused[l] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return refused[l] })
 }
 
-// essential reports whether a loss would make what was asked for worthless: integers
-// whose parameters were found only now, and are written nowhere.
-func (j *job) essential(l format.Loss) bool {
-	return l.Kind == format.LossQuantization && slices.ContainsFunc(j.items, func(it *item) bool { return it.z != nil && it.to.Name == l.Name })
+// essential returns the tensors whose loss of parameters would make what was asked for worthless:
+// integers whose parameters were found only now, and are written nowhere.
+func (j *job) essential() map[string]bool {
+	names := map[string]bool{}
+	for _, it := range j.items {
+		if it.z != nil {
+			names[it.to.Name] = true
+		}
+	}
+	return names
 }
 
 // write streams one tensor.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -72,6 +73,7 @@ type translator struct {
 	shapes   map[string]dims
 	tensors  map[string]int    // index in views
 	taken    map[string]bool   // names of values
+	numbers  map[string]int    // tried behind a name that was taken
 	consumed map[string]bool   // tensors that became attributes
 	alias    map[string]string // values that are another, as a node between them does nothing
 	fused    map[int]*node     // by the last of the source's nodes that they are
@@ -84,7 +86,7 @@ type translator struct {
 func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
 	return &translator{
 		plan: p, graph: clone(p.Graph), views: views, format: target, version: version,
-		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, consumed: map[string]bool{},
+		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, numbers: map[string]int{}, consumed: map[string]bool{},
 		alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{},
 	}
 }
@@ -295,13 +297,16 @@ func (t *translator) finish(target driver.Driver) ([]tensor.View, error) {
 	return views, nil
 }
 
-// fresh returns a name for a value that is not taken.
+// fresh returns a name for a value that is not taken: the name itself, or one with a number
+// behind it. It never tries a number twice, so all names together cost as many steps as there are.
 func (t *translator) fresh(name string) string {
-	for t.taken[name] {
-		name += "_"
+	out := name
+	for t.taken[out] {
+		t.numbers[name]++
+		out = name + "_" + strconv.Itoa(t.numbers[name]+1)
 	}
-	t.taken[name] = true
-	return name
+	t.taken[out] = true
+	return out
 }
 
 // add makes a tensor.

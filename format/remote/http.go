@@ -9,9 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -32,9 +32,12 @@ func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	if err := checkHost(u); err != nil {
 		return nil, fmt.Errorf("%w: %.500q %w", format.ErrOption, describe(u), err)
 	}
-	h := &httpObject{client: defaultClient(), url: address, name: fmt.Sprintf("%.500s", describe(u)), header: http.Header{}}
+	h := &httpObject{client: bounded(nil), url: address, name: fmt.Sprintf("%.500s", describe(u)), header: http.Header{}}
 	if o != nil && o.Client != nil {
 		h.client = o.Client
+		if u.Scheme == "http" || u.Scheme == "https" { // protocols that were registered are not copied
+			h.client = bounded(o.Client)
+		}
 	}
 	if o != nil && o.Header != nil {
 		h.header = o.Header.Clone()
@@ -72,18 +75,6 @@ func describe(u *url.URL) string {
 	c := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	return c.String()
 }
-
-// defaultClient keeps as many connections as ranges are fetched at a time; that of net/http
-// keeps two.
-var defaultClient = sync.OnceValue(func() *http.Client {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultClient
-	}
-	t = t.Clone()
-	t.MaxIdleConnsPerHost = 16
-	return &http.Client{Transport: t}
-})
 
 // Get implements Object.
 func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answer, error) {
@@ -136,13 +127,14 @@ func (h *httpObject) unsent(err error, refused bool) error {
 		return apart(heard(where, err))
 	}
 	says := err.Error()
-	if strings.HasPrefix(says, badLocation) {
+	begins := func(text string) bool { return strings.HasPrefix(says, text) }
+	switch {
+	case begins(badLocation):
 		return nonsense("a redirect to what is no URL") // which may have a secret in it
-	}
-	for _, begins := range unsendable {
-		if strings.HasPrefix(says, begins) {
-			return fmt.Errorf("%w: %w", format.ErrOption, &said{where + printable(says), err})
-		}
+	case slices.ContainsFunc(unsendable, begins):
+		return fmt.Errorf("%w: %w", format.ErrOption, &said{where + printable(says), err})
+	case strings.Contains(says, tooLarge):
+		return nonsense("a header that is too large")
 	}
 	return &Temporary{Err: apart(heard(where, err))}
 }
@@ -194,7 +186,10 @@ func printable(s string) string {
 // or that a server redirects to. No other attempt mends that.
 var unsendable = []string{"unsupported protocol scheme", "http: no Host in request URL", "net/http: invalid header field"}
 
-const badLocation = "failed to parse Location header"
+const (
+	tooLarge    = "server response headers exceeded"
+	badLocation = "failed to parse Location header"
+)
 
 // apart says what an error says without being io.EOF, which the reader of a model takes for the end
 // of the object.

@@ -14,7 +14,9 @@ import (
 type Options struct {
 	// Client sends the requests: redirects, TLS, proxies and credentials are its business.
 	// A Client.Timeout ends bodies too, which then are gone on with where they ended.
-	// Nil is one like http.DefaultClient that keeps 16 connections to a host.
+	// Nil is one like http.DefaultClient that keeps 16 connections to a host. Where the client's
+	// transport is an http.Transport without MaxResponseHeaderBytes, requests go through a copy
+	// that takes headers of 64 KiB.
 	Client *http.Client
 	// Header is sent with each request, as it is when the object is opened. What this package
 	// asks for with fields of its own (Range, If-Range, Accept-Encoding) is not taken from it.
