@@ -1,0 +1,200 @@
+package hostile
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// cost is something that is done to a model, which may take time and memory in proportion to
+// the size of its files and no more.
+type cost struct {
+	name string
+	n    int                                          // of the smaller of two models
+	make func(t *testing.T, dir string, n int) string // makes a model and returns its path
+	use  func(t *testing.T, path string) error
+}
+
+var costs = []cost{
+	{"ONNX: a weight that many Gemm share", 2000, saved("onnx", gemms), converted("mobi")},
+	{"safetensors: metadata that are lost", 20_000, saved("safetensors", entries), converted("mag")},
+	{"safetensors: names that are lost", 2000, saved("safetensors", folding), converted("mobi")},
+	{"safetensors: names of files that fold together", 2000, saved("safetensors", folding), planned("tsr")},
+}
+
+// TestCosts: what hostile models cost grows no faster than they do. The table is what it prints.
+func TestCosts(t *testing.T) {
+	if testing.Short() || testhost.Race {
+		t.Skip("it takes times")
+	}
+	t.Logf("%-48s %21s %23s %25s", "", "bytes", "time", "bytes allocated")
+	for _, c := range costs {
+		var paths [2]string
+		for i := range paths {
+			paths[i] = c.make(t, t.TempDir(), c.n<<i)
+		}
+		size := [2]int64{sizeOf(t, paths[0]), sizeOf(t, paths[1])}
+		var took [2]time.Duration
+		var memory [2]uint64
+		// What else runs meanwhile makes it take longer, and never less long.
+		grows := func() bool {
+			return took[1] > 50*time.Millisecond && took[1] > 3*took[0] || memory[1] > 3*memory[0]+1<<20
+		}
+		for try := range 6 {
+			if try > 1 && !grows() {
+				break
+			}
+			for i, path := range paths {
+				d, m := measure(t, func() error { return c.use(t, path) })
+				if try == 0 || d < took[i] {
+					took[i] = d
+				}
+				if try == 0 || m < memory[i] {
+					memory[i] = m
+				}
+			}
+		}
+		t.Logf("%-48s %10d %10d %11v %11v %12d %12d", c.name, size[0], size[1], took[0].Round(time.Millisecond/10), took[1].Round(time.Millisecond/10), memory[0], memory[1])
+		if grows() {
+			t.Errorf("%s: it costs more than twice as much where the file is twice as large", c.name)
+		}
+		if took[1] > 5*time.Second || memory[1] > 512*uint64(size[1])+64<<20 {
+			t.Errorf("%s: it is out of proportion", c.name)
+		}
+	}
+}
+
+// measure returns how long f takes, and how many bytes it allocates.
+func measure(t *testing.T, f func() error) (time.Duration, uint64) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	err := f()
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Error(err)
+	}
+	return took, after.TotalAlloc - before.TotalAlloc
+}
+
+// sizeOf returns the bytes of a file, or of all files of a directory.
+func sizeOf(t *testing.T, path string) (n int64) {
+	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		st, err := e.Info()
+		if err == nil {
+			n += st.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// saved returns a function that writes a plan of n.
+func saved(to string, plan func(n int) *format.Plan) func(t *testing.T, dir string, n int) string {
+	return func(t *testing.T, dir string, n int) string {
+		path := filepath.Join(dir, "m")
+		p := plan(n)
+		w, err := format.Create(to, path, p, &format.WriteOptions{NoSync: true})
+		for i := 0; err == nil && i < len(p.Tensors); i++ {
+			size, _ := p.Tensors[i].ByteSize()
+			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(make([]byte, size)))
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
+// converted returns a function that converts a model with all losses.
+func converted(to string) func(t *testing.T, path string) error {
+	return func(t *testing.T, path string) error {
+		_, err := convert.File(path, filepath.Join(t.TempDir(), "out"), &convert.Options{To: to, Lossy: true, WriteOptions: format.WriteOptions{NoSync: true}})
+		return err
+	}
+}
+
+// planned returns a function that starts to convert a model, and ends before a byte of data is written.
+func planned(to string) func(t *testing.T, path string) error {
+	return func(t *testing.T, path string) error {
+		m, err := format.Open(path, nil)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		p, err := format.PlanOf(m)
+		if err != nil {
+			return err
+		}
+		w, err := format.Create(to, filepath.Join(t.TempDir(), "out"), p, &format.WriteOptions{NoSync: true, AcceptLoss: format.AcceptableLosses()})
+		if err == nil {
+			w.Abort()
+		}
+		return err
+	}
+}
+
+// tiny returns a plan of n tensors of one element.
+func tiny(n int, name func(i int) string) *format.Plan {
+	p := &format.Plan{}
+	for i := range n {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: name(i), DType: tensor.Float32, Shape: tensor.Shape{1}})
+	}
+	return p
+}
+
+// entries is a plan with n entries of metadata.
+func entries(n int) *format.Plan {
+	p := tiny(1, strconv.Itoa)
+	for i := range n {
+		p.Metadata = append(p.Metadata, format.Entry{Key: fmt.Sprint("k", i), Value: ""})
+	}
+	return p
+}
+
+// folding is a plan of n tensors whose names are those of files that differ in case alone, once what
+// no file name has is replaced.
+func folding(n int) *format.Plan {
+	return tiny(n, func(i int) string {
+		return strings.NewReplacer("0", "/", "1", `\`).Replace(fmt.Sprintf("name%024b", i))
+	})
+}
+
+// gemms is a plan with n nodes of one weight.
+func gemms(n int) *format.Plan {
+	p := tiny(1, func(int) string { return "weight" })
+	p.Tensors[0].Shape = tensor.Shape{2, 2}
+	square := func(name string) []format.ValueInfo {
+		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(2, 2)}}
+	}
+	p.Graph = &format.Graph{Inputs: square("x0"), Outputs: square(fmt.Sprint("x", n))}
+	for i := range n {
+		p.Graph.Nodes = append(p.Graph.Nodes, format.Node{
+			Op: "Gemm", Inputs: []string{fmt.Sprint("x", i), "weight"}, Outputs: []string{fmt.Sprint("x", i+1)},
+			Attributes: []format.Attribute{{Name: "alpha", Value: float32(2)}},
+		})
+	}
+	return p
+}
