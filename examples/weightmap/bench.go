@@ -28,7 +28,7 @@ var benchCommand = &command{cli.Tool{
 }, bench}
 
 // bench measures one file.
-func bench(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	rounds := f.Int("rounds", 11, "how many rounds, `N`")
 	given := accessFlags(c, f)
@@ -55,7 +55,9 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) er
 	}
 	head := headline(b.path, m)
 	m.Close()
-	times, err := b.rounds(*rounds)
+	progress := cli.NewProgress(errs, "measuring")
+	times, err := b.rounds(*rounds, progress)
+	progress.Finish()
 	if err != nil {
 		return hint(err, o.Key)
 	}
@@ -80,7 +82,7 @@ var tasks = []struct {
 }{
 	{"read", (*benchmark).read},
 	{"open", func(b *benchmark) error { return b.with(func(*format.Model) error { return nil }) }},
-	{"touch", func(b *benchmark) error { return b.with(touch) }},
+	{"touch", func(b *benchmark) error { return b.with(b.touch) }},
 	{"verify", func(b *benchmark) error {
 		return b.with(func(m *format.Model) error {
 			_, err := m.Verify(b.o.Context)
@@ -91,7 +93,7 @@ var tasks = []struct {
 
 // rounds returns the median time of each task. A round before the first brings the
 // file into the cache.
-func (b *benchmark) rounds(n int) ([]time.Duration, error) {
+func (b *benchmark) rounds(n int, progress *cli.Progress) ([]time.Duration, error) {
 	times := make([][]time.Duration, len(tasks))
 	for round := range n + 1 {
 		for i, task := range tasks {
@@ -105,6 +107,7 @@ func (b *benchmark) rounds(n int) ([]time.Duration, error) {
 			if round > 0 {
 				times[i] = append(times[i], time.Since(start))
 			}
+			progress.Report(int64(round*len(tasks)+i+1)*b.size, int64((n+1)*len(tasks))*b.size, "")
 		}
 	}
 	medians := make([]time.Duration, len(tasks))
@@ -141,17 +144,33 @@ func (b *benchmark) read() error {
 			return err
 		}
 		defer f.Close()
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, b.buf)
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, cancelable{b.o.Context, f}, b.buf)
 		b.size += n
 		return err
 	})
 }
 
+// cancelable is a reader that ends with a context.
+type cancelable struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelable) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
 // touch reads a byte of each page.
-func touch(m *format.Model) error {
+func (b *benchmark) touch(m *format.Model) error {
 	const page = 4096
 	sum := byte(0)
 	for _, v := range m.Tensors() {
+		if err := b.o.Context.Err(); err != nil {
+			return err
+		}
 		err := v.Use(func(b []byte) error {
 			for at := 0; at < len(b); at += page {
 				sum += b[at]

@@ -120,7 +120,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 }
 
 // convertFile writes a model in another format.
-func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
 	var given convertFlags
 	f := c.Flags()
 	given.define(c, f)
@@ -134,6 +134,7 @@ func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.W
 	if len(rest) > 0 {
 		return c.Usagef("convert takes IN and OUT")
 	}
+	defer cli.NewTarget(target).Ended(&err)
 	o, err := given.options(ctx, c)
 	if err != nil {
 		return err
@@ -157,7 +158,10 @@ func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.W
 		}
 	}
 	given.keepAll(m, target, o)
+	progress := cli.NewProgress(errs, "converting")
+	o.Progress = progress.Report
 	report, err := convert.Model(m, target, o)
+	progress.Finish()
 	if errors.Is(err, format.ErrOption) {
 		return cli.BadArgument(err) // the target's format does not have it
 	}

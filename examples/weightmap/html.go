@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -80,7 +81,7 @@ type tensorRow struct {
 }
 
 // html writes one page that needs nothing else.
-func (r *report) html(out io.Writer, m *format.Model) error {
+func (r *report) html(ctx context.Context, out io.Writer, m *format.Model) error {
 	p := &page{
 		Title: cli.Printable(filepath.Base(r.Path)), Path: cli.Printable(r.Path),
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS), CSSSum: sum(pageCSS), JSSum: sum(pageJS),
@@ -101,7 +102,7 @@ func (r *report) html(out io.Writer, m *format.Model) error {
 			return err == nil
 		})
 	}
-	if err := p.histograms(r, m); err != nil {
+	if err := p.histograms(ctx, r, m); err != nil {
 		return err
 	}
 	return pageTemplate.Execute(out, p)
@@ -234,12 +235,15 @@ func (p *page) entries(r *report) {
 }
 
 // histograms draws the values of the largest tensors. What is encrypted is left out.
-func (p *page) histograms(r *report, m *format.Model) error {
+func (p *page) histograms(ctx context.Context, r *report, m *format.Model) error {
 	largest := slices.Clone(r.Tensors)
 	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have nothing to draw
 		if len(p.Histograms) == mostHistograms {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		v, err := m.Tensor(t.Name)
 		if err != nil {

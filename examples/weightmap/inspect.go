@@ -89,7 +89,7 @@ func (o *inspection) show(path string, out io.Writer) error {
 	w := bufio.NewWriterSize(out, 64<<10)
 	switch {
 	case o.html:
-		err = r.html(w, m)
+		err = r.html(o.reading.Context, w, m)
 	case o.json:
 		err = r.json(w, o.many)
 	default:

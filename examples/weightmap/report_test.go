@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -427,7 +428,7 @@ func TestNotesOfVerification(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	got, err := (&verification{reading: &format.Options{Context: t.Context()}}).model(m, 2624)
+	got, err := (&verification{reading: &format.Options{Context: t.Context()}}).model(m, 2624, io.Discard)
 	if diff := cmp.Diff("ok (noted 3, 1 tensor, 2.6 kB), sum of another kind accepted\n", got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

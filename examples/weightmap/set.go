@@ -25,7 +25,7 @@ var setCommand = &command{cli.Tool{
 }, set}
 
 // set changes metadata.
-func set(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
 	f := c.Flags()
 	e := &edit{}
 	f.Func("delete", "remove the entry of that `KEY`; may be repeated", func(key string) error {
@@ -41,6 +41,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	if err != nil {
 		return err
 	}
+	defer cli.NewTarget(target).Ended(&err)
 	for _, arg := range rest {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok {
@@ -64,7 +65,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
 	// A new file has new checksums: what is wrong now would look right then.
-	if _, err := m.Verify(ctx); err != nil {
+	if _, err := verified(ctx, m, errs); err != nil {
 		return err
 	}
 	if err := keepsEnding(m, in, target); err != nil {
@@ -74,7 +75,10 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	if err := rewrite(m, target, meta, &format.WriteOptions{Context: ctx, AcceptLoss: e.accept}, reading.Key); err != nil {
+	progress := cli.NewProgress(errs, "writing")
+	err = rewrite(m, target, meta, &format.WriteOptions{Context: ctx, Progress: progress.Report, AcceptLoss: e.accept}, reading.Key)
+	progress.Finish()
+	if err != nil {
 		return err
 	}
 	text, err := e.outcome(target, &format.Options{Key: reading.Key, Check: format.CheckStructure})

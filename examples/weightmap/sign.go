@@ -25,7 +25,7 @@ var signCommand = &command{cli.Tool{
 }, sign}
 
 // sign signs a file in place, or to another one.
-func sign(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
 	f := c.Flags()
 	with := c.KeyOption(f, "with", "private key to sign with, in a `KEY.pem`")
 	o := c.OutputFlag(f)
@@ -43,6 +43,7 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	if err := cli.CheckTarget(target); err != nil {
 		return err
 	}
+	defer cli.NewTarget(target).Ended(&err)
 	signer, err := with.Private(ctx)
 	if err != nil {
 		return err
@@ -51,20 +52,20 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := signFile(f.Arg(0), target, signer, reading); err != nil {
+	if err := signFile(f.Arg(0), target, signer, reading, errs); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, cli.Printable(target+": signed by "+cli.Fingerprint(signer.Public())))
 	return err
 }
 
-func signFile(in, out string, signer crypto.Signer, reading *format.Options) error {
+func signFile(in, out string, signer crypto.Signer, reading *format.Options, errs io.Writer) error {
 	m, err := openModel(in, reading)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	_, err = m.Verify(reading.Context)
+	_, err = verified(reading.Context, m, errs)
 	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 		return err
 	}
@@ -76,7 +77,9 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options) err
 	}
 	if f, ok := wia.From(m); ok {
 		o := wiaOptions(f, reading.Key)
-		o.Context, o.Signer = reading.Context, signer
+		progress := cli.NewProgress(errs, "signing")
+		defer progress.Finish()
+		o.Context, o.Progress, o.Signer = reading.Context, progress.Report, signer
 		return wia.Rewrite(out, f, o)
 	}
 	if _, ok := mle.From(m); !ok {

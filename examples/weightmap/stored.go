@@ -20,7 +20,7 @@ import (
 func rewrite(m *format.Model, path string, meta format.Metadata, common *format.WriteOptions, key []byte) error {
 	if f, ok := wia.From(m); ok {
 		o := wiaOptions(f, key)
-		o.Context, o.Metadata = common.Context, meta
+		o.Context, o.Progress, o.Metadata = common.Context, common.Progress, meta
 		return wia.Rewrite(path, f, o)
 	}
 	p, err := format.PlanOf(m)

@@ -56,23 +56,18 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 		return "", err
 	}
 	defer m.Close()
-	var opts []format.VerifyOption
-	if cli.Terminal(errs) {
-		progress := cli.NewProgress(errs, "verifying")
-		defer progress.Finish()
-		opts = append(opts, format.WithProgress(progress.Report))
-	}
-	text, err := v.model(m, sizeOf(path, m), opts...)
+	text, err := v.model(m, sizeOf(path, m), errs)
 	return cli.Printable(path) + ": " + text, hint(err, v.reading.Key)
 }
 
 // model returns what to print behind the path.
-func (v *verification) model(m *format.Model, size int64, opts ...format.VerifyOption) (string, error) {
+func (v *verification) model(m *format.Model, size int64, errs io.Writer) (string, error) {
+	var opts []format.VerifyOption
 	if v.trusted != nil {
 		opts = append(opts, format.WithTrustedKey(v.trusted))
 	}
 	known := m.Notes()
-	covered, err := m.Verify(v.reading.Context, opts...)
+	covered, err := verified(v.reading.Context, m, errs, opts...)
 	if err != nil {
 		return "", err
 	}
@@ -91,6 +86,13 @@ func (v *verification) model(m *format.Model, size int64, opts ...format.VerifyO
 		text += coverage(covered)
 	}
 	return text, nil
+}
+
+// verified checks everything that a model's files carry, and shows how far it is.
+func verified(ctx context.Context, m *format.Model, errs io.Writer, opts ...format.VerifyOption) (*format.Coverage, error) {
+	progress := cli.NewProgress(errs, "verifying")
+	defer progress.Finish()
+	return m.Verify(ctx, append(opts, format.WithProgress(progress.Report))...)
 }
 
 // coverage has a line for each part of a file, and for the tensors that one sum covers.

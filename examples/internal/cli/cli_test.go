@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -370,24 +371,26 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestPlainProgress: without a terminal long work reports every tenth.
-func TestPlainProgress(t *testing.T) {
+// TestProgress: long work shows a bar, which goes away, and nothing without a terminal.
+func TestProgress(t *testing.T) {
+	const total = 1 << 20
 	var out bytes.Buffer
-	p := NewProgress(&out, "converting")
-	for done := int64(0); done <= 2*long; done += long / 8 {
-		p.Report(done, 2*long, "w")
+	for _, quiet := range []*Progress{NewProgress(&out, "converting"), {out: &out, start: time.Now().Add(time.Hour)}} {
+		quiet.Report(total/2, total, "w")
+		quiet.Finish()
 	}
-	p.Report(5, long-1, "small")
-	p.Finish()
-	if got := strings.Count(out.String(), "\n"); got != 10 || !strings.HasSuffix(out.String(), "100% (w)\n") {
-		t.Errorf("%q", out.String())
+	if out.Len() > 0 {
+		t.Errorf("%q", &out)
 	}
-	bar := &Progress{out: &out, terminal: true}
+	bar := &Progress{out: &out, what: "converting"}
+	bar.Report(total/2, total, "w")
+	if text := out.String(); !strings.Contains(text, "converting") || !strings.Contains(text, "50%") {
+		t.Errorf("%q", text)
+	}
 	out.Reset()
-	bar.Report(long, 2*long, "w")
-	bar.Report(2*long, 2*long, "w")
 	bar.Finish()
-	if out.Len() == 0 {
-		t.Error("no bar")
+	bar.Finish()
+	if text := strings.Trim(out.String(), "\r "); out.Len() == 0 || text != "" && text != "\x1b[2K" {
+		t.Errorf("it leaves %q", &out)
 	}
 }

@@ -9,7 +9,37 @@ import (
 	"syscall"
 )
 
-var errInterrupted = errors.New("interrupted")
+// Target is a file that a command writes, and what was there before.
+type Target struct {
+	path string
+	old  os.FileInfo // nil for nothing
+}
+
+// NewTarget looks at what is at path.
+func NewTarget(path string) *Target {
+	old, _ := os.Stat(path)
+	return &Target{path, old}
+}
+
+// Ended has an error say what became of the file when somebody interrupted writing it. It is deferred.
+func (t *Target) Ended(err *error) {
+	if !errors.Is(*err, context.Canceled) {
+		return
+	}
+	now, _ := os.Stat(t.path)
+	if now == nil || t.old != nil && os.SameFile(t.old, now) {
+		*err = interruption("interrupted: " + t.path + " was not written")
+		return
+	}
+	*err = interruption("interrupted: " + t.path + " was written, but not verified")
+}
+
+// interruption says what became of a file.
+type interruption string
+
+func (i interruption) Error() string { return string(i) }
+
+func (interruption) Is(target error) bool { return target == context.Canceled }
 
 // Main runs a program and exits with the status that it returns. An interrupt ends the
 // context, so that what is half written is removed; a second one ends the program at once.

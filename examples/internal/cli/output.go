@@ -32,7 +32,7 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 
 // Output has f write to standard output, or to the file at path unless that is "" or "-".
 // The file is put in place when all of it is written.
-func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) error {
+func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (err error) {
 	if path == "" || path == "-" {
 		return f(stdout)
 	}
@@ -44,6 +44,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) er
 		defer w.Close()
 		return f(w)
 	}
+	defer NewTarget(path).Ended(&err)
 	w, err := sink.CreateFile(path)
 	if err != nil {
 		return err

@@ -1,58 +1,48 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// long is how many bytes take long enough to want a progress.
-const long = 16 << 20
+// patience is how long work goes on without showing its progress.
+const patience = time.Second
 
-// Progress shows how far a long task is: as a bar on a terminal, otherwise as a
-// line for each tenth, which logs can take.
+// Progress shows on a terminal how far long work is.
 type Progress struct {
-	out      io.Writer
-	terminal bool
-	what     string
-	start    time.Time
-	bar      *progressbar.ProgressBar
-	tenths   int64
+	out   io.Writer // nil where nobody watches
+	what  string
+	start time.Time
+	bar   *progressbar.ProgressBar
 }
 
 // NewProgress shows the progress of what, such as "converting".
 func NewProgress(out io.Writer, what string) *Progress {
-	return &Progress{out: out, terminal: Terminal(out), what: what, start: time.Now()}
+	p := &Progress{what: what, start: time.Now()}
+	if Terminal(out) {
+		p.out = out
+	}
+	return p
 }
 
 // Report implements format.Progress.
-func (p *Progress) Report(done, total int64, tensor string) {
-	if total < long {
-		return
-	}
-	if !p.terminal {
-		if tenths := done * 10 / total; tenths > p.tenths {
-			p.tenths = tenths
-			fmt.Fprintf(p.out, "%d%% (%s)\n", tenths*10, Printable(tensor))
-		}
-		return
-	}
-	const patience = 300 * time.Millisecond // what is done sooner needs no bar
-	if time.Since(p.start) < patience {
+func (p *Progress) Report(done, total int64, _ string) {
+	if p.out == nil || time.Since(p.start) < patience {
 		return
 	}
 	if p.bar == nil {
 		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(p.what))
 	}
-	_ = p.bar.Set64(done)
+	_ = p.bar.Set64(min(done, total))
 }
 
-// Finish removes the bar.
+// Finish removes the bar, before anything else is printed.
 func (p *Progress) Finish() {
 	if p.bar != nil {
-		_ = p.bar.Finish()
+		_ = p.bar.Clear()
+		p.bar = nil
 	}
 }

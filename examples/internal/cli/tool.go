@@ -101,7 +101,9 @@ func (t *Tool) Status(err error, errs io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return OK
 	case errors.Is(err, context.Canceled):
-		t.Complain(errInterrupted, errs)
+		said := interruption("interrupted")
+		errors.As(err, &said)
+		t.Complain(said, errs)
 		return Interrupted
 	case errors.Is(err, ErrReported):
 		return Failed

@@ -1,0 +1,175 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// zeros writes a safetensors file of n tensors of 16 MiB, which takes no room on most disks.
+func zeros(t *testing.T, path string, n int) {
+	t.Helper()
+	const size = 16 << 20
+	var header bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&header, `,"w%d":{"dtype":"F32","shape":[4194304],"data_offsets":[%d,%d]}`, i, i*size, (i+1)*size)
+	}
+	text := "{" + header.String()[1:] + "}"
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(int64(8 + len(text) + n*size)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entries lists a directory.
+func listing(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestInterrupt: an interrupt ends each command, with one line and status 130, and leaves
+// nothing. The commands are at work by then: they have read their key, and where they
+// write, there is a temporary file.
+func TestInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes some hundred megabytes")
+	}
+	program := inPath(t)
+	t.Chdir(t.TempDir())
+	zeros(t, "m.safetensors", 32)
+	zeros(t, "n.safetensors", 32)
+	zeros(t, "s.safetensors", 16)
+	if err := syscall.Mkfifo("key", 0o600); err != nil {
+		t.Skip(err)
+	}
+	private, _ := pair(t, "ed25519")
+	do(t, 0, "convert", "s.safetensors", "s.mle")
+	before := listing(t, ".")
+	for _, tt := range []struct {
+		name, line string
+		writes     bool
+		want       string
+	}{
+		{"convert", "convert m.safetensors o.mag", true, "interrupted: o.mag was not written"},
+		{"convert and compress", "convert -compress zstd -level 9 m.safetensors o.mle", true, "interrupted: o.mle was not written"},
+		{"convert to a directory", "convert -lossy m.safetensors o.tsr/", true, "interrupted: o.tsr/ was not written"},
+		{"set", "set m.safetensors o.safetensors a=b", true, "interrupted: o.safetensors was not written"},
+		{"sign", "sign -with " + private + " s.mle -o o.mle", false, "interrupted: o.mle was not written"},
+		{"diff", "diff m.safetensors n.safetensors", false, "interrupted"},
+		{"verify", "verify s.mle s.mle s.mle s.mle", false, "interrupted"},
+		{"a page", "inspect -html m.safetensors -o o.html", true, "interrupted: o.html was not written"},
+		{"sums", "inspect -json -sha256 m.safetensors", false, "interrupted"},
+		{"statistics", "inspect -stats m.safetensors", false, "interrupted"},
+		{"bench", "bench m.safetensors", false, "interrupted"},
+		{"cat", "cat m.safetensors w0", false, "interrupted"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+				status, errs := interrupted(t, program, strings.Fields(tt.line), tt.writes, signal)
+				if diff := cmp.Diff("weightmap: "+tt.want+"\n", errs) + cmp.Diff(before, listing(t, ".")); status != 130 || diff != "" {
+					t.Errorf("%v: status %d (-want +got):\n%s", signal, status, diff)
+				}
+			}
+		})
+	}
+}
+
+// interrupted runs the program until it has its key, and a temporary file if it writes, sends
+// a signal, and returns the status and what went to standard error.
+func interrupted(t *testing.T, program string, args []string, writes bool, signal os.Signal) (int, string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program, append(args, "-key", "@key")...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.OpenFile("key", os.O_WRONLY, 0) // returns when the program opens it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(key, secretHex); err != nil {
+		t.Fatal(err)
+	}
+	key.Close()
+	for writes {
+		if temporary, _ := filepath.Glob(".*.tmp"); len(temporary) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	return c.ProcessState.ExitCode(), errs.String()
+}
+
+// TestInterruptWhileWaiting: what waits for a key, or for standard input, ends at the first
+// interrupt.
+func TestInterruptWhileWaiting(t *testing.T) {
+	program := inPath(t)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"key", "ready"} {
+		if err := syscall.Mkfifo(name, 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, args := range [][]string{{"inspect", "-key", "@key", "m.mag"}, {"inspect", "-key", "@ready", "-"}} {
+		c := exec.CommandContext(t.Context(), program, args...)
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		key, err := os.OpenFile(args[2][1:], os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer key.Close()
+		if args[2] == "@ready" {
+			if _, err := io.WriteString(key, secretHex); err != nil {
+				t.Fatal(err)
+			}
+			key.Close()
+		}
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+		if diff := cmp.Diff("weightmap: interrupted\n", errs.String()); c.ProcessState.ExitCode() != 130 || diff != "" {
+			t.Errorf("%q: status %d (-want +got):\n%s", args, c.ProcessState.ExitCode(), diff)
+		}
+	}
+}
