@@ -14,6 +14,9 @@ type Encoding struct {
 	// Decode fills dst with the values of whole blocks, len(dst) elements of them;
 	// nil when the library cannot read them as numbers.
 	Decode func(dst []float32, src []byte) error
+	// Encode fills dst with whole blocks of the values in src; nil when the library
+	// cannot write them. Values that no block stands for are ErrQuantization.
+	Encode func(dst []byte, src []float32) error
 }
 
 // Bytes returns the size of a tensor of this shape, with the checks of

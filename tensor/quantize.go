@@ -29,6 +29,9 @@ type QuantizeOptions struct {
 	// half as many at both ends when asymmetric. 0 means 100. A channel that
 	// is nothing but zeros within that share keeps its minimum and maximum.
 	Percentile float64
+	// Encoding, which has an Encode, stores blocks of it instead: the other options
+	// are ignored, and there are no parameters.
+	Encoding *Encoding
 }
 
 // QuantStats compares the real numbers a quantized tensor stands for with the
@@ -37,11 +40,13 @@ type QuantStats struct {
 	MaxAbs  float64 // largest absolute error
 	MeanAbs float64 // mean absolute error
 	SNR     float64 // ten times the decimal logarithm of signal over noise power, in dB; +Inf when nothing was lost
+	Nonzero int64   // values that were not 0
+	Zeroed  int64   // those of them that became 0
 }
 
 // Quantize converts src, row-major in shape, to o.DType. It returns
 // little-endian elements, the parameters that Dequantize takes (nil for
-// Float16) and what was lost.
+// Float16 and an Encoding) and what was lost.
 //
 // Values over scale are rounded to the nearest integer, ties to even, and the
 // zero point is added, so inside the
@@ -57,7 +62,7 @@ type QuantStats struct {
 // Other errors: ErrShape when src does not fit shape, ErrQuantization for an
 // axis or a percentile out of range, ErrDType for another dtype.
 func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
-	if o.DType == Float16 {
+	if o.DType == Float16 && o.Encoding == nil {
 		if _, err := channelSize(shape, PerTensor, len(src)); err != nil {
 			return nil, nil, stats, err
 		}
@@ -77,7 +82,7 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 	if q, err = z.Parameters(); err != nil {
 		return nil, nil, stats, err
 	}
-	data = make([]byte, z.lim.size*len(src))
+	data = make([]byte, z.size(len(src)))
 	if err := z.Encode(data, src); err != nil {
 		return nil, nil, stats, err
 	}
@@ -280,22 +285,33 @@ func (p quantParams) round(x float32) (q float64, real float32) {
 }
 
 // errorSums adds up what QuantStats is made from.
-type errorSums struct{ worst, abs, noise, signal float64 }
+type errorSums struct {
+	worst, abs, noise, signal float64
+	nonzero, zeroed           int64
+}
 
 func (e errorSums) stats(n int) QuantStats {
 	if n == 0 {
 		return QuantStats{SNR: math.Inf(1)}
 	}
-	s := QuantStats{MaxAbs: e.worst, MeanAbs: e.abs / float64(n), SNR: math.Inf(1)}
+	s := QuantStats{MaxAbs: e.worst, MeanAbs: e.abs / float64(n), SNR: math.Inf(1), Nonzero: e.nonzero, Zeroed: e.zeroed}
 	if e.noise > 0 {
 		s.SNR = 10 * math.Log10(e.signal/e.noise)
 	}
 	return s
 }
 
-// add takes one value and its error, which is not negative. It works on values,
+// add takes one value and what stands for it. It works on values,
 // not through a pointer, so that the sums stay in registers.
-func (e errorSums) add(x, diff float64) errorSums {
+func (e errorSums) add(value, real float32) errorSums {
+	x := float64(value)
+	diff := math.Abs(x - float64(real))
+	if x != 0 {
+		e.nonzero++
+		if real == 0 {
+			e.zeroed++
+		}
+	}
 	if diff > e.worst {
 		e.worst = diff
 	}
@@ -313,7 +329,7 @@ func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int, s
 			for j, x := range src[i : i+inner] {
 				q, r := p.round(x)
 				out[j] = byte(int32(q + p.zero))
-				sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+				sums = sums.add(x, r)
 			}
 			i += inner
 		}
@@ -329,7 +345,7 @@ func quantizeWords(dst []byte, src []float32, params []quantParams, inner int, s
 			for j, x := range src[i : i+inner] {
 				q, r := p.round(x)
 				binary.LittleEndian.PutUint16(out[2*j:], uint16(int32(q+p.zero)))
-				sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+				sums = sums.add(x, r)
 			}
 			i += inner
 		}
@@ -352,11 +368,11 @@ func quantizeHalf(src []float32) ([]byte, QuantStats) {
 				// Infinities and NaN arrive as they are: no error, and no part
 				// of the signal.
 				if y := float64(x); !math.IsInf(y, 0) && x == x {
-					sums.signal += y * y
+					sums = sums.add(x, x)
 				}
 				continue
 			}
-			sums = sums.add(float64(x), math.Abs(float64(x)-float64(r)))
+			sums = sums.add(x, r)
 		}
 	}
 	return data, sums.stats(len(src))

@@ -18,6 +18,7 @@ type Quantizer struct {
 	found    []keyRange
 	narrow   []valueRange // by a percentile
 	params   []quantParams
+	back     []float32 // what blocks stand for
 	sums     errorSums
 }
 
@@ -30,6 +31,16 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 		return nil, err
 	}
 	z.elems = int(elems) // channelSize refuses what an int does not hold
+	if e := o.Encoding; e != nil {
+		if e.Encode == nil || e.Decode == nil {
+			return nil, fmt.Errorf("%w: cannot quantize to %s", ErrDType, e.Name)
+		}
+		if _, err := e.Bytes(shape); err != nil {
+			return nil, err
+		}
+		_, err := channelSize(shape, PerTensor, z.elems)
+		return z, err
+	}
 	if z.lim, z.axis, err = o.limits(); err != nil {
 		return nil, err
 	}
@@ -60,6 +71,10 @@ func (z *Quantizer) Observe(src []float32) error {
 	if err := z.room(z.observed, len(src)); err != nil {
 		return err
 	}
+	if z.o.Encoding != nil {
+		z.observed += len(src)
+		return nil
+	}
 	percentile := z.o.Percentile > 0 && z.o.Percentile < 100
 	if percentile && len(src) != z.elems {
 		return fmt.Errorf("%w: a percentile is taken of all %d elements at once, not of %d", ErrQuantization, z.elems, len(src))
@@ -87,9 +102,12 @@ func (z *Quantizer) Observe(src []float32) error {
 	return nil
 }
 
-// Parameters returns what the elements say together. Before all of them were
-// observed it is ErrShape.
+// Parameters returns what the elements say together, nil for an Encoding. Before
+// all of them were observed it is ErrShape.
 func (z *Quantizer) Parameters() (*Quantization, error) {
+	if z.o.Encoding != nil {
+		return nil, nil
+	}
 	if z.observed != z.elems {
 		return nil, fmt.Errorf("%w: %d of %d elements were observed", ErrShape, z.observed, z.elems)
 	}
@@ -108,8 +126,12 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 }
 
 // Encode puts the integers for the next elements into dst, little-endian, which
-// has room for exactly as many. Parameters must have been called.
+// has room for exactly as many. Parameters must have been called. An Encoding takes
+// whole blocks, and no parameters.
 func (z *Quantizer) Encode(dst []byte, src []float32) error {
+	if z.o.Encoding != nil {
+		return z.blocks(dst, src)
+	}
 	if z.params == nil || z.lim.size == 0 { // the zero Quantizer has neither
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
 	}
@@ -130,6 +152,37 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 		z.encoded, src, dst = z.encoded+r.n, src[r.n:], dst[size:]
 	}
 	return nil
+}
+
+// blocks is Encode for an Encoding.
+func (z *Quantizer) blocks(dst []byte, src []float32) error {
+	if err := z.room(z.encoded, len(src)); err != nil {
+		return err
+	}
+	e := z.o.Encoding
+	if err := e.Encode(dst, src); err != nil {
+		return err
+	}
+	if cap(z.back) < len(src) {
+		z.back = make([]float32, len(src))
+	}
+	back := z.back[:len(src)]
+	if err := e.Decode(back, dst); err != nil {
+		return err
+	}
+	for i, x := range src {
+		z.sums = z.sums.add(x, back[i])
+	}
+	z.encoded += len(src)
+	return nil
+}
+
+// size returns how many bytes n elements take, whole blocks of them.
+func (z *Quantizer) size(n int) int {
+	if e := z.o.Encoding; e != nil {
+		return n / int(e.BlockElems) * int(e.BlockBytes)
+	}
+	return n * z.lim.size
 }
 
 // Stats compares what was encoded so far with the original.

@@ -87,6 +87,7 @@ type job struct {
 	to      *format.Plan
 	items   []*item
 	report  *Report
+	uses    uses  // of tensors by nodes
 	gaps    []gap // nodes that the target has no operator for
 	evict   func(n int)
 	passage *passage // of the tensor that is being written from the mapping
@@ -182,11 +183,15 @@ func (j *job) write(w format.Writer, it *item) error {
 		if _, reported := j.mayOverflow(it); reported && it.stream.lost > 0 {
 			j.report.Losses = append(j.report.Losses, overflow(it, it.stream.lost))
 		}
+		zeroed, nonzero := it.stream.zeroed, it.stream.nonzero
+		if it.z != nil {
+			stats := it.z.Stats()
+			zeroed, nonzero = stats.Zeroed, stats.Nonzero
+			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
+		}
+		j.zeroed(it.to.Name, it.to.TypeName(), zeroed, nonzero)
 		it.stream = nil
 		j.active--
-		if it.z != nil {
-			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, it.z.Stats()})
-		}
 		return nil
 	}
 	if !it.from.ZeroCopy() {

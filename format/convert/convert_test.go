@@ -316,7 +316,7 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	in := filepath.Join(t.TempDir(), "in.gguf")
-	if err := os.WriteFile(in, gguf(blocks), 0o666); err != nil {
+	if err := os.WriteFile(in, ggufFile(blocks), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.npz")
@@ -334,8 +334,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// gguf is a file of one tensor "w" of two Q8_0 blocks.
-func gguf(blocks []byte) []byte {
+// ggufFile is a file of one tensor "w" of two Q8_0 blocks.
+func ggufFile(blocks []byte) []byte {
 	le := binary.LittleEndian
 	b := []byte("GGUF")
 	b = le.AppendUint32(b, 3)
@@ -353,14 +353,14 @@ func gguf(blocks []byte) []byte {
 
 // TestQuantizeRefused names the tensor, and leaves nothing.
 func TestQuantizeRefused(t *testing.T) {
-	nan := floats("fc.bad", tensor.Shape{2}, 1, float32(math.NaN()))
+	nan := floats("fc.bad", tensor.Shape{1, 2}, 1, float32(math.NaN()))
 	in := model(t, "safetensors", format.Plan{}, nan)
 	for name, tt := range map[string]struct {
 		o    tensor.QuantizeOptions
 		want error
 	}{
 		"not a number": {tensor.QuantizeOptions{}, format.ErrQuantization},
-		"no such axis": {tensor.QuantizeOptions{PerChannel: true, Axis: 1}, format.ErrQuantization},
+		"no such axis": {tensor.QuantizeOptions{PerChannel: true, Axis: 2}, format.ErrQuantization},
 		"no such type": {tensor.QuantizeOptions{DType: tensor.Int64}, format.ErrDType},
 	} {
 		dir := t.TempDir()
@@ -375,16 +375,16 @@ func TestQuantizeRefused(t *testing.T) {
 
 // TestQuantizeSome: the others get DType.
 func TestQuantizeSome(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1}, 2))
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1, 1}, 2))
 	out := filepath.Join(t.TempDir(), "out.wia")
 	_, err := convert.File(in, out, &convert.Options{
 		DType: tensor.BFloat16,
 		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
 			switch {
-			case len(i.Shape) > 1:
-				return &tensor.QuantizeOptions{}
 			case i.Name == "h":
 				return &tensor.QuantizeOptions{DType: tensor.Float16}
+			case len(i.Shape) > 1:
+				return &tensor.QuantizeOptions{}
 			}
 			return nil
 		},
@@ -396,7 +396,7 @@ func TestQuantizeSome(t *testing.T) {
 	for _, want := range []one{
 		{tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}}, []byte{1, 2, 3, 127}},
 		{tensor.Info{Name: "b", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0x80, 0x3f}},
-		{tensor.Info{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1}}, []byte{0, 0x40}},
+		{tensor.Info{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1, 1}}, []byte{0, 0x40}},
 	} {
 		if d := diff(want, content(t, m, want.info.Name)); d != "" {
 			t.Error(d)
@@ -407,7 +407,7 @@ func TestQuantizeSome(t *testing.T) {
 // TestQuantizeInVain: integers without their scales are no use to anybody, whatever
 // else may get lost. The file has scales, or there is none.
 func TestQuantizeInVain(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2}, 1, 2))
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{1, 2}, 1, 2))
 	dir := t.TempDir()
 	for _, to := range []string{"npz", "tsr", "safetensors"} {
 		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
@@ -685,7 +685,7 @@ func TestCancel(t *testing.T) {
 
 // TestCancelObserving: the first reading of a tensor stops too.
 func TestCancelObserving(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{2}, 1, 2))
+	in := model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{1, 2}, 1, 2))
 	m := open(t, in)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &convert.Options{Quantize: func(tensor.Info) *tensor.QuantizeOptions {
@@ -704,7 +704,7 @@ func TestCancelObserving(t *testing.T) {
 func TestOntoItself(t *testing.T) {
 	testhost.NeedReplace(t)
 	values := wave(1 << 19)
-	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
+	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1, int64(len(values))}, values...))
 	for _, o := range []*convert.Options{
 		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{}), Verify: true},
 	} {

@@ -9,45 +9,134 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // dequantize has nodes do what parameters of quantization say, for a target in ONNX's operators that has
 // no place for such parameters.
-func (t *translator) dequantize(target driver.Driver) error {
-	var refused *format.LossError
-	if _, err := driver.Fit(target, &format.Plan{Tensors: t.infos}, &driver.WriteOptions{}, nil); !errors.As(err, &refused) {
+func (j *job) dequantize() error {
+	codec, err := format.Lookup(j.o.To)
+	if err != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
+		return err
+	}
+	vocabulary, ok := codec.Driver().(driver.Vocabulary)
+	if !ok || vocabulary.Operators() != nil {
 		return nil
 	}
-	without := map[string]bool{}
-	for _, l := range refused.Losses {
-		without[l.Name] = without[l.Name] || l.Kind == format.LossQuantization
+	without := j.unfit(driver.LossQuantization)
+	g := clone(j.to.Graph)
+	t := &translator{tensors: map[string]int{}, taken: map[string]bool{}, shapes: map[string]dims{}}
+	values(g, func(s *string) { t.taken[*s] = true })
+	fixed := map[string]bool{} // what is called from outside
+	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
+		fixed[v.Name] = true
+	}
+	for _, it := range j.items {
+		t.taken[it.to.Name] = true
 	}
 	real := map[string]string{}
-	var nodes []format.Node
-	for i := range t.infos {
-		info := &t.infos[i]
-		q := info.Quant
-		if q == nil || !without[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
+	for _, it := range j.items {
+		info, q := &it.to, it.to.Quant
+		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
+			continue
+		}
+		if since := dequantizesSince(q); operatorSet(j.to) < since {
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)
 		if err != nil {
 			return err
 		}
-		nodes = append(nodes, n)
+		t.nodes = append(t.nodes, n)
 		real[info.Name] = n.Outputs[0]
-		t.infos[i].Quant = nil
+		info.Quant = nil
 	}
-	for i := range t.nodes {
-		for k, name := range t.nodes[i].Inputs {
-			if other, ok := real[name]; ok {
-				t.nodes[i].Inputs[k] = other
+	consume(g, real)
+	g.Nodes = append(t.nodes, g.Nodes...)
+	for i, v := range t.views {
+		j.items = append(j.items, &item{from: v, to: t.infos[i]})
+		if g.Initializers != nil {
+			g.Initializers = append(g.Initializers, v.Name())
+		}
+	}
+	j.to.Graph = g
+	return nil
+}
+
+// consume has nodes take other values.
+func consume(g *format.Graph, names map[string]string) {
+	for i := range g.Nodes {
+		for k, name := range g.Nodes[i].Inputs {
+			if other, ok := names[name]; ok {
+				g.Nodes[i].Inputs[k] = other
 			}
 		}
 	}
-	t.nodes = append(nodes, t.nodes...)
-	return nil
+	inner(g, func(g *format.Graph) { consume(g, names) })
+}
+
+// dequantizesSince returns the version of ONNX's operators that DequantizeLinear takes: an axis is newer.
+func dequantizesSince(q *tensor.Quantization) int64 {
+	if q.Axis == tensor.PerTensor {
+		return 10
+	}
+	return 13
+}
+
+// operatorSet returns the version of ONNX's operators that the graph of a plan is in.
+func operatorSet(p *format.Plan) int64 {
+	value, _ := p.Metadata.Get(keyOperatorSets)
+	sets, _ := opsets.Parse(value)
+	for _, s := range sets {
+		if s.Domain == "" || s.Domain == "ai.onnx" {
+			return s.Version
+		}
+	}
+	return version
+}
+
+// unfit returns the names of the tensors that the target refuses for losses of that kind.
+func (j *job) unfit(kind format.LossKind) map[string]bool {
+	names := map[string]bool{}
+	for _, l := range j.lossesOf(j.infos()) {
+		if l.Kind == kind {
+			names[l.Name] = true
+		}
+	}
+	return names
+}
+
+// lossesOf returns what the target refuses of a plan of nothing but those tensors.
+func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
+	codec, err := format.Lookup(j.o.To)
+	if err != nil {
+		return nil
+	}
+	d, err := driver.Configure(codec.Driver(), j.o.Format, &j.o.Storage)
+	if err != nil {
+		return nil // which creating the file says
+	}
+	for i := range infos {
+		if infos[i].Size, err = infos[i].ByteSize(); err != nil {
+			return nil
+		}
+	}
+	var refused *format.LossError
+	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	return refused.Losses
+}
+
+// infos lists the tensors of the target.
+func (j *job) infos() []tensor.Info {
+	list := make([]tensor.Info, len(j.items))
+	for i, it := range j.items {
+		list[i] = it.to
+	}
+	return list
 }
 
 // dequantizing makes the node of one tensor, and the tensors with its parameters.

@@ -30,10 +30,15 @@ type Options struct {
 	// or BFloat16. These are floating-point tensors, quantized ones, and blocks that the
 	// library can decode. The zero value, Invalid, changes none.
 	DType tensor.DType
-	// Quantize says how a tensor of real numbers is to be quantized, nil for one that
-	// is not. It is not asked about tensors that are quantized already, and
-	// goes before DType. See Quantized.
+	// Quantize says how a tensor of real numbers is to be quantized, nil for one
+	// that is not. It goes before DType. It is not called for tensors that are quantized
+	// already, nor, without QuantizeOnly, for what would hurt more than it saves: tensors of
+	// rank 0 and 1, constants of normalizations and biases, as the graph has them, and tensors
+	// that it does not use by their names (running_mean, running_var, norm, bn, ln, bias).
+	// With PerChannel, OutputAxis stands for the axis of a tensor's outputs. See Quantized.
 	Quantize func(tensor.Info) *tensor.QuantizeOptions
+	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and kind.
+	QuantizeOnly func(tensor.Info) bool
 	// Verify reads the target once it is in place and compares the XXH64 of every tensor
 	// with what was written. A difference is ErrChecksum. Tensors whose
 	// names the target replaced are found by what they hold.
@@ -60,8 +65,13 @@ type Report struct {
 	// Kept are names, and parameters of quantization, that the target has no place for but
 	// keeps aside: its readers see names of its own, and converting back restores these.
 	Kept []format.Loss
-	// Quantized lists the tensors that were quantized to integers, in the order of the plan.
+	// Quantized lists the tensors that were quantized to integers or blocks, in the order of
+	// the plan.
 	Quantized []Stats
+	// Stayed lists the tensors that were not quantized, and why.
+	Stayed []Stayed
+	// Warnings name the tensors of which more than 1 % of the numbers became 0.
+	Warnings []string
 }
 
 // Stats is what quantization did to a tensor.

@@ -23,25 +23,34 @@ var infinities = map[tensor.DType]infinity{
 	tensor.Float32:  {0x7f80_0000_7f80_0000, 0x8000_0000_8000_0000, 0x0000_0001_0000_0001},
 }
 
-// overflows returns how many finite numbers are infinite in data, which are the same
-// numbers as elements of d.
-func overflows[F float32 | float64](d tensor.DType, data []byte, numbers []F) (n int64) {
+// narrowed counts what becomes of numbers in data, which are the same numbers as elements of d.
+func narrowed[F float32 | float64](d tensor.DType, data []byte, numbers []F) (t tally) {
 	inf, narrow := infinities[d]
 	if _, wide := any(numbers).([]float64); !narrow || d == tensor.Float32 && !wide {
-		return 0
+		return t
 	}
+	nothing := inf
+	nothing.bits = 0
+	t.nonzero = int64(len(numbers))
 	size := int(d.Size())
 	for at := 0; at < len(data); at += 8 {
-		if at+8 <= len(data) && !inf.in(binary.LittleEndian.Uint64(data[at:])) {
-			continue
+		if at+8 <= len(data) {
+			if x := binary.LittleEndian.Uint64(data[at:]); !inf.in(x) && !nothing.in(x) {
+				continue
+			}
 		}
 		for i := at; i < min(at+8, len(data)); i += size {
-			if x := float64(numbers[i/size]); inf.in(element(data[i:i+size])) && !math.IsInf(x, 0) {
-				n++
+			switch x, e := float64(numbers[i/size]), element(data[i:i+size], inf); {
+			case inf.in(e) && !math.IsInf(x, 0):
+				t.lost++
+			case x == 0:
+				t.nonzero--
+			case nothing.in(e):
+				t.zeroed++
 			}
 		}
 	}
-	return n
+	return t
 }
 
 // in reports whether one of the elements in eight bytes is infinite: taking one from what
@@ -51,12 +60,12 @@ func (f infinity) in(x uint64) bool {
 	return (x-f.ones)&^x&f.sign != 0
 }
 
-// element is one element in place of the first of eight bytes; the others are zero.
-func element(b []byte) uint64 {
+// element is one element in all places of eight bytes.
+func element(b []byte, f infinity) uint64 {
 	if len(b) == 2 {
-		return uint64(binary.LittleEndian.Uint16(b))
+		return uint64(binary.LittleEndian.Uint16(b)) * f.ones
 	}
-	return uint64(binary.LittleEndian.Uint32(b))
+	return uint64(binary.LittleEndian.Uint32(b)) * f.ones
 }
 
 // overflow is the loss of numbers that are too large for the new dtype of a tensor.

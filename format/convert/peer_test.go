@@ -32,6 +32,12 @@ func networks(t *testing.T) (paths []string) {
 	if _, err := convert.File(paths[0], small, &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: tensor.Int8})}); err != nil {
 		t.Fatal(err)
 	}
+	for seed := range uint64(4) {
+		for _, to := range []string{"wia", "mobi"} {
+			path := spreading(1+seed).write(t, "onnx", 17)
+			paths = append(paths, path, quantizedNetwork(t, path, to, true))
+		}
+	}
 	path := exported().write(t, "onnx", 11)
 	return append(paths, translated(t, small, "onnx"), path, translated(t, translated(t, path, "mobi"), "onnx"), translated(t, mobi.write(t, "mobi", 0), "onnx"), translated(t, mle.write(t, "mle", 0), "onnx"))
 }

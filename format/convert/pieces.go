@@ -170,10 +170,16 @@ func channelsOf(q *tensor.Quantization, c, k int64) *tensor.Quantization {
 // converter makes the data of a tensor in its new dtype.
 type converter struct {
 	*source
-	to   tensor.DType
-	z    *tensor.Quantizer
-	s    *scratch
-	lost int64 // numbers that became infinite
+	to *tensor.Info
+	z  *tensor.Quantizer
+	s  *scratch
+	tally
+}
+
+// tally counts what became of numbers in a narrower type.
+type tally struct {
+	lost            int64 // finite before, infinite now
+	nonzero, zeroed int64 // that were not 0, and those of them that are now
 }
 
 // convert returns the next piece, in dst if there is room.
@@ -197,12 +203,18 @@ func (c *converter) convert(dst []byte) (_ []byte, err error) {
 
 func encode[F float32 | float64](c *converter, dst []byte, numbers []F) ([]byte, error) {
 	dst = c.buffer(dst, len(numbers))
-	err := tensor.Encode(dst, c.to, numbers)
+	err := tensor.Encode(dst, c.to.DType, numbers)
 	if err == nil {
-		c.lost += overflows(c.to, dst, numbers)
+		t := narrowed(c.to.DType, dst, numbers)
+		c.lost, c.nonzero, c.zeroed = c.lost+t.lost, c.nonzero+t.nonzero, c.zeroed+t.zeroed
 	}
 	return dst, err
 }
 
-// buffer returns memory for n elements of the new dtype.
-func (c *converter) buffer(dst []byte, n int) []byte { return room(dst, n*int(c.to.Size())) }
+// buffer returns memory for n elements of the new type.
+func (c *converter) buffer(dst []byte, n int) []byte {
+	if e := c.to.Encoding; e != nil {
+		return room(dst, n/int(e.BlockElems)*int(e.BlockBytes))
+	}
+	return room(dst, n*int(c.to.DType.Size()))
+}

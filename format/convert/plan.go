@@ -27,6 +27,7 @@ func (j *job) plan(m *format.Model) error {
 		return err
 	}
 	all := p.Tensors
+	j.uses = usesOf(p.Graph, all)
 	p.Tensors = make([]tensor.Info, 0, len(all))
 	names := make(map[string]string, len(all))
 	for i, info := range all {
@@ -53,13 +54,14 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
-	for _, it := range j.items {
-		p.Tensors = append(p.Tensors, it.to)
-	}
 	j.to = p
 	if err := j.graph(m, all, names); err != nil {
 		return err
 	}
+	if err := j.dequantize(); err != nil {
+		return err
+	}
+	p.Tensors = j.infos()
 	return j.refuse()
 }
 
@@ -73,13 +75,15 @@ func (j *job) change(it *item) error {
 	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {
 		return fmt.Errorf("%w: its parameters of quantization are nodes of the graph, so its dtype stays", format.ErrUnsupported)
 	}
-	if j.o.Quantize != nil && it.to.Quant == nil {
-		if q := j.o.Quantize(it.to); q != nil && q.DType != tensor.Float16 {
-			it.q = q
-			return nil
-		} else if q != nil {
-			to = tensor.Float16
-		}
+	q, why := j.quantizes(&it.to)
+	switch {
+	case why != "":
+		j.report.Stayed = append(j.report.Stayed, Stayed{it.to.Name, why})
+	case q != nil && q.DType == tensor.Float16 && q.Encoding == nil:
+		to = tensor.Float16
+	case q != nil:
+		it.q = q
+		return nil
 	}
 	if to != tensor.Invalid && to != it.to.DType {
 		if err := sound(&it.to); err != nil {
@@ -118,6 +122,11 @@ func (j *job) quantize(it *item) error {
 	z, err := tensor.NewQuantizer(it.to.Shape, *q)
 	if err != nil {
 		return err
+	}
+	if q.Encoding != nil {
+		it.to = tensor.Info{Name: it.to.Name, Shape: it.to.Shape, Encoding: q.Encoding}
+		it.z, it.changes = z, true
+		return nil
 	}
 	if q.Percentile > 0 && q.Percentile < 100 {
 		var all []float32

@@ -20,7 +20,7 @@ const ahead = 2
 type stream struct {
 	full, free chan []byte // pieces, and memory for more
 	err        error       // why full was closed
-	lost       int64       // numbers that became infinite, when it is
+	tally                  // when it is
 	broken     bool        // instead: what reads the source ended the goroutine
 	thrown     any         // what it panicked with, nil for runtime.Goexit
 	piece      []byte      // that is being read
@@ -63,8 +63,8 @@ func (j *job) start(it *item) *stream {
 func (j *job) run(it *item, s *stream) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	c := &converter{source: j.source(it.from), to: it.to.DType, z: it.z, s: mem}
-	defer func() { s.lost = c.lost }()
+	c := &converter{source: j.source(it.from), to: &it.to, z: it.z, s: mem}
+	defer func() { s.tally = c.tally }()
 	accepted, _ := j.mayOverflow(it)
 	for c.more() {
 		select {

@@ -51,7 +51,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
 		return views, nil
 	}
-	return t.finish(to.Driver())
+	return t.finish(), nil
 }
 
 // gap is a node without counterpart.
@@ -260,12 +260,7 @@ func (t *translator) fuse(i int) bool {
 }
 
 // finish puts the graph and its tensors into the plan.
-func (t *translator) finish(target driver.Driver) ([]tensor.View, error) {
-	if t.to == nil {
-		if err := t.dequantize(target); err != nil {
-			return nil, err
-		}
-	}
+func (t *translator) finish() []tensor.View {
 	g := t.graph
 	g.Nodes = t.nodes
 	used := map[string]bool{}
@@ -294,7 +289,7 @@ func (t *translator) finish(target driver.Driver) ([]tensor.View, error) {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
 		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
 	}
-	return views, nil
+	return views
 }
 
 // fresh returns a name for a value that is not taken: the name itself, or one with a number

@@ -1,15 +1,10 @@
 package gguf
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -193,77 +188,69 @@ func TestKnownBlocks(t *testing.T) {
 	}
 }
 
-// TestQuantize writes Q8_0 and compares scale and elements with their definition.
+// TestQuantize compares scale and elements of Q8_0 with their definition.
 func TestQuantize(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	const rows, cols = 5, 96
-	values := make([]float64, rows*cols)
-	for i := range values {
-		values[i] = float64(float32(r.NormFloat64()))
+	shape := tensor.Shape{5, 96}
+	want := make([]float32, 5*96)
+	for i := range want {
+		want[i] = float32(r.NormFloat64())
 	}
-	clear(values[32:64]) // a block of zeros
-	values[64] = -100    // the largest is negative
-	encode := map[tensor.DType]func(b []byte, x float64) []byte{
-		tensor.Float32: func(b []byte, x float64) []byte { return append(b, f32(float32(x))...) },
-		tensor.Float64: func(b []byte, x float64) []byte { return append(b, f64(x)...) },
-		tensor.Float16: func(b []byte, x float64) []byte {
-			return binary.LittleEndian.AppendUint16(b, uint16(tensor.F16From64(x)))
-		},
-		tensor.BFloat16: func(b []byte, x float64) []byte {
-			return binary.LittleEndian.AppendUint16(b, uint16(tensor.BF16From64(x)))
-		},
+	clear(want[32:64]) // a block of zeros
+	want[64] = -100    // the largest is negative
+	data, q, stats, err := tensor.Quantize(want, shape, tensor.QuantizeOptions{Encoding: Q8_0()})
+	if err != nil || q != nil {
+		t.Fatal(q, err)
 	}
-	for d, f := range encode {
-		var raw []byte
-		for _, x := range values {
-			raw = f(raw, x)
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", Encoding: Q8_0(), Shape: shape}}}
+	m := open(t, write(t, plan, nil, map[string][]byte{"w": data}))
+	if v, ok := m.Value("general.quantization_version"); !ok || v != uint32(2) {
+		t.Error(v, ok)
+	}
+	got, err := tensor.Decode[float32](nil, m.At(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst, zeroed := 0.0, int64(0)
+	for at := 0; at < len(want); at += 32 {
+		most := 0.0
+		for _, x := range want[at : at+32] {
+			most = max(most, math.Abs(float64(x)))
 		}
-		plan := &format.Plan{Tensors: []tensor.Info{
-			{Name: "w", DType: d, Shape: tensor.Shape{rows, cols}},
-			{Name: "norm", DType: d, Shape: tensor.Shape{cols}},
-			{Name: "odd", DType: d, Shape: tensor.Shape{2, 31}},
-			{Name: "ids", DType: tensor.Int32, Shape: tensor.Shape{2, 32}},
-		}}
-		size := int(d.Size())
-		data := map[string][]byte{"w": raw, "norm": raw[:cols*size], "odd": raw[:62*size], "ids": make([]byte, 256)}
-		m := open(t, write(t, plan, &WriteOptions{Quantize: Matrices}, data))
-		if _, types := infos(m); !cmp.Equal(types, []string{"Q8_0", d.String(), d.String(), "int32"}) {
-			t.Fatal(types)
-		}
-		if v, ok := m.Value("general.quantization_version"); !ok || v != uint32(2) {
-			t.Error(v, ok)
-		}
-		view := m.At(0)
-		got, err := tensor.Decode[float64](nil, view)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := tensor.FromBytes("w", d, tensor.Shape{rows, cols}, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := tensor.Decode[float64](nil, source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for at := 0; at < len(want); at += 32 {
-			most := 0.0
-			for _, x := range want[at : at+32] {
-				most = max(most, math.Abs(x))
+		// Half a step, and what the float16 scale is off by.
+		bound := most/127/2 + most/1024
+		for i := at; i < at+32; i++ {
+			off := math.Abs(float64(want[i]) - float64(got[i]))
+			if worst = max(worst, off); off > bound {
+				t.Fatalf("element %d is %v, want %v", i, got[i], want[i])
 			}
-			// Half a step, and what the float16 scale is off by.
-			bound := most/127/2 + most/1024
-			for i := at; i < at+32; i++ {
-				if math.Abs(want[i]-got[i]) > bound {
-					t.Fatalf("%v: element %d is %v, want %v", d, i, got[i], want[i])
-				}
+			if want[i] != 0 && got[i] == 0 {
+				zeroed++
 			}
 		}
-		if got[64] >= 0 || got[32] != 0 {
-			t.Errorf("%v: %v, %v", d, got[64], got[32])
+	}
+	if got[64] >= 0 || got[32] != 0 {
+		t.Errorf("%v, %v", got[64], got[32])
+	}
+	if stats.MaxAbs != worst || stats.Nonzero != 5*96-32 || stats.Zeroed != zeroed || zeroed == 0 {
+		t.Errorf("%+v, want %v, %d", stats, worst, zeroed)
+	}
+}
+
+// TestQuantizeRefused: rows that are no whole blocks, and bytes that do not fit.
+func TestQuantizeRefused(t *testing.T) {
+	for _, shape := range []tensor.Shape{{33}, {2, 16}, {}} {
+		n, _ := shape.Elems()
+		if _, _, _, err := tensor.Quantize(make([]float32, n), shape, tensor.QuantizeOptions{Encoding: Q8_0()}); !errors.Is(err, format.ErrShape) {
+			t.Errorf("%v: %v", shape, err)
 		}
-		if diff := cmp.Diff(data["norm"], dataOf(t, m)["norm"]); diff != "" {
-			t.Error(diff)
+	}
+	if _, err := tensor.NewQuantizer(tensor.Shape{32}, tensor.QuantizeOptions{Encoding: elementTypes[2].encoding}); !errors.Is(err, format.ErrDType) {
+		t.Error(err)
+	}
+	for _, n := range []int{0, 33, 35, 68} {
+		if err := Q8_0().Encode(make([]byte, n), make([]float32, 32)); !errors.Is(err, format.ErrShape) {
+			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
 }
@@ -271,80 +258,22 @@ func TestQuantize(t *testing.T) {
 // TestQuantizeBlock is a block byte by byte: 127 and -63.5 with a scale of 1, and
 // halves rounded away from zero.
 func TestQuantizeBlock(t *testing.T) {
-	var b []byte
-	for _, x := range append([]float32{127, -63.5, 0.5, -0.5, 0.49, 1.5, 2.5, -127}, make([]float32, 24)...) {
-		b = append(b, f32(x)...)
-	}
-	got, err := appendQ8_0(nil, b, tensor.Float32)
+	x := append([]float32{127, -63.5, 0.5, -0.5, 0.49, 1.5, 2.5, -127}, make([]float32, 24)...)
+	got := make([]byte, 34)
+	err := Q8_0().Encode(got, x)
 	want := append([]byte{0x00, 0x3c, 127, 0xc0, 1, 0xff, 0, 2, 3, 0x81}, make([]byte, 24)...)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
-		copy(b[40:], f32(bad))
-		if _, err := appendQ8_0(nil, b, tensor.Float32); err == nil {
+		x[10] = bad
+		if err := Q8_0().Encode(got, x); !errors.Is(err, format.ErrQuantization) {
 			t.Errorf("%v is quantized", bad)
 		}
 	}
-	copy(b, make([]byte, len(b)))
-	copy(b, f32(1e-44)) // its inverse is infinite
-	if got, err = appendQ8_0(nil, b, tensor.Float32); err != nil || cmp.Diff(make([]byte, 34), got) != "" {
+	clear(x)
+	x[0] = 1e-44 // its inverse is infinite
+	if err = Q8_0().Encode(got, x); err != nil || cmp.Diff(make([]byte, 34), got) != "" {
 		t.Errorf("% x, %v", got, err)
-	}
-}
-
-// TestQuantizeTargets writes the same bytes to a stream and to a file, in the order
-// of the plan and in another, in whole tensors and in pieces that end anywhere.
-func TestQuantizeTargets(t *testing.T) {
-	plan := &format.Plan{Tensors: []tensor.Info{
-		{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{3, 64}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{5}},
-		{Name: "c", DType: tensor.Float16, Shape: tensor.Shape{1, 32}}, {Name: "empty", DType: tensor.Float32, Shape: tensor.Shape{0, 32}},
-	}}
-	data := map[string][]byte{"a": floats(192), "b": floats(5), "c": bytes.Repeat([]byte{0, 0x3c, 1, 0x40}, 16)}
-	o := &WriteOptions{Quantize: Matrices}
-	want := write(t, plan, o, data)
-	if _, types := infos(open(t, want)); !cmp.Equal(types, []string{"Q8_0", "float32", "Q8_0", "Q8_0"}) {
-		t.Fatal(types)
-	}
-	path := filepath.Join(t.TempDir(), "m.gguf")
-	for _, order := range [][]string{{"a", "b", "c", "empty"}, {"empty", "c", "b", "a"}} {
-		var stream bytes.Buffer
-		w, err := NewWriter(&stream, plan, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := Create(path, plan, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range order {
-			err := errors.Join(w.WriteTensor(name, iotest.OneByteReader(bytes.NewReader(data[name]))),
-				f.WriteTensor(name, iotest.HalfReader(bytes.NewReader(data[name]))))
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(w.Close(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal(want, stream.Bytes()) || !bytes.Equal(want, file) {
-			t.Errorf("%v: %v", order, err)
-		}
-	}
-	// A value that cannot be quantized ends the writer, and leaves the old file.
-	f, err := Create(path, plan, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copy(data["a"][400:], f32(float32(math.NaN())))
-	if err := f.WriteTensor("a", bytes.NewReader(data["a"])); !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
-	if err := f.Close(); !errors.Is(err, format.ErrAborted) {
-		t.Error(err)
-	}
-	if file, err := os.ReadFile(path); err != nil || !bytes.Equal(want, file) {
-		t.Error("the old file is gone", err)
 	}
 }

@@ -115,8 +115,8 @@
 // behind the last. Dtypes other than those above have no place (uint8, bool,
 // float8), nor have more than 4 dims, quantization parameters or a graph; the
 // refusal lists all of it. Tensors with an Encoding of this package are written as
-// they are, so files with quantized tensors can be copied. WriteOptions.Quantize
-// writes float tensors as Q8_0.
+// they are, so files with quantized tensors can be copied. tensor.Quantize makes Q8_0,
+// and package convert a file of it.
 //
 // The alignment is WriteOptions.Alignment, else what the plan's metadata has, else 32.
 //

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A file with metadata and a matrix that is quantized on the way, and what is
+// A file with metadata and a matrix in blocks, and what is
 // read of it.
 func Example() {
 	dir, err := os.MkdirTemp("", "gguf")
@@ -22,21 +23,26 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.gguf")
 
+	ones := slices.Repeat([]float32{1}, 64)
+	data, _, _, err := tensor.Quantize(ones, tensor.Shape{2, 32}, tensor.QuantizeOptions{Encoding: gguf.Q8_0()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	plan := &format.Plan{
 		Metadata: format.Metadata{
 			{Key: "general.architecture", Value: "llama"},
 			{Key: "llama.block_count", Value: uint32(1)},
 			{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}},
 		},
-		Tensors: []tensor.Info{{Name: "blk.0.ffn_up.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 32}}},
+		Tensors: []tensor.Info{{Name: "blk.0.ffn_up.weight", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 32}}},
 	}
-	w, err := gguf.Create(path, plan, &gguf.WriteOptions{Quantize: gguf.Matrices})
+	w, err := gguf.Create(path, plan, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer w.Abort()
-	data := bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 64) // ones
 	if err := w.WriteTensor("blk.0.ffn_up.weight", bytes.NewReader(data)); err != nil {
 		fmt.Println(err)
 		return

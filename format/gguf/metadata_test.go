@@ -252,21 +252,6 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// TestQuantizeRefuses tensors that have no blocks.
-func TestQuantizeRefuses(t *testing.T) {
-	all := func(tensor.Info) bool { return true }
-	for _, i := range []tensor.Info{
-		{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{32}},
-		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{33}},
-		{Name: "w", DType: tensor.Float32},
-	} {
-		_, err := NewWriter(discard{}, &format.Plan{Tensors: []tensor.Info{i}}, &WriteOptions{Quantize: all})
-		if !errors.Is(err, format.ErrPlan) {
-			t.Errorf("%v %v: %v", i.DType, i.Shape, err)
-		}
-	}
-}
-
 // TestCopyAgrees refuses blocks of one type under the name of another that has
 // blocks of the same size.
 func TestCopyAgrees(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file of version 3 to path, in a temporary file that
@@ -15,13 +16,13 @@ import (
 // with a [format.LossError], or left out if the options accept that.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()
-	return format.With(o.driver()).Create(path, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a file to w, straight through. Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()
-	return format.With(o.driver()).NewWriter(w, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // refuse is the error for a plan that cannot be written.
@@ -70,6 +71,9 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	meta, align, err := aligned(p.Metadata, o)
 	if err != nil {
 		return nil, err
+	}
+	if _, has := meta.Get(keyQuantVersion); !has && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
+		meta = append(slices.Clip(meta), driver.Entry{Key: keyQuantVersion, Value: uint32(2)})
 	}
 	var w wire.Buffer
 	w.Str(magic)

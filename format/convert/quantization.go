@@ -1,0 +1,152 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// OutputAxis is a QuantizeOptions.Axis for Options.Quantize: the axis of a tensor's outputs,
+// as far as the graph tells, else 0.
+const OutputAxis = -1
+
+// Stayed is a tensor that was to be quantized and keeps its numbers.
+type Stayed struct{ Name, Why string }
+
+// quantizes decides whether a tensor is quantized: the options for it, or why it stays as it
+// is, "" where nobody asked.
+func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
+	if j.o.Quantize == nil || t.Quant != nil {
+		return nil, ""
+	}
+	if j.o.QuantizeOnly != nil {
+		if !j.o.QuantizeOnly(*t) {
+			return nil, ""
+		}
+	} else if why := j.uses.keeps(t); why != "" {
+		return nil, why
+	}
+	q := j.o.Quantize(*t)
+	if q == nil {
+		return nil, ""
+	}
+	o := *q
+	if e := o.Encoding; e != nil {
+		if _, err := e.Bytes(t.Shape); err != nil {
+			return nil, fmt.Sprintf("%s needs rows of a multiple of %d elements, its shape is %v", e.Name, e.BlockElems, t.Shape)
+		}
+	}
+	if o.PerChannel && o.Axis == OutputAxis {
+		o.Axis = max(j.uses[t.Name].axis, 0)
+	}
+	return &o, ""
+}
+
+// uses says what the nodes of a graph do with its tensors, by their names.
+type uses map[string]role
+
+// role is what nodes do with a tensor.
+type role struct {
+	constant string // what it is of a node, where int8 would hurt: "bias"
+	axis     int    // of the outputs
+}
+
+// usesOf goes through the nodes of a graph, those of inner graphs too.
+func usesOf(g *format.Graph, tensors []tensor.Info) uses {
+	u := uses{}
+	ranks := map[string]tensor.Shape{}
+	for _, t := range tensors {
+		ranks[t.Name] = t.Shape
+	}
+	if g != nil {
+		u.graph(g, ranks)
+	}
+	return u
+}
+
+func (u uses) graph(g *format.Graph, shapes map[string]tensor.Shape) {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		for k, name := range n.Inputs {
+			if shape, ok := shapes[name]; ok {
+				r, known := u[name]
+				if now := roleOf(n, k, shape); !known || now.constant != "" {
+					r = now
+				}
+				u[name] = r
+			}
+		}
+	}
+	inner(g, func(g *format.Graph) { u.graph(g, shapes) })
+}
+
+// roleOf returns what input k is to a node, by the names of operators that any of the formats has.
+func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
+	transposed := int64(0)
+	for _, a := range n.Attributes {
+		if v, ok := a.Value.(int64); a.Name == "transB" && ok {
+			transposed = v
+		}
+	}
+	switch op := strings.ToLower(n.Op); {
+	case strings.Contains(op, "norm"):
+		r.constant = "constant of a normalization"
+	case op == "lstm" || op == "gru" || op == "rnn":
+		if r.axis = 1; k == 3 {
+			r.constant = "bias"
+		}
+	case k == 2 && (strings.Contains(op, "conv") || op == "gemm" || op == "linear" || op == "fullyconnected"):
+		r.constant = "bias"
+	case strings.Contains(op, "convtranspose"), op == "gemm" && k == 1 && transposed == 0:
+		r.axis = 1
+	case op == "matmul" && k == 1:
+		r.axis = len(shape) - 1
+	case op == "matmul" && k == 0:
+		r.axis = len(shape) - 2
+	case isVector(shape) && (op == "add" || op == "sub" || op == "subtract" || op == "mul" || op == "multiply" || op == "div" || op == "divide"):
+		r.constant = "bias or factor"
+	}
+	return r
+}
+
+// isVector reports whether at most one dim is not 1.
+func isVector(shape tensor.Shape) bool {
+	long := 0
+	for _, d := range shape {
+		if d != 1 {
+			long++
+		}
+	}
+	return long <= 1
+}
+
+// keeps says why a tensor is not quantized unless it is named, "" for one that is.
+func (u uses) keeps(t *tensor.Info) string {
+	if rank := len(t.Shape); rank < 2 {
+		return fmt.Sprintf("rank %d", rank)
+	}
+	if r, known := u[t.Name]; known {
+		return r.constant
+	}
+	words := strings.FieldsFunc(strings.ToLower(t.Name), func(r rune) bool { return strings.ContainsRune("./:_-", r) })
+	for i, w := range words {
+		w = strings.TrimRight(w, "0123456789")
+		switch {
+		case w == "bn", w == "ln", strings.HasSuffix(w, "norm"), w == "running" && i+1 < len(words) && (words[i+1] == "mean" || words[i+1] == "var"):
+			return "constant of a normalization, by its name"
+		case w == "bias" && i == len(words)-1:
+			return "bias, by its name"
+		}
+	}
+	return ""
+}
+
+// zeroed warns of a tensor that lost more than 1 % of its numbers to 0.
+func (j *job) zeroed(name string, to string, zeroed, nonzero int64) {
+	if zeroed > nonzero/100 {
+		j.report.Warnings = append(j.report.Warnings,
+			fmt.Sprintf("tensor %q: %.3g %% of its numbers that are not 0 are 0 as %s", name, 100*float64(zeroed)/float64(nonzero), to))
+	}
+}

@@ -1,0 +1,265 @@
+package convert_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestQuantizeKeeps: what would hurt more than it saves stays as it is, unless it is named.
+func TestQuantizeKeeps(t *testing.T) {
+	graph := &format.Graph{
+		Inputs:  []format.ValueInfo{image("x", 1, 2, 2, 2)},
+		Outputs: []format.ValueInfo{image("y", 1, 2, 2, 2)},
+		Nodes: []format.Node{
+			{Op: "Conv", Inputs: []string{"x", "ln.conv", "c"}, Outputs: []string{"1"}},
+			{Op: "LayerNormalization", Inputs: []string{"1", "scale", "shift"}, Outputs: []string{"2"}},
+			{Op: "Add", Inputs: []string{"2", "shift2"}, Outputs: []string{"3"}},
+			{Op: "Add", Inputs: []string{"3", "table"}, Outputs: []string{"4"}},
+			{Op: "Gemm", Inputs: []string{"4", "gemm", "bias2"}, Outputs: []string{"y"}},
+		},
+	}
+	const norm, name = "constant of a normalization", "constant of a normalization, by its name"
+	for _, tt := range []struct {
+		tensor string
+		shape  tensor.Shape
+		graph  *format.Graph
+		want   string
+	}{
+		{"w", tensor.Shape{}, nil, "rank 0"},
+		{"w", tensor.Shape{4}, nil, "rank 1"},
+		{"w", tensor.Shape{2, 2}, nil, ""},
+		{"b.running_mean", tensor.Shape{2, 2}, nil, name},
+		{"b.running_var", tensor.Shape{2, 2}, nil, name},
+		{"running.vary", tensor.Shape{2, 2}, nil, ""},
+		{"layer1.bn2.weight", tensor.Shape{2, 2}, nil, name},
+		{"h.0.ln_1.weight", tensor.Shape{2, 2}, nil, name},
+		{"LayerNorm/gamma", tensor.Shape{2, 2}, nil, name},
+		{"blk.0.attn_norm.weight", tensor.Shape{2, 2}, nil, name},
+		{"lnx.weight", tensor.Shape{2, 2}, nil, ""},
+		{"normal.weight", tensor.Shape{2, 2}, nil, ""},
+		{"attn.in_proj_bias", tensor.Shape{2, 2}, nil, "bias, by its name"},
+		{"bias.weight", tensor.Shape{2, 2}, nil, ""},
+		{"ln.conv", tensor.Shape{2, 2, 1, 1}, graph, ""}, // the graph knows better
+		{"c", tensor.Shape{2, 1}, graph, "bias"},
+		{"scale", tensor.Shape{2, 2}, graph, norm},
+		{"shift2", tensor.Shape{1, 2, 1, 1}, graph, "bias or factor"},
+		{"table", tensor.Shape{2, 2}, graph, ""},
+		{"bias2", tensor.Shape{1, 2}, graph, "bias"},
+		{"elsewhere.norm", tensor.Shape{2, 2}, graph, name},
+	} {
+		t.Run(tt.tensor+fmt.Sprint(tt.shape), func(t *testing.T) {
+			n, _ := tt.shape.Elems()
+			in := model(t, "onnx", format.Plan{Graph: tt.graph}, floats(tt.tensor, tt.shape, wave(int(n))...))
+			out := filepath.Join(t.TempDir(), "out.wia")
+			o := &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{})}
+			report, err := convert.File(in, out, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []convert.Stayed
+			if tt.want != "" {
+				want = []convert.Stayed{{Name: tt.tensor, Why: tt.want}}
+			}
+			if d := cmp.Diff(want, report.Stayed); d != "" {
+				t.Error(d)
+			}
+			if got := open(t, out).At(0).DType() == tensor.Int8; got != (tt.want == "") {
+				t.Errorf("quantized: %v", got)
+			}
+			o.QuantizeOnly = func(tensor.Info) bool { return true }
+			if report, err = convert.File(in, out, o); err != nil || len(report.Stayed) > 0 || open(t, out).At(0).DType() != tensor.Int8 {
+				t.Errorf("named: %v, %v", report, err)
+			}
+		})
+	}
+}
+
+// TestOutputAxis: scales follow the outputs of the operator that uses a tensor.
+func TestOutputAxis(t *testing.T) {
+	for _, tt := range []struct {
+		node format.Node
+		want int
+	}{
+		{format.Node{Op: "Conv", Inputs: []string{"x", "w"}}, 0},
+		{format.Node{Op: "ConvTranspose", Inputs: []string{"x", "w"}}, 1},
+		{format.Node{Op: "Gemm", Inputs: []string{"x", "w"}}, 1},
+		{format.Node{Op: "Gemm", Inputs: []string{"x", "w"}, Attributes: []format.Attribute{{Name: "transB", Value: int64(1)}}}, 0},
+		{format.Node{Op: "MatMul", Inputs: []string{"x", "w"}}, 2},
+		{format.Node{Op: "MatMul", Inputs: []string{"w", "x"}}, 1},
+		{format.Node{Op: "Gather", Inputs: []string{"w", "x"}}, 0},
+		{format.Node{Op: "LSTM", Inputs: []string{"x", "w"}}, 1},
+	} {
+		tt.node.Outputs = []string{"y"}
+		g := &format.Graph{Inputs: []format.ValueInfo{image("x", 1)}, Outputs: []format.ValueInfo{image("y", 1)}, Nodes: []format.Node{tt.node}}
+		in := model(t, "onnx", format.Plan{Graph: g}, floats("w", tensor.Shape{2, 3, 4}, wave(24)...))
+		out := filepath.Join(t.TempDir(), "out.wia")
+		o := &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis})}
+		if _, err := convert.File(in, out, o); err != nil {
+			t.Fatal(err)
+		}
+		if q := open(t, out).At(0).Info().Quant; q.Axis != tt.want {
+			t.Errorf("%s: axis %d, want %d", tt.node.Op, q.Axis, tt.want)
+		}
+	}
+}
+
+// TestWarnings: numbers that become 0 do not do so silently.
+func TestWarnings(t *testing.T) {
+	values := func(tiny int) []float32 {
+		v := slices.Repeat([]float32{1}, 300)
+		for i := range tiny {
+			v[i] = 1e-9
+		}
+		return append(v, make([]float32, 100)...) // zeros stay what they are
+	}
+	in := model(t, "safetensors", format.Plan{}, floats("few", tensor.Shape{4, 100}, values(3)...), floats("many", tensor.Shape{4, 100}, values(4)...))
+	for to, o := range map[string]convert.Options{
+		"int8":    {Quantize: convert.Quantized(tensor.QuantizeOptions{})},
+		"float16": {DType: tensor.Float16},
+	} {
+		report, err := convert.File(in, filepath.Join(t.TempDir(), "out.wia"), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`tensor "many": 1.33 % of its numbers that are not 0 are 0 as ` + to}
+		if d := cmp.Diff(want, report.Warnings); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestBlocksWritten: rows of whole blocks become blocks, others stay and are listed.
+func TestBlocksWritten(t *testing.T) {
+	n := 3 << 18 // more than a piece
+	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{3, 1 << 18}, wave(n)...), floats("odd", tensor.Shape{2, 33}, wave(66)...))
+	out := filepath.Join(t.TempDir(), "out.gguf")
+	o := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
+	report, err := convert.File(in, out, &convert.Options{Quantize: convert.Quantized(o), Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, stats, err := tensor.Quantize(wave(n), tensor.Shape{3, 1 << 18}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &convert.Report{
+		Format: "gguf", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}},
+		Stayed: []convert.Stayed{{Name: "odd", Why: "Q8_0 needs rows of a multiple of 32 elements, its shape is [2, 33]"}},
+	}
+	if d := diff(want, report); d != "" {
+		t.Error(d)
+	}
+	m := open(t, out)
+	v, err := m.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := v.Info(); i.TypeName() != "Q8_0" || !bytes.Equal(data, content(t, m, "w").data) {
+		t.Errorf("%s: other data, or another type", i.TypeName())
+	}
+}
+
+// spreading is a random network of convolutions, each with its normalization, whose channels
+// differ by up to three decades, as training leaves them.
+func spreading(seed uint64) *builder {
+	b := newNet(image("x", 2, 3, 8, 8))
+	b.seed = seed
+	b.graph.Outputs[0].Dims = format.FixedDims(2, 10)
+	uniform := func(low, high float64) float64 { return low + (high-low)*(float64(b.random())+1)/2 }
+	fill := func(name string, shape tensor.Shape, value func(i int) float64) string {
+		n, _ := shape.Elems()
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = float32(value(i))
+		}
+		b.tensors = append(b.tensors, floats(name, shape, values...))
+		return name
+	}
+	h, in := "x", int64(3)
+	for i := range 2 + int(seed%3) {
+		out := int64(8 + 4*uniform(0, 2))
+		channel := make([]float64, out)
+		for c := range channel {
+			channel[c] = math.Pow(10, uniform(-2, 1))
+		}
+		per, vector, id := int(in*9), tensor.Shape{out}, fmt.Sprint(i)
+		h = b.node("Conv", attrs{"pads": list(1, 1, 1, 1)}, h,
+			fill("w"+id, tensor.Shape{out, in, 3, 3}, func(i int) float64 { return channel[i/per] * uniform(-1, 1) }),
+			fill("c"+id, vector, func(i int) float64 { return channel[i] * uniform(-1, 1) }))
+		h = b.node("BatchNormalization", attrs{"epsilon": float32(1e-12)}, h,
+			fill("gamma"+id, vector, func(int) float64 { return uniform(0.5, 1.5) }), fill("beta"+id, vector, func(int) float64 { return uniform(-1, 1) }),
+			fill("mean"+id, vector, func(i int) float64 { return channel[i] * uniform(-1, 1) }),
+			fill("var"+id, vector, func(i int) float64 { return channel[i] * channel[i] * float64(per) / 3 * uniform(0.5, 2) }))
+		h, in = b.node("Relu", nil, h), out
+	}
+	h = b.node("Flatten", nil, b.node("GlobalAveragePool", nil, h))
+	weights := func(i int) float64 { return uniform(-1, 1) }
+	if seed%2 == 0 {
+		b.node("Gemm", attrs{"transB": int64(1)}, h, fill("fc", tensor.Shape{10, in}, weights), fill("fc.b", tensor.Shape{10}, weights))
+	} else {
+		b.node("Gemm", nil, h, fill("fc", tensor.Shape{in, 10}, weights), fill("fc.b", tensor.Shape{10}, weights))
+	}
+	return b
+}
+
+// quantizedNetwork goes from ONNX to int8 in another format and back.
+func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "q."+to)
+	o := convert.Quantized(tensor.QuantizeOptions{PerChannel: perChannel, Axis: convert.OutputAxis})
+	report, err := convert.File(in, out, &convert.Options{Lossy: true, Quantize: o, Verify: true})
+	if err != nil {
+		t.Fatalf("to %s: %v", to, err)
+	}
+	if len(report.Quantized) < 3 || len(report.Stayed) < 11 {
+		t.Fatalf("to %s: %d quantized, %d stayed", to, len(report.Quantized), len(report.Stayed))
+	}
+	return translated(t, out, "onnx")
+}
+
+// TestNetworksSurvive: int8 changes what networks say by less than 5 % of the range of their
+// outputs, and not their answer, though their channels differ by three decades. With one scale a
+// tensor it does not, which is why channels have their own.
+func TestNetworksSurvive(t *testing.T) {
+	for _, to := range []string{"wia", "mobi"} {
+		worst, single := 0.0, 0.0
+		for seed := range uint64(16) {
+			in := spreading(1 + seed).write(t, "onnx", 17)
+			want := outputs(t, in)
+			off, same := apart(want, outputs(t, quantizedNetwork(t, in, to, true)))
+			if worst = max(worst, off); off > 0.05 || !same {
+				t.Errorf("%s, network %d: outputs are off by %.1f %% of their range, the same answer: %v", to, seed, 100*off, same)
+			}
+			off, _ = apart(want, outputs(t, quantizedNetwork(t, in, to, false)))
+			single = max(single, off)
+		}
+		t.Logf("%s: off by at most %.1f %% of the range; with one scale a tensor %.0f %%", to, 100*worst, 100*single)
+		if single < 0.05 {
+			t.Errorf("%s: channels do not need scales: the networks are too easy", to)
+		}
+	}
+}
+
+// apart compares rows of 10 outputs: the largest difference relative to the row's range, and whether all
+// their largest elements are the same.
+func apart(want, got *array) (off float64, same bool) {
+	same = true
+	for at := 0; at < len(want.data); at += 10 {
+		w, g := want.data[at:at+10], got.data[at:at+10]
+		for i := range w {
+			off = max(off, math.Abs(float64(w[i]-g[i]))/float64(slices.Max(w)-slices.Min(w)))
+		}
+		same = same && slices.Index(w, slices.Max(w)) == slices.Index(g, slices.Max(g))
+	}
+	return off, same
+}
