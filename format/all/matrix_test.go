@@ -94,7 +94,8 @@ var lost = map[string]string{
 }
 
 // untranslated says what package convert reports instead of lost, where it cannot translate the
-// operators: their attributes mean nothing to others, or shapes are to be broadcast.
+// operators: their attributes mean nothing to others, or shapes are to be broadcast. And what it
+// writes with another dtype or shape, or with nodes that dequantize.
 var untranslated = map[string]string{
 	"mle to mobi":       `graph:nodes[0]_(Linear) metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more metadata:tensor_names name:fc.weight name:fc.bias name:q name:scalar`,
 	"mle to onnx":       `graph:nodes[0]_(Linear) conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
@@ -102,7 +103,15 @@ var untranslated = map[string]string{
 	"mle (Add) to mobi": `graph:nodes[0]_(Add) graph:nodes[1]_(Add) metadata:tensor_names name:b`,
 	"mle (Add) to onnx": `graph:nodes[0]_(Add) conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,
 	"mle (Add) to wia":  `graph:nodes[0]_(Add)`,
-	"mobi to mle":       `graph:nodes[0]_(Add) quantization:3 quantization:2 dtype:3!`,
+	"mobi to mle":       `conversion:3 graph:nodes[0]_(Add) graph:nodes[1]_(Add) quantization:3 quantization:2`,
+	"mle to mag":        `conversion:q conversion:scalar metadata:author metadata:digits metadata:final metadata:nothing metadata:tags metadata:more graph`,
+	"mle to tsr":        `conversion:fc.bias metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more graph`,
+	"mobi to mag":       `conversion:3 conversion:2 quantization:3 quantization:2 metadata:name graph`,
+	"mobi to tsr":       `conversion:3 conversion:4 quantization:3 quantization:2 metadata:name metadata:framework_version metadata:creation_timestamp metadata:flags graph`,
+	"wia to npz":        `conversion:bf quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name metadata:epoch metadata:loss graph`,
+	"wia to onnx":       `quantization:log conversion:metadata_"model_info" conversion:metadata_"epoch" conversion:metadata_"loss" label:initializers`,
+	"wia (Add) to mag":  `conversion:q conversion:unused quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
+	"wia (Add) to onnx": `label:initializers`,
 	"mobi to onnx":      `graph:nodes[0]_(Add) quantization:3 quantization:2 conversion:metadata_"framework_version" conversion:metadata_"creation_timestamp" conversion:metadata_"flags"`,
 	"mobi to wia":       `graph:nodes[0]_(Add)`,
 	"wia (Add) to mle":  `graph:nodes[0]_(Add) graph:nodes[1]_(Add) quantization:q quantization:unused metadata:tensor_names`,

@@ -17,8 +17,10 @@ type Options struct {
 	// To names the target's format; "" goes by the end of its file name.
 	To string
 	// Lossy leaves out what the target has no place for, as far as a model can do
-	// without, and has numbers that are too large for their new dtype become infinite, and
-	// reports it. Otherwise that is refused, and so are the parameters of
+	// without, and has numbers that are too large for their new dtype become infinite. It gives
+	// tensors whose dtype the target lacks one that holds the same values (float16 becomes
+	// float32, int64 becomes int32 if all values fit), and scalars the shape [1] where there
+	// are none. All of it is reported. Otherwise that is refused, and so are the parameters of
 	// tensors that Quantize chose, as these would mean nothing.
 	Lossy bool
 	// Keep says which tensors come along; nil means all. A graph that uses others

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -75,7 +74,4 @@ func overflow(it *item, n int64) format.Loss {
 }
 
 // mayOverflow reports whether such a loss is accepted, and whether it is to be reported.
-func (j *job) mayOverflow(it *item) (accepted, reported bool) {
-	named := slices.Contains(j.o.AcceptLoss, string(format.LossConversion)) || slices.Contains(j.o.AcceptLoss, overflow(it, 0).Item())
-	return named || j.o.Lossy, !named
-}
+func (j *job) mayOverflow(it *item) (accepted, reported bool) { return j.accepts(overflow(it, 0)) }

@@ -184,6 +184,9 @@ type tally struct {
 
 // convert returns the next piece, in dst if there is room.
 func (c *converter) convert(dst []byte) (_ []byte, err error) {
+	if _, integer := spanOf(c.to.DType); integer && c.z == nil {
+		return c.integers(dst)
+	}
 	if c.info.DType == tensor.Float64 && c.z == nil {
 		if c.s.double, err = next(c.source, c.s, c.s.double); err != nil {
 			return nil, err

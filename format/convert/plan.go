@@ -61,6 +61,9 @@ func (j *job) plan(m *format.Model) error {
 	if err := j.dequantize(); err != nil {
 		return err
 	}
+	if err := j.fit(); err != nil {
+		return err
+	}
 	p.Tensors = j.infos()
 	return j.refuse()
 }

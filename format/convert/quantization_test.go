@@ -234,7 +234,7 @@ func TestNetworksSurvive(t *testing.T) {
 	for _, to := range []string{"wia", "mobi"} {
 		worst, single := 0.0, 0.0
 		for seed := range uint64(16) {
-			in := spreading(1 + seed).write(t, "onnx", 17)
+			in := spreading(1+seed).write(t, "onnx", 17)
 			want := outputs(t, in)
 			off, same := apart(want, outputs(t, quantizedNetwork(t, in, to, true)))
 			if worst = max(worst, off); off > 0.05 || !same {

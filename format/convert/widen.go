@@ -1,0 +1,205 @@
+package convert
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// wider lists the types that hold every number of a floating-point type.
+var wider = map[tensor.DType][]tensor.DType{
+	tensor.Float8E4M3FN: {tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64},
+	tensor.Float8E5M2:   {tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64},
+	tensor.Float16:      {tensor.Float32, tensor.Float64},
+	tensor.BFloat16:     {tensor.Float32, tensor.Float64},
+	tensor.Float32:      {tensor.Float64},
+}
+
+// span is a range of integers, without those beyond an int64.
+type span struct {
+	dtype     tensor.DType
+	low, high int64
+}
+
+// spans are the integer types, as candidates in this order.
+var spans = []span{
+	{tensor.Int8, math.MinInt8, math.MaxInt8}, {tensor.Uint8, 0, math.MaxUint8},
+	{tensor.Int16, math.MinInt16, math.MaxInt16}, {tensor.Uint16, 0, math.MaxUint16},
+	{tensor.Int32, math.MinInt32, math.MaxInt32}, {tensor.Uint32, 0, math.MaxUint32},
+	{tensor.Int64, math.MinInt64, math.MaxInt64},
+}
+
+// spanOf returns that of an integer type. What exceeds an int64 is checked number by number.
+func spanOf(d tensor.DType) (span, bool) {
+	i := slices.IndexFunc(spans, func(s span) bool { return s.dtype == d })
+	if i < 0 {
+		return span{d, 0, math.MaxInt64}, d == tensor.Uint64
+	}
+	return spans[i], true
+}
+
+// fit gives the tensors whose dtype the target lacks one that holds the same numbers, and scalars
+// the shape [1] where it has none, as far as that is accepted.
+func (j *job) fit() error {
+	takes := map[tensor.DType]bool{}
+	byName := make(map[string]*item, len(j.items))
+	for _, it := range j.items {
+		byName[it.to.Name] = it
+	}
+	for _, l := range j.lossesOf(j.infos()) {
+		it := byName[l.Name]
+		if it == nil || l.Kind != driver.LossShape && (l.Kind != driver.LossDType || it.changes) {
+			continue
+		}
+		to, fits, err := j.fitting(it, l.Kind, takes)
+		if err != nil {
+			return err
+		}
+		if !fits {
+			continue // the format says why
+		}
+		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: "a scalar is written with the shape [1]", Acceptable: true}
+		if to.DType != it.to.DType {
+			l.Why = fmt.Sprintf("%v is written as %v, with the same values", it.to.DType, to.DType)
+		}
+		accepted, reported := j.accepts(l)
+		if !accepted {
+			continue
+		}
+		if reported {
+			j.report.Losses = append(j.report.Losses, l)
+		}
+		it.changes = it.changes || to.DType != it.to.DType
+		it.to.DType, it.to.Shape = to.DType, to.Shape
+	}
+	return nil
+}
+
+// accepts reports whether a loss is accepted, and whether it is to be reported.
+func (j *job) accepts(l format.Loss) (accepted, reported bool) {
+	named := slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
+	return named || j.o.Lossy, !named
+}
+
+// fitting returns the dtype and shape that a tensor may have instead, if there are any. takes remembers
+// the dtypes that the target was asked for.
+func (j *job) fitting(it *item, kind format.LossKind, takes map[tensor.DType]bool) (to tensor.Info, fits bool, err error) {
+	to = tensor.Info{DType: it.to.DType, Shape: it.to.Shape}
+	if kind == driver.LossShape {
+		to.Shape = tensor.Shape{1}
+		return to, len(it.to.Shape) == 0, nil
+	}
+	for _, d := range j.candidates(it) {
+		if _, asked := takes[d]; !asked {
+			refused := j.lossesOf([]tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}})
+			takes[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == driver.LossDType })
+		}
+		if !takes[d] {
+			continue
+		}
+		if holds, err := j.holds(d, it); err != nil || holds {
+			to.DType = d
+			return to, holds, err
+		}
+	}
+	return to, false, nil
+}
+
+// candidates lists the types that may hold all numbers of a tensor: those that hold any such, and then,
+// of integers, the narrower ones.
+func (j *job) candidates(it *item) []tensor.DType {
+	d := it.to.DType
+	own, integer := spanOf(d)
+	if !integer {
+		return wider[d]
+	}
+	var any, some []tensor.DType
+	for _, s := range spans {
+		switch {
+		case s.dtype == d:
+		case s.low <= own.low && own.high <= s.high && d != tensor.Uint64:
+			any = append(any, s.dtype)
+		case it.to.Quant == nil:
+			some = append([]tensor.DType{s.dtype}, some...)
+		}
+	}
+	return append(any, some...)
+}
+
+// holds reports whether a candidate holds all numbers of a tensor.
+func (j *job) holds(d tensor.DType, it *item) (bool, error) {
+	to, integer := spanOf(d)
+	if own, _ := spanOf(it.to.DType); !integer || to.low <= own.low && own.high <= to.high && it.to.DType != tensor.Uint64 {
+		return true, nil
+	}
+	for s := j.source(it.from); s.more(); {
+		raw, err := s.raw(nil)
+		if err != nil {
+			return false, err
+		}
+		for size := int(it.to.DType.Size()); len(raw) > 0; raw = raw[size:] {
+			if x, ok := integerAt(raw, it.to.DType); !ok || x < to.low || x > to.high {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// raw returns the bytes of the next piece, in dst if there is room.
+func (s *source) raw(dst []byte) ([]byte, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	n := min(pieceElems, s.elems-s.pos)
+	dst = room(dst, int(s.offset(n)))
+	if _, err := s.v.ReadAt(dst, s.offset(s.pos)); err != nil {
+		return nil, err
+	}
+	s.evict(len(dst))
+	s.pos += n
+	return dst, nil
+}
+
+// integers makes the next piece of integers that another type holds.
+func (c *converter) integers(dst []byte) (_ []byte, err error) {
+	if c.s.raw, err = c.source.raw(c.s.raw); err != nil {
+		return nil, err
+	}
+	from, to := c.info.DType, c.to.DType
+	in, size := int(from.Size()), int(to.Size())
+	dst = c.buffer(dst, len(c.s.raw)/in)
+	var eight [8]byte
+	for i := range len(dst) / size {
+		x, _ := integerAt(c.s.raw[i*in:], from)
+		binary.LittleEndian.PutUint64(eight[:], uint64(x))
+		copy(dst[i*size:][:size], eight[:])
+	}
+	return dst, nil
+}
+
+// integerAt returns the element at the front of b. ok is false for one beyond an int64.
+func integerAt(b []byte, d tensor.DType) (x int64, ok bool) {
+	le := binary.LittleEndian
+	switch d {
+	case tensor.Int8:
+		return int64(int8(b[0])), true
+	case tensor.Uint8:
+		return int64(b[0]), true
+	case tensor.Int16:
+		return int64(int16(le.Uint16(b))), true
+	case tensor.Uint16:
+		return int64(le.Uint16(b)), true
+	case tensor.Int32:
+		return int64(int32(le.Uint32(b))), true
+	case tensor.Uint32:
+		return int64(le.Uint32(b)), true
+	}
+	x = int64(le.Uint64(b))
+	return x, d == tensor.Int64 || x >= 0
+}
