@@ -1,0 +1,282 @@
+package signing
+
+import (
+	"context"
+	"crypto/elliptic"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+func roots(of ...*authority) *x509.CertPool {
+	p := x509.NewCertPool()
+	for _, a := range of {
+		p.AddCert(a.cert)
+	}
+	return p
+}
+
+// at2025 is within the time of what the tests issue.
+var at2025 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestCertificates: chains, and what makes them unfit.
+func TestCertificates(t *testing.T) {
+	root, other := (*authority)(nil).issue(t, "root", nil), (*authority)(nil).issue(t, "other", nil)
+	between := root.issue(t, "between", nil)
+	expired := func(c *x509.Certificate) { c.NotAfter = c.NotBefore.AddDate(1, 0, 0) }
+	with := func(change func(*x509.Certificate)) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { leaf(c); change(c) }
+	}
+	good := between.issue(t, "signer", leaf)
+	old := root.issue(t, "old", expired)
+	oldRoot := (*authority)(nil).issue(t, "old root", expired)
+	unfit := func(change func(*x509.Certificate)) []*authority {
+		return []*authority{between.issue(t, "signer", with(change)), between}
+	}
+	self := (*authority)(nil).issue(t, "self", leaf)
+	noCA := root.issue(t, "no authority", leaf)
+	for _, test := range []struct {
+		name  string
+		chain []*authority
+		roots *x509.CertPool
+		want  error
+	}{
+		{"good", []*authority{good, between}, roots(root), nil},
+		{"the root is in it", []*authority{good, between, root}, roots(root), nil},
+		{"of two roots", []*authority{good, between}, roots(other, root), nil},
+		{"signed by itself", []*authority{self}, roots(self), nil},
+		{"another root", []*authority{good, between}, roots(other), format.ErrSignature},
+		{"another root, with its own in it", []*authority{good, between, root}, roots(other), format.ErrSignature},
+		{"none between", []*authority{good}, roots(root), format.ErrSignature},
+		{"not the leaf first", []*authority{between, good}, roots(root), format.ErrSignature},
+		{"by who is no authority", []*authority{noCA.issue(t, "x", leaf), noCA}, roots(root), format.ErrSignature},
+		{"expired", unfit(expired), roots(root), format.ErrSignature},
+		{"not valid yet", unfit(func(c *x509.Certificate) { c.NotBefore = at2025.AddDate(1, 0, 0) }), roots(root), format.ErrSignature},
+		{"expired between", []*authority{old.issue(t, "x", leaf), old}, roots(root), format.ErrSignature},
+		{"expired root", []*authority{oldRoot.issue(t, "x", leaf)}, roots(oldRoot), format.ErrSignature},
+		{"for servers", unfit(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), roots(root), format.ErrSignature},
+		{"for nothing", unfit(func(c *x509.Certificate) { c.ExtKeyUsage = nil }), roots(root), format.ErrSignature},
+		{"not for signatures", unfit(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }), roots(root), format.ErrSignature},
+		{"any use of the key", unfit(func(c *x509.Certificate) { c.KeyUsage = 0 }), roots(root), nil},
+		{"no roots", []*authority{good, between}, nil, format.ErrSignature},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := forged(t, test.chain[0].key, twoFiles)
+			f.material = chain(test.chain...)
+			trust := &Trust{Roots: test.roots, Time: at2025}
+			r, err := verify(f.make(t), model(t, twoFiles), trust, nil)
+			if !errors.Is(err, test.want) {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			if err == nil && r.Signer != "CN="+test.chain[0].cert.Subject.CommonName {
+				t.Error(r.Signer)
+			}
+			// The keys do not make up for it.
+			trust.Roots, trust.Keys = nil, trusting(test.chain[0].key).Keys
+			if _, err := verify(f.make(t), model(t, twoFiles), trust, nil); !errors.Is(err, format.ErrSignature) {
+				t.Error("by key:", err)
+			}
+		})
+	}
+	t.Run("another key", func(t *testing.T) {
+		f := forged(t, newKey(t, elliptic.P256()), twoFiles)
+		f.material = chain(good, between)
+		if _, err := verify(f.make(t), model(t, twoFiles), &Trust{Roots: roots(root), Time: at2025}, nil); !errors.Is(err, format.ErrSignature) {
+			t.Error(err)
+		}
+	})
+	t.Run("signed by us", func(t *testing.T) {
+		dir := model(t, twoFiles)
+		b, err := Sign(context.Background(), dir, Signer{Key: good.key, Chain: []*x509.Certificate{good.cert, between.cert}}, nil)
+		must(t, err)
+		if b.Method() != Certificate || b.Signer() != "CN=signer" {
+			t.Error(b.Method(), b.Signer())
+		}
+		if _, err := Verify(context.Background(), b, dir, &Trust{Roots: roots(root), Time: at2025}, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := Sign(context.Background(), dir, Signer{Key: good.key, Chain: []*x509.Certificate{between.cert}}, nil); !errors.Is(err, format.ErrKey) {
+			t.Error("another certificate:", err)
+		}
+	})
+}
+
+// TestTimestamp: a certificate that has expired is good where an authority saw the signature in time.
+// openssl makes the timestamps.
+func TestTimestamp(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	year := time.Now().Year()
+	lasting := func(c *x509.Certificate) { c.NotAfter = time.Date(year+50, 1, 1, 0, 0, 0, 0, time.UTC) }
+	root := (*authority)(nil).issue(t, "root", lasting)
+	tsaRoot := (*authority)(nil).issue(t, "time root", lasting)
+	tsa := tsaRoot.issue(t, "time", func(c *x509.Certificate) {
+		lasting(c)
+		c.IsCA, c.KeyUsage = false, x509.KeyUsageDigitalSignature
+		// Extended key usage, critical as RFC 3161 has it: id-kp-timeStamping.
+		usage := []byte{0x30, 0x0a, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 8}
+		c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: usage}}
+	})
+	signer := root.issue(t, "signer", func(c *x509.Certificate) { leaf(c); lasting(c) })
+	// So long that the certificate has expired, not the authorities.
+	later := time.Date(year+60, 1, 1, 0, 0, 0, 0, time.UTC)
+	stamp := func(t *testing.T, sig []byte, by *authority) string {
+		dir := t.TempDir()
+		in := func(name string) string { return filepath.Join(dir, name) }
+		must(t, os.WriteFile(in("sig"), sig, 0o666))
+		must(t, os.WriteFile(in("tsa.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: by.cert.Raw}), 0o666))
+		private, err := keys.EncodePrivate(by.key)
+		must(t, err)
+		must(t, os.WriteFile(in("tsa.key"), private, 0o600))
+		must(t, os.WriteFile(in("conf"), []byte("[tsa]\nserial="+in("serial")+"\ndefault_policy=1.2.3.4\ndigests=sha256,sha384\naccuracy=secs:1\nordering=yes\ness_cert_id_alg=sha256\n"), 0o666))
+		for _, args := range [][]string{
+			{"ts", "-query", "-data", in("sig"), "-sha384", "-cert", "-no_nonce", "-out", in("query")},
+			{"ts", "-reply", "-config", in("conf"), "-section", "tsa", "-queryfile", in("query"), "-signer", in("tsa.pem"), "-inkey", in("tsa.key"), "-sha256", "-out", in("reply")},
+		} {
+			if out, err := exec.Command(openssl, args...).CombinedOutput(); err != nil {
+				t.Fatalf("openssl %v: %v\n%s", args, err, out)
+			}
+		}
+		reply, err := os.ReadFile(in("reply"))
+		must(t, err)
+		return base64.StdEncoding.EncodeToString(reply)
+	}
+	f := forged(t, signer.key, twoFiles)
+	f.material = chain(signer)
+	plain := f.make(t)
+	p, err := Parse(plain)
+	must(t, err)
+	token := stamp(t, p.sig, tsa)
+	with := func(tokens ...string) []byte {
+		list := `"timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": "` + strings.Join(tokens, `"}, {"signedTimestamp": "`) + `"}]}, `
+		return []byte(strings.Replace(string(plain), `"x509CertificateChain"`, list+`"x509CertificateChain"`, 1))
+	}
+	raw, _ := base64.StdEncoding.DecodeString(token)
+	other := stamp(t, []byte("something else"), tsa)
+	now := &Trust{Roots: roots(root), Timestamps: roots(tsaRoot)}
+	for _, test := range []struct {
+		name   string
+		bundle []byte
+		trust  *Trust
+		want   error
+	}{
+		{"good", with(token), now, nil},
+		{"good, much later", with(token), &Trust{Roots: roots(root), Timestamps: roots(tsaRoot), Time: later}, nil},
+		{"the second of two", with(other, token), now, nil},
+		{"no timestamp, later", plain, &Trust{Roots: roots(root), Timestamps: roots(tsaRoot), Time: later}, format.ErrSignature},
+		{"nobody's time is trusted", with(token), &Trust{Roots: roots(root), Time: later}, format.ErrSignature},
+		{"of another authority", with(token), &Trust{Roots: roots(root), Timestamps: roots(root)}, format.ErrSignature},
+		{"of another signature", with(other), now, format.ErrSignature},
+		{"no timestamp in it", with("AAAA"), now, format.ErrSignature},
+		{"text behind", with(base64.StdEncoding.EncodeToString(append(raw, 0))), now, format.ErrSignature},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := verify(test.bundle, model(t, twoFiles), test.trust, nil)
+			if !errors.Is(err, test.want) {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			if err == nil && r.Time.IsZero() {
+				t.Error("it has no time")
+			}
+		})
+	}
+	// What can be changed in a token and still verifies does not change the time.
+	same, dir := 0, model(t, twoFiles)
+	want, err := checkTimestamp(raw, p.sig, now.Timestamps)
+	must(t, err)
+	for i := range raw {
+		c := append([]byte(nil), raw...)
+		c[i] ^= 4
+		r, err := verify(with(base64.StdEncoding.EncodeToString(c)), dir, now, nil)
+		if err != nil {
+			continue
+		}
+		if same++; !r.Time.Equal(want) {
+			t.Fatalf("byte %d: %v, want %v", i, r.Time, want)
+		}
+	}
+	if same > len(raw)/20 {
+		t.Errorf("%d of %d bytes mean nothing", same, len(raw))
+	}
+}
+
+// TestSigstore: such bundles need a verifier of their own, which must have read what is read here.
+func TestSigstore(t *testing.T) {
+	signer := (*authority)(nil).issue(t, "somebody", leaf)
+	f := forged(t, signer.key, twoFiles)
+	cert := `"certificate": {"rawBytes": "` + base64.StdEncoding.EncodeToString(signer.cert.Raw) + `"}`
+	f.material = `{` + cert + `, "tlogEntries": [{"logIndex": "1"}]}`
+	bundle, dir := f.make(t), model(t, twoFiles)
+	if _, err := verify(bundle, dir, &Trust{Roots: roots(signer), Keys: trusting(signer.key).Keys}, nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	answer := func(payload []byte, err error) *Trust {
+		return &Trust{Sigstore: func(_ context.Context, b []byte) ([]byte, string, error) {
+			if string(b) != string(bundle) {
+				t.Errorf("it was given %q", b)
+			}
+			return payload, "somebody@example.com", err
+		}}
+	}
+	p, err := Parse(bundle)
+	must(t, err)
+	r, err := verify(bundle, dir, answer(p.payload, nil), nil)
+	must(t, err)
+	if r.Method != Sigstore || r.Signer != "somebody@example.com" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := verify(bundle, dir, answer(nil, nil), nil); !errors.Is(err, format.ErrSignature) {
+		t.Error("another payload:", err)
+	}
+	if _, err := verify(bundle, dir, answer(p.payload, errors.New("not logged")), nil); !errors.Is(err, format.ErrSignature) {
+		t.Error("refused:", err)
+	}
+	for _, material := range []string{`{` + cert + `}`, `{` + cert + `, "tlogEntries": []}`, `{` + cert + `, "tlogEntries": {}}`, `{` + cert + `, "tlogEntries": [1]}`} {
+		f.material = material
+		if _, err := Parse(f.make(t)); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%s: %v", material, err)
+		}
+	}
+}
+
+// TestParseTrust: what may be in the PEM file of who is trusted.
+func TestParseTrust(t *testing.T) {
+	key := newKey(t, elliptic.P521())
+	root := (*authority)(nil).issue(t, "root", nil)
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.cert.Raw})
+	block := func(kind string, b []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}) }
+	trust, err := ParseTrust(append(append([]byte("text\n"), pemOf(t, key)...), cert...))
+	must(t, err)
+	if len(trust.Keys) != 1 || trust.Roots == nil || !trust.Roots.Equal(roots(root)) {
+		t.Errorf("%+v", trust)
+	}
+	private, err := keys.EncodePrivate(key)
+	must(t, err)
+	for name, text := range map[string][]byte{
+		"nothing": nil, "a private key": private, "no key": block("PUBLIC KEY", []byte{1}), "no certificate": block("CERTIFICATE", []byte{1}),
+		"Ed25519": []byte("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n"),
+	} {
+		if _, err := ParseTrust(text); !errors.Is(err, format.ErrKey) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "key.pem")
+	must(t, os.WriteFile(path, nil, 0o666))
+	if _, err := ReadTrust(path); !errors.Is(err, format.ErrKey) || !strings.HasPrefix(err.Error(), path+": ") {
+		t.Error(err)
+	}
+}

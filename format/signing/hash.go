@@ -1,0 +1,89 @@
+package signing
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"hash"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// job is a range of a file that is hashed.
+type job struct {
+	file, sum int // indices of the file, and of its range
+	name      string
+	off, size int64
+	feed      func(w io.Writer, off, size int64) error
+}
+
+// run hashes all ranges on all workers, the largest first, and hands over their digests.
+func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest) error) error {
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
+	total := int64(0)
+	for _, j := range jobs {
+		total += j.size
+	}
+	p := work.NewProgress(o.Progress, total)
+	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
+		j := &jobs[i]
+		w := counting{Hash: sha256.New(), p: p, name: j.name}
+		if err := j.feed(&w, j.off, j.size); err != nil {
+			return err
+		}
+		p.Add(w.n, j.name)
+		return done(j, digest(w.Sum(nil)))
+	})
+}
+
+// counting is a hash that reports progress by megabytes.
+type counting struct {
+	hash.Hash
+	p    *work.Progress
+	name string
+	n    int64 // not reported yet
+}
+
+func (c *counting) Write(b []byte) (int, error) {
+	if c.n += int64(len(b)); c.n >= work.Step {
+		c.p.Add(c.n, c.name)
+		c.n = 0
+	}
+	return c.Hash.Write(b)
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+// feed returns what reads ranges of a file that was found.
+func (t *tree) feed(ctx context.Context, f *found) func(w io.Writer, off, size int64) error {
+	return func(w io.Writer, off, size int64) error {
+		file, err := t.open(f)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		buf := buffers.Get().(*[]byte)
+		defer buffers.Put(buf)
+		for end := off + size; off < end; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, err := file.ReadAt((*buf)[:min(int64(len(*buf)), end-off)], off)
+			if n == 0 && err != nil {
+				if err == io.EOF {
+					err = t.refuse(f.name, tensor.ErrTruncated, "it became shorter while it was read")
+				}
+				return err
+			}
+			if _, err := w.Write((*buf)[:n]); err != nil {
+				return err
+			}
+			off += int64(n)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,154 @@
+package signing
+
+import (
+	"context"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// written are bundles of ours: of each curve, of ranges, and with a certificate.
+func written(t *testing.T) map[string]*Bundle {
+	t.Helper()
+	dir := model(t, map[string]string{"config.json": "{}", "sub/weights.bin": "abc", "模型": "y"})
+	root := (*authority)(nil).issue(t, "root", nil)
+	a := root.issue(t, "signer", leaf)
+	all := map[string]*Bundle{}
+	for name, c := range map[string]struct {
+		by Signer
+		o  *Options
+	}{
+		"P-256":       {Signer{Key: newKey(t, elliptic.P256())}, nil},
+		"P-384":       {Signer{Key: newKey(t, elliptic.P384())}, &Options{Ignore: []string{"x"}}},
+		"P-521":       {Signer{Key: newKey(t, elliptic.P521())}, nil},
+		"ranges":      {Signer{Key: newKey(t, elliptic.P256())}, &Options{ShardSize: 2}},
+		"certificate": {Signer{Key: a.key, Chain: []*x509.Certificate{a.cert, root.cert}}, nil},
+	} {
+		b, err := Sign(context.Background(), dir, c.by, c.o)
+		must(t, err)
+		all[name] = b
+	}
+	return all
+}
+
+// envelope is what a reader of JSON that knows nothing of this package finds in a bundle.
+func envelope(t *testing.T, text []byte) (payload, sig []byte) {
+	t.Helper()
+	var b struct {
+		DSSEEnvelope struct {
+			Payload    []byte
+			Signatures []struct{ Sig []byte }
+		}
+	}
+	must(t, json.Unmarshal(text, &b))
+	return b.DSSEEnvelope.Payload, b.DSSEEnvelope.Signatures[0].Sig
+}
+
+// TestOpenSSL: openssl signs the pre-authentication encoding, and verifies what we sign.
+func TestOpenSSL(t *testing.T) {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(openssl, args...).CombinedOutput(); err != nil {
+			t.Fatalf("openssl %v: %v\n%s", args, err, out)
+		}
+	}
+	files := model(t, twoFiles)
+	for _, c := range []struct{ curve, hash string }{{"P-256", "-sha256"}, {"P-384", "-sha384"}, {"P-521", "-sha512"}} {
+		run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:"+c.curve, "-out", in("key.pem"))
+		run("pkey", "-in", in("key.pem"), "-pubout", "-out", in("pub.pem"))
+		key := privateKey(t, in("key.pem"))
+		b, err := Sign(context.Background(), files, Signer{Key: key}, nil)
+		must(t, err)
+		payload, sig := envelope(t, b.Bytes())
+		must(t, os.WriteFile(in("pae"), fmt.Appendf(nil, "DSSEv1 28 application/vnd.in-toto+json %d %s", len(payload), payload), 0o666))
+		must(t, os.WriteFile(in("sig"), sig, 0o666))
+		run("dgst", c.hash, "-verify", in("pub.pem"), "-signature", in("sig"), in("pae"))
+
+		// The other way: the hint is the SHA-256 of openssl's file.
+		run("dgst", c.hash, "-sign", in("key.pem"), "-out", in("sig"), in("pae"))
+		sig, err = os.ReadFile(in("sig"))
+		must(t, err)
+		pub, err := os.ReadFile(in("pub.pem"))
+		must(t, err)
+		f := forged(t, key, nil)
+		f.material = `{"publicKey": {"hint": "` + hexSum(pub) + `"}}`
+		f.payload, f.signatures = string(payload), `[{"sig": "`+base64.StdEncoding.EncodeToString(sig)+`"}]`
+		trust, err := ReadTrust(in("pub.pem"))
+		must(t, err)
+		if _, err := verify(f.make(t), files, trust, nil); err != nil {
+			t.Errorf("%s: %v", c.curve, err)
+		}
+	}
+}
+
+// TestSchemas: python3-jsonschema checks what we write against the schemas of the specification, written after
+// its text.
+func TestSchemas(t *testing.T) {
+	python := ""
+	for _, name := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(name, "-c", "import jsonschema").Run() == nil {
+			python = name
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("python3-jsonschema is not installed")
+	}
+	dir, want := t.TempDir(), map[string]bool{}
+	// A document is named after its schema.
+	add := func(schema, name string, text []byte, good bool) {
+		name = schema + "-" + name
+		want[name] = good
+		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
+	}
+	for name, b := range written(t) {
+		payload, _ := envelope(t, b.Bytes())
+		add("bundle", name, b.Bytes(), true)
+		add("statement", name, payload, true)
+	}
+	add("bundle", "empty", []byte("{}"), false)
+	add("statement", "empty", []byte("{}"), false)
+	// The schemas agree with the vectors of the specification, where those are.
+	for name, good := range map[string]bool{
+		"valid-key": true, "valid-certificate": true, "invalid-missing-envelope": false, "invalid-missing-tlog-entries": false,
+		"invalid-missing-verification-material": false, "invalid-payload-wrong-predicate": true,
+	} {
+		text, err := os.ReadFile(filepath.Join(foreign, "vector-"+name+".json"))
+		if err != nil {
+			t.Log("no vectors:", err)
+			break
+		}
+		if add("bundle", name, text, good); good {
+			payload, _ := envelope(t, text)
+			add("statement", name, payload, name != "invalid-payload-wrong-predicate")
+		}
+	}
+	out, err := exec.Command(python, "-c", `import json, os, sys, jsonschema
+schemas, said = json.load(open(sys.argv[1])), {}
+for schema in schemas.values():
+    jsonschema.Draft202012Validator.check_schema(schema)
+for name in os.listdir(sys.argv[2]):
+    document = json.load(open(os.path.join(sys.argv[2], name), encoding="utf-8"))
+    said[name] = jsonschema.Draft202012Validator(schemas[name.split("-")[0]]).is_valid(document)
+json.dump(said, sys.stdout)`, "testdata/schemas.json", dir).Output()
+	must(t, err)
+	got := map[string]bool{}
+	must(t, json.Unmarshal(out, &got))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,145 @@
+package signing
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/keys"
+)
+
+// Signer is who signs.
+type Signer struct {
+	// Key is a private key of P-256, P-384 or P-521, or what keeps one.
+	Key crypto.Signer
+	// Chain makes a bundle of the method certificate: the certificate of the key, and those between it and the root.
+	Chain []*x509.Certificate
+}
+
+// Sign signs a model, a directory or one file. The same model and *ecdsa.PrivateKey give the same
+// bundle. A model without files, and one with links that Options.FollowLinks does not cover, is
+// an error, and a key of another kind ErrKey.
+func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	m, h, err := by.material()
+	if err != nil {
+		return nil, err
+	}
+	s, err := digestAll(ctx, root, &o)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := s.marshal()
+	if err != nil {
+		return nil, err
+	}
+	sig, err := by.Key.Sign(by.random(), hashed(h, pae(payload)), h)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+	}
+	text, err := assemble(m, payload, sig)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Parse(text)
+	if err == nil {
+		b.Path = o.Bundle
+	}
+	return b, err
+}
+
+// random is what a signature takes of chance: without any, the standard library's are deterministic.
+func (s *Signer) random() io.Reader {
+	if _, ok := s.Key.(*ecdsa.PrivateKey); ok {
+		return nil
+	}
+	return rand.Reader
+}
+
+// material describes the signer in the bundle, and returns the hash that goes with the key.
+func (s *Signer) material() (m materialJSON, h crypto.Hash, err error) {
+	if s.Key == nil {
+		return m, 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
+	}
+	if h, err = hashOf(s.Key.Public()); err != nil {
+		return m, 0, fmt.Errorf("%w: %w", driver.ErrKey, err)
+	}
+	if len(s.Chain) == 0 {
+		m.PublicKey = &hintJSON{pemHint(s.Key.Public())}
+		return m, h, nil
+	}
+	if !keys.Equal(s.Chain[0].PublicKey, s.Key.Public()) {
+		return m, 0, fmt.Errorf("%w: the first certificate is of another key", driver.ErrKey)
+	}
+	m.Chain = &chainJSON{}
+	for _, c := range s.Chain {
+		m.Chain.Certificates = append(m.Chain.Certificates, rawJSON{base64.StdEncoding.EncodeToString(c.Raw)})
+	}
+	return m, h, nil
+}
+
+// digestAll makes a statement about the files of a model.
+func digestAll(ctx context.Context, root string, o *Options) (*statement, error) {
+	t, err := openTree(root, o.FollowLinks, o.Ignore, o.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle)}
+	var jobs []job
+	for i := range t.files {
+		f := &t.files[i]
+		if !validName(f.name) {
+			return nil, t.refuse(f.name, driver.ErrUnsupported, "its name cannot be signed")
+		}
+		size := f.info.Size()
+		n := 1
+		if s.shard > 0 {
+			n = int((size + s.shard - 1) / s.shard)
+		}
+		if n == 0 {
+			continue
+		}
+		k := len(s.files)
+		s.files = append(s.files, signed{f.name, size, make([]digest, n)})
+		for part := range n {
+			off, size := s.span(&s.files[k], part)
+			jobs = append(jobs, job{file: k, sum: part, name: t.full(f.name), off: off, size: size, feed: t.feed(ctx, f)})
+		}
+	}
+	if len(s.files) == 0 {
+		return nil, at(root, fmt.Errorf("%w: there is no file to sign", driver.ErrUnsupported))
+	}
+	return s, run(ctx, jobs, o, func(j *job, d digest) error {
+		s.files[j.file].sums[j.sum] = d
+		return nil
+	})
+}
+
+// recorded returns what was left out: also the bundle, where that is below the root.
+func (t *tree) recorded(bundle string) []string {
+	list := slices.Clone(t.ignore)
+	if t.root == nil {
+		list = slices.Clone(defaults)
+	}
+	root, err1 := filepath.Abs(t.path)
+	path, err2 := filepath.Abs(bundle)
+	if name, err := filepath.Rel(root, path); bundle != "" && err1 == nil && err2 == nil && err == nil && filepath.IsLocal(name) && name != "." {
+		if more, err := addIgnored(list, filepath.ToSlash(name)); err == nil {
+			list = more
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

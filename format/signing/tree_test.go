@@ -1,0 +1,374 @@
+package signing
+
+import (
+	"context"
+	"crypto/elliptic"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t testing.TB, to, dir, name string) {
+	t.Helper()
+	if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+}
+
+// TestChangedModel: what becomes of a model behind the back of its signature, and which file the error names.
+func TestChangedModel(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	bundle := forged(t, key, twoFiles).make(t)
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   error
+		file   string
+	}{
+		{"nothing", func(*testing.T, string) {}, nil, ""},
+		{"a byte", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "abd") }, format.ErrChecksum, "sub/weights.bin"},
+		{"cut", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "ab") }, format.ErrChecksum, "sub/weights.bin"},
+		{"longer", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "abcd") }, format.ErrChecksum, "sub/weights.bin"},
+		{"emptied", func(t *testing.T, dir string) { put(t, dir, "config.json", "") }, format.ErrChecksum, "config.json"},
+		{"removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "config.json"))) }, fs.ErrNotExist, "config.json"},
+		{"directory removed", func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, "sub"))) }, fs.ErrNotExist, "sub/weights.bin"},
+		{"renamed", func(t *testing.T, dir string) {
+			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "Config.json")))
+		}, format.ErrSignature, "Config.json"},
+		{"exchanged", func(t *testing.T, dir string) {
+			put(t, dir, "config.json", "abc")
+			put(t, dir, "sub/weights.bin", "{}")
+		}, format.ErrChecksum, ""},
+		{"added", func(t *testing.T, dir string) { put(t, dir, "sub/x/pickle.bin", "") }, format.ErrSignature, "sub/x/pickle.bin"},
+		{"an empty directory", func(t *testing.T, dir string) { must(t, os.Mkdir(filepath.Join(dir, "x"), 0o777)) }, nil, ""},
+		{"what git keeps", func(t *testing.T, dir string) { put(t, dir, ".git/a/b", ""); put(t, dir, ".gitignore", "") }, nil, ""},
+		{"what is ignored", func(t *testing.T, dir string) { put(t, dir, "cache/a", ""); put(t, dir, "model.sig", "") }, nil, ""},
+		{"what is ignored, deeper", func(t *testing.T, dir string) { put(t, dir, "sub/cache/a", "") }, format.ErrSignature, "sub/cache/a"},
+		{"what git keeps, deeper", func(t *testing.T, dir string) { put(t, dir, "sub/.git", "") }, format.ErrSignature, "sub/.git"},
+		{"a name that begins so", func(t *testing.T, dir string) { put(t, dir, "cache.bin", "") }, format.ErrSignature, "cache.bin"},
+		{"a link", func(t *testing.T, dir string) {
+			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "cache")))
+			link(t, "cache", dir, "config.json")
+		}, format.ErrSignature, "config.json"},
+		{"a link to a directory", func(t *testing.T, dir string) {
+			must(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "cache")))
+			link(t, "cache", dir, "sub")
+		}, format.ErrSignature, "sub"},
+		{"a link that is ignored", func(t *testing.T, dir string) { link(t, "/", dir, "cache") }, nil, ""},
+		{"a link to nowhere", func(t *testing.T, dir string) { link(t, "nowhere", dir, "x") }, format.ErrSignature, "x"},
+		{"a directory instead", func(t *testing.T, dir string) {
+			must(t, os.Remove(filepath.Join(dir, "config.json")))
+			must(t, os.Mkdir(filepath.Join(dir, "config.json"), 0o777))
+		}, fs.ErrNotExist, "config.json"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := model(t, twoFiles)
+			test.change(t, dir)
+			_, err := verify(bundle, dir, trusting(key), nil)
+			if !errors.Is(err, test.want) || err != nil && !errors.Is(err, format.ErrSignature) {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			if path := filepath.Join(dir, filepath.FromSlash(test.file)); test.file != "" && !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("%v, want %s", err, path)
+			}
+		})
+	}
+}
+
+// TestAllowUnsigned: files that are not listed may be permitted, and nothing else.
+func TestAllowUnsigned(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	bundle := forged(t, key, twoFiles).make(t)
+	o := &Options{AllowUnsigned: true}
+	dir := model(t, twoFiles)
+	put(t, dir, "notes.txt", "")
+	if _, err := verify(bundle, dir, trusting(key), o); err != nil {
+		t.Error(err)
+	}
+	put(t, dir, "config.json", "{ }")
+	if _, err := verify(bundle, dir, trusting(key), o); !errors.Is(err, format.ErrChecksum) {
+		t.Error("changed:", err)
+	}
+	must(t, os.Remove(filepath.Join(dir, "config.json")))
+	if _, err := verify(bundle, dir, trusting(key), o); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("missing:", err)
+	}
+}
+
+// TestIgnore: what the caller leaves out, which bundles before version 1.1 do not say.
+func TestIgnore(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	f := forged(t, key, twoFiles)
+	f.serialized = `{"method": "files", "hash_type": "sha256", "allow_symlinks": false}`
+	dir := model(t, twoFiles)
+	put(t, dir, "tmp/a", "")
+	for _, test := range []struct {
+		ignore []string
+		want   error
+	}{
+		{nil, format.ErrSignature},
+		{[]string{"tmp"}, nil},
+		{[]string{"./tmp/"}, nil},
+		{[]string{"tmp/a"}, nil},
+		{[]string{"tm"}, format.ErrSignature},
+		{[]string{"tmp", "config.json"}, fs.ErrNotExist},
+		{[]string{"*"}, format.ErrOption},
+		{[]string{"../model/tmp"}, format.ErrOption},
+		{[]string{filepath.Join(dir, "tmp")}, format.ErrOption},
+		{[]string{""}, format.ErrOption},
+	} {
+		if _, err := verify(f.make(t), dir, trusting(key), &Options{Ignore: test.ignore}); !errors.Is(err, test.want) {
+			t.Errorf("%q: %v, want %v", test.ignore, err, test.want)
+		}
+	}
+}
+
+// TestOneFile: a signature of one file has its base name, or "." as the reference implementation writes it.
+func TestOneFile(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	dir := model(t, map[string]string{"model.bin": "abc", "other.bin": "abc"})
+	one := func(name string) []byte { return forged(t, key, map[string]string{name: "abc"}).make(t) }
+	for _, test := range []struct {
+		name, signed, root string
+		want               error
+	}{
+		{"base name", "model.bin", "model.bin", nil},
+		{"dot", ".", "model.bin", nil},
+		{"dot, renamed", ".", "other.bin", nil},
+		{"renamed", "model.bin", "other.bin", format.ErrSignature},
+		{"deeper", "x/model.bin", "model.bin", format.ErrSignature},
+		{"the directory", "model.bin", ".", format.ErrSignature},
+		{"the directory by dot", ".", ".", format.ErrSignature},
+		{"nothing", ".", "nothing.bin", fs.ErrNotExist},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := verify(one(test.signed), filepath.Join(dir, test.root), trusting(key), nil); !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+		})
+	}
+	if _, err := verify(forged(t, key, twoFiles).make(t), filepath.Join(dir, "model.bin"), trusting(key), nil); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "a directory of 2 files") {
+		t.Error(err)
+	}
+	put(t, dir, "model.bin", "abd")
+	if _, err := verify(one("."), filepath.Join(dir, "model.bin"), trusting(key), nil); !errors.Is(err, format.ErrChecksum) {
+		t.Error(err)
+	}
+}
+
+// TestLinks: with allow_symlinks links count under their own names, and none leads out or in a circle.
+func TestLinks(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	signed := map[string]string{"blobs/1": "abc", "weights.bin": "abc", "also/1": "abc"}
+	f := forged(t, key, signed)
+	f.serialized = `{"method": "files", "hash_type": "sha256", "allow_symlinks": true}`
+	bundle := f.make(t)
+	build := func(t *testing.T) string {
+		dir := model(t, map[string]string{"blobs/1": "abc"})
+		link(t, "blobs/1", dir, "weights.bin")
+		link(t, "blobs", dir, "also")
+		return dir
+	}
+	for _, test := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   error
+		says   string
+	}{
+		{"good", func(*testing.T, string) {}, nil, ""},
+		{"the target", func(t *testing.T, dir string) { put(t, dir, "blobs/1", "abd") }, format.ErrChecksum, ""},
+		{"another target", func(t *testing.T, dir string) {
+			put(t, dir, "blobs/2", "abd")
+			must(t, os.Remove(filepath.Join(dir, "weights.bin")))
+			link(t, "blobs/2", dir, "weights.bin")
+		}, format.ErrSignature, "2"},
+		{"out of the model", func(t *testing.T, dir string) {
+			put(t, filepath.Dir(dir), "out", "abc")
+			link(t, "../out", dir, "out")
+		}, format.ErrUnsupported, "out: "},
+		{"an absolute target", func(t *testing.T, dir string) { link(t, filepath.Join(dir, "blobs"), dir, "out") }, format.ErrUnsupported, "out: "},
+		{"in a circle", func(t *testing.T, dir string) { link(t, "..", dir, "blobs/up") }, format.ErrUnsupported, "up: "},
+		{"of itself", func(t *testing.T, dir string) { link(t, "up", dir, "up") }, format.ErrUnsupported, "up: "},
+		{"to nowhere", func(t *testing.T, dir string) { link(t, "nowhere", dir, "x") }, fs.ErrNotExist, "x"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := build(t)
+			test.change(t, dir)
+			_, err := verify(bundle, dir, trusting(key), nil)
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%v, want %v with %q", err, test.want, test.says)
+			}
+			b, err := Sign(context.Background(), dir, Signer{Key: key}, &Options{FollowLinks: true})
+			if test.want == format.ErrUnsupported || test.want == fs.ErrNotExist {
+				if !errors.Is(err, test.want) {
+					t.Errorf("signing: %v, want %v", err, test.want)
+				}
+				return
+			}
+			must(t, err)
+			if _, err := Verify(context.Background(), b, dir, trusting(key), nil); err != nil {
+				t.Error(err)
+			}
+			if _, err := Sign(context.Background(), dir, Signer{Key: key}, nil); !errors.Is(err, format.ErrSignature) {
+				t.Error("signing without links:", err)
+			}
+		})
+	}
+	// The root itself may be a link.
+	dir := build(t)
+	link(t, "model", filepath.Dir(dir), "current")
+	if _, err := verify(bundle, filepath.Join(filepath.Dir(dir), "current"), trusting(key), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSign: what Sign writes says what the specification wants.
+func TestSign(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	dir := model(t, map[string]string{"b": "abc", "a/z": "", "a.txt": "x", "模型.bin": "y", "q\"\\<": "z", ".git/HEAD": "", "tmp/1": "", ".env": "1"})
+	o := &Options{Ignore: []string{"tmp"}, Bundle: filepath.Join(dir, "model.sig")}
+	b, err := Sign(context.Background(), dir, Signer{Key: key}, o)
+	must(t, err)
+	must(t, os.WriteFile(o.Bundle, b.Bytes(), 0o666))
+	again, err := Sign(context.Background(), dir, Signer{Key: key}, o)
+	must(t, err)
+	if diff := cmp.Diff(string(b.Bytes()), string(again.Bytes())); diff != "" {
+		t.Errorf("signed again: %s", diff)
+	}
+	read, err := Read(o.Bundle)
+	must(t, err)
+	r, err := Verify(context.Background(), read, dir, trusting(key), nil)
+	must(t, err)
+	var names []string
+	for _, f := range r.Files {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{".env", "a.txt", "a/z", "b", "q\"\\<", "模型.bin"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{".git", ".gitattributes", ".github", ".gitignore", "model.sig", "tmp"}, r.said.ignore); diff != "" {
+		t.Error(diff)
+	}
+	if r.Name != "model" {
+		t.Error(r.Name)
+	}
+	for _, test := range []struct {
+		name string
+		root string
+		by   Signer
+		o    *Options
+		want error
+	}{
+		{"no key", dir, Signer{}, nil, format.ErrKey},
+		{"no such model", filepath.Join(dir, "x"), Signer{Key: key}, nil, fs.ErrNotExist},
+		{"no files", model(t, map[string]string{".gitignore": ""}), Signer{Key: key}, nil, format.ErrUnsupported},
+		{"empty files in ranges", model(t, map[string]string{"a": ""}), Signer{Key: key}, &Options{ShardSize: 1}, format.ErrUnsupported},
+		{"workers", dir, Signer{Key: key}, &Options{Workers: -1}, format.ErrOption},
+		{"ranges", dir, Signer{Key: key}, &Options{ShardSize: -1}, format.ErrOption},
+		{"ignore", dir, Signer{Key: key}, &Options{Ignore: []string{"/"}}, format.ErrOption},
+	} {
+		if _, err := Sign(context.Background(), test.root, test.by, test.o); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+	}
+}
+
+// TestSignShards: what is signed in ranges verifies, and a change of any byte does not.
+func TestSignShards(t *testing.T) {
+	key := newKey(t, elliptic.P384())
+	text := strings.Repeat("0123456789", 3)
+	dir := model(t, map[string]string{"a": text, "b": text[:8], "c": "", "d": text[:7]})
+	b, err := Sign(context.Background(), dir, Signer{Key: key}, &Options{ShardSize: 8})
+	must(t, err)
+	if _, err := Verify(context.Background(), b, dir, trusting(key), nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		put(t, dir, "a", text[:i]+"x"+text[i+1:])
+		if _, err := Verify(context.Background(), b, dir, trusting(key), nil); !errors.Is(err, format.ErrChecksum) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+	put(t, dir, "a", text+"x")
+	if _, err := Verify(context.Background(), b, dir, trusting(key), nil); !errors.Is(err, format.ErrChecksum) {
+		t.Error("longer:", err)
+	}
+}
+
+// TestOddFiles: what is neither file nor directory, and names that are not UTF-8.
+func TestOddFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("made by system calls of Linux")
+	}
+	key := newKey(t, elliptic.P256())
+	bundle := forged(t, key, twoFiles).make(t)
+	dir := model(t, twoFiles)
+	path := filepath.Join(dir, "pipe")
+	must(t, mkfifo(path))
+	if _, err := verify(bundle, dir, trusting(key), nil); !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), path+": ") {
+		t.Error(err)
+	}
+	if _, err := verify(bundle, path, trusting(key), nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := Read(path); err == nil {
+		t.Error("a pipe was read")
+	}
+	must(t, os.Remove(path))
+	path = filepath.Join(dir, "a\xff")
+	must(t, os.WriteFile(path, nil, 0o666))
+	if _, err := verify(bundle, dir, trusting(key), nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := Sign(context.Background(), dir, Signer{Key: key}, nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestChangesMeanwhile: a file that is replaced between the list and the hash is noticed.
+func TestChangesMeanwhile(t *testing.T) {
+	dir := model(t, twoFiles)
+	tree, err := openTree(dir, false, nil, "")
+	must(t, err)
+	defer tree.close()
+	put(t, dir, "next", "{}")
+	must(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "config.json")))
+	if _, err := tree.open(&tree.files[0]); !errors.Is(err, format.ErrCorrupt) {
+		t.Error("replaced:", err)
+	}
+	put(t, dir, "sub/weights.bin", "abcd")
+	if _, err := tree.open(&tree.files[1]); !errors.Is(err, format.ErrCorrupt) {
+		t.Error("longer:", err)
+	}
+}
+
+// TestProgress: all bytes are counted, and a canceled context ends hashing.
+func TestProgress(t *testing.T) {
+	key := newKey(t, elliptic.P256())
+	dir := model(t, map[string]string{"a": strings.Repeat("x", 5<<20), "b": "y", "c": ""})
+	ctx, cancel := context.WithCancel(context.Background())
+	last, all := int64(0), int64(0)
+	b, err := Sign(ctx, dir, Signer{Key: key}, &Options{Progress: func(done, total int64, _ string) { last, all = done, total }})
+	must(t, err)
+	if last != 5<<20+1 || all != last {
+		t.Errorf("%d of %d", last, all)
+	}
+	_, err = Verify(ctx, b, dir, trusting(key), &Options{Progress: func(int64, int64, string) { cancel() }, Workers: 1})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,295 @@
+package signing
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/cause"
+	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Trust says whose signatures count. Each method needs what is for it: a trusted key says nothing
+// about bundles with certificates.
+type Trust struct {
+	// Keys are the public keys for the method key: *ecdsa.PublicKey of P-256, P-384 or P-521.
+	Keys []crypto.PublicKey
+	// Roots are where the chains of the method certificate must end.
+	Roots *x509.CertPool
+	// Timestamps are the roots of authorities whose timestamps (RFC 3161) in a bundle say when it was signed.
+	// Without any, certificates must be valid now.
+	Timestamps *x509.CertPool
+	// Time is the moment that counts as now; zero means that it is.
+	Time time.Time
+	// Sigstore verifies bundles of the method sigstore, which this package does not:
+	// it returns the payload that it verified, and who signed it. Without it such bundles are ErrUnsupported.
+	Sigstore func(ctx context.Context, bundle []byte) (payload []byte, signer string, err error)
+}
+
+// ParseTrust reads a PEM file with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
+// One that has neither, or a key that cannot have signed a model, is ErrKey.
+func ParseTrust(text []byte) (*Trust, error) {
+	t := &Trust{}
+	for {
+		var b *pem.Block
+		if b, text = pem.Decode(text); b == nil {
+			break
+		}
+		switch b.Type {
+		case "PUBLIC KEY":
+			k, err := x509.ParsePKIXPublicKey(b.Bytes)
+			if err == nil {
+				_, err = hashOf(k)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+			}
+			t.Keys = append(t.Keys, k)
+		case "CERTIFICATE":
+			c, err := x509.ParseCertificate(b.Bytes)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+			}
+			if t.Roots == nil {
+				t.Roots = x509.NewCertPool()
+			}
+			t.Roots.AddCert(c)
+		}
+	}
+	if t.Keys == nil && t.Roots == nil {
+		return nil, fmt.Errorf("%w: there is neither a public key nor a certificate in PEM form", driver.ErrKey)
+	}
+	return t, nil
+}
+
+// ReadTrust is ParseTrust of the file at path.
+func ReadTrust(path string) (*Trust, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ParseTrust(text)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	return t, nil
+}
+
+// hashOf returns the hash that goes with a public key.
+func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
+	if k, ok := key.(*ecdsa.PublicKey); ok && k != nil {
+		switch k.Curve {
+		case elliptic.P256():
+			return crypto.SHA256, nil
+		case elliptic.P384():
+			return crypto.SHA384, nil
+		case elliptic.P521():
+			return crypto.SHA512, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrUnsupported)
+}
+
+// signer is who has signed.
+type signer struct {
+	name string
+	time time.Time // of a timestamp
+}
+
+// authenticate checks the signature of the bundle, and returns what it says.
+func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, signer, error) {
+	if t == nil {
+		t = &Trust{}
+	}
+	var who signer
+	var err error
+	switch p.method {
+	case Key:
+		who, err = p.checkKey(t)
+	case Certificate:
+		who, err = p.checkChain(t)
+	case Sigstore:
+		who, err = p.checkSigstore(ctx, t)
+	default:
+		err = fail("", driver.ErrSignature, "there is none")
+	}
+	if err != nil {
+		return nil, who, err
+	}
+	s, err := parseStatement(p.payload)
+	return s, who, err
+}
+
+// checkKey checks a signature of the method key.
+func (p *Bundle) checkKey(t *Trust) (signer, error) {
+	if len(t.Keys) == 0 {
+		return signer{}, fail("verificationMaterial", driver.ErrSignature, "it is signed with a key, and no public key is trusted")
+	}
+	for _, k := range t.Keys {
+		if !p.names(k) {
+			continue
+		}
+		name, err := keys.Fingerprint(k)
+		if err != nil {
+			return signer{}, fail("", driver.ErrKey, "%w", err)
+		}
+		return signer{name: name}, p.checkSignature(k)
+	}
+	return signer{}, fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
+}
+
+// names reports whether the bundle says that it was signed with a key.
+func (p *Bundle) names(key crypto.PublicKey) bool {
+	if p.key != nil {
+		k, err := parseRawKey(p.key)
+		return err == nil && keys.Equal(k, key)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return false
+	}
+	sum := sha256.Sum256(der)
+	return slices.Contains([]string{pemHint(key), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])}, p.hint)
+}
+
+// pemHint returns the hint for a public key: the SHA-256 of its PEM text.
+func pemHint(key crypto.PublicKey) string {
+	text, err := keys.EncodePublic(key)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// parseRawKey parses the key of an older bundle, in PEM or DER form.
+func parseRawKey(b []byte) (crypto.PublicKey, error) {
+	if block, _ := pem.Decode(b); block != nil {
+		b = block.Bytes
+	}
+	return x509.ParsePKIXPublicKey(b)
+}
+
+// checkSignature checks the signature itself.
+func (p *Bundle) checkSignature(key crypto.PublicKey) error {
+	h, err := hashOf(key)
+	if err != nil {
+		return fail("", driver.ErrKey, "%w", err)
+	}
+	k := key.(*ecdsa.PublicKey)
+	if ecdsa.VerifyASN1(k, hashed(h, pae(p.payload)), p.sig) {
+		return nil
+	}
+	// Only statements of version 0.2 are signed in the old way.
+	if s, _ := parseStatement(p.payload); s != nil && s.old {
+		old := oldPAE(p.payload)
+		if ecdsa.VerifyASN1(k, hashed(crypto.SHA256, old), p.sig) || ecdsa.VerifyASN1(k, hashed(h, old), p.sig) {
+			return nil
+		}
+	}
+	return fail("dsseEnvelope.signatures", driver.ErrSignature, "the signature does not fit the statement and the key")
+}
+
+func hashed(h crypto.Hash, b []byte) []byte {
+	w := h.New()
+	w.Write(b)
+	return w.Sum(nil)
+}
+
+// oldPAE returns what version 0.2 signed: the payload as Python writes bytes.
+func oldPAE(payload []byte) []byte {
+	b := fmt.Appendf(nil, "DSSEV1 %d %s %d b", len(payloadType), payloadType, len(payload))
+	quote := byte('\'')
+	if bytes.IndexByte(payload, '\'') >= 0 && bytes.IndexByte(payload, '"') < 0 {
+		quote = '"'
+	}
+	b = append(b, quote)
+	for _, c := range payload {
+		switch {
+		case c == quote || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\r':
+			b = append(b, `\r`...)
+		case c < ' ' || c > '~':
+			b = append(b, '\\', 'x')
+			b = hex.AppendEncode(b, []byte{c})
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, quote)
+}
+
+// checkChain checks a signature of the method certificate.
+func (p *Bundle) checkChain(t *Trust) (who signer, err error) {
+	const field = "verificationMaterial.x509CertificateChain"
+	if t.Roots == nil {
+		return who, fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
+	}
+	leaf := p.chain[0]
+	who.name = certificateName(leaf)
+	when := t.Time
+	if t.Timestamps != nil && len(p.timestamps) > 0 {
+		if who.time, err = checkTimestamps(p.timestamps, p.sig, t); err != nil {
+			return who, err
+		}
+		when = who.time
+	}
+	between := x509.NewCertPool()
+	for _, c := range p.chain[1:] {
+		between.AddCert(c)
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{
+		Roots: t.Roots, Intermediates: between, CurrentTime: when, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+	})
+	if err != nil {
+		return who, fail(field, driver.ErrSignature, "%w", err)
+	}
+	if leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 || len(leaf.ExtKeyUsage) == 0 {
+		return who, fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(who.name))
+	}
+	return who, p.checkSignature(leaf.PublicKey)
+}
+
+// checkSigstore has somebody else check a signature of the method sigstore.
+func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (who signer, err error) {
+	if t.Sigstore == nil {
+		return who, fail("verificationMaterial.certificate", driver.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
+	}
+	payload, name, err := t.Sigstore(ctx, p.Bytes())
+	if err != nil {
+		return who, fail("verificationMaterial.certificate", driver.ErrSignature, "%w", err)
+	}
+	if !bytes.Equal(payload, p.payload) {
+		return who, fail("dsseEnvelope.payload", driver.ErrSignature, "the verifier of Sigstore read another statement")
+	}
+	who.name = name
+	return who, nil
+}
+
+// at gives an error the path of the file that it is about, unless it has one.
+func at(path string, err error) error {
+	if _, ok := cause.Of[*tensor.Error](err); ok {
+		return wire.InFile(err, path)
+	}
+	return &tensor.Error{Path: path, Offset: -1, Err: err}
+}

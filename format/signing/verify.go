@@ -1,0 +1,241 @@
+package signing
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Report is a signature that was verified, and what it says. A model that Verify has
+// checked may be opened with the Report as format.Options.Trusted: what is opened is hashed again, and
+// must be what was signed.
+type Report struct {
+	Method Method
+	Signer string    // the fingerprint of the key (SHA-256 of its PKIX form), or the subject of the certificate
+	Time   time.Time // of a timestamp, zero without
+	Name   string    // of the model when it was signed; "" in version 0.2
+	Digest string    // the root digest, in hex
+	Files  []File    // by name
+
+	root   string // of the model
+	bundle string // its path, "" for none
+	said   *statement
+}
+
+// File is a file that is signed.
+type File struct {
+	Name   string
+	SHA256 string // in hex; "" where ranges of the file are signed
+}
+
+// Verify checks that a model, a directory or one file, is exactly what somebody trusted has
+// signed. Errors name the file that is missing, not signed or different, and wrap
+// ErrSignature; that of a different one wraps ErrChecksum, too, and that of a missing one fs.ErrNotExist. A
+// signature that is wrong, or of somebody else, is ErrSignature; bundles that are broken are ErrCorrupt,
+// ErrUnsupported or ErrLimit.
+func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options) (*Report, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.verified(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	r.root = root
+	if err := r.check(ctx, &o, nil); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// verified checks the signature, and no file.
+func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
+	s, who, err := p.authenticate(ctx, t)
+	if err != nil {
+		return nil, at(p.Path, err)
+	}
+	r := &Report{Method: p.method, Signer: who.name, Time: who.time, Name: s.name, Digest: hex.EncodeToString(s.root[:]), bundle: p.Path, said: s}
+	for _, f := range s.files {
+		file := File{Name: f.name}
+		if s.shard == 0 {
+			file.SHA256 = hex.EncodeToString(f.sums[0][:])
+		}
+		r.Files = append(r.Files, file)
+	}
+	return r, nil
+}
+
+// check compares all files of the model with those that are signed. Of those that are open, it
+// reads what was opened.
+func (r *Report) check(ctx context.Context, o *Options, open []driver.OpenFile) error {
+	t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if r.single() && t.root != nil {
+		return t.refuse("", driver.ErrSignature, "it is a directory, and the signature is of one file")
+	}
+	if err := r.compareLists(t, o); err != nil {
+		return err
+	}
+	var jobs []job
+	isOpen, err := r.opened(&jobs, open)
+	if err != nil {
+		return err
+	}
+	for i := range t.files {
+		f := &t.files[i]
+		k, ok := r.find(f.name)
+		if !ok || isOpen[k] {
+			continue
+		}
+		if err := r.addJobs(&jobs, k, t.full(f.name), f.info.Size()); err != nil {
+			return err
+		}
+		feed := t.feed(ctx, f)
+		for n := len(jobs) - 1; n >= 0 && jobs[n].feed == nil; n-- {
+			jobs[n].feed = feed
+		}
+	}
+	return r.hash(ctx, jobs, o)
+}
+
+// single reports whether the signature can only be of one file.
+func (r *Report) single() bool { return r.said.files[0].name == "." }
+
+// find returns the file of a name that is signed. Of one file some signers write ".".
+func (r *Report) find(name string) (int, bool) {
+	if r.single() {
+		return 0, true
+	}
+	return slices.BinarySearchFunc(r.said.files, name, func(f signed, name string) int {
+		switch {
+		case f.name < name:
+			return -1
+		case f.name > name:
+			return 1
+		}
+		return 0
+	})
+}
+
+// compareLists compares the names of the files that are there with those that are signed.
+func (r *Report) compareLists(t *tree, o *Options) error {
+	there := make([]bool, len(r.said.files))
+	for i := range t.files {
+		f := &t.files[i]
+		k, ok := r.find(f.name)
+		switch {
+		case ok:
+			there[k] = true
+		case t.root == nil:
+			return t.refuse(f.name, driver.ErrSignature, "the signature is not of this file, but of %s", r.models())
+		case o.AllowUnsigned || r.said.shard > 0 && f.info.Size() == 0:
+		default:
+			return t.refuse(f.name, driver.ErrSignature, "the signature does not list it")
+		}
+	}
+	for k, ok := range there {
+		if !ok {
+			return t.refuse(r.said.files[k].name, driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+		}
+	}
+	return nil
+}
+
+// models says what is signed.
+func (r *Report) models() string {
+	if n := len(r.said.files); n > 1 {
+		return fmt.Sprintf("a directory of %d files", n)
+	}
+	return fmt.Sprintf("%.200q", r.said.files[0].name)
+}
+
+// addJobs adds the ranges of a file of some size to what is hashed.
+func (r *Report) addJobs(jobs *[]job, k int, path string, size int64) error {
+	f := &r.said.files[k]
+	if f.size < 0 {
+		*jobs = append(*jobs, job{file: k, name: path, size: size})
+		return nil
+	}
+	if f.size != size {
+		return different(path, fmt.Sprintf("it has %d bytes, and %d are signed", size, f.size))
+	}
+	for i := range f.sums {
+		off, n := r.said.span(f, i)
+		*jobs = append(*jobs, job{file: k, sum: i, name: path, off: off, size: n})
+	}
+	return nil
+}
+
+// hash compares digests.
+func (r *Report) hash(ctx context.Context, jobs []job, o *Options) error {
+	return run(ctx, jobs, o, func(j *job, d digest) error {
+		switch {
+		case d == r.said.files[j.file].sums[j.sum]:
+			return nil
+		case r.said.shard == 0:
+			return different(j.name, "it is not the file that was signed")
+		}
+		return different(j.name, fmt.Sprintf("bytes %d to %d are not those that were signed", j.off, j.off+j.size))
+	})
+}
+
+// different is the error of a file that is not the one that was signed.
+func different(path, how string) error {
+	return &tensor.Error{Path: path, Offset: -1, Err: fmt.Errorf("%w: %w: %s", driver.ErrSignature, driver.ErrChecksum, how)}
+}
+
+// opened adds the files of a model that is open to what is hashed, and returns which they are. Each
+// must be signed.
+func (r *Report) opened(jobs *[]job, open []driver.OpenFile) (map[int]bool, error) {
+	isOpen := make(map[int]bool, len(open))
+	for _, f := range open {
+		k, ok := r.find(r.nameOf(f.Path))
+		if !ok {
+			return nil, &tensor.Error{Path: f.Path, Offset: -1, Err: fmt.Errorf("%w: the signature does not list it", driver.ErrSignature)}
+		}
+		n := len(*jobs)
+		if err := r.addJobs(jobs, k, f.Path, f.Size); err != nil {
+			return nil, err
+		}
+		for i := range (*jobs)[n:] {
+			(*jobs)[n+i].feed = f.Feed
+		}
+		isOpen[k] = true
+	}
+	return isOpen, nil
+}
+
+// nameOf returns the name of a file of the model, "" for what is not below its root. What has no
+// path can only be a model of one file.
+func (r *Report) nameOf(path string) string {
+	if path == "" {
+		if len(r.said.files) == 1 {
+			return r.said.files[0].name
+		}
+		return ""
+	}
+	root, err1 := filepath.Abs(r.root)
+	path, err2 := filepath.Abs(path)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	if path == root {
+		return filepath.Base(root)
+	}
+	name, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(name) {
+		return ""
+	}
+	return filepath.ToSlash(name)
+}
