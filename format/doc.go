@@ -22,7 +22,7 @@
 // is written: what the target cannot hold (quantization, metadata, a graph
 // or parts of it, names, dtypes, shapes) is refused with a LossError that lists
 // all of it. WriteOptions.AcceptLoss names what the caller lets go, by kind or one
-// by one.
+// by one. What only one format can hold (Plan.Native) is copied within that format.
 //
 // # Lifetime
 //

@@ -76,6 +76,10 @@ func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 // none. It builds the graph anew each time.
 func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
 
+// Native returns what the file says that only its format has a place for, nil for nothing. It
+// is read anew each time.
+func (m *Model) Native() (*Native, error) { return m.engine().Native() }
+
 // Notes lists what is tolerable but worth knowing about the file, such as
 // "header checksum not recorded".
 func (m *Model) Notes() []string { return m.engine().Notes() }

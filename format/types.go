@@ -19,6 +19,10 @@ type (
 	Node = driver.Node
 	// Attribute is a named parameter of a Node.
 	Attribute = driver.Attribute
+	// Native is what a file says that only its format has a place for.
+	Native = driver.Native
+	// NativeKind is one kind of thing in a Native.
+	NativeKind = driver.NativeKind
 	// ValueInfo describes a value that enters or leaves a Graph.
 	ValueInfo = driver.ValueInfo
 	// Dim is one dim of a ValueInfo.
@@ -69,6 +73,7 @@ const (
 	LossValue        = driver.LossValue        // dtype or shape of a graph input or output: written as unknown
 	LossLabel        = driver.LossLabel        // a name that means nothing to a computation: left out
 	LossName         = driver.LossName         // a tensor's name: replaced by one that the format allows
+	LossNative       = driver.LossNative       // what only the source's format has: left out
 	LossDType        = driver.LossDType        // of a tensor
 	LossShape        = driver.LossShape        // of a tensor
 	LossTensors      = driver.LossTensors      // how many there are

@@ -169,7 +169,8 @@ func WriteView(w Writer, v tensor.View) error {
 // is refused: tensors with their names, dtypes, shapes and bits, quantization,
 // metadata and graph. How a file stores them is not kept but chosen anew by the
 // target's options: compression, encryption, signature, external files,
-// checksums; nor is what one format alone knows, such as doc strings. A plan
+// checksums. What one format alone knows, such as doc strings, is kept where the format
+// has a Native (see Plan), and lost elsewhere. A plan
 // that says more or less than the model is the caller's choice; one that
 // contradicts it, by another dtype or other quantization for the same bytes, is
 // refused.

@@ -54,6 +54,7 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
+	renamed(p.Native, names)
 	j.to = p
 	if err := j.graph(m, all, names); err != nil {
 		return err
@@ -66,6 +67,19 @@ func (j *job) plan(m *format.Model) error {
 	}
 	p.Tensors = j.infos()
 	return j.refuse()
+}
+
+// renamed tells what only the format has about new names of tensors.
+func renamed(n *format.Native, names map[string]string) {
+	if n == nil {
+		return
+	}
+	n.Renamed = make(map[string]string)
+	for old, name := range names {
+		if old != name {
+			n.Renamed[name] = old
+		}
+	}
 }
 
 // change decides whether a tensor gets another dtype, and finds the parameters if

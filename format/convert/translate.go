@@ -436,6 +436,9 @@ func (j *job) refuse() error {
 	p := &format.Plan{Metadata: j.to.Metadata, Tensors: slices.Clone(j.to.Tensors), Graph: j.to.Graph}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
+		if e := t.Encoding; e != nil && e.BlockBytes <= 0 {
+			continue // only its file says its size
+		}
 		if t.Size, err = t.ByteSize(); err != nil {
 			return j.fail(t.Name, fmt.Errorf("%w: %w", format.ErrPlan, err))
 		}
@@ -448,6 +451,7 @@ func (j *job) refuse() error {
 		j.report.Losses = append(j.report.Losses, refused.Losses...)
 	default:
 		// All that would be refused belongs on one list.
+		p.Native = j.to.Native
 		_, err = driver.Fit(lacking{to.Driver(), j.gaps, true}, p, options, j.o.AcceptLoss)
 		var located *format.Error
 		if errors.As(err, &located) {

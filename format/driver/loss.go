@@ -19,13 +19,14 @@ const (
 	LossValue        LossKind = "value"        // dtype or shape of a graph input or output: written as unknown
 	LossLabel        LossKind = "label"        // a name that means nothing to a computation, of a graph, node or dim: left out
 	LossName         LossKind = "name"         // a tensor's name: replaced by one that the format allows
+	LossNative       LossKind = "native"       // what only the source's format has: left out
 	LossDType        LossKind = "dtype"        // of a tensor
 	LossShape        LossKind = "shape"        // of a tensor
 	LossTensors      LossKind = "tensors"      // how many there are
 )
 
 // acceptable are the kinds that AcceptLoss may name.
-var acceptable = []LossKind{LossQuantization, LossMetadata, LossGraph, LossAttribute, LossConversion, LossValue, LossLabel, LossName}
+var acceptable = []LossKind{LossQuantization, LossMetadata, LossGraph, LossAttribute, LossConversion, LossValue, LossLabel, LossName, LossNative}
 
 // AcceptableLosses returns all that WriteOptions.AcceptLoss takes as a kind.
 func AcceptableLosses() []string {

@@ -31,6 +31,7 @@ const (
 	dropEntry
 	dropGraph
 	dropAttribute
+	dropNative
 )
 
 func (l *LossList) add(kind LossKind, name string, err error, f found) {
@@ -212,15 +213,18 @@ type Lossy interface {
 func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
 	format := d.Describe().Name
 	accepted, err := acceptanceOf(format, accept)
-	lossy, ok := d.(Lossy)
-	if err != nil || !ok {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
+	lossy, _ := d.(Lossy)
 	// What is left out may take with it what something else needed. Every turn
 	// leaves out more, so there are few.
 	for {
 		var l LossList
-		lossy.Losses(p, o, &l)
+		if lossy != nil {
+			lossy.Losses(p, o, &l)
+		}
+		l.foreign(p, format)
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
@@ -268,7 +272,7 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 	if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != keep }) {
 		return p, false
 	}
-	out = &Plan{Metadata: p.Metadata, Tensors: slices.Clone(p.Tensors), Graph: p.Graph}
+	out = &Plan{Metadata: p.Metadata, Tensors: slices.Clone(p.Tensors), Graph: p.Graph, Native: p.Native}
 	entries, attrs := map[int]bool{}, map[[2]int]bool{}
 	for _, f := range l.found {
 		switch f.edit {
@@ -280,6 +284,8 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 			entries[f.item] = true
 		case dropGraph:
 			out.Graph = nil
+		case dropNative:
+			out.Native = nil
 		case dropAttribute:
 			attrs[[2]int{f.item, f.attr}] = true
 		}

@@ -12,4 +12,6 @@ type Plan struct {
 	// Size filled in, and names, shapes and sizes checked.
 	Tensors []tensor.Info
 	Graph   *Graph
+	// Native is what only one format can hold, nil for nothing; see PlanOf in package format.
+	Native *Native
 }

@@ -138,7 +138,7 @@ func sparseEncoding(code int32) *tensor.Encoding {
 	if t := typeOf(code); t != nil {
 		name = t.name
 	}
-	return &tensor.Encoding{Name: "SPARSE " + name}
+	return &tensor.Encoding{Name: sparsePrefix + name}
 }
 
 // sparseHead is what a SparseTensorProto says.

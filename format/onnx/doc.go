@@ -20,8 +20,9 @@
 // it is used. Types without a dtype here are listed by a [tensor.Encoding]: COMPLEX128,
 // FLOAT8E4M3FNUZ, FLOAT8E5M2FNUZ, FLOAT8E8M0, FLOAT4E2M1, INT4, UINT4, INT2, UINT2 with
 // the bytes of raw data, STRING with the fields of string_data in wire form (see
-// [File.Strings]), codes that are not known as "type 99", and sparse tensors as
-// "SPARSE FLOAT", a whole SparseTensorProto in wire form.
+// [File.Strings]), codes that are not known as "type 99", or "type 99 in int32_data" with the
+// fields of that list, and sparse tensors as "SPARSE FLOAT", a whole SparseTensorProto in
+// wire form.
 //
 // ir_version and opset_import are the metadata entries "ir_version", an integer, and
 // "opsets", a JSON array of {"domain", "version"}. The other fields of the model have
@@ -29,9 +30,13 @@
 // metadata_props of the same name are told apart by order alone.
 //
 // Tensors of attributes stay in the graph as views. Subgraphs are attributes; their
-// initializers are in their scope: the neutral graph has their names. Functions,
-// trainings, types of intermediate values and quantization annotations are checked for
-// their wire form and not shown; Notes counts them.
+// initializers are in their scope: the neutral graph has their names.
+//
+// Everything else is native (see [format.Plan]): functions, trainings, types of intermediate
+// values, quantization annotations, doc strings, fields that the tables do not have. It is
+// checked for its wire form; Notes counts some of it. Its kinds are called as their fields
+// are: "functions", "training_info", "value_info", "doc_string"; "unknown_fields" and
+// "subgraph_initializers" are the others.
 //
 // # What is refused
 //
@@ -48,7 +53,7 @@
 //     a length other than the tensor's size. Without a length, all that follows the offset
 //     must be the tensor: the file is opened with the model then, else on first use.
 //
-// Unknown fields are ignored. A field that occurs again replaces, or merges with, the
+// Unknown fields are native. A field that occurs again replaces, or merges with, the
 // one before, as protocol buffers do. A file that does not say its IR version or operator
 // sets is noted; one with two graphs, such as two models in a row, is refused. Checksums of external data are not looked at.
 //
@@ -75,8 +80,14 @@
 // first that has the types of all tensors), version 17 of ONNX's operators and version 1 of
 // other domains, and calls the graph "graph", where the plan says nothing.
 //
+// A plan with the Native of an ONNX file is a copy: every field of the model is written as it
+// is in that file, node by node, and only what the plan changed is another: metadata,
+// tensors, names of tensors (Native.Renamed). Annotations of tensors that are gone, types of
+// values once a tensor has another dtype, and everything native of a graph that was changed,
+// are losses. External data of tensors inside the graph becomes part of the model.
+//
 // The format has no quantization parameters, no strings of another type in its metadata,
-// no operators but its own in its own domain. The plan is refused with the list of what
+// no operators but its own in its own domain, unless the metadata names operator sets. The plan is refused with the list of what
 // would be lost; see format.WriteOptions.AcceptLoss.
 //
 // # Verification

@@ -65,11 +65,16 @@ func (f *parsed) attributeView(pieces ...protobuf.Field) (tensor.View, error) {
 	if err != nil {
 		return tensor.View{}, err
 	}
+	return f.viewOf(raw)
+}
+
+// viewOf is attributeView for the message of a tensor.
+func (f *parsed) viewOf(raw []byte) (tensor.View, error) {
 	h, s, err := headOf(raw)
 	if err != nil {
 		return tensor.View{}, nil
 	}
-	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(map[int32]*tensor.Encoding{})}
+	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(map[string]*tensor.Encoding{})}
 	if h.location == 1 {
 		x := f.files[string(h.ext.location)]
 		if h.ext.length < 0 && x.size >= h.ext.offset {

@@ -63,6 +63,7 @@ func valueMessages(list []driver.ValueInfo) []valueInfo {
 // its text.
 func (a *attribute) set(value any) (err error) {
 	switch v := value.(type) {
+	case nil: // only the file itself has an attribute like that
 	case int64:
 		a.typ, a.i = onnxgraph.Int, &v
 	case bool:
@@ -155,8 +156,12 @@ func checkTensor(info tensor.Info) error {
 // tensorMessage makes the message of a tensor in an attribute.
 func tensorMessage(v tensor.View) (protobuf.Raw, error) {
 	info := v.Info()
-	if err := checkTensor(info); err != nil {
-		return nil, err
+	kept := storageOf(&info)
+	switch {
+	case kept.code == 0:
+		return nil, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, info.TypeName())
+	case info.Size > maxAttributeTensor:
+		return nil, fmt.Errorf("%w: a tensor of %d bytes inside a graph", format.ErrLimit, info.Size)
 	}
 	c, err := v.Clone()
 	if err != nil {
@@ -166,19 +171,15 @@ func tensorMessage(v tensor.View) (protobuf.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	code := codeOfTensor(&info)
-	if code == 0 { // strings are in wire form
-		code = stringCode
-	}
 	b := appendDims(nil, info.Shape)
-	b = protobuf.PutInt(b, 2, int64(code))
-	if code == stringCode {
+	b = protobuf.PutInt(b, 2, int64(kept.code))
+	if kept.form == asFields {
 		b = append(b, data...)
 	}
 	if info.Name != "" {
 		b = protobuf.PutBytes(b, 8, []byte(info.Name))
 	}
-	if code != stringCode {
+	if kept.form != asFields {
 		b = protobuf.PutBytes(b, rawData, data)
 	}
 	return b, nil

@@ -22,6 +22,7 @@ type head struct {
 	code     int32
 	location int32
 	segment  bool
+	more     bool // it has fields that a tensor.Info has no place for
 	hasRaw   bool
 	raw      protobuf.Field
 	list     int   // the field of typed data, 0 for none
@@ -62,6 +63,7 @@ func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err erro
 	if _, err = s.Admit(tensorMsg, f); err != nil {
 		return err
 	}
+	h.more = h.more || neutralTensor&(1<<f.Num) == 0
 	switch f.Num {
 	case 1:
 		h.dims, err = protobuf.AppendInts(s, h.dims, f, maxRank)
@@ -278,10 +280,7 @@ func (h *head) checkList(at, elems int64) error {
 	case h.typ == nil && elems == 0:
 		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%d values for no elements", h.values)
 	case h.typ == nil:
-		h.size = h.values * listWidth(h.list)
-		if h.list == stringData {
-			h.size = h.wire
-		}
+		h.size = h.wire
 	case h.typ.list != h.list:
 		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
 	case h.values != h.typ.values(elems):
@@ -290,15 +289,6 @@ func (h *head) checkList(at, elems int64) error {
 		h.size = h.wire
 	}
 	return protobuf.InField(h.listName(), err)
-}
-
-// listWidth returns the bytes of one value of typed data whose elements are not known.
-func listWidth(list int) int64 {
-	switch list {
-	case floatData, int32Data:
-		return 4
-	}
-	return 8
 }
 
 // checkExternal checks that the data can be a range of a file below the model's
@@ -336,15 +326,23 @@ func (h *head) checkExternal(at, elems int64) error {
 	return nil
 }
 
+// inFields reports whether the bytes of the tensor are those of the list's fields: of
+// strings, and of types that say not what the values are.
+func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h.typ == nil }
+
 // encoding describes the elements, nil when they are a DType.
-func (h *head) encoding(unknown map[int32]*tensor.Encoding) *tensor.Encoding {
+func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
 	if h.typ != nil {
 		return h.typ.encoding(h.dims)
 	}
-	e := unknown[h.code]
+	name := unknownName(h.code)
+	if h.list != 0 {
+		name += listedIn + h.listName()
+	}
+	e := unknown[name]
 	if e == nil {
-		e = &tensor.Encoding{Name: unknownName(h.code)}
-		unknown[h.code] = e
+		e = &tensor.Encoding{Name: name}
+		unknown[name] = e
 	}
 	return e
 }

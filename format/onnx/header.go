@@ -23,6 +23,7 @@ type header struct {
 	model
 	sets bool // the plan says which operator sets
 	keys map[string]bool
+	file *carried // what the plan's Native has, nil for nothing
 }
 
 // take takes an entry of the metadata. converted says that it becomes a string.
@@ -44,7 +45,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 		return false, err
 	}
 	_, isText := e.Value.(string)
-	if text := h.text(e.Key); text != nil && *text == nil && isText {
+	if text := h.text(e.Key); text != nil && *text == nil && isText && !h.file.isProperty(e.Key) {
 		*text = &value
 		return false, nil
 	}
@@ -102,7 +103,7 @@ func (h *header) plan(p *driver.Plan) error {
 	if h.irVersion == nil {
 		v := int64(defaultIRVersion)
 		for i := range p.Tensors {
-			v = max(v, irVersionOf(codeOfTensor(&p.Tensors[i])))
+			v = max(v, irVersionOf(storageOf(&p.Tensors[i]).code))
 		}
 		h.irVersion = &v
 	}
@@ -122,7 +123,9 @@ func (h *header) plan(p *driver.Plan) error {
 	}
 	var missing []string
 	for d := range domains {
-		missing = append(missing, d)
+		if h.file == nil || h.file.imports(d) { // what a file does without, its copy does too
+			missing = append(missing, d)
+		}
 	}
 	slices.Sort(missing)
 	for _, d := range missing {
@@ -176,15 +179,28 @@ func domainsOf(g *driver.Graph, set map[string]bool) {
 // frame is a model without its tensors: what precedes the graph, and the graph before and
 // after its initializers. The graph comes last, so that a file that is cut short is
 // never taken for a whole one.
-type frame struct{ front, before, after []byte }
+type frame struct {
+	front, before, after []byte
+	shells               map[string]shell // by tensor
+}
 
 // frameOf makes the frame of a plan.
 func frameOf(p *driver.Plan) (f frame, err error) {
 	var h header
+	if h.file, err = carry(p); err != nil {
+		return f, err
+	}
 	if err = h.plan(p); err != nil {
 		return f, err
 	}
-	f.front = modelMsg.Append(nil, &h.model)
+	f.front = h.file.front(&h.model)
+	if h.file != nil {
+		f.shells = h.file.shells
+	}
+	if h.file != nil && h.file.same {
+		f.before, f.after = h.file.graphBytes()
+		return f, checkGraph(h.file.graph, len(p.Tensors))
+	}
 	g := &graph{}
 	if p.Graph != nil {
 		if g, err = graphMessage(p.Graph); err != nil {
@@ -200,11 +216,22 @@ func frameOf(p *driver.Plan) (f frame, err error) {
 }
 
 // initializer returns the message of a tensor up to its data, and the bytes before that in
-// the graph, for one at an offset of the file.
-func initializer(t *tensor.Info, at int64) []byte {
-	code := int64(codeOfTensor(t))
-	head := appendDims(nil, t.Shape)
+// the graph, for one at an offset of the file. more are fields besides.
+func initializer(t *tensor.Info, more []byte, at int64) []byte {
+	kept := storageOf(t)
+	code := int64(kept.code)
+	head := append(appendDims(nil, t.Shape), more...)
 	tail := protobuf.PutBytes(nil, 8, []byte(t.Name))
+	switch {
+	case kept.form == asSparse:
+		return appendLength(nil, 15, t.Size)
+	case kept.form == asFields, code != int64(byte(code)&0x7f): // which nobody aligns
+		b := append(protobuf.PutInt(head, 2, code), tail...)
+		if kept.form == asRaw {
+			b = appendLength(b, rawData, t.Size)
+		}
+		return append(appendLength(nil, 5, int64(len(b))+t.Size), b...)
+	}
 	for pad := int64(0); ; pad++ {
 		if pad == 1 {
 			continue // a field takes two bytes at least

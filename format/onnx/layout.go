@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -134,6 +135,46 @@ func codeOfTensor(t *tensor.Info) int32 {
 	return 0
 }
 
+// storage is how a tensor is in a file.
+type storage struct {
+	code int32
+	form form
+}
+
+type form uint8
+
+const (
+	asRaw    form = iota // raw_data
+	asFields             // its bytes are fields of the TensorProto: strings, and lists of unknown types
+	asSparse             // its bytes are a SparseTensorProto
+)
+
+// sparseCode stands for the type of a sparse tensor, which is in its bytes.
+const sparseCode = -1
+
+// storageOf is codeOfTensor for a tensor of an ONNX file, of any type.
+func storageOf(t *tensor.Info) storage {
+	if code := codeOfTensor(t); code != 0 || t.Encoding == nil {
+		return storage{code: code}
+	}
+	name, list, typed := strings.Cut(t.Encoding.Name, listedIn)
+	switch {
+	case name == elemTypes[stringCode].name:
+		return storage{stringCode, asFields}
+	case strings.HasPrefix(name, sparsePrefix):
+		return storage{sparseCode, asSparse}
+	}
+	number, unknown := strings.CutPrefix(name, unknownPrefix)
+	code, err := strconv.ParseInt(number, 10, 32)
+	switch {
+	case !unknown || err != nil:
+		return storage{}
+	case typed && list != "":
+		return storage{int32(code), asFields}
+	}
+	return storage{code: int32(code)}
+}
+
 // bytes returns how many bytes n elements take.
 func (e *elemType) bytes(n int64) int64 { return n/8*e.bits + (n%8*e.bits+7)/8 }
 
@@ -161,8 +202,15 @@ func (e *elemType) encoding(s tensor.Shape) *tensor.Encoding {
 	return e.whole
 }
 
+// The names of encodings that are not in the table.
+const (
+	unknownPrefix = "type "
+	listedIn      = " in " // the field of typed data
+	sparsePrefix  = "SPARSE "
+)
+
 // unknownName names a type that is not in the table.
-func unknownName(code int32) string { return "type " + strconv.Itoa(int(code)) }
+func unknownName(code int32) string { return unknownPrefix + strconv.Itoa(int(code)) }
 
 // likeSized returns a dtype with elements of the same size, at least a byte and at most
 // eight, for checks of products.

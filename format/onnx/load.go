@@ -62,7 +62,7 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 }
 
 // bytes returns the data of a tensor whose message is s, which h was read from and
-// checked: little-endian and aligned, strings in wire form.
+// checked: little-endian and aligned, or the fields themselves.
 func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	switch {
 	case h.list != 0:
@@ -92,15 +92,12 @@ func (h *head) typed(s *protobuf.Source, w io.Writer) error {
 		piece = piece[:0]
 		return err
 	}
-	width := listWidth(h.list)
-	if h.sized() {
-		width = h.size / max(1, h.values)
-	}
+	width := h.size / max(1, h.values)
 	err := s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
 		if int(f.Num) != h.list {
 			return nil
 		}
-		if h.list == stringData {
+		if h.inFields() {
 			b, err := s.Bytes(f.At, f.End)
 			if err != nil || int64(len(b)) > left {
 				return err

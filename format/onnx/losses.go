@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 
@@ -12,17 +13,21 @@ import (
 
 // losses lists what a file cannot hold of a plan.
 func losses(p *driver.Plan, l *driver.LossList) {
+	file, err := carry(p)
+	if err != nil {
+		l.Native("", err)
+	}
 	l.AllQuantization(p, "ONNX has quantization parameters as tensors of operators only")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if codeOfTensor(t) == 0 {
-			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
+		if err := file.check(t); err != nil {
+			l.Fixed(driver.LossDType, t.Name, err)
 		}
 		if len(t.Shape) > maxRank {
 			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
 		}
 	}
-	var h header
+	h := header{file: file}
 	for i, e := range p.Metadata {
 		converted, err := h.take(e)
 		switch {
@@ -32,7 +37,12 @@ func losses(p *driver.Plan, l *driver.LossList) {
 			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+driver.TypeName(e.Value))
 		}
 	}
-	if p.Graph != nil {
+	if file != nil {
+		for _, x := range file.lost {
+			l.Native(x.Name, fmt.Errorf("%w: %s", format.ErrUnsupported, x.Why))
+		}
+	}
+	if p.Graph != nil && (file == nil || !file.same) {
 		graphLosses(p, l)
 	}
 }
@@ -41,11 +51,6 @@ func losses(p *driver.Plan, l *driver.LossList) {
 var attributeRules = attributes.Rules{Tensor: checkTensor, Code: codeOf, Subgraph: func(g *driver.Graph) error {
 	if len(g.Initializers) > 0 {
 		return fmt.Errorf("%w: initializers of a subgraph, whose data a plan does not have", format.ErrUnsupported)
-	}
-	for i := range g.Nodes {
-		if err := checkOperator(&g.Nodes[i]); err != nil {
-			return fmt.Errorf("node %d: %w", i, err)
-		}
 	}
 	return nil
 }}
@@ -56,12 +61,11 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
 	attributeRules.Values(g, l)
 	sound := true
+	if sets, _ := p.Metadata.Get(keyOperatorSets); sets == nil { // else the operators are ONNX's, of some version
+		sound = operatorLosses(g, l)
+	}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if err := checkOperator(n); err != nil {
-			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
-			sound = false
-		}
 		for j := range n.Attributes {
 			if n.Attributes[j].Value == nil {
 				l.Attribute(p, i, j, fmt.Errorf("%w: an attribute without a value", format.ErrUnsupported))
@@ -92,12 +96,27 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// checkOperator refuses operators of ONNX's own set that it does not have.
-func checkOperator(n *driver.Node) error {
-	if n.Domain != "" && n.Domain != "ai.onnx" || opsets.Known(n.Op) {
-		return nil
+// operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
+func operatorLosses(g *driver.Graph, l *driver.LossList) (sound bool) {
+	sound = true
+	for i := range g.Nodes {
+		if op := foreignOperator(&driver.Graph{Nodes: g.Nodes[i : i+1]}); op != "" {
+			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
+			sound = false
+		}
 	}
-	return fmt.Errorf("%w: ONNX has no operator %q", format.ErrUnsupported, n.Op)
+	return sound
+}
+
+// foreignOperator returns an operator that should be in ONNX's own set and is not, "" for none.
+func foreignOperator(g *driver.Graph) (op string) {
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; (n.Domain == "" || n.Domain == "ai.onnx") && !opsets.Known(n.Op) {
+			return n.Op
+		}
+	}
+	eachInner(g, func(sub *driver.Graph) { op = cmp.Or(op, foreignOperator(sub)) })
+	return op
 }
 
 // checkText refuses what is no UTF-8.

@@ -21,7 +21,7 @@ type parsed struct {
 	graph   section  // the graph but for its initializers
 	records []record // by tensor
 	files   map[string]externalFile
-	unknown map[int32]*tensor.Encoding
+	unknown map[string]*tensor.Encoding
 	model   model
 	was     *parsed // what is read is compared with it, and neither listed nor looked for
 	same    int     // tensors that were compared
@@ -32,6 +32,7 @@ type parsed struct {
 type record struct {
 	at, end int64
 	sparse  bool
+	more    bool // its message has fields that only Native has
 }
 
 // externalFile is a file of external data.
@@ -43,6 +44,7 @@ type externalFile struct {
 var (
 	_ driver.MetadataFile = (*parsed)(nil)
 	_ driver.GraphFile    = (*parsed)(nil)
+	_ driver.NativeFile   = (*parsed)(nil)
 	_ driver.NotesFile    = (*parsed)(nil)
 	_ driver.Streamer     = (*parsed)(nil)
 	_ driver.Locator      = (*parsed)(nil)
@@ -53,8 +55,27 @@ var (
 type section struct {
 	protobuf.Source
 	cuts  []cut
+	gaps  []span   // fields of the message that are not known, which stay in the file
 	parts [][]byte // while the file is scanned: Win, which is no longer than it must be
 }
+
+// span is a part of the file.
+type span struct{ at, end int64 }
+
+// skip remembers where a field is that is not known. Neighbors are one span.
+func (c *section) skip(f *protobuf.Field, memory *driver.Memory) error {
+	if last := len(c.gaps) - 1; last >= 0 && c.gaps[last].end == f.At {
+		c.gaps[last].end = f.End
+		return nil
+	}
+	if err := memory.Reserve(spanBytes); err != nil {
+		return &protobuf.Defect{At: f.At, Err: err}
+	}
+	c.gaps = append(c.gaps, span{f.At, f.End})
+	return nil
+}
+
+const spanBytes = 32 // in a list that grows
 
 // cut is a place where fields that are not neighbors in the file meet.
 type cut struct{ at, file int64 }
@@ -114,7 +135,7 @@ func (c *section) located(err error) error {
 
 // parse reads the structure: everything but the data of initializers and external files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x, o: o, files: map[string]externalFile{}, unknown: map[int32]*tensor.Encoding{}}
+	f := &parsed{src: src, index: x, o: o, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
 	err := f.read()
 	if d, ok := err.(*protobuf.Defect); ok {
 		if d.Path == "" {
@@ -177,12 +198,12 @@ func (f *parsed) scan() error {
 				case graphMsg.Known(g.Num) != nil:
 					return f.graph.keep(s, &g, most-f.head.Size, f.o.Memory)
 				}
-				return nil
+				return f.graph.skip(&g, f.o.Memory)
 			})
 		case modelMsg.Known(fl.Num) != nil:
 			return f.head.keep(s, &fl, most-f.graph.Size, f.o.Memory)
 		}
-		return nil
+		return f.head.skip(&fl, f.o.Memory)
 	})
 	if err == nil && !found {
 		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrCorrupt, "missing: the file is no ModelProto, or one without a graph"))
@@ -209,7 +230,7 @@ func (f *parsed) initializer(s *protobuf.Source, h *head, msg *protobuf.Field) e
 		t.Loaded, t.Offset = true, -1
 	}
 	t.DType, t.Encoding = dtypeOf(h.code), h.encoding(f.unknown)
-	return f.add(h.name, h.dims, &t, record{at: msg.Start, end: msg.End}, msg.At)
+	return f.add(h.name, h.dims, &t, record{at: msg.Start, end: msg.End, more: h.more}, msg.At)
 }
 
 // add lists a tensor. at is the offset for errors.
@@ -341,7 +362,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 	defer f.o.Memory.Release(kept)
 	o := *f.o
 	o.Memory = nil
-	again := &parsed{src: f.src, o: &o, files: f.files, unknown: map[int32]*tensor.Encoding{}, was: f}
+	again := &parsed{src: f.src, o: &o, files: f.files, unknown: map[string]*tensor.Encoding{}, was: f}
 	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
 	if err := again.scan(); err != nil {
 		if _, ok := err.(*protobuf.Defect); ok {
@@ -349,7 +370,8 @@ func (f *parsed) Verify(v driver.Verification) error {
 		}
 		return err
 	}
-	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) {
+	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) ||
+		!slices.Equal(again.head.gaps, f.head.gaps) || !slices.Equal(again.graph.gaps, f.graph.gaps) {
 		return changed
 	}
 	dense := slices.IndexFunc(f.records, func(r record) bool { return r.sparse })

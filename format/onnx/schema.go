@@ -87,6 +87,10 @@ var (
 		1: protobuf.One("key", protobuf.KindString, func(m *stringEntry) *string { return &m.key }),
 		2: protobuf.One("value", protobuf.KindString, func(m *stringEntry) *string { return &m.value }),
 	}}
+	// The same, where keys or values name values of a graph.
+	parameterMsg = &protobuf.Message{Name: entryMsg.Name, Unknown: discard, Fields: entryMsg.Fields}
+	bindingMsg   = &protobuf.Message{Name: entryMsg.Name, Unknown: discard, Fields: entryMsg.Fields}
+
 	segmentMsg = &protobuf.Message{Name: "TensorProto.Segment", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.Bare("begin", protobuf.KindInt), 2: protobuf.Bare("end", protobuf.KindInt),
 	}}
@@ -155,7 +159,11 @@ var (
 		22: protobuf.BareMessage("sparse_tensor", sparseMsg, false),
 		23: protobuf.BareMessage("sparse_tensors", sparseMsg, true),
 	}}
-	nodeMsg = &protobuf.Message{Name: "NodeProto", Unknown: discard, Fields: []protobuf.FieldDef{
+	deviceMsg = &protobuf.Message{Name: "NodeDeviceConfigurationProto", Unknown: discard, Fields: []protobuf.FieldDef{
+		1: text("configuration_id"), 2: protobuf.BareMessage("sharding_spec", shardingMsg, true),
+	}}
+	shardingMsg = &protobuf.Message{Name: "ShardingSpecProto", Unknown: discard, Fields: []protobuf.FieldDef{1: text("tensor_name")}}
+	nodeMsg     = &protobuf.Message{Name: "NodeProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.Many("input", protobuf.KindString, func(m *node) *[]string { return &m.inputs }).Each(protobuf.CountEdges),
 		2:  protobuf.Many("output", protobuf.KindString, func(m *node) *[]string { return &m.outputs }).Each(protobuf.CountEdges),
 		3:  protobuf.One("name", protobuf.KindString, func(m *node) *string { return &m.name }),
@@ -165,10 +173,10 @@ var (
 		7:  protobuf.One("domain", protobuf.KindString, func(m *node) *string { return &m.domain }),
 		8:  text("overload"),
 		9:  protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
-		10: bareMany(protobuf.Bare("device_configurations", protobuf.KindBytes)),
+		10: protobuf.BareMessage("device_configurations", deviceMsg, true),
 	}}
 	annotationMsg = &protobuf.Message{Name: "TensorAnnotation", Unknown: discard, Fields: []protobuf.FieldDef{
-		1: text("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", entryMsg, true),
+		1: text("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", parameterMsg, true),
 	}}
 	graphMsg = &protobuf.Message{Name: "GraphProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.ManyMessages("node", nodeMsg, func(m *graph) *[]node { return &m.nodes }).Each(protobuf.CountNodes).Takes(120, 136),
@@ -196,7 +204,7 @@ var (
 	}}
 	trainingMsg = &protobuf.Message{Name: "TrainingInfoProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.BareMessage("initialization", graphMsg, false), 2: protobuf.BareMessage("algorithm", graphMsg, false),
-		3: protobuf.BareMessage("initialization_binding", entryMsg, true), 4: protobuf.BareMessage("update_binding", entryMsg, true),
+		3: protobuf.BareMessage("initialization_binding", bindingMsg, true), 4: protobuf.BareMessage("update_binding", bindingMsg, true),
 	}}
 	modelMsg = &protobuf.Message{Name: "ModelProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.One("ir_version", protobuf.KindInt, func(m *model) **int64 { return &m.irVersion }),

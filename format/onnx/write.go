@@ -78,14 +78,14 @@ func (w *builder) flush() {
 
 // layout says where everything goes. Tensors for which outside returns a record have no
 // place in the file: their offset is that of the record's end.
-func layout(p *driver.Plan, outside func(i int) []byte) (*driver.Layout, error) {
+func layout(p *driver.Plan, outside func(i int, more []byte) []byte) (*driver.Layout, error) {
 	f, err := frameOf(p)
 	if err != nil {
 		return nil, refuse("plan", err)
 	}
 	total := int64(0)
 	for i := range p.Tensors {
-		if outside(i) == nil {
+		if outside(i, nil) == nil {
 			total += p.Tensors[i].Size
 		}
 		if total > maxModel || total < 0 {
@@ -103,12 +103,12 @@ func layout(p *driver.Plan, outside func(i int) []byte) (*driver.Layout, error) 
 		w.add(f.before)
 		for i := range p.Tensors {
 			t := &p.Tensors[i]
-			if b := outside(i); b != nil {
+			if b := outside(i, f.shells[t.Name].more); b != nil {
 				w.add(b)
 				w.layout.Offsets[i] = w.at
 				continue
 			}
-			w.add(initializer(t, w.at))
+			w.add(initializer(t, f.shells[t.Name].more, w.at))
 			w.layout.Offsets[i] = w.at
 			w.data(t.Size)
 		}
@@ -137,7 +137,7 @@ func putLength(b []byte, n uint64) {
 }
 
 // inside is layout's outside for files that have everything.
-func inside(int) []byte { return nil }
+func inside(int, []byte) []byte { return nil }
 
 // externalFormat is the driver of models with a file of external data.
 type externalFormat struct{ base }
@@ -166,7 +166,7 @@ func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteO
 	}
 	e := &externalEncoder{t: t, w: o, plan: p, ext: ext, offs: make([]int64, len(p.Tensors))}
 	for i := range p.Tensors {
-		if e.offs[i] = -1; p.Tensors[i].Size >= d.opts.ExternalFrom && p.Tensors[i].Size > 0 {
+		if e.offs[i] = -1; p.Tensors[i].Size >= d.opts.ExternalFrom && p.Tensors[i].Size > 0 && storageOf(&p.Tensors[i]).form == asRaw {
 			align := int64(alignment)
 			if p.Tensors[i].Size >= pageAlign {
 				align = pageAlign
@@ -183,19 +183,19 @@ func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteO
 // place makes the layout. Where the external file will be is not known before the end, but
 // how long its location is.
 func (e *externalEncoder) place() (err error) {
-	e.layout, err = layout(e.plan, func(i int) []byte {
+	e.layout, err = layout(e.plan, func(i int, more []byte) []byte {
 		if e.offs[i] < 0 {
 			return nil
 		}
-		return externalRecord(&e.plan.Tensors[i], e.ext.Location, e.offs[i])
+		return externalRecord(&e.plan.Tensors[i], more, e.ext.Location, e.offs[i])
 	})
 	return err
 }
 
 // externalRecord is the message of a tensor whose data is in another file.
-func externalRecord(t *tensor.Info, location string, off int64) []byte {
-	b := appendDims(nil, t.Shape)
-	b = protobuf.PutInt(b, 2, int64(codeOfTensor(t)))
+func externalRecord(t *tensor.Info, more []byte, location string, off int64) []byte {
+	b := append(appendDims(nil, t.Shape), more...)
+	b = protobuf.PutInt(b, 2, int64(storageOf(t).code))
 	b = protobuf.PutBytes(b, 8, []byte(t.Name))
 	for _, e := range []stringEntry{{"location", location}, {"offset", strconv.FormatInt(off, 10)}, {"length", strconv.FormatInt(t.Size, 10)}} {
 		b = protobuf.PutMessage(b, 13, entryMsg, &e)

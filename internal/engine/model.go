@@ -376,6 +376,19 @@ func (m *Model) Graph() (g *driver.Graph, err error) {
 	return g, err
 }
 
+// Native returns what only the format has a place for, nil for nothing.
+func (m *Model) Native() (n *driver.Native, err error) {
+	f, ok := m.file.(driver.NativeFile)
+	if !ok {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		n, err = f.Native()
+		return err
+	})
+	return n, err
+}
+
 // Notes lists what was tolerated.
 func (m *Model) Notes() []string {
 	var notes []string

@@ -16,7 +16,7 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	if p == nil {
 		p = &driver.Plan{}
 	}
-	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph}
+	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
 	index := newNames(out.Tensors)
 	if err := (nesting{}).check(p.Graph); err != nil {
 		return nil, nil, &tensor.Error{Format: format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
@@ -26,6 +26,9 @@ func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()
+		if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
+			size, err = t.Size, nil // which only its file says
+		}
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
