@@ -61,15 +61,16 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	if err != nil {
 		return err
 	}
-	m, err := openModel(f.Arg(0), reading)
+	opened, err := openModel(f.Arg(0), reading)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer opened.Close()
+	m := named(opened)
 	if err := cli.CheckOutput(*o, f.Arg(0)); err != nil {
 		return err
 	}
-	v, err := m.Tensor(f.Arg(1))
+	v, err := m.find(f.Arg(1))
 	if err != nil {
 		return err
 	}

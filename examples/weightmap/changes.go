@@ -74,9 +74,9 @@ func compareLists(a, b []string) change {
 }
 
 // metadataLines has a line for each entry, "epoch = 7".
-func metadataLines(m *format.Model) []string {
+func metadataLines(m *renamed) []string {
 	var all []string
-	for _, e := range m.Metadata() {
+	for _, e := range m.given() {
 		text, err := cli.JSON(format.Metadata{e}) // which knows what to do about NaN
 		if err != nil {
 			text = fmt.Sprint(e.Value)
@@ -90,7 +90,7 @@ func metadataLines(m *format.Model) []string {
 
 // graphLines has a line for each part of the graph that means something to a
 // computation, and none where there is no graph.
-func graphLines(m *format.Model) ([]string, error) {
+func graphLines(m *renamed) ([]string, error) {
 	g, err := m.Graph()
 	if g == nil || err != nil {
 		return nil, err

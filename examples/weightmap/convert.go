@@ -153,7 +153,7 @@ func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.W
 	}
 	defer m.Close()
 	if !m.Locked() { // that is said first
-		if err := given.checkPatterns(in, m, o.Keep); err != nil {
+		if err := given.checkPatterns(in, named(m), o.Keep); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 		if err := s.open(); err != nil {
 			return err
 		}
-		s.head = headline(s.path, s.m)
+		s.head = headline(s.path, s.m.Model)
 	}
 	if err := d.compare(); err != nil {
 		return hint(err, o.Key)
@@ -129,12 +129,12 @@ func (d *difference) tensor(name string) error {
 	if err != nil {
 		return err
 	}
-	return d.views(a, b)
+	return d.views(name, a, b)
 }
 
 // views compares two tensors of one name.
-func (d *difference) views(a, b tensor.View) (err error) {
-	r := row{name: a.Name(), a: tensorType(a), b: tensorType(b)}
+func (d *difference) views(name string, a, b tensor.View) (err error) {
+	r := row{name: name, a: tensorType(a), b: tensorType(b)}
 	ia, ib := a.Info(), b.Info()
 	what := descriptions(&ia, &ib)
 	alike := len(what) == 0 && ia.Size == ib.Size

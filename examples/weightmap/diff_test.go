@@ -268,7 +268,7 @@ func TestDiffUnsound(t *testing.T) {
 		b    tensor.View
 		rows int
 	}{{view(1, 2), 0}, {view(1, 3), 1}} {
-		if err := d.views(view(1, 2), tt.b); err != nil || len(d.rows) != tt.rows {
+		if err := d.views("w", view(1, 2), tt.b); err != nil || len(d.rows) != tt.rows {
 			t.Errorf("%v, rows %v", err, d.rows)
 		}
 	}

@@ -81,7 +81,7 @@ type tensorRow struct {
 }
 
 // html writes one page that needs nothing else.
-func (r *report) html(ctx context.Context, out io.Writer, m *format.Model) error {
+func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
 	p := &page{
 		Title: cli.Printable(filepath.Base(r.Path)), Path: cli.Printable(r.Path),
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS), CSSSum: sum(pageCSS), JSSum: sum(pageJS),
@@ -235,7 +235,7 @@ func (p *page) entries(r *report) {
 }
 
 // histograms draws the values of the largest tensors. What is encrypted is left out.
-func (p *page) histograms(ctx context.Context, r *report, m *format.Model) error {
+func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
 	largest := slices.Clone(r.Tensors)
 	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have nothing to draw

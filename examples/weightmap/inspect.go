@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -23,7 +26,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
 	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
 	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
-	glob := f.String("filter", "*", "show only tensors with names like `GLOB`, in which * is any text and ? any character")
+	f.Var(&o.filter, "filter", "show only tensors with names like `GLOB`, in which * is any text and ? any character; may be repeated")
 	output := c.OutputFlag(f)
 	given := trustFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -38,7 +41,9 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	if o.html && (o.json || o.stats || f.NArg() > 1) {
 		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
 	}
-	o.filter = convert.Glob(*glob)
+	for _, glob := range o.filter {
+		o.globs = append(o.globs, convert.Glob(glob))
+	}
 	var err error
 	if o.reading, err = given.options(ctx); err != nil {
 		return err
@@ -67,18 +72,20 @@ type inspection struct {
 	json, sums, stats, html bool
 	many                    bool // a line of JSON for each file
 	shown                   int  // files so far
-	filter                  *regexp.Regexp
+	filter                  list
+	globs                   []*regexp.Regexp
 	reading                 *format.Options
 }
 
 // show prints one file. All of it is read before any is printed, so that one error
 // reports both, and printed piece by piece.
 func (o *inspection) show(path string, out io.Writer) error {
-	m, err := openModel(path, o.reading)
+	opened, err := openModel(path, o.reading)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer opened.Close()
+	m := named(opened)
 	r, err := describe(path, m, o)
 	if err != nil {
 		return err
@@ -122,21 +129,25 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 }
 
 // describe collects the report of an open model.
-func describe(path string, m *format.Model, o *inspection) (*report, error) {
+func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
-		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m),
+		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
-	h, locked := hashes{}, encrypted(m)
+	h, locked := hashes{}, encrypted(m.Model)
 	for name, v := range m.Tensors() {
-		if !o.filter.MatchString(name) {
+		id := v.Name()
+		if !o.shows(name) && !o.shows(id) {
 			continue
 		}
 		if err := o.reading.Context.Err(); err != nil {
 			return nil, err
 		}
 		t := describeTensor(v)
+		if name != id {
+			t.Name, t.ID = name, id
+		}
 		t.encrypted = locked && t.Offset < 0 // what is in another file is not
 		if err := o.read(&t, v, h); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 			// The rest of an encrypted file is worth showing without its key. A wrong
@@ -145,9 +156,31 @@ func describe(path string, m *format.Model, o *inspection) (*report, error) {
 		}
 		r.Tensors = append(r.Tensors, t)
 	}
+	if err := o.checkFilter(path, m); err != nil {
+		return nil, err
+	}
 	var err error
 	r.Graph, err = m.Graph()
 	return r, err
+}
+
+// shows reports whether a tensor of that name is to be shown.
+func (o *inspection) shows(name string) bool {
+	return len(o.globs) == 0 || slices.ContainsFunc(o.globs, func(r *regexp.Regexp) bool { return r.MatchString(name) })
+}
+
+// checkFilter demands that each pattern is about a tensor.
+func (o *inspection) checkFilter(path string, m *renamed) error {
+	var all []string
+	for i, r := range o.globs {
+		if len(all) == 0 {
+			all = m.all()
+		}
+		if !slices.ContainsFunc(all, r.MatchString) {
+			return fmt.Errorf("%s: -filter: no tensor matches %q%s", path, o.filter[i], cli.DidYouMean(strings.Trim(o.filter[i], "*?"), "", all))
+		}
+	}
+	return nil
 }
 
 // read adds what takes the data of a tensor.

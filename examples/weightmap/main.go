@@ -36,7 +36,8 @@
 //	 "notes": ["header checksum not recorded"]}
 //
 // Tensors are in file order. An offset is where the data begins in the file, -1 when it is not
-// there as such (compressed, encrypted). "quantization" is absent for plain tensors, "sha256" and
+// there as such (compressed, encrypted). "id" is what a MOBI file calls a tensor whose former name
+// it keeps, and absent elsewhere. "quantization" is absent for plain tensors, "sha256" and
 // "stats" unless asked for; "graph" and "signature" are null where there is none.
 package main
 

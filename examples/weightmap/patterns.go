@@ -5,18 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // checkPatterns demands that each of -only, -skip and -rename is about a tensor, and that
 // tensors are left: what was misspelled would write an empty model, or all of it.
-func (o *convertFlags) checkPatterns(path string, m *format.Model, keep func(tensor.Info) bool) error {
+func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.Info) bool) error {
+	if len(o.only)+len(o.skip)+len(o.rename) == 0 {
+		return nil
+	}
 	var all, kept []string
 	for name, v := range m.Tensors() {
 		all = append(all, name)
-		if keep == nil || keep(v.Info()) {
+		info := v.Info()
+		info.Name = name
+		if keep == nil || keep(info) {
 			kept = append(kept, name)
 		}
 	}

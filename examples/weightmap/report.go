@@ -28,6 +28,7 @@ type report struct {
 
 type tensorReport struct {
 	Name         string              `json:"name"`
+	ID           string              `json:"id,omitempty"` // what the file calls it, if that is another name
 	DType        string              `json:"dtype"`
 	Shape        []int64             `json:"shape"`
 	Offset       int64               `json:"offset"`

@@ -18,12 +18,15 @@ type side struct {
 	path string
 	o    *format.Options
 	head string
-	m    *format.Model
+	m    *renamed
 	used int64 // bytes of tensors since it was opened
 }
 
 func (s *side) open() (err error) {
-	s.m, err = openModel(s.path, s.o)
+	m, err := openModel(s.path, s.o)
+	if err == nil {
+		s.m = named(m)
+	}
 	return err
 }
 
@@ -33,7 +36,10 @@ func (s *side) reopen() (err error) {
 	s.used = 0
 	o := *s.o
 	o.Check = format.CheckStructure
-	s.m, err = format.Open(s.path, &o)
+	m, err := format.Open(s.path, &o)
+	if err == nil {
+		s.m = named(m)
+	}
 	return err
 }
 

@@ -73,6 +73,7 @@ func tensorTable(all []tensorReport) *cli.Table {
 	quantized := has(func(t *tensorReport) bool { return t.Quantization != nil })
 	stats := has(func(t *tensorReport) bool { return t.Stats != nil })
 	odd := stats && has(func(t *tensorReport) bool { return t.Stats != nil && t.Stats.NaN+t.Stats.Infinite > 0 })
+	numbered := has(func(t *tensorReport) bool { return t.ID != "" })
 	columns := []cli.Column{{Name: "NAME"}, {Name: "DTYPE"}, {Name: "SHAPE", Spare: stats}, {Name: "SIZE", Right: true, Spare: stats}}
 	if stats {
 		for _, name := range []string{"MIN", "MAX", "MEAN", "ZEROS"} {
@@ -87,6 +88,9 @@ func tensorTable(all []tensorReport) *cli.Table {
 	if quantized {
 		columns = append(columns, cli.Column{Name: "QUANTIZATION", Spare: true})
 	}
+	if numbered {
+		columns = append(columns, cli.Column{Name: "ID", Spare: true})
+	}
 	w := cli.NewTable(columns...)
 	for _, t := range all {
 		row := []string{t.Name, t.DType, dims(t.Shape), cell(t.Bytes)}
@@ -96,6 +100,9 @@ func tensorTable(all []tensorReport) *cli.Table {
 		row = append(row, offset(t.Offset), stored(t))
 		if quantized {
 			row = append(row, t.Quantization.String())
+		}
+		if numbered {
+			row = append(row, t.ID)
 		}
 		w.Row(row...)
 	}
