@@ -7,6 +7,7 @@ package format_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -96,6 +97,43 @@ func ExampleSave() {
 	// Output:
 	// "fc.weight" float32 [2, 2]
 	// "fc.bias" float32 [2]
+}
+
+// Metadata: numbers of any type go in, and come out as what the reader wants.
+func ExampleMetadata() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Metadata: format.Metadata{
+		{Key: "epochs", Value: 3}, {Key: "rate", Value: float32(0.5)}, {Key: "labels", Value: []string{"cat", "dog"}},
+	}}
+	w, err := format.Create("mle", path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	meta := m.Metadata()
+	fmt.Println(meta.Int64("epochs"))
+	fmt.Println(meta.Float64("rate"))
+	fmt.Println(meta.Strings("labels"))
+	fmt.Println(meta.String("rate"))
+	fmt.Println(meta.Int64("rate"))
+	_, err = meta.Int64("seed")
+	fmt.Println(errors.Is(err, format.ErrNotFound))
+
+	// Output:
+	// 3 <nil>
+	// 0.5 <nil>
+	// [cat dog] <nil>
+	// 0.5 <nil>
+	// 0 metadata "rate": unsupported: 0.5 is not an integer of 64 bits
+	// true
 }
 
 // exampleData is 1, 2, 3, 4 as little-endian float32.

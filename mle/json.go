@@ -165,6 +165,9 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	case []string:
 		return appendTexts(b, v)
 	}
+	if err, ok := v.(error); ok { // of jsonmeta.Value
+		return nil, err
+	}
 	return nil, fmt.Errorf("a %T has no JSON form", v)
 }
 

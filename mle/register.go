@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
 // fileFormat is the driver, with the options that only this format has.
@@ -19,6 +20,7 @@ var (
 	_ driver.Ordered      = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Vocabulary   = fileFormat{}
+	_ driver.ValueTaker   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -74,6 +76,9 @@ func (d fileFormat) Streams(*driver.Plan, *driver.WriteOptions) bool { return d.
 func (d fileFormat) Ordered(*driver.Plan, *driver.WriteOptions) (ordered, secret bool) {
 	return d.opts.ordered(), d.opts.Key != nil
 }
+
+// TakeValue implements driver.ValueTaker: metadata are JSON.
+func (fileFormat) TakeValue(v any) any { return jsonmeta.Value(v) }
 
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -19,6 +20,7 @@ var (
 	_ driver.Streaming    = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Vocabulary   = fileFormat{}
+	_ driver.ValueTaker   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -42,6 +44,9 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
 	return parse(src, x, o)
 }
+
+// TakeValue implements driver.ValueTaker: metadata are JSON.
+func (fileFormat) TakeValue(v any) any { return jsonmeta.Value(v) }
 
 // Losses implements driver.Lossy. Rewrite keeps messages as they are, so there is
 // nothing to lose.

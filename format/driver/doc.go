@@ -41,7 +41,8 @@
 // Encoding and writes to a Target itself; Streaming and Ordered say more about the
 // order in which it does.
 //
-// What the format cannot hold of a plan it lists (Lossy). A format with a graph says what its
+// Values of metadata have the types of Entry; a ValueTaker has more. What the format cannot
+// hold of a plan it lists (Lossy). A format with a graph says what its
 // operators mean (Vocabulary), so that package convert can translate graphs from and into those of others.
 //
 // # Trust

@@ -191,7 +191,7 @@ func (j *jsonText) object(m Metadata) {
 		}
 		j.text(e.Key)
 		j.raw(":")
-		j.value(e.Value)
+		j.value(Number(e.Value))
 	}
 	j.raw("}")
 }

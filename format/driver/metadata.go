@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -13,7 +14,11 @@ type Metadata []Entry
 // number that is to keep its text), json.RawMessage (any other JSON: objects,
 // arrays), or nil (JSON null). From files whose metadata is JSON (MLE, WIA) numbers that are
 // no int64 come as json.Number, also where a float64 was written; strings are all that
-// safetensors and ONNX have.
+// safetensors and ONNX have. Int64, Float64, String and Strings read values of any format.
+//
+// A plan may also have numbers of any other type of Go, see Number, and for MLE and WIA
+// values of any type that encoding/json marshals. GGUF has types for those that its
+// package lists.
 type Entry struct {
 	Key   string
 	Value any
@@ -22,7 +27,7 @@ type Entry struct {
 // Text returns the string that stands for the value in a format whose metadata is
 // strings: a string itself, else its JSON text, numbers in their shortest form.
 func (e Entry) Text() (string, error) {
-	switch v := e.Value.(type) {
+	switch v := Number(e.Value).(type) {
 	case nil:
 		return "null", nil
 	case string:
@@ -39,6 +44,52 @@ func (e Entry) Text() (string, error) {
 		return string(v), nil
 	}
 	return "", fmt.Errorf("%w: a value of type %T", ErrUnsupported, e.Value)
+}
+
+// Number returns a number of any type that Go itself has as one that Entry has: an int64, a
+// json.Number for an unsigned integer that is larger, or a float64, always with the same value.
+// Anything else it returns as it is.
+func Number(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case int8:
+		return int64(v)
+	case int16:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case uint:
+		return unsigned(uint64(v))
+	case uint8:
+		return int64(v)
+	case uint16:
+		return int64(v)
+	case uint32:
+		return int64(v)
+	case uint64:
+		return unsigned(v)
+	case uintptr:
+		return unsigned(uint64(v))
+	case float32:
+		return float64(v)
+	}
+	return v
+}
+
+func unsigned(n uint64) any {
+	if n > math.MaxInt64 {
+		return json.Number(strconv.FormatUint(n, 10))
+	}
+	return int64(n)
+}
+
+// ValueTaker is a Driver that has more types of metadata values than Entry.
+type ValueTaker interface {
+	// TakeValue returns the value that stands for v in the plan: of a type of Entry, or
+	// of one of the format's. What it does not know it returns as it is, for Losses
+	// to find. It is called once for each entry, before anything else.
+	TakeValue(v any) any
 }
 
 // Get returns the value of the first entry with that key.

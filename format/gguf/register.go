@@ -14,6 +14,7 @@ var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
+	_ driver.ValueTaker   = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -33,6 +34,15 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
 	return parse(src, x, o)
+}
+
+// TakeValue implements driver.ValueTaker: GGUF has all numbers of a known size.
+func (fileFormat) TakeValue(v any) any {
+	switch v.(type) {
+	case int, uint, uintptr:
+		return driver.Number(v)
+	}
+	return v
 }
 
 // Losses implements driver.Lossy.

@@ -191,7 +191,7 @@ func TestLosses(t *testing.T) {
 		Metadata: format.Metadata{
 			{Key: "s", Value: "text"}, {Key: "b", Value: true}, {Key: "i", Value: int64(-5)}, {Key: "f", Value: 0.25}, {Key: "inf", Value: math.Inf(1)},
 			{Key: "n", Value: nil}, {Key: "num", Value: json.Number("1.50")}, {Key: "raw", Value: json.RawMessage(`{"a": [1]}`)},
-			{Key: "s", Value: "again"}, {Key: "bad", Value: "\xff"}, {Key: "type", Value: 1},
+			{Key: "s", Value: "again"}, {Key: "bad", Value: "\xff"}, {Key: "type", Value: 1i},
 		},
 		Tensors: []tensor.Info{
 			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}},

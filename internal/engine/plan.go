@@ -12,11 +12,19 @@ import (
 // its names, or what is wrong with it: a bad or repeated name, an unknown
 // dtype, an overflowing shape. Drivers write some of it in the end, where its size was
 // fixed in the beginning; the graph they all encode at once.
-func completed(p *driver.Plan, format string) (*driver.Plan, *names, error) {
+func completed(p *driver.Plan, d driver.Driver) (*driver.Plan, *names, error) {
+	format := d.Describe().Name
 	if p == nil {
 		p = &driver.Plan{}
 	}
 	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
+	take := driver.Number
+	if t, ok := d.(driver.ValueTaker); ok {
+		take = t.TakeValue
+	}
+	for i := range out.Metadata {
+		out.Metadata[i].Value = take(out.Metadata[i].Value)
+	}
 	index := newNames(out.Tensors)
 	if err := (nesting{}).check(p.Graph); err != nil {
 		return nil, nil, &tensor.Error{Format: format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}

@@ -177,7 +177,7 @@ func (w *Writer) order() {
 
 // check completes the plan, without what the caller lets go.
 func (w *Writer) check(p *driver.Plan) (err error) {
-	if w.plan, w.index, err = completed(p, w.format); err == nil {
+	if w.plan, w.index, err = completed(p, w.cfg.Driver); err == nil {
 		w.plan, err = driver.Fit(w.cfg.Driver, w.plan, &w.cfg.Options, w.cfg.Accept)
 	}
 	return explain(err, w.format, w.path)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // Marshal returns the JSON object of m, with its keys in order. Raw values and
@@ -64,6 +65,21 @@ func AppendText(b []byte, s string) ([]byte, error) {
 	return append(append(b, s[done:]...), '"'), nil
 }
 
+// Value returns a value as one of the types of format.Entry: what is none is marshaled. What
+// cannot be becomes the error that says why, which Marshal returns.
+func Value(v any) any {
+	switch v := driver.Number(v).(type) {
+	case nil, string, bool, int64, float64, json.Number, json.RawMessage, error:
+		return v
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%w: %w", format.ErrUnsupported, err)
+		}
+		return json.RawMessage(text)
+	}
+}
+
 // appendValue appends a value of any type that format.Entry has.
 func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
@@ -84,8 +100,10 @@ func appendValue(b []byte, v any) ([]byte, error) {
 		return appendWhole(b, []byte(v))
 	case json.RawMessage:
 		return appendWhole(b, v)
+	case error:
+		return nil, v
 	}
-	return nil, fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, v)
+	return appendValue(b, Value(v))
 }
 
 // appendFloat appends a finite number as encoding/json writes it, and so that it

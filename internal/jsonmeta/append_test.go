@@ -52,7 +52,7 @@ func TestMarshalRefuses(t *testing.T) {
 		{"empty raw value", format.Metadata{{Key: "a", Value: json.RawMessage{}}}, tensor.ErrCorrupt},
 		{"number that is none", format.Metadata{{Key: "a", Value: json.Number("x")}}, tensor.ErrCorrupt},
 		{"lone surrogate", format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
-		{"unknown type", format.Metadata{{Key: "a", Value: 1}}, format.ErrUnsupported},
+		{"unknown type", format.Metadata{{Key: "a", Value: 1i}}, format.ErrUnsupported},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

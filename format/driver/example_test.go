@@ -1,0 +1,16 @@
+package driver_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+func ExampleNumber() {
+	for _, v := range []any{3, uint8(3), uint64(math.MaxUint64), float32(0.5), "3"} {
+		fmt.Printf("%T ", driver.Number(v))
+	}
+	// Output:
+	// int64 int64 json.Number float64 string
+}

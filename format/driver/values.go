@@ -1,0 +1,115 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Int64, Float64, String and Strings return the value of the first entry with a key, whatever
+// type its format gave it: safetensors and ONNX have strings for everything. They convert exactly or
+// say why not: without such a key the error wraps tensor.ErrNotFound, and for a value of
+// another kind ErrUnsupported.
+
+// Int64 returns an integer: a number without a fraction, or a string that is one.
+func (m Metadata) Int64(key string) (int64, error) {
+	return read(m, key, "an integer of 64 bits", func(e Entry) (int64, bool) {
+		switch v := e.Value.(type) {
+		case int64:
+			return v, true
+		case float64:
+			return integer(v, 1<<63)
+		case string, json.Number:
+			text, _ := e.Text()
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return n, true
+			}
+			// As 1e3: so few digits are all in a float64.
+			if x, err := strconv.ParseFloat(text, 64); err == nil && len(text) <= 15 {
+				return integer(x, 1<<53)
+			}
+		}
+		return 0, false
+	})
+}
+
+// integer returns x if it is one below a limit.
+func integer(x, limit float64) (int64, bool) {
+	if !(-limit <= x && x < limit) || x != math.Trunc(x) {
+		return 0, false
+	}
+	return int64(x), true
+}
+
+// Float64 returns a number, or a string that is one. Of one that is written with a fraction or
+// an exponent it is the nearest float64; an integer that no float64 holds is an error.
+func (m Metadata) Float64(key string) (float64, error) {
+	return read(m, key, "a number that a float64 holds", func(e Entry) (float64, bool) {
+		switch v := e.Value.(type) {
+		case float64:
+			return v, true
+		case int64, string, json.Number:
+			text, _ := e.Text()
+			x, err := strconv.ParseFloat(text, 64)
+			return x, err == nil && (strings.Trim(text, "+-0123456789") != "" || digits(text) == digits(strconv.FormatFloat(x, 'f', 0, 64)))
+		}
+		return 0, false
+	})
+}
+
+// digits returns those of an integer that count.
+func digits(text string) string { return strings.TrimLeft(text, "+-0") }
+
+// String returns a string. Of any other value but null it is the text that a format
+// has in its place whose metadata is strings: see Entry.Text.
+func (m Metadata) String(key string) (string, error) {
+	return read(m, key, "a string", func(e Entry) (string, bool) {
+		text, err := e.Text()
+		return text, err == nil && e.Value != nil
+	})
+}
+
+// Strings returns a list of strings, or those of a string that is a JSON array of them.
+func (m Metadata) Strings(key string) ([]string, error) {
+	return read(m, key, "a list of strings", func(e Entry) ([]string, bool) {
+		if list, ok := e.Value.([]string); ok {
+			return list, true
+		}
+		text, err := e.Text()
+		var list []*string
+		if err != nil || json.Unmarshal([]byte(text), &list) != nil || list == nil {
+			return nil, false
+		}
+		out := make([]string, len(list))
+		for i, s := range list {
+			if s == nil {
+				return nil, false
+			}
+			out[i] = *s
+		}
+		return out, true
+	})
+}
+
+// read finds an entry and converts its value.
+func read[T any](m Metadata, key, want string, convert func(Entry) (T, bool)) (T, error) {
+	var none T
+	v, ok := m.Get(key)
+	err := tensor.ErrNotFound
+	if ok {
+		e := Entry{key, Number(v)}
+		if x, ok := convert(e); ok {
+			return x, nil
+		}
+		text, textErr := e.Text()
+		if textErr != nil {
+			text = TypeName(v)
+		}
+		err = fmt.Errorf("%w: %s is not %s", ErrUnsupported, text, want)
+	}
+	return none, &Error{Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: err}
+}
