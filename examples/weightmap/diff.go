@@ -76,6 +76,7 @@ type difference struct {
 	bits      int // tensors of equal values, written in other bits
 	metadata  change
 	graph     change
+	native    change // what only one format has
 }
 
 // row is a tensor that differs.
@@ -86,7 +87,7 @@ type row struct {
 }
 
 func (d *difference) equal() bool {
-	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty()
+	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty() && d.native.empty()
 }
 
 // compare works on two open sides.
@@ -101,6 +102,13 @@ func (d *difference) compare() error {
 		return err
 	}
 	d.graph = compareLists(before, after)
+	if before, err = nativeLines(d.a.m.Model); err != nil {
+		return err
+	}
+	if after, err = nativeLines(d.b.m.Model); err != nil {
+		return err
+	}
+	d.native = compareSets(before, after)
 	for _, name := range d.a.names() {
 		if err := d.tensor(name); err != nil {
 			return err
@@ -211,6 +219,7 @@ func (d *difference) write(out io.Writer, width int) error {
 	}
 	d.metadata.write(p, "metadata")
 	d.graph.write(p, "graph")
+	d.native.write(p, "what only the format has")
 	fmt.Fprintln(out)
 	p.line("%s", d.summary())
 	return nil
@@ -270,6 +279,9 @@ func (d *difference) summary() string {
 	}
 	if !d.graph.empty() {
 		parts = append(parts, "the graph differs")
+	}
+	if !d.native.empty() {
+		parts = append(parts, "what only the format has differs")
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "equal: "+cli.Count(d.a.m.Len(), "tensor")+", metadata and graph")

@@ -122,6 +122,9 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	s.field("metadata", r.Metadata)
 	elements(s, "tensors", r.Tensors)
 	s.graph(r.Graph)
+	if len(r.Native) > 0 {
+		s.field("native", r.Native)
+	}
 	s.field("signature", r.Signature)
 	s.field("notes", r.Notes)
 	s.end("}")
@@ -160,6 +163,9 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		return nil, err
 	}
 	var err error
+	if r.Native, err = describeNative(m.Model); err != nil {
+		return nil, err
+	}
 	r.Graph, err = m.Graph()
 	return r, err
 }

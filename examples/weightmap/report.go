@@ -20,6 +20,7 @@ type report struct {
 	Metadata  format.Metadata
 	Tensors   []tensorReport
 	Graph     *format.Graph    // nil where a format has none
+	Native    []nativeReport   // never nil
 	Signature *signatureReport // nil for an unsigned file
 	Notes     []string
 

@@ -33,6 +33,12 @@ func (r *report) table(out io.Writer, width int) error {
 	if r.Graph != nil {
 		p.graph(r.Graph)
 	}
+	if len(r.Native) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, k := range r.Native {
+		p.line("only %s", k.line(r.Format))
+	}
 	if len(r.Notes) > 0 {
 		fmt.Fprintln(out)
 	}

@@ -111,6 +111,25 @@ func (c *checker) tensor(msg protobuf.Field) error {
 	return err
 }
 
+// declare announces the files with data of tensors in functions and trainings, which copies
+// of the model have inside.
+func (c *checker) declare(m *protobuf.Message, msg protobuf.Field) error {
+	return c.s.Each(m, msg, func(f protobuf.Field) error {
+		d := m.Known(f.Num)
+		switch {
+		case d == nil || d.Message == nil:
+			return nil
+		case d.Message != tensorMsg:
+			return c.declare(d.Message, f)
+		}
+		c.h.reset()
+		if err := c.h.read(c.s, f.Start, f.End, 3); err != nil || c.h.location != 1 {
+			return err
+		}
+		return c.tensor(f)
+	})
+}
+
 // declared checks an initializer of a subgraph, which is in the scope of that graph.
 func (c *checker) declared(msg protobuf.Field) error {
 	if err := c.tensor(msg); err != nil {

@@ -34,7 +34,7 @@
 //
 // Everything else is native (see [format.Plan]): functions, trainings, types of intermediate
 // values, quantization annotations, doc strings, fields that the tables do not have. It is
-// checked for its wire form; Notes counts some of it. Its kinds are called as their fields
+// checked for its wire form. Its kinds are called as their fields
 // are: "functions", "training_info", "value_info", "doc_string"; "unknown_fields" and
 // "subgraph_initializers" are the others.
 //

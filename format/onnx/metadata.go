@@ -2,12 +2,9 @@ package onnx
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/internal/protobuf"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Metadata implements driver.MetadataFile: the fields of the model under their names,
@@ -51,28 +48,11 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 // Notes implements driver.NotesFile.
 func (f *parsed) Notes() []string {
 	var notes []string
-	add := func(n int, one, more string) {
-		switch {
-		case n == 1:
-			notes = append(notes, "1 "+one)
-		case n > 1:
-			notes = append(notes, fmt.Sprintf("%d %s", n, more))
-		}
-	}
 	if f.model.irVersion == nil {
 		notes = append(notes, "the file does not say its IR version")
 	}
 	if len(f.model.opsets) == 0 {
 		notes = append(notes, "the file imports no operator sets")
 	}
-	add(len(f.model.functions), "function of the model is not shown", "functions of the model are not shown")
-	add(len(f.model.trainings), "training of the model is not shown", "trainings of the model are not shown")
-	fields := map[protowire.Number]int{}
-	_ = f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) error {
-		fields[fl.Num]++
-		return nil
-	})
-	add(fields[13], "type of an intermediate value is not shown", "types of intermediate values are not shown")
-	add(fields[14], "quantization annotation is not shown", "quantization annotations are not shown")
 	return notes
 }

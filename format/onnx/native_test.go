@@ -385,3 +385,62 @@ func read(t *testing.T, path string) []byte {
 	}
 	return b
 }
+
+// TestInlined: data beside the model of tensors inside of it is in the copy, which may be
+// elsewhere.
+func TestInlined(t *testing.T) {
+	value := func(inside bool) []byte {
+		data := cat(entry("location", "c.bin"), entry("offset", "4"), entry("length", "8"), num(14, 1))
+		if inside {
+			data = ld(9, []byte("456789ab"))
+		}
+		return cat(num(1, 2), num(2, 1), str(8, "c"), str(12, "doc"), data)
+	}
+	model := func(inside bool) []byte {
+		constant := ld(1, str(2, "c"), str(4, "Constant"), ld(5, str(1, "value"), num(20, 4), ld(5, value(inside))))
+		branch := ld(5, str(1, "then_branch"), num(20, 5), ld(6, ld(5, value(inside)), ld(12, str(1, "c"))))
+		f := ld(25, str(1, "f"), ld(7, str(2, "c"), str(4, "Constant"), ld(5, str(1, "value"), num(20, 4), ld(5, value(inside)))))
+		return nativeModel(cat(constant, ld(1, str(2, "o"), str(4, "If"), branch)), f)
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "m.onnx"), filepath.Join(t.TempDir(), "m.onnx")
+	for path, b := range map[string][]byte{in: model(false), filepath.Join(dir, "c.bin"): []byte("0123456789abcdef")} {
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := convert.File(in, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(fieldsOf(t, model(true), ""), fieldsOf(t, read(t, out), "")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	m, err := format.Open(in, &format.Options{MaxMemory: 4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := os.Remove(filepath.Join(dir, "c.bin")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Native(); err == nil {
+		t.Error("data that is not there")
+	}
+}
+
+// TestNativeMemory: Options.MaxMemory bounds what is read, and fields that no table has do not
+// take more than others.
+func TestNativeMemory(t *testing.T) {
+	b := nativeModel(str(600, strings.Repeat("x", 1<<20)))
+	m, err := OpenBytes(b, &format.Options{MaxMemory: 1 << 19})
+	if err != nil {
+		t.Fatal(err) // it is not read
+	}
+	defer m.Close()
+	if _, err := m.Native(); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	if _, err := OpenBytes(nativeModel(bytes.Repeat(cat(num(600, 1), prop(16, "", "")), 1<<14)), &format.Options{MaxMemory: 1 << 19}); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+}

@@ -312,6 +312,9 @@ func (f *parsed) readModel() error {
 		return err
 	}
 	s.Checked, s.Tally = true, nil
+	if err := (&checker{f: f, s: s}).declare(modelMsg, protobuf.Field{End: s.Size}); err != nil {
+		return err
+	}
 	n, err := s.Cost(modelMsg, protobuf.Field{End: s.Size}, protobuf.AsMessage)
 	if err == nil {
 		err = f.o.Memory.Build(n, s.Size)

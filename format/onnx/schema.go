@@ -61,7 +61,6 @@ type model struct {
 	domain, doc               *string
 	opsets                    []opset
 	props                     []stringEntry
-	functions, trainings      []protobuf.Raw
 }
 
 type opset struct {
@@ -216,8 +215,8 @@ var (
 		7:  protobuf.BareMessage("graph", graphMsg, false),
 		8:  protobuf.ManyMessages("opset_import", opsetMsg, func(m *model) *[]opset { return &m.opsets }).Each(protobuf.CountProperties),
 		14: protobuf.ManyMessages("metadata_props", entryMsg, func(m *model) *[]stringEntry { return &m.props }).Each(protobuf.CountProperties).Takes(0, 48),
-		20: protobuf.ManyRaw("training_info", trainingMsg, func(m *model) *[]protobuf.Raw { return &m.trainings }).Each(protobuf.CountProperties),
-		25: protobuf.ManyRaw("functions", functionMsg, func(m *model) *[]protobuf.Raw { return &m.functions }).Each(protobuf.CountProperties),
+		20: protobuf.BareMessage("training_info", trainingMsg, true).Each(protobuf.CountProperties),
+		25: protobuf.BareMessage("functions", functionMsg, true).Each(protobuf.CountProperties),
 		26: bareMany(protobuf.Bare("configuration", protobuf.KindBytes)),
 	}}
 )
