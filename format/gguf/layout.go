@@ -15,6 +15,7 @@ const (
 	headerSize = 24 // magic, version, two counts
 	minEntry   = 13 // an empty key, a type, one byte
 	minTensor  = 24 // an empty name, no dims
+	minString  = 8  // an empty one
 
 	defaultAlign = 32
 	minAlign     = 8

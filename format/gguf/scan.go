@@ -23,7 +23,7 @@ type scan struct {
 	at   int    // the next byte
 	most int64  // that may be read
 
-	// guess is where the structure may end, 0 while there is nothing to go by. A
+	// guess is where what is being read may end, 0 while there is nothing to go by. A
 	// wrong one, also by overflow, costs further reads and nothing else.
 	guess int64
 
@@ -63,7 +63,9 @@ func (s *scan) need(field string, n uint64) error {
 	return s.read(field, n)
 }
 
-// read reads on. It never allocates more than some times what it has read.
+// read reads on, as far as is needed or guessed, and by a sixteenth at least, so that all reads together
+// copy what they read a few times. It never allocates more than 64 times what it has read, as
+// the size of a file may be a claim.
 func (s *scan) read(field string, n uint64) error {
 	left := s.src.Size() - int64(s.at)
 	if n > uint64(left) {
@@ -77,10 +79,8 @@ func (s *scan) read(field string, n uint64) error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		next := max(4*have, firstWindow)
-		if s.guess > 0 {
-			next = min(next, max(s.guess, have+have/2))
-		}
+		next := max(firstWindow, have+have/16, end, s.guess)
+		next = min(next, 64*max(have, firstWindow))
 		next = min(next, s.src.Size(), s.most)
 		if err := s.memory.Reserve(next - s.counted); err != nil {
 			return wire.Error(formatName, field, int64(s.at), err)
@@ -269,11 +269,37 @@ func (s *scan) array(depth int) error {
 		}
 		return err
 	}
+	if t == typeString {
+		return s.strings(n)
+	}
 	for range n {
 		if err := s.value(t, at, depth); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// strings checks n strings. Those that are not read yet are guessed to be as long as those before.
+func (s *scan) strings(n uint64) error {
+	from, each := s.at, minString
+	for i := range int64(n) {
+		if b := s.b[s.at:]; len(b) >= minString {
+			if size := binary.LittleEndian.Uint64(b); size <= uint64(len(b)-minString) {
+				s.at += minString + int(size)
+				continue
+			}
+		}
+		if i > 0 {
+			each = (s.at - from) / int(i)
+		}
+		left := (int64(n) - i) * int64(each)
+		s.guess = int64(s.at) + left + left/10
+		if _, err := s.text("metadata value"); err != nil {
+			return err
+		}
+	}
+	s.guess = 0
 	return nil
 }
 
@@ -295,7 +321,7 @@ func (s *scan) infos(n uint64) (x extent, err error) {
 		}
 		if i > 0 { // the others take as much, and some more
 			left := (int64(n) - i) * ((int64(s.at) - from) / i)
-			s.guess = int64(s.at) + left + left/8
+			s.guess = int64(s.at) + left + left/10
 		}
 		if err := s.info(&x); err != nil {
 			return x, err

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
@@ -186,6 +189,49 @@ func TestLargeIndex(t *testing.T) {
 				t.Errorf("%d requests", got)
 			}
 		})
+	}
+}
+
+// TestVocabulary: the strings of a language model take hardly more bytes than they have, and a request
+// for each 4 MiB beyond the first. What follows them takes two more.
+func TestVocabulary(t *testing.T) {
+	const data = 32 << 20
+	for _, words := range []int{150_000, 300_000} {
+		tokens := make([]string, words)
+		for i := range tokens {
+			tokens[i] = strings.Repeat("x", 2+bits.Len(uint(i))/2+i%5) // the first are shorter than most
+		}
+		meta := format.Metadata{{Key: "tokenizer.ggml.tokens", Value: tokens}}
+		more := append(meta, format.Entry{Key: "tokenizer.ggml.scores", Value: make([]float32, words)}, format.Entry{Key: "last", Value: "x"})
+		for _, tt := range []struct {
+			meta     format.Metadata
+			requests int64
+		}{{meta, 2}, {more, 4}} {
+			var out bytes.Buffer
+			w, err := gguf.NewWriter(&out, &format.Plan{Metadata: tt.meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{data}}}}, nil)
+			if err == nil {
+				err = w.WriteTensor("w", bytes.NewReader(make([]byte, data)))
+			}
+			if err == nil {
+				err = w.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			need := int64(out.Len()) - data
+			s := serve(t, out.Bytes(), nil)
+			took, err := s.cost(func() error {
+				m, err := Open(context.Background(), s.URL, nil)
+				if err == nil {
+					m.Close()
+				}
+				return err
+			})
+			// A window or two are read ahead.
+			if err != nil || took.bytes > need+need/10+512<<10 || took.requests > tt.requests+(need-1)/(4<<20) {
+				t.Errorf("%d words, %d entries: %d bytes of structure take %+v, %v", words, len(tt.meta), need, took, err)
+			}
+		}
 	}
 }
 

@@ -175,7 +175,11 @@ const mostParts = 8
 
 // split fills p from off, in ranges that are fetched at the same time.
 func (r *Reader) split(ctx context.Context, p []byte, off int64) error {
-	part := min(max(r.o.Part, (len(p)+r.o.Parallel-1)/r.o.Parallel), mostParts*r.o.Part)
+	return r.splitBy(ctx, p, off, r.o.Part)
+}
+
+func (r *Reader) splitBy(ctx context.Context, p []byte, off int64, part int) error {
+	part = min(max(part, (len(p)+r.o.Parallel-1)/r.o.Parallel), mostParts*r.o.Part)
 	if len(p) <= part {
 		_, err := r.fetch(ctx, p, off)
 		return err

@@ -90,7 +90,7 @@ func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
 	}
 	if len(p) >= w.r.o.Window {
 		w.end = off + int64(len(p))
-		return w.r.split(ctx, p, off)
+		return w.r.splitBy(ctx, p, off, 2*w.r.o.Part) // what follows waits for it anyway
 	}
 	from, size := w.extent(off, len(p))
 	b := make([]byte, size)
