@@ -280,9 +280,18 @@ func (s *scan) array(depth int) error {
 	return nil
 }
 
+// expect guesses where n records end of which i were read that begin at from: the others take as much each, and
+// a tenth more, or at least as much as any.
+func (s *scan) expect(from int, i, n int64, least float64) {
+	if i > 0 {
+		least = 1.1 * float64(s.at-from) / float64(i)
+	}
+	s.guess = int64(s.at) + int64(min(float64(n-i)*least, 1<<62))
+}
+
 // strings checks n strings. Those that are not read yet are guessed to be as long as those before.
 func (s *scan) strings(n uint64) error {
-	from, each := s.at, minString
+	from := s.at
 	for i := range int64(n) {
 		if b := s.b[s.at:]; len(b) >= minString {
 			if size := binary.LittleEndian.Uint64(b); size <= uint64(len(b)-minString) {
@@ -290,11 +299,7 @@ func (s *scan) strings(n uint64) error {
 				continue
 			}
 		}
-		if i > 0 {
-			each = (s.at - from) / int(i)
-		}
-		left := (int64(n) - i) * int64(each)
-		s.guess = int64(s.at) + left + left/10
+		s.expect(from, i, int64(n), minString)
 		if _, err := s.text("metadata value"); err != nil {
 			return err
 		}
@@ -311,7 +316,7 @@ type extent struct {
 
 // infos checks that n tensors are whole, so that a second walk need not.
 func (s *scan) infos(n uint64) (x extent, err error) {
-	from := int64(s.at)
+	from := s.at
 	for i := range int64(n) {
 		if name, rank, size := usual(s.b[s.at:]); size > 0 {
 			s.at += size
@@ -319,10 +324,7 @@ func (s *scan) infos(n uint64) (x extent, err error) {
 			x.dims += rank
 			continue
 		}
-		if i > 0 { // the others take as much, and some more
-			left := (int64(n) - i) * ((int64(s.at) - from) / i)
-			s.guess = int64(s.at) + left + left/10
-		}
+		s.expect(from, i, int64(n), minTensor)
 		if err := s.info(&x); err != nil {
 			return x, err
 		}

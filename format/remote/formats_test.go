@@ -206,7 +206,7 @@ func TestVocabulary(t *testing.T) {
 		for _, tt := range []struct {
 			meta     format.Metadata
 			requests int64
-		}{{meta, 2}, {more, 4}} {
+		}{{meta, 3}, {more, 4}} {
 			var out bytes.Buffer
 			w, err := gguf.NewWriter(&out, &format.Plan{Metadata: tt.meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{data}}}}, nil)
 			if err == nil {
