@@ -92,7 +92,8 @@ func (m *Model) Signature() *Signature { return m.engine().Signature() }
 func (m *Model) Locked() bool { return m.engine().Locked() }
 
 // Verify checks every checksum the file carries and that all its data is there,
-// and says what was covered by which sum and what by none. With a trusted key
+// and says what was covered by which sum and what by none. If no tensor of the model was
+// requested before, the pages that it reads do not stay in memory (see Evict). With a trusted key
 // the file must be signed by it. Errors wrap ErrChecksum, ErrTruncated,
 // ErrCorrupt, ErrSignature, ErrKey (encrypted data without its key),
 // ErrNotFound (a name in WithTensors), ErrClosed, or the context's error.
@@ -127,9 +128,10 @@ func (m *Model) Pin() (unpin func(), err error) { return m.engine().Pin() }
 func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 
 // Evict takes the pages of the mappings from the process, which counts them as its
-// memory once they were read. Nothing else changes: what is used again is mapped again,
-// mostly from the system's cache. On systems other than Linux and Android that does nothing.
-// What Options.Lock holds stays. What Options.CacheBytes keeps is dropped everywhere.
+// memory once they were read, and forgets the copies of tensors that were decoded or
+// cached. Nothing else changes: slices of them stay valid, and what is used again is mapped
+// again, mostly from the system's cache, or decoded again. On systems other than Linux and
+// Android mappings stay as they are, and so does what Options.Lock holds.
 func (m *Model) Evict() error { return m.engine().Evict() }
 
 // Close forbids further access, waits for running calls, such as View.Use, Do and Verify, and

@@ -42,9 +42,6 @@ type Options struct {
 	// CacheBytes bounds the tensors that are kept once they were read through an
 	// io.ReaderAt, or on demand; with 0 they are read anew each time.
 	CacheBytes int64
-	// ReadOnce says that data will hardly be read twice: verification evicts what it has read
-	// (see Model.Evict), so that memory does not grow with the file.
-	ReadOnce bool
 	// Key decrypts an encrypted file: 32 bytes for AES-256. Nil is none, and one of another
 	// size, an empty one too, is ErrKey; files that are not encrypted do not look at it. It
 	// is copied, and not kept longer than the model.
@@ -146,7 +143,7 @@ func optionError(name string, value int64) error {
 // mapping is how the files of m are opened.
 func (o *Options) mapping(m *Model) source.Options {
 	s := source.Options{
-		Debug: o.Debug, ReadOnce: o.ReadOnce, OnDemand: o.OnDemand, Private: o.Private, Lock: o.Lock, Populate: o.Populate,
+		Debug: o.Debug, OnDemand: o.OnDemand, Private: o.Private, Lock: o.Lock, Populate: o.Populate,
 		Memory: &m.memory, Context: o.Context,
 	}
 	if o.MaxMapped > 0 {

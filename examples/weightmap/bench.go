@@ -48,6 +48,7 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	if err != nil {
 		return err
 	}
+	o.Check = format.CheckDefault // verification is measured by itself
 	b := &benchmark{path: f.Arg(0), o: o, buf: make([]byte, 1<<20)}
 	m, err := openModel(b.path, o) // for what is wrong with the file
 	if err != nil {

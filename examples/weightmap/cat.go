@@ -78,9 +78,13 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", f.Arg(0), v.Name(), err)
 	}
+	d := newData(ctx, m.Model)
+	if v, err = d.Tensor(v); err != nil {
+		return hint(err, reading.Key)
+	}
 	return c.Output(*o, out, func(out io.Writer) error {
 		b := bufio.NewWriterSize(out, 1<<16)
-		if err := write(&content{ctx: ctx, v: v, sel: part, sliced: len(axes) > 0}, b); err != nil {
+		if err := write(&content{v: v, d: d, sel: part, sliced: len(axes) > 0}, b); err != nil {
 			return hint(err, reading.Key)
 		}
 		return b.Flush()
@@ -89,8 +93,8 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 
 // content is a tensor, or a part of it, on the way out.
 type content struct {
-	ctx    context.Context
 	v      tensor.View
+	d      *data
 	sel    *selection
 	sliced bool
 	buf    []byte
@@ -101,8 +105,7 @@ type content struct {
 // are not known, too.
 func (c *content) raw(out io.Writer) error {
 	if !c.sliced {
-		_, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(c.v, 0, c.v.Info().Size), make([]byte, 1<<20))
-		return err
+		return c.d.copy(out, c.v)
 	}
 	for b, err := range c.stored() {
 		if err != nil {
@@ -119,10 +122,11 @@ func (c *content) raw(out io.Writer) error {
 func (c *content) stored() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for p := range pieces(c.sel.cut) {
+			c.d.Used(bytesOf(c.v, p))
 			part, err := c.v.Slice(c.sel.of(p.ranges)...)
 			if err == nil {
 				c.buf = resize(c.buf, part.Info().Size)
-				_, err = part.ReadIntoContext(c.ctx, c.buf)
+				_, err = part.ReadIntoContext(c.d.ctx, c.buf)
 			}
 			if !yield(c.buf, err) || err != nil {
 				return
@@ -171,9 +175,10 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 
 // decode leaves the numbers of a piece in c.single.
 func (c *content) decode(p piece) (err error) {
-	if err := c.ctx.Err(); err != nil {
+	if err := c.d.ctx.Err(); err != nil {
 		return err
 	}
+	c.d.Used(bytesOf(c.v, p))
 	if c.v.Info().Encoding != nil {
 		c.single, err = decodeBlocks(c.single, c.v, p)
 		return err

@@ -250,7 +250,7 @@ func TestCatBrokenPipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &content{v: v, sel: part, sliced: axes != nil}
+		c := &content{v: v, d: newData(t.Context(), &format.Model{}), sel: part, sliced: axes != nil}
 		for _, form := range []func(*content, *broken) error{
 			func(c *content, b *broken) error { return c.text(b) },
 			func(c *content, b *broken) error { return c.csv(b) },

@@ -106,8 +106,6 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if out.Read, err = o.access.options(ctx); err != nil {
 		return nil, err
 	}
-	out.Read.ReadOnce = true
-	out.Read.Check = format.CheckTouch // new sums would vouch for damage
 	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
 	out.Storage.Key = out.Read.Key
 	if !o.encrypt.Same(o.key) {

@@ -43,11 +43,11 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	if err != nil {
 		return err
 	}
-	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0), o: o}, b: side{path: f.Arg(1), o: o}}
+	d := &difference{tolerance: *tolerance, a: side{path: f.Arg(0)}, b: side{path: f.Arg(1)}}
 	defer d.a.close()
 	defer d.b.close()
 	for _, s := range []*side{&d.a, &d.b} {
-		if err := s.open(); err != nil {
+		if err := s.open(ctx, o); err != nil {
 			return err
 		}
 		s.head = headline(s.path, s.m.Model)
@@ -109,14 +109,13 @@ func (d *difference) compare() error {
 		return err
 	}
 	d.native = compareSets(before, after)
-	for _, name := range d.a.names() {
-		if err := d.tensor(name); err != nil {
+	for name, v := range d.a.m.Tensors() {
+		if err := d.tensor(name, v); err != nil {
 			return err
 		}
 	}
-	for _, name := range d.b.names() {
+	for name, v := range d.b.m.Tensors() {
 		if _, err := d.a.m.Tensor(name); errors.Is(err, format.ErrNotFound) {
-			v, _ := d.b.m.Tensor(name)
 			d.rows = append(d.rows, row{name: name, what: "only in B", b: tensorType(v)})
 		}
 	}
@@ -124,12 +123,8 @@ func (d *difference) compare() error {
 }
 
 // tensor compares one that A has.
-func (d *difference) tensor(name string) error {
-	a, err := d.a.tensor(name)
-	if err != nil {
-		return err
-	}
-	b, err := d.b.tensor(name)
+func (d *difference) tensor(name string, a tensor.View) error {
+	b, err := d.b.m.Tensor(name)
 	if errors.Is(err, format.ErrNotFound) {
 		d.rows = append(d.rows, row{name: name, what: "only in A", a: tensorType(a)})
 		return nil
@@ -145,14 +140,19 @@ func (d *difference) views(name string, a, b tensor.View) (err error) {
 	r := row{name: name, a: tensorType(a), b: tensorType(b)}
 	ia, ib := a.Info(), b.Info()
 	what := descriptions(&ia, &ib)
-	alike := len(what) == 0 && ia.Size == ib.Size
-	if alike {
-		if alike, err = sameBytes(a, b, ia.Size); alike || err != nil {
-			return err
+	alike, comparable := len(what) == 0 && ia.Size == ib.Size, canCompare(&ia, &ib)
+	if alike || comparable {
+		if a, err = d.a.data.Tensor(a); err == nil {
+			b, err = d.b.data.Tensor(b)
 		}
 	}
-	if canCompare(&ia, &ib) {
-		r.values, err = compareValues(a, b, d.tolerance)
+	if alike && err == nil {
+		if alike, err = d.sameBytes(a, b, ia.Size); alike && err == nil {
+			return nil
+		}
+	}
+	if comparable && err == nil {
+		r.values, err = compareValues(&d.a, &d.b, a, b, d.tolerance)
 	}
 	switch {
 	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know: the bits decide
@@ -188,10 +188,14 @@ func descriptions(a, b *tensor.Info) []string {
 }
 
 // sameBytes compares the stored elements of two tensors of one size.
-func sameBytes(a, b tensor.View, size int64) (bool, error) {
+func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	const step = 1 << 20
-	x, y := make([]byte, min(step, size)), make([]byte, min(step, size))
+	d.a.data.buf, d.b.data.buf = resize(d.a.data.buf, step), resize(d.b.data.buf, step)
+	x, y := d.a.data.buf, d.b.data.buf
 	for at := int64(0); at < size; at += step {
+		if err := d.a.data.ctx.Err(); err != nil {
+			return false, err
+		}
 		n := min(step, size-at)
 		if _, err := a.ReadAt(x[:n], at); err != nil {
 			return false, err
@@ -199,6 +203,8 @@ func sameBytes(a, b tensor.View, size int64) (bool, error) {
 		if _, err := b.ReadAt(y[:n], at); err != nil {
 			return false, err
 		}
+		d.a.data.Used(n)
+		d.b.data.Used(n)
 		if !bytes.Equal(x[:n], y[:n]) {
 			return false, nil
 		}

@@ -26,14 +26,18 @@ type histogram struct {
 	About        string
 }
 
-// histogramOf reads a sample of a tensor. It returns nil for one without finite values, and
+// histogram reads a sample of a tensor. It returns nil for one without finite values, and
 // for elements that are no real numbers.
-func histogramOf(v tensor.View) (*histogram, error) {
+func (d *data) histogram(v tensor.View) (*histogram, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
 		return nil, nil
 	}
-	values, lowest, highest, err := sampleOf(v)
+	v, err := d.Tensor(v)
+	if err != nil {
+		return nil, err
+	}
+	values, lowest, highest, err := d.sample(v)
 	switch {
 	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know
 		return nil, nil
@@ -49,10 +53,10 @@ func histogramOf(v tensor.View) (*histogram, error) {
 	return h, nil
 }
 
-// sampleOf returns the finite values of evenly spread pieces of a tensor, and the least and
+// sample returns the finite values of evenly spread pieces of a tensor, and the least and
 // the greatest of them.
-func sampleOf(v tensor.View) (values []float64, lowest, highest float64, err error) {
-	r := &reader{v: v}
+func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64, err error) {
+	r := &reader{v: v, d: d}
 	lowest, highest = math.Inf(1), math.Inf(-1)
 	step := max(1, (v.Len()/pieceElems+sampledPieces)/sampledPieces)
 	at := int64(-1)

@@ -236,6 +236,7 @@ func (p *page) entries(r *report) {
 
 // histograms draws the values of the largest tensors. What is encrypted is left out.
 func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
+	d := newData(ctx, m.Model)
 	largest := slices.Clone(r.Tensors)
 	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have nothing to draw
@@ -249,7 +250,7 @@ func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
 		if err != nil {
 			return err
 		}
-		h, err := histogramOf(v)
+		h, err := d.histogram(v)
 		if errors.Is(err, format.ErrKey) && m.Locked() {
 			return nil
 		}

@@ -138,7 +138,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
-	h, locked := hashes{}, encrypted(m.Model)
+	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
 	for name, v := range m.Tensors() {
 		id := v.Name()
 		if !o.shows(name) && !o.shows(id) {
@@ -152,7 +152,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 			t.Name, t.ID = name, id
 		}
 		t.encrypted = locked && t.Offset < 0 // what is in another file is not
-		if err := o.read(&t, v, h); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
+		if err := o.read(&t, v, d); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
 			// The rest of an encrypted file is worth showing without its key. A wrong
 			// key is still an error.
 			return nil, err
@@ -190,14 +190,21 @@ func (o *inspection) checkFilter(path string, m *renamed) error {
 }
 
 // read adds what takes the data of a tensor.
-func (o *inspection) read(t *tensorReport, v tensor.View, h hashes) (err error) {
+func (o *inspection) read(t *tensorReport, v tensor.View, d *data) error {
+	if !o.sums && !o.stats {
+		return nil
+	}
+	v, err := d.Tensor(v)
+	if err != nil {
+		return err
+	}
 	if o.sums {
-		if t.SHA256, err = h.sum(v); err != nil {
+		if t.SHA256, err = d.sum(v); err != nil {
 			return err
 		}
 	}
 	if o.stats {
-		t.Stats, err = statisticsOf(v)
+		t.Stats, err = d.statistics(v)
 	}
 	return err
 }

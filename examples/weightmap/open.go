@@ -40,9 +40,10 @@ func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
 	return a
 }
 
-// options checks what was given.
+// options checks what was given. Checksums are compared before data is used: a damaged file
+// must not print as values.
 func (a *access) options(ctx context.Context) (o *format.Options, err error) {
-	o = &format.Options{Context: ctx, MaxMemory: int64(a.memory)}
+	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(a.memory)}
 	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
 		o.Trusted, err = a.trust.Public(ctx)
 	}

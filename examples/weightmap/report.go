@@ -1,13 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -86,32 +83,4 @@ func describeSignature(s *format.Signature) *signatureReport {
 		r.Time = &text
 	}
 	return r
-}
-
-// hashes remembers the SHA-256 of memory that several tensors may share.
-type hashes map[stretch]string
-
-// stretch is some memory.
-type stretch struct {
-	address uintptr
-	size    int
-}
-
-// sum returns the SHA-256 of a tensor's bytes. Only what is in the mapping
-// has an address of its own for as long as the file is open.
-func (h hashes) sum(v tensor.View) (text string, err error) {
-	err = v.Use(func(b []byte) error {
-		at := stretch{memory.Address(b), len(b)}
-		if known, ok := h[at]; ok {
-			text = known
-			return nil
-		}
-		sum := sha256.Sum256(b)
-		text = hex.EncodeToString(sum[:])
-		if v.ZeroCopy() {
-			h[at] = text
-		}
-		return nil
-	})
-	return text, err
 }

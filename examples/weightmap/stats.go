@@ -19,14 +19,14 @@ type statistics struct {
 	Infinite int64    `json:"infinite"`
 }
 
-// statisticsOf reads a tensor in pieces. It returns nil for elements that are no real
+// statistics reads a tensor in pieces. It returns nil for elements that are no real
 // numbers, or whose values nobody can know.
-func statisticsOf(v tensor.View) (*statistics, error) {
+func (d *data) statistics(v tensor.View) (*statistics, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
 		return nil, nil
 	}
-	s, r := &statistics{}, &reader{v: v}
+	s, r := &statistics{}, &reader{v: v, d: d}
 	lowest, highest, sum, finite := math.Inf(1), math.Inf(-1), 0.0, int64(0)
 	for p := range pieces(info.Shape) {
 		values, err := r.read(p)

@@ -42,13 +42,18 @@ func resize[T any](s []T, n int64) []T {
 // numbers two of them.
 type reader struct {
 	v       tensor.View
+	d       *data
 	out     []float64
 	single  []float32
 	complex []complex64
 }
 
 func (r *reader) read(p piece) ([]float64, error) {
-	var err error
+	err := r.d.ctx.Err()
+	if err != nil {
+		return nil, err
+	}
+	defer r.d.Used(bytesOf(r.v, p))
 	if r.v.Info().Encoding != nil {
 		if r.single, err = decodeBlocks(r.single, r.v, p); err != nil {
 			return nil, err
@@ -75,6 +80,11 @@ func (r *reader) read(p piece) ([]float64, error) {
 		r.out[2*i], r.out[2*i+1] = float64(real(x)), float64(imag(x))
 	}
 	return r.out, nil
+}
+
+// bytesOf returns how many bytes a piece takes in a tensor, about.
+func bytesOf(v tensor.View, p piece) int64 {
+	return int64(float64(p.n) / float64(max(1, v.Len())) * float64(v.Info().Size))
 }
 
 // measure is how far the values of two tensors are from one another. A NaN equals a
@@ -138,19 +148,19 @@ func canCompare(a, b *tensor.Info) bool {
 }
 
 // compareValues measures two tensors that can be compared.
-func compareValues(a, b tensor.View, tolerance float64) (*measure, error) {
+func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure, error) {
 	m := &measure{tolerance: tolerance}
-	ia, ib := a.Info(), b.Info()
+	ia, ib := va.Info(), vb.Info()
 	if ia.DType == ib.DType && ia.Quant == nil && ib.Quant == nil {
 		// A float64 does not tell large integers of 64 bits apart.
 		switch ia.DType {
 		case tensor.Int64:
-			return m, compareIntegers[int64](m, a, b)
+			return m, compareIntegers[int64](m, a.data, b.data, va, vb)
 		case tensor.Uint64:
-			return m, compareIntegers[uint64](m, a, b)
+			return m, compareIntegers[uint64](m, a.data, b.data, va, vb)
 		}
 	}
-	ra, rb := &reader{v: a}, &reader{v: b}
+	ra, rb := &reader{v: va, d: a.data}, &reader{v: vb, d: b.data}
 	for p := range pieces(ia.Shape) {
 		x, err := ra.read(p)
 		if err != nil {
@@ -168,13 +178,18 @@ func compareValues(a, b tensor.View, tolerance float64) (*measure, error) {
 }
 
 // compareIntegers is compareValues for integers of 64 bits.
-func compareIntegers[T int64 | uint64](m *measure, a, b tensor.View) error {
+func compareIntegers[T int64 | uint64](m *measure, a, b *data, va, vb tensor.View) error {
 	var x, y []T
-	for p := range pieces(a.Shape()) {
+	for p := range pieces(va.Shape()) {
 		for _, side := range []struct {
+			d   *data
 			v   tensor.View
 			out *[]T
-		}{{a, &x}, {b, &y}} {
+		}{{a, va, &x}, {b, vb, &y}} {
+			if err := side.d.ctx.Err(); err != nil {
+				return err
+			}
+			side.d.Used(bytesOf(side.v, p))
 			part, err := side.v.Slice(p.ranges...)
 			if err != nil {
 				return err

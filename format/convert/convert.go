@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -50,7 +51,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if m.Locked() {
 		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
 	}
-	j := &job{o: o, path: path, report: &Report{Format: o.To}, evict: evictor(m), stop: make(chan struct{})}
+	j := &job{o: o, path: path, report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
 	if err := j.plan(m); err != nil {
 		return nil, err
 	}
@@ -63,8 +64,8 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		close(j.stop)
 		j.running.Wait()
 	}()
-	for _, it := range j.items {
-		j.begin()
+	for i, it := range j.items {
+		j.begin(i)
 		if err := j.write(w, it); err != nil {
 			return nil, err
 		}
@@ -89,7 +90,8 @@ type job struct {
 	report  *Report
 	uses    uses  // of tensors by nodes
 	gaps    []gap // nodes that the target has no operator for
-	evict   func(n int)
+	read    *readonce.Reader
+	workers int      // so many tensors are converted at a time
 	passage *passage // of the tensor that is being written from the mapping
 	taken   int64    // bytes that the writer has taken in
 	begun   int      // so many items are done, being converted, or need not be
@@ -194,11 +196,15 @@ func (j *job) write(w format.Writer, it *item) error {
 		j.active--
 		return nil
 	}
-	if !it.from.ZeroCopy() {
-		// Behind a reader Use would hold all of it in memory.
-		return j.copy(w, it, io.NewSectionReader(it.from, 0, it.from.Info().Size))
+	v, err := j.read.Tensor(it.from)
+	if err != nil {
+		return err
 	}
-	return it.from.Use(func(b []byte) error {
+	if !v.ZeroCopy() {
+		// Behind a reader Use would hold all of it in memory.
+		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
+	}
+	return v.Use(func(b []byte) error {
 		p := &passage{j: j, left: b, sum: xxhash.New()}
 		j.passage = p
 		defer func() { j.passage = nil }()

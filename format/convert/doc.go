@@ -96,7 +96,8 @@
 // conversion takes less than 64 MB of memory in all, however large the model.
 //
 // There are formats and options that need more. A percentile is taken of a whole tensor.
-// What the source stores compressed or encrypted is kept until the source is closed.
+// Of what the source stores compressed one tensor at a time is in memory; an MLE file that is
+// compressed or encrypted as a whole is decoded as a whole.
 // MLE compresses with LZ4, and MLE and WIA encrypt, what is held in memory as a whole.
 //
 // The target appears whole, when everything is written, as format.Create does it. So a

@@ -1,26 +1,6 @@
 package convert
 
-import (
-	"sync/atomic"
-
-	"github.com/cespare/xxhash/v2"
-	"github.com/weightmap/weightmap/format"
-)
-
-// evictEvery is how many bytes of the source's mapping are in memory at a time.
-const evictEvery = 8 << 20
-
-// evictor returns a function that is told how many bytes of a model were read, and takes
-// what was read from the process's memory now and then.
-func evictor(m *format.Model) func(n int) {
-	var used atomic.Int64
-	return func(n int) {
-		if used.Add(int64(n)) >= evictEvery {
-			used.Store(0)
-			_ = m.Evict() // a hint; a model that is closed says so elsewhere
-		}
-	}
-}
+import "github.com/cespare/xxhash/v2"
 
 // passage is a tensor on its way from the mapping into the target.
 type passage struct {
@@ -37,7 +17,7 @@ func (p *passage) pass(n int) {
 		p.sum.Write(p.left[:n])
 	}
 	p.left = p.left[n:]
-	p.j.evict(n)
+	p.j.read.Used(int64(n))
 }
 
 // progress is told by the writer how far it is, and tells the caller.
@@ -49,4 +29,18 @@ func (j *job) progress(done, total int64, tensor string) {
 	if j.o.Progress != nil {
 		j.o.Progress(done, total, tensor)
 	}
+}
+
+// decodedMost is how large a tensor that the source decodes may be next to others.
+const decodedMost = 8 << 20
+
+// workersFor returns how many tensors are converted at a time: of large ones that the source
+// decodes, one.
+func workersFor(items []*item) int {
+	for _, it := range items {
+		if info := it.from.Info(); info.Offset < 0 && info.Size > decodedMost {
+			return 1
+		}
+	}
+	return workers()
 }

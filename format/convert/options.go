@@ -123,6 +123,5 @@ func (o *Options) reading(name string) *format.Options {
 	} else if r.Check == format.CheckDefault {
 		r.Check = format.CheckTouch
 	}
-	r.ReadOnce = true
 	return &r
 }

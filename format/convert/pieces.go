@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,15 +23,16 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // source reads the numbers of a tensor from front to back.
 type source struct {
 	ctx   context.Context
-	evict func(n int)
+	read  *readonce.Reader
 	v     tensor.View
 	info  tensor.Info
 	pos   int64
 	elems int64
 }
 
-func (j *job) source(v tensor.View) *source {
-	return &source{ctx: j.o.Context, evict: j.evict, v: v, info: v.Info(), elems: v.Len()}
+func (j *job) source(v tensor.View) (*source, error) {
+	v, err := j.read.Tensor(v)
+	return &source{ctx: j.o.Context, read: j.read, v: v, info: v.Info(), elems: v.Len()}, err
 }
 
 func (s *source) more() bool { return s.pos < s.elems }
@@ -46,7 +48,7 @@ func next[F float32 | float64](s *source, mem *scratch, dst []F) ([]F, error) {
 	if _, err := s.v.ReadAt(mem.raw, from); err != nil {
 		return nil, err
 	}
-	s.evict(len(mem.raw))
+	s.read.Used(to - from)
 	s.pos += n
 	if e := s.info.Encoding; e != nil {
 		mem.single = room(mem.single, int(n))
@@ -89,7 +91,7 @@ func (s *source) floats(mem *scratch, f func([]float32) error) error {
 		return f(numbers)
 	})
 	s.pos += n
-	s.evict(int(4 * n))
+	s.read.Used(4 * n)
 	return err
 }
 

@@ -44,7 +44,8 @@ func (j *job) plan(m *format.Model) error {
 		names[info.Name] = it.to.Name
 		j.items = append(j.items, it)
 	}
-	err = work.Each(j.o.Context, len(j.items), workers(), func(i int) error {
+	j.workers = workersFor(j.items)
+	err = work.Each(j.o.Context, len(j.items), j.workers, func(i int) error {
 		it := j.items[i]
 		if it.q == nil {
 			return nil
@@ -146,10 +147,7 @@ func (j *job) quantize(it *item) error {
 		return nil
 	}
 	if q.Percentile > 0 && q.Percentile < 100 {
-		var all []float32
-		if all, err = tensor.Decode[float32](nil, it.from); err == nil {
-			err = z.Observe(all)
-		}
+		err = j.observeAll(z, it.from)
 	} else {
 		err = j.observe(z, it.from)
 	}
@@ -169,10 +167,28 @@ func (j *job) quantize(it *item) error {
 	return nil
 }
 
+// observeAll shows z a whole tensor.
+func (j *job) observeAll(z *tensor.Quantizer, v tensor.View) error {
+	v, err := j.read.Tensor(v)
+	if err != nil {
+		return err
+	}
+	all, err := tensor.Decode[float32](nil, v)
+	if err != nil {
+		return err
+	}
+	j.read.Used(v.Info().Size)
+	return z.Observe(all)
+}
+
 func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	for s := j.source(v); s.more(); {
+	s, err := j.source(v)
+	if err != nil {
+		return err
+	}
+	for s.more() {
 		if err := s.floats(mem, z.Observe); err != nil {
 			return err
 		}

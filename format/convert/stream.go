@@ -27,9 +27,9 @@ type stream struct {
 	left       []byte      // of it
 }
 
-// begin converts the tensors that come next, as far as there are workers.
-func (j *job) begin() {
-	for ; j.begun < len(j.items) && j.active < workers(); j.begun++ {
+// begin converts tensor now and those that come next, as far as there are workers.
+func (j *job) begin(now int) {
+	for ; j.begun < len(j.items) && j.active < j.workers && (j.workers > 1 || j.begun <= now); j.begun++ {
 		if it := j.items[j.begun]; it.changes {
 			it.stream = j.start(it)
 			j.active++
@@ -63,7 +63,10 @@ func (j *job) start(it *item) *stream {
 func (j *job) run(it *item, s *stream) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	c := &converter{source: j.source(it.from), to: &it.to, z: it.z, s: mem}
+	c := &converter{to: &it.to, z: it.z, s: mem}
+	if c.source, s.err = j.source(it.from); s.err != nil {
+		return
+	}
 	defer func() { s.tally = c.tally }()
 	accepted, _ := j.mayOverflow(it)
 	for c.more() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,7 +23,7 @@ func (j *job) verify() error {
 		return err
 	}
 	defer m.Close()
-	j.evict = evictor(m)
+	j.read = readonce.New(m)
 	if m.Len() != len(j.items) {
 		return &format.Error{Format: j.o.To, Path: j.path, Offset: -1, Err: fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items))}
 	}
@@ -96,6 +97,10 @@ func (it *item) content() content {
 
 // contentOf reads a tensor a piece at a time.
 func (j *job) contentOf(v tensor.View) (content, error) {
+	v, err := j.read.Tensor(v)
+	if err != nil {
+		return content{}, err
+	}
 	info, h := v.Info(), xxhash.New()
 	r := io.NewSectionReader(v, 0, info.Size)
 	for {
@@ -103,7 +108,7 @@ func (j *job) contentOf(v tensor.View) (content, error) {
 			return content{}, err
 		}
 		n, err := io.CopyN(h, r, 1<<20)
-		j.evict(int(n))
+		j.read.Used(n)
 		switch {
 		case err == io.EOF:
 			return content{info.TypeName(), fmt.Sprint([]int64(info.Shape)), h.Sum64()}, nil

@@ -137,7 +137,11 @@ func (j *job) holds(d tensor.DType, it *item) (bool, error) {
 	if own, _ := spanOf(it.to.DType); !integer || to.low <= own.low && own.high <= to.high && it.to.DType != tensor.Uint64 {
 		return true, nil
 	}
-	for s := j.source(it.from); s.more(); {
+	s, err := j.source(it.from)
+	if err != nil {
+		return false, err
+	}
+	for s.more() {
 		raw, err := s.raw(nil)
 		if err != nil {
 			return false, err
@@ -161,7 +165,7 @@ func (s *source) raw(dst []byte) ([]byte, error) {
 	if _, err := s.v.ReadAt(dst, s.offset(s.pos)); err != nil {
 		return nil, err
 	}
-	s.evict(len(dst))
+	s.read.Used(int64(len(dst)))
 	s.pos += n
 	return dst, nil
 }

@@ -103,7 +103,7 @@ type LockedFile interface {
 type Loader interface {
 	// Load returns the little-endian bytes of tensor i, exactly its size, in heap
 	// memory that nobody changes any more, aligned for its dtype. It is called at
-	// most once at a time for each tensor, and the result is kept until Close. The
+	// most once at a time for each tensor, and the result is kept until Evict or Close. The
 	// engine has counted its size in Options.Memory.
 	Load(i int) ([]byte, error)
 }

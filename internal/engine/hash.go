@@ -89,7 +89,6 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
 			sum := tensor.XXH64(b[off : off+size])
-			r.Used(size)
 			v.Done(size, part)
 			return sum, v.ctx.Err()
 		}
@@ -155,7 +154,8 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 		}
 		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
 			f(b)
-			r.Used(int64(len(b)))
+			v.used(r, off, int64(len(b)))
+			off += int64(len(b))
 		})
 	}
 	return v.copied(r, off, size, part, f)
@@ -179,7 +179,7 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 			return err
 		}
 		v.Done(n, part)
-		r.Used(n)
+		v.used(r, off, n)
 		off += n
 	}
 	return nil

@@ -12,11 +12,14 @@ import (
 )
 
 // kept holds the copies of tensors that cannot be viewed where they are, until
-// Close: decompressed, decrypted, misaligned ones.
+// Evict or Close: decompressed, decrypted, misaligned ones.
 type kept struct {
 	once  sync.Once
 	cells []cell // by tensor; made when the first is needed
 	bytes atomic.Int64
+
+	mu   sync.Mutex
+	full []int // cells that have data
 }
 
 type cell struct {
@@ -34,10 +37,7 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if c.data != nil {
 		return c.data, nil
 	}
-	size := m.index.Size(i)
-	if f, ok := m.file.(driver.Sharer); ok && f.Shares(i) {
-		size = 0
-	}
+	size := m.counted(i)
 	if err := m.memory.Reserve(size); err != nil {
 		return nil, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
 	}
@@ -60,20 +60,43 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	if keep {
 		c.data = data
 		k.bytes.Add(int64(len(data)))
+		k.mu.Lock()
+		k.full = append(k.full, i)
+		k.mu.Unlock()
 	}
 	return data, nil
 }
 
-// drop forgets all copies. Close has made sure that nobody is at work.
+// counted returns how many bytes a copy of tensor i adds to what the model holds.
+func (m *Model) counted(i int) int64 {
+	if f, ok := m.file.(driver.Sharer); ok && f.Shares(i) {
+		return 0
+	}
+	return m.index.Size(i)
+}
+
+// drop is evict for good. Close has made sure that nobody is at work.
 func (k *kept) drop() {
-	k.once.Do(func() {})
-	for i := range k.cells {
+	k.mu.Lock()
+	clear(k.cells)
+	k.mu.Unlock()
+	k.bytes.Store(0)
+}
+
+// evict forgets all copies. Slices of them that were handed out stay valid.
+func (k *kept) evict(m *Model) {
+	k.mu.Lock()
+	full := k.full
+	k.full = nil
+	k.mu.Unlock()
+	for _, i := range full {
 		c := &k.cells[i]
 		c.mu.Lock()
+		k.bytes.Add(-int64(len(c.data)))
 		c.data = nil
 		c.mu.Unlock()
+		m.memory.Release(m.counted(i))
 	}
-	k.bytes.Store(0)
 }
 
 // cache keeps what was read from an io.ReaderAt, or from files that are not mapped, the

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -65,6 +66,38 @@ func TestMaxMemoryOfKept(t *testing.T) {
 	}
 	if got := account.Used(); got != 2000+4<<10 {
 		t.Errorf("%d bytes are counted, want %d", got, 2000+4<<10)
+	}
+}
+
+// TestEvictKept: Evict forgets decoded tensors, and counts them no more; slices of them stay.
+func TestEvictKept(t *testing.T) {
+	var account *driver.Memory
+	f := &unpacked{}
+	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *Config) {
+		account = driver.NewMemory(0)
+		c.Options.Memory = account
+	})
+	index := account.Used()
+	for round := range 3 {
+		b, err := m.At(round % 2).Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Stats(); s.Kept != 1000 || account.Used() != index+1000 {
+			t.Errorf("%d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		}
+		if err := m.Evict(); err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
+			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		}
+		if d := cmp.Diff(ramp(1000), b); d != "" {
+			t.Error(d)
+		}
+	}
+	if f.loads != 3 {
+		t.Errorf("%d loads", f.loads)
 	}
 }
 

@@ -435,10 +435,15 @@ func (m *Model) Prefetch() error {
 	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
 }
 
-// Evict takes the pages of all mappings from the process, and empties the cache.
+// Evict takes the pages of all mappings from the process, and forgets copies of tensors.
 func (m *Model) Evict() error {
 	m.cache.evict()
-	return m.advise((*source.Region).Evict)
+	return m.advise(func(r *source.Region) error {
+		if r == m.main {
+			m.kept.evict(m)
+		}
+		return r.Evict()
+	})
 }
 
 // advise tells the system something about all files.

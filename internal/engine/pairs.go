@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/work"
 )
@@ -12,10 +11,9 @@ const leastTogether = 16 << 10
 
 // prepared are the sums of some tensors of a group, two of which were computed at a time.
 type prepared struct {
-	which   []int // positions in the group, ascending
-	regions []*source.Region
-	parts   [][]byte
-	sums    []uint64
+	which []int // positions in the group, ascending
+	parts [][]byte
+	sums  []uint64
 }
 
 // together computes the sums of those tensors of a group that have an XXH64 and are in memory.
@@ -37,7 +35,7 @@ func (v *verification) together(which []int) (*prepared, error) {
 			continue
 		}
 		if b, err := r.Slice(off, size); err == nil {
-			s.which, s.regions, s.parts = append(s.which, n), append(s.regions, r), append(s.parts, b)
+			s.which, s.parts = append(s.which, n), append(s.parts, b)
 		}
 	}
 	if len(s.which) < 2 {
@@ -62,8 +60,7 @@ func (s *prepared) next(n int, v *verification, name string) (sum uint64, ok boo
 	for left := len(s.parts[0]); left > 0; left -= work.Step {
 		v.Done(int64(min(left, work.Step)), name)
 	}
-	s.regions[0].Used(int64(len(s.parts[0])))
 	sum = s.sums[0]
-	s.which, s.regions, s.parts, s.sums = s.which[1:], s.regions[1:], s.parts[1:], s.sums[1:]
+	s.which, s.parts, s.sums = s.which[1:], s.parts[1:], s.sums[1:]
 	return sum, true
 }

@@ -40,6 +40,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
+	v.sweeper.off = m.infos.blocks.Load() != nil
 	if err := v.run(); err != nil {
 		return Coverage{}, m.locate(explain(err, m.desc.Name, m.path))
 	}
@@ -67,6 +68,7 @@ type verification struct {
 	same     map[int][]int // by tensor: those that share its data
 	seen     *recorder     // what was parsed of the model's own file, while that is opened
 	ledger
+	sweeper
 }
 
 var _ driver.Verification = (*verification)(nil)

@@ -25,7 +25,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // wrap those of package os. A file that is larger than the address space, or that the system
 // has no room to map, is read when it is asked for.
 func Open(path string, o Options) (*Region, error) {
-	r := &Region{path: path, debug: o.Debug || debugBuild, once: o.ReadOnce}
+	r := &Region{path: path, debug: o.Debug || debugBuild}
 	if err := r.openName(path, o); err != nil {
 		r.release(&o)
 		return nil, r.failed(err)
@@ -73,7 +73,7 @@ func (r *Region) regular(mode fs.FileMode) error {
 // move, and it may be closed afterwards. Where the system has no name by which a
 // descriptor can be mapped, the window is read into memory.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
-	r := &Region{path: f.Name(), debug: o.Debug || debugBuild, once: o.ReadOnce}
+	r := &Region{path: f.Name(), debug: o.Debug || debugBuild}
 	if err := r.openWindow(f, off, size, &o); err != nil {
 		r.release(&o)
 		return nil, r.failed(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 
 	"github.com/weightmap/weightmap/internal/fault"
@@ -173,15 +174,14 @@ func (r *Region) Evict() error {
 	return nil
 }
 
-// EvictEvery is how many bytes of a mapping are in use at a time where each is used once.
-const EvictEvery = 8 << 20
-
-// Used is told that n bytes were read. Now and then it evicts a region that is read once.
-func (r *Region) Used(n int64) {
-	if r.once && r.used.Add(n) >= EvictEvery {
-		r.used.Store(0)
-		_ = r.Evict() // a hint
+// Forget evicts a range of the window, but nothing that Hold brought in. It is a hint.
+func (r *Region) Forget(lo, hi int64) {
+	if r.ra == nil || r.holds || r.Enter() != nil {
+		return
 	}
+	from := r.skip + int(lo)
+	_ = forget(r.mem[from-from%os.Getpagesize() : r.skip+int(hi)])
+	r.Leave()
 }
 
 // Check refuses ranges that leave the window, as Slice does.

@@ -26,8 +26,6 @@ type Options struct {
 	Same ID
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
-	// ReadOnce says that what was summed will hardly be used again: see Used.
-	ReadOnce bool
 	// OnDemand keeps the file open and reads what is asked for, instead of mapping it.
 	OnDemand bool
 	// Space bounds what is mapped; nil for no bounds. What does not fit is read on demand.
@@ -68,13 +66,11 @@ type Region struct {
 	mem      []byte         // the whole mapping, from which win is cut
 	skip     int            // offset of win in mem
 	debug    bool
-	once     bool         // Options.ReadOnce
-	copied   bool         // Options.Private
-	inMemory bool         // the mapping is of memory
-	holds    bool         // Hold did its work
-	locked   int64        // bytes, see Hold
-	held     int64        // bytes that were reserved
-	used     atomic.Int64 // bytes since the last Evict by Used
+	copied   bool  // Options.Private
+	inMemory bool  // the mapping is of memory
+	holds    bool  // Hold did its work
+	locked   int64 // bytes, see Hold
+	held     int64 // bytes that were reserved
 
 	format, path string
 	onFree       func() error

@@ -107,7 +107,9 @@ func (library) DecompressInto(dst, src []byte) error {
 	if err != nil {
 		return codec.Corrupt("zstd", err)
 	}
-	decoders.Put(z)
+	if len(dst) <= mostHeld {
+		decoders.Put(z)
+	}
 	return ofSize(int64(len(out)), int64(len(dst)))
 }
 
@@ -188,6 +190,7 @@ func newDecoder() (*zstd.Decoder, error) {
 var wide sync.Mutex
 
 const (
+	mostHeld    = 1 << 20 // a decoder in a pool refers to what it decoded last
 	usualWindow = 8 << 20
 	maxWindow   = 1<<41 + 7<<38 // of the format
 )

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// init makes the test program the tool, in the process that TestPeakMemory measures.
+func init() {
+	path := os.Getenv("WEIGHTMAP_STATUS")
+	if path == "" {
+		return
+	}
+	status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	// What the system tells the parent counts the parent's own memory, too.
+	text, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		err = os.WriteFile(path, text, 0o666)
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(status)
+}
+
+// peak runs the tool in a process of its own and returns the most memory it had, in bytes.
+func peak(t *testing.T, args ...string) int64 {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	path := filepath.Join(t.TempDir(), "status")
+	cmd.Env = append(os.Environ(), "WEIGHTMAP_STATUS="+path, "GOMAXPROCS=4")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &errs)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	var n int64
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
+
+// sparseModel writes a safetensors file of zeros, which takes no room on disk: a tensor of
+// half of it, and many small ones.
+func sparseModel(t *testing.T, size int64) string {
+	t.Helper()
+	header, end := map[string]any{}, int64(0)
+	add := func(name string, n int64) {
+		header[name] = map[string]any{"dtype": "F32", "shape": []int64{n / 4}, "data_offsets": []int64{end, end + n}}
+		end += n
+	}
+	add("large", size/2)
+	for i := range int64(2000) {
+		add(fmt.Sprintf("small.%04d", i), size/2/2000&^3)
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, bytes.Repeat([]byte(" "), 7-(len(text)+7)%8)...)
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	if err := os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(8+len(text))+end); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// packed writes a model of n tensors of zeros, each of size bytes.
+func packed(t *testing.T, name, method string, n int, size int64) string {
+	t.Helper()
+	p := &format.Plan{}
+	for i := range n {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf("t%d", i), DType: tensor.Float32, Shape: tensor.Shape{size / 4096, 1024}})
+	}
+	path := filepath.Join(t.TempDir(), name)
+	w, err := format.Create("", path, p, &format.WriteOptions{NoSync: true, KeepNames: true, Storage: format.Storage{Compression: method, Level: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// deflated is packed for a NumPy archive.
+func deflated(t *testing.T, n int, size int64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	for i := range n {
+		w, err := z.Create(fmt.Sprintf("t%d.npy", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", size/4)
+		head += strings.Repeat(" ", 64-(len(head)+11)%64) + "\n"
+		text := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+		if _, err := io.Copy(w, io.MultiReader(bytes.NewReader(append(text, head...)), io.LimitReader(nulls{}, size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+type nulls struct{}
+
+func (nulls) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// TestPeakMemory: what reads all data of a model takes memory for one tensor that is decoded,
+// and none for what is mapped, however large the model. With WEIGHTMAP_LARGE set the file has
+// 6.4 GB.
+func TestPeakMemory(t *testing.T) {
+	testhost.NeedResident(t)
+	if testing.Short() || testhost.Race {
+		t.Skip("reads gigabytes; and the race detector takes memory of its own")
+	}
+	const little, decoded = 100 << 20, 64 << 20
+	size := int64(512 << 20)
+	if os.Getenv("WEIGHTMAP_LARGE") != "" {
+		size = 6_400_000_000
+	}
+	files := map[string]string{
+		"sparse": sparseModel(t, size),
+		"zstd":   packed(t, "m.wia", "zstd", 4, decoded),
+		"npz":    deflated(t, 4, decoded),
+		"gzip":   packed(t, "m.mobi", "gzip", 4, decoded),
+	}
+	for _, args := range []string{"verify F", "inspect -stats F", "inspect -json -sha256 F", "inspect -html F", "diff F F", "cat -as raw F T", "convert F OUT.safetensors", "convert -verify -dtype float16 F OUT.npz", "convert -quantize int8 F OUT.wia"} {
+		for _, what := range []string{"sparse", "zstd", "npz", "gzip"} {
+			t.Run(args+" "+what, func(t *testing.T) {
+				most, name := int64(little), map[string]string{"sparse": "large", "gzip": "1"}[what]
+				if what != "sparse" {
+					most += decoded
+				}
+				if strings.HasPrefix(args, "diff") && what != "sparse" {
+					most += decoded // of each side
+				}
+				if name == "" {
+					name = "t1"
+				}
+				real := strings.NewReplacer("F", files[what], "OUT", filepath.Join(t.TempDir(), "out"), "T", name)
+				got := peak(t, slices.Collect(func(yield func(string) bool) {
+					for _, arg := range strings.Fields(args) {
+						if arg == "F" || arg == "T" || strings.HasPrefix(arg, "OUT") {
+							arg = real.Replace(arg)
+						}
+						yield(arg)
+					}
+				})...)
+				t.Logf("%d MB at most", got>>20)
+				if got > most {
+					t.Errorf("%d MB of memory, at most %d", got>>20, most>>20)
+				}
+			})
+		}
+	}
+}
