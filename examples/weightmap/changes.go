@@ -32,7 +32,7 @@ func (c change) write(p *lines, title string) {
 			p.line("  %s %s", part.sign, line)
 		}
 		if rest := len(part.lines) - most; rest > 0 {
-			p.line("  %s … and %d more", part.sign, rest)
+			p.line("  %s … and %s more", part.sign, cli.Grouped(rest))
 		}
 	}
 }

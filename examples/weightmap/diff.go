@@ -259,9 +259,9 @@ func (m *measure) cells() []string {
 	if m == nil {
 		return []string{"", "", "", ""}
 	}
-	differ := fmt.Sprintf("%d of %d", m.differ, m.count)
+	differ := cli.Grouped(m.differ) + " of " + cli.Grouped(m.count)
 	if m.nan > 0 {
-		differ += fmt.Sprintf(", %d NaN", m.nan)
+		differ += ", " + cli.Grouped(m.nan) + " NaN"
 	}
 	cosine := "-"
 	if c := m.cosine(); !math.IsNaN(c) {

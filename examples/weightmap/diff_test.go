@@ -372,7 +372,7 @@ func TestDiffPieces(t *testing.T) {
 	values[len(values)-1]++
 	b := save(t, "b.mag", format.Plan{}, of("w", tensor.Float32, shape, values))
 	out, _ := tool(t, 1, "diff", a, b)
-	contains(t, out, " 1 of 150000    1  6.667e-06  1.000000\n")
+	contains(t, out, " 1 of 150,000    1  6.667e-06  1.000000\n")
 }
 
 // TestDiffEncrypted: one key opens both.

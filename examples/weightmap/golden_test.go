@@ -97,7 +97,7 @@ conv.bias    float32  [16]          64 B  0x1580  zero-copy
 fc.weight    int8     [40,100]    4.0 kB  0x1600  zero-copy
 fc.bias      float32  [100]        400 B  0x25c0  zero-copy
 
-4 tensors, 5316 parameters, 9.3 kB: float32 5.3 kB, int8 4.0 kB
+4 tensors, 5,316 parameters, 9.3 kB: float32 5.3 kB, int8 4.0 kB
 
 graph net, 5 nodes
   input  x float32[1,3,8,8]

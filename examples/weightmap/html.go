@@ -213,7 +213,7 @@ func (p *page) rows(r *report, class func(string) string) {
 		})
 	}
 	if len(p.Rows) < len(r.Tensors) {
-		p.RowNote = fmt.Sprintf("The first %d of %s are listed; -filter chooses others.", mostRows, cli.Count(len(r.Tensors), "tensor"))
+		p.RowNote = fmt.Sprintf("The first %s of %s are listed; -filter chooses others.", cli.Grouped(mostRows), cli.Count(len(r.Tensors), "tensor"))
 	}
 }
 

@@ -163,7 +163,7 @@ func TestHTMLBounds(t *testing.T) {
 		}
 	}
 	for want, got := range map[string]string{
-		"The first 400 of 100000 nodes are drawn.": g.Note, "The first 10000 of 30000 tensors are listed; -filter chooses others.": p.RowNote,
+		"The first 400 of 100,000 nodes are drawn.": g.Note, "The first 10,000 of 30,000 tensors are listed; -filter chooses others.": p.RowNote,
 		"The first 200 of 500 entries are listed.": p.EntryNote,
 	} {
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -23,6 +23,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	f := c.Flags()
 	o := &inspection{}
 	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
+	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: of arrays in the metadata only type and length, such as those of a vocabulary")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
 	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
 	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
@@ -37,6 +38,9 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	}
 	if o.sums && !o.json {
 		return c.Usagef("-sha256 goes with -json")
+	}
+	if o.noArrays && !o.json {
+		return c.Usagef("-no-arrays goes with -json")
 	}
 	if o.html && (o.json || o.stats || f.NArg() > 1) {
 		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
@@ -70,6 +74,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 // inspection is what inspect was told to do.
 type inspection struct {
 	json, sums, stats, html bool
+	noArrays                bool
 	many                    bool // a line of JSON for each file
 	shown                   int  // files so far
 	filter                  list
@@ -98,6 +103,11 @@ func (o *inspection) show(path string, out io.Writer) error {
 	case o.html:
 		err = r.html(o.reading.Context, w, m)
 	case o.json:
+		if o.noArrays {
+			if r.Metadata, err = withoutArrays(r.Metadata); err != nil {
+				return err
+			}
+		}
 		err = r.json(w, o.many)
 	default:
 		if o.shown++; o.shown > 1 {

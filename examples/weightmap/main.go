@@ -1,7 +1,7 @@
 // Command weightmap inspects, verifies, compares, converts, changes and signs model files
 // of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...
+//	weightmap inspect [-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
 //	weightmap diff [-tolerance T] [-key HEX] A B
 //	weightmap cat [-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR
@@ -38,7 +38,7 @@
 // Tensors are in file order. An offset is where the data begins in the file, -1 when it is not
 // there as such (compressed, encrypted). "id" is what a MOBI file calls a tensor whose former name
 // it keeps, and absent elsewhere. "quantization" is absent for plain tensors, "sha256" and
-// "stats" unless asked for; "graph" and "signature" are null where there is none.
+// "stats" unless asked for; -no-arrays has {"type": "string", "length": 32000} for an array of metadata; "graph" and "signature" are null where there is none.
 package main
 
 import (
@@ -63,7 +63,7 @@ type command struct {
 
 var commands = []*command{
 	{cli.Tool{
-		Name: "weightmap inspect", Args: "[-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
 			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",

@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 		{"version as an option", []string{"--version"}, 0, []string{"weightmap ", "formats: "}, nil},
 		{"help", []string{"-h"}, 0, []string{"usage: weightmap inspect|verify", "\n  verify   Check", "example:\n  weightmap inspect "}, nil},
 		{"long help", []string{"--help"}, 0, []string{"usage: weightmap inspect|verify"}, nil},
-		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
+		{"help of inspect", []string{"inspect", "-h"}, 0, []string{"usage: weightmap inspect [-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -key HEX  ", "example:\n  weightmap inspect "}, nil},
 		{"help of verify", []string{"verify", "--help"}, 0, []string{"usage: weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...\n", "\n  -trust PUB.pem  ", "example:\n  weightmap verify "}, nil},
 		{"help of convert", []string{"convert", "-h"}, 0, []string{"usage: weightmap convert [-to FORMAT] ", "\n  -dtype D ", "\n  -lossy ", "example:\n  weightmap convert "}, nil},
 		{"help of set", []string{"set", "-h"}, 0, []string{"usage: weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...\n", "example:\n  weightmap set "}, nil},

@@ -304,7 +304,7 @@ func TestTotals(t *testing.T) {
 	r := &report{all: 2, Tensors: []tensorReport{
 		{DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62}, {DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62},
 	}}
-	want := "2 tensors, 9223372036854775808 parameters, 9223372036854775808 bytes: Q9 9223372036854775808 bytes"
+	want := "2 tensors, 9,223,372,036,854,775,808 parameters, 9,223,372,036,854,775,808 bytes: Q9 9,223,372,036,854,775,808 bytes"
 	if diff := cmp.Diff(want, r.totals()); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -66,7 +67,7 @@ func (s *statistics) cells() []string {
 	if s == nil {
 		return make([]string, 6)
 	}
-	return []string{number(s.Min), number(s.Max), number(s.Mean), fmt.Sprint(s.Zeros), fmt.Sprint(s.NaN), fmt.Sprint(s.Infinite)}
+	return []string{number(s.Min), number(s.Max), number(s.Mean), cli.Grouped(s.Zeros), cli.Grouped(s.NaN), cli.Grouped(s.Infinite)}
 }
 
 // number shows four digits, "-" for nil.

@@ -113,19 +113,19 @@ a\u001b[2Jb              float32  [12]          48 B       -
 `)
 	r.Tensors[0].Stats = &statistics{Min: x(-4), Max: x(3.96875), Mean: x(-0.001234567), Zeros: 12345}
 	golden(120, `
-NAME                                       DTYPE    SHAPE         SIZE  MIN    MAX       MEAN  ZEROS  OFFSET  STORED
-encoder.layers.11.at…on.self.query.weight  int8     [768,3072]  2.4 MB   -4  3.969  -0.001235  12345  0x1000  zero-copy
-a\u001b[2Jb                                float32  [12]          48 B                                     -  gzip, 20 B
+NAME                                      DTYPE    SHAPE         SIZE  MIN    MAX       MEAN   ZEROS  OFFSET  STORED
+encoder.layers.11.at…n.self.query.weight  int8     [768,3072]  2.4 MB   -4  3.969  -0.001235  12,345  0x1000  zero-copy
+a\u001b[2Jb                               float32  [12]          48 B                                      -  gzip, 20 B
 `)
 	golden(60, `
-NAME                   DTYPE    MIN    MAX       MEAN  ZEROS
-encoder.la…ery.weight  int8      -4  3.969  -0.001235  12345
-a\u001b[2Jb            float32
+NAME                  DTYPE    MIN    MAX       MEAN   ZEROS
+encoder.la…ry.weight  int8      -4  3.969  -0.001235  12,345
+a\u001b[2Jb           float32
 `)
 	r.Tensors[1].Stats = &statistics{NaN: 11, Infinite: 1}
 	golden(80, `
-NAME                 DTYPE    SHAPE       MIN    MAX       MEAN  ZEROS  NAN  INF
-encoder.l…ry.weight  int8     [768,3072]   -4  3.969  -0.001235  12345    0    0
-a\u001b[2Jb          float32  [12]          -      -          -      0   11    1
+NAME                DTYPE    SHAPE       MIN    MAX       MEAN   ZEROS  NAN  INF
+encoder.l…y.weight  int8     [768,3072]   -4  3.969  -0.001235  12,345    0    0
+a\u001b[2Jb         float32  [12]          -      -          -       0   11    1
 `)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"io"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -65,11 +63,8 @@ func (s *jsonStream) value(v any, escape bool) {
 	if s.err != nil {
 		return
 	}
-	e := json.NewEncoder(safeJSON{s.out})
+	e := json.NewEncoder((*indenter)(s))
 	e.SetEscapeHTML(escape)
-	if s.lines {
-		e.SetIndent(strings.Repeat(" ", s.depth), " ")
-	}
 	s.err = e.Encode(v)
 }
 
@@ -162,15 +157,67 @@ func (s *jsonStream) finish() error {
 	return s.err
 }
 
-// safeJSON passes on what an encoder writes, without the line break behind a value and
-// with nothing in it that disturbs a terminal.
-type safeJSON struct{ out io.Writer }
+// indented is how many levels of a value are indented. Those below stand on one line: a
+// file may nest a thousand, and indenting each of their elements would make a thousand
+// bytes of one.
+const indented = 8
 
-func (w safeJSON) Write(text []byte) (int, error) {
-	for line := range bytes.Lines(bytes.TrimSuffix(text, []byte{'\n'})) {
-		if _, err := w.out.Write(cli.PrintableJSON(line)); err != nil {
-			return 0, err
+// indenter passes on what an encoder writes, without the line break behind a value, with
+// nothing in it that disturbs a terminal, and indented where that is wanted.
+type indenter jsonStream
+
+func (w *indenter) Write(text []byte) (int, error) {
+	level := 0
+	shown := func() bool { return w.lines && level <= indented }
+	line := func() {
+		if shown() {
+			w.out.WriteString("\n" + strings.Repeat(" ", w.depth+level))
+		}
+	}
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; c {
+		case '"':
+			end := at + stringLength(text[at:])
+			w.out.Write(cli.PrintableJSON(text[at:end]))
+			at = end - 1
+		case '{', '[':
+			w.out.WriteByte(c)
+			level++
+			if c+2 != text[at+1] { // of nothing in brackets none is on a line
+				line()
+			}
+		case '}', ']':
+			own := shown() && c-2 != text[at-1]
+			level--
+			if own {
+				line()
+			}
+			w.out.WriteByte(c)
+		case ',':
+			w.out.WriteByte(c)
+			line()
+		case ':':
+			w.out.WriteByte(c)
+			if shown() {
+				w.out.WriteByte(' ')
+			}
+		case '\n': // behind the value
+		default:
+			w.out.WriteByte(c)
 		}
 	}
 	return len(text), nil
+}
+
+// stringLength is the length of the JSON string that text begins with.
+func stringLength(text []byte) int {
+	for at := 1; at < len(text); at++ {
+		switch text[at] {
+		case '\\':
+			at++
+		case '"':
+			return at + 1
+		}
+	}
+	return len(text)
 }

@@ -47,7 +47,7 @@ func (r *report) totals() string {
 	if s.parameters.Cmp(big.NewInt(1)) == 0 {
 		unit = "parameter"
 	}
-	line := fmt.Sprintf("%s, %v %s, %s", r.shown(), s.parameters, unit, bigSize(s.size))
+	line := fmt.Sprintf("%s, %s %s, %s", r.shown(), cli.Grouped(s.parameters), unit, bigSize(s.size))
 	for i, d := range s.dtypes {
 		separator := ", "
 		if i == 0 {
@@ -61,7 +61,7 @@ func (r *report) totals() string {
 // shown says how many tensors are shown.
 func (r *report) shown() string {
 	if r.all > len(r.Tensors) {
-		return fmt.Sprintf("%d of %s", len(r.Tensors), cli.Count(r.all, "tensor"))
+		return fmt.Sprintf("%s of %s", cli.Grouped(len(r.Tensors)), cli.Count(r.all, "tensor"))
 	}
 	return cli.Count(r.all, "tensor")
 }
@@ -69,7 +69,7 @@ func (r *report) shown() string {
 // bigSize shows a size, which may be huge where many tensors share their bytes.
 func bigSize(n *big.Int) string {
 	if !n.IsInt64() {
-		return n.String() + " bytes"
+		return cli.Grouped(n) + " bytes"
 	}
 	return cell(n.Int64())
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,6 +173,19 @@ func TestWidth(t *testing.T) {
 	defer f.Close()
 	if Terminal(f) || Terminal(&bytes.Buffer{}) || Width(f) != plainWidth || Width(&bytes.Buffer{}) != plainWidth {
 		t.Error("a file or a buffer is taken for a terminal")
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 7: "7", -999: "-999", 1000: "1,000", -1000: "-1,000", 123456: "123,456", -123456: "-123,456", math.MaxInt64: "9,223,372,036,854,775,807",
+	} {
+		if got := Grouped(n); got != want {
+			t.Errorf("Grouped(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"0 tensors", "1 tensor", "1,024 tensors"}, []string{Count(0, "tensor"), Count(1, "tensor"), Count(1024, "tensor")}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -134,12 +134,21 @@ func Width(out io.Writer) int {
 	return plainWidth
 }
 
-// Count returns "1 tensor", "2 tensors".
+// Count returns "1 tensor", "2,000 tensors".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return Grouped(n) + " " + what + "s"
+}
+
+// Grouped shows an integer with commas between thousands.
+func Grouped(n any) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // Size prints bytes with three digits and a decimal prefix.

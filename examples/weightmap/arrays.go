@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+// withoutArrays returns metadata with the type of the elements (string, number, boolean,
+// array, object, null, mixed) and the length in the place of each array.
+func withoutArrays(meta format.Metadata) (format.Metadata, error) {
+	var all format.Metadata
+	for _, e := range meta {
+		text, err := cli.JSON(format.Metadata{{Value: e.Value}}) // which knows what to do about NaN
+		if err != nil {
+			return nil, err
+		}
+		if text = strings.TrimSuffix(strings.TrimPrefix(text, `{"":`), "}"); text[0] == '[' {
+			var elements []json.RawMessage
+			if err := json.Unmarshal([]byte(text), &elements); err != nil {
+				return nil, err
+			}
+			e.Value = json.RawMessage(fmt.Sprintf(`{"type":%q,"length":%d}`, kindOf(elements), len(elements)))
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// kindOf names what all elements are.
+func kindOf(elements []json.RawMessage) (kind string) {
+	kinds := map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean", 'f': "boolean", 'n': "null"}
+	for i, e := range elements {
+		k, ok := kinds[e[0]]
+		if !ok {
+			k = "number"
+		}
+		if i > 0 && k != kind {
+			return "mixed"
+		}
+		kind = k
+	}
+	return kind
+}
