@@ -3,7 +3,10 @@ package onnx
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,6 +197,13 @@ func TestDetect(t *testing.T) {
 		{"a field of a newer schema", cat(version, producer, num(99, 5), ld(7, num(3, 1))), true},
 		{"a field of a newer schema, no version", cat(producer, num(99, 5)), false},
 		{"control character", cat(version, str(2, "to\x01rch")), false},
+		{"control character and operator sets", cat(version, str(2, "to\x01rch"), ld(8, num(2, 17))), true},
+		{"control character and operator sets in front", cat(ld(8, num(2, 17)), str(2, "to\x01rch"), version), true},
+		{"control character and empty operator sets", cat(version, ld(8), str(2, "to\x01rch")), false},
+		{"control character and a graph", cat(version, str(2, "to\x01rch"), ld(7, ld(1))), true},
+		{"version 0 and operator sets", cat(num(1, 0), ld(8, num(2, 17))), true},
+		{"version 2^63 and operator sets", cat(num(1, 1<<63), ld(8, num(2, 17))), true},
+		{"invalid UTF-8 and operator sets", cat(version, ld(8, num(2, 17)), str(2, "to\xffrch")), false},
 		{"invalid UTF-8", cat(version, str(2, "to\xffrch")), false},
 		{"tab, return and line feed", cat(version, str(6, "a\tb\r\n")), true},
 		{"graph of something else", cat(version, ld(7, num(3, 1))), false},
@@ -204,6 +214,68 @@ func TestDetect(t *testing.T) {
 		if got := detect(tt.head, int64(len(tt.head))); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestTruncated: a file that was cut short is called that, wherever it ends, and a length that
+// its message has no room for is not.
+func TestTruncated(t *testing.T) {
+	whole := cat(num(1, 8), ld(8, num(2, 17)), str(2, "me"), str(700, "later"), varint(701<<3|5), make([]byte, 4), num(5, 300), ld(7, reluNode, str(2, "g"), weight("w"), inOut))
+	open(t, whole)
+	for n := range whole {
+		if _, err := OpenBytes(whole[:n:n], nil); !errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("the first %d bytes: %v", n, err)
+		}
+	}
+	for name, b := range map[string][]byte{
+		"a node":       cat(num(1, 8), ld(7, []byte{1<<3 | 2, 100, 1})),
+		"the raw data": cat(num(1, 8), ld(7, ld(5, []byte{9<<3 | 2, 100, 1}))),
+	} {
+		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrTruncated) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOpensWhatItWrites: detection takes a file for ONNX whatever its metadata say.
+func TestOpensWhatItWrites(t *testing.T) {
+	long := strings.Repeat("\x01", 300)
+	for name, meta := range map[string]format.Metadata{
+		"control characters":  {{Key: keyProducerName, Value: "a\x00\x1bb"}},
+		"many of them":        {{Key: keyProducerName, Value: long}, {Key: keyProducerVersion, Value: long}, {Key: keyDomain, Value: long}, {Key: keyDocString, Value: long}},
+		"version 0":           {{Key: keyIRVersion, Value: int64(0)}},
+		"version -1":          {{Key: keyIRVersion, Value: int64(-1)}},
+		"a large version":     {{Key: keyIRVersion, Value: int64(1 << 40)}, {Key: keyProducerName, Value: "\x7f"}},
+		"an odd operator set": {{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"` + strings.Repeat("d", 500) + `","version":0}]`)}, {Key: keyDomain, Value: "\x01"}},
+		"empty texts":         {{Key: keyProducerName, Value: ""}, {Key: "", Value: ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
+			m, err := format.Open(written(t, p, nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			for _, e := range meta {
+				if got, _ := m.Metadata().Get(e.Key); fmt.Sprint(got) != fmt.Sprint(e.Value) {
+					t.Errorf("%s: %q, want %q", e.Key, got, e.Value)
+				}
+			}
+		})
+	}
+	bare := cat(num(1, 0), ld(7, str(2, "g"), weight("w"))) // without operator sets
+	m, err := format.OpenBytes(bare, &format.Options{Format: formatName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Metadata = append(p.Metadata, format.Entry{Key: keyDocString, Value: strings.Repeat("\x01", 300)})
+	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) {
+		t.Error(err)
 	}
 }
 

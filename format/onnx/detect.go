@@ -9,12 +9,23 @@ import (
 // maxIRVersion is far beyond what there will be.
 const maxIRVersion = 1000
 
+// evidence is what the first fields of a file say for its being a ModelProto.
+type evidence struct {
+	version   bool // there is ir_version
+	other     bool // and another field
+	structure bool // operator sets, which begin as such
+	odd       bool // a version or text that a model may have, and hardly any does
+}
+
+func (e *evidence) suffices() bool { return e.version && e.other && (e.structure || !e.odd) }
+
 // detect recognizes a ModelProto, which has no magic: head consists of its fields, each
 // of the right wire type and plausible, in any order, with ir_version and one field more
-// among them, or reaches a graph that begins with a field of a graph. A length beyond the
-// end of the file is that of a file that was cut short.
+// among them, or reaches a graph that begins with a field of a graph. An odd version or text
+// needs operator sets as well, which the writer puts first. A length beyond the end of the file
+// is that of a file that was cut short.
 func detect(head []byte, _ int64) bool {
-	version, fields := false, 0
+	var e evidence
 	for b := head; len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -22,7 +33,7 @@ func detect(head []byte, _ int64) bool {
 		}
 		def := modelMsg.Known(num)
 		if def == nil {
-			return version && fields > 0 // a field of a newer schema
+			return e.suffices() // a field of a newer schema
 		}
 		if typ != def.Kind.WireType() {
 			return false
@@ -31,50 +42,60 @@ func detect(head []byte, _ int64) bool {
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
 			// The head ends here.
-			return len(head)-len(b) > 0 && len(b) < 10 && version && fields > 0
+			return len(head)-len(b) > 0 && len(b) < 10 && e.suffices()
 		}
 		b = b[n:]
 		if num == 1 {
-			if version || v < 1 || v > maxIRVersion {
+			if e.version {
 				return false
 			}
-			version = true
+			e.version, e.odd = true, e.odd || v < 1 || v > maxIRVersion
 			continue
 		}
-		fields++
+		e.other = true
 		if typ == protowire.VarintType {
 			continue
 		}
 		value := b[:min(uint64(len(b)), v)]
-		switch {
-		case num <= 6 && !plausible(value, v > uint64(len(b))):
-			return false
-		case num == 7:
-			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (version || len(value) > 0)
-		case num == 8 && !begins(value, 1, 2), num == 14 && !begins(value, 1, 2):
-			return false
-		case v > 1<<40:
+		if num == 7 {
+			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (e.version || len(value) > 0)
+		}
+		if v > 1<<40 || !e.field(num, value, v > uint64(len(b))) {
 			return false
 		}
 		b = b[len(value):]
 	}
-	return version && fields > 0
+	return e.suffices()
 }
 
-// plausible reports whether a string is UTF-8 without control characters. One that is
-// cut may end within a character.
-func plausible(b []byte, cut bool) bool {
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		if r == utf8.RuneError && n == 1 {
-			return cut && len(b) < utf8.UTFMax && !utf8.FullRune(b)
-		}
-		if r < ' ' && r != '\n' && r != '\t' && r != '\r' {
-			return false
-		}
-		b = b[n:]
+// field looks at a text or message, and reports whether it can be one of a model.
+func (e *evidence) field(num protowire.Number, value []byte, cut bool) bool {
+	switch num {
+	case 2, 3, 4, 6:
+		text, plain := plausible(value, cut)
+		e.odd = e.odd || !plain
+		return text
+	case 8:
+		e.structure = e.structure || len(value) > 0
+		return begins(value, 1, 2)
+	case 14:
+		return begins(value, 1, 2)
 	}
 	return true
+}
+
+// plausible reports whether a string is UTF-8, and whether it has no control characters. One
+// that is cut may end within a character.
+func plausible(b []byte, cut bool) (text, plain bool) {
+	for plain = true; len(b) > 0; {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			return cut && len(b) < utf8.UTFMax && !utf8.FullRune(b), plain
+		}
+		plain = plain && (r >= ' ' || r == '\n' || r == '\t' || r == '\r')
+		b = b[n:]
+	}
+	return true, plain
 }
 
 // begins reports whether a message is empty or begins with one of its fields.

@@ -61,7 +61,9 @@
 //
 // There is no magic. A file is taken for ONNX when its first 256 bytes are fields of
 // a ModelProto with plausible values, in any order, and either ir_version is one of
-// several, or a graph begins as graphs do.
+// several, or a graph begins as graphs do. An IR version below 1 or above 1000, and texts with
+// control characters, need operator sets as well. The writer puts these in front, so that what
+// it writes is recognized.
 //
 // # Writing
 //

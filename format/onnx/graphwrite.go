@@ -193,6 +193,13 @@ func appendDims(b []byte, s tensor.Shape) []byte {
 	return b
 }
 
+// checkFront refuses an encoded model without a graph that the reader would refuse.
+func checkFront(b []byte) error {
+	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: format.DefaultMaxTensors}}
+	f.head.Source = *protobuf.InMemory(b)
+	return f.readModel()
+}
+
 // checkGraph refuses an encoded graph that the reader would refuse.
 func checkGraph(b []byte, tensors int) error {
 	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: max(tensors, format.DefaultMaxTensors)}, files: map[string]externalFile{}}

@@ -194,6 +194,9 @@ func frameOf(p *driver.Plan) (f frame, err error) {
 		return f, err
 	}
 	f.front = h.file.front(&h.model)
+	if err = checkFront(f.front); err != nil {
+		return f, err
+	}
 	if h.file != nil {
 		f.shells = h.file.shells
 	}

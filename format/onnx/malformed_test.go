@@ -46,7 +46,7 @@ var malformed = []struct {
 	{"syntax of ONNX", []byte("<\n  ir_version: 7\n>\nagraph (float[N] X) => (float[N] Y) {}\n"), format.ErrCorrupt, "graph", 0},
 	{"JSON", []byte(`{"irVersion": "8"}`), format.ErrCorrupt, "model", 0},
 	{"two models", cat(modelOf(weight("a")), modelOf(weight("b"))), format.ErrCorrupt, "graph", 46},
-	{"no graph", num(1, 8), format.ErrCorrupt, "graph", 0},
+	{"no graph", num(1, 8), format.ErrTruncated, "graph", 0},
 	{"version of another wire type", cat(str(1, "8"), modelOf()), format.ErrCorrupt, "ir_version", 0},
 	{"graph of another wire type", cat(num(1, 8), num(7, 1)), format.ErrCorrupt, "graph", 2},
 	{"node of another wire type", modelOf(num(1, 1)), format.ErrCorrupt, "graph.node[1]", 21},
@@ -56,7 +56,7 @@ var malformed = []struct {
 	{"float data of another wire type", modelOf(tensorOf(num(1, 1), num(2, 1), str(8, "w"), num(4, 1))), format.ErrCorrupt, "graph.initializer[0].float_data", 30},
 	{"op of another wire type", modelOf(ld(1, num(4, 1))), format.ErrCorrupt, "graph.node[1].op_type", 23},
 	{"group", cat([]byte{0x9b, 0x06}, modelOf()), format.ErrCorrupt, "model", 0},
-	{"length beyond the file", cat(num(1, 8), varint(7<<3|2), varint(1<<60)), format.ErrCorrupt, "graph", 2},
+	{"length beyond the file", cat(num(1, 8), varint(7<<3|2), varint(1<<60)), format.ErrTruncated, "graph", 2},
 	{"invalid UTF-8", cat(str(2, "\xff"), modelOf()), format.ErrCorrupt, "producer_name", 0},
 	{"key of metadata_props twice", cat(modelOf(), ld(14, str(1, "k")), ld(14, str(1, "k"))), format.ErrCorrupt, "metadata_props", 0},
 

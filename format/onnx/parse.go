@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -183,8 +184,10 @@ func (f *parsed) scan() error {
 	defer w.Close()
 	s := &protobuf.Source{Size: f.src.Size(), From: w}
 	h := &head{}
-	found := false
-	err := s.EachChecked(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+	found, inside := false, false
+	err := s.EachChecked(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
+		inside = true
+		defer func() { inside = err != nil }()
 		switch {
 		case fl.Num == 7:
 			if found {
@@ -205,8 +208,11 @@ func (f *parsed) scan() error {
 		}
 		return f.head.skip(&fl, f.o.Memory)
 	})
+	if d, ok := err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || f.head.Size > 0) {
+		d.Err = fmt.Errorf("%w: %s", tensor.ErrTruncated, strings.TrimPrefix(d.Err.Error(), tensor.ErrCorrupt.Error()+": "))
+	}
 	if err == nil && !found {
-		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrCorrupt, "missing: the file is no ModelProto, or one without a graph"))
+		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
 	}
 	return err
 }

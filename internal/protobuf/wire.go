@@ -20,6 +20,8 @@ type Defect struct {
 	Path string
 	At   int64 // within the Source
 	Err  error
+	// Short says that a field does not end before its message does.
+	Short bool
 }
 
 func (d *Defect) Error() string { return d.Path + ": " + d.Err.Error() }
@@ -28,6 +30,11 @@ func (d *Defect) Unwrap() error { return d.Err }
 // Defectf makes a defect of a sentinel and a text.
 func Defectf(at int64, sentinel error, text string, args ...any) error {
 	return &Defect{At: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
+}
+
+// tooShort makes the defect of a field that its message has no room for.
+func tooShort(at int64, text string, args ...any) error {
+	return &Defect{At: at, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, fmt.Sprintf(text, args...)), Short: true}
 }
 
 // InField puts the name of a field before the path of a defect.
@@ -88,6 +95,9 @@ func (s *Source) Varint(p, end int64) (v uint64, next int64, err error) {
 		return 0, p, err
 	}
 	v, n := protowire.ConsumeVarint(b)
+	if n < 0 && end-p < 10 {
+		return 0, p, tooShort(p, "bad varint: %v", protowire.ParseError(n))
+	}
 	if n < 0 {
 		return 0, p, Defectf(p, tensor.ErrCorrupt, "bad varint: %v", protowire.ParseError(n))
 	}
@@ -145,7 +155,7 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 	case protowire.BytesType:
 		var n uint64
 		if n, f.Start, err = s.Varint(p, end); err == nil && n > uint64(end-f.Start) {
-			err = Defectf(f.At, tensor.ErrCorrupt, "field %d: length %d, %d bytes are left in the message", f.Num, n, end-f.Start)
+			err = tooShort(f.At, "field %d: length %d, %d bytes are left in the message", f.Num, n, end-f.Start)
 		}
 		f.End = f.Start + int64(n)
 	case protowire.Fixed32Type:
@@ -163,7 +173,7 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 // fixed reads the value of a fixed32 or fixed64 field.
 func (s *Source) fixed(f *Field, n, end int64) error {
 	if n > end-f.Start {
-		return Defectf(f.At, tensor.ErrCorrupt, "field %d: %d bytes of value, %d are left in the message", f.Num, n, end-f.Start)
+		return tooShort(f.At, "field %d: %d bytes of value, %d are left in the message", f.Num, n, end-f.Start)
 	}
 	f.End = f.Start + n
 	b, err := s.Bytes(f.Start, f.End)
