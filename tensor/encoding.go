@@ -8,6 +8,8 @@ import "fmt"
 type Encoding struct {
 	// Name is the file's own name of the type, "Q4_0".
 	Name string
+	// Format is the only format that has the type, "" if its name means the same in others.
+	Format string
 	// BlockElems and BlockBytes are the elements and bytes of one block along the
 	// innermost axis; 0 when they are not known.
 	BlockElems, BlockBytes int64

@@ -20,6 +20,7 @@ type archiveFile struct {
 	others []string // the first entries that are no arrays
 	more   int      // of them
 	paths  int      // names with the form of paths that lead out of a directory
+	memory *driver.Memory
 }
 
 var (
@@ -41,7 +42,7 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archi
 	if s := string(head); s != localMagic[:len(s)] && s != endMagic[:len(s)] {
 		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, localMagic)
 	}
-	f := &archiveFile{parsed: parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes), checks: o.Check.Sums()}}
+	f := &archiveFile{parsed: parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes), checks: o.Check.Sums()}, memory: o.Memory}
 	if f.dir, err = findDirectory(src); err != nil {
 		return nil, err
 	}
@@ -144,6 +145,9 @@ func (f *archiveFile) member(s *stream, r *reader, m *member, e entry) error {
 	err := s.unpack(e.packed)
 	if err == nil {
 		err = r.read(s.r, e.size)
+	}
+	if err == nil && r.other != nil {
+		err = f.memory.Reserve(mostDescr)
 	}
 	if err != nil {
 		return err

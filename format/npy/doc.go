@@ -27,7 +27,10 @@
 // ">" for big-endian words, "=" or "|" or nothing, all little-endian. Tensors of
 // complex128 are listed with that name as their Encoding and their raw bytes, since the
 // library has no such dtype. Structured types, objects, strings, dates and all
-// others are ErrUnsupported.
+// others are ErrUnsupported in a .npy file. In an archive they do not spoil the other arrays: they
+// are listed with their descr as the name of their Encoding, "<U5", ", fortran_order" behind it if
+// the first dim varies fastest, and their bytes as they are stored, pickles too. A copy to an
+// archive keeps them unless the name has more than 1 KiB or is not ASCII.
 //
 // # What a reader refuses of an array
 //

@@ -16,6 +16,7 @@ import (
 // reader. What opens and verifies is written and read again.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
+	f.Add(mixed())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, nil)
 		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)

@@ -3,6 +3,7 @@ package npy
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/wire"
@@ -69,6 +70,9 @@ func elemOf(descr []byte) (e *elem, big bool) {
 
 // elemFor returns the type of a tensor of a plan, nil for what a file cannot hold.
 func elemFor(t *tensor.Info) *elem {
+	if e := t.Encoding; e != nil && e.Format == archive && e.Name != "" {
+		return &listed
+	}
 	for i := range elems {
 		e := &elems[i]
 		if t.Encoding == nil && e.enc == nil && e.dtype == t.DType {
@@ -81,16 +85,73 @@ func elemFor(t *tensor.Info) *elem {
 	return nil
 }
 
-// encodeHeader returns what stands before the data of a tensor, as np.save of NumPy
-// 1.24 writes it, which leaves room for the outermost dim to grow.
-func encodeHeader(t *tensor.Info) []byte {
+// listed stands for all types whose elements only NumPy reads: strings, objects, dates,
+// records. Tensors of such an array in an archive have its bytes as they are.
+var listed elem
+
+// inFortran ends the name of a type that is listed where the first dim varies fastest.
+const inFortran = ", fortran_order"
+
+// mostDescr bounds the name of a type that is listed.
+const mostDescr = 1 << 10
+
+// encoding describes elements that are no DType, tensors in a row with one description.
+func (f *parsed) encoding(h *head) *tensor.Encoding {
+	if h.other == nil {
+		return h.elem.enc
+	}
+	name := h.other[:min(len(h.other), mostDescr)]
+	// NumPy has other names only in other versions of the header.
+	written := len(h.other) <= mostDescr && !slices.ContainsFunc(h.other, func(c byte) bool { return c < ' ' || c > '~' })
+	suffix := ""
+	if h.fortran {
+		suffix = inFortran
+	}
+	if e := f.last; e == nil || e.Name != string(name)+suffix {
+		f.last = &tensor.Encoding{Name: strings.ToValidUTF8(string(name), "\uFFFD") + suffix}
+		if written {
+			f.last.Format = archive
+		}
+	}
+	return f.last
+}
+
+// descrOf returns what a header says of the type of a tensor.
+func descrOf(t *tensor.Info) (descr string, fortran bool) {
 	e := elemFor(t)
+	if e == &listed {
+		descr, fortran = strings.CutSuffix(t.Encoding.Name, inFortran)
+		if strings.HasPrefix(descr, "[") || strings.HasPrefix(descr, "(") {
+			return descr, fortran
+		}
+		return "'" + descr + "'", fortran
+	}
 	order := "<"
 	if e.size == 1 {
 		order = "|"
 	}
+	return "'" + order + e.code + "'", false
+}
+
+// isReadBack reports whether the header of a tensor says of it what it is, which for types that
+// are listed depends on their names.
+func isReadBack(t *tensor.Info) bool {
+	b := encodeHeader(t)
+	r := &reader{most: maxHeader, entry: []byte{}}
+	err := r.read(bytes.NewReader(b), int64(len(b))+t.Size)
+	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
+}
+
+// encodeHeader returns what stands before the data of a tensor, as np.save of NumPy
+// 1.24 writes it, which leaves room for the outermost dim to grow.
+func encodeHeader(t *tensor.Info) []byte {
+	descr, fortran := descrOf(t)
+	order := "False"
+	if fortran {
+		order = "True"
+	}
 	var dict bytes.Buffer
-	fmt.Fprintf(&dict, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", order, e.code)
+	fmt.Fprintf(&dict, "{'descr': %s, 'fortran_order': %s, 'shape': (", descr, order)
 	for i, d := range t.Shape {
 		if i > 0 {
 			dict.WriteString(", ")

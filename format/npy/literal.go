@@ -11,12 +11,13 @@ import (
 // literal walks the text of a header: one dict of Python with strings, True and
 // False, and a tuple of integers. It is read as that, and nothing is evaluated.
 type literal struct {
-	text []byte
-	at   int
-	old  bool // before version 3, integers may end in the L of Python 2
-	err  error
-	bad  string // the field that is wrong, and where
-	off  int
+	text  []byte
+	at    int
+	old   bool // before version 3, integers may end in the L of Python 2
+	lists bool // element types that are none of ours do no harm
+	err   error
+	bad   string // the field that is wrong, and where
+	off   int
 }
 
 // fail records the first failure.
@@ -190,14 +191,54 @@ func (l *literal) key() int {
 
 // descr reads the element type.
 func (l *literal) descr(h *head) {
+	at := l.at
 	if c := l.peek(); c == '[' || c == '(' {
-		l.fail("descr", format.ErrUnsupported, "a structured type")
+		if h.other = l.nested(); !l.lists {
+			l.at, l.err = at, nil
+			l.fail("descr", format.ErrUnsupported, "a structured type")
+		}
 		return
 	}
-	at := l.at
 	s := l.str("descr")
-	if h.elem, h.swap = elemOf(s); h.elem == nil && l.err == nil {
+	h.elem, h.swap = elemOf(s)
+	switch {
+	case l.err != nil || h.elem != nil:
+	case l.lists && isType(s):
+		h.other = s
+	default:
 		l.at = at
 		l.fail("descr", format.ErrUnsupported, "the type %q is none of bool, integers of up to 64 bits, floats and complex numbers", s)
 	}
+}
+
+// isType reports whether s looks like NumPy's name of a type: a letter behind a byte order.
+func isType(s []byte) bool {
+	if len(s) > 1 && bytes.IndexByte([]byte("<>=|"), s[0]) >= 0 {
+		s = s[1:]
+	}
+	return len(s) > 0 && ('a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
+}
+
+// nested passes lists and tuples in each other, of strings and numbers, and returns their text.
+func (l *literal) nested() []byte {
+	from, depth := l.at, 0
+	for l.err == nil {
+		switch c := l.peek(); {
+		case c == '[' || c == '(':
+			depth++
+			l.at++
+		case c == ']' || c == ')':
+			l.at++
+			if depth--; depth == 0 {
+				return l.text[from:l.at]
+			}
+		case c == '\'' || c == '"':
+			l.str("descr")
+		case c == ',' || c == '-' || '0' <= c && c <= '9':
+			l.at++
+		default:
+			l.fail("descr", format.ErrCorrupt, "not a list of fields: %q", l.rest())
+		}
+	}
+	return nil
 }

@@ -18,8 +18,9 @@ import (
 type head struct {
 	major   byte
 	elem    *elem
-	swap    bool // the words are big-endian
-	fortran bool // the first dim varies fastest, and that makes a difference
+	other   []byte // the type of elements that are listed, in memory of the reader
+	swap    bool   // the words are big-endian
+	fortran bool   // the first dim varies fastest, and that makes a difference
 	rank    int
 	dims    [maxRank]int64
 	length  int64  // of the header with all that is before it
@@ -28,7 +29,7 @@ type head struct {
 }
 
 // loads reports whether the data is not there as such.
-func (h *head) loads() bool { return h.swap || h.fortran }
+func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
 
 // reader reads the headers of arrays, in private memory that it uses again.
 type reader struct {
@@ -93,7 +94,7 @@ func (r *reader) read(in io.Reader, size int64) error {
 		return err
 	}
 	r.sum = tensor.CRC32(r.buf)
-	l := literal{text: r.buf[text:], old: r.major < 3}
+	l := literal{text: r.buf[text:], old: r.major < 3, lists: r.entry != nil}
 	if l.dict(&r.head); l.err != nil {
 		return r.wrap(l.bad, text+int64(l.off), l.err)
 	}
@@ -115,9 +116,14 @@ func (r *reader) more(in io.Reader, n int64) error {
 // measure computes the size of the data and compares it with what there is.
 func (r *reader) measure(text, size int64) (err error) {
 	shape := tensor.Shape(r.dims[:r.rank])
-	if r.elem.enc != nil {
+	left := size - r.length
+	switch {
+	case r.other != nil:
+		r.elem, r.size = &listed, left
+		_, err = shape.Elems()
+	case r.elem.enc != nil:
 		r.size, err = r.elem.enc.Bytes(shape)
-	} else {
+	default:
 		r.size, err = shape.ByteSize(r.elem.dtype)
 	}
 	long := 0 // dims that an order can show in
@@ -128,7 +134,6 @@ func (r *reader) measure(text, size int64) (err error) {
 	}
 	r.fortran = r.fortran && long > 1 && r.size > 0
 	r.swap = r.swap && r.size > 0
-	left := size - r.length
 	switch {
 	case err != nil:
 		return r.wrap("shape", text, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
@@ -161,15 +166,17 @@ type parsed struct {
 	entries []entry // by tensor
 	most    int64   // bytes of a header
 	checks  bool    // loading checks sums
+
+	last *tensor.Encoding // of a type that is listed
 }
 
 // add lists the tensor of the array whose header r has read.
 func (f *parsed) add(r *reader, name []byte, e entry) bool {
-	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran, r.sum
+	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran && r.other == nil, r.sum
 	dims := f.index.Dims(r.rank)
 	copy(dims, r.dims[:r.rank])
 	t := driver.Tensor{
-		Name: name, DType: r.elem.dtype, Encoding: r.elem.enc, Shape: dims, Size: r.size,
+		Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size,
 		Offset: -1, Loaded: true,
 	}
 	switch {

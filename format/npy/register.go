@@ -51,7 +51,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 // Losses implements driver.Lossy. A file is the name of its tensor; where a stream
 // ends up is not known.
 func (fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
-	losses(p, l)
+	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
 		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
 		return
@@ -91,7 +91,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 
 // Losses implements driver.Lossy.
 func (archiveFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
-	losses(p, l)
+	losses(p, l, archive)
 }
 
 // Layout implements driver.Layouter.

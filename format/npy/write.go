@@ -38,14 +38,14 @@ func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (form
 	return archiveCodec.NewWriter(w, p, o)
 }
 
-// losses lists what neither kind of file can hold.
-func losses(p *driver.Plan, l *driver.LossList) {
+// losses lists what a kind of file cannot hold.
+func losses(p *driver.Plan, l *driver.LossList, kind string) {
 	l.AllQuantization(p, "NumPy's files have no quantization parameters")
 	l.AllMetadata(p, "NumPy's files have no metadata")
 	l.AnyGraph(p, "NumPy's files have no graph")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if elemFor(t) == nil {
+		if e := elemFor(t); e == nil || e == &listed && (kind != archive || !isReadBack(t)) {
 			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {

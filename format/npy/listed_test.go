@@ -1,0 +1,234 @@
+package npy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// mixed is an archive with arrays of types that only NumPy reads, and one of numbers in
+// the middle.
+func mixed() []byte {
+	array := func(descr, fortran, shape string, data []byte) []byte {
+		return npy("{'descr': "+descr+", 'fortran_order': "+fortran+", 'shape': "+shape+", }", data).bytes()
+	}
+	return archiveOf(
+		stored1("text", array("'<U2'", "False", "(3,)", ramp(24))),
+		deflated1("records", array("[('a', '<f4'), ('b', '<i4', (2,))]", "False", "(2,)", ramp(24))),
+		stored1("good", f32().bytes()),
+		stored1("objects", array("'|O'", "False", "(1000,)", []byte("\x80\x04N."))),
+		stored1("columns", array("'>U1'", "True", "(2, 3)", ramp(24))),
+		stored1("none", array("'<M8[ns]'", "False", "(0,)", nil)),
+	).bytes()
+}
+
+// mixedTypes are what each is listed as.
+var mixedTypes = map[string]string{
+	"text": "<U2", "records": "[('a', '<f4'), ('b', '<i4', (2,))]", "good": "float32", "objects": "|O", "columns": ">U1, fortran_order", "none": "<M8[ns]",
+}
+
+// TestListed: one array that cannot be read does not spoil an archive.
+func TestListed(t *testing.T) {
+	m, err := OpenBytes(mixed(), &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	types := map[string]string{}
+	for name, v := range m.Tensors() {
+		info := v.Info()
+		types[name] = info.TypeName()
+		_, err := tensor.Decode[float32](nil, v)
+		if name == "good" && err != nil || name != "good" && !errors.Is(err, format.ErrDType) {
+			t.Errorf("Decode of %s: %v", name, err)
+		}
+	}
+	if d := cmp.Diff(mixedTypes, types); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	for name, want := range map[string][]byte{"text": ramp(24), "records": ramp(24), "objects": []byte("\x80\x04N."), "columns": ramp(24), "none": nil} {
+		v, _ := m.Tensor(name)
+		if got, err := v.Bytes(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("Bytes of %s: %x, %v", name, got, err)
+		}
+	}
+}
+
+// TestListedCopy: a copy to an archive keeps the arrays, and is what NumPy wrote.
+func TestListedCopy(t *testing.T) {
+	m, err := OpenBytes(mixed(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.npz")
+	w, err := CreateArchive(path, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Copy(w, m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(path, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for name, v := range m.Tensors() {
+		c, err := again.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := v.Bytes()
+		got, err := c.Bytes()
+		info, copied := v.Info(), c.Info()
+		if !bytes.Equal(want, got) || err != nil || info.TypeName() != copied.TypeName() || !info.Shape.Equal(copied.Shape) {
+			t.Errorf("%v became %v, %v", v, c, err)
+		}
+	}
+	// NumPy reads it: strings, records and dates without a pickle.
+	out := numpy(t, filepath.Dir(path), `
+import numpy as np
+z = np.load("copy.npz", allow_pickle=False)
+for n in ["text", "records", "columns", "none"]:
+    a = z[n]
+    print(n, a.dtype.str if a.dtype.names is None else a.dtype.descr, a.shape, a.flags.f_contiguous and a.ndim > 1)
+`)
+	want := "text <U2 (3,) False\nrecords [('a', '<f4'), ('b', '<i4', (2,))] (2,) False\ncolumns >U1 (2, 3) True\nnone <M8[ns] (0,) False\n"
+	if d := cmp.Diff(want, out); d != "" {
+		t.Errorf("NumPy (-want +got)\n%s", d)
+	}
+}
+
+// TestListedNumPy: an archive of NumPy with labels beside its weights opens, and its copy is
+// read by NumPy as the same, objects too.
+func TestListedNumPy(t *testing.T) {
+	dir := t.TempDir()
+	numpy(t, dir, `
+import numpy as np
+np.savez("labels.npz", w=np.arange(6.0), text=np.array([["cat", "dog"]]), raw=np.array([b"ab"]), o=np.array([{"a": 1}, None], dtype=object),
+    day=np.array(["2024-02-29"], dtype="M8[D]"), rec=np.zeros(2, dtype=[("x", "<f4"), ("y", "<i2", (3,))]), big=np.arange(3, dtype=np.longdouble), scalar=np.array("x"))
+`)
+	path := filepath.Join(dir, "labels.npz")
+	m, err := Open(path, &format.Options{Check: format.CheckAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	w, err := m.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tensor.Decode[float64](nil, w); err != nil || !slices.Equal(got, []float64{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	p, err := format.PlanOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := CreateArchive(filepath.Join(dir, "copy.npz"), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Copy(out, m); err != nil {
+		t.Fatal(err)
+	}
+	if out := numpy(t, dir, `
+import numpy as np
+a, b = np.load("labels.npz", allow_pickle=True), np.load("copy.npz", allow_pickle=True)
+print(a.files == b.files, all((a[k] == b[k]).all() and a[k].dtype == b[k].dtype for k in a.files))
+`); out != "True True\n" {
+		t.Error(out)
+	}
+}
+
+// TestListedRefused: what is no name of NumPy's, or of another format, is a loss by name.
+func TestListedRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		encoding tensor.Encoding
+		write    string
+		good     bool
+	}{
+		"an archive's":       {tensor.Encoding{Name: "<U2", Format: archive}, archive, true},
+		"in a lone file":     {tensor.Encoding{Name: "<U2", Format: archive}, single, false},
+		"of another format":  {tensor.Encoding{Name: "<U2"}, archive, false},
+		"STRING":             {tensor.Encoding{Name: "STRING", Format: "onnx"}, archive, false},
+		"a quote":            {tensor.Encoding{Name: "<U2', 'x': 'y", Format: archive}, archive, false},
+		"a type that is one": {tensor.Encoding{Name: "<f4", Format: archive}, archive, false},
+		"half a list":        {tensor.Encoding{Name: "[('a', '<f4')", Format: archive}, archive, false},
+		"a list and more":    {tensor.Encoding{Name: "[('a', '<f4')], 'x': [1]", Format: archive}, archive, false},
+		"a call":             {tensor.Encoding{Name: "[print(1)]", Format: archive}, archive, false},
+		"nothing":            {tensor.Encoding{Name: inFortran, Format: archive}, archive, false},
+		"too long":           {tensor.Encoding{Name: "<" + strings.Repeat("U", mostDescr), Format: archive}, archive, false},
+	} {
+		p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Shape: tensor.Shape{1}, Size: 8, Encoding: &test.encoding}}}
+		w, err := format.NewWriter(test.write, &bytes.Buffer{}, p, &format.WriteOptions{Spool: format.SpoolMemory})
+		if err == nil {
+			w.Abort()
+		}
+		var loss *format.LossError
+		if test.good && err != nil || !test.good && (!errors.As(err, &loss) || loss.Losses[0].Item() != "dtype:t") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestListedLongNames: names of types take memory as far as they are shown.
+func TestListedLongNames(t *testing.T) {
+	long := "[" + strings.Repeat("('x', '<f4'), ", 500) + "]"
+	for name, descr := range map[string]string{"long": long, "of other letters": "[('é', '<f4')]", "of no letters": "[('\xff', '<f4')]"} {
+		b := archiveOf(stored1("x", npy("{'descr': "+descr+", 'fortran_order': False, 'shape': (2,), }", ramp(8)).bytes())).bytes()
+		m, err := OpenBytes(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := m.At(0).Info().Encoding
+		if len(e.Name) > mostDescr || e.Format != "" || !strings.HasPrefix(descr, e.Name[:3]) {
+			t.Errorf("%s: %d bytes, %q, format %q", name, len(e.Name), e.Name[:10], e.Format)
+		}
+		p, _ := format.PlanOf(m)
+		var loss *format.LossError
+		if _, err := NewArchiveWriter(&bytes.Buffer{}, p, nil); !errors.As(err, &loss) {
+			t.Errorf("%s: copied, %v", name, err)
+		}
+		m.Close()
+	}
+}
+
+// shrinking is a file that ends early once it was opened.
+type shrinking struct {
+	b   []byte
+	end *int64
+}
+
+func (s shrinking) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(s.b[:*s.end]).ReadAt(p, off)
+}
+
+// TestCutDeflated: a file that is cut in a deflated array is truncated, and not corrupt.
+func TestCutDeflated(t *testing.T) {
+	b := archiveOf(deflated1("x", f32().bytes())).bytes()
+	end := int64(len(b))
+	m, err := OpenReaderAt(shrinking{b, &end}, end, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	end = 40 // within the array
+	_, err = m.At(0).Bytes()
+	if !errors.Is(err, format.ErrTruncated) || !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, format.ErrCorrupt) {
+		t.Error(err)
+	}
+}
