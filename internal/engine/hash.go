@@ -89,6 +89,7 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
 			sum := tensor.XXH64(b[off : off+size])
+			v.used(r, off, size)
 			v.Done(size, part)
 			return sum, v.ctx.Err()
 		}

@@ -36,6 +36,7 @@ func (v *verification) together(which []int) (*prepared, error) {
 		}
 		if b, err := r.Slice(off, size); err == nil {
 			s.which, s.parts = append(s.which, n), append(s.parts, b)
+			v.used(r, off, size) // soon
 		}
 	}
 	if len(s.which) < 2 {

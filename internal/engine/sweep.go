@@ -43,21 +43,3 @@ func (s *sweeper) sweep() {
 	}
 	s.hi, s.read = 0, 0
 }
-
-// usedGroup is used for the small tensors of a group.
-func (v *verification) usedGroup(which []int) {
-	lo, hi := v.m.main.Size(), int64(0)
-	for _, i := range which {
-		space, off, size := v.m.index.Place(i)
-		switch {
-		case v.m.index.Loaded(i) || size > mostBytesInGroup:
-		case space == 0:
-			lo, hi = min(lo, off), max(hi, off+size)
-		default:
-			v.used(v.m.spaces.files[space-1].region.Load(), off, size)
-		}
-	}
-	if lo < hi {
-		v.used(v.m.main, lo, hi-lo)
-	}
-}
