@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -175,6 +176,7 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 	if r != nil && name == "" {
 		_, name = r.Origin() // of a reader
 	}
+	asked := asked(d, o)
 	if err == nil && d == nil {
 		err = r.Guard(func() (err error) {
 			d, err = choose(r, name, o)
@@ -187,11 +189,25 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 	if err != nil {
 		return nil, engine.Explain(err, With(d).Name(), name)
 	}
-	return m.opened(m.m.Open(r, o.configure(m, d, path)))
+	c, size := o.configure(m, d, path), r.Size()
+	err = m.m.Open(r, c)
+	if is := other(d, c.Head, size, name); is != "" {
+		err = named(err, is, asked, name)
+	}
+	return m.opened(err)
+}
+
+// asked returns the name of the format that was asked for, "" for whatever a file is.
+func asked(d driver.Driver, o *Options) string {
+	if d == nil {
+		return o.Format
+	}
+	return d.Describe().Name
 }
 
 // openDir opens a directory with d, or with the first format that knows directories.
 func (m *Model) openDir(d driver.Driver, path string, o *Options) (*Model, error) {
+	asked := asked(d, o)
 	if d == nil {
 		for _, c := range drivers() {
 			if _, ok := c.(driver.DirParser); ok && (o.Format == "" || o.Format == c.Describe().Name) {
@@ -200,10 +216,16 @@ func (m *Model) openDir(d driver.Driver, path string, o *Options) (*Model, error
 			}
 		}
 	}
-	if d == nil {
-		return nil, &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
+	var err error = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
+	if d != nil {
+		err = m.m.OpenDir(o.configure(m, d, path))
 	}
-	return m.opened(m.m.OpenDir(o.configure(m, d, path)))
+	if err != nil {
+		if is := foreign.Directory(path); is != "" {
+			err = named(err, is, asked, path)
+		}
+	}
+	return m.opened(err)
 }
 
 // model returns a model that is not open yet.

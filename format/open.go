@@ -72,5 +72,8 @@ func choose(r *source.Region, path string, o *Options) (driver.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return detect(head, r.Size(), path)
+	if d := detect(head, r.Size(), path); d != nil {
+		return d, nil
+	}
+	return nil, unknown(head, path)
 }

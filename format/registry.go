@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/cause"
+	"github.com/weightmap/weightmap/internal/foreign"
 )
 
 var registry struct {
@@ -23,19 +26,16 @@ func Register(d driver.Driver) {
 	if d == nil || d.Describe().Name == "" {
 		panic("format: Register of a driver without a name")
 	}
-	name := d.Describe().Name
-	at := 0
-	for _, other := range registry.drivers {
-		switch strings.Compare(other.Describe().Name, name) {
-		case 0:
+	all := append(slices.Clip(registry.drivers), d) // a copy: others may be at the old list
+	for i := len(all) - 1; i > 0; i-- {
+		switch name, before := d.Describe().Name, all[i-1].Describe().Name; {
+		case before == name:
 			panic("format: Register called twice for " + name)
-		case -1:
-			at++
+		case before > name:
+			all[i-1], all[i] = all[i], all[i-1]
 		}
 	}
-	registry.drivers = append(slices.Clone(registry.drivers), nil)
-	copy(registry.drivers[at+1:], registry.drivers[at:])
-	registry.drivers[at] = d
+	registry.drivers = all
 }
 
 // drivers returns the registered formats, sorted by name.
@@ -111,40 +111,66 @@ func lower(s string) string {
 // are plenty) and has size bytes. It goes by content alone. ErrUnknownFormat when no
 // registered format claims it; the first in order of names when several do.
 func Detect(head []byte, size int64) (string, error) {
-	d, err := detect(head, size, "")
-	if err != nil {
-		return "", err
+	d := detect(head, size, "")
+	if d == nil {
+		return "", unknown(head, "")
 	}
 	return d.Describe().Name, nil
 }
 
-// detect goes by content; the extension of path only breaks ties.
-func detect(head []byte, size int64, path string) (driver.Driver, error) {
-	var found driver.Driver
+// detect goes by content; the extension of path only breaks ties. It returns nil when no format claims the file.
+func detect(head []byte, size int64, path string) (found driver.Driver) {
 	for _, d := range drivers() {
 		if d.Detect(head, size) && (found == nil || endsLike(d, path)) {
 			found = d
 		}
 	}
-	if found == nil {
-		return nil, unknown(head, path)
-	}
-	return found, nil
+	return found
 }
 
 // unknown is the error for a file that no format claims. Its extension says at
 // least which format was expected.
 func unknown(head []byte, path string) error {
-	e := &Error{Field: "magic", Offset: 0}
-	begins := "the file is empty"
+	if is := cmp.Or(foreign.Name(head, path), foreign.Guess(head)); is != "" {
+		return named(ErrUnknownFormat, is, "", path)
+	}
+	begins := "is empty"
 	if len(head) > 0 {
-		begins = fmt.Sprintf("the file begins with % x", head[:min(len(head), 8)])
+		begins = fmt.Sprintf("begins with % x", head[:min(len(head), 8)])
 	}
+	expected, err := "", ErrUnknownFormat
 	if c, ok := ByExtension(path); ok {
-		e.Format = c.Name()
-		e.Err = fmt.Errorf("%w: %w: %s", ErrUnknownFormat, ErrMagic, begins)
-	} else {
-		e.Err = fmt.Errorf("%w: %s", ErrUnknownFormat, begins)
+		expected, err = c.Name(), fmt.Errorf("%w: %w", err, ErrMagic)
 	}
-	return e
+	return driver.Errorf(expected, "magic", 0, err, "the file %s", begins)
+}
+
+// other says what a file is that d could not parse, "" if it may well be of that format. A message without a magic
+// goes by its name, and an archive by its first entry.
+func other(d driver.Driver, head []byte, size int64, path string) string {
+	if len(head) == 0 {
+		return ""
+	}
+	its := d.Detect(head, size)
+	if its && head[0] != 0x08 && head[0] != 0x0a && head[0] != 'P' {
+		return ""
+	}
+	is := foreign.Name(head, path)
+	if is != "" || its {
+		return is
+	}
+	if of := detect(head, size, path); of != nil {
+		return foreign.Model(of.Describe().Name)
+	}
+	return foreign.Guess(head)
+}
+
+// named says in the error of a file or directory what it is. An error of a format that was asked for keeps the rest.
+func named(err error, is, asked, path string) error {
+	e := Error{Path: path, Offset: -1}
+	if of, ok := cause.Of[*Error](err); ok && asked != "" {
+		e = *of
+	}
+	e.Err = &foreign.Error{What: is, Err: err}
+	return &e
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,16 +48,12 @@ func (a *access) options(ctx context.Context) (o *format.Options, err error) {
 	return o, err
 }
 
-// openModel opens a file of any format, or what comes through standard input. What is
-// no model file of ours but is known by sight is refused with what to do about it.
+// openModel opens a file of any format, or what comes through standard input.
 func openModel(name string, o *format.Options) (*format.Model, error) {
 	if name == standardInput {
 		return openInput(o)
 	}
 	m, err := format.Open(name, o)
-	if advice := foreign(name, err); advice != "" {
-		return nil, fmt.Errorf("%s: %s", name, advice)
-	}
 	return m, hint(err, o.Key)
 }
 
@@ -67,24 +61,17 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 func openInput(o *format.Options) (*format.Model, error) {
 	if st, err := stdin.Stat(); err == nil && st.Mode().IsRegular() {
 		m, err := format.OpenFile(stdin, 0, -1, o)
-		return m, refused(stdin, st.Size(), err, o.Key)
+		return m, hint(err, o.Key)
 	}
 	content, err := cli.Await(o.Context, func() ([]byte, error) { return io.ReadAll(stdin) })
 	if err != nil {
 		return nil, err
 	}
 	m, err := format.OpenBytes(content, o)
-	return m, refused(bytes.NewReader(content), int64(len(content)), err, o.Key)
-}
-
-// refused explains why standard input did not open.
-func refused(r io.ReaderAt, size int64, err error, key []byte) error {
-	if errors.Is(err, format.ErrUnknownFormat) {
-		if advice := bySight(r, size); advice != "" {
-			return errors.New("standard input: " + advice)
-		}
+	if err != nil {
+		err = fmt.Errorf("standard input: %w", err)
 	}
-	return hint(err, key)
+	return m, hint(err, o.Key)
 }
 
 // sizeOf is the size of the file, or of the files of a model that is a directory:

@@ -25,8 +25,8 @@ type Driver interface {
 	Parse(src Source, x *Index, o *Options) (File, error)
 }
 
-// SniffLen is how many bytes Detect looks at.
-const SniffLen = 256
+// SniffLen is how many bytes Detect looks at: what a tar archive is recognized by ends there.
+const SniffLen = 262
 
 // Description is what is known of a format before a file is opened.
 type Description struct {

@@ -154,7 +154,7 @@ func TestOpenErrors(t *testing.T) {
 		text string // in the message
 	}{
 		{"no file", func() (*Model, error) { return Open(path+"x", nil) }, CodeFile, path + "x"},
-		{"not a model", func() (*Model, error) { return OpenBytes([]byte("hello, world"), nil) }, CodeUnknownFormat, "magic"},
+		{"not a model", func() (*Model, error) { return OpenBytes([]byte("hello, world"), nil) }, CodeUnknownFormat, "plain text"},
 		{"nothing", func() (*Model, error) { return OpenBytes(nil, nil) }, CodeUnknownFormat, ""},
 		{"another format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "tsr"}) }, "", "tsr"},
 		{"no such format", func() (*Model, error) { return OpenBytes(file, &Options{Format: "keras"}) }, CodeUnknownFormat, "keras"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -103,9 +104,19 @@ func (f *archiveFile) parse(b []byte, o *driver.Options) error {
 	case c.Left() > 0:
 		return wire.Errorf("", "directory", c.Offset(), format.ErrCorrupt, "%d bytes follow its %d entries", c.Left(), n)
 	case n > 0 && len(f.entries) == 0:
-		return wire.Error("", "entries", f.dir.off, fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension))
+		return wire.Error("", "entries", f.dir.off, f.noArrays(n))
 	}
 	return disjoint(extents)
+}
+
+// noArrays says what an archive of n entries is that has no arrays.
+func (f *archiveFile) noArrays(n int) error {
+	for _, name := range f.others {
+		if what := foreign.Entry(name); what != "" {
+			return &foreign.Error{What: what, Err: format.ErrMagic}
+		}
+	}
+	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)
 }
 
 // disjoint refuses entries that share bytes, which is how archives claim much.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -66,12 +65,11 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Sorted by their numbers: a sort of these would be another in the program, of 15 kB.
 	order := make([]int, len(list))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(list[a].Name(), list[b].Name()) })
+	sortBy(order, func(a, b int) bool { return list[a].Name() < list[b].Name() })
 	entries := make([]driver.DirEntry, len(list))
 	for i, at := range order {
 		e := list[at]

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -31,10 +28,10 @@ const mostBytesInGroup = 4 << 20
 func (v *verification) group(which []int, total int64) []group {
 	remote, step := !v.m.main.InMemory(), v.step()
 	if remote {
-		slices.SortFunc(which, func(a, b int) int {
+		sortBy(which, func(a, b int) bool {
 			_, x, _ := v.m.index.Place(a)
 			_, y, _ := v.m.index.Place(b)
-			return cmp.Compare(x, y)
+			return x < y
 		})
 	}
 	most := min(max(total/int64(v.workers()*16), work.Step), mostBytesInGroup)

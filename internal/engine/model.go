@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -25,6 +27,7 @@ type Config struct {
 	Cache   int64  // bytes of tensors that are kept once they were read
 	Mapping source.Options
 	Trusted crypto.PublicKey // must have signed the file; nil for no demand
+	Head    []byte           // what the file begins with, if Open could not parse it
 }
 
 // Model is an open model of any format.
@@ -61,6 +64,10 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	}
 	err := m.guard(func() (err error) {
 		m.file, err = c.Driver.Parse(src, &m.index, &c.Options)
+		if foreign.Blamed(err) {
+			head, _ := m.main.Head(driver.SniffLen)
+			c.Head = bytes.Clone(head)
+		}
 		return err
 	})
 	err = m.opened(err, c, seen)

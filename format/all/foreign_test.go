@@ -1,0 +1,85 @@
+package all
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// strangers are files that no format reads, and what each is called.
+var strangers = []struct{ name, content, want string }{
+	{"a README", "# Model card\n\nA description.\n", "this is plain text, such as a README"},
+	{"a README with a byte order mark", "\ufeff# Modèle\n\nUne description.\n", "this is plain text, such as a README"},
+	{"text that is cut within a character", strings.Repeat("e", 261) + "é and more", "this is plain text, such as a README"},
+	{"an HTML page", "\n<!DOCTYPE html>\n<html><body>Log in</body></html>\n", "this is a web page, not a model"},
+	{"JSON", `{"architectures": ["BertModel"]}`, "this is a JSON file"},
+	{"a Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "this is a Git LFS pointer"},
+	{"a pickle", "\x80\x04\x95\x05\x00\x00\x00\x00\x00\x00\x00}.", "this is a PyTorch checkpoint"},
+	{"a ZIP archive of PyTorch", "PK\x03\x04" + strings.Repeat("\x00", 22) + "\x10\x00\x00\x00archive/data.pkl\x80\x02}.", "this is a PyTorch checkpoint"},
+	{"HDF5", "\x89HDF\r\n\x1a\n\x00\x00\x00\x00\x00\x08\x08\x00", "this is an HDF5 file"},
+	{"gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "this is compressed with gzip: unpack it first"},
+	{"zstd", "\x28\xb5\x2f\xfd\x04\x00\x41\x00\x00", "this is compressed with zstd: unpack it first"},
+	{"tar", "README" + strings.Repeat("\x00", 251) + "ustar\x0000", "this is a tar archive: unpack it first"},
+	{"TensorFlow Lite", "\x1c\x00\x00\x00TFL3\x14\x00\x20\x00", "this is a TensorFlow or TensorFlow Lite model"},
+	{"an ONNX tensor", "\x08\x02\x08\xac\x02\x10\x01\x42\x01x\x4a\x00", "this is an ONNX tensor, not a model"},
+	{"an ONNX tensor without dims", "\x10\x07\x42\x01x\x4a\x08\x00\x00\x00\x00\x00\x00\x00\x00", "this is an ONNX tensor, not a model"},
+	{"ggml", "lmgg\x00\x7d\x00\x00", "this is an old GGML file"},
+	{"ggmf", "fmgg\x01\x00\x00\x00", "this is an old GGML file"},
+	{"ggjt", "tjgg\x03\x00\x00\x00", "this is an old GGML file"},
+}
+
+// TestStrangers: what is no model is named by format.Open, and by each format's own.
+func TestStrangers(t *testing.T) {
+	for _, tt := range strangers {
+		for _, name := range append([]string{""}, format.Formats()...) {
+			refused(t, tt.name, []byte(tt.content), name, tt.want)
+		}
+	}
+}
+
+// TestOtherFormats: a format's own Open names the format that a file has.
+func TestOtherFormats(t *testing.T) {
+	for _, is := range format.Formats() {
+		b := small(t, is)
+		for _, name := range format.Formats() {
+			if name != is {
+				refused(t, is, b, name, "this is a model in the format "+is)
+			}
+		}
+	}
+}
+
+// small writes a model of one tensor.
+func small(t *testing.T, name string) []byte {
+	t.Helper()
+	c, err := format.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w, err := c.NewWriter(&b, &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{1}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.WriteTensor("1", bytes.NewReader(make([]byte, 4))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// refused opens content by the format called name, or by whatever claims it, as bytes and through a reader.
+func refused(t *testing.T, what string, content []byte, name, want string) {
+	t.Helper()
+	o := &format.Options{Format: name}
+	_, byBytes := format.OpenBytes(content, o)
+	_, byReader := format.OpenReaderAt(bytes.NewReader(content), int64(len(content)), o)
+	for _, err := range []error{byBytes, byReader} {
+		if !errors.Is(err, format.ErrUnknownFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, opened as %q: %v, want %q", what, name, err, want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+// Package foreign names what users take for model files, and model files of other formats, by their first bytes.
+package foreign
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// Error says what a file is, in place of Err, which says why it does not open. It is driver.ErrUnknownFormat too.
+type Error struct {
+	What string
+	Err  error
+}
+
+func (e *Error) Error() string { return "this is " + e.What }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether err is driver.ErrUnknownFormat.
+func (e *Error) Is(err error) bool { return err == driver.ErrUnknownFormat }
+
+// Blamed reports whether err says that the content of a file is to blame.
+func Blamed(err error) bool {
+	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, driver.ErrCorrupt) ||
+		errors.Is(err, driver.ErrTruncated) || errors.Is(err, driver.ErrUnsupported)
+}
+
+const (
+	unpack = ": unpack it first"
+	other  = ": open the model that belongs to it"
+	torch  = "a PyTorch checkpoint, a pickle, which is a program and never read: convert it with safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT)"
+	hdf5   = "an HDF5 file, as Keras writes them: load it with h5py and write the weights with safetensors.numpy.save_file"
+	flow   = "a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert --saved-model DIR, --graphdef FILE or --tflite FILE, and --output OUT.onnx"
+	coreML = "a Core ML model: export the model it was made from to ONNX or safetensors"
+	ggml   = "an old GGML file, from before GGUF: convert it with llama.cpp's convert_llama_ggml_to_gguf.py"
+	proto  = "an ONNX tensor, not a model: write it with numpy.save(OUT, onnx.numpy_helper.to_array(onnx.load_tensor(FILE)))"
+)
+
+// kinds are recognized by what they have at an offset. Names of one word are those of formats.
+var kinds = [...]struct {
+	at    int
+	magic string
+	is    string
+}{
+	{5, "\x00\x00\x00{", "safetensors"}, // its length may look like a pickle
+	{0, "GGUF", "gguf"},
+	{0, "\x93NUMPY", "npy"},
+	{0, "TSR!", "tsr"},
+	{0, "MAG!", "mag"},
+	{0, "IBOM", "mobi"},
+	{0, "MOBI", "mobi"},
+	{0, "MLE\x00", "mle"},
+	{0, "1AIW", "wia"},
+	{0, "WIA1", "wia"},
+	{0, "\x89HDF\r\n\x1a\n", hdf5},
+	{4, "TFL3", flow},
+	{0, "lmgg", ggml}, // "ggml" as a little-endian number, and its successors
+	{0, "fmgg", ggml},
+	{0, "tjgg", ggml},
+	{0, "algg", ggml},
+	{0, "\x1f\x8b", "compressed with gzip" + unpack},
+	{0, "\x28\xb5\x2f\xfd", "compressed with zstd" + unpack},
+	{0, "\xfd7zXZ", "compressed with xz" + unpack},
+	{0, "BZh", "compressed with bzip2" + unpack},
+	{257, "ustar", "a tar archive" + unpack},
+	{0, "version https://git-lfs.", "a Git LFS pointer, not the file it stands for: fetch that with \"git lfs pull\""},
+}
+
+// zipName is where the name of the first entry of a ZIP archive begins. Its length is four bytes before.
+const zipName = 30
+
+// Name says what a file is that begins with head (driver.SniffLen bytes, or all), "" for what it does not know for certain.
+func Name(head []byte, path string) string {
+	for _, k := range kinds {
+		if len(head) >= k.at && strings.HasPrefix(string(head[k.at:]), k.magic) {
+			if len(k.is) <= len("safetensors") {
+				return Model(k.is)
+			}
+			return k.is
+		}
+	}
+	switch {
+	case len(head) < 2:
+		return ""
+	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
+		return torch
+	case head[0] == 'P' && len(head) > zipName:
+		return Entry(string(head[zipName:min(len(head), zipName+int(head[zipName-4]))]))
+	case isTensor(head):
+		return proto
+	case head[0] != 0x08 && head[0] != 0x0a:
+		return ""
+	}
+	// A protobuf message of another schema has no magic either.
+	switch {
+	case strings.HasSuffix(path, ".pb"):
+		return flow
+	case strings.HasSuffix(path, ".mlmodel"):
+		return coreML
+	}
+	return ""
+}
+
+// Guess is Name for what may look like something else too.
+func Guess(head []byte) string {
+	text := strings.TrimPrefix(string(head), "\ufeff")
+	for text != "" && text[0] <= ' ' {
+		text = text[1:]
+	}
+	switch {
+	case strings.HasPrefix(text, "PK\x03\x04"):
+		return "a ZIP archive" + unpack
+	case len(head) < 8 || text == "" || !isText(text):
+		return ""
+	case text[0] == '<' && len(text) > 1 && strings.IndexByte("!?hH", text[1]) >= 0:
+		return "a web page, not a model, such as a page to log in or of an error: download the file itself"
+	case text[0] == '{' || text[0] == '[':
+		return "a JSON file, such as a model's configuration" + other
+	}
+	return "plain text, such as a README" + other
+}
+
+// Model says that a file is a model in a format.
+func Model(format string) string { return "a model in the format " + format + ": open it as that" }
+
+// Entry says what a ZIP archive with an entry of that name is, "" for what it does not know.
+func Entry(name string) string {
+	switch name[strings.LastIndexByte(name, '/')+1:] {
+	case "data.pkl":
+		return torch
+	case "model.weights.h5":
+		return hdf5
+	}
+	return ""
+}
+
+// Directory says what a directory is, "" for what it does not know.
+func Directory(path string) string {
+	if strings.HasSuffix(strings.TrimSuffix(path, "/"), ".mlpackage") {
+		return coreML
+	}
+	if _, err := os.Stat(path + "/saved_model.pb"); err == nil {
+		return flow
+	}
+	return ""
+}
+
+// isTensor reports whether a message begins as a TensorProto does: its dims, its type, and another of its fields.
+func isTensor(b []byte) bool {
+	for len(b) > 3 && b[0] == 0x08 {
+		for b = b[1:]; len(b) > 3 && b[0] >= 0x80; {
+			b = b[1:]
+		}
+		b = b[1:]
+	}
+	return len(b) >= 3 && b[0] == 0x10 && b[1] < 0x40 && strings.IndexByte("\"*2:BJRZbjp", b[2]) >= 0
+}
+
+// isText reports whether s is UTF-8 without control characters. It may end within a character.
+func isText(s string) bool {
+	for i, r := range s {
+		if r < ' ' && (r < '\t' || r > '\r') || r == 0x7f || r == utf8.RuneError && i+utf8.UTFMax <= len(s) {
+			return false
+		}
+	}
+	return true
+}
