@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/readonce"
@@ -21,6 +22,9 @@ type data struct {
 	ctx  context.Context
 	buf  []byte
 	sums map[stretch]string // SHA-256 of memory that several tensors may share
+
+	progress    *cli.Progress // nil for what takes no time
+	done, total int64         // bytes read
 }
 
 // stretch is a range of memory.
@@ -31,6 +35,20 @@ type stretch struct {
 
 func newData(ctx context.Context, m *format.Model) *data {
 	return &data{Reader: readonce.New(m), ctx: ctx, sums: map[stretch]string{}}
+}
+
+// watch shows the progress of reading so many bytes until progress.Finish.
+func (d *data) watch(progress *cli.Progress, total int64) {
+	d.progress, d.total = progress, max(total, 1)
+}
+
+// Used says that n bytes were read.
+func (d *data) Used(n int64) {
+	d.Reader.Used(n)
+	if d.progress != nil {
+		d.done += n
+		d.progress.Report(d.done, d.total, "")
+	}
 }
 
 // Tensor compares the checksums that cover a tensor, which may cover others too: the error

@@ -26,7 +26,7 @@ var diffCommand = &command{cli.Tool{
 }, diff}
 
 // diff prints what differs.
-func diff(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
 	given := accessFlags(c, f)
@@ -52,7 +52,11 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 		}
 		s.head = headline(s.path, s.m.Model)
 	}
-	if err := d.compare(); err != nil {
+	progress := cli.NewProgress(errs, "comparing")
+	d.a.data.watch(progress, sizeOf(d.a.path, d.a.m.Model))
+	err = d.compare()
+	progress.Finish()
+	if err != nil {
 		return hint(err, o.Key)
 	}
 	var text bytes.Buffer

@@ -21,7 +21,7 @@ import (
 // one that is bad.
 func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	o := &inspection{}
+	o := &inspection{errs: errs}
 	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
 	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: of arrays in the metadata only type and length, such as those of a vocabulary")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
@@ -75,6 +75,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 type inspection struct {
 	json, sums, stats, html bool
 	noArrays                bool
+	errs                    io.Writer
 	many                    bool // a line of JSON for each file
 	shown                   int  // files so far
 	filter                  list
@@ -149,6 +150,9 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
+	progress := cli.NewProgress(o.errs, "reading")
+	defer progress.Finish()
+	d.watch(progress, o.passes()*sizeOf(path, m.Model))
 	for name, v := range m.Tensors() {
 		id := v.Name()
 		if !o.shows(name) && !o.shows(id) {
@@ -178,6 +182,16 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	}
 	r.Graph, err = m.Graph()
 	return r, err
+}
+
+// passes is how many times the data is read.
+func (o *inspection) passes() (n int64) {
+	for _, reads := range []bool{o.sums, o.stats} {
+		if reads {
+			n++
+		}
+	}
+	return n
 }
 
 // shows reports whether a tensor of that name is to be shown.

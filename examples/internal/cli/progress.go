@@ -15,7 +15,8 @@ type Progress struct {
 	out   io.Writer // nil where nobody watches
 	what  string
 	start time.Time
-	bar   *progressbar.ProgressBar
+	bar   *progressbar.ProgressBar // from the first report on
+	shown bool
 }
 
 // NewProgress shows the progress of what, such as "converting".
@@ -29,20 +30,29 @@ func NewProgress(out io.Writer, what string) *Progress {
 
 // Report implements format.Progress.
 func (p *Progress) Report(done, total int64, _ string) {
-	if p.out == nil || time.Since(p.start) < patience {
+	if p.out == nil {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
+		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(15),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(p.what))
 	}
 	_ = p.bar.Set64(min(done, total))
 }
 
+// Write implements io.Writer for the bar, of which nothing shows at first.
+func (p *Progress) Write(text []byte) (int, error) {
+	if time.Since(p.start) < patience {
+		return len(text), nil
+	}
+	p.shown = true
+	return p.out.Write(text)
+}
+
 // Finish removes the bar, before anything else is printed.
 func (p *Progress) Finish() {
-	if p.bar != nil {
+	if p.shown {
 		_ = p.bar.Clear()
-		p.bar = nil
+		p.shown = false
 	}
 }
