@@ -11,6 +11,7 @@
 //	weightmap bench [-rounds N] [-key HEX] FILE
 //	weightmap version
 //	weightmap help [COMMAND]
+//	weightmap completion bash|zsh|fish
 //	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
 //	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
 //
@@ -100,7 +101,7 @@ var commands = []*command{
 	versionCommand,
 }
 
-func init() { commands = append(commands, helpCommand) } // which lists them
+func init() { commands = append(commands, completionCommand, helpCommand) } // which list them
 
 var helpCommand = &command{cli.Tool{
 	Name: "weightmap help", Args: "[COMMAND]",
@@ -154,7 +155,7 @@ func program() *cli.Tool {
 	}
 	for _, c := range commands {
 		names = append(names, c.name())
-		t.Details += fmt.Sprintf("  %-8s %s\n", c.name(), c.About)
+		t.Details += fmt.Sprintf("  %-10s %s\n", c.name(), c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
 	t.Details += "\n\"weightmap help COMMAND\" explains a command. Options may stand before, between and after files, and -- ends\nthem. Exit status: 0 fine, 1 a file is bad, differs or cannot be converted,\n2 usage, 130 interrupted.\n"

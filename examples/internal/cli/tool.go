@@ -45,6 +45,8 @@ type Tool struct {
 	Details string // more lines, each with its newline; may be empty
 	Example string // a whole command line
 	Dash    string // how options are spelled in the help: "--", or "-" when empty
+
+	listed func(*flag.FlagSet) // gets the options in the place of the help, unless it is nil
 }
 
 // Program returns the first word of the name, which begins every error.
@@ -72,6 +74,10 @@ func (t *Tool) Flags() *flag.FlagSet {
 
 // help prints the usage, the options that f knows, and an example.
 func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
+	if t.listed != nil {
+		t.listed(f)
+		return nil
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: %s\n\n%s\n", t.usage(), t.About)
 	if t.Details != "" {

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+)
+
+var (
+	//go:embed completion/weightmap.bash
+	bashScript string
+	//go:embed completion/weightmap.zsh
+	zshScript string
+	//go:embed completion/weightmap.fish
+	fishScript string
+)
+
+var completionCommand = &command{cli.Tool{
+	Name: "weightmap completion", Args: "bash|zsh|fish",
+	About: "Print a script that completes commands, options, their values, files and tensors.",
+	Details: "  bash  source <(weightmap completion bash)    in ~/.bashrc\n" +
+		"  zsh   source <(weightmap completion zsh)     in ~/.zshrc, behind compinit\n" +
+		"  fish  weightmap completion fish | source     in ~/.config/fish/config.fish\n",
+	Example: "source <(weightmap completion bash)",
+}, completion}
+
+// completion prints the script of a shell, or what that script asks for.
+func completion(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+	f := c.Flags()
+	asked := f.Bool("complete", false, "print what the last argument may become, for the scripts")
+	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if *asked {
+		_, err := io.WriteString(out, candidates(ctx, f.Args()))
+		return err
+	}
+	script, ok := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[f.Arg(0)]
+	if !ok || f.NArg() != 1 {
+		return c.Usagef("completion takes bash, zsh or fish")
+	}
+	_, err := io.WriteString(out, script)
+	return err
+}
+
+// candidate is a word that may be meant, and what it is.
+type candidate struct{ word, about string }
+
+// candidates returns "files" where the last of the words is the name of a file, or else "words"
+// and a line for each word that it may become, with a tab before what that is.
+func candidates(ctx context.Context, words []string) string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	all, files := complete(ctx, words)
+	if files {
+		return "files\n"
+	}
+	text := "words\n"
+	for _, c := range all {
+		// A name with a line break in it is nothing that a shell could be told.
+		if strings.HasPrefix(c.word, words[len(words)-1]) && cli.Printable(c.word) == c.word {
+			text += strings.TrimSuffix(c.word+"\t"+c.about, "\t") + "\n"
+		}
+	}
+	return text
+}
+
+// complete finds what the last word may be.
+func complete(ctx context.Context, words []string) (all []candidate, files bool) {
+	if len(words) == 1 {
+		return commandNames(), false
+	}
+	i := slices.IndexFunc(commands, func(c *command) bool { return c.name() == words[0] })
+	if i < 0 {
+		return nil, true
+	}
+	line := commands[i].Read(words[1:len(words)-1], func(t *cli.Tool) { _ = commands[i].run(ctx, t, []string{"-help"}, io.Discard, io.Discard) })
+	switch name := commands[i].name(); {
+	case line.Value != nil:
+		return valuesOf(name, line.Value)
+	case strings.HasPrefix(words[len(words)-1], "-") && !line.Ended:
+		for _, o := range line.Options {
+			all = append(all, candidate{"-" + o.Name, o.About})
+		}
+		return all, false
+	case name == "help":
+		return commandNames(), false
+	case name == "completion":
+		return []candidate{{"bash", ""}, {"fish", ""}, {"zsh", ""}}, false
+	case name == "cat" && len(line.Others) == 1:
+		return tensorNames(ctx, line.Others[0]), false
+	}
+	return nil, true
+}
+
+func commandNames() (all []candidate) {
+	for _, c := range commands {
+		all = append(all, candidate{c.name(), c.About})
+	}
+	return all
+}
+
+// valuesOf lists the values of an option, where they are known.
+func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
+	var words []string
+	switch o.Name {
+	case "to":
+		words = format.Formats()
+	case "dtype":
+		words = strings.Split(choices(floatTypes), ", ")
+	case "quantize":
+		words = strings.Split(choices(integerTypes), ", ")
+	case "compress":
+		words = compressions
+	case "as":
+		words = []string{"csv", "npy", "raw", "text"}
+	case "type":
+		words = []string{"ecdsa", "ed25519", "rsa"}
+	}
+	for _, w := range words {
+		all = append(all, candidate{w, ""})
+	}
+	return all, slices.Contains([]string{"FILE", "OUT", "KEY.pem", "PUB.pem"}, o.Value)
+}
+
+// tensorNames lists the tensors of a file, none if it does not open.
+func tensorNames(ctx context.Context, path string) (all []candidate) {
+	if path == standardInput { // which is the shell's
+		return nil
+	}
+	opened, err := openModel(path, &format.Options{Context: ctx})
+	if err != nil {
+		return nil
+	}
+	defer opened.Close()
+	for name, v := range named(opened).Tensors() {
+		all = append(all, candidate{name, tensorType(v)})
+	}
+	return all
+}
