@@ -54,6 +54,14 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
+// unversioned is ErrUnversioned with what there is, and what helps.
+func (v *Version) unversioned() error {
+	if v.Doubt == "" {
+		return fmt.Errorf("%w; Options.AllowUnversioned reads it all the same", ErrUnversioned)
+	}
+	return fmt.Errorf("%w: %s; Options.AllowUnversioned reads it all the same", ErrUnversioned, v.Doubt)
+}
+
 // nonsense is ErrAnswer with what is wrong.
 func nonsense(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, fmt.Sprintf(text, args...))

@@ -111,7 +111,7 @@ func (r *Reader) accept(v *Version) error {
 		return ErrChanged
 	case r.version.known():
 	case !v.Strong && !r.o.AllowUnversioned:
-		return ErrUnversioned
+		return v.unversioned()
 	default:
 		r.version = *v
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -64,9 +65,9 @@ func TestObjects(t *testing.T) {
 		gets int // the first included
 	}{
 		{"right", []func(off, n int64) (Answer, error){o.right}, nil, 2},
-		{"another size", []func(off, n int64) (Answer, error){body(Version{1001, "1", true}, bytes.NewReader(data))}, ErrChanged, 2},
-		{"another tag", []func(off, n int64) (Answer, error){body(Version{1000, "2", true}, bytes.NewReader(data))}, ErrChanged, 2},
-		{"a negative size", []func(off, n int64) (Answer, error){body(Version{-1, "1", true}, bytes.NewReader(data))}, ErrAnswer, 2},
+		{"another size", []func(off, n int64) (Answer, error){body(Version{Size: 1001, Tag: "1", Strong: true}, bytes.NewReader(data))}, ErrChanged, 2},
+		{"another tag", []func(off, n int64) (Answer, error){body(Version{Size: 1000, Tag: "2", Strong: true}, bytes.NewReader(data))}, ErrChanged, 2},
+		{"a negative size", []func(off, n int64) (Answer, error){body(Version{Size: -1, Tag: "1", Strong: true}, bytes.NewReader(data))}, ErrAnswer, 2},
 		{"a negative number of bytes", []func(off, n int64) (Answer, error){body(strong, lying(-1))}, ErrAnswer, 2},
 		{"more bytes than there is room for", []func(off, n int64) (Answer, error){body(strong, lying(101))}, ErrAnswer, 2},
 		{"more bytes than asked for", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(data[:101]))}, ErrAnswer, 2},
@@ -104,7 +105,7 @@ func TestObjects(t *testing.T) {
 			}
 		})
 	}
-	for name, v := range map[string]Version{"a negative size": {-1, "1", true}, "no strong version": {1000, "1", false}} {
+	for name, v := range map[string]Version{"a negative size": {Size: -1, Tag: "1", Strong: true}, "no strong version": {Size: 1000, Tag: "1"}} {
 		_, err := NewObjectReaderAt(t.Context(), first{v, data}, nil)
 		if !errors.Is(err, ErrAnswer) && !errors.Is(err, ErrUnversioned) {
 			t.Errorf("an object of %s: %v", name, err)
@@ -209,6 +210,49 @@ func TestUncompressed(t *testing.T) {
 		a.uncompressed = true
 		if _, err := a.judge(0, 6, Version{}); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%d, decompressed: %v, want ErrAnswer", code, err)
+		}
+	}
+}
+
+// TestUnversioned: the error says what is wrong with the version, and which option helps.
+func TestUnversioned(t *testing.T) {
+	const date, second, before = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT", "Sun, 06 Nov 1994 08:49:36 GMT"
+	for name, test := range map[string]struct {
+		header map[string]string
+		want   string // part of the error, "" for none
+	}{
+		"a strong tag":           {map[string]string{"ETag": `"one"`}, ""},
+		"a time":                 {map[string]string{"Last-Modified": before, "Date": date}, ""},
+		"nothing":                {nil, "neither an ETag nor a Last-Modified"},
+		"a weak tag":             {map[string]string{"ETag": `W/"one"`}, "its ETag is weak"},
+		"a tag without quotes":   {map[string]string{"ETag": `one`}, "its ETag is not one string in quotes"},
+		"a long tag":             {map[string]string{"ETag": strings.Repeat("x", mostTag+1)}, "its ETag has 1025 bytes"},
+		"a time that is cut":     {map[string]string{"Last-Modified": date[:20], "Date": date}, "its Last-Modified is cut short, or no date"},
+		"cut, and a weak tag":    {map[string]string{"ETag": `W/"one"`, "Last-Modified": date[:20], "Date": date}, "its Last-Modified is cut short, or no date"},
+		"a time that is now":     {map[string]string{"Last-Modified": date, "Date": date}, "its Last-Modified, 1994-11-06 08:49:37, is less than a second before the Date of the answer: a second later it can be read"},
+		"a time that is to come": {map[string]string{"Last-Modified": second, "Date": date}, "its Last-Modified, 1994-11-06 08:49:38, is later than the Date of the answer"},
+		"a time without a date":  {map[string]string{"Last-Modified": date}, "no Date to compare its Last-Modified with"},
+	} {
+		a := &reply{header: http.Header{}}
+		for k, v := range test.header {
+			a.header.Set(k, v)
+		}
+		v := a.version(100)
+		if v.Strong != (test.want == "") || v.Strong != (v.Doubt == "") {
+			t.Errorf("%s: %+v", name, v)
+		}
+		err := (&Reader{}).accept(&v)
+		if test.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrUnversioned) || !strings.Contains(err.Error(), test.want) || !strings.HasSuffix(err.Error(), "; Options.AllowUnversioned reads it all the same") {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if err := (&Reader{o: Options{AllowUnversioned: true}}).accept(&v); err != nil {
+			t.Errorf("%s, allowed: %v", name, err)
 		}
 	}
 }
