@@ -59,7 +59,8 @@
 // A number below 256 that is none of these (and Q4_2 and Q4_3, whose size is not
 // written down anywhere) is taken for a newer type: the tensor is listed as "type
 // 99", and its bytes go to where the next tensor begins, or to the end of the
-// file. Larger numbers are refused, for types are numbered one by one.
+// file. Larger numbers are refused, for types are numbered one by one. A copy of the model
+// within the format keeps number and bytes of such tensors; no other plan can have any.
 //
 // # What a reader refuses
 //
@@ -97,7 +98,7 @@
 // floats always have a point or an exponent, NaN and infinities are strings, and what
 // is not UTF-8 in a string is replaced. A vocabulary of 100,000 strings costs
 // opening no more than a copy of its bytes: values are decoded when they are asked
-// for. [File.Typed] and [File.Value] return values with the types of the file.
+// for, if Options.MaxMemory has room for them. [File.Typed] and [File.Value] return values with the types of the file.
 //
 // The writer takes both. Values with a type of GGUF (uint8, []string, [Int64])
 // keep it. Others get the type that files usually have, which is that of llama.cpp:
@@ -105,8 +106,8 @@
 // small; a float64 a float32 where that is exact; a json.Number one of these or
 // uint64. A JSON array becomes one of string, bool, int32 (else int64, else
 // uint64), or float32 (else float64) if some element has a point or an exponent; an
-// empty one is int32. So a copy has equal values, and types that may differ: use
-// File.Typed for the plan to keep them. Objects, null, arrays with elements of several
+// empty one is int32. In the plan of a file of this format (format.PlanOf) entries whose values
+// did not change keep the type, and the bytes, that they have in the file. Objects, null, arrays with elements of several
 // types, and keys that occur twice have no place.
 //
 // # Writing

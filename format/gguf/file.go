@@ -66,11 +66,11 @@ func (f *File) parsed() *parsed {
 // uint64, int8 to int32, [Int64], float32, [Float64], bool, string, and for
 // arrays slices of uint8 to uint64, int8 to int64, float32, float64, bool and
 // string; arrays of arrays are []any. A plan with these entries is written with
-// the same types.
+// the same types. It is nil where Options.MaxMemory leaves no room for the values.
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() error {
 		if p := f.parsed(); p != nil {
-			m = p.metadata(typed)
+			m, _ = p.metadata(typed, goSizes)
 		}
 		return nil
 	})
@@ -78,7 +78,7 @@ func (f *File) Typed() (m format.Metadata) {
 }
 
 // Value returns the first entry with a key as [File.Typed] does, and decodes no other. ok
-// is false when there is none.
+// is false when there is none, or no room for it within Options.MaxMemory.
 func (f *File) Value(key string) (value any, ok bool) {
 	p := f.parsed()
 	if p == nil {
@@ -86,10 +86,15 @@ func (f *File) Value(key string) (value any, ok bool) {
 	}
 	_ = f.Do(func() error {
 		p.parts[0].each(func(k []byte, t valueType, b []byte) bool {
-			if ok = string(k) == key; ok {
-				value = typed(t, b)
+			if string(k) != key {
+				return true
 			}
-			return !ok
+			n, _ := goSizes.of(t, b)
+			if ok = p.opts.Memory.Reserve(n) == nil; ok {
+				value = typed(t, b)
+				p.opts.Memory.Release(n)
+			}
+			return false
 		})
 		return nil
 	})

@@ -2,6 +2,8 @@ package gguf
 
 import (
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -118,8 +120,19 @@ func elementTypeOf(code uint32) elementType {
 	if code < uint32(len(elementTypes)) {
 		return elementTypes[code]
 	}
-	return elementType{encoding: &tensor.Encoding{Name: "type " + strconv.Itoa(int(code))}}
+	return elementType{encoding: &unknownTypes()[code]}
 }
+
+// unknownTypes are the types of codes without a meaning here, by their code.
+var unknownTypes = sync.OnceValue(func() *[maxCode]tensor.Encoding {
+	var all [maxCode]tensor.Encoding
+	for code := range all {
+		all[code].Name = typePrefix + strconv.Itoa(code)
+	}
+	return &all
+})
+
+const typePrefix = "type "
 
 // sized reports whether the size of a tensor follows from its shape.
 func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
@@ -133,6 +146,23 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 		return e.encoding.Bytes(s)
 	}
 	return s.Elems()
+}
+
+// unknownCode returns the code of elements whose size is not known, which only a copy of a file with
+// them may have.
+func unknownCode(t *tensor.Info) (code uint32, ok bool) {
+	elems, err := t.Shape.Elems()
+	if t.Encoding == nil || t.Encoding.BlockBytes != 0 || err != nil || (elems == 0) != (t.Size == 0) {
+		return 0, false
+	}
+	for i, e := range elementTypes {
+		if !e.sized() && e.encoding.Name == t.Encoding.Name {
+			return uint32(i), true
+		}
+	}
+	digits, ok := strings.CutPrefix(t.Encoding.Name, typePrefix)
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(n), ok && err == nil && n >= uint64(len(elementTypes)) && n < maxCode
 }
 
 // codeOf returns the code of a tensor's elements; ok is false for what the

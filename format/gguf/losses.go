@@ -13,10 +13,11 @@ import (
 func losses(p *driver.Plan, l *driver.LossList) {
 	l.AllQuantization(p, "GGUF has no quantization parameters beside the data")
 	l.AnyGraph(p, "GGUF has no graph")
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e) })
+	was := originals(p)
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e, was) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if _, ok := codeOf(t); !ok {
+		if _, ok := codeIn(p, t); !ok {
 			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
@@ -26,7 +27,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 }
 
 // checkEntry refuses what would not be read back as it is.
-func checkEntry(e driver.Entry) error {
+func checkEntry(e driver.Entry, was map[string][]byte) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
@@ -36,6 +37,9 @@ func checkEntry(e driver.Entry) error {
 	if e.Key == keyAlignment {
 		_, err := plannedAlign(e.Value)
 		return err
+	}
+	if unchanged(was[e.Key], e.Value) {
+		return nil
 	}
 	var w wire.Buffer
 	return appendValue(&w, e.Value)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Int64 and Float64 in a plan's metadata are written with these very types. Plain
@@ -61,15 +62,25 @@ func array(b []byte) (elem valueType, n int, elems []byte) {
 }
 
 // Metadata implements driver.MetadataFile.
-func (f *parsed) Metadata() (driver.Metadata, error) { return f.metadata(neutral), nil }
+func (f *parsed) Metadata() (driver.Metadata, error) { return f.metadata(neutral, jsonSizes) }
 
 // metadata returns the entries of the model, with their values as make returns
-// them.
-func (f *parsed) metadata(value func(t valueType, b []byte) any) driver.Metadata {
+// them, if the model may take the memory for that.
+func (f *parsed) metadata(value func(t valueType, b []byte) any, room sizes) (driver.Metadata, error) {
 	if len(f.parts) == 0 || f.parts[0].entries == 0 {
-		return nil
+		return nil, nil
 	}
 	p := &f.parts[0]
+	total := int64(0)
+	p.each(func(key []byte, t valueType, b []byte) bool {
+		n, _ := room.of(t, b)
+		total += entrySize + int64(len(key)) + n
+		return true
+	})
+	if err := f.opts.Memory.Reserve(total); err != nil {
+		return nil, wire.Error(formatName, "metadata", headerSize, err)
+	}
+	defer f.opts.Memory.Release(total)
 	m := make(driver.Metadata, 0, p.entries)
 	p.each(func(key []byte, t valueType, b []byte) bool {
 		e := driver.Entry{Key: string(key)}
@@ -81,7 +92,62 @@ func (f *parsed) metadata(value func(t valueType, b []byte) any) driver.Metadata
 		m = append(m, e)
 		return true
 	})
-	return m
+	return m, nil
+}
+
+// entrySize is the memory of an entry besides its key and what is in its value.
+const entrySize = 48
+
+// sizes are the most bytes of memory that an element of an array becomes, by its type; of strings
+// and arrays besides what is in them.
+type sizes struct {
+	elems [numValueTypes]int
+	json  bool // as text
+}
+
+var (
+	jsonSizes = sizes{[numValueTypes]int{4, 5, 6, 7, 11, 12, 26, 6, 3, 3, 21, 21, 26}, true}
+	goSizes   = sizes{[numValueTypes]int{1, 1, 2, 2, 4, 4, 4, 1, 16, 40, 8, 8, 8}, false}
+)
+
+// of returns the bytes for the value that b begins with, and how many bytes of b that is.
+func (s *sizes) of(t valueType, b []byte) (room int64, used int) {
+	if t == typeString {
+		used = valueLen(t, b)
+		return s.text(b[minString:used]), used
+	}
+	if t != typeArray {
+		return 0, valueSizes[t]
+	}
+	elem, n, elems := array(b)
+	room, used = int64(n)*int64(s.elems[elem]), 12
+	if elem != typeString && elem != typeArray {
+		return room, used + n*valueSizes[elem]
+	}
+	for range n {
+		inner, k := s.of(elem, elems[used-12:])
+		room, used = room+inner, used+k
+	}
+	return room, used
+}
+
+// text returns the bytes for what is in a string.
+func (s *sizes) text(b []byte) (n int64) {
+	n = int64(len(b))
+	if !s.json {
+		return n
+	}
+	for _, c := range b {
+		if c < ' ' {
+			n += 5
+		} else if c == '"' || c == '\\' {
+			n++
+		}
+	}
+	if !utf8.Valid(b) {
+		n += 2 * int64(len(b))
+	}
+	return n
 }
 
 // integer returns the value of an integer type that int64 holds.
@@ -259,7 +325,7 @@ func typedArray(b []byte) any {
 	case typeFloat64:
 		return list(n, b, 8, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) })
 	case typeString:
-		return texts(n, b)
+		return stringsOf(n, b)
 	}
 	out := make([]any, n)
 	for i := range out {
@@ -277,8 +343,8 @@ func list[T any](n int, b []byte, size int, f func([]byte) T) []T {
 	return out
 }
 
-// texts returns n strings, which share one allocation.
-func texts(n int, b []byte) []string {
+// stringsOf returns n strings, which share one allocation.
+func stringsOf(n int, b []byte) []string {
 	size := 0
 	for range n {
 		size += valueLen(typeString, b[size:])

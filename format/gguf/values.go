@@ -200,6 +200,7 @@ func elems[T any](w *wire.Buffer, list []T) {
 	t, _ := scalarType(zero)
 	w.U32(uint32(t))
 	w.U64(uint64(len(list)))
+	w.Grow(len(list) * valueSizes[t])
 	for _, x := range list {
 		appendElem(w, x)
 	}
@@ -207,117 +208,104 @@ func elems[T any](w *wire.Buffer, list []T) {
 
 // parseArray makes a slice of a JSON array whose elements are of one type.
 func parseArray(text json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%w: %w", format.ErrUnsupported, err)
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("%w: no JSON", format.ErrUnsupported)
 	}
-	switch v := v.(type) {
-	case []any:
-		return uniform(v, 1)
-	case json.Number:
-		return number(string(v))
-	case string, bool:
-		return v, nil
+	switch text = bytes.TrimSpace(text); text[0] {
+	case '[':
+		return uniform(text, 1)
+	case '{', 'n':
+		return nil, fmt.Errorf("%w: JSON objects and null", format.ErrUnsupported)
+	case '"', 't', 'f':
+		var v any
+		err := json.Unmarshal(text, &v)
+		return v, err
 	}
-	return nil, fmt.Errorf("%w: JSON objects and null", format.ErrUnsupported)
+	return number(string(text))
 }
 
 var errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has", format.ErrUnsupported)
 
-// uniform makes a slice of the type that all elements have. An empty array is one
-// of int32.
-func uniform(list []any, depth int) (any, error) {
-	if len(list) == 0 {
+// uniform makes a slice of the type that all elements of a JSON array have. An empty array is one
+// of int32. Nothing but that slice is made of the elements.
+func uniform(text []byte, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
+	}
+	n, first := 0, byte(0)
+	ok := jsonmeta.Elements(text, func(raw []byte) bool {
+		kind := raw[0]
+		switch {
+		case kind == '-' || kind >= '0' && kind <= '9':
+			kind = '0'
+		case kind == 'f':
+			kind = 't'
+		}
+		if n++; n == 1 {
+			first = kind
+		}
+		return kind == first && kind != '{' && kind != 'n'
+	})
+	switch {
+	case !ok:
+		return nil, errMixed
+	case n == 0:
 		return []int32{}, nil
+	case first == '"':
+		return all(text, n, func(raw []byte) (string, error) {
+			s, _, _ := jsonmeta.Text(raw)
+			return string(s), nil
+		})
+	case first == 't':
+		return all(text, n, func(raw []byte) (bool, error) { return raw[0] == 't', nil })
+	case first == '[':
+		return all(text, n, func(raw []byte) (any, error) { return uniform(raw, depth+1) })
 	}
-	switch list[0].(type) {
-	case string:
-		return all[string](list)
-	case bool:
-		return all[bool](list)
-	case json.Number:
-		texts, err := all[json.Number](list)
-		if err != nil {
-			return nil, err
-		}
-		return numbers(texts)
-	case []any:
-		if depth >= maxDepth {
-			return nil, fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
-		}
-		out := make([]any, len(list))
-		for i, x := range list {
-			inner, ok := x.([]any)
-			if !ok {
-				return nil, errMixed
-			}
-			var err error
-			if out[i], err = uniform(inner, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	return nil, errMixed
+	return numbers(text, n)
 }
 
-func all[T any](list []any) ([]T, error) {
-	out := make([]T, len(list))
-	for i, x := range list {
-		v, ok := x.(T)
-		if !ok {
-			return nil, errMixed
-		}
-		out[i] = v
-	}
-	return out, nil
+// all makes a slice of the n elements of a JSON array.
+func all[T any](text []byte, n int, parse func(raw []byte) (T, error)) (list []T, err error) {
+	list = make([]T, 0, n)
+	jsonmeta.Elements(text, func(raw []byte) bool {
+		var v T
+		v, err = parse(raw)
+		list = append(list, v)
+		return err == nil
+	})
+	return list, err
 }
 
 // numbers chooses the first of int32, int64, uint64, float32 and float64 that
 // holds all of the numbers.
-func numbers(texts []json.Number) (any, error) {
-	whole, ok := make([]int64, len(texts)), true
-	fits := true
-	for i := 0; ok && i < len(texts); i++ {
-		n, err := strconv.ParseInt(string(texts[i]), 10, 64)
-		whole[i], ok = n, err == nil
-		fits = fits && n == int64(int32(n))
+func numbers(text []byte, n int) (any, error) {
+	parse := func(raw []byte) (int32, error) {
+		x, err := strconv.ParseInt(string(raw), 10, 32)
+		return int32(x), err
 	}
-	if ok && fits {
-		return convert(whole, func(n int64) int32 { return int32(n) }), nil
+	if list, err := all(text, n, parse); err == nil {
+		return list, nil
 	}
-	if ok {
-		return whole, nil
+	if list, err := all(text, n, func(raw []byte) (int64, error) { return strconv.ParseInt(string(raw), 10, 64) }); err == nil {
+		return list, nil
 	}
-	large, ok := make([]uint64, len(texts)), true
-	for i := 0; ok && i < len(texts); i++ {
-		n, err := strconv.ParseUint(string(texts[i]), 10, 64)
-		large[i], ok = n, err == nil
+	if list, err := all(text, n, func(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }); err == nil {
+		return list, nil
 	}
-	if ok {
-		return large, nil
-	}
-	reals, single := make([]float64, len(texts)), true
-	for i, text := range texts {
-		x, exact := jsonmeta.Float(string(text))
+	single := true
+	list, err := all(text, n, func(raw []byte) (float64, error) {
+		x, exact := jsonmeta.Float(string(raw))
 		if !exact {
-			return nil, fmt.Errorf("%w: %.40s in an array is no 64-bit number", format.ErrUnsupported, text)
+			return 0, fmt.Errorf("%w: %.40s in an array is no 64-bit number", format.ErrUnsupported, raw)
 		}
-		reals[i] = x
 		single = single && float64(float32(x)) == x
+		return x, nil
+	})
+	if err == nil && single {
+		return all(text, n, func(raw []byte) (float32, error) {
+			x, err := strconv.ParseFloat(string(raw), 32)
+			return float32(x), err
+		})
 	}
-	if single {
-		return convert(reals, func(x float64) float32 { return float32(x) }), nil
-	}
-	return reals, nil
-}
-
-func convert[A, B any](list []A, f func(A) B) []B {
-	out := make([]B, len(list))
-	for i, x := range list {
-		out[i] = f(x)
-	}
-	return out
+	return list, err
 }

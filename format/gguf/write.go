@@ -80,9 +80,12 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	w.U32(writeVersion)
 	w.U64(uint64(len(p.Tensors)))
 	w.U64(uint64(len(meta)))
+	was := originals(p)
 	for _, e := range meta {
 		appendText(&w, e.Key)
-		if err := appendValue(&w, e.Value); err != nil {
+		if v := was[e.Key]; unchanged(v, e.Value) {
+			w.Raw(v)
+		} else if err := appendValue(&w, e.Value); err != nil {
 			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), format.ErrUnsupported, "%v", err)
 		}
 	}
@@ -97,7 +100,7 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 		for k := range t.Shape {
 			w.I64(t.Shape[len(t.Shape)-1-k])
 		}
-		code, _ := codeOf(t)
+		code, _ := codeIn(p, t)
 		w.U32(code)
 		w.I64(at)
 		if at, ok = wire.AlignUp(at+t.Size, align); !ok || at < 0 {
@@ -107,6 +110,9 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	data, _ := wire.AlignUp(int64(w.Len()), align)
 	for i := range l.Offsets {
 		l.Offsets[i] += data
+	}
+	if n := len(p.Tensors); n > 0 && p.Tensors[n-1].Encoding != nil && p.Tensors[n-1].Encoding.BlockBytes == 0 {
+		at -= -p.Tensors[n-1].Size & (align - 1) // it would be read as longer
 	}
 	if l.Size = data + at; l.Size < 0 {
 		return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")

@@ -31,7 +31,8 @@
 // listed: a [tensor.Encoding] names them, and their bytes are handed out, not as
 // numbers. So are dtypes that the reference does not have, for which the range
 // alone says how large the tensor is; one without elements must have no bytes, and one
-// with elements some.
+// with elements some. A copy of the model within the format keeps their names and bytes, behind
+// all others; no other plan can have any.
 //
 // # What is refused
 //

@@ -7,6 +7,15 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
+// Native implements driver.NativeFile: a copy within the format keeps tensors of dtypes that are
+// not known, whose names mean nothing elsewhere.
+func (f *parsed) Native() (*driver.Native, error) {
+	if !f.listed {
+		return nil, nil
+	}
+	return &driver.Native{Format: formatName}, nil
+}
+
 // Metadata implements driver.MetadataFile.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	m, _, err := f.merged()

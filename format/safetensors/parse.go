@@ -20,6 +20,7 @@ type parsed struct {
 	texts    []text   // the file's; that of the index and those of the shards
 	shards   []string // names of the shards; nil for one file
 	unlisted int      // tensors of shards that the index does not name
+	listed   bool     // some tensors are of no dtype of this library
 	memory   *driver.Memory
 }
 
@@ -79,6 +80,7 @@ func (f *parsed) parseFile(src driver.Source, head []byte, space driver.Space, x
 		return err
 	}
 	t.metadata = p.meta
+	f.listed = f.listed || p.encoding != nil
 	f.texts = append(f.texts, t)
 	return nil
 }

@@ -47,7 +47,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	})
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if rankOf(t) < 0 {
+		if rankOf(t) < 0 && !keeps(p, t) {
 			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if t.Name == metadataKey {
@@ -56,8 +56,15 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
+// keeps reports whether a dtype that is not known is one of the file that is copied.
+func keeps(p *driver.Plan, t *tensor.Info) bool {
+	elems, err := t.Shape.Elems()
+	return p.Native != nil && p.Native.Format == formatName && t.Encoding != nil && t.Encoding.BlockBytes == 0 && t.Encoding.Name != "" &&
+		named(t.Encoding.Name) < 0 && err == nil && (elems == 0) == (t.Size == 0)
+}
+
 // layout orders tensors as the reference does, by falling position of the dtype among
-// its dtypes, then by name.
+// its dtypes, then by name. Dtypes that are not known come last.
 func layout(p *driver.Plan) (*driver.Layout, error) {
 	names := namesOf(p)
 	order := make([]int, len(p.Tensors))
@@ -137,8 +144,13 @@ func appendMetadata(b []byte, m driver.Metadata) ([]byte, error) {
 // appendEntry appends what the header says of a tensor.
 func appendEntry(b []byte, name string, t *tensor.Info, begin int64) []byte {
 	b, _ = jsonmeta.AppendText(b, name) // the engine has looked at it
-	b = append(b, `:{"dtype":"`...)
-	b = append(append(b, dtypes[rankOf(t)].name...), `","shape":[`...)
+	b = append(b, `:{"dtype":`...)
+	if i := rankOf(t); i >= 0 {
+		b = append(append(append(b, '"'), dtypes[i].name...), '"')
+	} else {
+		b, _ = jsonmeta.AppendText(b, t.Encoding.Name)
+	}
+	b = append(b, `,"shape":[`...)
 	for i, n := range t.Shape {
 		if i > 0 {
 			b = append(b, ',')

@@ -1,0 +1,208 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/driver"
+	_ "github.com/weightmap/weightmap/format/onnx"
+	_ "github.com/weightmap/weightmap/format/safetensors"
+	_ "github.com/weightmap/weightmap/mag"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// unlisted are tensors of types whose size is written down nowhere, between others.
+func unlisted() []info {
+	return []info{
+		{name: "new", dims: []uint64{5}, typ: 99, data: bytes.Repeat([]byte{9}, 64)},
+		{name: "old", dims: []uint64{32}, typ: 4, data: bytes.Repeat([]byte{4}, 32)},
+		{name: "known", dims: []uint64{2}, typ: 0, data: floats(2)},
+		{name: "last", dims: []uint64{7, 2}, typ: 255, data: []byte("the last has no padding")},
+	}
+}
+
+// TestCopy: a copy has every value with its type, and every tensor of a type that is not known, byte for byte.
+func TestCopy(t *testing.T) {
+	f := fields{magic: "GGUF", version: 3, tensors: unlisted(), unpadded: true}
+	for _, v := range values {
+		f.entries = append(f.entries, kv{v.name, v.typ, v.value})
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
+	if err := os.WriteFile(in, f.bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.File(in, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f.bytes(), got); diff != "" {
+		t.Error(diff)
+	}
+	for _, to := range []string{"safetensors", "mag", "onnx"} {
+		_, err := convert.File(in, filepath.Join(dir, "x"), &convert.Options{To: to, Lossy: true})
+		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "type 99") || !strings.Contains(err.Error(), "Q4_2") {
+			t.Errorf("to %s: %v", to, err)
+		}
+	}
+}
+
+// TestCopySplit: so has a copy of a model in several files.
+func TestCopySplit(t *testing.T) {
+	list := parts()
+	list[2].tensors = append(list[2].tensors, unlisted()[:2]...)
+	list[0].entries = append(list[0].entries, kv{"bytes", 9, arr(0, []byte{1}, []byte{2})})
+	for i := range list {
+		for k, e := range list[i].entries {
+			if e.key == "split.tensors.count" {
+				list[i].entries[k].value = le32(6)
+			}
+		}
+	}
+	_, first := store(t, list)
+	out := filepath.Join(t.TempDir(), "out.gguf")
+	if _, err := convert.File(first, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, want := range unlisted()[:2] {
+		v, err := m.Tensor(want.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := v.Bytes()
+		if e := v.Info().Encoding; err != nil || !bytes.Equal(want.data, got) || e == nil || e.Name != elementTypeOf(want.typ).encoding.Name {
+			t.Errorf("%s: %q of %v, %v", want.name, got, e, err)
+		}
+	}
+	if v, _ := m.Value("bytes"); cmp.Diff([]uint8{1, 2}, v) != "" {
+		t.Errorf("an array of uint8 became %T %v", v, v)
+	}
+}
+
+// TestCopyChanged: what changed in a plan is written as it is there, what did not as it was in the file, and
+// a Native that no file has is of no use.
+func TestCopyChanged(t *testing.T) {
+	f := fields{magic: "GGUF", version: 3, entries: []kv{
+		{"same", 0, []byte{7}}, {"other", 0, []byte{7}}, {"list", 9, arr(0, []byte{1})}, {"nan", 6, le32(0x7fc00001)},
+	}}
+	m := open(t, f.bytes())
+	p, err := format.PlanOf(m.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Metadata[1].Value, p.Metadata[2].Value = int64(8), json.RawMessage("[2]")
+	again := open(t, write(t, p, nil, nil))
+	want := format.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
+	if diff := cmp.Diff(want, again.Typed()[:3]); diff != "" {
+		t.Error(diff)
+	}
+	whole := p.Native.Raw
+	for n := range len(whole) {
+		p.Native = &driver.Native{Format: formatName, Raw: whole[:n]}
+		open(t, write(t, p, nil, nil)).Close()
+	}
+	p.Tensors = []tensor.Info{{Name: "t", Shape: tensor.Shape{3}, Encoding: &tensor.Encoding{Name: "type 99"}}}
+	if _, err := NewWriter(new(bytes.Buffer), p, nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("elements without bytes: %v", err)
+	}
+	p.Tensors[0].Size, p.Native = 3, nil
+	if _, err := NewWriter(new(bytes.Buffer), p, nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("a type that is not known, of no file: %v", err)
+	}
+}
+
+// TestArraysInProportion: arrays of all types become values, text and files in a few times their bytes.
+func TestArraysInProportion(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		typ  uint32
+		elem []byte
+	}{
+		{"uint8", 0, []byte{200}}, {"float32", 6, f32(1)}, {"bool", 7, []byte{1}}, {"empty strings", 8, str("")}, {"control characters", 8, str("\x01\x01\x01\x01\x01\x01\x01\x01")},
+		{"empty arrays", 9, arr(0)}, {"arrays", 9, arr(0, []byte{1})}, {"arrays of arrays", 9, arr(9, arr(9, arr(9)))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, n := range []int{100_000, 200_000} {
+				value := cat(le32(tt.typ), le64(uint64(n)), bytes.Repeat(tt.elem, n))
+				b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
+				uses := map[string]func(m *File) error{
+					"typed": func(m *File) error { m.Typed(); return nil },
+					"copied": func(m *File) error {
+						p, err := format.PlanOf(m.Model)
+						if err != nil {
+							return err
+						}
+						w, err := NewWriter(new(bytes.Buffer), p, nil)
+						if err == nil {
+							w.Abort()
+						}
+						return err
+					},
+					"from JSON": func(m *File) error {
+						w, err := NewWriter(new(bytes.Buffer), &format.Plan{Metadata: m.Metadata()}, nil)
+						if err == nil {
+							w.Abort()
+						}
+						return err
+					},
+				}
+				for name, use := range uses {
+					m := open(t, b)
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					if err := use(m); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					runtime.ReadMemStats(&after)
+					if took := after.TotalAlloc - before.TotalAlloc; took > 64*uint64(len(b)) {
+						t.Errorf("%d bytes %s take %d of memory", len(b), name, took)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestArraysLimited: arrays become no more values and text than Options.MaxMemory has room for.
+func TestArraysLimited(t *testing.T) {
+	for _, n := range []int{100_000, 200_000} {
+		for _, tt := range []struct {
+			elem        []byte
+			typ         uint32
+			typed, text bool // there is room for
+		}{{[]byte{200}, 0, true, false}, {str(""), 8, false, true}} {
+			value := cat(le32(tt.typ), le64(uint64(n)), bytes.Repeat(tt.elem, n))
+			b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
+			m, err := OpenBytes(b, &format.Options{MaxMemory: 5 * int64(len(b)) / 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			v, ok := m.Value("k")
+			if ok != tt.typed || ok == (v == nil) || ok == (m.Typed() == nil) {
+				t.Errorf("%d of type %d: typed %v", n, tt.typ, ok)
+			}
+			_, err = format.PlanOf(m.Model)
+			if (err == nil) != tt.text || err != nil && !errors.Is(err, format.ErrLimit) || tt.text == (m.Metadata() == nil) {
+				t.Errorf("%d of type %d: text %v", n, tt.typ, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package safetensors
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	_ "github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// unlisted has dtypes that the reference does not have, and one whose rows fill no bytes.
+const unlisted = `{"k":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"f":{"dtype":"F4","shape":[2,1],"data_offsets":[1,2]},` +
+	`"a":{"dtype":"Q\"9","shape":[3],"data_offsets":[2,5]},"b":{"dtype":"new","shape":[0],"data_offsets":[5,5]},"c":{"dtype":"new","shape":[9],"data_offsets":[5,6]}}`
+
+// TestCopyUnknown: a copy has the tensors of unknown dtypes by name and byte for byte; no other format has.
+func TestCopyUnknown(t *testing.T) {
+	header := unlisted + strings.Repeat(" ", -len(unlisted)&7)
+	want := fileOf(header, count(6)...)
+	dir := t.TempDir()
+	in, out := save(t, dir, "in.safetensors", want), filepath.Join(dir, "out.safetensors")
+	if _, err := convert.File(in, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+	_, err = convert.File(in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
+	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `Q"9`) {
+		t.Error(err)
+	}
+	// Without the file that it is of, a name means nothing.
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
+	if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	for _, size := range []int64{0, 3} {
+		p.Native, p.Tensors[0].Size, p.Tensors[0].Shape = &format.Native{Format: "safetensors"}, size, tensor.Shape{3 - size}
+		if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%d elements in %d bytes: %v", 3-size, size, err)
+		}
+	}
+}
+
+// TestCopyUnknownShards: so has a copy of a sharded model.
+func TestCopyUnknownShards(t *testing.T) {
+	testhost.NeedMaps(t)
+	dir := t.TempDir()
+	in := save(t, dir, "i.json", `{"weight_map":{"a":"x.safetensors","k":"y.safetensors"}}`,
+		"x.safetensors", fileOf(`{"a":{"dtype":"Q9","shape":[3],"data_offsets":[0,2]}}`, 1, 2),
+		"y.safetensors", fileOf(`{"k":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 3))
+	out := filepath.Join(dir, "out.safetensors")
+	if _, err := convert.File(in, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []described{{"k", "uint8", tensor.Shape{1}, []byte{3}}, {"a", "Q9", tensor.Shape{3}, []byte{1, 2}}}
+	if diff := cmp.Diff(want, describe(t, open(t, b))); diff != "" {
+		t.Error(diff)
+	}
+}
