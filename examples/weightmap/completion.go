@@ -26,7 +26,7 @@ var completionCommand = &command{cli.Tool{
 	Details: "  bash  source <(weightmap completion bash)    in ~/.bashrc\n" +
 		"  zsh   source <(weightmap completion zsh)     in ~/.zshrc, behind compinit\n" +
 		"  fish  weightmap completion fish | source     in ~/.config/fish/config.fish\n",
-	Example: "source <(weightmap completion bash)",
+	Example: "weightmap completion fish | source",
 }, completion}
 
 // completion prints the script of a shell, or what that script asks for.
