@@ -39,7 +39,8 @@ type WriteOptions struct {
 	Context context.Context
 	// Progress is called as bytes are taken in, by who writes. It must not call the Writer.
 	Progress Progress
-	// Time is the creation time that formats record; zero means now.
+	// Time is the creation time that formats record; zero means none, so that the same plan gives the same bytes.
+	// A signature's time is now then.
 	Time time.Time
 	// NoSync commits without waiting for stable storage: a crash of the system
 	// may lose the file or leave it empty.
@@ -75,7 +76,7 @@ const (
 	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
 )
 
-// checked returns a copy with context and time filled in. It works on nil.
+// checked returns a copy with a context. It works on nil.
 func (o *WriteOptions) checked() (*WriteOptions, error) {
 	var c WriteOptions
 	if o != nil {
@@ -86,9 +87,6 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 	}
 	if c.Context == nil {
 		c.Context = context.Background()
-	}
-	if c.Time.IsZero() {
-		c.Time = time.Now()
 	}
 	return &c, nil
 }

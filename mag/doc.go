@@ -133,7 +133,7 @@
 // tensors, and when the pool is full.
 //
 // The container has neither metadata, nor digests, nor float64, nor shared data.
-// The writer refuses what it cannot express. The timestamp is WriteOptions.Time.
+// The writer refuses what it cannot express. The timestamp is WriteOptions.Time, and 0 without one.
 //
 // # Which is which
 //

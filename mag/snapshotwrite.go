@@ -45,7 +45,7 @@ func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOpt
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	head := appendSnapshot(p, order, pool, e.offsets, size, uint64(common.Time.Unix()))
+	head := appendSnapshot(p, order, pool, e.offsets, size, uint64(common.Created()))
 	if _, err = t.WriteAt(head, 0); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOpti
 	if o.Checksum != CRC32C {
 		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
 	}
-	if common.Time.Unix() < 0 {
+	if common.Created() < 0 {
 		return refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {

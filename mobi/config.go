@@ -14,7 +14,7 @@ import (
 type Config struct {
 	Name             string
 	FrameworkVersion uint32
-	Time             time.Time // of creation; zero means now
+	Time             time.Time // of creation; zero means none
 	Inputs           []Spec
 	Outputs          []Spec
 	Constants        []Constant // ids are unique

@@ -22,7 +22,7 @@
 //	 0     4  name length
 //	 4     N  name, may be empty
 //	 4+N   4  framework version
-//	 8+N   8  creation timestamp, Unix seconds
+//	 8+N   8  creation timestamp, Unix seconds; 0 without WriteOptions.Time
 //	16+N   4  input count
 //	20+N   4  output count
 //	          the input specs, then the output specs, one after the other:

@@ -102,7 +102,7 @@ func (d *document) metadata(meta driver.Metadata, common *driver.WriteOptions, o
 		d.flags = o.Flags | d.contentFlags()
 	}
 	if !seen[keyCreated] {
-		sec := common.Time.Unix()
+		sec := common.Created()
 		if sec < 0 {
 			return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
 		}

@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -38,8 +37,8 @@ type signing struct {
 }
 
 // newSigning checks the key. unknown are fields that the block gets besides.
-func newSigning(signer crypto.Signer, at time.Time, unknown []byte) (*signing, error) {
-	s := &signing{signer: signer, timestamp: at.Unix(), unknown: unknown}
+func newSigning(signer crypto.Signer, at int64, unknown []byte) (*signing, error) {
+	s := &signing{signer: signer, timestamp: at, unknown: unknown}
 	slack := 0
 	public, ok := publicOf(signer)
 	if !ok {

@@ -70,7 +70,7 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fil
 	if w.from != nil {
 		unknown, w.tail = w.from.signature, w.from.tail
 	}
-	if w.sign, err = newSigning(o.Signer, common.Time, unknown); err != nil {
+	if w.sign, err = newSigning(o.Signer, common.Signed(), unknown); err != nil {
 		return nil, w.refuse("signer", err)
 	}
 	if err := w.planTensors(p); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
@@ -58,25 +59,46 @@ func TestIdenticalEverywhere(t *testing.T) {
 				{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{40, 30}},
 				{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{7}},
 			}[:tt.tensors]}
-			var out bytes.Buffer
 			o := &format.WriteOptions{Time: time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC), Format: tt.own}
-			w, err := format.NewWriter(tt.format, &out, plan, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, info := range plan.Tensors {
-				n, _ := info.Shape.Elems()
-				if err := w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			sum := sha256.Sum256(out.Bytes())
+			out := bytesOf(t, tt.format, plan, o)
+			sum := sha256.Sum256(out)
 			if got := hex.EncodeToString(sum[:]); got != tt.sum {
-				t.Errorf("SHA-256 of %d bytes is %s, want %s", out.Len(), got, tt.sum)
+				t.Errorf("SHA-256 of %d bytes is %s, want %s", len(out), got, tt.sum)
 			}
 		})
+	}
+}
+
+// bytesOf returns the file of a plan in a format.
+func bytesOf(t *testing.T, name string, plan *format.Plan, o *format.WriteOptions) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := format.NewWriter(name, &out, plan, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range plan.Tensors {
+		n, _ := info.Shape.Elems()
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestNoClock: a file that is written without a time is that of the year 1970.
+func TestNoClock(t *testing.T) {
+	own := map[string]any{"mag": &mag.WriteOptions{Snapshot: true}}
+	for _, name := range format.Formats() {
+		for _, own := range []any{nil, own[name]} {
+			plan := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{7}}}}
+			without := bytesOf(t, name, plan, &format.WriteOptions{Format: own})
+			if at := bytesOf(t, name, plan, &format.WriteOptions{Format: own, Time: time.Unix(0, 0)}); !bytes.Equal(without, at) {
+				t.Errorf("%s, %+v: the bytes depend on when they were written", name, own)
+			}
+		}
 	}
 }

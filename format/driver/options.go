@@ -89,7 +89,7 @@ func (c Check) Valid() bool { return c <= CheckAll }
 type WriteOptions struct {
 	// Context cancels; it is not nil.
 	Context context.Context
-	// Time is the creation time that formats record.
+	// Time is the creation time that formats record, zero for none: see Created and Signed.
 	Time time.Time
 	// Path is the name of the file to come, "" when it is written to an io.Writer.
 	Path string
@@ -103,3 +103,19 @@ type WriteOptions struct {
 // Progress is called now and then with the bytes done, the bytes there are,
 // and the tensor (or section) at work. Calls do not overlap.
 type Progress func(done, total int64, tensor string)
+
+// Created returns the creation time in Unix seconds, 0 when there is none: the clock is not asked.
+func (o *WriteOptions) Created() int64 {
+	if o.Time.IsZero() {
+		return 0
+	}
+	return o.Time.Unix()
+}
+
+// Signed returns the time of a signature in Unix seconds, which is now when no time was given.
+func (o *WriteOptions) Signed() int64 {
+	if o.Time.IsZero() {
+		return time.Now().Unix()
+	}
+	return o.Time.Unix()
+}
