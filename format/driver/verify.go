@@ -104,20 +104,3 @@ func (s SignatureState) String() string {
 	}
 	return "unsigned"
 }
-
-// FileTrust is what format.Options.Trusted may be instead of a public key: it decides about
-// models of any format, by all bytes of all their files.
-type FileTrust interface {
-	// CheckFiles is given the path of the model, "" without one, and all files of it that are
-	// there. Without an error what was opened is what those bytes are.
-	CheckFiles(ctx context.Context, path string, files []OpenFile) error
-}
-
-// OpenFile is a file of a model that is open.
-type OpenFile struct {
-	Path string // "" for bytes and readers
-	Size int64
-	// Feed writes size bytes at off to w: what Parse read of them, and of others what is
-	// mapped. It is safe for concurrent use.
-	Feed func(w io.Writer, off, size int64) error
-}

@@ -17,7 +17,7 @@
 //
 // Handle.Reload opens what the path leads to by now, verifies it, has the program validate it, prepares and
 // warms it, and looks whether the files are still those it began with. Only then it becomes current. A file that is
-// corrupt, cut off, unsigned (format.Options.Trusted), or not what the program wants never does: the
+// corrupt, cut off, unsigned or signed by another (format.Options.Trusted), or not what the program wants never does: the
 // old generation stays, Reload returns why, and Stats says so.
 //
 // The old generation is closed, and its memory unmapped, when its last lease is released. Unmapping takes milliseconds, so
@@ -48,6 +48,13 @@
 //
 // Windows replaces no file that is mapped: renaming onto it fails while a generation has it open. Set
 // format.Options.Private there, so that each generation is a copy, or give every version a name of its own and open that.
+//
+// # Detached signatures
+//
+// With a *signing.Policy as format.Options.Trusted, the bundle next to the model is one of its files: it is watched
+// with them, and read at each reload. A model without it, with that of another signer, or of which only
+// some files were replaced, is refused, and the old one stays. A file that is signed and not part of the model, such as
+// a tokenizer's, is hashed but not watched: write the bundle last.
 //
 // # Files that are overwritten in place
 //

@@ -155,7 +155,7 @@ func TestChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	at := func(paths ...string) identity { return look(paths) }
+	at := func(paths ...string) identity { return look(paths, 0) }
 	named := func(id identity, paths ...string) identity { id.paths = paths; return id }
 	before := at(a, none)
 	longer := at(a)

@@ -11,14 +11,15 @@ import (
 // identity is what the system says of the files of a model: device, inode, size, modification time and ctime
 // of what each path leads to, through links. The first is the model's own file or directory.
 type identity struct {
-	paths []string
-	infos []os.FileInfo // nil for what is not there
-	at    time.Time     // when it looked
+	paths   []string
+	bundles int           // how many of them, the last, are signatures: no memory shows these
+	infos   []os.FileInfo // nil for what is not there
+	at      time.Time     // when it looked
 }
 
 // look looks at files.
-func look(paths []string) identity {
-	id := identity{paths, make([]os.FileInfo, len(paths)), time.Now()}
+func look(paths []string, bundles int) identity {
+	id := identity{paths, bundles, make([]os.FileInfo, len(paths)), time.Now()}
 	for i, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -33,7 +34,7 @@ func look(paths []string) identity {
 }
 
 // again looks at the same paths.
-func (id identity) again() identity { return look(id.paths) }
+func (id identity) again() identity { return look(id.paths, id.bundles) }
 
 // change is what happened to files between two looks.
 type change uint8
@@ -56,10 +57,10 @@ func (id identity) change(now identity) change {
 	what := same
 	for i, was := range id.infos {
 		switch c := changeOf(was, now.infos[i]); {
-		case c == overwritten:
+		case c == overwritten && i < len(id.infos)-id.bundles:
 			return c
 		case c != same:
-			what = c
+			what = replaced
 		}
 	}
 	return what

@@ -125,7 +125,8 @@ const attempts = 4
 // is that has been read, the files were the same before they were opened and after all
 // of it was done.
 func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
-	before := look([]string{h.path})
+	bundles := h.bundles()
+	before := look(append([]string{h.path}, bundles...), len(bundles))
 	if cur := h.current.Load(); cur != nil {
 		before = cur.id.again()
 	}
@@ -139,12 +140,12 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 			before = now
 			continue
 		}
-		if files := h.files(m); !slices.Equal(files, before.paths) {
+		if files := slices.Concat(h.files(m), bundles); !slices.Equal(files, before.paths) {
 			// Its other files are looked at before they are opened, too.
 			if err := m.Close(); err != nil {
 				return nil, before, err
 			}
-			before = look(files)
+			before = look(files, len(bundles))
 			continue
 		}
 		g := &generation{model: m, id: before}
@@ -171,6 +172,14 @@ func (h *Handle) openModel(ctx context.Context) (*format.Model, error) {
 
 // files returns the paths of the files of a model, the first by the name it was opened by.
 func (h *Handle) files(m *format.Model) []string { return append([]string{h.path}, m.Files()[1:]...) }
+
+// bundles returns where a detached signature may be (signing.Policy): it is as much of the model as its files.
+func (h *Handle) bundles() []string {
+	if p, ok := h.open.Trusted.(interface{ BundlePaths(model string) []string }); ok {
+		return p.BundlePaths(h.path)
+	}
+	return nil
+}
 
 // examine does all that must succeed before a generation becomes current. What Prepare made
 // is in g also when something else fails.

@@ -122,7 +122,7 @@ func TestWatchLooksAgain(t *testing.T) {
 func TestFresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	replace(t, path, nil)
-	id := look([]string{path, path + ".not"})
+	id := look([]string{path, path + ".not"}, 0)
 	for _, tt := range []struct {
 		name  string
 		mtime time.Time

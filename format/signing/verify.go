@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -75,7 +77,7 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 
 // check compares all files of the model with those that are signed. Of those that are open, it
 // reads what was opened.
-func (r *Report) check(ctx context.Context, o *Options, open []driver.OpenFile) error {
+func (r *Report) check(ctx context.Context, o *Options, open *engine.OpenModel) error {
 	t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
 	if err != nil {
 		return err
@@ -197,9 +199,12 @@ func different(path, how string) error {
 
 // opened adds the files of a model that is open to what is hashed, and returns which they are. Each
 // must be signed.
-func (r *Report) opened(jobs *[]job, open []driver.OpenFile) (map[int]bool, error) {
-	isOpen := make(map[int]bool, len(open))
-	for _, f := range open {
+func (r *Report) opened(jobs *[]job, m *engine.OpenModel) (map[int]bool, error) {
+	isOpen := map[int]bool{}
+	if m == nil {
+		return isOpen, nil
+	}
+	for _, f := range m.Files() {
 		k, ok := r.find(r.nameOf(f.Path))
 		if !ok {
 			return nil, &tensor.Error{Path: f.Path, Offset: -1, Err: fmt.Errorf("%w: the signature does not list it", driver.ErrSignature)}
@@ -209,7 +214,7 @@ func (r *Report) opened(jobs *[]job, open []driver.OpenFile) (map[int]bool, erro
 			return nil, err
 		}
 		for i := range (*jobs)[n:] {
-			(*jobs)[n+i].feed = f.Feed
+			(*jobs)[n+i].feed = func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
 		}
 		isOpen[k] = true
 	}

@@ -98,7 +98,9 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	}
 	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
 	f.region.Store(r)
-	return &f.src, s.add(f), nil
+	n := s.add(f)
+	src, err := s.OpenSpace(n)
+	return src, n, err
 }
 
 // shard is the Source of another file than the model's own.
@@ -193,7 +195,15 @@ func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shard{file{r, s}, s.files[n-1].path()}, nil
+	f := s.files[n-1]
+	src := &f.src
+	if src.Region == nil {
+		src = &shard{file{r, s}, f.path()}
+	}
+	if s.record != nil && !s.frozen {
+		return s.record.parsed(f, src), nil
+	}
+	return src, nil
 }
 
 // View implements driver.Dir.

@@ -26,7 +26,7 @@ type Config struct {
 	Dir     string // of the other files of a model without path; "" for that of Path
 	Cache   int64  // bytes of tensors that are kept once they were read
 	Mapping source.Options
-	Trusted crypto.PublicKey // must have signed the file; nil for no demand
+	Trusted crypto.PublicKey // must have signed the file, or a FileTrust; nil for no demand
 	Head    []byte           // what the file begins with, if Open could not parse it
 }
 
@@ -113,6 +113,9 @@ func (m *Model) init(r *source.Region, c *Config) {
 	m.mapping.Memory = m.memory
 	m.index.Count(m.memory)
 	m.spaces.init(m, c)
+	if t, ok := c.Trusted.(FileTrust); ok {
+		m.spaces.record = t.Recording()
+	}
 	m.cache.most, m.cache.memory = c.Cache, m.memory
 }
 
@@ -133,7 +136,7 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 	if err == nil {
 		err = m.checkIndex()
 	}
-	if err == nil && m.mapping.Private {
+	if err == nil && (m.mapping.Private || m.spaces.record != nil) {
 		err = m.spaces.openAll()
 	}
 	if err == nil && c.Trusted != nil {

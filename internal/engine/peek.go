@@ -51,6 +51,9 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
 			files[i].name, files[i].dir, files[i].later = names[i], dir, (*space).mapLater
 			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
+			if s.record != nil {
+				s.record.peeked(&files[i], heads[i].Head)
+			}
 		}
 		return nil
 	})

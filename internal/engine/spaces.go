@@ -29,6 +29,7 @@ type spaces struct {
 	byName  map[string]driver.Space // while parsing
 	reading *source.Region          // while parsing: the last file that was opened
 	frozen  bool                    // read only from here on
+	record  Recording               // if all files are hashed as they were parsed
 }
 
 func (s *spaces) init(m *Model, c *Config) {
@@ -93,7 +94,7 @@ var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not
 // openAll opens the files that are there and were not needed yet.
 func (s *spaces) openAll() error {
 	for _, f := range s.files {
-		if f.id.Known() || f.was != nil && s.m.mapping.Private {
+		if f.id.Known() || f.was != nil && (s.m.mapping.Private || s.record != nil) {
 			if _, err := f.open(); err != nil {
 				return explain(err, s.m.desc.Name, f.path())
 			}

@@ -14,6 +14,9 @@ import (
 // authenticate demands that the file was signed by a key, as it was parsed: what the
 // parser read is hashed from the recorder's memory, the rest from the file.
 func (m *Model) authenticate(ctx context.Context, key crypto.PublicKey, seen *recorder) error {
+	if r := m.spaces.record; r != nil {
+		return explain(r.check(ctx, m, seen), m.desc.Name, m.path)
+	}
 	f, ok := m.file.(driver.Authenticator)
 	if err := m.checkTrusted(key, ok); err != nil {
 		return err

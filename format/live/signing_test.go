@@ -1,0 +1,235 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/signing"
+)
+
+// signed is a directory with a model that has no checksums, and the bundle of one who is trusted.
+type signed struct {
+	t           testing.TB
+	dir         string
+	key, other  *ecdsa.PrivateKey
+	path, model string
+}
+
+func newSigned(t testing.TB) *signed {
+	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	other, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return &signed{t: t, dir: dir, key: key, other: other, path: filepath.Join(dir, "model.safetensors"), model: filepath.Join(t.TempDir(), "m.safetensors")}
+}
+
+// bytes returns a model whose values are all the same, and its configuration.
+func (s *signed) bytes(value float32) (weights, config []byte) {
+	writeModel(s.t, "safetensors", s.model, model{value: value})
+	b, err := os.ReadFile(s.model)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b, []byte{byte(value), byte(int(value) >> 8)}
+}
+
+// bundle returns a signature of files like those.
+func (s *signed) bundle(key *ecdsa.PrivateKey, weights, config []byte) []byte {
+	dir := s.t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "model.safetensors"), weights, 0o666), os.WriteFile(filepath.Join(dir, "config.json"), config, 0o666)); err != nil {
+		s.t.Fatal(err)
+	}
+	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, nil)
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+		s.t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// put replaces all files; nil is none.
+func (s *signed) put(weights, config, bundle []byte) {
+	replace(s.t, s.path, weights)
+	replace(s.t, filepath.Join(s.dir, "config.json"), config)
+	if sig := filepath.Join(s.dir, "model.sig"); bundle != nil {
+		replace(s.t, sig, bundle)
+	} else if err := os.Remove(sig); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *signed) policy() *signing.Policy {
+	return &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{s.key.Public()}}}
+}
+
+func (s *signed) open(o *Options) *Handle {
+	o.Open = &format.Options{Trusted: s.policy()}
+	h, err := Open(s.path, o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { h.Close() })
+	return h
+}
+
+// ways to put a model in place that must not become current, each with the model of a number.
+func (s *signed) ways() map[string]func(value float32) {
+	return map[string]func(float32){
+		"unsigned": func(v float32) { w, c := s.bytes(v); s.put(w, c, nil) },
+		"foreign":  func(v float32) { w, c := s.bytes(v); s.put(w, c, s.bundle(s.other, w, c)) },
+		"half of a bundle": func(v float32) {
+			w, c := s.bytes(v)
+			b := s.bundle(s.key, w, c)
+			s.put(w, c, b[:len(b)/2])
+		},
+		"half of a model": func(v float32) { w, c := s.bytes(v); s.put(w[:len(w)-elements], c, s.bundle(s.key, w, c)) },
+		"the bundle of another": func(v float32) {
+			w, c := s.bytes(v)
+			x, d := s.bytes(v + 1)
+			s.put(w, c, s.bundle(s.key, x, d))
+		},
+		"weights of another": func(v float32) {
+			w, c := s.bytes(v)
+			x, _ := s.bytes(v + 1)
+			s.put(x, c, s.bundle(s.key, w, c))
+		},
+		"configuration of another": func(v float32) {
+			w, c := s.bytes(v)
+			_, d := s.bytes(v + 1)
+			s.put(w, d, s.bundle(s.key, w, c))
+		},
+		"a byte": func(v float32) {
+			w, c := s.bytes(v)
+			x := bytes.Clone(w)
+			x[len(x)-1] ^= 1
+			s.put(x, c, s.bundle(s.key, w, c))
+		},
+		"a file too many": func(v float32) {
+			w, c := s.bytes(v)
+			s.put(w, c, s.bundle(s.key, w, c))
+			replace(s.t, filepath.Join(s.dir, "pickle.bin"), nil)
+		},
+	}
+}
+
+// TestSignedUnderLoad: eight goroutines predict while the model is replaced, with a good signature and with all
+// that is none. What is current was signed, whole, and never before what was current.
+func TestSignedUnderLoad(t *testing.T) {
+	s := newSigned(t)
+	good := func(v float32) {
+		w, c := s.bytes(v)
+		s.put(w, c, s.bundle(s.key, w, c))
+		if err := os.Remove(filepath.Join(s.dir, "pickle.bin")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	good(1)
+	h := s.open(&Options{})
+	var crowd sync.WaitGroup
+	stop := make(chan struct{})
+	for range 8 {
+		crowd.Add(1)
+		go func() {
+			defer crowd.Done()
+			client(t, h, stop)
+		}()
+	}
+	ways, random := s.ways(), mathrand.New(mathrand.NewPCG(1, 2))
+	var names []string
+	for name := range ways {
+		names = append(names, name)
+	}
+	last, refused := uint64(1), uint64(0)
+	for n := range rounds(60) {
+		if n%3 == 0 {
+			good(float32(last + 1))
+			if got, err := h.Reload(context.Background()); err != nil || got != last+1 {
+				t.Fatalf("generation %d, %v, want %d", got, err, last+1)
+			}
+			last++
+			continue
+		}
+		name := names[random.IntN(len(names))]
+		ways[name](1000)
+		got, err := h.Reload(context.Background())
+		if got != last || err == nil {
+			t.Fatalf("%s: generation %d, %v, want %d", name, got, err, last)
+		}
+		refused++
+	}
+	close(stop)
+	crowd.Wait()
+	if s := h.Stats(); s.Generation != last || s.Failures != refused {
+		t.Errorf("%d good ones and %d bad ones: %+v", last, refused, s)
+	}
+	t.Logf("%d good signatures, %d refused", last, refused)
+}
+
+// TestRefusedSignatures: each way by its error, and that the old model stays.
+func TestRefusedSignatures(t *testing.T) {
+	s := newSigned(t)
+	w, c := s.bytes(1)
+	b := s.bundle(s.key, w, c)
+	s.put(w, c, b)
+	h := s.open(&Options{Verify: true})
+	for name, way := range s.ways() {
+		way(2)
+		if n, err := h.Reload(context.Background()); n != 1 || !errors.Is(err, format.ErrSignature) && name != "half of a bundle" && name != "half of a model" {
+			t.Errorf("%s: generation %d, %v", name, n, err)
+		}
+		if got := current(t, h); got != 1 {
+			t.Errorf("%s: %v is current", name, got)
+		}
+		if err := os.Remove(filepath.Join(s.dir, "pickle.bin")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if n := h.Stats().Files; n != 1 {
+		t.Errorf("%d files", n)
+	}
+}
+
+// TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and a
+// bundle that changes in place is no change of memory.
+func TestWatchSignature(t *testing.T) {
+	s := newSigned(t)
+	w, c := s.bytes(1)
+	s.put(w, c, s.bundle(s.key, w, c))
+	events := make(chan Event, 100)
+	h := s.open(&Options{Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go h.Watch(ctx)
+	w, c = s.bytes(2)
+	s.put(w, c, nil)
+	for e := range events {
+		if e.Kind == Refused {
+			break
+		}
+	}
+	sig := s.bundle(s.key, w, c)
+	replace(t, filepath.Join(s.dir, "model.sig"), sig)
+	for current(t, h) != 2 {
+		time.Sleep(time.Millisecond)
+	}
+	overwrite(t, filepath.Join(s.dir, "model.sig"), append(sig, '\n'))
+	for h.Stats().Generation < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	if n := h.Stats().Overwrites; n != 0 {
+		t.Errorf("%d files were overwritten", n)
+	}
+}

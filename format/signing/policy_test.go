@@ -1,0 +1,319 @@
+package signing_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/format/signing"
+	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	return key
+}
+
+func trusting(k *ecdsa.PrivateKey) *signing.Trust {
+	return &signing.Trust{Keys: []crypto.PublicKey{k.Public()}}
+}
+
+// sign signs what is at root into a file.
+func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
+	t.Helper()
+	b, err := signing.Sign(context.Background(), root, signing.Signer{Key: key}, &signing.Options{Bundle: bundle})
+	must(t, err)
+	must(t, os.WriteFile(bundle, b.Bytes(), 0o666))
+}
+
+// write writes a model of two tensors.
+func write(t testing.TB, name, path string, o *format.WriteOptions) {
+	t.Helper()
+	p := &format.Plan{}
+	for _, n := range []string{"a", "b"} {
+		p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Float32, Shape: tensor.Shape{1000}})
+	}
+	w, err := format.Create(name, path, p, o)
+	must(t, err)
+	defer w.Abort()
+	for i, info := range p.Tensors {
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{byte(i + 1)}, 4000))))
+	}
+	must(t, w.Close())
+}
+
+// open opens a model, and closes it.
+func open(path string, trusted any) error {
+	m, err := format.Open(path, &format.Options{Trusted: trusted})
+	if err != nil {
+		return err
+	}
+	if m.Len() == 0 {
+		err = errors.New("it has no tensors")
+	}
+	return errors.Join(err, m.Close())
+}
+
+// flip changes a bit of a file in place: of the byte at off, from the end where that is negative.
+func flip(t testing.TB, path string, off int64, bit byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	if off < 0 {
+		off += int64(len(b))
+	}
+	b[off] ^= bit
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteAt(b, 0)
+	must(t, errors.Join(err, f.Close()))
+}
+
+// TestPolicy: a model of any format opens with its signature, and not without, not with another's, and not when it
+// was changed.
+func TestPolicy(t *testing.T) {
+	key, other := newKey(t), newKey(t)
+	for _, name := range format.Formats() {
+		c, err := format.Lookup(name)
+		must(t, err)
+		dir := t.TempDir()
+		path := filepath.Join(dir, "m"+c.Extensions()[0])
+		info := tensor.Info{Name: "m", DType: tensor.Float32, Shape: tensor.Shape{1000}}
+		if name == "mobi" {
+			info.Name = "1"
+		}
+		w, err := format.Create(name, path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		must(t, errors.Join(w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{1}, 4000))), w.Close()))
+		t.Run(name, func(t *testing.T) {
+			policy := &signing.Policy{Trust: trusting(key)}
+			if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !errors.Is(err, fs.ErrNotExist) {
+				t.Error("unsigned:", err)
+			}
+			bundle := path + ".sig"
+			sign(t, path, bundle, key)
+			must(t, open(path, policy))
+			for _, nobody := range []any{&signing.Policy{}, (*signing.Policy)(nil), (*signing.Report)(nil), &signing.Report{}, &signing.Policy{Trust: trusting(other)}} {
+				if err := open(path, nobody); !errors.Is(err, format.ErrSignature) {
+					t.Errorf("%#v: %v", nobody, err)
+				}
+			}
+			b, err := signing.Read(bundle)
+			must(t, err)
+			report, err := signing.Verify(context.Background(), b, path, trusting(key), nil)
+			must(t, err)
+			must(t, open(path, report))
+			text, err := os.ReadFile(path)
+			must(t, err)
+			policy.Bundle = bundle
+			for how, m := range map[string]func(b []byte) (*format.Model, error){
+				"bytes": func(b []byte) (*format.Model, error) {
+					return format.OpenBytes(b, &format.Options{Trusted: policy, Format: name})
+				},
+				"reader": func(b []byte) (*format.Model, error) {
+					return format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), &format.Options{Trusted: policy, Format: name})
+				},
+			} {
+				x, err := m(text)
+				must(t, err)
+				must(t, x.Close())
+				if x, err := m(append(bytes.Clone(text), 0)); err == nil {
+					t.Error(how, "with a byte behind it was opened")
+					x.Close()
+				}
+			}
+			flip(t, path, -1, 1)
+			for _, trusted := range []any{policy, report} {
+				if err := open(path, trusted); err == nil {
+					t.Errorf("changed: it was opened")
+				} else if errors.Is(err, format.ErrSignature) && !errors.Is(err, format.ErrChecksum) {
+					t.Errorf("changed: %v", err)
+				}
+			}
+			flip(t, path, -1, 1)
+			must(t, os.Rename(bundle, filepath.Join(dir, "model.sig")))
+			must(t, open(path, &signing.Policy{Trust: trusting(key)}))
+			sign(t, dir, filepath.Join(dir, "model.sig"), key)
+			must(t, open(path, &signing.Policy{Trust: trusting(key)}))
+			must(t, os.WriteFile(filepath.Join(dir, "extra"), nil, 0o666))
+			if err := open(path, &signing.Policy{Trust: trusting(key)}); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "extra") {
+				t.Error("a file too many:", err)
+			}
+		})
+	}
+}
+
+// parts makes models of several files in a directory. path is what is opened, and files are relative to the directory.
+func parts(t testing.TB) map[string]func(dir string) (path string, files []string) {
+	return map[string]func(dir string) (string, []string){
+		"safetensors shards": func(dir string) (string, []string) {
+			for i, name := range []string{"a", "b"} {
+				p := &format.Plan{Tensors: []tensor.Info{{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1000}}}}
+				w, err := format.Create("safetensors", filepath.Join(dir, fmt.Sprintf("model-%d.safetensors", i+1)), p, nil)
+				must(t, err)
+				must(t, errors.Join(w.WriteTensor(name, bytes.NewReader(make([]byte, 4000))), w.Close()))
+			}
+			path := filepath.Join(dir, "model.safetensors.index.json")
+			must(t, os.WriteFile(path, []byte(`{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}`), 0o666))
+			return path, []string{"model.safetensors.index.json", "model-1.safetensors", "model-2.safetensors"}
+		},
+		"TSR directory": func(dir string) (string, []string) {
+			path := filepath.Join(dir, "model")
+			write(t, "tsr", path, nil)
+			var files []string
+			list, err := os.ReadDir(path)
+			must(t, err)
+			for _, e := range list {
+				files = append(files, "model/"+e.Name())
+			}
+			return path, files
+		},
+		"ONNX with external data": func(dir string) (string, []string) {
+			path := filepath.Join(dir, "m.onnx")
+			o := &format.WriteOptions{}
+			o.Storage.ExternalFrom = 1
+			write(t, "onnx", path, o)
+			list, err := os.ReadDir(dir)
+			must(t, err)
+			var files []string
+			for _, e := range list {
+				files = append(files, e.Name())
+			}
+			return path, files
+		},
+	}
+}
+
+// TestPolicyOfParts: each file of a model must be signed, unchanged, and there.
+func TestPolicyOfParts(t *testing.T) {
+	key := newKey(t)
+	for name, build := range parts(t) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, files := build(dir)
+			if len(files) < 2 {
+				t.Fatal(files)
+			}
+			bundle := filepath.Join(dir, "model.sig")
+			sign(t, dir, bundle, key)
+			policy := &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}
+			must(t, open(path, policy))
+			b, err := signing.Read(bundle)
+			must(t, err)
+			report, err := signing.Verify(context.Background(), b, dir, trusting(key), nil)
+			must(t, err)
+			must(t, open(path, report))
+			for _, file := range files {
+				full := filepath.Join(dir, filepath.FromSlash(file))
+				flip(t, full, -2, 1)
+				for _, trusted := range []any{policy, report} {
+					// A text may be none any more, which the format notices first.
+					if err := open(path, trusted); err == nil || errors.Is(err, format.ErrSignature) && !(errors.Is(err, format.ErrChecksum) && strings.Contains(err.Error(), full)) {
+						t.Errorf("%s changed: %v", file, err)
+					}
+				}
+				flip(t, full, -2, 1)
+				must(t, os.Rename(full, full+".x"))
+				if err := open(path, policy); err == nil {
+					t.Errorf("%s missing: it was opened", file)
+				}
+				sign(t, dir, bundle, key)
+				must(t, os.Rename(full+".x", full))
+				if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), full) {
+					t.Errorf("%s not signed: %v", file, err)
+				}
+				sign(t, dir, bundle, key)
+			}
+			must(t, open(path, policy))
+		})
+	}
+}
+
+// meddler restores the files of a model when they have been parsed, and then asks the policy.
+type meddler struct {
+	*signing.Policy
+	restore func()
+}
+
+func (m *meddler) Recording() engine.Recording {
+	return engine.NewRecording(func(ctx context.Context, path string, open *engine.OpenModel) error {
+		m.restore()
+		return signing.CheckFiles(m.Policy, ctx, path, open)
+	})
+}
+
+// TestParsedIsHashed: who shows one file to the parser and another to the hash is found out, in each file
+// of a model.
+func TestParsedIsHashed(t *testing.T) {
+	key := newKey(t)
+	builds := parts(t)
+	builds["one file"] = func(dir string) (string, []string) {
+		path := filepath.Join(dir, "m.safetensors")
+		write(t, "safetensors", path, nil)
+		return path, []string{"m.safetensors"}
+	}
+	for name, build := range builds {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, files := build(dir)
+			bundle := filepath.Join(dir, "model.sig")
+			sign(t, dir, bundle, key)
+			found, unread := 0, 0
+			for _, file := range files {
+				full := filepath.Join(dir, filepath.FromSlash(file))
+				text, err := os.ReadFile(full)
+				must(t, err)
+				for i := range 2 * int64(min(len(text), 100)) {
+					off, bit := i/2, byte(1+i%2)
+					restored := false
+					m := &meddler{&signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}, func() {
+						flip(t, full, off, bit)
+						restored = true
+					}}
+					flip(t, full, off, bit)
+					err := open(path, m)
+					switch {
+					case !restored: // the format refused it
+						flip(t, full, off, bit)
+					case err == nil:
+						unread++
+					case errors.Is(err, format.ErrChecksum):
+						found++
+					default:
+						t.Errorf("%s: byte %d was other when it was parsed: %v", file, off, err)
+					}
+				}
+			}
+			if found == 0 {
+				t.Error("nothing was found out")
+			}
+			t.Logf("%d changes were found out, %d were of bytes that are not parsed", found, unread)
+			must(t, open(path, &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}))
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"io"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// FileTrust is what Config.Trusted may be instead of a public key: it decides about models of any format by
+// all bytes of all their files.
+type FileTrust interface {
+	// Recording is asked once for each model. It may be asked by several goroutines.
+	Recording() Recording
+}
+
+// Recording keeps what is parsed of the files of a model until it is hashed. There is one
+// implementation, and it is an interface so that programs without a FileTrust do not link that.
+type Recording interface {
+	parsed(f *space, src *shard) driver.Source
+	peeked(f *space, head []byte)
+	check(ctx context.Context, m *Model, seen *recorder) error
+}
+
+// NewRecording returns a Recording at the end of which check is given the path of the model, "" without one, and its
+// files. Without an error what is open is what their bytes were.
+func NewRecording(check func(ctx context.Context, path string, m *OpenModel) error) Recording {
+	return recording(check)
+}
+
+type recording func(ctx context.Context, path string, m *OpenModel) error
+
+// parsed returns the Source of another file than the model's own.
+func (recording) parsed(f *space, src *shard) driver.Source {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.seen == nil {
+		f.seen = new(recorder)
+	}
+	f.seen.file = &src.file
+	return &recordedShard{f.seen, src.path}
+}
+
+// peeked records the beginning of a file that may be opened later.
+func (recording) peeked(f *space, head []byte) {
+	f.seen = new(recorder)
+	f.seen.record(head, 0)
+}
+
+// recordedShard is the recorder of another file than the model's own.
+type recordedShard struct {
+	*recorder
+	path string
+}
+
+func (s *recordedShard) Path() string { return s.path }
+
+func (check recording) check(ctx context.Context, m *Model, seen *recorder) error {
+	v := newVerification(m, ctx, &VerifyOptions{})
+	v.seen = seen
+	err := check(ctx, m.Path(), &OpenModel{v})
+	for _, f := range m.spaces.files {
+		f.seen = nil
+	}
+	return err
+}
+
+// OpenModel is a model that is being opened.
+type OpenModel struct{ v *verification }
+
+// OpenFile is a file of it.
+type OpenFile struct {
+	Path  string // "" for bytes and readers
+	Size  int64
+	space driver.Space
+}
+
+// Files returns all files of the model that are there.
+func (o *OpenModel) Files() (files []OpenFile) {
+	m := o.v.m
+	if o.v.seen != nil { // else it is a directory
+		files = append(files, OpenFile{Path: m.Path(), Size: m.main.Size()})
+	}
+	for _, f := range m.spaces.files {
+		if r := f.region.Load(); r != nil {
+			files = append(files, OpenFile{f.path(), r.Size(), f.number})
+		}
+	}
+	return files
+}
+
+// Feed writes size bytes at off of a file to w: what was read of them when they were parsed, and of
+// others what is mapped. It gives pages back as it goes, and is safe for concurrent use.
+func (o *OpenModel) Feed(w io.Writer, f *OpenFile, off, size int64) error {
+	r, err := o.v.m.spaces.region(f.space)
+	for end := off + size; off < end && err == nil; off += source.EvictEvery {
+		if err = o.v.Feed(w, f.space, off, min(source.EvictEvery, end-off), ""); err == nil {
+			_ = r.Evict() // a hint
+		}
+	}
+	return err
+}
