@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/source"
 )
 
 // FileTrust is what Config.Trusted may be instead of a public key: it decides about models of any format by
@@ -91,13 +90,7 @@ func (o *OpenModel) Files() (files []OpenFile) {
 }
 
 // Feed writes size bytes at off of a file to w: what was read of them when they were parsed, and of
-// others what is mapped. It gives pages back as it goes, and is safe for concurrent use.
+// others what is mapped. It is safe for concurrent use.
 func (o *OpenModel) Feed(w io.Writer, f *OpenFile, off, size int64) error {
-	r, err := o.v.m.spaces.region(f.space)
-	for end := off + size; off < end && err == nil; off += source.EvictEvery {
-		if err = o.v.Feed(w, f.space, off, min(source.EvictEvery, end-off), ""); err == nil {
-			_ = r.Evict() // a hint
-		}
-	}
-	return err
+	return o.v.Feed(w, f.space, off, size, "")
 }

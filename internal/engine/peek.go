@@ -51,9 +51,6 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
 			files[i].name, files[i].dir, files[i].later = names[i], dir, (*space).mapLater
 			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
-			if s.record != nil {
-				s.record.peeked(&files[i], heads[i].Head)
-			}
 		}
 		return nil
 	})
@@ -61,6 +58,9 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 		s.files = append(s.files, &files[i])
 		files[i].Model, files[i].number = s.m, driver.Space(len(s.files))
 		heads[i].Space = files[i].number
+		if s.record != nil {
+			s.record.peeked(&files[i], heads[i].Head)
+		}
 	}
 	return heads, err
 }
