@@ -14,6 +14,7 @@
 //	--sign KEY.pem     Ed25519 private key, as "openssl genpkey -algorithm ed25519" makes it
 //	--encrypt KEY      AES-256 key: 64 hexadecimal digits, or a file with them or with 32 bytes
 //	--key KEY          key of an encrypted input
+//	--max-memory SIZE  refuse an input that takes more memory
 //	--version N        1 for old readers; 2 by default
 //
 // The input is verified first. Without --compress or --quantize the weights are

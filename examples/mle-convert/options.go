@@ -38,6 +38,7 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	sign := tool.KeyOption(f, "sign", "Ed25519 private key in `KEY.pem`, as \"openssl genpkey -algorithm ed25519\" makes it")
 	encrypt := tool.KeyOption(f, "encrypt", "AES-256 `KEY`: 64 hexadecimal digits, or a file with them or with 32 bytes")
 	key := tool.KeyOption(f, "key", "`KEY` of an encrypted input, as for --encrypt")
+	memory := tool.MemoryFlag(f)
 	f.IntVar(&j.write.Level, "level", 6, "compression level `N`, 1 (fast) to 9 (small), 6 by default")
 	f.BoolVar(&j.write.Chunked, "chunked", false, "compress each tensor by itself")
 	f.IntVar(&j.write.Version, "version", 2, "format version `N` to write, 2 by default, 1 for old readers")
@@ -53,6 +54,7 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	if err := j.method(*compress, *quantize); err != nil {
 		return nil, cli.BadArgument(err)
 	}
+	j.read.MaxMemory = int64(*memory)
 	var err error
 	if j.write.Signer, err = cli.ReadKey(ctx, sign, signingKey); err != nil {
 		return nil, err

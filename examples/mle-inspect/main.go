@@ -66,7 +66,7 @@ func (i *inspector) parse(ctx context.Context, args []string) ([]string, error) 
 	i.opts.Context = ctx
 	f := tool.Flags()
 	trust := tool.TrustFlag(f)
-	key := tool.KeyFlag(f)
+	key, memory := tool.KeyFlag(f), tool.MemoryFlag(f)
 	if err := tool.Parse(f, args, i.out); err != nil {
 		return nil, err
 	}
@@ -82,6 +82,7 @@ func (i *inspector) parse(ctx context.Context, args []string) ([]string, error) 
 	} else if public != nil {
 		return nil, cli.BadArgument(fmt.Errorf("--trust: MLE files are signed with Ed25519, not with a %T", public))
 	}
+	i.opts.MaxMemory = int64(*memory)
 	i.opts.Key, err = key.Secret(ctx)
 	return f.Args(), err
 }

@@ -82,9 +82,9 @@ func TestInspect(t *testing.T) {
 	const help = "usage: mle-inspect [--trust PUB.pem] [--key HEX] FILE...\n\nShow what MLE files are and whether they are whole.\n\n" +
 		"Without --trust a signature is \"Valid\" when the file is what was signed, whoever signed it.\n" +
 		"With --trust a file that is not signed by that key fails.\n\noptions:\n" +
-		"  --key HEX        key of an encrypted file, HEX of 64 digits, or @FILE that holds them\n" +
-		"  --trust PUB.pem  public key that must have signed the files, in a PUB.pem\n" +
-		"  --help           print this text\n\nexample:\n  mle-inspect --trust pub.pem model.mle\n"
+		"  --key HEX          key of an encrypted file, HEX of 64 digits, or @FILE that holds them\n  --max-memory SIZE  refuse a file that takes more memory than SIZE, such as 500MB or 2GiB\n" +
+		"  --trust PUB.pem    public key that must have signed the files, in a PUB.pem\n" +
+		"  --help             print this text\n\nexample:\n  mle-inspect --trust pub.pem model.mle\n"
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -100,7 +100,7 @@ func TestInspect(t *testing.T) {
 		{"changed", []string{"changed.mle"}, 1, strings.Replace(strings.Replace(model, "Valid", "Invalid", 1), "OK", "FAILED (weights)", 1), "checksum mismatch"},
 		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
 		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},
-		{"no model", []string{"no.mle"}, 1, "", "wrong magic"},
+		{"no model", []string{"no.mle"}, 1, "", "plain text"},
 		{"absent", []string{"absent.mle"}, 1, "", "absent.mle"},
 		{"no arguments", nil, 2, "", "usage"},
 		{"unknown option", []string{"--what"}, 2, "", "what"},
@@ -110,7 +110,7 @@ func TestInspect(t *testing.T) {
 		{"short key", []string{"--key", "abcd", "plain.mle"}, 2, "", "2 bytes, not 32"},
 		{"an empty key", []string{"--key", "", "plain.mle"}, 2, "", "--key: the key is empty"},
 		{"trust in an empty key", []string{"--trust", "", "plain.mle"}, 2, "", "--trust: the key is empty"},
-		{"another kind of key", []string{"--trust", "rsa.pem", "plain.mle"}, 2, "", "not with a *rsa.PublicKey"},
+		{"another kind of key", []string{"--trust", "rsa.pem", "plain.mle"}, 2, "", "not with an RSA key"},
 		{"bad key file", []string{"--trust", "no.mle", "plain.mle"}, 2, "", "no.mle"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

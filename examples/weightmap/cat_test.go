@@ -218,7 +218,7 @@ func TestCatErrors(t *testing.T) {
 		{[]string{"-slice", "99999999999999999999", mag, "cube"}, 2, `: "99999999999999999999"`},
 		{[]string{"-key", "ab", mag, "cube"}, 2, "1 byte, not 32"},
 		{[]string{"-slice", "0,0,0,0", mag, "cube"}, 1, `m.mag: tensor "cube": invalid shape: a slice of 4 axes of a tensor that has 3`},
-		{[]string{"-slice", "2", mag, "cube"}, 1, `axis 0 has 2, and the slice is not within`},
+		{[]string{"-slice", "2", mag, "cube"}, 1, `axis 0 has 2 elements, and the range is not within`},
 		{[]string{"-slice", "-3", mag, "cube"}, 1, `axis 0 has 2`},
 		{[]string{"-slice", "9223372036854775807", mag, "cube"}, 1, `axis 0 has 2`},
 		{[]string{"-slice", ":,2:1", mag, "cube"}, 1, `axis 1 has 3`},

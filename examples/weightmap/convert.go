@@ -263,9 +263,8 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 // known checks that the target's format is.
 func known(c *cli.Tool, to, path string) error {
 	if to != "" {
-		_, err := format.Lookup(to)
-		if err != nil {
-			return cli.BadArgument(err)
+		if !slices.Contains(format.Formats(), to) {
+			return c.Usagef("-to takes %s, not %q%s", strings.Join(format.Formats(), ", "), to, cli.DidYouMean(to, "", format.Formats()))
 		}
 		return nil
 	}

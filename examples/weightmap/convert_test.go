@@ -470,7 +470,7 @@ func TestConvertUsage(t *testing.T) {
 		"one":            {[]string{in}, "OUT is missing; usage: weightmap convert "},
 		"three":          {[]string{in, out, out}, "convert takes IN and OUT; usage: weightmap convert "},
 		"-o and OUT":     {[]string{"-o", out, in, out}, "convert takes IN and OUT; usage: weightmap convert "},
-		"unknown format": {[]string{"-to", "zip", in, out}, `unknown format`},
+		"unknown format": {[]string{"-to", "magg", in, out}, `, wia, not "magg"; did you mean mag?; usage: `},
 		"unknown ending": {[]string{in, out + ".zip"}, "-to names one of "},
 		"both":           {[]string{"-dtype", "float16", "-quantize", "int8", in, out}, "exclude each other"},
 		"no float":       {[]string{"-dtype", "int8", in, out}, `-dtype takes float32, float16, bfloat16, float64, not "int8"`},

@@ -21,14 +21,12 @@ var stdin = os.Stdin
 type access struct {
 	key    *cli.KeyOption
 	trust  *cli.KeyOption // nil for a command without the option
-	memory cli.ByteSize
+	memory *cli.ByteSize
 }
 
 // accessFlags adds -key and -max-memory.
 func accessFlags(c *cli.Tool, f *flag.FlagSet) *access {
-	a := &access{key: c.KeyFlag(f)}
-	f.Var(&a.memory, "max-memory", "refuse a file that takes more memory than `SIZE`, such as 500MB or 2GiB")
-	return a
+	return &access{key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
 }
 
 // trustFlags adds -trust as well.
@@ -41,7 +39,7 @@ func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
 // options checks what was given. Checksums are compared before data is used: a damaged file
 // must not print as values.
 func (a *access) options(ctx context.Context) (o *format.Options, err error) {
-	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(a.memory)}
+	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory)}
 	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
 		o.Trusted, err = a.trust.Public(ctx)
 	}

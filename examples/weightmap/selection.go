@@ -70,7 +70,7 @@ func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 			r.To = dim
 		}
 		if r.From < 0 || r.To < r.From || r.To > dim {
-			return nil, fmt.Errorf("%w: axis %d has %d, and the slice is not within", format.ErrShape, i, dim)
+			return nil, fmt.Errorf("-slice: %w: axis %d has %d elements, and the range is not within", format.ErrShape, i, dim)
 		}
 		s.ranges = append(s.ranges, r)
 		s.cut = append(s.cut, r.To-r.From)

@@ -2,10 +2,18 @@ package cli
 
 import (
 	"errors"
+	"flag"
 	"math"
 	"strconv"
 	"strings"
 )
+
+// MemoryFlag adds -max-memory.
+func (t *Tool) MemoryFlag(f *flag.FlagSet) *ByteSize {
+	s := new(ByteSize)
+	f.Var(s, "max-memory", "refuse a file that takes more memory than `SIZE`, such as 500MB or 2GiB")
+	return s
+}
 
 // ByteSize is the value of an option: "200MB", "1.5GiB", "1000000".
 type ByteSize int64

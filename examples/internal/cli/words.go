@@ -27,7 +27,7 @@ var words = strings.NewReplacer(
 // options are those that set a field of the library's options for writing.
 var options = map[string]string{
 	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
-	"Extended": "extended", "Key": "encrypt", "Signer": "sign",
+	"Extended": "extended", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
 }
 
 // text is an error in the words of the command line, with no path in it twice.
