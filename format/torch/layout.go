@@ -1,0 +1,50 @@
+package torch
+
+import "github.com/weightmap/weightmap/tensor"
+
+const (
+	formatName = "torch"
+	maxRank    = 64
+	// Nesting, and the length of a name, beyond which a file is refused.
+	maxDepth = 200
+	maxName  = 1 << 16
+)
+
+// elem is what an element of a storage is.
+type elem struct {
+	dtype tensor.DType
+	enc   *tensor.Encoding // of a type that is listed
+	size  int64
+	word  int // bytes that a byte order turns around
+}
+
+// elems are the types by the names that torch has for them as constants.
+var elems = func() map[string]*elem {
+	m := map[string]*elem{
+		"bfloat16": plain(tensor.BFloat16), "bool": plain(tensor.Bool), "complex64": {dtype: tensor.Complex64, size: 8, word: 4},
+		"float8_e4m3fn": plain(tensor.Float8E4M3FN), "float8_e5m2": plain(tensor.Float8E5M2),
+		"complex32": listed("complex32", 4, 2), "complex128": listed("complex128", 16, 8),
+		"float8_e4m3fnuz": listed("float8_e4m3fnuz", 1, 1), "float8_e5m2fnuz": listed("float8_e5m2fnuz", 1, 1), "float8_e8m0fnu": listed("float8_e8m0fnu", 1, 1),
+		"qint8": listed("qint8", 1, 1), "quint8": listed("quint8", 1, 1), "qint32": listed("qint32", 4, 4),
+	}
+	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.Int64, tensor.Int32, tensor.Int16, tensor.Int8, tensor.Uint64, tensor.Uint32, tensor.Uint16, tensor.Uint8} {
+		m[d.String()] = plain(d)
+	}
+	for alias, name := range map[string]string{"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "cfloat": "complex64", "cdouble": "complex128"} {
+		m[alias] = m[name]
+	}
+	return m
+}()
+
+// storageNames are the types by the names of storage classes, without "Storage".
+var storageNames = map[string]string{
+	"Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32", "Short": "int16",
+	"Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128", "QInt8": "qint8",
+	"QUInt8": "quint8", "QInt32": "qint32", "Untyped": "uint8",
+}
+
+func plain(d tensor.DType) *elem { return &elem{dtype: d, size: d.Size(), word: int(d.Size())} }
+
+func listed(name string, size int64, word int) *elem {
+	return &elem{enc: &tensor.Encoding{Name: name, BlockElems: 1, BlockBytes: size}, size: size, word: word}
+}

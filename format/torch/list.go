@@ -1,0 +1,222 @@
+package torch
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// lister walks the object of a pickle and lists tensors and metadata by their paths.
+type lister struct {
+	f      *parsed
+	root   string // name of an object that is no container
+	stored int64  // bytes of the pickle
+	at     int64  // of the pickle, for errors
+
+	path    []byte
+	within  map[any]bool // the dicts and lists on the way to where it is
+	visits  int64
+	named   int64 // bytes of names
+	skipped []skip
+}
+
+// skip counts values of one kind that are neither tensors nor metadata.
+type skip struct {
+	kind  string
+	first string // where the first one is
+	n     int
+}
+
+func newLister(f *parsed, at, stored int64) *lister {
+	return &lister{f: f, root: rootName(f.src.Path()), at: at, stored: stored, within: make(map[any]bool)}
+}
+
+// rootName returns the name of a tensor that is all that a file holds: the file's.
+func rootName(path string) string {
+	s := filepath.Base(path)
+	s = strings.TrimSuffix(s, filepath.Ext(s))
+	if path == "" || tensor.CheckName(s) != nil {
+		return "tensor"
+	}
+	return s
+}
+
+func (l *lister) errorf(sentinel error, text string, args ...any) error {
+	return wire.Errorf("", "pickle", l.at, sentinel, text, args...)
+}
+
+// list walks v, which is at the path. A pickle may refer to one value many times, so the
+// paths are counted.
+func (l *lister) list(v any) error {
+	if l.visits++; l.visits > 1<<16+l.stored {
+		return l.errorf(format.ErrLimit, "its values are reached by more than %d paths", l.visits-1)
+	}
+	switch v := v.(type) {
+	case *rebuilt:
+		return l.tensor(v)
+	case string, bool, int64, float64:
+		name, err := l.name()
+		if err == nil {
+			l.f.meta = append(l.f.meta, driver.Entry{Key: name, Value: v})
+		}
+		return err
+	case tuple:
+		return l.items(v)
+	case *list:
+		return l.once(v, func() error { return l.items(v.items) })
+	case *dict:
+		return l.once(v, func() error { return l.entries(v.items) })
+	}
+	l.skip(kindOf(v))
+	return nil
+}
+
+// once walks a value that may contain itself.
+func (l *lister) once(v any, walk func() error) error {
+	if l.within[v] {
+		return l.errorf(format.ErrCorrupt, "%s contains itself", clip(string(l.path)))
+	}
+	l.within[v] = true
+	err := walk()
+	delete(l.within, v)
+	return err
+}
+
+// items walks the elements of a list, which are named by their positions.
+func (l *lister) items(items []any) error {
+	for i, v := range items {
+		if err := l.below(strconv.Itoa(i), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries walks the values of a dict.
+func (l *lister) entries(items []any) error {
+	for i := 0; i < len(items); i += 2 {
+		var key string
+		switch k := items[i].(type) {
+		case string:
+			key = k
+		case int64:
+			key = strconv.FormatInt(k, 10)
+		default:
+			l.skip("value with a key of type " + kindOf(k))
+			continue
+		}
+		if err := l.below(key, items[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below walks a value under a key of the one at the path.
+func (l *lister) below(key string, v any) error {
+	n := len(l.path)
+	if len(l.within) > maxDepth || n+len(key) > maxName {
+		return l.errorf(format.ErrLimit, "values are nested deeper than %d, or have names longer than %d bytes", maxDepth, maxName)
+	}
+	if n > 0 {
+		l.path = append(l.path, '.')
+	}
+	l.path = append(l.path, key...)
+	err := l.list(v)
+	l.path = l.path[:n]
+	return err
+}
+
+// name returns the path as a name, of which there may be so many bytes.
+func (l *lister) name() (string, error) {
+	name := l.root
+	if len(l.path) > 0 {
+		name = string(l.path)
+	}
+	const floor, ratio = 16 << 20, 16
+	if l.named += int64(len(name)) + objectBytes; l.named > floor+ratio*l.stored {
+		return "", l.errorf(format.ErrLimit, "its names have more than %d bytes", l.named-1)
+	}
+	if err := tensor.CheckName(name); err != nil {
+		return "", l.errorf(format.ErrCorrupt, "%w", err)
+	}
+	return name, nil
+}
+
+func (l *lister) skip(kind string) {
+	i := slices.IndexFunc(l.skipped, func(s skip) bool { return s.kind == kind })
+	if i < 0 {
+		if len(l.skipped) == mostSkipped {
+			return
+		}
+		i = len(l.skipped)
+		l.skipped = append(l.skipped, skip{kind: kind, first: string(l.path)})
+	}
+	l.skipped[i].n++
+}
+
+// mostSkipped bounds the kinds that notes name.
+const mostSkipped = 16
+
+// notes says what is not shown.
+func (l *lister) notes() (notes []string) {
+	for _, s := range l.skipped {
+		notes = append(notes, fmt.Sprintf("not shown: %d of type %s, the first at %s", s.n, s.kind, clip(s.first)))
+	}
+	return notes
+}
+
+// tensor lists a tensor at the path.
+func (l *lister) tensor(t *rebuilt) error {
+	name, err := l.name()
+	if err != nil {
+		return err
+	}
+	f, s := l.f, t.storage
+	i, ok := f.byKey[s.key]
+	if !ok {
+		return l.errorf(format.ErrCorrupt, "tensor %s is in storage %s, which is missing", clip(name), clip(s.key))
+	}
+	e := &f.stores[i]
+	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
+		return l.errorf(format.ErrTruncated, "storage %s has %d bytes, %d elements of %d bytes from %d on are in it", clip(s.key), e.Size, s.count, s.elem.size, s.first)
+	}
+	size, err := sizeOf(t)
+	if err != nil {
+		return l.errorf(format.ErrCorrupt, "tensor %s: %w", clip(name), err)
+	}
+	p := place{store: i, from: s.first*s.elem.size + t.offset*t.elem.size, elem: t.elem}
+	if !t.contiguous() {
+		p.stride = t.stride
+	}
+	if size == 0 {
+		p.from = 0
+	}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Size: size, Offset: e.At + p.from}
+	if e.Packed {
+		out.Compression, out.Stored = "deflate", e.Stored
+	}
+	if e.Packed || p.stride != nil || f.big && t.elem.word > 1 {
+		out.Loaded, out.Offset = size > 0 || e.Packed, -1
+	}
+	if !f.index.Add(&out) {
+		return l.errorf(format.ErrUnsupported, "two tensors have the name %s", clip(name))
+	}
+	f.places = append(f.places, p)
+	return nil
+}
+
+// sizeOf returns the bytes of a tensor once its elements lie side by side.
+func sizeOf(t *rebuilt) (int64, error) {
+	if t.elem.enc != nil {
+		return t.elem.enc.Bytes(t.shape)
+	}
+	return t.shape.ByteSize(t.elem.dtype)
+}

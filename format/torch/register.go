@@ -1,0 +1,35 @@
+package torch
+
+import (
+	"bytes"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/zip"
+)
+
+// driverOf is the driver; the format is read only.
+type driverOf struct{}
+
+var own = format.With(driverOf{})
+
+func init() { format.Register(driverOf{}) }
+
+// Describe implements driver.Driver.
+func (driverOf) Describe() driver.Description {
+	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".bin", ".ckpt"}}
+}
+
+// Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or
+// another that torch.save writes.
+func (driverOf) Detect(head []byte, _ int64) bool {
+	if bytes.HasPrefix(head, []byte(magicLegacy)) {
+		return true
+	}
+	return zip.IsTorch(zip.FirstName(head))
+}
+
+// Parse implements driver.Driver.
+func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+	return parse(src, x, o)
+}

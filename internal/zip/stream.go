@@ -1,0 +1,203 @@
+package zip
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Entry is where the content of an entry is.
+type Entry struct {
+	At, Stored int64 // bytes in the file, perhaps packed
+	Size       int64 // of the content
+	Packed     bool  // by DEFLATE
+	Sum        uint32
+	LocalSum   uint32 // the CRC-32 beside the content, Sum the one in the directory
+}
+
+// Compare compares the CRC-32 of the content with what the archive records.
+func (e *Entry) Compare(sum uint32) error {
+	for _, want := range []uint32{e.Sum, e.LocalSum} {
+		if sum != want {
+			return fmt.Errorf("%w: the entry has crc32 %08x, the file records %08x", driver.ErrChecksum, sum, want)
+		}
+	}
+	return nil
+}
+
+// section reads a part of a file.
+type section struct {
+	src     driver.Source
+	at, end int64
+}
+
+func (s *section) Read(p []byte) (int, error) {
+	n := int(min(int64(len(p)), s.end-s.at))
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	n, err := s.src.ReadAt(p[:n], s.at)
+	s.at += int64(n)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// Stream reads entries from the beginning to the end, unpacked. It is used again for many.
+type Stream struct {
+	R    io.Reader // of what Seek and Unpack lead to
+	Sum  uint32    // CRC-32 of what Next has read
+	Left int64     // bytes of the content that Next has not read
+
+	in  section
+	buf *bufio.Reader // of in
+	z   io.ReadCloser // of buf; nil before the first packed entry
+	out []byte
+}
+
+// NewStream makes a stream that reads size bytes at a time.
+func NewStream(size int) *Stream {
+	return &Stream{buf: bufio.NewReaderSize(nil, size), out: make([]byte, size)}
+}
+
+var streams = sync.Pool{New: func() any { return NewStream(64 << 10) }}
+
+// Borrow returns a stream for all of an entry's content, until Release.
+func Borrow() *Stream { return streams.Get().(*Stream) }
+
+// Release returns a borrowed stream, without the file.
+func (s *Stream) Release() {
+	s.seek(nil, 0, 0)
+	streams.Put(s)
+}
+
+// seek begins to read bytes of the file.
+func (s *Stream) seek(src driver.Source, at, end int64) {
+	s.in = section{src, at, end}
+	s.buf.Reset(&s.in)
+	s.R = s.buf
+}
+
+// Unpack makes R, which is at the content of an entry, read what was packed.
+func (s *Stream) Unpack(packed bool) error {
+	if !packed {
+		return nil
+	}
+	if s.z == nil {
+		s.z = flate.NewReader(s.buf)
+	} else if err := s.z.(flate.Resetter).Reset(s.buf, nil); err != nil {
+		return err
+	}
+	s.R = s.z
+	return nil
+}
+
+// Open begins to read the content of an entry.
+func (s *Stream) Open(src driver.Source, e *Entry) error {
+	s.seek(src, e.At, e.At+e.Stored)
+	s.Sum, s.Left = 0, e.Size
+	return s.Unpack(e.Packed)
+}
+
+// Next reads up to n bytes more, valid until the next call.
+func (s *Stream) Next(n int64) ([]byte, error) {
+	p := s.out[:min(n, int64(len(s.out)))]
+	if _, err := io.ReadFull(s.R, p); err != nil {
+		return nil, Unpacked(err)
+	}
+	s.Sum = tensor.UpdateCRC32(s.Sum, p)
+	s.Left -= int64(len(p))
+	return p, nil
+}
+
+// End checks that the content and its packed bytes end together.
+func (s *Stream) End(packed bool) error {
+	if !packed {
+		return nil
+	}
+	switch n, err := io.ReadFull(s.R, s.out[:1]); {
+	case n > 0:
+		return fmt.Errorf("%w: deflate: holds more than its size", tensor.ErrCorrupt)
+	case !errors.Is(err, io.EOF):
+		return Unpacked(err)
+	case s.buf.Buffered() > 0 || s.in.at < s.in.end:
+		return fmt.Errorf("%w: deflate: bytes after its end", tensor.ErrCorrupt)
+	}
+	return nil
+}
+
+// Unpacked makes an error about the file out of one of unpacking, unless it is one.
+func Unpacked(err error) error {
+	var bad flate.CorruptInputError
+	if errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return codec.Corrupt("deflate", codec.NoEOF(err))
+	}
+	return err
+}
+
+// Prove reads a packed entry once if its size is out of proportion to its packed bytes,
+// before memory is taken for it.
+func (s *Stream) Prove(src driver.Source, e *Entry) error {
+	if !e.Packed || e.Size <= codec.Ahead(int(min(e.Stored, mostAhead))) {
+		return nil
+	}
+	return s.Walk(src, e, func([]byte) error { return nil })
+}
+
+// mostAhead bounds the packed bytes that justify memory before they were read.
+const mostAhead = 4 << 20
+
+// Walk calls f with the pieces of the content.
+func (s *Stream) Walk(src driver.Source, e *Entry, f func(b []byte) error) error {
+	if err := s.Open(src, e); err != nil {
+		return err
+	}
+	for s.Left > 0 {
+		b, err := s.Next(s.Left)
+		if err == nil {
+			err = f(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.End(e.Packed)
+}
+
+// Content reads all of an entry into private memory.
+func (e *Entry) Content(src driver.Source) ([]byte, error) {
+	if !e.Packed {
+		return driver.Private(src, e.At, e.Size)
+	}
+	s := Borrow()
+	defer s.Release()
+	if err := s.Prove(src, e); err != nil {
+		return nil, err
+	}
+	if err := s.Open(src, e); err != nil {
+		return nil, err
+	}
+	return s.Rest(e.Packed)
+}
+
+// Rest reads what Next has not read, into fresh memory aligned for any dtype.
+func (s *Stream) Rest(packed bool) ([]byte, error) {
+	if err := codec.CheckSize(s.Left); err != nil {
+		return nil, err
+	}
+	b := memory.Aligned(int(s.Left))
+	if _, err := io.ReadFull(s.R, b); err != nil {
+		return nil, Unpacked(err)
+	}
+	s.Sum, s.Left = tensor.UpdateCRC32(s.Sum, b), 0
+	return b, s.End(packed)
+}
