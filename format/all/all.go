@@ -9,6 +9,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/npy"
 	_ "github.com/weightmap/weightmap/format/onnx"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	_ "github.com/weightmap/weightmap/format/torch"
 	_ "github.com/weightmap/weightmap/mag"
 	_ "github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mobi"

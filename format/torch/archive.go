@@ -25,12 +25,10 @@ func (f *parsed) parseArchive(o *driver.Options) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case dir.Count > uint64(o.MaxTensors):
-		return wire.Errorf("", "entries", dir.Off, format.ErrLimit, "%d entries, at most %d are allowed", dir.Count, o.MaxTensors)
-	case dir.Size > o.MaxHeaderBytes:
+	if dir.Size > o.MaxHeaderBytes {
 		return wire.Errorf("", "directory", dir.Off, format.ErrLimit, "it has %d bytes, at most %d are allowed", dir.Size, o.MaxHeaderBytes)
 	}
+	f.index.Version = "zip"
 	if err := o.Memory.Reserve(dir.Size + int64(dir.Count)*storeBytes); err != nil {
 		return wire.Error("", "directory", dir.Off, err)
 	}

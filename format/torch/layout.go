@@ -1,6 +1,10 @@
 package torch
 
-import "github.com/weightmap/weightmap/tensor"
+import (
+	"bytes"
+
+	"github.com/weightmap/weightmap/tensor"
+)
 
 const (
 	formatName = "torch"
@@ -9,6 +13,25 @@ const (
 	maxDepth = 200
 	maxName  = 1 << 16
 )
+
+// legacyMagic is 0x1950a86a20f9469cfc6c as a pickle has it, behind the opcodes of a protocol
+// and, from protocol 4 on, of a frame. The legacy container begins with that pickle.
+const (
+	legacyMagic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+	legacyHead  = 2 + 9 + len(legacyMagic)
+)
+
+// isLegacy reports whether a file that begins with head is a legacy container.
+func isLegacy(head []byte) bool {
+	if len(head) < 2 || head[0] != opProto {
+		return false
+	}
+	head = head[2:]
+	if len(head) > 9 && head[0] == opFrame {
+		head = head[9:]
+	}
+	return bytes.HasPrefix(head, []byte(legacyMagic))
+}
 
 // elem is what an element of a storage is.
 type elem struct {

@@ -180,6 +180,9 @@ func (l *lister) tensor(t *rebuilt) error {
 		return err
 	}
 	f, s := l.f, t.storage
+	if f.index.Len() >= f.most {
+		return l.errorf(format.ErrLimit, "more than %d tensors", f.most)
+	}
 	i, ok := f.byKey[s.key]
 	if !ok {
 		return l.errorf(format.ErrCorrupt, "tensor %s is in storage %s, which is missing", clip(name), clip(s.key))
@@ -193,18 +196,18 @@ func (l *lister) tensor(t *rebuilt) error {
 		return l.errorf(format.ErrCorrupt, "tensor %s: %w", clip(name), err)
 	}
 	p := place{store: i, from: s.first*s.elem.size + t.offset*t.elem.size, elem: t.elem}
-	if !t.contiguous() {
-		p.stride = t.stride
-	}
-	if size == 0 {
+	switch {
+	case size == 0:
 		p.from = 0
+	case !t.contiguous():
+		p.stride = t.stride
 	}
 	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Size: size, Offset: e.At + p.from}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.stride != nil || f.big && t.elem.word > 1 {
-		out.Loaded, out.Offset = size > 0 || e.Packed, -1
+	if e.Packed || p.stride != nil || f.big && t.elem.word > 1 && size > 0 {
+		out.Loaded, out.Offset = true, -1
 	}
 	if !f.index.Add(&out) {
 		return l.errorf(format.ErrUnsupported, "two tensors have the name %s", clip(name))

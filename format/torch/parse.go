@@ -26,6 +26,7 @@ type parsed struct {
 	big    bool // elements are big-endian
 	zipped bool
 	check  checked
+	most   int // tensors
 }
 
 // place is where the elements of a tensor are.
@@ -44,8 +45,8 @@ type sum struct {
 
 // parse reads either container.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	f := &parsed{src: src, index: x, byKey: make(map[string]int)}
-	var head [len(magicLegacy)]byte
+	f := &parsed{src: src, index: x, byKey: make(map[string]int), most: o.MaxTensors}
+	var head [legacyHead]byte
 	b, err := driver.First(src, head[:])
 	switch {
 	case err != nil:
@@ -53,7 +54,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, 
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
 		f.zipped = true
 		err = f.parseArchive(o)
-	case string(b) == magicLegacy:
+	case isLegacy(b):
 		err = f.parseLegacy(o)
 	default:
 		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor the number of torch.save's older container", b[:min(len(b), 8)])
@@ -86,7 +87,7 @@ func (f *parsed) list(v any, at, stored int64) error {
 func (f *parsed) parseLegacy(o *driver.Options) error {
 	f.index.Version = "legacy"
 	size := f.src.Size()
-	for n := min(size, 1<<20); ; n = min(size, 2*n) {
+	for n := min(size, 64<<10); ; n = min(size, 4*n) {
 		if n > o.MaxHeaderBytes {
 			return wire.Errorf("", "pickle", 0, format.ErrLimit, "it has more than %d bytes", o.MaxHeaderBytes)
 		}

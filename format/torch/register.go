@@ -1,8 +1,6 @@
 package torch
 
 import (
-	"bytes"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/zip"
@@ -23,10 +21,7 @@ func (driverOf) Describe() driver.Description {
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or
 // another that torch.save writes.
 func (driverOf) Detect(head []byte, _ int64) bool {
-	if bytes.HasPrefix(head, []byte(magicLegacy)) {
-		return true
-	}
-	return zip.IsTorch(zip.FirstName(head))
+	return isLegacy(head) || zip.IsTorch(zip.FirstName(head))
 }
 
 // Parse implements driver.Driver.

@@ -295,13 +295,10 @@ func (t *rebuilt) check() error {
 	return nil
 }
 
-// contiguous reports whether the elements lie as a view shows them.
+// contiguous reports whether the elements, of which there are some, lie as a view shows them.
 func (t *rebuilt) contiguous() bool {
 	want := int64(1)
 	for i := len(t.shape) - 1; i >= 0; i-- {
-		if t.shape[i] == 0 {
-			return true
-		}
 		if t.shape[i] != 1 && t.stride[i] != want {
 			return false
 		}
@@ -417,6 +414,3 @@ func encode(p *pickle, args tuple) (any, error) {
 	}
 	return out, nil
 }
-
-// magicLegacy begins the legacy container: a pickle of the number 0x1950a86a20f9469cfc6c.
-const magicLegacy = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."

@@ -1,0 +1,182 @@
+package torch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// files are good files, for the kit and as seeds.
+func files(t testing.TB) map[string][]byte {
+	six := store("Float", "0", 6)
+	long := strings.Repeat("name", 10)
+	object := pickled(dictOf(str("w"), tensorOf(six, 0, nums(2, 3), nums(3, 1)), str("t"), tensorOf(six, 0, nums(3, 2), nums(1, 3)), str("n"), num(5), str("b"), tensorOf(store("Byte", "1", 3), 0, nums(3), nums(1)),
+		str(long+"1"), tensorOf(six, 0, nums(), nums()), str(long+"2"), tensorOf(six, 5, nums(), nums())))
+	return map[string][]byte{
+		"zip":    saved(t, object, floats(6), []byte{1, 2, 3}),
+		"packed": archived(t, entryOf{"m/data.pkl", []byte(object), true}, entryOf{"m/data/0", floats(6), true}, entryOf{"m/data/1", []byte{1, 2, 3}, true}),
+		"big":    archived(t, entryOf{"m/data.pkl", []byte(object), false}, entryOf{"m/byteorder", []byte("big"), false}, entryOf{"m/data/0", make([]byte, 24), false}, entryOf{"m/data/1", []byte{1, 2, 3}, false}),
+		"legacy": legacy(strings.NewReplacer(six, oldStore("Float", "k", 6, "N"), store("Byte", "1", 3), oldStore("Byte", "j", 3, "N")).Replace(object), []string{"k", "j"}, []int64{6, 3}, floats(6), []byte{1, 2, 3}),
+	}
+}
+
+func TestConformance(t *testing.T) {
+	c, long := formattest.Config{Codec: own}, strings.Repeat("name", 10)
+	for name, b := range files(t) {
+		f := formattest.File{Name: name, Bytes: b}
+		if name != "big" {
+			f.Plan = &format.Plan{Metadata: format.Metadata{{Key: "n", Value: int64(5)}}, Tensors: []tensor.Info{
+				{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "t", DType: tensor.Float32, Shape: tensor.Shape{3, 2}}, {Name: "b", DType: tensor.Uint8, Shape: tensor.Shape{3}},
+				{Name: long + "1", DType: tensor.Float32, Shape: tensor.Shape{}}, {Name: long + "2", DType: tensor.Float32, Shape: tensor.Shape{}}}}
+			f.Data = map[string][]byte{"w": floats(6), "t": floatsOf(0, 3, 1, 4, 2, 5), "b": {1, 2, 3}, long + "1": floats(1), long + "2": floats(6)[20:]}
+		}
+		c.Files = append(c.Files, f)
+	}
+	formattest.Run(t, c)
+}
+
+func FuzzOpen(f *testing.F) {
+	for _, b := range files(f) {
+		f.Add(b)
+	}
+	formattest.Fuzz(f, formattest.Config{Codec: own})
+}
+
+// described is what a file's description says of a tensor.
+type described struct {
+	DType  string  `json:"dtype"`
+	Shape  []int64 `json:"shape"`
+	SHA256 string  `json:"sha256"`
+}
+
+// compare opens a file, and compares its tensors with a description.
+func compare(t *testing.T, path string, want map[string]described) {
+	t.Helper()
+	m, err := Open(path, nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer m.Close()
+	if _, err := m.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	n := 0
+	for _, s := range tensorsOf(t, m) {
+		w, ok := want[s.Name]
+		if !ok && len(want) == 1 {
+			w, ok = want[""] // one tensor and no more
+		}
+		sum := sha256.Sum256([]byte(s.Data))
+		if !ok || w.DType != s.DType || !s.Shape.Equal(w.Shape) || w.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%s: %s %s %v, want %+v", filepath.Base(path), s.Name, s.DType, s.Shape, w)
+		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%s: %d tensors, want %d", filepath.Base(path), n, len(want))
+	}
+}
+
+// script has PyTorch write objects into a directory, in both containers and each protocol,
+// and index.json, which says what is in them.
+const script = `
+import collections, hashlib, json, sys, numpy, torch
+out = sys.argv[1]
+def describe(o, path, into):
+    if isinstance(o, torch.Tensor):
+        t = o.detach().contiguous()
+        raw = (t.view(torch.int16) if t.dtype == torch.bfloat16 else t).numpy().tobytes()
+        into['.'.join(map(str, path))] = {'dtype': str(t.dtype)[6:], 'shape': list(t.shape), 'sha256': hashlib.sha256(raw).hexdigest()}
+    elif isinstance(o, dict):
+        for k, v in o.items(): describe(v, path + (k,), into)
+    elif isinstance(o, (list, tuple)):
+        for i, v in enumerate(o): describe(v, path + (i,), into)
+    return into
+base = torch.arange(24, dtype=torch.float32)
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(4, 2))
+types = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128]
+objects = {
+    'checkpoint': {'epoch': 5, 'none': None, 'state_dict': net.state_dict(), 'optimizer': torch.optim.Adam(net.parameters()).state_dict(),
+        'np': numpy.float64(2.5), 'int': numpy.int64(-7), 'size': torch.Size([1, 2]), 'device': torch.device('cpu'), 'dtype': torch.float32, 'big': 1 << 80},
+    'strides': {'t': base.view(4, 6).t(), 'slice': base[3:9], 'step': base[::3], 'expand': base[:1].expand(5, 4), 'perm': base.view(2, 3, 4).permute(2, 0, 1),
+        'scalar': torch.tensor(3.5), 'empty': torch.zeros(0, 3), 'shared': base.view(2, 12), 'part': base.view(4, 6)[1:3, 2:5]},
+    'dtypes': {str(d)[6:]: torch.tensor([0, 1, 2, 3]).to(d) for d in types},
+    'parameter': {'p': torch.nn.Parameter(torch.ones(2, 2))},
+    'list': [torch.ones(2), (torch.zeros(1), {'x': torch.ones(3)}), {7: torch.ones(1)}],
+    'lone': torch.ones(2, 3),
+    'ordered': collections.OrderedDict(a=torch.ones(1), b=collections.OrderedDict(c=torch.zeros(2))),
+}
+index = {}
+for name, o in objects.items():
+    for container in ('zip', 'legacy'):
+        for protocol in (2, 3, 4, 5):
+            file = '%s_%s_%d.pt' % (name, container, protocol)
+            torch.save(o, out + '/' + file, _use_new_zipfile_serialization=container == 'zip', pickle_protocol=protocol)
+            index[file] = describe(o, (), {})
+json.dump(index, open(out + '/index.json', 'w'))
+`
+
+// TestPyTorch reads what PyTorch itself writes.
+func TestPyTorch(t *testing.T) {
+	const python = "/usr/bin/python3" // Debian's, which python3-torch belongs to
+	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
+		t.Skipf("no PyTorch here: %v %s", err, out)
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command(python, "-c", script, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	var index map[string]map[string]described
+	if err == nil {
+		err = json.Unmarshal(b, &index)
+	}
+	if err != nil || len(index) != 56 {
+		t.Fatal(len(index), err)
+	}
+	for file, want := range index {
+		compare(t, filepath.Join(dir, file), want)
+	}
+}
+
+// TestInterop reads files of other projects, where they are at hand.
+func TestInterop(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "shared", "foreign", "pt")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no files of others here: ", err)
+	}
+	for _, tt := range []struct {
+		file, name string
+		shape      tensor.Shape
+	}{
+		{"fortran_tensor_3d.pth", "tensor_fortran", tensor.Shape{2, 3, 4}},
+		{"test.pt", "test", tensor.Shape{2, 4}},
+		{"test_with_key.pt", "model_state_dict.test", tensor.Shape{2, 4}},
+	} {
+		m, err := Open(filepath.Join(dir, tt.file), nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		v, err := m.Tensor(tt.name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, err := tensor.Decode[int64](nil, v)
+		if err != nil || !v.Shape().Equal(tt.shape) || got[0] != 1 || got[len(got)-1] != int64(len(got)) {
+			t.Errorf("%s: %v %v, %v", tt.file, v.Shape(), got, err)
+		}
+		m.Close()
+	}
+}
