@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/cause"
+	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/internal/foreign"
 )
 
@@ -50,6 +51,17 @@ func Formats() []string {
 	var names []string
 	for _, d := range drivers() {
 		names = append(names, d.Describe().Name)
+	}
+	return names
+}
+
+// Writable returns the names of the registered formats that can be written, sorted.
+func Writable() []string {
+	var names []string
+	for _, d := range drivers() {
+		if engine.Writes(d) {
+			names = append(names, d.Describe().Name)
+		}
 	}
 	return names
 }

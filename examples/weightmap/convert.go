@@ -51,7 +51,7 @@ func (l *list) Set(s string) error {
 
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.out, "o", "", "write to `OUT`, which then does not follow IN")
-	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Formats(), ", "))
+	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
 	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
 	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, with one scale a tensor: "+choices(integerTypes))
@@ -271,7 +271,7 @@ func known(c *cli.Tool, to, path string) error {
 	codec, ok := format.ByExtension(path)
 	switch {
 	case !ok:
-		return c.Usagef("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Formats(), ", "))
+		return c.Usagef("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Writable(), ", "))
 	case codec.Name() != "tsr" && os.IsPathSeparator(path[len(path)-1]):
 		return c.Usagef("%s is a directory, and a model in %s is a file", path, codec.Name())
 	}

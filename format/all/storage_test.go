@@ -66,7 +66,7 @@ func TestStorage(t *testing.T) {
 		"external":      {format.Storage{ExternalFrom: 1}, "onnx wia"},
 		"external from": {format.Storage{ExternalFrom: -1}, ""},
 	} {
-		for _, to := range format.Formats() {
+		for _, to := range format.Writable() {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "w."+to)
 			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Storage: tt.s, NoSync: true}})
@@ -123,7 +123,7 @@ func TestFormatOptions(t *testing.T) {
 		"tsr": &tsr.WriteOptions{}, "wia": &wia.WriteOptions{Compression: wia.Gzip}, "gguf": &gguf.WriteOptions{Alignment: 128}, "onnx": &onnx.WriteOptions{ExternalFrom: 1},
 	}
 	for name, o := range own {
-		for _, to := range format.Formats() {
+		for _, to := range format.Writable() {
 			path := filepath.Join(t.TempDir(), "w."+to)
 			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Format: o, NoSync: true}})
 			if to == name && err != nil || to != name && !errors.Is(err, format.ErrOption) {

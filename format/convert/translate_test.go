@@ -546,7 +546,7 @@ func TestNoCounterpart(t *testing.T) {
 // TestDocumentedOperators: the table in the package's documentation is that of the formats.
 func TestDocumentedOperators(t *testing.T) {
 	var lines []string
-	for _, name := range format.Formats() {
+	for _, name := range format.Writable() {
 		c, err := format.Lookup(name)
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func File(b *testing.B, name string, m Model) Written {
 
 // Each runs f for every format and model.
 func Each(b *testing.B, f func(b *testing.B, name string, m Model)) {
-	for _, name := range format.Formats() {
+	for _, name := range format.Writable() {
 		for _, m := range Models {
 			b.Run(name+"/"+m.Name, func(b *testing.B) { f(b, name, m) })
 		}

@@ -15,7 +15,7 @@ import (
 // before the first of them by default: that reads the whole file and is not
 // what is measured here, so MOBI is opened with format.CheckStructure.
 func firstFloatVerdicts() (all []verdict) {
-	for _, name := range format.Formats() {
+	for _, name := range format.Writable() {
 		all = append(all, verdict{name: "first-float/" + name, limit: 1.5, figure: func(b *testing.B) float64 {
 			const size = 1 << 30
 			dir := b.TempDir()

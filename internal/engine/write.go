@@ -193,6 +193,13 @@ func (w *Writer) findLayout() (err error) {
 	return explain(err, w.format, w.path)
 }
 
+// Writes reports whether a format can be written.
+func Writes(d driver.Driver) bool {
+	_, layouts := d.(driver.Layouter)
+	_, encodes := d.(driver.Encoding)
+	return layouts || encodes
+}
+
 // start hands the plan to the driver.
 func (w *Writer) start(t driver.Target) (*Writer, error) {
 	finished := false

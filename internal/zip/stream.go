@@ -138,7 +138,8 @@ func (s *Stream) End(packed bool) error {
 // Unpacked makes an error about the file out of one of unpacking, unless it is one.
 func Unpacked(err error) error {
 	var bad flate.CorruptInputError
-	if errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	var internal flate.InternalError // which some damage is to the library
+	if errors.As(err, &bad) || errors.As(err, &internal) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return codec.Corrupt("deflate", codec.NoEOF(err))
 	}
 	return err
