@@ -168,6 +168,9 @@ func other(d driver.Driver, head []byte, size int64, path string) string {
 		return ""
 	}
 	is := foreign.Name(head, path)
+	if is == foreign.Model(d.Describe().Name) {
+		return ""
+	}
 	if is != "" || its {
 		return is
 	}

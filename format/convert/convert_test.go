@@ -853,7 +853,7 @@ func TestOptions(t *testing.T) {
 		o    *convert.Options
 		want error
 	}{
-		"unknown ending": {"out.xyz", nil, format.ErrUnknownFormat},
+		"unknown ending": {"out.bin", nil, format.ErrUnknownFormat},
 		"unknown format": {"out.mag", &convert.Options{To: "none"}, format.ErrUnknownFormat},
 		"no float":       {"out.mag", &convert.Options{DType: tensor.Int8}, format.ErrOption},
 		"limit":          {"out.mag", &convert.Options{Read: &format.Options{MaxHeaderBytes: 8}}, format.ErrLimit},

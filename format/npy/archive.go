@@ -10,13 +10,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // archiveFile is an open .npz file.
 type archiveFile struct {
 	parsed
-	dir    directory
+	dir    zip.Directory
 	dirSum uint32   // CRC-32 of the directory when it was read
 	others []string // the first entries that are no arrays
 	more   int      // of them
@@ -36,30 +37,30 @@ const window = 512
 
 // parseArchive reads a .npz file.
 func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archiveFile, error) {
-	head, err := driver.Prefix(src, int64(len(localMagic)))
+	head, err := driver.Prefix(src, int64(len(zip.LocalMagic)))
 	if err != nil {
 		return nil, err
 	}
-	if s := string(head); s != localMagic[:len(s)] && s != endMagic[:len(s)] {
-		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, localMagic)
+	if s := string(head); s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
+		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, zip.LocalMagic)
 	}
 	f := &archiveFile{parsed: parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes), checks: o.Check.Sums()}, memory: o.Memory}
-	if f.dir, err = findDirectory(src); err != nil {
+	if f.dir, err = zip.FindDirectory(src); err != nil {
 		return nil, err
 	}
 	switch d := f.dir; {
-	case d.count > uint64(o.MaxTensors):
-		return nil, wire.Errorf("", "entries", d.off, format.ErrLimit, "%d entries, at most %d are allowed", d.count, o.MaxTensors)
-	case d.size > o.MaxHeaderBytes:
-		return nil, wire.Errorf("", "directory", d.off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.size, o.MaxHeaderBytes)
+	case d.Count > uint64(o.MaxTensors):
+		return nil, wire.Errorf("", "entries", d.Off, format.ErrLimit, "%d entries, at most %d are allowed", d.Count, o.MaxTensors)
+	case d.Size > o.MaxHeaderBytes:
+		return nil, wire.Errorf("", "directory", d.Off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, o.MaxHeaderBytes)
 	}
 	// The directory while it is read, and what is kept of each entry.
-	kept := entryBytes * int64(f.dir.count)
-	if err := o.Memory.Reserve(f.dir.size + kept); err != nil {
-		return nil, wire.Error("", "directory", f.dir.off, err)
+	kept := entryBytes * int64(f.dir.Count)
+	if err := o.Memory.Reserve(f.dir.Size + kept); err != nil {
+		return nil, wire.Error("", "directory", f.dir.Off, err)
 	}
-	defer o.Memory.Release(f.dir.size)
-	b, err := driver.Private(src, f.dir.off, f.dir.size)
+	defer o.Memory.Release(f.dir.Size)
+	b, err := driver.Private(src, f.dir.Off, f.dir.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -75,25 +76,25 @@ type extent struct{ from, to, record int64 }
 
 // parse reads the central directory b and all that it leads to.
 func (f *archiveFile) parse(b []byte, o *driver.Options) error {
-	n := int(f.dir.count)
-	f.index.Grow(n, max(0, len(b)-n*centralLen), 4*n)
+	n := int(f.dir.Count)
+	f.index.Grow(n, max(0, len(b)-n*zip.CentralLen), 4*n)
 	f.entries = make([]entry, 0, n)
 	extents := make([]extent, 0, n)
-	s, r := newStream(window), &reader{most: f.most, buf: make([]byte, 0, window)}
+	s, r := zip.NewStream(window), &reader{most: f.most, buf: make([]byte, 0, window)}
 	var buf []byte
-	c := wire.NewCursor("", b, f.dir.off)
+	c := wire.NewCursor("", b, f.dir.Off)
 	f.index.Version = versions[0]
 	for range n {
 		if err := o.Context.Err(); err != nil {
 			return err
 		}
-		m, err := readMember(&c)
+		m, err := zip.ReadMember(&c)
 		if err != nil {
 			return err
 		}
-		e, end, err := readLocal(s, f.src, &m, f.dir.off, &buf)
+		e, end, err := zip.ReadLocal(s, f.src, &m, f.dir.Off, &buf)
 		if err == nil {
-			extents = append(extents, extent{int64(m.local), end, m.at})
+			extents = append(extents, extent{int64(m.Local), end, m.At})
 			err = f.member(s, r, &m, e)
 		}
 		if err != nil {
@@ -104,7 +105,7 @@ func (f *archiveFile) parse(b []byte, o *driver.Options) error {
 	case c.Left() > 0:
 		return wire.Errorf("", "directory", c.Offset(), format.ErrCorrupt, "%d bytes follow its %d entries", c.Left(), n)
 	case n > 0 && len(f.entries) == 0:
-		return wire.Error("", "entries", f.dir.off, f.noArrays(n))
+		return wire.Error("", "entries", f.dir.Off, f.noArrays(n))
 	}
 	return disjoint(extents)
 }
@@ -131,31 +132,26 @@ func disjoint(extents []extent) error {
 }
 
 // member lists the tensor of an entry, whose data s is at.
-func (f *archiveFile) member(s *stream, r *reader, m *member, e entry) error {
-	name, isArray := bytes.CutSuffix(m.name, []byte(extension))
+func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entry) error {
+	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
 		if len(f.others) < mostNamed {
-			f.others = append(f.others, string(m.name))
+			f.others = append(f.others, string(m.Name))
 		} else {
 			f.more++
 		}
 		return nil
 	}
-	switch {
-	case m.flags&(flagEncrypted|flagPatched) != 0:
-		return m.errorf("flags", m.at+8, format.ErrUnsupported, "%#x: it is encrypted or patched", m.flags)
-	case m.method != stored && m.method != deflated:
-		return m.errorf("method", m.at+10, format.ErrUnsupported, "%d, known are 0 (stored) and 8 (deflated)", m.method)
-	case m.method == stored && m.size != m.packed, m.size/mostRatio > m.packed: // one beyond 2^63 that passes is shorter than any header
-		return m.errorf("sizes", m.at+20, format.ErrCorrupt, "%d bytes cannot hold %d by method %d", m.packed, m.size, m.method)
+	if err := m.Usable(); err != nil {
+		return err
 	}
 	if err := driver.CheckName(name); err != nil {
-		return m.wrap("file name", m.at+centralLen, err)
+		return m.Wrap("file name", m.At+zip.CentralLen, err)
 	}
-	r.entry, r.at, r.solid = m.name, e.at, !e.packed
-	err := s.unpack(e.packed)
+	r.entry, r.at, r.solid = m.Name, e.At, !e.Packed
+	err := s.Unpack(e.Packed)
 	if err == nil {
-		err = r.read(s.r, e.size)
+		err = r.read(s.R, e.Size)
 	}
 	if err == nil && r.other != nil {
 		err = f.memory.Reserve(mostDescr)
@@ -163,8 +159,8 @@ func (f *archiveFile) member(s *stream, r *reader, m *member, e entry) error {
 	if err != nil {
 		return err
 	}
-	if !f.add(r, name, e) {
-		return m.errorf("file name", m.at+centralLen, format.ErrCorrupt, "it occurs twice")
+	if !f.add(r, name, entry{Entry: e}) {
+		return m.Errorf("file name", m.At+zip.CentralLen, format.ErrCorrupt, "it occurs twice")
 	}
 	f.index.Version = max(f.index.Version, versions[r.major-1])
 	if leadsOut(name) {
@@ -212,27 +208,27 @@ func (f *archiveFile) TensorSum(i int) driver.Sum {
 	if f.index.Loaded(i) {
 		return driver.Sum{} // loading and Verify check it
 	}
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.sum ^ tensor.CombineCRC32(e.headSum, 0, e.size-int64(e.head)))}
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.headSum, 0, e.Size-int64(e.head)))}
 }
 
 // Verify implements driver.Verifier: it compares the directory with what was read,
 // both sums of every entry, and, when some arrays are packed or not stored as they
 // are shown, the sum of every array.
 func (f *archiveFile) Verify(v driver.Verification) error {
-	sum, err := v.Rehash(driver.CRC32, 0, f.dir.off, f.dir.size)
+	sum, err := v.Rehash(driver.CRC32, 0, f.dir.Off, f.dir.Size)
 	if err != nil {
 		return err
 	}
 	if uint32(sum) != f.dirSum {
-		return wire.Errorf("", "directory", f.dir.off, format.ErrCorrupt, "changed since the file was opened")
+		return wire.Errorf("", "directory", f.dir.Off, format.ErrCorrupt, "changed since the file was opened")
 	}
 	v.Section("directory", "")
 	var which []int
 	plain := true
 	for i := range f.entries {
 		if e := &f.entries[i]; v.Wanted(i) {
-			if e.sum != e.localSum {
-				return f.located(i, fmt.Errorf("%w: crc32 %08x in the directory, %08x beside the array", format.ErrChecksum, e.sum, e.localSum))
+			if e.Sum != e.LocalSum {
+				return f.located(i, fmt.Errorf("%w: crc32 %08x in the directory, %08x beside the array", format.ErrChecksum, e.Sum, e.LocalSum))
 			}
 			which = append(which, i)
 			plain = plain && !f.index.Loaded(i)
@@ -242,7 +238,7 @@ func (f *archiveFile) Verify(v driver.Verification) error {
 		return nil // the engine checks them, by TensorSum
 	}
 	for _, i := range which {
-		v.Expect(f.entries[i].size)
+		v.Expect(f.entries[i].Size)
 	}
 	return v.Each(len(which), func(n int) error { return f.located(which[n], f.check(v, which[n])) })
 }
@@ -250,9 +246,9 @@ func (f *archiveFile) Verify(v driver.Verification) error {
 // check computes the sum of one array without keeping it.
 func (f *archiveFile) check(v driver.Verification, i int) error {
 	e, name := &f.entries[i], f.index.Name(i)
-	s := streams.Get().(*stream)
-	defer s.release()
-	err := s.walk(f.src, e, func(b []byte) error {
+	s := zip.Borrow()
+	defer s.Release()
+	err := s.Walk(f.src, &e.Entry, func(b []byte) error {
 		v.Done(int64(len(b)), name)
 		return v.Context().Err()
 	})
@@ -260,5 +256,5 @@ func (f *archiveFile) check(v driver.Verification, i int) error {
 		return err
 	}
 	v.Vouch(i, driver.CRC32.String())
-	return e.compare(s.sum)
+	return e.Compare(s.Sum)
 }

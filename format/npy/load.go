@@ -1,139 +1,24 @@
 package npy
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// section reads a part of a file.
-type section struct {
-	src     driver.Source
-	at, end int64
-}
-
-func (s *section) Read(p []byte) (int, error) {
-	n := int(min(int64(len(p)), s.end-s.at))
-	if n <= 0 {
-		return 0, io.EOF
-	}
-	n, err := s.src.ReadAt(p[:n], s.at)
-	s.at += int64(n)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
-// stream reads arrays from the beginning to the end, unpacked.
-type stream struct {
-	in   section
-	buf  *bufio.Reader // of in
-	z    io.ReadCloser // of buf; nil before the first packed array
-	r    io.Reader     // buf or z
-	out  []byte
-	sum  uint32 // CRC-32 of what was read by next
-	left int64
-}
-
-func newStream(size int) *stream {
-	return &stream{buf: bufio.NewReaderSize(nil, size), out: make([]byte, size)}
-}
-
-// streams are for all data of an array; opening reads headers through a small one.
-var streams = sync.Pool{New: func() any { return newStream(64 << 10) }}
-
-// release gives a stream back, without the file.
-func (s *stream) release() {
-	s.seek(nil, 0, 0)
-	streams.Put(s)
-}
-
-// seek begins to read bytes of the file.
-func (s *stream) seek(src driver.Source, at, end int64) {
-	s.in = section{src, at, end}
-	s.buf.Reset(&s.in)
-	s.r = s.buf
-}
-
-// unpack makes what follows the stream of an array.
-func (s *stream) unpack(packed bool) error {
-	if !packed {
-		return nil
-	}
-	if s.z == nil {
-		s.z = flate.NewReader(s.buf)
-	} else if err := s.z.(flate.Resetter).Reset(s.buf, nil); err != nil {
-		return err
-	}
-	s.r = s.z
-	return nil
-}
-
-// open begins to read an array.
-func (s *stream) open(src driver.Source, e *entry) error {
-	s.seek(src, e.at, e.at+e.stored)
-	s.sum, s.left = 0, e.size
-	return s.unpack(e.packed)
-}
-
-// next reads up to n bytes more, valid until the next call.
-func (s *stream) next(n int64) ([]byte, error) {
-	p := s.out[:min(n, int64(len(s.out)))]
-	if _, err := io.ReadFull(s.r, p); err != nil {
-		return nil, unpacked(err)
-	}
-	s.sum = tensor.UpdateCRC32(s.sum, p)
-	s.left -= int64(len(p))
-	return p, nil
-}
-
-// end makes sure that array and packed bytes end together.
-func (s *stream) end(packed bool) error {
-	if !packed {
-		return nil
-	}
-	switch n, err := io.ReadFull(s.r, s.out[:1]); {
-	case n > 0:
-		return fmt.Errorf("%w: deflate: holds more than the array", format.ErrCorrupt)
-	case !errors.Is(err, io.EOF):
-		return unpacked(err)
-	case s.buf.Buffered() > 0 || s.in.at < s.in.end:
-		return fmt.Errorf("%w: deflate: bytes after its end", format.ErrCorrupt)
-	}
-	return nil
-}
-
-// unpacked makes an error of a file out of one of unpacking, unless it is one.
-func unpacked(err error) error {
-	var bad flate.CorruptInputError
-	if errors.Is(err, format.ErrTruncated) {
-		return err // of the file
-	}
-	if errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return codec.Corrupt("deflate", codec.NoEOF(err))
-	}
-	return err
-}
 
 // Load implements driver.Loader.
 func (f *parsed) Load(i int) ([]byte, error) {
 	e := &f.entries[i]
-	s := streams.Get().(*stream)
+	s := zip.Borrow()
 	b, err := f.load(s, e)
-	s.release()
+	s.Release()
 	if err != nil {
 		return nil, f.located(i, err)
 	}
@@ -147,83 +32,27 @@ func (f *parsed) Load(i int) ([]byte, error) {
 }
 
 // load reads the data of an array as it is stored.
-func (f *parsed) load(s *stream, e *entry) ([]byte, error) {
-	if err := s.prove(f.src, e); err != nil {
+func (f *parsed) load(s *zip.Stream, e *entry) ([]byte, error) {
+	if err := s.Prove(f.src, &e.Entry); err != nil {
 		return nil, err
 	}
-	if err := s.open(f.src, e); err != nil {
+	if err := s.Open(f.src, &e.Entry); err != nil {
 		return nil, err
 	}
 	// What the header says was read when the file was opened.
-	for head := int64(e.head); e.size-s.left < head; {
-		if _, err := s.next(head - (e.size - s.left)); err != nil {
+	for head := int64(e.head); e.Size-s.Left < head; {
+		if _, err := s.Next(head - (e.Size - s.Left)); err != nil {
 			return nil, err
 		}
 	}
-	b, err := f.rest(s, e)
-	if err != nil {
-		return nil, err
+	if !e.Packed && !f.src.InMemory() && !f.checks {
+		return f.src.Slice(e.At+int64(e.head), s.Left)
 	}
-	if f.checks {
-		return b, e.compare(tensor.UpdateCRC32(s.sum, b))
+	b, err := s.Rest(e.Packed)
+	if err == nil && f.checks {
+		err = e.Compare(s.Sum)
 	}
-	return b, nil
-}
-
-// rest reads the data behind the header. What a reader claims to have is not
-// allocated before it arrives.
-func (f *parsed) rest(s *stream, e *entry) ([]byte, error) {
-	size := s.left
-	if !e.packed && !f.src.InMemory() {
-		return f.src.Slice(e.at+int64(e.head), size)
-	}
-	if err := codec.CheckSize(size); err != nil {
-		return nil, err
-	}
-	b := memory.Aligned(int(size))
-	if _, err := io.ReadFull(s.r, b); err != nil {
-		return nil, unpacked(err)
-	}
-	return b, s.end(e.packed)
-}
-
-// prove makes sure that an array is as long as it claims to be where that is out of
-// proportion, before memory is taken for it.
-func (s *stream) prove(src driver.Source, e *entry) error {
-	if !e.packed || e.size <= codec.Ahead(int(min(e.stored, mostAhead))) {
-		return nil
-	}
-	return s.walk(src, e, func([]byte) error { return nil })
-}
-
-// walk calls f with the pieces of an array.
-func (s *stream) walk(src driver.Source, e *entry, f func(b []byte) error) error {
-	if err := s.open(src, e); err != nil {
-		return err
-	}
-	for s.left > 0 {
-		b, err := s.next(s.left)
-		if err == nil {
-			err = f(b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.end(e.packed)
-}
-
-// mostAhead bounds the packed bytes that justify memory before they were read.
-const mostAhead = 4 << 20
-
-// compare compares the CRC-32 of an array with what the file records.
-func (e *entry) compare(sum uint32) error {
-	for _, want := range []uint32{e.sum, e.localSum} {
-		if sum != want {
-			return fmt.Errorf("%w: the array has crc32 %08x, the file records %08x", format.ErrChecksum, sum, want)
-		}
-	}
-	return nil
+	return b, err
 }
 
 // located names tensor i in an error that names no place.
@@ -232,7 +61,7 @@ func (f *parsed) located(i int, err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return wire.Error("", fmt.Sprintf("tensor %q", f.index.Name(i)), f.entries[i].at, err)
+	return wire.Error("", fmt.Sprintf("tensor %q", f.index.Name(i)), f.entries[i].At, err)
 }
 
 // rowMajor returns the elements of an array whose first dim varies fastest in the

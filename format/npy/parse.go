@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -107,7 +108,7 @@ func (r *reader) more(in io.Reader, n int64) error {
 		step := int(min(n-int64(have), max(512, int64(have))))
 		r.buf = slices.Grow(r.buf, step)[:have+step]
 		if _, err := io.ReadFull(in, r.buf[have:]); err != nil {
-			return r.wrap("header", int64(have), unpacked(err))
+			return r.wrap("header", int64(have), zip.Unpacked(err))
 		}
 	}
 	return nil
@@ -145,18 +146,15 @@ func (r *reader) measure(text, size int64) (err error) {
 	return nil
 }
 
-// entry is where an array is, and what its tensor's bytes are made of.
+// entry is where an array is, with its header, and what its tensor's bytes are made of. A
+// lone file has no sums.
 type entry struct {
-	at, stored int64 // of the bytes in the file: header and data, perhaps packed
-	size       int64 // of the array, unpacked
-	head       int32 // bytes of the header
-	elem       *elem
-	packed     bool // by DEFLATE
-	swap       bool
-	fortran    bool
-	headSum    uint32
-	sum        uint32 // CRC-32 of the array in the central directory
-	localSum   uint32 // and beside the array; both 0 for a lone file
+	zip.Entry
+	head    int32 // bytes of the header
+	elem    *elem
+	swap    bool
+	fortran bool
+	headSum uint32
 }
 
 // parsed is what is kept of an open file of either kind beside its index.
@@ -180,10 +178,10 @@ func (f *parsed) add(r *reader, name []byte, e entry) bool {
 		Offset: -1, Loaded: true,
 	}
 	switch {
-	case e.packed:
-		t.Compression, t.Stored = "deflate", e.stored
+	case e.Packed:
+		t.Compression, t.Stored = "deflate", e.Stored
 	case !r.loads():
-		t.Offset, t.Loaded = e.at+r.length, false
+		t.Offset, t.Loaded = e.At+r.length, false
 	}
 	f.entries = append(f.entries, e)
 	return f.index.Add(&t)
@@ -208,7 +206,7 @@ func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*loneFile
 	}
 	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
-	f.add(r, []byte(name), entry{stored: src.Size(), size: src.Size()})
+	f.add(r, []byte(name), entry{Entry: zip.Entry{Stored: src.Size(), Size: src.Size()}})
 	return f, nil
 }
 

@@ -2,11 +2,11 @@ package npy
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/zip"
 )
 
 // fileFormat is the driver of .npy files.
@@ -72,16 +72,12 @@ func (archiveFormat) Describe() driver.Description {
 }
 
 // Detect implements driver.Driver. Any entry may come first, but not one without a
-// name; an archive without entries is one record.
+// name, nor one that torch.save writes; an archive without entries is one record.
 func (archiveFormat) Detect(head []byte, size int64) bool {
-	switch {
-	case len(head) > localLen && string(head[:4]) == localMagic:
-		n := int(binary.LittleEndian.Uint16(head[26:]))
-		return n > 0 && head[localLen] != 0
-	case len(head) >= endLen && string(head[:4]) == endMagic:
-		return size == endLen+int64(binary.LittleEndian.Uint16(head[20:]))
+	if name := zip.FirstName(head); name != "" {
+		return name[0] != 0 && !zip.IsTorch(name)
 	}
-	return false
+	return zip.IsEmpty(head, size)
 }
 
 // Parse implements driver.Driver.

@@ -15,7 +15,7 @@ func init() { format.Register(driverOf{}) }
 
 // Describe implements driver.Driver.
 func (driverOf) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".bin", ".ckpt"}}
+	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".ckpt"}}
 }
 
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or

@@ -33,7 +33,7 @@ func Blamed(err error) bool {
 const (
 	unpack = ": unpack it first"
 	other  = ": open the model that belongs to it"
-	torch  = "a PyTorch checkpoint, a pickle, which is a program and never read: convert it with safetensors.torch.save_file(torch.load(FILE, weights_only=True), OUT)"
+	pickle = "a Python pickle, a program that is never run, and none that torch.save wrote: save its tensors with torch.save or safetensors.torch.save_file"
 	hdf5   = "an HDF5 file, as Keras writes them: load it with h5py and write the weights with safetensors.numpy.save_file"
 	flow   = "a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert --saved-model DIR, --graphdef FILE or --tflite FILE, and --output OUT.onnx"
 	coreML = "a Core ML model: export the model it was made from to ONNX or safetensors"
@@ -88,7 +88,10 @@ func Name(head []byte, path string) string {
 	case len(head) < 2:
 		return ""
 	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
-		return torch
+		if strings.Contains(string(head[:min(len(head), 25)]), "l\xfc\x9cF\xf9 j\xa8P\x19.") {
+			return Model("torch")
+		}
+		return pickle
 	case head[0] == 'P' && len(head) > zipName:
 		return Entry(string(head[zipName:min(len(head), zipName+int(head[zipName-4]))]))
 	case isTensor(head):
@@ -132,7 +135,7 @@ func Model(format string) string { return "a model in the format " + format + ":
 func Entry(name string) string {
 	switch name[strings.LastIndexByte(name, '/')+1:] {
 	case "data.pkl":
-		return torch
+		return Model("torch")
 	case "model.weights.h5":
 		return hdf5
 	}

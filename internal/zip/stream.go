@@ -139,6 +139,9 @@ func (s *Stream) End(packed bool) error {
 func Unpacked(err error) error {
 	var bad flate.CorruptInputError
 	var internal flate.InternalError // which some damage is to the library
+	if errors.Is(err, tensor.ErrTruncated) {
+		return err // of the file
+	}
 	if errors.As(err, &bad) || errors.As(err, &internal) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return codec.Corrupt("deflate", codec.NoEOF(err))
 	}

@@ -1,3 +1,5 @@
+// Package zip reads the directory of a ZIP archive, and entries that are stored or deflated, for formats
+// that map them. All that the archive says twice must agree.
 package zip
 
 import (
@@ -18,13 +20,13 @@ import (
 const (
 	LocalMagic      = "PK\x03\x04"
 	centralMagic    = "PK\x01\x02"
-	endMagic        = "PK\x05\x06"
+	EndMagic        = "PK\x05\x06"
 	end64Magic      = "PK\x06\x06"
 	locatorMagic    = "PK\x06\x07"
 	descriptorMagic = "PK\x07\x08"
 
 	localLen   = 30
-	centralLen = 46
+	CentralLen = 46
 	endLen     = 22
 	locatorLen = 20
 	end64Len   = 56
@@ -82,7 +84,7 @@ func FindDirectory(src driver.Source) (d Directory, err error) {
 		c.Failf("disk number", at+4, format.ErrUnsupported, "the archive spans several disks")
 	case off > uint64(limit) || size != uint64(limit)-off:
 		c.Failf("directory offset", at+16, format.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit)
-	case count > size/centralLen:
+	case count > size/CentralLen:
 		c.Failf("entries", at+10, format.ErrCorrupt, "%d entries in %d bytes of the directory", count, size)
 	}
 	return Directory{int64(off), int64(size), count}, c.Err()
@@ -99,7 +101,7 @@ func findEnd(src driver.Source) (at int64, end []byte, err error) {
 			return 0, nil, err
 		}
 		for i := len(tail) - endLen; i >= 0; i-- {
-			if string(tail[i:i+4]) != endMagic {
+			if string(tail[i:i+4]) != EndMagic {
 				continue
 			}
 			if comment := len(tail) - endLen - i; int(binary.LittleEndian.Uint16(tail[i+20:])) == comment {
@@ -176,7 +178,7 @@ type Member struct {
 // ReadMember reads the next record of the directory.
 func ReadMember(c *wire.Cursor) (m Member, err error) {
 	m.At = c.Offset()
-	b := c.Bytes("directory", centralLen)
+	b := c.Bytes("directory", CentralLen)
 	if c.Err() != nil {
 		return m, c.Err()
 	}
@@ -384,6 +386,11 @@ func FirstName(head []byte) string {
 	}
 	n := int(binary.LittleEndian.Uint16(head[26:]))
 	return string(head[localLen:min(len(head), localLen+n)])
+}
+
+// IsEmpty reports whether a file of size bytes that begins with head is an archive without entries.
+func IsEmpty(head []byte, size int64) bool {
+	return len(head) >= endLen && string(head[:4]) == EndMagic && size == endLen+int64(binary.LittleEndian.Uint16(head[20:]))
 }
 
 // IsTorch reports whether an entry is called like one that torch.save writes first, which
