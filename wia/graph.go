@@ -1,6 +1,8 @@
 package wia
 
 import (
+	"strconv"
+
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -65,7 +67,11 @@ var graphSchema = onnxgraph.Schema{
 	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
 	TensorName: 1,
 	Undeclared: []string{},
-	SetType:    func(v *driver.ValueInfo, code int32) { v.DType = dtypeOf(code) },
+	SetType: func(v *driver.ValueInfo, code int32) {
+		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
+			v.Code = strconv.Itoa(int(code))
+		}
+	},
 }
 
 // attributeTensor makes the view of a tensor inside an attribute of the neutral graph.

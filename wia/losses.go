@@ -13,12 +13,16 @@ import (
 
 // losses lists what a file cannot hold of a plan.
 func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
+	var from *original
+	if d.from == nil {
+		from = lose(p, l)
+	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := hasCode(t); err != nil {
 			l.Fixed(driver.LossDType, t.Name, err)
 		}
-		if _, err := quantMessage(t); err != nil && d.from == nil {
+		if _, err := quantMessage(t); err != nil && d.from == nil && !from.quantizes(t) {
 			l.Quantization(p, i, err)
 		}
 	}
@@ -32,7 +36,7 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 		}
 		return err
 	})
-	if p.Graph != nil && d.opts.Graph == nil {
+	if p.Graph != nil && d.opts.Graph == nil && (from == nil || from.graph == nil) {
 		graphLosses(p, l)
 	}
 }

@@ -80,12 +80,12 @@ func (w *encoder) checkDescribed(p *driver.Plan) error {
 
 // describe makes the message of a tensor, without data.
 func (w *encoder) describe(info *tensor.Info, it *item) error {
-	if w.from != nil {
+	if w.from.whole() {
 		return w.from.describe(info.Name, it)
 	}
 	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: codeOf(info.DType)}
 	quant, err := quantMessage(info)
-	if err != nil {
+	if err != nil && !w.from.quantizes(info) {
 		return err
 	}
 	if d := w.o.Describe[info.Name]; d != nil {
@@ -100,17 +100,20 @@ func (w *encoder) describe(info *tensor.Info, it *item) error {
 	} else if quant != nil {
 		it.message.Metadata = &TensorMetadata{Quantization: quant}
 	}
+	if w.from != nil {
+		w.from.follow(info, it)
+	}
 	return nil
 }
 
 // planStructure makes the metadata and graph blocks as they will be stored.
 func (w *encoder) planStructure(p *driver.Plan) error {
 	meta := p.Metadata
-	if w.from != nil {
+	if w.from.whole() {
 		meta = w.o.Metadata
 	}
 	text, err := jsonmeta.Marshal(meta, jsonmeta.Options{})
-	if w.from != nil && meta == nil {
+	if w.from.whole() && meta == nil {
 		text, err = w.from.metadata, nil
 	}
 	if err != nil {
@@ -134,10 +137,12 @@ func (w *encoder) planStructure(p *driver.Plan) error {
 // graphMessage returns the graph to write, nil for none.
 func (w *encoder) graphMessage(p *driver.Plan) (*Graph, error) {
 	switch {
-	case w.from != nil:
+	case w.from.whole():
 		return w.from.graph, nil
 	case w.o.Graph != nil:
 		return w.o.Graph, nil
+	case w.from != nil && w.from.graph != nil:
+		return w.from.graph, nil
 	case p.Graph != nil:
 		return graphOf(p.Graph, p.Tensors)
 	}

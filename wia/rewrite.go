@@ -12,13 +12,15 @@ import (
 )
 
 // original is what Rewrite carries over from a file beyond a plan: unknown
-// fields of all messages, doc strings, properties, the text of the metadata.
+// fields of all messages, doc strings, properties, the text of the metadata. That of a plan's
+// Native has no file, and no graph when the plan's is another.
 type original struct {
 	f         *File
 	metadata  []byte
 	graph     *Graph
-	tail      []byte // unknown fields of the tensor block
-	signature []byte // unknown fields of the signature block
+	tail      []byte                  // unknown fields of the tensor block
+	signature []byte                  // unknown fields of the signature block
+	messages  map[string]nativeTensor // of a plan's Native, when there is no file
 }
 
 // Rewrite writes f to path with other options: another compression, a key, a
@@ -85,15 +87,9 @@ func (o *original) read() error {
 	if f.signature != nil {
 		o.signature = f.signature.unknown
 	}
-	s := f.reader(&f.tensors)
-	err := s.Each(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
-		if tensorDataMsg.Known(fl.Num) != nil {
-			return nil
-		}
-		return s.Keep(&o.tail, &fl)
-	})
-	if err != nil {
-		return f.tensors.locate("tensor", err)
+	var err error
+	if o.tail, err = f.tail(); err != nil {
+		return err
 	}
 	message, err := f.decoded()
 	if message == nil || err != nil {
@@ -101,6 +97,21 @@ func (o *original) read() error {
 	}
 	o.graph = message.shallow()
 	return o.graph.inline(f)
+}
+
+// whole reports whether a file is rewritten: its own messages say everything.
+func (o *original) whole() bool { return o != nil && o.f != nil }
+
+// tail returns the unknown fields of the tensor block.
+func (f *parsed) tail() (b []byte, err error) {
+	s := f.reader(&f.tensors)
+	err = s.Each(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		if tensorDataMsg.Known(fl.Num) != nil {
+			return nil
+		}
+		return s.Keep(&b, &fl)
+	})
+	return b, f.tensors.locate("tensor", err)
 }
 
 // shallow copies what inline changes of a graph: the data of its initializers.

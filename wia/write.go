@@ -67,6 +67,11 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fil
 		}
 	}
 	var unknown []byte
+	if w.from == nil {
+		if w.from, _, err = carry(p); err != nil {
+			return nil, w.refuse("native", err)
+		}
+	}
 	if w.from != nil {
 		unknown, w.tail = w.from.signature, w.from.tail
 	}

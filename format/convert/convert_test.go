@@ -914,3 +914,39 @@ func TestUnknownSize(t *testing.T) {
 		t.Errorf("onnx: %v", err)
 	}
 }
+
+// TestLaterOperators: what ONNX to WIA took comes back, also operators that are in no table.
+func TestLaterOperators(t *testing.T) {
+	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
+	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
+	later := slices.Concat(text(1, "x"), text(2, "m"), text(4, "LaterOp"))
+	custom := slices.Concat(text(1, "m"), text(2, "y"), text(4, "CumProd"), text(7, "com.example"))
+	graph := slices.Concat(field(1, later...), field(1, custom...), text(2, "g"), field(11, text(1, "x")...), field(12, text(1, "y")...))
+	sets := slices.Concat(field(8, 2<<3, 99), field(8, append(text(1, "com.example"), 2<<3, 3)...))
+	dir := t.TempDir()
+	in, there, back := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "there.wia"), filepath.Join(dir, "back.onnx")
+	if err := os.WriteFile(in, slices.Concat([]byte{1 << 3, 8}, field(7, graph...), sets), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range [][2]string{{in, there}, {there, back}} {
+		if _, err := convert.File(step[0], step[1], nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var graphs []*format.Graph
+	for _, path := range []string{in, back} {
+		m, err := format.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		g, err := m.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, g)
+	}
+	if diff := cmp.Diff(graphs[0], graphs[1], cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -139,7 +138,7 @@ func (c *carried) follow(p *driver.Plan, shells map[string]shell, rest []byte) (
 		return err
 	}
 	if c.same = !e.clash && c.equals(p.Graph); !c.same {
-		list, err := kindsOf(graphMsg, original, 1)
+		list, err := graphSchema.Kinds(otherwise, graphMsg, original, 1)
 		for _, k := range list {
 			c.lose(k.Name, "%d, and the graph is another", k.Count)
 			delete(e.dropped, k.Name)
@@ -160,7 +159,7 @@ func (c *carried) lose(kind, text string, args ...any) {
 	c.lost = append(c.lost, driver.Loss{Kind: driver.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
 }
 
-// equals reports whether a graph would be written as the file has it.
+// equals reports whether a graph is that of the file.
 func (c *carried) equals(g *driver.Graph) bool {
 	f := &parsed{index: &driver.Index{}}
 	f.graph.Source = *protobuf.InMemory(c.graph)
@@ -172,24 +171,9 @@ func (c *carried) equals(g *driver.Graph) bool {
 	if g == nil {
 		return len(own.Nodes)+len(own.Inputs)+len(own.Outputs) == 0
 	}
-	a, err := graphMessage(own)
-	if err != nil {
-		return false
-	}
-	b, err := graphMessage(g)
-	return err == nil && slices.Equal(codes(own, nil), codes(g, nil)) && bytes.Equal(graphMsg.Append(nil, a), graphMsg.Append(nil, b))
-}
-
-// codes appends the types of inputs and outputs that have no dtype, and the names of
-// initializers of inner graphs, which graphMessage leaves out.
-func codes(g *driver.Graph, list []string) []string {
-	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
-		list = append(list, v.Code)
-	}
-	eachInner(g, func(sub *driver.Graph) {
-		list = append(codes(sub, list), sub.Initializers...)
-	})
-	return list
+	plan := *g
+	plan.Initializers = nil // all tensors
+	return onnxgraph.Equal(own, &plan)
 }
 
 // eachInner calls f for the graphs in the attributes of nodes.

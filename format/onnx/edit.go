@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -10,7 +11,7 @@ import (
 
 // valueNames has the fields of messages that name values of a graph, as bits.
 var valueNames = map[*protobuf.Message]uint64{
-	nodeMsg: bits(1, 2), valueInfoMsg: bits(1), annotationMsg: bits(1), parameterMsg: bits(2), bindingMsg: bits(1, 2), shardingMsg: bits(1),
+	nodeMsg: onnxgraph.Bits(1, 2), valueInfoMsg: onnxgraph.Bits(1), annotationMsg: onnxgraph.Bits(1), parameterMsg: onnxgraph.Bits(2), bindingMsg: onnxgraph.Bits(1, 2), shardingMsg: onnxgraph.Bits(1),
 }
 
 // editor copies messages and changes them on the way: either external data moves into them,

@@ -1,47 +1,34 @@
 package onnx
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"hash"
-	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// otherwise has the fields of each message that become metadata, tensors or graph, as bits. All
-// other fields are native.
-var otherwise = map[*protobuf.Message]uint64{
-	modelMsg:      bits(1, 2, 3, 4, 5, 6, 7, 8, 14),
-	opsetMsg:      bits(1, 2),
-	entryMsg:      bits(1, 2),
-	graphMsg:      bits(1, 2, 5, 11, 12),
-	nodeMsg:       bits(1, 2, 3, 4, 5, 7),
-	attributeMsg:  bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
+// otherwise are the fields that become metadata, tensors or graph.
+var otherwise = onnxgraph.Neutral{
+	modelMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 14),
+	opsetMsg:      onnxgraph.Bits(1, 2),
+	entryMsg:      onnxgraph.Bits(1, 2),
+	graphMsg:      onnxgraph.Bits(1, 2, 5, 11, 12),
+	nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
+	attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
 	tensorMsg:     neutralTensor,
-	valueInfoMsg:  bits(1, 2),
-	typeMsg:       bits(1),
-	tensorTypeMsg: bits(1, 2),
-	shapeMsg:      bits(1),
-	dimensionMsg:  bits(1, 2),
+	valueInfoMsg:  onnxgraph.Bits(1, 2),
+	typeMsg:       onnxgraph.Bits(1),
+	tensorTypeMsg: onnxgraph.Bits(1, 2),
+	shapeMsg:      onnxgraph.Bits(1),
+	dimensionMsg:  onnxgraph.Bits(1, 2),
 }
 
-var neutralTensor = bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
-
-func bits(nums ...int) (set uint64) {
-	for _, n := range nums {
-		set |= 1 << n
-	}
-	return set
-}
-
-// unknownFields is the kind of fields that the tables do not have.
-const unknownFields = "unknown_fields"
+var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
 
 // Native implements driver.NativeFile: all of the model but the data of its tensors, each of
 // which is an initializer with name, type and whatever only ONNX has.
@@ -59,7 +46,7 @@ func (f *parsed) Native() (*driver.Native, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := kindsOf(modelMsg, raw, 0)
+	list, err := graphSchema.Kinds(otherwise, modelMsg, raw, 0)
 	if err != nil {
 		return nil, wire.Error(formatName, "model", -1, err)
 	}
@@ -133,82 +120,4 @@ func putSize(b []byte, start int) []byte {
 	copy(b[start+size:], b[start:start+n])
 	protowire.AppendVarint(b[:start], uint64(n))
 	return b
-}
-
-// kinds are the native fields of a message by what they are called.
-type kinds map[string]*kind
-
-type kind struct {
-	driver.NativeKind
-	sum hash.Hash
-}
-
-// kindsOf lists the native fields of a message. level is 0 for a model, 1 for its graph.
-func kindsOf(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
-	k, s := kinds{}, protobuf.InMemory(b)
-	err := k.fields(m, s, protobuf.Field{End: s.Size}, make([]byte, 0, 1<<10), level)
-	return k.list(), err
-}
-
-// fields adds the native fields of a message that is at a place: the numbers of the fields
-// that it is in, each with which of several it is.
-func (k kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
-	if level > protobuf.MaxLevels {
-		return protobuf.TooDeep(msg.At)
-	}
-	var counts [32]uint64 // those beyond are unknown, and keep their order
-	return s.Each(m, msg, func(f protobuf.Field) error {
-		n := &counts[f.Num%32]
-		*n++
-		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(f.Num)), *n)
-		d := m.Known(f.Num)
-		switch {
-		case d == nil:
-			return k.add(unknownFields, s, &f, here)
-		case otherwise[m]&(1<<f.Num) == 0:
-			return k.add(d.Name, s, &f, here)
-		case m == graphMsg && f.Num == 5 && level > 1:
-			return k.add("subgraph_initializers", s, &f, here)
-		case m == graphMsg && f.Num == 5: // which may change places
-			name, err := s.Last(tensorMsg, f, graphSchema.TensorName)
-			if err != nil {
-				return err
-			}
-			here = append(here[:len(place)], name...)
-		}
-		if d.Message == nil {
-			return nil
-		}
-		return k.fields(d.Message, s, f, here, level+1)
-	})
-}
-
-// add counts a field.
-func (k kinds) add(name string, s *protobuf.Source, f *protobuf.Field, place []byte) error {
-	b, err := s.Bytes(f.At, f.End)
-	if err != nil {
-		return err
-	}
-	one := k[name]
-	if one == nil {
-		one = &kind{driver.NativeKind{Name: name}, sha256.New()}
-		k[name] = one
-	}
-	one.Count++
-	one.Bytes += int64(len(b))
-	one.sum.Write(protowire.AppendBytes(nil, place))
-	one.sum.Write(protowire.AppendVarint(nil, uint64(len(b))))
-	one.sum.Write(b)
-	return nil
-}
-
-// list returns the kinds by name.
-func (k kinds) list() []driver.NativeKind {
-	var out []driver.NativeKind
-	for _, name := range slices.Sorted(maps.Keys(k)) {
-		one := k[name]
-		one.sum.Sum(one.Sum[:0])
-		out = append(out, one.NativeKind)
-	}
-	return out
 }

@@ -1,0 +1,109 @@
+package onnxgraph
+
+import (
+	"crypto/sha256"
+	"hash"
+	"maps"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Neutral has the fields of each message that become metadata, tensors or graph, as bits. All
+// other fields are native.
+type Neutral map[*protobuf.Message]uint64
+
+// Bits returns a set of fields.
+func Bits(nums ...protowire.Number) (set uint64) {
+	for _, n := range nums {
+		set |= 1 << n
+	}
+	return set
+}
+
+// The kinds that are not called as a field is.
+const (
+	unknownFields        = "unknown_fields"
+	subgraphInitializers = "subgraph_initializers"
+)
+
+// Kinds lists the native fields of a message, by what they are called. level is 0 for a message
+// that has a graph in it, 1 for a graph.
+func (sc *Schema) Kinds(neutral Neutral, m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
+	k, s := kinds{sc, neutral, map[string]*kind{}}, protobuf.InMemory(b)
+	err := k.fields(m, s, protobuf.Field{End: s.Size}, make([]byte, 0, 1<<10), level)
+	var out []driver.NativeKind
+	for _, name := range slices.Sorted(maps.Keys(k.found)) {
+		one := k.found[name]
+		one.sum.Sum(one.Sum[:0])
+		out = append(out, one.NativeKind)
+	}
+	return out, err
+}
+
+type kinds struct {
+	*Schema
+	neutral Neutral
+	found   map[string]*kind
+}
+
+type kind struct {
+	driver.NativeKind
+	sum hash.Hash
+}
+
+// fields adds the native fields of a message that is at a place: the numbers of the fields
+// that it is in, each with which of several it is.
+func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
+	if level > protobuf.MaxLevels {
+		return protobuf.TooDeep(msg.At)
+	}
+	var counts [32]uint64 // those beyond are unknown, and keep their order
+	return s.Each(m, msg, func(f protobuf.Field) error {
+		n := &counts[f.Num%32]
+		*n++
+		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(f.Num)), *n)
+		d, native := m.Known(f.Num), k.neutral[m]&(1<<f.Num) == 0
+		switch {
+		case d == nil && !native && s.IsOurs(m, &f):
+			return nil
+		case d == nil:
+			return k.add(unknownFields, s, &f, here)
+		case native:
+			return k.add(d.Name, s, &f, here)
+		case m == k.Graph && f.Num == k.Initializers && level > 1:
+			return k.add(subgraphInitializers, s, &f, here)
+		case m == k.Graph && f.Num == k.Initializers: // which may change places
+			name, err := s.Last(d.Message, f, k.TensorName)
+			if err != nil {
+				return err
+			}
+			here = append(here[:len(place)], name...)
+		}
+		if d.Message == nil {
+			return nil
+		}
+		return k.fields(d.Message, s, f, here, level+1)
+	})
+}
+
+// add counts a field.
+func (k *kinds) add(name string, s *protobuf.Source, f *protobuf.Field, place []byte) error {
+	b, err := s.Bytes(f.At, f.End)
+	if err != nil {
+		return err
+	}
+	one := k.found[name]
+	if one == nil {
+		one = &kind{driver.NativeKind{Name: name}, sha256.New()}
+		k.found[name] = one
+	}
+	one.Count++
+	one.Bytes += int64(len(b))
+	one.sum.Write(protowire.AppendBytes(nil, place))
+	one.sum.Write(protowire.AppendVarint(nil, uint64(len(b))))
+	one.sum.Write(b)
+	return nil
+}

@@ -1,0 +1,145 @@
+package wia
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// planned writes the plan of a model, after it was changed.
+func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) (*File, error) {
+	t.Helper()
+	p, err := format.PlanOf(f.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := make([]string, len(p.Tensors))
+	for i := range p.Tensors {
+		old[i] = p.Tensors[i].Name
+	}
+	change(p)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, p, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Tensors {
+		v, _ := f.Tensor(old[i])
+		data, err := v.Bytes()
+		if err == nil {
+			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return mustOpen(t, out.Bytes(), nil), nil
+}
+
+// TestPlanKeepsAll: a copy by a plan has what only this format can say, as Rewrite has.
+func TestPlanKeepsAll(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	g, err := planned(t, f, func(*format.Plan) {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, errA := f.GraphMessage()
+	b, errB := g.GraphMessage()
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	want := a.shallow()
+	want.Nodes = slices.Clone(want.Nodes)
+	want.Nodes[0].Attributes = slices.Clone(want.Nodes[0].Attributes)
+	want.Nodes[0].Attributes[0].Type = AttributeInt // added, as by Rewrite
+	if diff := gocmp.Diff(want, b, cmpopts.IgnoreUnexported(Attribute{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Error("graph:", diff)
+	}
+	compareRecords(t, f, g)
+	if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
+		t.Error("tensor block: unknown fields are lost")
+	}
+	one, errA := f.m.Native()
+	other, errB := g.m.Native()
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	var names []string
+	for _, k := range one.Kinds {
+		names = append(names, k.Name)
+	}
+	if diff := gocmp.Diff([]string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := gocmp.Diff(len(one.Kinds), len(other.Kinds)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPlanFollows: what only this format can say follows the tensors of a plan, or is listed.
+func TestPlanFollows(t *testing.T) {
+	f := mustOpen(t, odd().bytes(), nil)
+	g, err := planned(t, f, func(p *format.Plan) {
+		i := slices.IndexFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == "w" })
+		p.Tensors[i].Name, p.Native.Renamed = "new", map[string]string{"new": "w"}
+		for i := range p.Graph.Initializers {
+			if p.Graph.Initializers[i] == "w" {
+				p.Graph.Initializers[i] = "new"
+			}
+		}
+		for _, a := range p.Graph.Nodes[0].Attributes {
+			list, _ := a.Value.([]*format.Graph)
+			if one, ok := a.Value.(*format.Graph); ok {
+				list = append(list, one)
+			}
+			for _, sub := range list {
+				for i := range sub.Initializers {
+					if sub.Initializers[i] == "w" {
+						sub.Initializers[i] = "new"
+					}
+				}
+			}
+		}
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"new", "z"} {
+		if m, err := g.TensorMessage(name); err != nil || m.Metadata == nil || m.Metadata.DocString != "doc" || m.Name != name {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+	message, err := g.GraphMessage()
+	if err != nil || message.Nodes[0].DocString != "doc" {
+		t.Error(err)
+	}
+
+	rename := func(p *format.Plan) { p.Graph.Nodes[0].Op = "Other" }
+	_, err = planned(t, f, rename, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}}})
+	var refused *format.LossError
+	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool { return l.Item() == "native:doc_string" }) {
+		t.Fatal(err)
+	}
+	g, err = planned(t, f, rename, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := g.TensorMessage("w"); err != nil || m.Metadata.DocString != "doc" {
+		t.Error(m, err)
+	}
+	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {
+		_, err := planned(t, f, func(p *format.Plan) { p.Native.Raw = raw }, nil)
+		if !errors.Is(err, format.ErrPlan) {
+			t.Errorf("%x: %v", raw, err)
+		}
+	}
+}
