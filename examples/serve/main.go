@@ -40,6 +40,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/internal/keys"
 	"golang.org/x/net/netutil"
 )
@@ -51,7 +52,7 @@ func main() {
 }
 
 var tool = cli.Tool{
-	Name: "serve", Args: "[-addr ADDR] [-watch INTERVAL] [-private] [-trust KEY] model",
+	Name: "serve", Args: "[-addr ADDR] [-watch INTERVAL] [-private] [-trust KEY | -signed TRUST] model",
 	About: "Serve a network that reads digits, from a model file that may be replaced at any time.",
 	Details: "GET / is a page to draw on. POST /predict takes a PNG or JSON, POST /reload looks at the\n" +
 		"file at once. GET /model, /healthz and /metrics say what is loaded and how it does.\n",
@@ -60,10 +61,10 @@ var tool = cli.Tool{
 
 // config is the command line.
 type config struct {
-	addr, path, trust string
-	watch             time.Duration
-	private           bool
-	limits            limits
+	addr, path, trust, signed string
+	watch                     time.Duration
+	private                   bool
+	limits                    limits
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
@@ -73,9 +74,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	f.DurationVar(&c.watch, "watch", time.Second, "look for a new file every `INTERVAL`; 0 for only on POST /reload")
 	f.BoolVar(&c.private, "private", false, "serve a copy, for files that others overwrite in place")
 	f.StringVar(&c.trust, "trust", "", "refuse files that are not signed by the public key in the PEM file `KEY`")
+	f.StringVar(&c.signed, "signed", "", "refuse models without a detached signature (MODEL.sig or model.sig) by a public key or root certificate in the PEM file `TRUST`")
 	err := tool.Parse(f, args, out)
 	switch {
 	case err != nil:
+	case c.trust != "" && c.signed != "":
+		err = tool.Usagef("-trust and -signed exclude each other")
 	case f.NArg() != 1:
 		err = tool.Usagef("one model is needed")
 	case c.watch < 0:
@@ -96,6 +100,13 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 			return err
 		}
 		o.Trusted = key
+	}
+	if c.signed != "" {
+		trust, err := signing.ReadTrust(c.signed)
+		if err != nil {
+			return err
+		}
+		o.Trusted = &signing.Policy{Trust: trust}
 	}
 	h, err := live.Open(c.path, &live.Options{
 		Open: o, Verify: true, Warm: true, Prepare: prepare, Interval: c.watch, Notify: func(e live.Event) { report(logs, e) },

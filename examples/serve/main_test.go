@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"io"
 	"net"
@@ -22,6 +25,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
@@ -170,6 +174,21 @@ func TestCommandLine(t *testing.T) {
 	if _, err := convert.File(path, signed, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Storage: format.Storage{Signer: private}}}); err != nil {
 		t.Fatal(err)
 	}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := signing.Sign(context.Background(), signed, signing.Signer{Key: ec}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pem, err = keys.EncodePublic(ec.Public()); err != nil {
+		t.Fatal(err)
+	}
+	trust := filepath.Join(dir, "trust.pem")
+	if err := errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 	occupied, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -184,12 +203,16 @@ func TestCommandLine(t *testing.T) {
 		{"no model", nil, 2, "one model is needed"},
 		{"two models", []string{path, path}, 2, "one model is needed"},
 		{"a negative time", []string{"-watch", "-1s", path}, 2, "negative"},
-		{"an unknown option", []string{"-tls", path}, 2, "not defined"},
+		{"an unknown option", []string{"-tls", path}, 2, "unknown option"},
 		{"help", []string{"-help"}, 0, ""},
 		{"no file", []string{filepath.Join(dir, "none")}, 1, "no such file"},
-		{"no digits", []string{key}, 1, "unknown format"},
+		{"no digits", []string{key}, 1, "plain text"},
 		{"no key", []string{"-trust", path, path}, 1, "PEM"},
 		{"unsigned", []string{"-trust", key, path}, 1, "signature"},
+		{"no bundle", []string{"-signed", trust, path}, 1, "there is no signature"},
+		{"nobody to trust", []string{"-signed", key, signed}, 1, "P-256"},
+		{"both", []string{"-signed", trust, "-trust", key, signed}, 2, "exclude each other"},
+		{"with a bundle", []string{"-addr", "127.0.0.1:0", "-signed", trust, signed}, 0, "ending"},
 		{"taken", []string{"-addr", occupied.Addr().String(), path}, 1, "in use"},
 		{"signed", []string{"-addr", "127.0.0.1:0", "-trust", key, "-private", signed}, 0, "ending"},
 	} {

@@ -146,7 +146,7 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
 		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
-		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append([]string{}, m.Notes()...),
+		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)

@@ -19,8 +19,9 @@ import (
 var keygenCommand = &command{cli.Tool{
 	Name: "weightmap keygen", Args: "[-type ed25519|ecdsa|rsa] KEY.pem PUB.pem",
 	About: "Make a pair of keys for signing.",
-	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits. KEY.pem is\n" +
-		"not encrypted and for its owner alone (PKCS #8); PUB.pem is what \"verify -trust\" takes (PKIX).\n" +
+	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits, and models of any\n" +
+		"format (sign -signature) with ECDSA. KEY.pem is not encrypted and for its owner alone (PKCS #8);\n" +
+		"PUB.pem is what \"verify -trust\" takes (PKIX).\n" +
 		"Files that exist are never replaced.\n",
 	Example: "weightmap keygen -type ecdsa key.pem pub.pem",
 }, keygen}
@@ -41,7 +42,7 @@ var generators = map[string]func() (crypto.Signer, error){
 // keygen writes two new files, or none.
 func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
-	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 for MLE, ecdsa or rsa for WIA")
+	kind := f.String("type", "ed25519", "`KIND` of key: ed25519 for MLE, ecdsa or rsa for WIA, ecdsa for sign -signature")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}

@@ -71,12 +71,16 @@ var commands = []*command{
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
-		Name: "weightmap verify", Args: "[-v] [-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap verify", Args: "[-v] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
 		Details: "A file is ok, \"but nothing covers\" what it carries no checksum for: that was read, no more.\n" +
 			"Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
-			"a file that is not signed by that key fails. FILE may be -, standard input.\n",
-		Example: "weightmap verify -trust pub.pem model.mle other.wia",
+			"a file that is not signed by that key fails. FILE may be -, standard input.\n\n" +
+			"With -signature a file or a directory must be exactly what was signed (OpenSSF Model Signing), by the\n" +
+			"key or under the root certificate of -trust: the answer is \"trusted\", or which file differs, is\n" +
+			"missing or was not signed.\n",
+		Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
+			"  weightmap verify -signature model/model.sig -trust pub.pem model",
 	}, verify},
 	{cli.Tool{
 		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",

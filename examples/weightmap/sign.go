@@ -16,12 +16,15 @@ import (
 )
 
 var signCommand = &command{cli.Tool{
-	Name: "weightmap sign", Args: "-with KEY.pem [-key HEX] IN [OUT]",
-	About: "Sign an MLE or WIA file, or sign it anew.",
+	Name: "weightmap sign", Args: "-with KEY.pem [-signature OUT.sig] [-key HEX] IN [OUT]",
+	About: "Sign an MLE or WIA file, or any files with -signature.",
 	Details: "IN is verified first: a signature would vouch for damage. Without OUT the signed file takes\n" +
 		"its place in one step. MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. The key of\n" +
-		"an encrypted WIA file is needed; such an MLE file can only be signed if it was before.\n",
-	Example: "weightmap sign -with key.pem model.mle signed.mle",
+		"an encrypted WIA file is needed; such an MLE file can only be signed if it was before.\n\n" +
+		"With -signature a file or a directory of any format is signed as it is, and the signature is a file of\n" +
+		"its own (OpenSSF Model Signing). That takes an ECDSA key; see \"weightmap keygen -type ecdsa\".\n",
+	Example: "weightmap sign -with key.pem model.mle signed.mle\n" +
+		"  weightmap sign -with key.pem -signature model/model.sig model",
 }, sign}
 
 // sign signs a file in place, or to another one.
@@ -30,8 +33,15 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	with := c.KeyOption(f, "with", "private key to sign with, in a `KEY.pem`")
 	o := c.OutputFlag(f)
 	given := accessFlags(c, f)
+	d := detachedFlags(f, "sign FILE or DIR as it is, and write the signature to `OUT.sig`")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
+	}
+	if d.signature != "" {
+		if f.NArg() != 1 || !with.Given() || *o != "" {
+			return c.Usagef("sign -signature takes -with KEY.pem and one FILE or DIR")
+		}
+		return d.sign(ctx, c, f.Arg(0), with, out, errs)
 	}
 	if f.NArg() != 1 && (f.NArg() != 2 || *o != "") || !with.Given() {
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")

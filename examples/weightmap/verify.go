@@ -19,11 +19,18 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
 	trust := c.TrustFlag(f)
 	given := accessFlags(c, f)
+	d := detachedFlags(f, "check the signature in `IN.sig`, of FILE or all files of DIR")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
 	if f.NArg() == 0 {
 		return c.Usagef("verify needs at least one FILE")
+	}
+	if d.signature != "" {
+		if f.NArg() != 1 || !trust.Given() {
+			return c.Usagef("verify -signature takes -trust PUB.pem or CA.pem, and one FILE or DIR")
+		}
+		return d.verify(ctx, f.Arg(0), trust, v.verbose, out, errs)
 	}
 	var err error
 	if v.trusted, err = trust.Public(ctx); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -139,4 +140,19 @@ func write(path string, numbers ...uint8) {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// Only models become current that come with a signature, over all files of the directory, by a key that is trusted.
+func Example_signed() {
+	trust, err := signing.ReadTrust("pub.pem")
+	if err != nil {
+		log.Fatal(err)
+	}
+	h, err := live.Open("models/bert/model.safetensors", &live.Options{
+		Open: &format.Options{Trusted: &signing.Policy{Trust: trust}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
 }

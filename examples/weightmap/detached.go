@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/signing"
+)
+
+// detached has the options of a signature in a file of its own, of any files.
+type detached struct {
+	signature string
+	ignore    []string
+}
+
+// detachedFlags adds -signature and -ignore.
+func detachedFlags(f *flag.FlagSet, usage string) *detached {
+	d := &detached{}
+	f.StringVar(&d.signature, "signature", "", usage)
+	f.Func("ignore", "with -signature, leave out `PATH`, a file or a directory below the model; may be repeated", func(path string) error {
+		d.ignore = append(d.ignore, path)
+		return nil
+	})
+	return d
+}
+
+// options returns how the model at root is hashed. What is ignored is given from the model, or from
+// the current directory.
+func (d *detached) options(root string, p *cli.Progress) (*signing.Options, error) {
+	o := &signing.Options{Bundle: d.signature, Progress: p.Report}
+	base, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range d.ignore {
+		full := filepath.Join(base, path)
+		if abs, err := filepath.Abs(path); err == nil && (filepath.IsAbs(path) || !exists(full) && exists(path)) {
+			full = abs
+		}
+		name, err := filepath.Rel(base, full)
+		if err != nil || !filepath.IsLocal(name) {
+			return nil, cli.BadArgument(fmt.Errorf("-ignore: %s is not below %s", path, root))
+		}
+		o.Ignore = append(o.Ignore, filepath.ToSlash(name))
+	}
+	return o, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// sign writes the signature of a file or a directory.
+func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli.KeyOption, out, errs io.Writer) error {
+	if d.signature != standardInput && exists(d.signature) {
+		if _, err := signing.Read(d.signature); err != nil {
+			return fmt.Errorf("it is no signature, and is not replaced: %w", err)
+		}
+	}
+	key, err := with.Private(ctx)
+	if err != nil {
+		return err
+	}
+	progress := cli.NewProgress(errs, "hashing")
+	defer progress.Finish()
+	o, err := d.options(root, progress)
+	if err != nil {
+		return err
+	}
+	b, err := signing.Sign(ctx, root, signing.Signer{Key: key}, o)
+	if errors.Is(err, format.ErrKey) {
+		err = fmt.Errorf("%w; try: weightmap keygen -type ecdsa key.pem pub.pem", err)
+	}
+	if err != nil {
+		return err
+	}
+	err = c.Output(d.signature, out, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+	if err != nil || d.signature == standardInput {
+		return err
+	}
+	progress.Finish()
+	_, err = fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s: %s signed by %s", d.signature, root, cli.Fingerprint(key.Public()))))
+	return err
+}
+
+// verify checks that a file or a directory is what somebody trusted has signed.
+func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption, verbose bool, out, errs io.Writer) error {
+	t, err := cli.ReadKey(ctx, trust, signing.ReadTrust)
+	if err != nil {
+		return err
+	}
+	progress := cli.NewProgress(errs, "hashing")
+	defer progress.Finish()
+	o, err := d.options(root, progress)
+	if err != nil {
+		return err
+	}
+	b, err := signing.Read(d.signature)
+	if err != nil {
+		return err
+	}
+	r, err := signing.Verify(ctx, b, root, t, o)
+	if err != nil {
+		return err
+	}
+	progress.Finish()
+	if _, err := fmt.Fprintln(out, "trusted"); err != nil || !verbose {
+		return err
+	}
+	text := fmt.Sprintf("  signed by %s\n", cli.Printable(r.Signer))
+	for _, f := range r.Files {
+		text += "  " + cli.Printable(f.Name) + "\n"
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// signatureNotes says who claims to have signed the model at path, in a file next to it.
+func signatureNotes(path string) []string {
+	if path == standardInput {
+		return nil
+	}
+	for _, name := range (&signing.Policy{}).BundlePaths(path) {
+		b, err := signing.Read(name)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return []string{fmt.Sprintf("no usable signature: %v", err)}
+		case b.Method() == signing.Key:
+			return []string{fmt.Sprintf("%s: signed with the key of hint %s, not checked: verify -signature does", name, b.Signer())}
+		}
+		return []string{fmt.Sprintf("%s: signed with the certificate of %s, not checked: verify -signature does", name, b.Signer())}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// signedModel is a directory with a model in it that has been signed, and the key that trusts it.
+func signedModel(t *testing.T) (dir, sig, private, public string) {
+	t.Helper()
+	private, public = pair(t, "ecdsa")
+	dir = filepath.Join(t.TempDir(), "model")
+	for name, text := range map[string]string{"weights.bin": "abc", "sub/config.json": "{}", "cache/x": "1"} {
+		writeText(t, filepath.Join(dir, name), text)
+	}
+	sig = filepath.Join(dir, "model.sig")
+	out, _ := tool(t, 0, "sign", "-with", private, "-signature", sig, "-ignore", "cache", dir)
+	contains(t, out, sig+": "+dir+" signed by SHA256:")
+	return dir, sig, private, public
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDetached: what sign -signature writes, verify -signature trusts, until anything changes.
+func TestDetached(t *testing.T) {
+	dir, sig, private, public := signedModel(t)
+	verify := func(status int, more ...string) string {
+		t.Helper()
+		out, errs := tool(t, status, append([]string{"verify", "-signature", sig, "-trust", public}, more...)...)
+		if want := map[int]string{0: "trusted\n"}[status]; out != want {
+			t.Errorf("%q, want %q", out, want)
+		}
+		if strings.Count(errs, "\n") > 1 {
+			t.Errorf("%q", errs)
+		}
+		return errs
+	}
+	verify(0, dir)
+	weights, config, extra := filepath.Join(dir, "weights.bin"), filepath.Join(dir, "sub", "config.json"), filepath.Join(dir, "extra")
+	writeText(t, weights, "abd")
+	contains(t, verify(1, dir), weights+": ", "not the file that was signed")
+	writeText(t, weights, "abc")
+	writeText(t, extra, "")
+	contains(t, verify(1, dir), extra+": ", "does not list it")
+	verify(0, "-ignore", "extra", dir)
+	verify(0, "-ignore", extra, dir)
+	t.Chdir(filepath.Dir(dir))
+	verify(0, "-ignore", filepath.Join("model", "extra"), "model")
+	if err := os.Rename(extra, config); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, verify(1, dir), config+": ", "not the file that was signed")
+	if err := os.Remove(config); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, verify(1, dir), config+": ", "signed and missing")
+	writeText(t, config, "{}")
+	verify(0, dir)
+
+	_, other := pair(t, "ecdsa")
+	_, errs := tool(t, 1, "verify", "-signature", sig, "-trust", other, dir)
+	contains(t, errs, sig+": ", "another key")
+	out, _ := tool(t, 0, "verify", "-v", "-signature", sig, "-trust", public, dir)
+	contains(t, out, "trusted\n", "  sub/config.json\n", "  weights.bin\n")
+
+	// One file, and a signature that is replaced.
+	one := weights + ".sig"
+	tool(t, 0, "sign", "-with", private, "-signature", one, weights)
+	tool(t, 0, "sign", "-with", private, "-signature", one, weights)
+	out, _ = tool(t, 0, "verify", "-signature", one, "-trust", public, weights)
+	if out != "trusted\n" {
+		t.Error(out)
+	}
+	_, errs = tool(t, 1, "verify", "-signature", one, "-trust", public, config)
+	contains(t, errs, config+": ", `not of this file, but of "weights.bin"`)
+}
+
+// TestDetachedUsage: what the options do not go with, and files that are no signatures.
+func TestDetachedUsage(t *testing.T) {
+	dir, sig, private, public := signedModel(t)
+	ed, edPublic := pair(t, "ed25519")
+	weights := filepath.Join(dir, "weights.bin")
+	for _, test := range []struct {
+		status int
+		says   string
+		args   []string
+	}{
+		{2, "-trust", []string{"verify", "-signature", sig, dir}},
+		{2, "one FILE or DIR", []string{"verify", "-signature", sig, "-trust", public, dir, dir}},
+		{2, "one FILE or DIR", []string{"sign", "-signature", sig, "-with", private}},
+		{2, "-with KEY.pem", []string{"sign", "-signature", sig, dir}},
+		{2, "is not below", []string{"verify", "-signature", sig, "-trust", public, "-ignore", "../x", dir}},
+		{2, "P-256", []string{"verify", "-signature", sig, "-trust", edPublic, dir}},
+		{1, "keygen -type ecdsa", []string{"sign", "-signature", sig, "-with", ed, dir}},
+		{1, "not replaced", []string{"sign", "-signature", weights, "-with", private, dir}},
+		{1, "weights.bin: corrupt", []string{"verify", "-signature", weights, "-trust", public, dir}},
+		{1, "nothing", []string{"verify", "-signature", filepath.Join(dir, "nothing"), "-trust", public, dir}},
+		{1, "nothing", []string{"verify", "-signature", sig, "-trust", public, filepath.Join(dir, "nothing")}},
+	} {
+		_, errs := tool(t, test.status, test.args...)
+		contains(t, errs, test.says)
+	}
+}
+
+// TestInspectSignature: inspect says who claims to have signed a model, in a file next to it.
+func TestInspectSignature(t *testing.T) {
+	private, _ := pair(t, "ecdsa")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "digits.wia")
+	b, err := os.ReadFile("../internal/digits/testdata/digits.wia")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, path, string(b))
+	out, _ := tool(t, 0, "inspect", path)
+	if strings.Contains(out, ".sig") {
+		t.Error(out)
+	}
+	tool(t, 0, "sign", "-with", private, "-signature", filepath.Join(dir, "model.sig"), dir)
+	out, _ = tool(t, 0, "inspect", path)
+	contains(t, out, "model.sig: signed with the key of hint ")
+	tool(t, 0, "sign", "-with", private, "-signature", path+".sig", path)
+	out, _ = tool(t, 0, "inspect", "-json", path)
+	contains(t, out, "digits.wia.sig: signed with the key of hint ")
+	writeText(t, path+".sig", "{}")
+	out, _ = tool(t, 0, "inspect", path)
+	contains(t, out, "no usable signature: ")
+}
