@@ -22,6 +22,17 @@ type dims []int64
 
 const unknown = -1
 
+// mostDims bounds shapes that are known: every node that uses a value makes lists as long as its shape.
+const mostDims = 64
+
+// shapeOf returns the shape of a tensor.
+func shapeOf(s tensor.Shape) dims {
+	if len(s) > mostDims {
+		return nil
+	}
+	return append(dims{}, s...)
+}
+
 // fill is the default of a list: this number, as often as the operator has axes.
 type fill int64
 

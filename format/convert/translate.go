@@ -143,7 +143,7 @@ func (t *translator) values() {
 	for i := range t.infos {
 		info := &t.infos[i]
 		t.tensors[info.Name], t.taken[info.Name] = i, true
-		t.shapes[info.Name] = append(dims{}, info.Shape...)
+		t.shapes[info.Name] = shapeOf(info.Shape)
 	}
 	values(t.graph, func(s *string) { t.taken[*s] = true })
 	for i := range t.graph.Nodes {
@@ -168,7 +168,7 @@ func (t *translator) inputs() {
 	symbols := map[string]int64{}
 	last := int64(unknown)
 	for _, v := range t.graph.Inputs {
-		if v.Dims == nil || t.shapes[v.Name] != nil {
+		if v.Dims == nil || len(v.Dims) > mostDims || t.shapes[v.Name] != nil {
 			continue
 		}
 		d := dims{}
@@ -313,7 +313,7 @@ func (t *translator) add(name string, d tensor.DType, shape tensor.Shape, data [
 	t.tensors[name] = len(t.views)
 	t.views = append(t.views, v)
 	t.infos = append(t.infos, v.Info())
-	t.shapes[name] = append(dims{}, shape...)
+	t.shapes[name] = shapeOf(shape)
 	return name, nil
 }
 
@@ -334,7 +334,9 @@ func (t *translator) write(n *node) error {
 	}
 	in := t.in(n)
 	n.normalize(in)
-	t.shapes[n.out[0]] = n.shape(in)
+	if t.shapes[n.out[0]] = n.shape(in); len(t.shapes[n.out[0]]) > mostDims {
+		t.shapes[n.out[0]] = nil
+	}
 	if t.to == nil {
 		return t.writeONNX(n)
 	}

@@ -79,7 +79,6 @@ func (t *translator) constant(in *format.Node) error {
 
 // targetShape makes an attribute of the input that says which shape Reshape is to yield.
 func (t *translator) targetShape(n *node) error {
-	const most = 64 // dims
 	if len(n.in) != 2 {
 		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
 	}
@@ -88,7 +87,7 @@ func (t *translator) targetShape(n *node) error {
 		return fmt.Errorf("%w: the shape %q is computed", format.ErrUnsupported, n.in[1])
 	}
 	v := t.views[i]
-	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > most {
+	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > mostDims {
 		return fmt.Errorf("%w: the shape %q is %v %v", format.ErrUnsupported, n.in[1], v.DType(), v.Shape())
 	}
 	b := make([]byte, 8*v.Len())
