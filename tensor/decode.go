@@ -33,9 +33,6 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
 		dst = slices.Grow(dst[:0], int(n))[:n]
-		if single, ok := floats[float32](dst); ok && info.Quant != nil && info.Encoding == nil {
-			return v.explain(Dequantize(single, b, info.DType, info.Shape, info.Quant))
-		}
 		return v.explain(decodeElements(dst, elements{info, b, 0}, 0))
 	})
 	if err != nil {
@@ -72,6 +69,9 @@ func decodeRanges[T Elem](dst []T, v View, first int64) error {
 	info := v.ref().Info()
 	var buf []byte
 	return v.access(context.Background(), func(read func(p []byte, off int64) error) error {
+		if memory.LittleEndian && viewable[T](info.DType) {
+			return read(memory.BytesOf(dst), first*info.DType.Size())
+		}
 		for len(dst) > 0 {
 			n, at, off, size := info.span(first, len(dst))
 			if buf == nil {

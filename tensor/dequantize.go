@@ -22,8 +22,7 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if err := q.Check(dt, shape); err != nil {
 		return err
 	}
-	inner, err := channelSize(shape, q.Axis, len(dst))
-	if err != nil {
+	if _, err := channelSize(shape, q.Axis, len(dst)); err != nil {
 		return err
 	}
 	size := int(dt.Size())
@@ -31,16 +30,15 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if len(data)/size != len(dst) || len(data)%size != 0 {
 		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), len(dst), dt)
 	}
-	if inner == 1 && len(dst) > 0 && q.Scheme == Linear && size == 1 {
-		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow())
-		return nil
-	}
 	q.convert(dst, data, dt, shape, 0)
 	return nil
 }
 
-// convert converts the elements from first on, channel by channel.
+// convert converts the elements from first on, which there are.
 func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64) {
+	if len(dst) == 0 {
+		return
+	}
 	inner := int64(math.MaxInt64) // elements of a channel that are side by side
 	if q.Axis != PerTensor {
 		inner = 1
@@ -48,14 +46,29 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 			inner *= d
 		}
 	}
-	if len(dst) == 0 {
-		return
-	}
-	size := int(dt.Size())
 	c, left := int(first/inner%int64(len(q.Scales))), inner-first%inner
+	isBytes := q.Scheme == Linear && dt.Size() == 1
+	switch {
+	case isBytes && inner == 1 && len(dst) >= len(q.Scales)/8: // worth a copy of the scales
+		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow(), c)
+	case isBytes && inner < shortRun:
+		q.convertBytes(dst, data, dt, c, int(left), int(inner))
+	default:
+		q.convertRuns(dst, data, dt, c, left, inner)
+	}
+}
+
+// convertRuns converts run after run of channels, of the first of which left elements are left.
+func (q *Quantization) convertRuns(dst []float32, data []byte, dt DType, c int, left, inner int64) {
+	size := int(dt.Size())
 	for len(dst) > 0 {
 		n := int(min(left, int64(len(dst))))
-		q.convertRun(dst[:n], data[:n*size], dt, realParams{float64(q.Scales[c]), q.zeroPoint(c)})
+		p := realParams{float64(q.Scales[c]), q.zeroPoint(c)}
+		if q.Scheme == Linear && n >= shortRun {
+			linearRun(dst[:n], data, dt, p)
+		} else {
+			q.convertSlowly(dst[:n], data, dt, p)
+		}
 		dst, data, left = dst[n:], data[n*size:], inner
 		if c++; c == len(q.Scales) {
 			c = 0
@@ -63,16 +76,31 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	}
 }
 
-// convertRun converts elements of one channel.
-func (q *Quantization) convertRun(dst []float32, b []byte, dt DType, p realParams) {
-	const short = 8 // setting up a vector run costs as much as this many elements
-	if q.Scheme == Linear && len(dst) >= short {
-		linearRun(dst, b, dt, p)
-		return
+// shortRun is how many elements cost as much as setting up a vector run.
+const shortRun = 8
+
+// convertBytes is convertRuns for runs that are short.
+func (q *Quantization) convertBytes(dst []float32, data []byte, dt DType, c, left, inner int) {
+	for i, b := range data[:len(dst)] {
+		v := int64(b)
+		if dt == Int8 {
+			v = int64(int8(b))
+		}
+		dst[i] = realParams{float64(q.Scales[c]), q.zeroPoint(c)}.linear(v)
+		if left--; left > 0 {
+			continue
+		}
+		left = inner
+		if c++; c == len(q.Scales) {
+			c = 0
+		}
 	}
+}
+
+// convertSlowly converts elements of one channel one by one.
+func (q *Quantization) convertSlowly(dst []float32, b []byte, dt DType, p realParams) {
 	for i := range dst {
-		d := p.difference(b, dt, i)
-		if q.Scheme == Linear {
+		if d := p.difference(b, dt, i); q.Scheme == Linear {
 			dst[i] = float32(d * p.scale)
 		} else {
 			dst[i] = p.logarithmic(d)
@@ -159,10 +187,12 @@ func byteKind(d DType) vector.Kind {
 	return vector.Uint8
 }
 
+var noZeroPoints = []int32{0}
+
 // zeroRow returns the zero points of all channels, or the one that serves them all.
 func (q *Quantization) zeroRow() []int32 {
 	if len(q.ZeroPoints) == 0 {
-		return []int32{0}
+		return noZeroPoints
 	}
 	return q.ZeroPoints
 }

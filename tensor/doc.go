@@ -10,13 +10,16 @@
 //   - View.Bytes and As return raw slices of the model's memory without copying
 //     (where View.ZeroCopy says so) and without any protection: they die with the
 //     model, and with the file if another program cuts it short.
-//   - View.Use, View.ReadInto, View.Clone and Decode hold the memory while they
+//   - View.Use, View.ReadInto, View.Clone, Decode and DecodeAt hold the memory while they
 //     work, so that closing the model waits for them, and turn a fault in it into
 //     ErrTruncated.
 //
 // As gives elements as they are there and fails where that is impossible; Decode
 // always works: it copies, swaps bytes on big-endian hosts, and converts half
-// precision, integers and quantized values to float32 or float64.
+// precision, integers and quantized values to float32 or float64. DecodeAt does the same for
+// any part of a tensor, without allocating.
+//
+// Of makes a view of a Go slice, FromBytes and FromInfo of bytes.
 //
 // # Quantization
 //

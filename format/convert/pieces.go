@@ -38,37 +38,23 @@ func (j *job) source(v tensor.View) (*source, error) {
 func (s *source) more() bool { return s.pos < s.elems }
 
 // next returns the numbers of the next piece, in dst if there is room.
-func next[F float32 | float64](s *source, mem *scratch, dst []F) ([]F, error) {
+func next[F float32 | float64](s *source, dst []F) ([]F, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
-	n, shape, quant := s.piece()
-	from, to := s.offset(s.pos), s.offset(s.pos+n)
-	mem.raw = room(mem.raw, int(to-from))
-	if _, err := s.v.ReadAt(mem.raw, from); err != nil {
-		return nil, err
-	}
-	s.read.Used(to - from)
+	n := min(pieceElems, s.elems-s.pos)
+	dst = room(dst, int(n))
+	err := tensor.DecodeAt(dst, s.v, s.pos)
+	s.read.Used(s.offset(s.pos+n) - s.offset(s.pos))
 	s.pos += n
-	if e := s.info.Encoding; e != nil {
-		mem.single = room(mem.single, int(n))
-		if err := e.Decode(mem.single, mem.raw); err != nil {
-			return nil, err
-		}
-		return widen(dst, mem.single), nil
-	}
-	v, err := tensor.FromInfo(tensor.Info{Name: s.info.Name, DType: s.info.DType, Shape: shape, Quant: quant}, mem.raw)
-	if err != nil {
-		return nil, err
-	}
-	return tensor.Decode(dst, v)
+	return dst, err
 }
 
 // floats calls f with the numbers of the next piece: where they are, if they are float32
 // in the mapping, else in mem.
 func (s *source) floats(mem *scratch, f func([]float32) error) error {
 	if s.info.DType != tensor.Float32 || s.info.Quant != nil || !s.v.ZeroCopy() {
-		numbers, err := next(s, mem, mem.single)
+		numbers, err := next(s, mem.single)
 		if err != nil {
 			return err
 		}
@@ -103,70 +89,12 @@ func room[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// widen returns numbers as F, in dst if that is of another type and there is room.
-func widen[F float32 | float64](dst []F, src []float32) []F {
-	if same, ok := any(src).([]F); ok {
-		return same
-	}
-	dst = room(dst, len(src))
-	for i, x := range src {
-		dst[i] = F(x)
-	}
-	return dst
-}
-
-// offset returns where element i begins, which is the first of a block.
+// offset returns where element i begins, or the block that it is in.
 func (s *source) offset(i int64) int64 {
 	if e := s.info.Encoding; e != nil {
 		return i / e.BlockElems * e.BlockBytes
 	}
 	return i * s.info.DType.Size()
-}
-
-// piece returns how many elements come next, as a tensor of what shape, and with
-// what quantization: that of the channels they are of.
-func (s *source) piece() (int64, tensor.Shape, *tensor.Quantization) {
-	n, q := min(pieceElems, s.elems-s.pos), s.info.Quant
-	if e := s.info.Encoding; e != nil {
-		n = min(max(pieceElems/e.BlockElems, 1)*e.BlockElems, s.elems-s.pos)
-	}
-	if q == nil || q.Axis < 0 || q.Axis >= len(s.info.Shape) {
-		return n, tensor.Shape{n}, q
-	}
-	channels, inner := s.info.Shape[q.Axis], int64(1)
-	for _, d := range s.info.Shape[q.Axis+1:] {
-		inner *= d // no dim is 0 where elements are left
-	}
-	if all := channels * inner; all <= pieceElems {
-		n = min(pieceElems/all*all, s.elems-s.pos)
-		return n, tensor.Shape{n / all, channels, inner}, onAxis(q, 1)
-	}
-	c, within := s.pos/inner%channels, s.pos%inner
-	if inner <= pieceElems {
-		k := min(pieceElems/inner, channels-c)
-		return k * inner, tensor.Shape{k, inner}, channelsOf(q, c, k)
-	}
-	n = min(n, inner-within)
-	return n, tensor.Shape{1, n}, channelsOf(q, c, 1)
-}
-
-func onAxis(q *tensor.Quantization, axis int) *tensor.Quantization {
-	c := *q
-	c.Axis = axis
-	return &c
-}
-
-// channelsOf returns the parameters of k channels from c on, along axis 0.
-// Unsound ones stay what they are, for decoding to refuse.
-func channelsOf(q *tensor.Quantization, c, k int64) *tensor.Quantization {
-	part := onAxis(q, 0)
-	if int64(len(q.Scales)) >= c+k {
-		part.Scales = q.Scales[c : c+k]
-	}
-	if len(q.ZeroPoints) > 1 && int64(len(q.ZeroPoints)) >= c+k {
-		part.ZeroPoints = q.ZeroPoints[c : c+k]
-	}
-	return part
 }
 
 // converter makes the data of a tensor in its new dtype.
@@ -190,7 +118,7 @@ func (c *converter) convert(dst []byte) (_ []byte, err error) {
 		return c.integers(dst)
 	}
 	if c.info.DType == tensor.Float64 && c.z == nil {
-		if c.s.double, err = next(c.source, c.s, c.s.double); err != nil {
+		if c.s.double, err = next(c.source, c.s.double); err != nil {
 			return nil, err
 		}
 		return encode(c, dst, c.s.double)

@@ -117,21 +117,9 @@ func (t *Tensor) Float32At(index int64) (float32, error) {
 	if index < 0 || index >= t.Len() {
 		return 0, t.fail(fmt.Errorf("%w: element %d of %d", errIndex, index, t.Len()))
 	}
-	shape := t.view.Shape()
-	ranges := make([]tensor.Range, len(shape))
-	for i := len(shape) - 1; i >= 0; i-- {
-		ranges[i] = tensor.At(index % shape[i])
-		index /= shape[i]
-	}
-	element, err := t.view.Slice(ranges...)
-	if err != nil {
-		return 0, err
-	}
-	values, err := tensor.Decode[float32](nil, element)
-	if err != nil {
-		return 0, err
-	}
-	return values[0], nil
+	var value [1]float32
+	err := tensor.DecodeAt(value[:], t.view, index)
+	return value[0], err
 }
 
 // CopyFloat32To copies all elements as real numbers, as Float32At gives them:

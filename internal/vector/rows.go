@@ -1,6 +1,9 @@
 package vector
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // columns are the parameters of a row of elements, made so that a loop can go on
 // for some elements after the end of the row as if the next one had begun.
@@ -12,30 +15,30 @@ type columns struct {
 	exact  bool      // all zero points are
 }
 
-// newColumns repeats the parameters of short rows, which n elements have: not so often
+// spares are columns whose memory is used again.
+var spares = sync.Pool{New: func() any { return new(columns) }}
+
+// set repeats the parameters of short rows, which n elements have: not so often
 // that making them costs more than using them.
-func newColumns(scales []float32, zeros []int32, n int) *columns {
+func (c *columns) set(scales []float32, zeros []int32, n int) {
 	const wide = 2048 // columns that are worth a call
-	width := len(scales)
 	times := 1
-	if width < wide {
-		times = max(1, min(wide, n/8)/width)
+	if len(scales) < wide {
+		times = max(1, min(wide, n/8)/len(scales))
 	}
-	c := &columns{width: width * times}
-	c.scales = repeated(scales, c.width+lanes)
-	first := zeros[0]
-	if !slices.ContainsFunc(zeros, func(z int32) bool { return z != first }) {
-		c.zeros = repeated([]int32{first}, lanes)
-	} else {
-		c.zeros, c.step = repeated(zeros, c.width+lanes), 1
+	c.width = len(scales) * times
+	c.scales = repeated(c.scales, scales, c.width+lanes)
+	c.step = 0
+	if first := zeros[0]; slices.ContainsFunc(zeros, func(z int32) bool { return z != first }) {
+		c.step = 1
 	}
+	c.zeros = repeated(c.zeros, zeros, c.width*c.step+lanes)
 	c.exact = !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
-	return c
 }
 
-// repeated returns n elements, those of s over and over.
-func repeated[T any](s []T, n int) []T {
-	out := make([]T, n)
+// repeated returns n elements, those of s over and over, in out where there is room.
+func repeated[T any](out, s []T, n int) []T {
+	out = slices.Grow(out[:0], n)[:n]
 	for done := copy(out, s); done < n; {
 		done += copy(out[done:], out[:done])
 	}
@@ -44,18 +47,20 @@ func repeated[T any](s []T, n int) []T {
 
 // Rows is Linear for rows of len(scales) elements, each with the scale and the zero
 // point of its column; a single zero point serves all columns. There is at
-// least one scale, and a last row may be incomplete.
-func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32) {
-	newColumns(scales, zeros, len(dst)).fill(dst, src, k, large(dst))
+// least one scale. The first element is of column at; a last row may be incomplete.
+func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int) {
+	c := spares.Get().(*columns)
+	c.set(scales, zeros, len(dst))
+	c.fill(dst, src, k, at, large(dst))
+	spares.Put(c)
 }
 
-func (c *columns) fill(dst []float32, src []byte, k Kind, stream bool) {
+func (c *columns) fill(dst []float32, src []byte, k Kind, at int, stream bool) {
 	src = src[:len(dst)]
-	at := 0
 	if c.exact {
 		if stream {
 			n := unaligned(dst)
-			at = c.generic(dst[:n], src, k, 0)
+			at = c.generic(dst[:n], src, k, at)
 			dst, src = dst[n:], src[n:]
 		}
 		var n int

@@ -48,15 +48,19 @@ func linearConversion(name string, k Kind, scale float32, zero int32) conversion
 		func(dst []float32, src []byte) { linearGeneric(dst, src, k, scale, zero) }}
 }
 
-// rowConversion has the definition for a twin, element by element.
+// rowConversion has the definition for a twin, element by element, and begins within a row.
 func rowConversion(name string, k Kind, scales []float32, zeros []int32) conversion {
+	first := len(scales) / 3
 	return conversion{name, 1,
 		func(dst []float32, src []byte, stream bool) {
-			newColumns(scales, zeros, len(dst)).fill(dst, src, k, stream)
+			c := spares.Get().(*columns)
+			c.set(scales, zeros, len(dst))
+			c.fill(dst, src, k, first, stream)
+			spares.Put(c)
 		},
 		func(dst []float32, src []byte) {
 			for i := range dst {
-				c := i % len(scales)
+				c := (first + i) % len(scales)
 				dst[i] = linear(k.value(src[i]), int64(zeros[c%len(zeros)]), float64(scales[c]))
 			}
 		}}
@@ -164,7 +168,7 @@ func TestExported(t *testing.T) {
 		{conversion{"Float16", 2, nil, float16Generic}, Float16},
 		{conversion{"BFloat16", 2, nil, bfloat16Generic}, BFloat16},
 		{linearConversion("Linear", Int8, 0.1, 7), func(dst []float32, src []byte) { Linear(dst, src, Int8, 0.1, 7) }},
-		{rowConversion("Rows", Uint8, scales, zeros), func(dst []float32, src []byte) { Rows(dst, src, Uint8, scales, zeros) }},
+		{rowConversion("Rows", Uint8, scales, zeros), func(dst []float32, src []byte) { Rows(dst, src, Uint8, scales, zeros, len(scales)/3) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, n := range []int{0, 1, 1000, streamed - 1, streamed + 5} {
