@@ -15,6 +15,7 @@ const (
 	mostNodes = 400
 	mostEdges = 4 * mostNodes
 	mostText  = 600 // columns about a node
+	mostFacts = 40  // lines about it, and values of each kind
 
 	boxWidth, boxHeight = 190, 44
 	boxGap, layerGap    = 26, 40
@@ -32,26 +33,41 @@ type drawing struct {
 type box struct {
 	Kind         string // "node", "input" or "output"
 	Title, Below string
-	About        string // all of it
+	About        string // in short
+	Facts        []fact // all of it, for a click
 	X, Y         float64
 	from         []int // boxes that come before it
 	layer        int
 	order        float64
 }
 
-// draw places a graph. Tensors of the model have no boxes: the nodes name them.
-func draw(g *format.Graph, isTensor func(string) bool) *drawing {
+// fact is a line about a box.
+type fact [2]string
+
+// Details are the facts of all boxes, for the script.
+func (d *drawing) Details() [][]fact {
+	all := make([][]fact, len(d.Boxes))
+	for i, b := range d.Boxes {
+		all[i] = b.Facts
+	}
+	return all
+}
+
+// draw places a graph. Tensors of the model, whose types tensorType knows, have no boxes: the
+// nodes name them.
+func draw(g *format.Graph, tensorType func(string) string) *drawing {
+	isTensor := func(name string) bool { return tensorType(name) != "" }
 	d := &drawing{}
 	makers := map[string]int{} // the box that makes a value
 	for _, v := range g.Inputs[:min(len(g.Inputs), mostNodes)] {
 		if !isTensor(v.Name) {
-			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " + value(v)})
+			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " + value(v), Facts: []fact{{"input", value(v)}}})
 		}
 	}
 	nodes := g.Nodes[:min(len(g.Nodes), mostNodes)]
 	first := len(d.Boxes)
 	for i := range nodes {
-		at := d.add(&box{Kind: "node", Title: nodes[i].Op, Below: below(&nodes[i], isTensor), About: about(&nodes[i])})
+		at := d.add(&box{Kind: "node", Title: nodes[i].Op, Below: below(&nodes[i], isTensor), About: about(&nodes[i]), Facts: facts(&nodes[i], tensorType)})
 		for _, name := range nodes[i].Outputs[:min(len(nodes[i].Outputs), mostNodes)] {
 			makers[name] = at
 		}
@@ -70,7 +86,7 @@ func draw(g *format.Graph, isTensor func(string) bool) *drawing {
 	}
 	for _, v := range g.Outputs[:min(len(g.Outputs), mostNodes)] {
 		if _, ok := makers[v.Name]; ok {
-			connect(d.add(&box{Kind: "output", Title: v.Name, Below: valueType(v), About: "output " + value(v)}), v.Name)
+			connect(d.add(&box{Kind: "output", Title: v.Name, Below: valueType(v), About: "output " + value(v), Facts: []fact{{"output", value(v)}}}), v.Name)
 		}
 	}
 	if rest := len(g.Nodes) - len(nodes); rest > 0 {
@@ -85,6 +101,9 @@ func draw(g *format.Graph, isTensor func(string) bool) *drawing {
 func (d *drawing) add(b *box) int {
 	b.Title, b.Below, b.About = cli.Printable(b.Title), cli.Printable(b.Below), cli.Cut(cli.Printable(b.About), mostText)
 	b.Title, b.Below = cli.Shorten(b.Title, 24), cli.Shorten(b.Below, 30)
+	for i, f := range b.Facts {
+		b.Facts[i] = fact{cli.Shorten(cli.Printable(f[0]), 60), cli.Shorten(cli.Printable(f[1]), longest)}
+	}
 	d.Boxes = append(d.Boxes, b)
 	return len(d.Boxes) - 1
 }
@@ -104,9 +123,41 @@ func about(n *format.Node) string {
 	const most = 20
 	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText), cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
 	for _, a := range n.Attributes[:min(len(n.Attributes), most)] {
-		line += " " + a.Name + "=" + attribute(a.Value)
+		line += " " + a.Name + "=" + attribute(a.Value, 100)
 	}
 	return line
+}
+
+// facts says all of a node, a line for each value and attribute.
+func facts(n *format.Node, tensorType func(string) string) []fact {
+	op := n.Op
+	if n.Domain != "" {
+		op = n.Domain + "." + op
+	}
+	all := []fact{{"operator", op}}
+	if n.Name != "" {
+		all = append(all, fact{"name", n.Name})
+	}
+	list := func(label string, names []string) {
+		for _, name := range names[:min(len(names), mostFacts)] {
+			all = append(all, fact{label, strings.TrimSpace(name + " " + tensorType(name))})
+		}
+		more(&all, label, len(names))
+	}
+	list("input", n.Inputs)
+	list("output", n.Outputs)
+	for _, a := range n.Attributes[:min(len(n.Attributes), mostFacts)] {
+		all = append(all, fact{a.Name, attribute(a.Value, longest)})
+	}
+	more(&all, "attributes", len(n.Attributes))
+	return all
+}
+
+// more says how many of n things are left out.
+func more(all *[]fact, label string, n int) {
+	if n > mostFacts {
+		*all = append(*all, fact{label, fmt.Sprintf("… and %d more", n-mostFacts)})
+	}
 }
 
 func valueType(v format.ValueInfo) string {

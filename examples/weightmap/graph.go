@@ -22,7 +22,7 @@ func (p *lines) graph(g *format.Graph) {
 	for _, n := range g.Nodes {
 		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.width), cli.List(n.Outputs, p.width))
 		for _, a := range n.Attributes {
-			if line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value)); len(line) > 32*p.width {
+			if line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value, 100)); len(line) > 32*p.width {
 				break // it is cut off before
 			}
 		}
@@ -39,8 +39,8 @@ func graphName(g *format.Graph) string {
 	return name + ", " + cli.Count(len(g.Nodes), "node")
 }
 
-// attribute shows a value, of graphs and tensors only what they are.
-func attribute(v any) string {
+// attribute shows a value in at most width columns, of graphs and tensors only what they are.
+func attribute(v any, width int) string {
 	var parts []string
 	switch v := v.(type) {
 	case *format.Graph:
@@ -56,7 +56,7 @@ func attribute(v any) string {
 			parts = append(parts, tensorType(t))
 		}
 	default:
-		return short(v)
+		return short(v, width)
 	}
 	return "(" + strings.Join(parts, "; ") + ")"
 }

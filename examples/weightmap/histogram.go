@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -45,9 +46,9 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 		return nil, err
 	}
 	h := &histogram{Shape: tensorType(v), Range: fmt.Sprintf("%.3g to %.3g", lowest, highest)}
-	h.About = fmt.Sprintf("%d values", len(values))
+	h.About = cli.Count(len(values), "value")
 	if n := v.Len(); n > int64(len(values)) {
-		h.About = fmt.Sprintf("%d of %d values", len(values), n)
+		h.About = fmt.Sprintf("%s of %s values", cli.Grouped(len(values)), cli.Grouped(n))
 	}
 	h.Path = bars(values, lowest, highest)
 	return h, nil

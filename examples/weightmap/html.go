@@ -31,10 +31,9 @@ var (
 
 // What a page has at most.
 const (
-	mostRows    = 10_000
+	mostRows    = 50_000
 	mostEntries = 200
 	longest     = 400 // columns of a value
-	palette     = 8   // colors of dtypes
 )
 
 // page is what inspect -html writes. All text in it is safe for a terminal; the template
@@ -43,9 +42,13 @@ type page struct {
 	Title, Path string
 	Facts       [][2]string
 	Notes       []string
-	DTypes      []dtypeShare
-	Tiles       []tileView
-	Rows        []tensorRow
+	Types       []shareView // in falling order
+	Layers      []shareView // in the order of the file
+	LayerNote   string
+	ByLayer     bool // at first
+	Maps        []mapView
+	Rows        []tensorRow // those that are shown at first
+	Table       tableData
 	RowNote     string
 	Metadata    [][2]string
 	EntryNote   string
@@ -53,17 +56,16 @@ type page struct {
 	GraphTitle  string
 	Histograms  []*histogram
 
-	CSS                 template.CSS
-	JS                  template.JS
-	CSSSum, JSSum       string // what the content security policy allows
-	MapWidth, MapHeight int
+	CSS           template.CSS
+	JS            template.JS
+	CSSSum, JSSum string // what the content security policy allows
 }
 
-// dtypeShare is a part of the bar that dtypes share.
-type dtypeShare struct {
-	Name, Class, Size, Percent string
-	Tensors                    string
-	X, Width                   float64 // in percent
+// mapView is a treemap for screens of one width.
+type mapView struct {
+	Class         string
+	Width, Height float64
+	Tiles         []tileView
 }
 
 // tileView is a rectangle of the treemap.
@@ -74,32 +76,28 @@ type tileView struct {
 	Frame              bool
 }
 
-// tensorRow is a line of the table.
-type tensorRow struct {
-	Name, DType, Class, Shape, Size, Offset, Stored, Quantization string
-	Bytes, Elements, At                                           int64
-}
-
 // html writes one page that needs nothing else.
 func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
 	p := &page{
 		Title: cli.Printable(filepath.Base(r.Path)), Path: cli.Printable(r.Path),
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS), CSSSum: sum(pageCSS), JSSum: sum(pageJS),
-		MapWidth: mapWidth, MapHeight: mapHeight,
 	}
 	for _, n := range r.Notes {
 		p.Notes = append(p.Notes, cli.Printable(n))
 	}
 	p.facts(r)
-	class := p.dtypes(r)
-	p.tiles(r, class)
-	p.rows(r, class)
+	c := p.color(r)
+	p.maps(r, c)
+	p.rows(r, c)
 	p.entries(r)
 	if r.Graph != nil {
 		p.GraphTitle = cli.Printable(graphName(r.Graph))
-		p.Graph = draw(r.Graph, func(name string) bool {
-			_, err := m.Tensor(name)
-			return err == nil
+		p.Graph = draw(r.Graph, func(name string) string {
+			v, err := m.Tensor(name)
+			if err != nil {
+				return ""
+			}
+			return tensorType(v)
 		})
 	}
 	if err := p.histograms(ctx, r, m); err != nil {
@@ -141,79 +139,50 @@ func grouped(n *big.Int) string {
 	return text
 }
 
-// dtypes fills the bar, the largest share first, and returns the color of each dtype.
-func (p *page) dtypes(r *report) func(string) string {
-	s := r.sums()
-	slices.SortStableFunc(s.dtypes, func(a, b string) int { return s.shares[b].size.Cmp(s.shares[a].size) })
-	classes := map[string]string{"": "mixed"}
-	total, _ := new(big.Float).SetInt(s.size).Float64()
-	at := 0.0
-	for i, d := range s.dtypes {
-		classes[d] = fmt.Sprintf("c%d", min(i, palette-1))
-		if i >= mostEntries {
-			continue
+// maps draws the treemap for desks and for phones.
+func (p *page) maps(r *report, c *colors) {
+	root := tree(r.Tensors)
+	for _, v := range []mapView{{Class: "desk", Width: 1160, Height: 520}, {Class: "phone", Width: 360, Height: 480}} {
+		for _, t := range treemap(root, rect{0, 0, v.Width, v.Height}) {
+			v.Tiles = append(v.Tiles, t.view(c))
 		}
-		size, _ := new(big.Float).SetInt(s.shares[d].size).Float64()
-		width := size / max(total, 1) * 100
-		p.DTypes = append(p.DTypes, dtypeShare{
-			Name: cli.Cut(cli.Printable(d), 40), Class: classes[d], Size: bigSize(s.shares[d].size), Percent: fmt.Sprintf("%.1f %%", width),
-			Tensors: cli.Count(s.shares[d].tensors, "tensor"), X: at, Width: width,
-		})
-		at += width
+		if len(v.Tiles) > 0 {
+			p.Maps = append(p.Maps, v)
+		}
 	}
-	return func(d string) string { return classes[d] }
 }
 
-// tiles draws the treemap.
-func (p *page) tiles(r *report, class func(string) string) {
+// view says how a tile is drawn.
+func (t *tile) view(c *colors) tileView {
 	const letter = 6.3 // the width of one, about
-	for _, t := range treemap(tree(r.Tensors), rect{0, 0, mapWidth, mapHeight}) {
-		v := tileView{rect: t.rect, Class: class(t.dtype), Name: cli.Printable(t.name), Frame: t.frame}
-		size := bigSize(big.NewInt(int64(min(t.size, 1<<62))))
-		v.About = fmt.Sprintf("%s\n%s in %s", v.Name, size, cli.Count(t.tensors, "tensor"))
-		label := cli.Printable(t.label)
-		switch {
-		case t.leaf != nil:
-			v.About = fmt.Sprintf("%s\n%s%s, %s", v.Name, cli.Printable(t.dtype), dims(t.leaf.Shape), size)
-		case !t.frame:
-			label = cli.Count(t.tensors, "tensor")
-		}
-		columns := int((t.W - 8) / letter)
-		if columns >= 5 && t.H >= 16 && (t.titled || !t.frame) {
-			v.Label = cli.Shorten(label, columns)
-			if t.H >= 32 && !t.frame {
-				v.Below = cli.Cut(size, columns)
-			}
-		}
-		if min(v.W, v.H) < 5 {
-			v.Class += " thin" // its line would hide it
-		}
-		v.round()
-		p.Tiles = append(p.Tiles, v)
+	v := tileView{rect: t.rect, Class: c.class(t.dtype, t.layer), Name: cli.Printable(t.name), Frame: t.frame}
+	size := bigSize(big.NewInt(int64(min(t.size, 1<<62))))
+	v.About = fmt.Sprintf("%s\n%s in %s", v.Name, size, cli.Count(t.tensors, "tensor"))
+	label := cli.Printable(t.label)
+	switch {
+	case t.leaf != nil:
+		v.About = fmt.Sprintf("%s\n%s%s, %s", v.Name, cli.Printable(t.dtype), dims(t.leaf.Shape), size)
+	case !t.frame:
+		label = cli.Count(t.tensors, "tensor")
 	}
+	columns := int((t.W - 8) / letter)
+	if columns >= min(10, max(5, len(label))) && t.H >= 16 && (t.titled || !t.frame) {
+		v.Label = cli.Shorten(label, columns)
+		if t.H >= 32 && !t.frame {
+			v.Below = cli.Cut(size, columns)
+		}
+	}
+	if min(v.W, v.H) < 5 {
+		v.Class += " thin" // its line would hide it
+	}
+	v.round()
+	return v
 }
 
 // round keeps the page small.
 func (v *tileView) round() {
 	for _, x := range []*float64{&v.X, &v.Y, &v.W, &v.H} {
 		*x = float64(int(*x*10+0.5)) / 10
-	}
-}
-
-// rows fills the table, in file order.
-func (p *page) rows(r *report, class func(string) string) {
-	for _, t := range r.Tensors[:min(len(r.Tensors), mostRows)] {
-		elements := int64(1)
-		for _, d := range t.Shape {
-			elements *= d
-		}
-		p.Rows = append(p.Rows, tensorRow{
-			Name: cli.Cut(cli.Printable(t.Name), longest), DType: cli.Cut(cli.Printable(t.DType), 40), Class: class(t.DType), Shape: dims(t.Shape), Size: cell(t.Bytes),
-			Offset: offset(t.Offset), Stored: stored(t), Quantization: t.Quantization.String(), Bytes: t.Bytes, Elements: elements, At: t.Offset,
-		})
-	}
-	if len(p.Rows) < len(r.Tensors) {
-		p.RowNote = fmt.Sprintf("The first %s of %s are listed; -filter chooses others.", cli.Grouped(mostRows), cli.Count(len(r.Tensors), "tensor"))
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"image/png"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,7 +68,7 @@ func convnet() *format.Plan {
 			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 3, 8, 8)}},
 			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32}},
 			Nodes: []format.Node{
-				{Op: "Conv", Inputs: []string{"x", "conv.weight", "conv.bias"}, Outputs: []string{"a"}},
+				{Op: "Conv", Inputs: []string{"x", "conv.weight", "conv.bias"}, Outputs: []string{"a"}, Attributes: []format.Attribute{{Name: "strides", Value: []int64{2, 2}}}},
 				relu("a", "b"), relu("b", "c"),
 				{Op: "Add", Inputs: []string{"c", "a"}, Outputs: []string{"d"}},
 				{Op: "Gemm", Inputs: []string{"d", "fc.weight", "fc.bias"}, Outputs: []string{"y"}},
@@ -103,8 +103,8 @@ func htmlOf(t *testing.T, path string) string {
 func TestHTML(t *testing.T) {
 	page := htmlOf(t, waves(t, "m.wia", convnet()))
 	contains(t, page, "<h1>m.wia</h1>", "<dt>Parameters</dt><dd>5\u202f316</dd>", "<b>float32</b> 5.3 kB <span>56.8 %, 3 tensors</span>", "<b>int8</b>",
-		`data-name="conv.weight"`, ">Conv</text>", ">x</text>", ">float32[1,3,8,8]</text>", "<td>fc.weight</td>", ">author</th><td>Ada</td>", "<b title=\"conv.weight\">")
-	for what, want := range map[string]int{`class="tile`: 4, `<g class="box node"`: 5, `<g class="box input"`: 1, `<g class="box output"`: 1, `class="edge"`: 7, "<figure>": 4, "<tr data-bytes": 4} {
+		`data-name="conv.weight"`, ">Conv</text>", ">x</text>", ">float32[1,3,8,8]</text>", "<span>fc.weight</span>", ">author</th><td>Ada</td>", "<b title=\"conv.weight\">")
+	for what, want := range map[string]int{`class="tile`: 8, `<g class="box node"`: 5, `<g class="box input"`: 1, `<g class="box output"`: 1, `class="edge"`: 7, "<figure>": 4, `<tr><td class="name">`: 4} {
 		if got := strings.Count(page, what); got != want {
 			t.Errorf("%d of %q, not %d", got, what, want)
 		}
@@ -136,7 +136,7 @@ func TestHTMLHostile(t *testing.T) {
 // leaves out.
 func TestHTMLBounds(t *testing.T) {
 	r := &report{Path: "m", Format: "x", Version: "1", Graph: &format.Graph{}}
-	for i := range 30_000 {
+	for i := range 60_000 {
 		r.Tensors = append(r.Tensors, tensorReport{Name: fmt.Sprintf("l%d.%d", i/100, i), DType: fmt.Sprintf("t%d", i%300), Shape: []int64{4}, Bytes: 4})
 	}
 	r.all = len(r.Tensors)
@@ -149,21 +149,22 @@ func TestHTMLBounds(t *testing.T) {
 		wide.Inputs = append(wide.Inputs, fmt.Sprint(i+1))
 	}
 	r.Graph.Nodes[0] = wide
-	p, g := &page{}, draw(r.Graph, func(string) bool { return false })
-	class := p.dtypes(r)
-	p.tiles(r, class)
-	p.rows(r, class)
+	p, g := &page{}, draw(r.Graph, func(string) string { return "" })
+	c := p.color(r)
+	p.maps(r, c)
+	p.rows(r, c)
 	p.entries(r)
 	for what, n := range map[string][2]int{
-		"tiles": {len(p.Tiles), 10_000}, "rows": {len(p.Rows), mostRows}, "entries": {len(p.Metadata), mostEntries},
-		"boxes": {len(g.Boxes), 3 * mostNodes}, "edges": {len(g.Edges), mostEdges}, "dtypes": {len(p.DTypes), mostEntries},
+		"tiles": {len(p.Maps[0].Tiles), 10_000}, "tiles for phones": {len(p.Maps[1].Tiles), 3000}, "rows": {len(p.Rows), firstRows},
+		"rows to search": {len(p.Table.Rows), mostRows}, "layers": {len(p.Layers), mostLayers}, "entries": {len(p.Metadata), mostEntries},
+		"boxes": {len(g.Boxes), 3 * mostNodes}, "edges": {len(g.Edges), mostEdges}, "dtypes": {len(p.Types), mostEntries},
 	} {
 		if n[0] > n[1] || n[0] == 0 {
 			t.Errorf("%d %s, at most %d", n[0], what, n[1])
 		}
 	}
 	for want, got := range map[string]string{
-		"The first 400 of 100,000 nodes are drawn.": g.Note, "The first 10,000 of 30,000 tensors are listed; -filter chooses others.": p.RowNote,
+		"The first 400 of 100,000 nodes are drawn.": g.Note, "The first 50,000 of 60,000 tensors are listed; -filter chooses others.": p.RowNote,
 		"The first 200 of 500 entries are listed.": p.EntryNote,
 	} {
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -183,7 +184,7 @@ func TestTreemap(t *testing.T) {
 		all = append(all, tensorReport{Name: fmt.Sprintf("t%d", i), DType: "int8", Bytes: size})
 		total += float64(size)
 	}
-	whole := rect{0, 0, mapWidth, mapHeight}
+	whole := rect{0, 0, 1160, 520}
 	tiles := treemap(tree(all), whole)
 	if len(tiles) != 7 {
 		t.Errorf("%d tiles, not 7", len(tiles))
@@ -222,7 +223,12 @@ func TestDrawLayers(t *testing.T) {
 	g := convnet().Graph
 	// Not in order, as some formats allow.
 	g.Nodes[0], g.Nodes[4] = g.Nodes[4], g.Nodes[0]
-	d := draw(g, func(name string) bool { return strings.Contains(name, ".") })
+	d := draw(g, func(name string) string {
+		if strings.Contains(name, ".") {
+			return "float32[1]"
+		}
+		return ""
+	})
 	at := map[string]float64{}
 	for _, b := range d.Boxes {
 		at[b.Kind+" "+b.Title+" "+b.Below] = b.Y
@@ -236,7 +242,7 @@ func TestDrawLayers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cycle := &format.Graph{Nodes: []format.Node{{Op: "A", Inputs: []string{"y", "x"}, Outputs: []string{"x"}}, {Op: "B", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
-	if d := draw(cycle, func(string) bool { return false }); len(d.Boxes) != 2 || len(d.Edges) != 3 {
+	if d := draw(cycle, func(string) string { return "" }); len(d.Boxes) != 2 || len(d.Edges) != 3 {
 		t.Errorf("%d boxes, %d edges", len(d.Boxes), len(d.Edges))
 	}
 }
@@ -254,77 +260,174 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// chromium runs a headless browser on a page and returns what became of its document. No
-// message may reach the console: a script or style that the page's policy does not know, and
-// every request, as it allows none, would leave one.
-func chromium(t *testing.T, page, fragment string, options ...string) string {
-	t.Helper()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium: the Debian package has one")
-	}
-	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars", "--enable-logging=stderr",
-		"--user-data-dir=" + t.TempDir(), "--window-size=1300,1300", "--dump-dom"}, options...)
-	cmd := exec.Command(browser, append(args, "file://"+path+fragment)...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, &errs)
-	}
-	for line := range strings.Lines(errs.String()) {
-		if strings.Contains(line, "CONSOLE") {
-			t.Error("on the console: ", line)
-		}
-	}
-	contains(t, out.String(), `data-ready="yes"`)
-	return out.String()
-}
-
-// TestBrowser: a browser shows the page, finds rows, and draws in the colors of the dtypes.
+// TestBrowser: a browser shows the page, finds rows, and draws in the colors of the dtypes or of
+// the layers.
 func TestBrowser(t *testing.T) {
 	shot := filepath.Join(t.TempDir(), "shot.png")
 	small := htmlOf(t, waves(t, "m.wia", convnet()))
-	// rows returns how many rows of a document are shown, and how many are not.
-	rows := func(dom string) [2]int {
-		all, hidden := strings.Count(dom, "<tr data-bytes"), len(regexp.MustCompile(`<tr data-bytes[^>]* hidden`).FindAllString(dom, -1))
-		return [2]int{all - hidden, hidden}
-	}
 	t.Run("light", func(t *testing.T) {
-		dom := chromium(t, small, "#q=FC%20int", "--screenshot="+shot)
-		contains(t, dom, `<span id="count">1 of 4</span>`, `class="tile c0"`, `class="tile c1"`)
-		if diff := cmp.Diff([2]int{1, 3}, rows(dom)); diff != "" {
-			t.Errorf("rows shown and hidden (-want +got):\n%s", diff)
-		}
-		if box := regexp.MustCompile(`class="canvas"[^>]*viewBox="([^"]*)"`).FindStringSubmatch(dom); box == nil || strings.HasPrefix(box[1], "0 0 ") {
-			t.Errorf("the graph is not in its place: %q", box)
-		}
+		b := browse(t, small, "", desk)
+		b.shot(shot)
 		paints(t, shot, map[string][2]float64{"#f6f7f9": {0.1, 0.7}, "#5b8def": {0.1, 0.5}, "#2fa88c": {0.05, 0.4}, "#ffffff": {0.05, 0.6}})
+		b.eval(`document.querySelector("input[value=layer]").click()`)
+		b.shot(shot)
+		paints(t, shot, map[string][2]float64{"#5b8def": {0.1, 0.5}, "#e08a3c": {0.05, 0.4}, "#2fa88c": {0, 0.02}})
 	})
 	t.Run("dark", func(t *testing.T) {
-		chromium(t, small, "", "--blink-settings=preferredColorScheme=0", "--screenshot="+shot)
+		b := browse(t, small, "", screen{width: 1300, height: 1300, dark: true})
+		b.shot(shot)
 		paints(t, shot, map[string][2]float64{"#12161c": {0.1, 0.7}, "#4673c8": {0.1, 0.5}, "#23846f": {0.05, 0.4}, "#ffffff": {0, 0.01}})
 	})
-	t.Run("10,000 tensors without a graph", func(t *testing.T) {
-		dom := chromium(t, htmlOf(t, waves(t, "m.safetensors", many())), "#q=layers.99.", "--screenshot="+shot)
-		contains(t, dom, `<span id="count">10 of 10000</span>`)
-		if diff := cmp.Diff([2]int{10, 9990}, rows(dom)); diff != "" {
-			t.Errorf("rows shown and hidden (-want +got):\n%s", diff)
+	t.Run("search", func(t *testing.T) {
+		b := browse(t, small, "#q=FC%20int", desk)
+		if diff := cmp.Diff([]string{"1 of 4"}, b.texts("#count")); diff != "" {
+			t.Error(diff)
 		}
-		if n := strings.Count(dom, `class="tile `); n < 500 || n > 10_000 {
-			t.Errorf("%d tiles", n)
+		if diff := cmp.Diff([]string{"fc.weight"}, b.texts("#rows .name")); diff != "" {
+			t.Error(diff)
 		}
-		if strings.Contains(dom, "<img") {
-			t.Error("a name became an element")
+		b.eval(`document.querySelector("#treemap [data-name='conv.weight']").dispatchEvent(new Event("click"))`)
+		if diff := cmp.Diff([]string{"conv.weight"}, b.texts("#rows .name")); diff != "" {
+			t.Error(diff)
 		}
-		if strings.Contains(dom, `<section id="graph">`) {
-			t.Error("a graph where there is none")
+		b.eval(`document.querySelector("#q").value = ""; document.querySelector("#q").dispatchEvent(new Event("input")); document.querySelector("th[data-sort=bytes]").click()`)
+		if diff := cmp.Diff([]string{"conv.bias", "fc.bias", "fc.weight", "conv.weight"}, b.texts("#rows .name")); diff != "" {
+			t.Error(diff)
 		}
-		paints(t, shot, map[string][2]float64{"#5b8def": {0.1, 0.5}, "#2fa88c": {0.01, 0.3}})
 	})
+	t.Run("nodes", func(t *testing.T) {
+		b := browse(t, small, "", desk)
+		if box := b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string); strings.HasPrefix(box, "0 0 ") {
+			t.Errorf("the graph is not in its place: %q", box)
+		}
+		b.eval(`document.querySelectorAll(".box")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
+		want := []string{"operator", "Conv", "input", "x", "input", "conv.weight float32[16,3,5,5]", "input", "conv.bias float32[16]", "output", "a", "strides", "[2,2]"}
+		if diff := cmp.Diff(want, b.texts("#node dt, #node dd")); diff != "" {
+			t.Error(diff)
+		}
+		b.eval(`document.querySelector("#node .close").click()`)
+		if b.eval(`document.querySelector("#node").hidden`) != true {
+			t.Error("the facts stay")
+		}
+	})
+}
+
+// TestBrowserMany: of 10,000 tensors the page shows 200 until more are requested, whatever is
+// searched.
+func TestBrowserMany(t *testing.T) {
+	b := browse(t, htmlOf(t, waves(t, "m.safetensors", many())), "", desk)
+	rows := func(want int, count string) {
+		t.Helper()
+		if got := len(b.texts("#rows tbody tr")); got != want {
+			t.Errorf("%d rows, not %d", got, want)
+		}
+		if diff := cmp.Diff([]string{count}, b.texts("#count")); diff != "" {
+			t.Error(diff)
+		}
+	}
+	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"})
+	busy := func() float64 { // milliseconds of processor time
+		for _, m := range b.call("Performance.getMetrics", nil)["metrics"].([]any) {
+			if m := m.(map[string]any); m["name"] == "TaskDuration" {
+				return 1000 * m["value"].(float64)
+			}
+		}
+		return 0
+	}
+	search := func(text string) float64 {
+		before := busy()
+		b.eval(`(() => {
+			const q = document.querySelector("#q");
+			q.value = "` + text + `";
+			q.dispatchEvent(new Event("input"));
+			document.body.offsetHeight; // lays out
+		})()`)
+		return busy() - before
+	}
+	rows(200, "10,000 of 10,000, the first 200 are shown")
+	b.eval(`document.querySelector("#more").click()`)
+	rows(400, "10,000 of 10,000, the first 400 are shown")
+	took := 0.0
+	for _, text := range []string{"l", "la", "layers.99", "weight", "uint8", "9", ""} {
+		took = max(took, search(text))
+	}
+	t.Logf("a search takes %.0f ms of processor time at most, with layout", took)
+	search("layers.99.")
+	rows(10, "10 of 10,000")
+	search("")
+	rows(200, "10,000 of 10,000, the first 200 are shown")
+	if n := b.eval(`document.querySelectorAll("#treemap .desk .tile").length`).(float64); n < 500 || n > 10_000 {
+		t.Errorf("%v tiles", n)
+	}
+	if n := b.eval(`document.querySelectorAll("img, #graph").length`).(float64); n != 0 {
+		t.Error("a name became an element, or a graph is where there is none")
+	}
+}
+
+// TestPhone: on a phone names take two lines, one finger scrolls, and two zoom.
+func TestPhone(t *testing.T) {
+	p := convnet()
+	long := "transformer." + strings.Repeat("encoder_block.", 12) + "last.weight"
+	p.Tensors = append(p.Tensors, tensor.Info{Name: long, DType: tensor.Float32, Shape: tensor.Shape{8, 8}})
+	b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", phone)
+	if wide := b.eval(`document.documentElement.scrollWidth`).(float64); wide > 390 {
+		t.Errorf("the page is %v wide", wide)
+	}
+	names := b.texts("#rows .name")
+	if short := names[4]; !strings.HasPrefix(short, "transformer.enc") || !strings.HasSuffix(short, "block.last.weight") || !strings.Contains(short, "…") {
+		t.Errorf("%q", short)
+	}
+	if lines := b.eval(`(() => { const e = document.querySelectorAll("#rows .name span")[4]; return Math.round(e.scrollHeight / parseFloat(getComputedStyle(e).lineHeight)); })()`); lines != 2.0 {
+		t.Errorf("%v lines", lines)
+	}
+	b.eval(`document.querySelectorAll("#rows tbody tr")[4].click()`)
+	if diff := cmp.Diff(long, b.texts("#rows .name")[4]); diff != "" {
+		t.Error(diff)
+	}
+	b.eval(`document.querySelector("#graph").scrollIntoView({block: "center"})`)
+	at := b.eval(`(() => { const r = document.querySelector(".canvas").getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; })()`).([]any)
+	state := func() (scroll float64, box string) {
+		return b.eval("scrollY").(float64), b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string)
+	}
+	scroll, box := state()
+	touch := func(kind string, points ...[2]float64) {
+		all := []any{}
+		for i, p := range points {
+			all = append(all, map[string]any{"x": at[0].(float64) + p[0], "y": at[1].(float64) + p[1], "id": i})
+		}
+		b.call("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": all})
+	}
+	touch("touchStart", [2]float64{})
+	for i := range 12 {
+		touch("touchMove", [2]float64{0, float64(-10 * i)})
+	}
+	touch("touchEnd")
+	b.eval(`new Promise(done => {
+		let at = -1, same = 0;
+		const look = () => {
+			same = at === scrollY ? same + 1 : 0;
+			at = scrollY;
+			same > 30 ? done() : requestAnimationFrame(look);
+		};
+		look();
+	})`)
+	if scrolled, now := state(); scrolled < scroll+40 || now != box {
+		t.Errorf("one finger: from %v to %v, and the graph from %s to %s", scroll, scrolled, box, now)
+	}
+	b.eval(`document.querySelector("#graph").scrollIntoView({block: "center"})`)
+	scroll, box = state()
+	touch("touchStart", [2]float64{-20, 0}, [2]float64{20, 0})
+	touch("touchMove", [2]float64{-40, 10}, [2]float64{40, 10})
+	touch("touchMove", [2]float64{-60, 20}, [2]float64{60, 20})
+	touch("touchEnd")
+	zoomed, now := state()
+	width := func(box string) float64 {
+		w, _ := strconv.ParseFloat(strings.Fields(box)[2], 64)
+		return w
+	}
+	if ratio := width(box) / width(now); zoomed != scroll || ratio < 2.9 || ratio > 3.1 {
+		t.Errorf("two fingers: scrolled from %v to %v, and zoomed %v times, not 3", scroll, zoomed, ratio)
+	}
 }
 
 // paints checks which shares of a picture have some colors.

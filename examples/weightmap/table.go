@@ -17,7 +17,7 @@ func (r *report) table(out io.Writer, width int) error {
 	fmt.Fprintf(out, "%s: %s %s, %s, %s\n", cli.Printable(r.Path), r.Format, cli.Printable(r.Version),
 		cli.Count(r.all, "tensor"), cli.Size(r.FileSize))
 	for _, e := range r.Metadata {
-		p.line("  %s = %s", e.Key, short(e.Value))
+		p.line("  %s = %s", e.Key, short(e.Value, 100))
 	}
 	if r.Signature != nil {
 		fmt.Fprintln(out, cli.Printable(r.Signature.line())) // whole: fingerprints are compared
@@ -164,11 +164,11 @@ func dims(shape []int64) string {
 	return strings.ReplaceAll(tensor.Shape(shape).String(), " ", "")
 }
 
-// short shows a value in at most 100 columns.
-func short(v any) string {
+// short shows a value in at most width columns.
+func short(v any, width int) string {
 	s, err := cli.JSON(v)
 	if err != nil {
 		s = fmt.Sprint(v) // a number that JSON lacks
 	}
-	return cli.Cut(s, 100)
+	return cli.Cut(s, width)
 }

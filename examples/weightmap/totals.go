@@ -16,28 +16,39 @@ type sums struct {
 	shares           map[string]*share
 }
 
-// share is what tensors of one dtype take.
+// share is what the tensors of a group take.
 type share struct {
 	tensors int
 	size    *big.Int
 }
 
 func (r *report) sums() *sums {
-	s := &sums{parameters: new(big.Int), size: new(big.Int), shares: map[string]*share{}}
+	s := &sums{parameters: new(big.Int), size: new(big.Int)}
 	for _, t := range r.Tensors {
 		n, _ := tensor.Shape(t.Shape).Elems()
 		s.parameters.Add(s.parameters, big.NewInt(n))
 		s.size.Add(s.size, big.NewInt(t.Bytes))
-		of := s.shares[t.DType]
+	}
+	s.dtypes, s.shares = r.shares(func(t *tensorReport) string { return t.DType })
+	return s
+}
+
+// shares adds up the tensors of each group. The groups are in order of appearance.
+func (r *report) shares(group func(*tensorReport) string) (groups []string, shares map[string]*share) {
+	shares = map[string]*share{}
+	for i := range r.Tensors {
+		t := &r.Tensors[i]
+		name := group(t)
+		of := shares[name]
 		if of == nil {
 			of = &share{size: new(big.Int)}
-			s.shares[t.DType] = of
-			s.dtypes = append(s.dtypes, t.DType)
+			shares[name] = of
+			groups = append(groups, name)
 		}
 		of.tensors++
 		of.size.Add(of.size, big.NewInt(t.Bytes))
 	}
-	return s
+	return groups, shares
 }
 
 // totals shows the sums of the tensors that are shown.

@@ -6,11 +6,9 @@ import (
 	"strings"
 )
 
-// The treemap, in the units of its drawing.
 const (
-	mapWidth, mapHeight = 1160, 520
-	smallestTile        = 140 // as an area; what would be smaller is drawn together
-	deepest             = 6   // levels of groups
+	smallestTile = 140 // as an area, in the units of the drawing; what would be smaller is drawn together
+	deepest      = 6   // levels of groups
 )
 
 // rect is a place in a drawing.
@@ -23,6 +21,7 @@ type branch struct {
 	size     float64
 	tensors  int
 	dtype    string // "" for several
+	layer    string // likewise
 	leaf     *tensorReport
 	children []*branch
 }
@@ -46,11 +45,12 @@ func tree(all []tensorReport) *branch {
 
 // add puts a tensor in its place; at has the groups by name.
 func (b *branch) add(t *tensorReport, at map[string]*branch) {
+	layer := layerOf(t.Name)
 	for end, depth := 0, 0; ; depth++ {
-		b.count(float64(t.Bytes), 1, t.DType)
+		b.count(float64(t.Bytes), 1, t.DType, layer)
 		next := strings.IndexAny(t.Name[end:], "./")
 		if next < 0 || depth == deepest {
-			b.children = append(b.children, &branch{name: t.Name, size: float64(t.Bytes), tensors: 1, dtype: t.DType, leaf: t})
+			b.children = append(b.children, &branch{name: t.Name, size: float64(t.Bytes), tensors: 1, dtype: t.DType, layer: layer, leaf: t})
 			return
 		}
 		end += next + 1
@@ -66,11 +66,15 @@ func (b *branch) add(t *tensorReport, at map[string]*branch) {
 }
 
 // count adds tensors to a group.
-func (b *branch) count(size float64, tensors int, dtype string) {
+func (b *branch) count(size float64, tensors int, dtype, layer string) {
 	if b.tensors == 0 {
-		b.dtype = dtype
-	} else if b.dtype != dtype {
+		b.dtype, b.layer = dtype, layer
+	}
+	if b.dtype != dtype {
 		b.dtype = ""
+	}
+	if b.layer != layer {
+		b.layer = ""
 	}
 	b.size += size
 	b.tensors += tensors
@@ -155,7 +159,7 @@ func (b *branch) gather(least float64) []*branch {
 			rest[key] = &branch{name: b.name}
 			children = append(children, rest[key])
 		}
-		rest[key].count(c.size, c.tensors, c.dtype)
+		rest[key].count(c.size, c.tensors, c.dtype, c.layer)
 	}
 	slices.SortStableFunc(children, bySize)
 	return children
