@@ -52,7 +52,7 @@ func (o *WriteOptions) checkDType(t *tensor.Info) error {
 	case !ok:
 		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName())
 	case code >= firstExtended && !o.Extended:
-		return fmt.Errorf("%w: %v is an extended dtype, which WriteOptions.Extended must allow", format.ErrUnsupported, t.DType)
+		return fmt.Errorf("%w: %v is an extended dtype, which other readers may not know, and not allowed here", format.ErrUnsupported, t.DType)
 	}
 	return nil
 }
@@ -93,11 +93,11 @@ func (o *WriteOptions) checkEntry(m driver.Entry, isDigest bool) error {
 	case len(m.Key) > maxKey:
 		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(m.Key), maxKey)
 	case !ok:
-		return fmt.Errorf("%w: %s values; the format has int64 and float64", format.ErrUnsupported, driver.TypeName(m.Value))
+		return fmt.Errorf("%w: a %s; MAG has int64 and float64", format.ErrUnsupported, driver.TypeName(m.Value))
 	case isDigest && kind == metadataInt64:
 		return fmt.Errorf("%w: it would be read as the digest of a tensor", format.ErrUnsupported)
 	case isDigest && !o.NoDigests:
-		return fmt.Errorf("%w: the digest of the tensor has this key: set NoDigests", format.ErrUnsupported)
+		return fmt.Errorf("%w: the digest of the tensor has this key", format.ErrUnsupported)
 	}
 	return nil
 }

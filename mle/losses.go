@@ -13,7 +13,11 @@ import (
 
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
-	l.AllQuantization(p, "the format has no quantization parameters")
+	if o.Quantized {
+		p = asFloats(p)
+		quantizedLosses(p, l)
+	}
+	l.AllQuantization(p, "MLE keeps no scales, but in int8 storage")
 	metadataLosses(p, l)
 	if p.Graph != nil && o.IR == nil {
 		version := o.Version
@@ -25,7 +29,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if _, known := dtypeCode(t.DType); !known {
+		if _, known := dtypeCode(t.DType); !known && !o.Quantized {
 			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %s has no code; float32, float16, int8 and int32 have", format.ErrUnsupported, t.TypeName()))
 		}
 		if err := checkShape(t); err != nil {

@@ -30,6 +30,10 @@ type WriteOptions struct {
 	// that a tensor is read without the others. It needs Compression.
 	Chunked   bool
 	ChunkSize int64 // 0 means 4 MiB; rounded up to a multiple of 64
+	// Quantized stores tensors of int8 and uint8 with parameters of quantization as MethodInt8,
+	// in a chunk for each scale, and tensors of float32 exactly, in chunks of numbers that
+	// are alike but for their sign, or 0. All of them are read as float32.
+	Quantized bool
 	// Key encrypts the weights with AES-256-GCM: 32 bytes; nil encrypts nothing, and one
 	// of another size, an empty one too, is ErrKey. They are held in
 	// memory until Close, since the cipher takes them in one piece.
@@ -81,12 +85,19 @@ func (o *WriteOptions) check() error {
 		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	case o.Level < 1 || o.Level > 9:
 		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
+	case o.Quantized && o.Compression != MethodNone && o.Compression != MethodInt8:
+		return refuse("compression", format.ErrOption, "quantized tensors are stored as int8, not compressed by %v", o.Compression)
+	case o.Quantized && o.Version == 1:
+		return refuse("version", format.ErrUnsupported, "version 1 has no compression")
 	case o.Chunked && o.Compression == MethodNone:
 		return refuse("chunked", format.ErrUnsupported, "weights are cut into chunks only when they are compressed")
 	case o.ChunkSize < 0 || o.ChunkSize > 1<<30:
 		return refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", o.ChunkSize, 1<<30)
 	}
 	o.ChunkSize = (o.ChunkSize + alignment - 1) &^ (alignment - 1)
+	if o.Quantized {
+		o.Compression, o.Chunked = MethodInt8, true
+	}
 	if o.Signer != nil {
 		return checkSigner(o.Signer)
 	}

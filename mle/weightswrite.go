@@ -40,6 +40,8 @@ func (e *encoder) newBody() body {
 
 func (e *encoder) bodyTo(t io.WriterAt) body {
 	switch {
+	case e.o.Quantized:
+		return &quantizedBody{e: e, from: e.from, out: appender{t: t}}
 	case e.o.Compression == MethodNone:
 		return &plainBody{e: e, t: t, early: map[int]uint32{}}
 	case e.o.Chunked:
@@ -54,6 +56,9 @@ func (e *encoder) bodyTo(t io.WriterAt) body {
 
 // ordered reports whether the body takes tensors in the plan's order only.
 func (o *WriteOptions) ordered() bool {
+	if o.Quantized {
+		return true
+	}
 	switch o.Compression {
 	case MethodNone:
 		return false

@@ -46,10 +46,14 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 	if own.Version == 2 && t.Sequential() {
 		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
 	}
+	from := p.Tensors
+	if own.Quantized {
+		p = asFloats(p)
+	}
 	if err := own.checkTensors(p); err != nil {
 		return nil, err
 	}
-	e := &encoder{t: t, base: o, o: &own, plan: p}
+	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
 	if err := e.layout(); err != nil {
 		return nil, err
 	}
@@ -74,7 +78,8 @@ type encoder struct {
 	t    driver.Target
 	base *driver.WriteOptions
 	o    *WriteOptions
-	plan *driver.Plan
+	plan *driver.Plan  // as it is read
+	from []tensor.Info // its tensors as they come
 
 	h       Header
 	meta    []byte

@@ -118,7 +118,7 @@ func (d *document) entry(e driver.Entry, m *modelInfo) (err error) {
 	case keyName:
 		s, ok := e.Value.(string)
 		if !ok {
-			return fmt.Errorf("%w: value of type %T", format.ErrUnsupported, e.Value)
+			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(e.Value))
 		}
 		m.name = s
 	case keyFramework:

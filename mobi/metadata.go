@@ -108,7 +108,7 @@ func unsigned(v any, bits int) (uint64, error) {
 	case json.Number:
 		text = n.String()
 	default:
-		return 0, fmt.Errorf("%w: value of type %T", format.ErrUnsupported, v)
+		return 0, fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(v))
 	}
 	n, err := strconv.ParseUint(text, 10, bits)
 	if err != nil {

@@ -90,8 +90,8 @@ func spoiled() map[string]struct {
 		"input dims":        {input(format.ValueInfo{Name: "x"}), format.ErrUnsupported, "shape"},
 		"input dim":         {input(format.ValueInfo{Name: "x", Dims: format.FixedDims(-2)}), format.ErrShape, "dim -2"},
 
-		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "[]string"},
-		"attribute nil":      {attr("a", nil), format.ErrUnsupported, "<nil>"},
+		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "list of string"},
+		"attribute nil":      {attr("a", nil), format.ErrUnsupported, "null"},
 		"attribute name":     {attr("", int64(1)), format.ErrCorrupt, "parameter name"},
 		"attribute NUL":      {attr("a\x00", true), format.ErrCorrupt, "parameter name"},
 		"attribute UTF-8":    {attr("a", "\xFF"), format.ErrCorrupt, "UTF-8"},

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -132,7 +133,7 @@ func appendParam(b *wire.Buffer, p *Param) error {
 	case []int64:
 		return appendArray(b, paramInt64s, v, b.I64)
 	default:
-		return fmt.Errorf("%w: MOBI has no parameters of type %T", format.ErrUnsupported, v)
+		return fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(v))
 	}
 	return nil
 }

@@ -185,6 +185,9 @@ func (z *Quantizer) size(n int) int {
 	return n * z.lim.size
 }
 
+// Rewind has Encode begin again at the first element, with the same parameters.
+func (z *Quantizer) Rewind() { z.encoded, z.sums = 0, errorSums{} }
+
 // Stats compares what was encoded so far with the original.
 func (z *Quantizer) Stats() QuantStats { return z.sums.stats(z.encoded) }
 

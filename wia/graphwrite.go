@@ -188,14 +188,14 @@ func (a *Attribute) setList(value any) (err error) {
 			}
 		}
 	default:
-		return fmt.Errorf("%w: a value of type %T", format.ErrUnsupported, value)
+		return fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, driver.TypeName(value))
 	}
 	return err
 }
 
 // errSubgraph is why a graph cannot be an attribute: its initializers could only
 // name tensors of the file, which are declared at the top.
-var errSubgraph = fmt.Errorf("%w: initializers of a subgraph (use WriteOptions.Graph)", format.ErrUnsupported)
+var errSubgraph = fmt.Errorf("%w: initializers of a subgraph, which a copy within WIA keeps", format.ErrUnsupported)
 
 // subgraph translates the graph of an attribute.
 func subgraph(g *format.Graph) (*Graph, error) {

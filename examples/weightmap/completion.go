@@ -115,7 +115,7 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	case "dtype":
 		words = strings.Split(choices(floatTypes), ", ")
 	case "quantize":
-		words = strings.Split(choices(integerTypes), ", ")
+		words = kinds
 	case "compress":
 		words = compressions
 	case "as":

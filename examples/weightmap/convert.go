@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,10 +20,9 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// What -dtype and -quantize take.
+// What -dtype takes.
 var (
-	floatTypes   = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
-	integerTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Uint8, tensor.Float16}
+	floatTypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
 )
 
 // compressions are what -compress takes; each format has some of them.
@@ -37,6 +37,11 @@ type convertFlags struct {
 	align, external                     int64
 	level                               int
 	only, skip, rename                  list
+	quantizeOnly, quantizeExcept        list
+
+	path    string // where it goes
+	secrets *secrets
+	refused error // what was listed already
 }
 
 // list is an option that may be given several times.
@@ -54,8 +59,10 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
 	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
-	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, with one scale a tensor: "+choices(integerTypes))
-	f.BoolVar(&o.perChannel, "per-channel", false, "quantize with a scale for each index of the first axis, where there are two or more")
+	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, but vectors, biases and constants of normalizations; see above")
+	f.Var(&o.quantizeOnly, "quantize-only", "quantize the tensors with names like `GLOB`, of any kind, and no others; may be repeated")
+	f.Var(&o.quantizeExcept, "quantize-except", "do not quantize tensors with names like `GLOB`; may be repeated")
+	f.BoolVar(&o.perChannel, "per-channel", true, "quantize with a scale for each output; -per-channel=false takes one for each tensor")
 	f.Var(&o.only, "only", "take only tensors with names like `GLOB`, in which * is any text and ? any character; may be repeated")
 	f.Var(&o.skip, "skip", "leave out tensors with names like `GLOB`; may be repeated")
 	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`, where each * of TO is the text of one of FROM; the first that fits applies")
@@ -75,8 +82,8 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if o.dtype != "" && o.quantize != "" {
 		return nil, c.Usagef("-dtype and -quantize exclude each other")
 	}
-	if o.perChannel && o.quantize == "" {
-		return nil, c.Usagef("-per-channel goes with -quantize")
+	if o.quantize == "" && (!o.perChannel || len(o.quantizeOnly)+len(o.quantizeExcept) > 0) {
+		return nil, c.Usagef("-per-channel, -quantize-only and -quantize-except go with -quantize")
 	}
 	if o.compress != "" && !slices.Contains(compressions, o.compress) {
 		return nil, c.Usagef("-compress takes %s, not %q", strings.Join(compressions, ", "), o.compress)
@@ -85,16 +92,11 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if err != nil {
 		return nil, err
 	}
-	q, err := namedDType(c, "quantize", o.quantize, integerTypes)
-	if err != nil {
-		return nil, err
+	if o.quantize != "" && !slices.Contains(kinds, o.quantize) {
+		return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
 	}
 	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d}
-	if q != tensor.Invalid {
-		out.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
-			return &tensor.QuantizeOptions{DType: q, PerChannel: o.perChannel && len(t.Shape) > 1}
-		}
-	}
+	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = convert.Matching(o.only, o.skip)
 	}
@@ -103,18 +105,43 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 			return nil, cli.BadArgument(err)
 		}
 	}
-	if out.Read, err = o.access.options(ctx); err != nil {
-		return nil, err
-	}
-	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
-	out.Storage.Key = out.Read.Key
-	if !o.encrypt.Same(o.key) {
-		if out.Storage.Key, err = o.encrypt.Secret(ctx); err != nil {
+	if o.secrets == nil {
+		if o.secrets, err = o.readSecrets(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out.Storage.Signer, err = o.sign.Private(ctx)
-	return out, err
+	read := *o.secrets.read
+	out.Read = &read
+	out.Storage = format.Storage{Compression: o.compress, Level: o.level, Align: o.align, Extended: o.extended, ExternalFrom: o.external}
+	if o.encrypt.Given() {
+		out.Storage.Key = o.secrets.key
+	}
+	if o.sign.Given() {
+		out.Storage.Signer = o.secrets.signer
+	}
+	return out, nil
+}
+
+// secrets are what is read once, as it may come through a pipe.
+type secrets struct {
+	read   *format.Options
+	key    []byte
+	signer crypto.Signer
+}
+
+func (o *convertFlags) readSecrets(ctx context.Context) (s *secrets, err error) {
+	s = &secrets{}
+	if s.read, err = o.access.options(ctx); err != nil {
+		return nil, err
+	}
+	s.key = s.read.Key
+	if !o.encrypt.Same(o.key) {
+		if s.key, err = o.encrypt.Secret(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.signer, err = o.sign.Private(ctx)
+	return s, err
 }
 
 // convertFile writes a model in another format.
@@ -133,46 +160,89 @@ func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.W
 		return c.Usagef("convert takes IN and OUT")
 	}
 	defer cli.NewTarget(target).Ended(&err)
-	o, err := given.options(ctx, c)
+	line := split(f, args)
+	// What is wrong with the target is said before the source is opened, but only an open source
+	// shows what would work.
+	reading, err := given.options(ctx, c)
 	if err != nil {
 		return err
 	}
-	if err := known(c, given.to, target); err != nil {
+	wrong := given.checkTarget(c, target)
+	m, err := openModel(in, reading.Read)
+	switch {
+	case wrong != nil && err != nil:
+		return wrong
+	case err != nil:
+		return given.advise(ctx, c, line, nil, err)
+	}
+	defer m.Close()
+	if wrong != nil {
+		return given.advise(ctx, c, line, m, wrong)
+	}
+	progress := cli.NewProgress(errs, "converting")
+	var o *convert.Options
+	report, err := given.convert(ctx, c, m, in, target, func(made *convert.Options) { o, made.Progress = made, progress.Report })
+	progress.Finish()
+	if err != nil {
+		return given.advise(ctx, c, line, m, given.refuse(c, err, errs))
+	}
+	for _, l := range report.Losses {
+		if l.Kind == format.LossConversion {
+			c.Complain(fmt.Errorf("accepted: %s: %s", l.Name, l.Why), errs)
+			continue
+		}
+		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
+	}
+	for _, w := range report.Warnings {
+		c.Complain(fmt.Errorf("warning: %s", w), errs)
+	}
+	for _, s := range report.Stayed {
+		if strings.Contains(s.Why, "rows of a multiple") {
+			c.Complain(fmt.Errorf("tensor %q is not quantized: %s", s.Name, s.Why), errs)
+		}
+	}
+	return converted(target, report, dropped(m, o.Storage), out)
+}
+
+// checkTarget refuses a target by its name, and options that its format does not have.
+func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
+	o.path = target
+	if err := known(c, o.to, target); err != nil {
 		return err
 	}
-	if s := o.Storage.Signer; s != nil {
-		if err := checkSigner(given.target(target), s); err != nil {
+	if o.secrets != nil && o.sign.Given() {
+		if err := checkSigner(o.target(target), o.secrets.signer); err != nil {
 			return cli.BadArgument(fmt.Errorf("-sign: %w", err))
 		}
 	}
-	m, err := openModel(in, o.Read)
+	return nil
+}
+
+// convert writes an open model. change has the last word on the library's options.
+func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model, in, target string, change func(*convert.Options)) (*convert.Report, error) {
+	if err := o.checkTarget(c, target); err != nil {
+		return nil, err
+	}
+	opts, err := o.options(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer m.Close()
-	if !m.Locked() { // that is said first
-		if err := given.checkPatterns(in, named(m), o.Keep); err != nil {
-			return err
-		}
+	if m.Locked() {
+		return nil, hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), opts.Read.Key)
 	}
-	given.keepAll(m, target, o)
-	progress := cli.NewProgress(errs, "converting")
-	o.Progress = progress.Report
-	report, err := convert.Model(m, target, o)
-	progress.Finish()
+	if err := o.checkPatterns(in, named(m), opts.Keep); err != nil {
+		return nil, err
+	}
+	if err := o.checkKind(m, target, opts); err != nil {
+		return nil, err
+	}
+	o.keepAll(m, target, opts)
+	change(opts)
+	report, err := convert.Model(m, target, opts)
 	if errors.Is(err, format.ErrOption) {
-		return cli.BadArgument(err) // the target's format does not have it
+		err = cli.BadArgument(err) // the target's format does not have it
 	}
-	if err != nil {
-		if m.Locked() {
-			err = hint(err, o.Read.Key)
-		}
-		return given.refuse(c, err, func(l format.Loss) bool { return scales(m, o, l) }, errs)
-	}
-	for _, l := range report.Losses {
-		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
-	}
-	return converted(target, report, dropped(m, o.Storage), out)
+	return report, err
 }
 
 // target is the name of the target's format.
@@ -195,48 +265,21 @@ func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options)
 	}
 }
 
-// scales reports whether a loss is of the scales that -quantize found. Without them the
-// integers would mean nothing, so that is never accepted.
-func scales(m *format.Model, o *convert.Options, l format.Loss) bool {
-	if o.Quantize == nil || l.Kind != format.LossQuantization {
-		return false
-	}
-	for name, v := range m.Tensors() {
-		if o.Rename != nil {
-			name = o.Rename(name)
-		}
-		if name == l.Name {
-			return v.Info().Quant == nil
-		}
-	}
-	return false
-}
-
-// refuse lists what the target has no place for, a line each, and says which option
-// helps.
-func (o *convertFlags) refuse(c *cli.Tool, err error, needed func(format.Loss) bool, errs io.Writer) error {
+// refuse lists what the target has no place for, a line each.
+func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 	var refused *format.LossError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	fixed, unscaled := false, false
 	for _, l := range refused.Losses {
-		unscaled = unscaled || needed(l)
 		if l.Acceptable {
 			c.Complain(fmt.Errorf("%s would be lost: %s", l.Item(), l.Why), errs)
 		} else {
-			fixed = true
 			c.Complain(fmt.Errorf("%s cannot be written: %s", l.Item(), l.Why), errs)
 		}
 	}
-	text := fmt.Sprintf("nothing is written: %s has no place for %s", refused.Format, cli.Count(len(refused.Losses), "thing"))
-	switch {
-	case unscaled:
-		text += "; -quantize takes a target that keeps scales, such as wia or mobi; float16 needs none"
-	case !fixed && !o.lossy:
-		text += "; -lossy leaves that out"
-	}
-	c.Complain(errors.New(text), errs)
+	c.Complain(fmt.Errorf("nothing is written: %s has no place for %s", refused.Format, cli.Count(len(refused.Losses), "thing")), errs)
+	o.refused = err
 	return cli.ErrReported
 }
 
@@ -250,6 +293,9 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 			line += fmt.Sprintf(", the worst is %q: %.1f dB, off by at most %.3g", worst.Name, worst.SNR, worst.MaxAbs)
 		}
 	}
+	if len(r.Stayed) > 0 {
+		line += ", " + cli.Count(len(r.Stayed), "tensor") + " as before"
+	}
 	if len(r.Kept) > 0 {
 		line += ", " + cli.Count(len(r.Kept), "thing") + " kept aside for converting back: " + r.Kept[0].Item()
 		if len(r.Kept) > 1 {
@@ -259,6 +305,15 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 	_, err := fmt.Fprintln(out, cli.Printable(line+")"+dropped))
 	return err
 }
+
+// endingError refuses a file name.
+type endingError string
+
+func (e endingError) Error() string { return string(e) }
+
+func (endingError) Is(target error) bool { return target == errEnding }
+
+var errEnding = errors.New("ending")
 
 // known checks that the target's format is.
 func known(c *cli.Tool, to, path string) error {
@@ -271,7 +326,7 @@ func known(c *cli.Tool, to, path string) error {
 	codec, ok := format.ByExtension(path)
 	switch {
 	case !ok:
-		return c.Usagef("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Writable(), ", "))
+		return cli.BadArgument(endingError(fmt.Sprintf("the ending of %q is that of no format: -to names one of %s", path, strings.Join(format.Writable(), ", "))))
 	case codec.Name() != "tsr" && os.IsPathSeparator(path[len(path)-1]):
 		return c.Usagef("%s is a directory, and a model in %s is a file", path, codec.Name())
 	}

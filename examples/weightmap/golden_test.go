@@ -187,13 +187,14 @@ metadata
 the metadata differs
 `},
 		{"convert -lossy m.mag o.safetensors", 0, `
-weightmap: accepted: conversion:metadata "epoch" is lost: the format has strings, one takes the place of int64
-weightmap: accepted: conversion:metadata "loss" is lost: the format has strings, one takes the place of float64
+weightmap: accepted: metadata "epoch": the format has strings, one takes the place of int64
+weightmap: accepted: metadata "loss": the format has strings, one takes the place of float64
 o.safetensors: written (safetensors, 188 bytes)
 `},
 		{"convert net.wia o.safetensors", 1, `
 weightmap: graph would be lost: the format holds no graph
-weightmap: nothing is written: safetensors has no place for 1 thing; -lossy leaves that out
+weightmap: nothing is written: safetensors has no place for 1 thing
+try: weightmap convert -lossy net.wia o.safetensors
 `},
 	} {
 		if !memory.LittleEndian {

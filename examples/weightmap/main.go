@@ -12,8 +12,8 @@
 //	weightmap version
 //	weightmap help [COMMAND]
 //	weightmap completion bash|zsh|fish
-//	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-per-channel]] [-only GLOB] [-skip GLOB] [-rename FROM=TO]
-//	        [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
+//	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-quantize-only GLOB] [-quantize-except GLOB] [-per-channel=false]]
+//	        [-only GLOB] [-skip GLOB] [-rename FROM=TO] [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
 //
 // Options may stand before, between and after files, and -- ends them. -o FILE takes the place
 // of OUT, and -max-memory SIZE limits the memory that an opened file may take.
@@ -89,9 +89,9 @@ var commands = []*command{
 			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
 			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
 			"OUT may be IN, and IN may be -, standard input. MOBI names tensors by numbers: their names are\n" +
-			"kept aside, and converting back restores them. A GLOB or FROM that no tensor is like is an error.\n",
+			"kept aside, and converting back restores them. A GLOB or FROM that no tensor is like is an error.\n" + kindHelp(),
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
-			"  weightmap convert -quantize int8 -per-channel -lossy model.safetensors model.mobi\n" +
+			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
 			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
 			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // checkPatterns demands that each of -only, -skip and -rename is about a tensor, and that
 // tensors are left: what was misspelled would write an empty model, or all of it.
 func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.Info) bool) error {
-	if len(o.only)+len(o.skip)+len(o.rename) == 0 {
+	if len(o.only)+len(o.skip)+len(o.rename)+len(o.quantizeOnly)+len(o.quantizeExcept) == 0 {
 		return nil
 	}
 	var all, kept []string
@@ -24,22 +25,22 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 			kept = append(kept, name)
 		}
 	}
-	for _, glob := range o.only {
-		if !matches(glob, all) {
-			return fmt.Errorf("%s: -only: no tensor matches %q", path, glob)
-		}
-	}
-	for _, glob := range o.skip {
-		if !matches(glob, all) {
-			return fmt.Errorf("%s: -skip: no tensor matches %q", path, glob)
+	for _, option := range []struct {
+		name  string
+		globs []string
+	}{{"only", o.only}, {"skip", o.skip}, {"quantize-only", o.quantizeOnly}, {"quantize-except", o.quantizeExcept}} {
+		for _, glob := range option.globs {
+			if !matches(glob, all) {
+				return noMatch("%s: -%s: no tensor matches %q", path, option.name, glob)
+			}
 		}
 	}
 	if len(o.skip) > 0 && len(kept) == 0 {
-		return fmt.Errorf("%s: -skip: no tensor is left", path)
+		return noMatch("%s: -skip: no tensor is left", path)
 	}
 	for _, rule := range o.rename {
 		if glob, _, _ := strings.Cut(rule, "="); !matches(glob, kept) {
-			return fmt.Errorf("%s: -rename: no tensor that is taken matches %q", path, glob)
+			return noMatch("%s: -rename: no tensor that is taken matches %q", path, glob)
 		}
 	}
 	return nil
@@ -49,3 +50,14 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 func matches(glob string, names []string) bool {
 	return slices.ContainsFunc(names, convert.Glob(glob).MatchString)
 }
+
+var errNoMatch = errors.New("no match")
+
+// noMatchError refuses a pattern that is about nothing.
+type noMatchError string
+
+func (e noMatchError) Error() string { return string(e) }
+
+func (noMatchError) Is(target error) bool { return target == errNoMatch }
+
+func noMatch(text string, args ...any) error { return noMatchError(fmt.Sprintf(text, args...)) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,17 +70,18 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return err
 	}
 	if err := keepsEnding(m, in, target); err != nil {
-		return err
+		other := strings.TrimSuffix(target, filepath.Ext(target)) + "." + m.Format()
+		return cli.Advised(err, tryLine("set", split(f, args).to(other)))
 	}
 	meta, err := e.apply(metadataOf(m))
 	if err != nil {
-		return fmt.Errorf("%s: %w", in, err)
+		return cli.Advised(fmt.Errorf("%s: %w", in, err), "try: "+quoted([]string{"weightmap", "inspect", in}))
 	}
 	progress := cli.NewProgress(errs, "writing")
 	err = rewrite(m, target, meta, &format.WriteOptions{Context: ctx, Progress: progress.Report, AcceptLoss: e.accept}, reading.Key)
 	progress.Finish()
 	if err != nil {
-		return err
+		return adviseSet(ctx, m, in, target, err)
 	}
 	text, err := e.outcome(target, &format.Options{Key: reading.Key, Check: format.CheckStructure})
 	if err != nil {
@@ -88,6 +90,28 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, format.Storage{Key: reading.Key}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
+}
+
+// adviseSet says in which format the entries have a place, where this one has none for them.
+func adviseSet(ctx context.Context, m *format.Model, in, target string, err error) error {
+	var refused *format.LossError
+	if !errors.As(err, &refused) || in == standardInput {
+		return err
+	}
+	other := &convertFlags{secrets: &secrets{read: &format.Options{}}, path: target}
+	l := other.elsewhere(commandLine{files: []string{in, target}}, "wia")
+	s := search{ctx: ctx, c: &cli.Tool{Name: "weightmap convert"}, m: m, secrets: other.secrets, left: 8}
+	given, failed := s.try(l)
+	ok := failed == nil
+	if !ok {
+		l, ok = s.mend(l, given, failed, 4)
+	}
+	if !ok {
+		return err
+	}
+	first := refused.Losses[0]
+	text := fmt.Errorf("%s: %s cannot be written: %s; WIA has all kinds of entries: convert first, and set them then", target, first.Item(), first.Why)
+	return cli.Advised(text, tryLine("convert", l))
 }
 
 // outcome tells how many entries the new file has, and which were to be removed but are

@@ -301,7 +301,7 @@ func TestSetRefuses(t *testing.T) {
 		{"no file", nil, 2, "IN is missing; usage: weightmap set "},
 		{"nothing", []string{mag, "out.mag"}, 2, "nothing to set or delete"},
 		{"no value", []string{mag, "out.mag", "epoch"}, 2, `"epoch" is not KEY=VALUE`},
-		{"a type that the format lacks", []string{mag, "out.mag", "author=Ada"}, 1, `metadata "author": invalid plan: unsupported: string values; the format has int64 and float64`},
+		{"a type that the format lacks", []string{mag, "out.mag", "author=Ada"}, 1, "out.mag: metadata:author cannot be written: a string; MAG has int64 and float64; WIA has all kinds of entries: convert first, and set them then\ntry: weightmap convert "},
 		{"a number too large", []string{mag, "out.mag", "x=1e999"}, 1, `metadata "x": the number is too large`},
 		{"no such entry", []string{"-delete", "author", mag, "out.mag"}, 1, `there is no metadata entry "author"`},
 		{"no metadata", []string{dir, "out.tsr", "a=1"}, 1, "metadata"},

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -216,8 +217,12 @@ func spreading(seed uint64) *builder {
 func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "q."+to)
-	o := convert.Quantized(tensor.QuantizeOptions{PerChannel: perChannel, Axis: convert.OutputAxis})
-	report, err := convert.File(in, out, &convert.Options{Lossy: true, Quantize: o, Verify: true})
+	q, o := tensor.QuantizeOptions{PerChannel: perChannel, Axis: convert.OutputAxis}, &convert.Options{Lossy: true, Verify: true}
+	if to == "mle" {
+		q.Axis, o.Format = 0, &mle.WriteOptions{Quantized: true}
+	}
+	o.Quantize = convert.Quantized(q)
+	report, err := convert.File(in, out, o)
 	if err != nil {
 		t.Fatalf("to %s: %v", to, err)
 	}
@@ -231,7 +236,7 @@ func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
 // outputs, and not their answer, though their channels differ by three decades. With one scale a
 // tensor it does not, which is why channels have their own.
 func TestNetworksSurvive(t *testing.T) {
-	for _, to := range []string{"wia", "mobi"} {
+	for _, to := range []string{"wia", "mobi", "mle"} {
 		worst, single := 0.0, 0.0
 		for seed := range uint64(16) {
 			in := spreading(1+seed).write(t, "onnx", 17)

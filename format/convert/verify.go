@@ -40,6 +40,9 @@ func (j *job) verify() error {
 		}
 		found[it.to.Name] = true
 		got, err := j.contentOf(v)
+		if err == nil && it.z != nil && it.to.Quant != nil && v.DType() == tensor.Float32 {
+			got, err = j.integersOf(it, v)
+		}
 		if err != nil {
 			return err
 		}
@@ -51,6 +54,28 @@ func (j *job) verify() error {
 		return nil
 	}
 	return j.verifyRenamed(m, others, found)
+}
+
+// integersOf returns the content of a quantized tensor of a format that shows the numbers which the
+// integers stand for.
+func (j *job) integersOf(it *item, v tensor.View) (content, error) {
+	mem := scratches.Get().(*scratch)
+	defer scratches.Put(mem)
+	it.z.Rewind()
+	src, err := j.source(v)
+	if err != nil {
+		return content{}, err
+	}
+	c, h := &converter{source: src, to: &it.to, z: it.z, s: mem}, xxhash.New()
+	var piece []byte
+	for c.more() {
+		var err error
+		if piece, err = c.convert(piece); err != nil {
+			return content{}, err
+		}
+		h.Write(piece)
+	}
+	return content{it.to.TypeName(), fmt.Sprint([]int64(v.Shape())), h.Sum64()}, nil
 }
 
 // verifyRenamed looks for tensors whose names the target replaced.

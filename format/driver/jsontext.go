@@ -169,7 +169,7 @@ func (j *jsonText) value(v any) {
 	case []*Graph:
 		nullable(j, x, j.graph)
 	default:
-		j.fail(fmt.Errorf("%w: a value of type %T", ErrUnsupported, v))
+		j.fail(fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(v)))
 	}
 }
 

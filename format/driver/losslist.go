@@ -89,12 +89,31 @@ func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
 	}
 }
 
-// TypeName says what a metadata or attribute value is, in an error.
+// TypeName says what a metadata or attribute value is, in an error: "int64", "list of string".
 func TypeName(v any) string {
 	if v == nil {
 		return "null"
 	}
-	return fmt.Sprintf("%T", v)
+	return neutral(fmt.Sprintf("%T", v))
+}
+
+// neutral is the name of a Go type for those who do not program.
+func neutral(name string) string {
+	switch name {
+	case "json.RawMessage":
+		return "JSON"
+	case "json.Number":
+		return "number"
+	case "[]interface {}":
+		return "list"
+	case "map[string]interface {}", "driver.Metadata":
+		return "object"
+	}
+	if elem, ok := strings.CutPrefix(name, "[]"); ok {
+		return "list of " + neutral(elem)
+	}
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return strings.ToLower(name)
 }
 
 // Graph adds the graph for the sake of one part of it, such as a node.
@@ -122,7 +141,11 @@ func (l *LossList) TensorsOnly(p *Plan, format string) {
 func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
 	for i := range p.Tensors {
 		if t := &p.Tensors[i]; !slices.Contains(known, t.DType) {
-			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %v)", ErrUnsupported, t.TypeName(), format, known))
+			var names []string
+			for _, d := range known {
+				names = append(names, d.String())
+			}
+			l.Fixed(LossDType, t.Name, fmt.Errorf("%w: dtype %s (%s has %s)", ErrUnsupported, t.TypeName(), format, strings.Join(names, ", ")))
 		}
 	}
 }

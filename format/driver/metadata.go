@@ -43,7 +43,7 @@ func (e Entry) Text() (string, error) {
 	case json.RawMessage:
 		return string(v), nil
 	}
-	return "", fmt.Errorf("%w: a value of type %T", ErrUnsupported, e.Value)
+	return "", fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(e.Value))
 }
 
 // Number returns a number of any type that Go itself has as one that Entry has: an int64, a

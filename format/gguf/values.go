@@ -190,7 +190,7 @@ func appendList(w *wire.Buffer, v any, depth int) error {
 			}
 		}
 	default:
-		return fmt.Errorf("%w: %s values", format.ErrUnsupported, driver.TypeName(v))
+		return fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, driver.TypeName(v))
 	}
 	return nil
 }

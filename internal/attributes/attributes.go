@@ -88,7 +88,7 @@ func (c *conversions) value(name string, value any) error {
 		}
 	case nil, int64, float32, string, []int64, []int32, []float32, []string:
 	default:
-		return fmt.Errorf("%w: a value of type %T", driver.ErrUnsupported, value)
+		return fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, driver.TypeName(value))
 	}
 	return nil
 }

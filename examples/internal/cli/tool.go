@@ -100,9 +100,30 @@ func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	return err
 }
 
+// advised is an error with a line of advice that follows it.
+type advised struct {
+	error
+	line string
+}
+
+func (a advised) Unwrap() error { return a.error }
+
+// Advised has Status print a line behind the error, as it is.
+func Advised(err error, line string) error {
+	if line == "" {
+		return err
+	}
+	return advised{err, line}
+}
+
 // Status prints an error that was not printed yet, on one line, and returns
 // the exit status for it.
 func (t *Tool) Status(err error, errs io.Writer) int {
+	var a advised
+	if errors.As(err, &a) {
+		defer fmt.Fprintln(errs, a.line)
+		err = a.error
+	}
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return OK

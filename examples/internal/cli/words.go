@@ -15,7 +15,7 @@ import (
 var words = strings.NewReplacer(
 	"Options.MaxMemory", "-max-memory",
 	"see WriteOptions.ExternalFrom", "-external-from 1024 puts them into a file of their own",
-	"which WriteOptions.Extended must allow", "which -extended allows",
+	", and not allowed here", ", unless -extended allows it",
 	"a *rsa.PublicKey", "an RSA key", "a *ecdsa.PublicKey", "an ECDSA key", "a ed25519.PublicKey", "an Ed25519 key",
 	"a *rsa.PrivateKey", "an RSA key", "a *ecdsa.PrivateKey", "an ECDSA key", "a ed25519.PrivateKey", "an Ed25519 key",
 	"*rsa.PublicKey", "RSA key", "*ecdsa.PublicKey", "ECDSA key", "ed25519.PublicKey", "Ed25519 key",
@@ -29,6 +29,9 @@ var options = map[string]string{
 	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
 	"Extended": "extended", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
 }
+
+// Options returns the options by the fields that they set.
+func Options() map[string]string { return options }
 
 // text is an error in the words of the command line, with no path in it twice.
 func (t *Tool) text(err error) string {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// kinds are what -quantize takes, those first that are likely meant; each format has some of them.
+var kinds = []string{"int8", "q8_0", "uint8", "int16", "float16"}
+
+// optionsOf returns what a kind means to the library.
+func optionsOf(name string) (o tensor.QuantizeOptions) {
+	if name == "q8_0" {
+		return tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
+	}
+	o.DType, _ = tensor.ParseDType(name)
+	return o
+}
+
+// kindsOf lists the kinds that a format has, by what it refuses of a tensor. Of a model with a graph ONNX
+// has nodes that dequantize.
+func kindsOf(to string, graph bool) (has []string) {
+	codec, err := format.Lookup(to)
+	if err != nil {
+		return nil
+	}
+	for _, kind := range kinds {
+		o := optionsOf(kind)
+		t := tensor.Info{Name: "0", DType: o.DType, Encoding: o.Encoding, Shape: tensor.Shape{1, 32}}
+		if kind != "float16" && o.Encoding == nil && !(to == "onnx" && graph && kind != "int16") {
+			t.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
+		}
+		t.Size, _ = t.ByteSize()
+		d, err := driver.Configure(codec.Driver(), quantizing(to, kind), &format.Storage{})
+		if err != nil {
+			return nil
+		}
+		_, err = driver.Fit(d, &format.Plan{Tensors: []tensor.Info{t}}, &driver.WriteOptions{Context: context.Background(), KeepNames: true}, nil)
+		var refused *format.LossError
+		if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool { return l.Kind == format.LossDType || l.Kind == format.LossQuantization }) {
+			has = append(has, kind)
+		}
+	}
+	return has
+}
+
+// quantizing returns the options of a format that has to be asked for quantized tensors, nil for most.
+func quantizing(to, kind string) any {
+	if to == "mle" && kind != "float16" {
+		return &mle.WriteOptions{Quantized: true}
+	}
+	return nil
+}
+
+// kindHelp says which format has which kinds, a line each.
+func kindHelp() string {
+	all := "\n-quantize takes what the target has, of a graph in the case of int8 and uint8 in onnx:\n"
+	for _, kind := range kinds {
+		var formats []string
+		for _, to := range format.Writable() {
+			if slices.Contains(kindsOf(to, true), kind) {
+				formats = append(formats, to)
+			}
+		}
+		all += fmt.Sprintf("  %-8s %s\n", kind, strings.Join(formats, ", "))
+	}
+	return all
+}
+
+// kindError refuses a kind of quantization.
+type kindError struct {
+	to, kind string
+	has      []string
+}
+
+func (e *kindError) Error() string {
+	if len(e.has) == 0 {
+		return fmt.Sprintf("-quantize: %s has none of %s", e.to, strings.Join(kinds, ", "))
+	}
+	return fmt.Sprintf("-quantize: %s has no %s, but %s", e.to, e.kind, strings.Join(e.has, ", "))
+}
+
+// checkKind refuses a kind that the target does not have.
+func (o *convertFlags) checkKind(m *format.Model, target string, opts *convert.Options) error {
+	if o.quantize == "" {
+		return nil
+	}
+	to := o.target(target)
+	g, err := m.Graph()
+	if err != nil {
+		return err
+	}
+	if has := kindsOf(to, g != nil && len(g.Nodes) > 0); !slices.Contains(has, o.quantize) {
+		return &kindError{to, o.quantize, has}
+	}
+	opts.Format = quantizing(to, o.quantize)
+	return nil
+}
+
+// chooseQuantized has the library quantize what is asked for.
+func (o *convertFlags) chooseQuantized(opts *convert.Options) {
+	if o.quantize == "" {
+		return
+	}
+	q := optionsOf(o.quantize)
+	if q.Axis = convert.OutputAxis; o.target(o.path) == "mle" {
+		q.Axis = 0 // its chunks are rows
+	}
+	chosen := convert.Matching(o.quantizeOnly, o.quantizeExcept)
+	opts.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
+		if !chosen(t) {
+			return nil
+		}
+		each := q
+		each.PerChannel = o.perChannel && len(t.Shape) > 1
+		return &each
+	}
+	if len(o.quantizeOnly) > 0 {
+		opts.QuantizeOnly = chosen
+	}
+}

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+)
+
+// commandLine is the arguments of convert, for a suggestion to change.
+type commandLine struct {
+	options [][]string // each with its value, if it has one
+	files   []string
+}
+
+// split takes arguments apart that were parsed with f.
+func split(f *flag.FlagSet, args []string) (l commandLine) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			l.files = append(l.files, args...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			l.files = append(l.files, arg)
+			continue
+		}
+		name, _, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		option := []string{arg}
+		if b, ok := f.Lookup(name).Value.(interface{ IsBoolFlag() bool }); !inline && !(ok && b.IsBoolFlag()) && len(args) > 0 {
+			option, args = append(option, args[0]), args[1:]
+		}
+		l.options = append(l.options, option)
+	}
+	return l
+}
+
+// optionName returns the name of an option.
+func optionName(option []string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(option[0], "-"), "=")
+	return name
+}
+
+// without returns the line without some options.
+func (l commandLine) without(names ...string) commandLine {
+	l.options = slices.DeleteFunc(slices.Clone(l.options), func(o []string) bool { return slices.Contains(names, optionName(o)) })
+	return l
+}
+
+// with returns the line with another option, in place of those that it excludes.
+func (l commandLine) with(option ...string) commandLine {
+	if name := optionName(option); name != "skip" && name != "quantize-except" {
+		l = l.without(name)
+	}
+	l.options = append([][]string{option}, l.options...)
+	return l
+}
+
+// to returns the line with another OUT.
+func (l commandLine) to(path string) commandLine {
+	if slices.ContainsFunc(l.options, func(o []string) bool { return optionName(o) == "o" }) {
+		return l.with("-o", path)
+	}
+	if l.files = slices.Clone(l.files); len(l.files) > 1 {
+		l.files[1] = path
+	}
+	return l
+}
+
+// args returns the arguments.
+func (l commandLine) args() []string { return append(slices.Concat(l.options...), l.after()...) }
+
+// after returns the files, none of which looks like an option.
+func (l commandLine) after() (files []string) {
+	for _, path := range l.files {
+		if strings.HasPrefix(path, "-") && path != standardInput {
+			path = "./" + path
+		}
+		files = append(files, path)
+	}
+	return files
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// quoted returns the words of a command line as a shell reads them. A key that is not in a file, and what
+// a terminal does not show as it is, does not go into it: then it is "".
+func quoted(words []string) string {
+	var list []string
+	for i, w := range words {
+		if cli.Printable(w) != w || (strings.HasSuffix(words[max(i-1, 0)], "-key") || strings.HasSuffix(words[max(i-1, 0)], "-encrypt")) && !strings.HasPrefix(w, "@") {
+			return ""
+		}
+		if name, value, inline := strings.Cut(strings.TrimLeft(w, "-"), "="); inline && (name == "key" || name == "encrypt") && !strings.HasPrefix(value, "@") {
+			return ""
+		}
+		if !plainWord.MatchString(w) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		list = append(list, w)
+	}
+	return strings.Join(list, " ")
+}
+
+// advise adds to a refusal the command line that works, or what else can be done.
+func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m *format.Model, err error) error {
+	var whole error
+	if whole = err; errors.Is(err, cli.ErrReported) {
+		err = o.refused
+	}
+	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, left: 24}
+	if ctx.Err() == nil && m != nil {
+		if found, ok := s.mend(l, o, err, 4); ok {
+			found = s.shorten(l, found, err)
+			if line := tryLine("convert", found); line != "" {
+				return cli.Advised(whole, line)
+			}
+			return cli.Advised(whole, "it works with "+quoted(slices.Concat(found.without("key", "encrypt").options...)))
+		}
+	}
+	return cli.Advised(whole, instead(l, err))
+}
+
+// shorten leaves out options that were added on the way and turned out to be of no use.
+func (s *search) shorten(l, found commandLine, err error) commandLine {
+	var refused *format.LossError
+	var kind *kindError
+	if !errors.As(err, &refused) && !errors.As(err, &kind) {
+		return found // what only writing finds out is not tried
+	}
+	for _, added := range []string{"extended", "lossy", "dtype"} {
+		given := slices.ContainsFunc(l.options, func(o []string) bool { return optionName(o) == added })
+		if _, err := s.try(found.without(added)); err == nil && !given {
+			found = found.without(added)
+		}
+	}
+	return found
+}
+
+// tryLine suggests a command line, "" if that cannot be printed.
+func tryLine(command string, l commandLine) string {
+	line := quoted(append([]string{"weightmap", command}, l.args()...))
+	if line == "" {
+		return ""
+	}
+	return "try: " + line
+}
+
+// instead says what can be done where no command line helps.
+func instead(l commandLine, err error) string {
+	in := "the input"
+	if len(l.files) > 0 {
+		in = cli.Printable(l.files[0])
+	}
+	switch {
+	case errors.Is(err, errNoMatch):
+		return "try: " + quoted([]string{"weightmap", "inspect", l.files[0]})
+	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrTruncated), errors.Is(err, format.ErrCorrupt):
+		return "no option helps against damage: fetch or make " + in + " again"
+	}
+	return ""
+}
+
+// search looks for a command line that works, by trying without writing.
+type search struct {
+	ctx  context.Context
+	c    *cli.Tool
+	m    *format.Model
+	left int // tries
+
+	secrets *secrets
+}
+
+var errDry = errors.New("it would be written")
+
+// try reports why a command line does not work.
+func (s *search) try(l commandLine) (*convertFlags, error) {
+	given := &convertFlags{secrets: s.secrets}
+	f := s.c.Flags()
+	given.define(s.c, f)
+	if err := s.c.Parse(f, l.args(), io.Discard); err != nil {
+		return given, err
+	}
+	_, target, _, err := s.c.InOut(f, given.out)
+	if err != nil {
+		return given, err
+	}
+	dir, err := os.MkdirTemp("", "weightmap")
+	if err != nil {
+		return given, err
+	}
+	defer os.RemoveAll(dir)
+	_, err = given.convert(s.ctx, s.c, s.m, l.files[0], target, func(o *convert.Options) {
+		create := o.Create
+		o.Create = func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+			other := filepath.Join(dir, filepath.Base(path))
+			if os.IsPathSeparator(path[len(path)-1]) {
+				other += string(os.PathSeparator)
+			}
+			var out format.Writer
+			var err error
+			if create != nil {
+				out, err = create(other, p, w)
+			} else {
+				out, err = format.Create(given.target(target), other, p, w)
+			}
+			if err == nil {
+				out.Abort()
+				err = errDry
+			}
+			return nil, err
+		}
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return given, err
+}
+
+// mend looks for a line that works, by the reason why this one does not.
+func (s *search) mend(l commandLine, o *convertFlags, err error, depth int) (commandLine, bool) {
+	for _, other := range o.candidates(l, s.m, err) {
+		if s.left--; s.left < 0 || depth == 0 || s.ctx.Err() != nil {
+			break
+		}
+		given, err := s.try(other)
+		if err == nil {
+			return other, true
+		}
+		if found, ok := s.mend(other, given, err, depth-1); ok {
+			return found, true
+		}
+	}
+	return l, false
+}
+
+// candidates lists the command lines that may avoid an error, the ones that lose least first.
+func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (list []commandLine) {
+	add := func(lines ...commandLine) { list = append(list, lines...) }
+	var refused *format.LossError
+	var located *format.Error
+	var kind *kindError
+	errors.As(err, &located)
+	switch {
+	case errors.As(err, &kind):
+		for _, k := range kind.has {
+			add(l.with("-quantize", k))
+		}
+		add(o.elsewhere(l, "wia"))
+	case errors.Is(err, errEnding):
+		add(l.with("-to", m.Format()), l.with("-to", "safetensors"))
+	case errors.Is(err, format.ErrOption) && located != nil:
+		for option, name := range cli.Options() {
+			if option == located.Field {
+				add(l.without(name, "level"))
+			}
+		}
+	case errors.As(err, &refused):
+		list = o.instead(l, refused)
+	case errors.Is(err, format.ErrQuantization) && located != nil && o.quantize != "" && o.quantize != "q8_0":
+		if name, ok := tensorIn(located.Field); ok {
+			add(l.with("-quantize-except", name))
+		}
+	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrPlan), errors.Is(err, format.ErrQuantization):
+		if !o.lossy {
+			add(l.with("-lossy"))
+		}
+		if o.quantize != "" {
+			add(l.with("-quantize", "float16"))
+		}
+		if o.dtype != "" {
+			add(l.without("dtype"))
+		}
+	}
+	return list
+}
+
+// tensorIn returns the tensor that a field of an error names.
+func tensorIn(field string) (string, bool) {
+	text, ok := strings.CutPrefix(field, "tensor ")
+	name, err := strconv.Unquote(text)
+	return name, ok && err == nil
+}
+
+// elsewhere returns the line with OUT in another format.
+func (o *convertFlags) elsewhere(l commandLine, kind string) commandLine {
+	out := o.path
+	if c, ok := format.ByExtension(out); ok && c.Name() != kind {
+		out = strings.TrimSuffix(strings.TrimRight(out, `/\`), filepath.Ext(strings.TrimRight(out, `/\`))) + "." + kind
+	} else if !ok {
+		return l.with("-to", kind)
+	}
+	return l.without("to").to(out)
+}
+
+// instead lists the lines that may avoid losses.
+func (o *convertFlags) instead(l commandLine, refused *format.LossError) (list []commandLine) {
+	fixed := map[format.LossKind][]string{}
+	for _, loss := range refused.Losses {
+		if !loss.Acceptable || loss.Kind == format.LossQuantization && o.lossy {
+			fixed[loss.Kind] = append(fixed[loss.Kind], loss.Name)
+		}
+	}
+	if refused.Format == "mag" && !o.extended && fixed[format.LossDType] != nil {
+		list = append(list, l.with("-extended"))
+	}
+	if !o.lossy {
+		return append(list, l.with("-lossy"))
+	}
+	if fixed[format.LossTensors] != nil {
+		list = append(list, o.elsewhere(l, "npz"))
+	}
+	if fixed[format.LossDType] != nil && o.dtype+o.quantize == "" {
+		list = append(list, l.with("-dtype", "float32"))
+	}
+	if names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape]); len(names) > 0 && len(names) < 9 {
+		less := l
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+			less = less.with("-skip", name)
+		}
+		list = append(list, less)
+	}
+	if fixed[format.LossQuantization] != nil && o.quantize != "" {
+		list = append(list, l.with("-quantize", "float16"))
+	}
+	for _, kind := range []string{"wia", "safetensors"} {
+		if kind != refused.Format {
+			list = append(list, o.elsewhere(l, kind))
+		}
+	}
+	return list
+}
