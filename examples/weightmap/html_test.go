@@ -68,7 +68,7 @@ func convnet() *format.Plan {
 			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 3, 8, 8)}},
 			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32}},
 			Nodes: []format.Node{
-				{Op: "Conv", Inputs: []string{"x", "conv.weight", "conv.bias"}, Outputs: []string{"a"}, Attributes: []format.Attribute{{Name: "strides", Value: []int64{2, 2}}}},
+				{Op: "Conv", Inputs: []string{"x", "conv.weight", "conv.bias"}, Outputs: []string{"a"}},
 				relu("a", "b"), relu("b", "c"),
 				{Op: "Add", Inputs: []string{"c", "a"}, Outputs: []string{"d"}},
 				{Op: "Gemm", Inputs: []string{"d", "fc.weight", "fc.bias"}, Outputs: []string{"y"}},
@@ -296,7 +296,9 @@ func TestBrowser(t *testing.T) {
 		}
 	})
 	t.Run("nodes", func(t *testing.T) {
-		b := browse(t, small, "", desk)
+		p := convnet()
+		p.Graph.Nodes[0].Attributes = []format.Attribute{{Name: "strides", Value: []int64{2, 2}}}
+		b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", desk)
 		if box := b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string); strings.HasPrefix(box, "0 0 ") {
 			t.Errorf("the graph is not in its place: %q", box)
 		}
