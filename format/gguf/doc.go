@@ -49,12 +49,30 @@
 //	12 Q4_K 256 144  d, dmin | 8 x 6-bit (scale, min) | 128 x 2        q s d - m dmin
 //	13 Q5_K 256 176  d, dmin | 8 x (scale, min) | fifth bits | 128 x 2 q s d - m dmin
 //	14 Q6_K 256 210  128 x 2 | 64 x 4 upper bits | 16 x int8 scale | d (q-32) s d
+//	34 TQ1_0 256 54  32, 16 and 4 bytes of base-3 digits | d           (q-1) d
+//	35 TQ2_0 256 66  64 x 4 | d                                        (q-1) d
+//	39 MXFP4  32 17  exponent e | 16 x (i, i+16) of e2m1               2 q 2^(e-128)
+//	40 NVFP4  64 36  4 x e4m3 scale | 4 x 8 x (i, i+8) of e2m1         2 q s/2
+//	41 Q1_0  128 18  d | 128 signs, set for d                          d or -d
+//	42 Q2_0   64 18  d | 16 x 4                                        (q-1) d
+//	20 IQ4_NL 32 18  d | 16 x (i, i+16), indices of a curve            v d
+//	23 IQ4_XS 256 136  d | 8 x 2 upper, 4 lower bits of scales | as IQ4_NL  v (s-32) d
+//	16 IQ2_XXS 256 66  d | per 32: 4 indices | 4 x 7 signs, 4-bit scale   ± g (s+.5) d/4
+//	17 IQ2_XS 256 74   d | 32 x (9-bit index, 7 signs) | 16 x 4-bit scale  ± g (s+.5) d/4
+//	22 IQ2_S 256 82    d | 32 indices | 256 signs | 32 x 2 upper bits | scales  ± g (s+.5) d/4
+//	18 IQ3_XXS 256 98  d | 64 indices | per 32: 4 x 7 signs, 4-bit scale  ± g (s+.5) d/2
+//	21 IQ3_S 256 110   d | 64 indices | 64 upper bits | 256 signs | 8 x 4-bit scale  ± g (2s+1) d
+//	19 IQ1_S 256 50    d | 32 indices | per 32: 4 x 3 upper bits, 3-bit scale, sign  (g ± 1/8) (2s+1) d
+//	29 IQ1_M 256 56    32 indices | 32 x (3 upper bits, sign) | 16 x 3-bit scale with d in the rest  (g ± 1/8) (2s+1) d
 //
 // (number, name, elements and bytes of a block, what is in it, what an element is;
-// d, m and dmin are float16). tensor.Decode returns their values as float32 or float64.
-// The others are known by name and block size, so that their sizes are checked,
-// but not decoded: Q8_1, Q8_K, the IQ types, TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0, and
-// those that were removed from ggml but are found in files (Q4_0_4_4 and the like).
+// d, m and dmin are float16, g is a number of a codebook, codebooks.bin). Of 7 signs the eighth makes
+// their number even. Products are taken in float32 in the order of ggml's reference, whose values come
+// out bit for bit; testdata/blocks.py has all layouts as a program. tensor.Decode returns float32 or float64.
+//
+// Known by name and block size, so that their sizes are checked, but not decoded: Q8_1 and Q8_K, which
+// are made while computing, and those that were removed from ggml but are found in files
+// (Q4_0_4_4 and the like).
 //
 // A number below 256 that is none of these (and Q4_2 and Q4_3, whose size is not
 // written down anywhere) is taken for a newer type: the tensor is listed as "type
