@@ -101,6 +101,6 @@
 // changing anything, and the next writer moves it back before it begins. Of a name of more
 // than 100 bytes both hidden names have the first ones and a hash.
 //
-// What killed writers left is removed by the next writer of the same directory once
-// it is a day old. Two programs must not write the same directory at a time.
+// What killed writers left is removed by the next writer of a directory next to it, at once where
+// files can be locked (local disks of Linux and macOS), and elsewhere by that of the same directory once it is a day old. Two programs must not write the same directory at a time.
 package tsr

@@ -186,7 +186,7 @@
 // names them. All files there are looked at for that, by content and by ending. Nothing is
 // removed when one of them cannot be read (an encrypted one by another key), and only what
 // the replaced model named while somebody seems to write there: while there is a temporary
-// file of any model of less than a day. A model without external data removes none. A model that is open for the
+// file of any model that its writer has locked or, where that cannot be told, of less than a day. A model without external data removes none. A model that is open for the
 // old data keeps what it mapped; what it did not use by then is an error.
 //
 // # Rewriting

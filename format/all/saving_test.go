@@ -410,7 +410,7 @@ func (g *stage) fails(k int, forever bool) bool {
 			failed = call
 		}
 		spool := strings.HasSuffix(path, ".spool") && call == sink.CallClose // which was read already
-		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || spool)
+		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || call == sink.CallLock || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()

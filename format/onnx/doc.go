@@ -77,7 +77,7 @@
 // model stays whole until the new one is in place; then older files of that pattern are
 // removed, unless an ONNX model in that directory names them. Nothing is removed when a model
 // there cannot be read, and only what the replaced model named while somebody seems to
-// write there: while there is a temporary file of less than a day. A model without external data removes none. A name of
+// write there: while there is a temporary file that its writer has locked or, where that cannot be told, of less than a day. A model without external data removes none. A name of
 // more than 100 bytes is cut, and a hash of it follows. The writer says IR version 8 (or the
 // first that has the types of all tensors), version 17 of ONNX's operators and version 1 of
 // other domains, and calls the graph "graph", where the plan says nothing.

@@ -5,12 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Dir is a directory being assembled next to the one it will replace.
 type Dir struct {
 	final       string
-	temp        string // "" once it has become final
+	temp        string   // "" once it has become final
+	held        *os.File // the lock on it, nil without one
 	old         fs.FileInfo
 	replaceable func(dir string) error
 }
@@ -26,13 +28,14 @@ func CreateDir(path string, replaceable func(dir string) error) (*Dir, error) {
 	if st, err := os.Lstat(path); err == nil {
 		d.old = st
 	}
-	err := Temporary(parent, base, func(name string) error {
+	var err error
+	d.held, err = temporary(parent, base, func(name string) error {
 		d.temp = name
 		if d.old != nil {
 			return mkdir(name, 0o700) // until it has the old one's permissions
 		}
 		return mkdir(name, 0o777)
-	})
+	}, Remove)
 	if err != nil {
 		return nil, err
 	}
@@ -85,21 +88,44 @@ func (d *Dir) Commit(sync bool) error {
 			return err
 		}
 	}
+	was := d.claimOld()
+	if was != nil {
+		defer was.Close()
+	}
 	old, err := d.replace()
 	if err != nil {
 		return err
 	}
+	d.release()
 	if sync {
-		if err := durably(filepath.Dir(d.final)); err != nil {
-			return err // and the old one may be wanted again
-		}
+		err = durably(filepath.Dir(d.final))
 	}
 	if old != "" {
 		// The new directory is in place; what cannot be removed of the old one
 		// is not a failure of writing.
 		_ = removeDir(old)
 	}
+	return err
+}
+
+// claimOld locks the directory that is to go, which nobody else may take for one that was left when it has a
+// temporary name. A writer that put it in place has it for a moment.
+func (d *Dir) claimOld() *os.File {
+	for range 100 {
+		was, err := claim(d.final)
+		if err != errClaimed || d.held == nil {
+			return was
+		}
+		time.Sleep(time.Millisecond)
+	}
 	return nil
+}
+
+// release ends the lock on the temporary directory, which has its final name or is gone.
+func (d *Dir) release() {
+	if d.held != nil {
+		d.held.Close()
+	}
 }
 
 // replace returns where the old directory is now, "" if there was none. What it
@@ -160,6 +186,7 @@ func also(err, undo error) error {
 
 // Abort removes what was not put in place.
 func (d *Dir) Abort() error {
+	defer d.release()
 	if d.temp == "" {
 		return nil
 	}

@@ -16,13 +16,13 @@ import (
 type File struct {
 	handle
 	final string
+	held  *os.File // the lock on the temporary file, nil without one
 }
 
 // CreateFile starts the replacement of path, which need not exist. A symbolic
 // link is followed; what is not a regular file is refused. The new file gets
 // the owner and the permissions of the old one as far as the system allows, or what
-// the umask leaves. What a killed writer of the same file left a day ago or
-// before is removed.
+// the umask leaves. What killed writers left is removed.
 func CreateFile(path string) (*File, error) {
 	final, err := Resolve(path)
 	if err != nil {
@@ -46,9 +46,13 @@ func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	dir, base := filepath.Dir(path), filepath.Base(path)
 	sweep(dir, base, false, Remove)
 	f := &File{final: path}
-	err := Temporary(dir, base, func(name string) (err error) {
+	var err error
+	f.held, err = temporary(dir, base, func(name string) (err error) {
 		f.handle, err = create(name, newMode(old))
 		return err
+	}, func(name string) error {
+		_ = f.close()
+		return Remove(name)
 	})
 	if err != nil {
 		return nil, err
@@ -63,7 +67,7 @@ func newMode(old fs.FileInfo) fs.FileMode {
 	if old == nil {
 		return 0o666
 	}
-	return old.Mode().Perm() & 0o700
+	return old.Mode().Perm()&0o700 | 0o400 // to lock it
 }
 
 // inherit gives f the owner and the permissions of old, against the umask. Where the
@@ -126,7 +130,15 @@ func (f *File) CommitAs(path string, sync bool) error {
 	if err != nil {
 		_ = Remove(f.Name())
 	}
+	f.release()
 	return err
+}
+
+// release ends the lock on the temporary file, which has its final name or is gone.
+func (f *File) release() {
+	if f.held != nil {
+		f.held.Close()
+	}
 }
 
 // durably makes the new names in a directory durable.
@@ -141,6 +153,7 @@ func durably(dir string) error {
 func (f *File) Abort() {
 	_ = f.close()
 	_ = Remove(f.Name())
+	f.release()
 }
 
 // Spool is a Target in a temporary file without a name to come.

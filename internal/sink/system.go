@@ -16,6 +16,7 @@ import (
 const (
 	CallCreate   = "create"
 	CallMkdir    = "mkdir"
+	CallLock     = "lock"
 	CallInherit  = "inherit" // owner and permissions
 	CallWrite    = "write"
 	CallTruncate = "truncate"
