@@ -88,8 +88,10 @@ func Name(head []byte, path string) string {
 	case len(head) < 2:
 		return ""
 	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
-		if strings.Contains(string(head[:min(len(head), 25)]), "l\xfc\x9cF\xf9 j\xa8P\x19.") {
-			return Model("torch")
+		for _, at := range [...]int{4, 13} { // the second behind a frame
+			if strings.HasPrefix(string(head[min(at, len(head)):]), "l\xfc\x9cF\xf9 j\xa8P\x19.") {
+				return Model("torch")
+			}
 		}
 		return pickle
 	case head[0] == 'P' && len(head) > zipName:
