@@ -54,8 +54,8 @@ func TestTensorsOnly(t *testing.T) {
 		{Kind: driver.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
 		{Kind: driver.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
 		{Kind: driver.LossGraph, Why: "plain has no graph", Acceptable: true},
-		{Kind: driver.LossDType, Name: "f", Why: "dtype float32 (plain has [int8])"},
-		{Kind: driver.LossDType, Name: "e", Why: "dtype Q4_0 (plain has [int8])"},
+		{Kind: driver.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
+		{Kind: driver.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
 	}
 	if d := cmp.Diff(want, losses.Losses); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
