@@ -126,7 +126,7 @@
 // as many dims as a graph. Where Options.MaxTensors is raised, so are the limits
 // of tensors and, to eight for each, of dims.
 //
-// Messages may have unknown fields, which are skipped, and kept by Rewrite. Known
+// Messages may have unknown fields, which are skipped, and kept by copies and Rewrite. Known
 // fields of another wire type, groups, varints that overflow 64 bits, lengths
 // beyond the message, enums beyond int32, invalid UTF-8 in strings, NUL in names
 // and keys, both arms of a oneof, and more than 100 levels of messages are

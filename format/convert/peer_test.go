@@ -1,12 +1,15 @@
 package convert_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -85,29 +88,22 @@ ort.env.wasm.numThreads = 1;
 })().catch((e) => { console.error(e); process.exit(1); });
 `
 
-// TestRuntimeAgrees lets ONNX Runtime run the networks: the evaluator of these tests means by ONNX's
-// operators what the rest of the world does.
-func TestRuntimeAgrees(t *testing.T) {
+// value is a tensor for ONNX Runtime, or of it.
+type value struct {
+	Dims []int     `json:"dims"`
+	Data []float32 `json:"data"`
+}
+
+// run is a model with its inputs.
+type run struct {
+	Path   string           `json:"path"`
+	Inputs map[string]value `json:"inputs"`
+}
+
+// runtime has ONNX Runtime compute the first output of each model.
+func runtime(t *testing.T, runs []run) []value {
+	t.Helper()
 	peer := os.Getenv("ONNXRUNTIME_WEB")
-	if peer == "" {
-		t.Skip("ONNXRUNTIME_WEB is not set: where npm has installed onnxruntime-web")
-	}
-	type value struct {
-		Dims []int     `json:"dims"`
-		Data []float32 `json:"data"`
-	}
-	type run struct {
-		Path   string           `json:"path"`
-		Inputs map[string]value `json:"inputs"`
-	}
-	var runs []run
-	for _, path := range networks(t) {
-		r := run{path, map[string]value{}}
-		for name, a := range inputFor(open(t, path)) {
-			r.Inputs[name] = value{a.shape, a.data}
-		}
-		runs = append(runs, r)
-	}
 	text, err := json.Marshal(runs)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +120,65 @@ func TestRuntimeAgrees(t *testing.T) {
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v: %.200s", err, out)
 	}
-	for i, r := range runs {
-		near(t, r.Path, &array{got[i].Dims, got[i].Data}, outputs(t, r.Path), false)
+	return got
+}
+
+func needRuntime(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ONNXRUNTIME_WEB") == "" {
+		t.Skip("ONNXRUNTIME_WEB is not set: where npm has installed onnxruntime-web")
+	}
+}
+
+// TestRuntimeAgrees lets ONNX Runtime run the networks: the evaluator of these tests means by ONNX's
+// operators what the rest of the world does.
+func TestRuntimeAgrees(t *testing.T) {
+	needRuntime(t)
+	var runs []run
+	for _, path := range networks(t) {
+		r := run{path, map[string]value{}}
+		for name, a := range inputFor(open(t, path)) {
+			r.Inputs[name] = value{a.shape, a.data}
+		}
+		runs = append(runs, r)
+	}
+	for i, got := range runtime(t, runs) {
+		near(t, runs[i].Path, &array{got.Dims, got.Data}, outputs(t, runs[i].Path), false)
+	}
+}
+
+// TestRuntimeFunctions: a model's own functions work in ONNX Runtime after a conversion to ONNX that
+// renames its tensors.
+func TestRuntimeFunctions(t *testing.T) {
+	needRuntime(t)
+	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
+	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
+	typ := field(2, field(1, slices.Concat([]byte{1 << 3, 1}, field(2, field(1, 1<<3, 2)...))...)...)
+	twice := slices.Concat(text(1, "x"), text(2, "m"), text(4, "Twice"), text(7, "mine"))
+	add := slices.Concat(text(1, "m"), text(1, "w"), text(2, "y"), text(4, "Add"))
+	w := slices.Concat([]byte{1 << 3, 2, 2 << 3, 1}, text(8, "w"), field(9, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40))
+	graph := slices.Concat(field(1, twice...), field(1, add...), text(2, "g"), field(5, w...), field(11, append(text(1, "x"), typ...)...), field(12, append(text(1, "y"), typ...)...))
+	body := slices.Concat(text(1, "a"), text(1, "a"), text(2, "b"), text(4, "Add"))
+	function := slices.Concat(text(1, "Twice"), text(4, "a"), text(5, "b"), field(7, body...), field(9, 2<<3, 15), text(10, "mine"))
+	sets := slices.Concat(field(8, 2<<3, 15), field(8, append(text(1, "mine"), 2<<3, 1)...))
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "out.onnx")
+	long := func(n byte, b []byte) []byte {
+		return append(binary.AppendUvarint([]byte{n<<3 | 2}, uint64(len(b))), b...)
+	}
+	model := slices.Concat([]byte{1 << 3, 8}, sets, long(7, graph), append([]byte{25<<3&0x7f | 0x80 | 2, 1, byte(len(function))}, function...))
+	if err := os.WriteFile(in, model, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := &convert.Options{Rename: func(s string) string { return "layer." + s }}
+	if _, err := convert.File(in, out, o); err != nil {
+		t.Fatal(err)
+	}
+	x := map[string]value{"x": {[]int{2}, []float32{3, -5}}}
+	want := value{[]int{2}, []float32{7, -8}}
+	for i, got := range runtime(t, []run{{in, x}, {out, x}}) {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d: %s", i, diff)
+		}
 	}
 }
