@@ -19,7 +19,7 @@ type NativeKind struct {
 	Name  string   // "functions"
 	Count int      // how many there are
 	Bytes int64    // in the file
-	Sum   [32]byte // SHA-256 of their places and bytes
+	Sum   [32]byte // of the SHA-256 of each, with its place: the same for the same things
 }
 
 // NativeFile is a File that may have something Native.

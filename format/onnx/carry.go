@@ -52,10 +52,7 @@ func carry(p *driver.Plan) (*carried, error) {
 		case f.Num == 7:
 			return c.split(s, f, shells)
 		case f.Num == 8:
-			var o opset
-			err := s.Merge(opsetMsg, &o, f)
-			c.entries[o] = b
-			return err
+			return c.opset(s, f)
 		case f.Num == 14:
 			var e stringEntry
 			err := s.Merge(entryMsg, &e, f)
@@ -70,6 +67,26 @@ func carry(p *driver.Plan) (*carried, error) {
 		return nil, err
 	}
 	return c, c.follow(p, shells, rest)
+}
+
+// opset takes an operator set, known fields first: the file is recognized by them.
+func (c *carried) opset(s *protobuf.Source, msg protobuf.Field) error {
+	var o opset
+	if err := s.Merge(opsetMsg, &o, msg); err != nil {
+		return err
+	}
+	var known, unknown []byte
+	err := s.Each(opsetMsg, msg, func(f protobuf.Field) error {
+		if opsetMsg.Known(f.Num) == nil {
+			return s.Keep(&unknown, &f)
+		}
+		return s.Keep(&known, &f)
+	})
+	if len(known) == 0 && len(unknown) > 0 {
+		known = []byte{2 << 3, 0} // version 0, as it is without
+	}
+	c.entries[o] = protobuf.PutBytes(nil, 8, append(known, unknown...))
+	return err
 }
 
 // split takes the graph apart.

@@ -17,16 +17,16 @@ type evidence struct {
 	odd       bool // a version or text that a model may have, and hardly any does
 }
 
-func (e *evidence) suffices() bool { return e.version && e.other && (e.structure || !e.odd) }
+func (e *evidence) suffices() bool { return e.version && (e.structure || e.other && !e.odd) }
 
 // detect recognizes a ModelProto, which has no magic: head consists of its fields, each
 // of the right wire type and plausible, in any order, with ir_version and one field more
-// among them, or reaches a graph that begins with a field of a graph. An odd version or text
-// needs operator sets as well, which the writer puts first. A length beyond the end of the file
+// among them, or reaches a graph that begins with a field of a graph. Operator sets and a version
+// are enough whatever follows: the writer puts them first. A length beyond the end of the file
 // is that of a file that was cut short.
 func detect(head []byte, _ int64) bool {
 	var e evidence
-	for b := head; len(b) > 0; {
+	for b := head; len(b) > 0 && !(e.version && e.structure); {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return false

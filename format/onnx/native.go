@@ -75,7 +75,10 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	for i := 0; err == nil && i < len(f.records); i++ {
 		out, err = f.appendShell(out, i)
 	}
-	return putSize(out, start), err
+	if err != nil {
+		return nil, err
+	}
+	return putSize(out, start), nil
 }
 
 // appendGaps appends fields that stayed in the file.

@@ -426,6 +426,10 @@ func TestInlined(t *testing.T) {
 	if _, err := m.Native(); err == nil {
 		t.Error("data that is not there")
 	}
+	alone := open(t, attributed(ld(5, num(1, 2), num(2, 1), entry("location", "c.bin"), num(14, 1)))) // bytes have no directory
+	if _, err := alone.Native(); err == nil {
+		t.Error("data that is nowhere")
+	}
 }
 
 // TestNativeMemory: Options.MaxMemory bounds what is read, and fields that no table has do not

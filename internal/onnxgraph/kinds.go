@@ -2,7 +2,6 @@ package onnxgraph
 
 import (
 	"crypto/sha256"
-	"hash"
 	"maps"
 	"slices"
 
@@ -32,13 +31,11 @@ const (
 // Kinds lists the native fields of a message, by what they are called. level is 0 for a message
 // that has a graph in it, 1 for a graph.
 func (sc *Schema) Kinds(neutral Neutral, m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
-	k, s := kinds{sc, neutral, map[string]*kind{}}, protobuf.InMemory(b)
+	k, s := kinds{sc, neutral, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
 	err := k.fields(m, s, protobuf.Field{End: s.Size}, make([]byte, 0, 1<<10), level)
 	var out []driver.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k.found)) {
-		one := k.found[name]
-		one.sum.Sum(one.Sum[:0])
-		out = append(out, one.NativeKind)
+		out = append(out, *k.found[name])
 	}
 	return out, err
 }
@@ -46,12 +43,7 @@ func (sc *Schema) Kinds(neutral Neutral, m *protobuf.Message, b []byte, level in
 type kinds struct {
 	*Schema
 	neutral Neutral
-	found   map[string]*kind
-}
-
-type kind struct {
-	driver.NativeKind
-	sum hash.Hash
+	found   map[string]*driver.NativeKind
 }
 
 // fields adds the native fields of a message that is at a place: the numbers of the fields
@@ -97,13 +89,17 @@ func (k *kinds) add(name string, s *protobuf.Source, f *protobuf.Field, place []
 	}
 	one := k.found[name]
 	if one == nil {
-		one = &kind{driver.NativeKind{Name: name}, sha256.New()}
+		one = &driver.NativeKind{Name: name}
 		k.found[name] = one
 	}
 	one.Count++
 	one.Bytes += int64(len(b))
-	one.sum.Write(protowire.AppendBytes(nil, place))
-	one.sum.Write(protowire.AppendVarint(nil, uint64(len(b))))
-	one.sum.Write(b)
+	h := sha256.New()
+	h.Write(protowire.AppendBytes(nil, place))
+	h.Write(b)
+	// Fields of different numbers have no order, so neither has the sum.
+	for i, part := range h.Sum(nil) {
+		one.Sum[i] += part
+	}
 	return nil
 }
