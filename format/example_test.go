@@ -74,15 +74,11 @@ func ExampleSave() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
 
-	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4}) // not copied
 	if err != nil {
 		log.Fatal(err)
 	}
-	bias, err := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -0.5})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := format.Save(path, "", weight, bias); err != nil { // the format by the ending
+	if err := format.Save(path, "", weight); err != nil { // the format by the ending
 		log.Fatal(err)
 	}
 	m, err := format.Open(path, nil)
@@ -96,7 +92,6 @@ func ExampleSave() {
 
 	// Output:
 	// "fc.weight" float32 [2, 2]
-	// "fc.bias" float32 [2]
 }
 
 // Metadata: numbers of any type go in, and come out as what the reader wants.
