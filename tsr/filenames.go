@@ -72,9 +72,9 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 	}
 }
 
-// portable keeps what no system reserves.
+// portable keeps what no system reserves or changes.
 func portable(r rune) rune {
-	if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
+	if !unicode.Is(notNFC, r) && unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
 		return r
 	}
 	return '_'
@@ -85,6 +85,10 @@ func unusable(s string) string {
 	switch {
 	case strings.ContainsAny(s, `/\`):
 		return "contains a slash or backslash"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "contains a control character"
+	case secondForm(s):
+		return "has another form in Unicode, which some systems take for the same name"
 	case s == "." || s == "..":
 		return "has a meaning of its own"
 	case len(s)+len(extension) > maxFileName:

@@ -211,8 +211,8 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestNameLengths takes the longest file name and no longer one.
-func TestNameLengths(t *testing.T) {
+// TestNames takes the longest file name and no longer one, and names in any script.
+func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		ok   bool
@@ -221,9 +221,11 @@ func TestNameLengths(t *testing.T) {
 		{strings.Repeat("n", 252), false},
 		{strings.Repeat("é", 125), true},
 		{strings.Repeat("é", 126), false},
+		{"größe", true},
+		{"Größe ΓΔ Ж 权重 テンソル 한국어 ที่ हिन्दी", true},
 	} {
 		if got := unusable(c.name) == ""; got != c.ok {
-			t.Errorf("%d bytes: %v", len(c.name), got)
+			t.Errorf("%q: %v", c.name, got)
 		}
 	}
 }
