@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -38,15 +39,16 @@ func init() {
 	os.Exit(status)
 }
 
-// peak runs the tool in a process of its own and returns the most memory it had, in bytes.
-func peak(t *testing.T, args ...string) int64 {
+// measured runs the tool in a process of its own and returns the most memory it had, in bytes,
+// and the processor time it took. Differences are no failure.
+func measured(t *testing.T, args ...string) (peak int64, took time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	path := filepath.Join(t.TempDir(), "status")
 	cmd.Env = append(os.Environ(), "WEIGHTMAP_STATUS="+path, "GOMAXPROCS=4")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); err != nil && (args[0] != "diff" || errs.Len() > 0) {
 		t.Fatalf("%v: %s", err, &errs)
 	}
 	text, err := os.ReadFile(path)
@@ -54,11 +56,10 @@ func peak(t *testing.T, args ...string) int64 {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	var n int64
-	if _, err := fmt.Sscan(rest, &n); err != nil {
+	if _, err := fmt.Sscan(rest, &peak); err != nil {
 		t.Fatal(err)
 	}
-	return n << 10
+	return peak << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // sparseModel writes a safetensors file of zeros, which takes no room on disk: a tensor of
@@ -181,7 +182,7 @@ func TestPeakMemory(t *testing.T) {
 					name = "t1"
 				}
 				real := strings.NewReplacer("F", files[what], "OUT", filepath.Join(t.TempDir(), "out"), "T", name)
-				got := peak(t, slices.Collect(func(yield func(string) bool) {
+				got, _ := measured(t, slices.Collect(func(yield func(string) bool) {
 					for _, arg := range strings.Fields(args) {
 						if arg == "F" || arg == "T" || strings.HasPrefix(arg, "OUT") {
 							arg = real.Replace(arg)
@@ -197,3 +198,57 @@ func TestPeakMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestCosts: eight times the tensors, or nodes, take no more than eight times the memory and
+// about the time. Names that share long beginnings are no exception.
+func TestCosts(t *testing.T) {
+	testhost.NeedResident(t)
+	if testing.Short() || testhost.Race {
+		t.Skip("takes a while; and the race detector takes memory of its own")
+	}
+	const few, times = 5000, 8
+	// write saves a model of n tensors, or nodes.
+	write := func(file string, n int, name func(i int) string) string {
+		p := &format.Plan{}
+		if file == "m.onnx" {
+			p.Graph = &format.Graph{Name: "g", Inputs: []format.ValueInfo{{Name: "v0", DType: tensor.Float32}}, Outputs: []format.ValueInfo{{Name: fmt.Sprint("v", n), DType: tensor.Float32}}}
+			for i := range n {
+				p.Graph.Nodes = append(p.Graph.Nodes, format.Node{Op: "Relu", Name: name(i), Inputs: []string{fmt.Sprint("v", i)}, Outputs: []string{fmt.Sprint("v", i+1)}})
+			}
+			n = 1
+		}
+		for i := range n {
+			p.Tensors = append(p.Tensors, tensor.Info{Name: name(i), DType: tensor.Float32, Shape: tensor.Shape{int64(1 + i%3)}})
+		}
+		return waves(t, file, p)
+	}
+	for what, name := range map[string]func(i int) string{
+		"m.safetensors layers":  func(i int) string { return fmt.Sprintf("model.layers.%d.part%d.weight", i/10, i%10) },
+		"m.safetensors apart":   func(i int) string { return fmt.Sprintf("w%d", i) },
+		"m.safetensors deep":    func(i int) string { return strings.Repeat("a.", 1+i%60) + fmt.Sprint(i) },
+		"m.safetensors numbers": func(i int) string { return fmt.Sprintf("%d.w", i) },
+		"m.wia layers":          func(i int) string { return fmt.Sprintf("layers.%d.w", i) },
+		"m.onnx graph":          func(i int) string { return fmt.Sprintf("node%d", i) },
+	} {
+		file, _, _ := strings.Cut(what, " ")
+		small, large := write(file, few, name), write(file, times*few, name)
+		for _, args := range []string{"verify", "inspect", "inspect -json", "inspect -json -sha256", "inspect -stats", "inspect -html", "diff", "diff " + small} {
+			smallPeak, smallTook := measured(t, append(strings.Fields(args+" "+small), filled(args == "diff", small)...)...)
+			peak, took := measured(t, append(strings.Fields(args+" "+large), filled(args == "diff", large)...)...)
+			t.Logf("%-22s %-22s %4d MB %6.0f ms   %d times: %4d MB %6.0f ms", what, strings.TrimSuffix(args, small), smallPeak>>20, ms(smallTook), times, peak>>20, ms(took))
+			// Each starts with about 12 MB and 20 ms. What grows with the square would take 64 times as long.
+			if peak > times*smallPeak || took > 3*times*max(smallTook, 20*time.Millisecond) {
+				t.Errorf("%s: %s grows faster than the model", what, args)
+			}
+		}
+	}
+}
+
+func filled(both bool, path string) []string {
+	if both {
+		return []string{path}
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
