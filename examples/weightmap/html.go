@@ -119,7 +119,7 @@ func (p *page) facts(r *report) {
 		{"Format", r.Format + " " + cli.Printable(r.Version)},
 		{"File", cli.Size(r.FileSize)},
 		{"Tensors", r.shown()},
-		{"Parameters", grouped(s.parameters)},
+		{"Parameters", cli.Grouped(s.parameters)},
 		{"Data", bigSize(s.size)},
 	}
 	if r.Graph != nil {
@@ -128,15 +128,6 @@ func (p *page) facts(r *report) {
 	if r.Signature != nil {
 		p.Notes = append(p.Notes, cli.Printable(r.Signature.line()))
 	}
-}
-
-// grouped sets spaces between thousands.
-func grouped(n *big.Int) string {
-	text := n.String()
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "\u202f" + text[i:]
-	}
-	return text
 }
 
 // maps draws the treemap for desks and for phones.

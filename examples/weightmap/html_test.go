@@ -102,7 +102,7 @@ func htmlOf(t *testing.T, path string) string {
 // would load something.
 func TestHTML(t *testing.T) {
 	page := htmlOf(t, waves(t, "m.wia", convnet()))
-	contains(t, page, "<h1>m.wia</h1>", "<dt>Parameters</dt><dd>5\u202f316</dd>", "<b>float32</b> 5.3 kB <span>56.8 %, 3 tensors</span>", "<b>int8</b>",
+	contains(t, page, "<h1>m.wia</h1>", "<dt>Parameters</dt><dd>5,316</dd>", "<b>float32</b> 5.3 kB <span>56.8 %, 3 tensors</span>", "<b>int8</b>",
 		`data-name="conv.weight"`, ">Conv</text>", ">x</text>", ">float32[1,3,8,8]</text>", "<span>fc.weight</span>", ">author</th><td>Ada</td>", "<b title=\"conv.weight\">")
 	for what, want := range map[string]int{`class="tile`: 8, `<g class="box node"`: 5, `<g class="box input"`: 1, `<g class="box output"`: 1, `class="edge"`: 7, "<figure>": 4, `<tr><td class="name">`: 4} {
 		if got := strings.Count(page, what); got != want {
