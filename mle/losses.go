@@ -14,8 +14,8 @@ import (
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	if o.Quantized {
-		p = asFloats(p)
 		quantizedLosses(p, l)
+		p = asFloats(p)
 	}
 	l.AllQuantization(p, "MLE keeps no scales, but in int8 storage")
 	metadataLosses(p, l)

@@ -100,6 +100,12 @@ func TestQuantizedRefused(t *testing.T) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}
+	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
+	w, err := NewWriter(&bytes.Buffer{}, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
+	if err != nil {
+		t.Fatalf("a large quantized tensor: %v", err)
+	}
+	w.Abort()
 	if _, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}); !errors.Is(err, format.ErrOption) {
 		t.Errorf("compressed as well: %v", err)
 	}

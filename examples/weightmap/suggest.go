@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // commandLine is the arguments of convert, for a suggestion to change.
@@ -115,8 +116,8 @@ func quoted(words []string) string {
 
 // advise adds to a refusal the command line that works, or what else can be done.
 func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m *format.Model, err error) error {
-	var whole error
-	if whole = err; errors.Is(err, cli.ErrReported) {
+	whole := err
+	if errors.Is(err, cli.ErrReported) {
 		err = o.refused
 	}
 	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, left: 24}
@@ -267,7 +268,7 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 			}
 		}
 	case errors.As(err, &refused):
-		list = o.instead(l, refused)
+		list = o.instead(l, m, refused)
 	case errors.Is(err, format.ErrQuantization) && located != nil && o.quantize != "" && o.quantize != "q8_0":
 		if name, ok := tensorIn(located.Field); ok {
 			add(l.with("-quantize-except", name))
@@ -304,8 +305,12 @@ func (o *convertFlags) elsewhere(l commandLine, kind string) commandLine {
 	return l.without("to").to(out)
 }
 
+var notWeights = []tensor.DType{
+	tensor.Bool, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64,
+}
+
 // instead lists the lines that may avoid losses.
-func (o *convertFlags) instead(l commandLine, refused *format.LossError) (list []commandLine) {
+func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.LossError) (list []commandLine) {
 	fixed := map[format.LossKind][]string{}
 	for _, loss := range refused.Losses {
 		if !loss.Acceptable || loss.Kind == format.LossQuantization && o.lossy {
@@ -324,12 +329,17 @@ func (o *convertFlags) instead(l commandLine, refused *format.LossError) (list [
 	if fixed[format.LossDType] != nil && o.dtype+o.quantize == "" {
 		list = append(list, l.with("-dtype", "float32"))
 	}
-	if names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape]); len(names) > 0 && len(names) < 9 {
-		less := l
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-			less = less.with("-skip", name)
-		}
+	less, weights := l, false // without the tensors, which hurts least where they are no weights
+	names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape])
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		less = less.with("-skip", name)
+		v, err := m.Tensor(name)
+		weights = weights || err == nil && (v.Info().Quant != nil || !slices.Contains(notWeights, v.DType()))
+	}
+	if few := len(names) > 0 && len(names) < 9; few && !weights {
 		list = append(list, less)
+	} else if few {
+		defer func() { list = append(list, less) }()
 	}
 	if fixed[format.LossQuantization] != nil && o.quantize != "" {
 		list = append(list, l.with("-quantize", "float16"))
