@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/sigstore-go/pkg/testing/ca"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/signing"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+const (
+	identity = "me@example.com"
+	issuer   = "https://accounts.example.com"
+)
+
+// statement returns what there is to sign of a model.
+func statement(t *testing.T, dir string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text struct{ DSSEEnvelope struct{ Payload []byte } }
+	if err := json.Unmarshal(b.Bytes(), &text); err != nil {
+		t.Fatal(err)
+	}
+	return text.DSSEEnvelope.Payload
+}
+
+// signed returns a bundle as Sigstore's clients write it.
+func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
+	t.Helper()
+	e, err := v.AttestAtTime(identity, issuer, payload, time.Now().Add(5*time.Minute), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vc, err1 := e.VerificationContent()
+	sc, err2 := e.SignatureContent()
+	entries, err3 := e.TlogEntries()
+	stamps, err4 := e.Timestamps()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	log := entries[0].TransparencyLogEntry()
+	log.KindVersion = &rekor.KindVersion{Kind: "dsse", Version: "0.0.1"}
+	entry, err := protojson.Marshal(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {
+ "certificate": {"rawBytes": %q}, "tlogEntries": [%s], "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": %q}]}},
+ "dsseEnvelope": {"payload": %q, "payloadType": "application/vnd.in-toto+json", "signatures": [{"sig": %q}]}}`,
+		base(vc.Certificate().Raw), entry, base(stamps[0]), base(payload), base(sc.Signature()))
+}
+
+// TestVerifier: a model that is signed by the identity is trusted, and nothing else.
+func TestVerifier(t *testing.T) {
+	v, err := ca.NewVirtualSigstore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	weights := filepath.Join(dir, "weights.bin")
+	if err := os.WriteFile(weights, []byte("abc"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text := signed(t, v, statement(t, dir))
+	b, err := signing.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ca.NewVirtualSigstore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(f func(context.Context, []byte) ([]byte, string, error)) error {
+		r, err := signing.Verify(context.Background(), b, dir, &signing.Trust{Sigstore: f}, nil)
+		if err == nil && (r.Signer != identity || r.Method != signing.Sigstore) {
+			t.Errorf("%+v", r)
+		}
+		return err
+	}
+	if err := check(verifier(v, identity, issuer)); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(nil); !errors.Is(err, format.ErrUnsupported) {
+		t.Error("no verifier:", err)
+	}
+	if err := check(verifier(v, "you@example.com", issuer)); !errors.Is(err, format.ErrSignature) {
+		t.Error("another identity:", err)
+	}
+	if err := check(verifier(v, identity, "https://example.org")); !errors.Is(err, format.ErrSignature) {
+		t.Error("another issuer:", err)
+	}
+	if err := check(verifier(other, identity, issuer)); !errors.Is(err, format.ErrSignature) {
+		t.Error("another root:", err)
+	}
+	if err := os.WriteFile(weights, []byte("abd"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(verifier(v, identity, issuer)); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), weights) {
+		t.Error("another file:", err)
+	}
+}
