@@ -234,15 +234,15 @@ func (v *validator) attribute(path string, a *format.Attribute, s *scope) {
 // cycles reports the nodes of each cycle once. The search keeps its own stack:
 // chains of nodes can be longer than recursion should be deep.
 func (v *validator) cycles(path string, g *format.Graph, s *scope) {
-	const unseen, open, done = 0, 1, 2
-	state := make([]uint8, len(g.Nodes))
+	const unseen, done = 0, -1
+	state := make([]int, len(g.Nodes)) // of a node on the stack: how deep it is, from 1 on
 	type frame struct{ node, input int }
 	for root := range g.Nodes {
 		if state[root] != unseen {
 			continue
 		}
 		stack := []frame{{node: root}}
-		state[root] = open
+		state[root] = 1
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
 			inputs := g.Nodes[top.node].Inputs
@@ -257,15 +257,23 @@ func (v *validator) cycles(path string, g *format.Graph, s *scope) {
 				continue
 			}
 			if state[maker] == unseen {
-				state[maker] = open
 				stack = append(stack, frame{node: maker})
+				state[maker] = len(stack)
 				continue
 			}
+			cycle := stack[state[maker]-1:]
 			var names []string
-			for i := len(stack) - 1; i >= 0 && (len(names) == 0 || stack[i+1].node != maker); i-- {
-				names = append(names, fmt.Sprint(stack[i].node))
+			for i := len(cycle) - 1; i >= 0 && len(names) < mostNamed; i-- {
+				names = append(names, fmt.Sprint(cycle[i].node))
+			}
+			if more := len(cycle) - len(names); more > 0 {
+				names[len(names)-1] += fmt.Sprintf(" and %d more", more)
 			}
 			v.report(fmt.Sprintf("%s.nodes[%d]", path, maker), "a cycle of nodes %s", strings.Join(names, ", "))
 		}
 	}
 }
+
+// mostNamed is how many nodes of a cycle are named: a cycle may be as long as the graph, and
+// there may be as many.
+const mostNamed = 8

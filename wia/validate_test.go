@@ -1,6 +1,9 @@
 package wia
 
 import (
+	"fmt"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,5 +127,30 @@ func TestFileValidate(t *testing.T) {
 	f.Close()
 	if _, err := f.Validate(); err == nil {
 		t.Error("a closed file validates")
+	}
+}
+
+// TestValidateCycles: as many cycles as nodes, each as long as the graph, are reported in as much memory as the
+// graph takes.
+func TestValidateCycles(t *testing.T) {
+	var took [2]uint64
+	for i, n := range []int{5000, 10_000} {
+		g := &format.Graph{}
+		for k := range n {
+			g.Nodes = append(g.Nodes, node("Add", []string{fmt.Sprint("v", (k+1)%n), "v0"}, []string{fmt.Sprint("v", k)}))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		problems := Validate(g, nil)
+		runtime.ReadMemStats(&after)
+		took[i] = after.TotalAlloc - before.TotalAlloc
+		last := Problem{"graph.nodes[0]", "a cycle of nodes 1, 0"}
+		if want := "a cycle of nodes " + fmt.Sprintf("%d, %d, %d, %d, %d, %d, %d, %d and %d more", n-1, n-2, n-3, n-4, n-5, n-6, n-7, n-8, n-8); problems[len(problems)-1] != last ||
+			!slices.ContainsFunc(problems, func(p Problem) bool { return p.Message == want }) {
+			t.Errorf("%d nodes: %v", n, problems[len(problems)-1])
+		}
+	}
+	if took[1] > 3*took[0] {
+		t.Errorf("%d bytes of memory, and %d for a graph twice as large", took[0], took[1])
 	}
 }
