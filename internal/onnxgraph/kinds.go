@@ -52,12 +52,15 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 	if level > protobuf.MaxLevels {
 		return protobuf.TooDeep(msg.At)
 	}
-	var counts [32]uint64 // those beyond are unknown, and keep their order
+	var counts [32]uint64 // the first is of unknown fields, which keep their order
 	return s.Each(m, msg, func(f protobuf.Field) error {
-		n := &counts[f.Num%32]
+		d, native := m.Known(f.Num), k.neutral[m]&(1<<f.Num) == 0
+		n := &counts[0]
+		if d != nil {
+			n = &counts[f.Num]
+		}
 		*n++
 		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(f.Num)), *n)
-		d, native := m.Known(f.Num), k.neutral[m]&(1<<f.Num) == 0
 		switch {
 		case d == nil && !native && s.IsOurs(m, &f):
 			return nil
