@@ -73,7 +73,7 @@ func (p *page) rows(r *report, c *colors) {
 	}
 }
 
-// Columns leaves out what would be empty.
+// Quantized reports whether the table has a column for quantization.
 func (p *page) Quantized() bool {
 	return slices.ContainsFunc(p.Table.Quantized, func(q string) bool { return q != "" })
 }
