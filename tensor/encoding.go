@@ -1,6 +1,9 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Encoding is how the elements of a tensor are stored when they are not of a DType:
 // blocks of quantized numbers, or a type that this library does not know. Such
@@ -13,6 +16,8 @@ type Encoding struct {
 	// BlockElems and BlockBytes are the elements and bytes of one block along the
 	// innermost axis; 0 when they are not known.
 	BlockElems, BlockBytes int64
+	// Flat says that blocks go through all elements, row after row, and that the last may be partly used.
+	Flat bool
 	// Decode fills dst with the values of whole blocks, len(dst) elements of them;
 	// nil when the library cannot read them as numbers.
 	Decode func(dst []float32, src []byte) error
@@ -30,6 +35,17 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	}
 	if e.BlockElems == 1 {
 		return s.product(e.BlockBytes, 1)
+	}
+	if e.Flat {
+		n, err := s.Elems()
+		blocks := n / e.BlockElems
+		if n%e.BlockElems != 0 {
+			blocks++
+		}
+		if err == nil && blocks > math.MaxInt64/e.BlockBytes {
+			err = fmt.Errorf("%w: %v overflows", ErrShape, s)
+		}
+		return blocks * e.BlockBytes, err
 	}
 	if len(s) == 0 || s[len(s)-1]%e.BlockElems != 0 {
 		return 0, fmt.Errorf("%w: rows of %v are not a multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)

@@ -93,7 +93,17 @@ func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
 		return grid{}, err
 	}
 	g := grid{shape.Clone(), slices.Clone(sel), e.BlockBytes}
-	if last := len(shape) - 1; last >= 0 {
+	last := len(shape) - 1
+	if e.Flat && last >= 0 && shape[last]%e.BlockElems != 0 { // rows share blocks
+		for i, r := range sel {
+			if r.From != 0 || r.To != shape[i] {
+				return grid{}, fmt.Errorf("%w: range %d:%d of axis %d, whose rows share bytes as %s", ErrShape, r.From, r.To, i, e.Name)
+			}
+		}
+		size, err := e.Bytes(shape)
+		return grid{Shape{1}, []Range{{0, 1}}, size}, err
+	}
+	if last >= 0 {
 		r, n := sel[last], e.BlockElems
 		if r.From%n != 0 || r.To%n != 0 {
 			return grid{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, e.Name, n)

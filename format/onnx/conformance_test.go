@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinTensors: 3, Tensors: 3, Name: formattest.LongName})
 	listed := &format.Plan{}
 	for _, code := range []int{15, 18, 21, 24, 25} {
-		e := elemTypes[code].whole
+		e := elemTypes[code].enc
 		listed.Tensors = append(listed.Tensors, tensor.Info{Name: e.Name, Encoding: e, Shape: tensor.Shape{3, 4}})
 	}
 	const noSums = "the format has no checksums"

@@ -333,7 +333,7 @@ func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h
 // encoding describes the elements, nil when they are a DType.
 func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
 	if h.typ != nil {
-		return h.typ.encoding(h.dims)
+		return h.typ.enc
 	}
 	name := unknownName(h.code)
 	if h.list != 0 {

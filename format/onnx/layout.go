@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -44,9 +45,8 @@ type elemType struct {
 	name  string
 	bits  int64        // of one element; 0 for strings
 	list  int          // the field of typed data
-	dtype tensor.DType // Invalid for what can only be listed
-	whole *tensor.Encoding
-	loose *tensor.Encoding // of tensors whose rows do not fill whole bytes
+	dtype tensor.DType // Invalid for those of enc
+	enc   *tensor.Encoding
 }
 
 const stringCode = 8
@@ -87,11 +87,11 @@ func init() {
 		if e.name == "" || e.dtype != tensor.Invalid {
 			continue
 		}
-		e.loose = &tensor.Encoding{Name: e.name}
-		e.whole = e.loose
-		if e.bits > 0 {
-			elems := max(1, 8/e.bits)
-			e.whole = &tensor.Encoding{Name: e.name, BlockElems: elems, BlockBytes: elems * e.bits / 8}
+		if e.enc = lowbit.Encoding(e.name); e.enc == nil {
+			e.enc = &tensor.Encoding{Name: e.name}
+			if e.bits > 0 {
+				e.enc.BlockElems, e.enc.BlockBytes = 1, e.bits/8
+			}
 		}
 	}
 }
@@ -128,7 +128,7 @@ func codeOfTensor(t *tensor.Info) int32 {
 		return codeOf(t.DType)
 	}
 	for code := range elemTypes {
-		if e := &elemTypes[code]; e.whole != nil && e.bits > 0 && e.name == t.Encoding.Name {
+		if e := &elemTypes[code]; e.enc != nil && e.bits > 0 && lowbit.Same(e.name, t.Encoding.Name) {
 			return int32(code)
 		}
 	}
@@ -189,17 +189,6 @@ func (e *elemType) values(n int64) int64 {
 		return 2 * n
 	}
 	return n
-}
-
-// encoding describes the elements of a tensor of that shape, nil when they are a DType.
-func (e *elemType) encoding(s tensor.Shape) *tensor.Encoding {
-	if e.whole == nil || e.whole.BlockElems == 0 {
-		return e.whole
-	}
-	if n := len(s); n == 0 || s[n-1]%e.whole.BlockElems != 0 {
-		return e.loose
-	}
-	return e.whole
 }
 
 // The names of encodings that are not in the table.

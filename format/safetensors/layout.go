@@ -2,7 +2,9 @@ package safetensors
 
 import (
 	"encoding/binary"
+	"slices"
 
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -23,34 +25,43 @@ var extensions = []string{".safetensors"}
 type dtype struct {
 	name  string
 	bits  int64        // of one element
-	dtype tensor.DType // Invalid for what can only be listed
+	dtype tensor.DType // Invalid for those of enc
+	enc   *tensor.Encoding
+}
+
+func init() {
+	for i := range dtypes {
+		if d := &dtypes[i]; d.dtype == tensor.Invalid {
+			d.enc = lowbit.Encoding(d.name)
+		}
+	}
 }
 
 // dtypes are in the order of the reference's enumeration: a file has the data of
 // the last ones first.
 var dtypes = [...]dtype{
-	{"BOOL", 8, tensor.Bool},
-	{"F4", 4, tensor.Invalid},
-	{"F6_E2M3", 6, tensor.Invalid},
-	{"F6_E3M2", 6, tensor.Invalid},
-	{"U8", 8, tensor.Uint8},
-	{"I8", 8, tensor.Int8},
-	{"F8_E5M2", 8, tensor.Float8E5M2},
-	{"F8_E4M3", 8, tensor.Float8E4M3FN},
-	{"F8_E8M0", 8, tensor.Invalid},
-	{"F8_E4M3FNUZ", 8, tensor.Invalid},
-	{"F8_E5M2FNUZ", 8, tensor.Invalid},
-	{"I16", 16, tensor.Int16},
-	{"U16", 16, tensor.Uint16},
-	{"F16", 16, tensor.Float16},
-	{"BF16", 16, tensor.BFloat16},
-	{"I32", 32, tensor.Int32},
-	{"U32", 32, tensor.Uint32},
-	{"F32", 32, tensor.Float32},
-	{"C64", 64, tensor.Complex64},
-	{"F64", 64, tensor.Float64},
-	{"I64", 64, tensor.Int64},
-	{"U64", 64, tensor.Uint64},
+	{"BOOL", 8, tensor.Bool, nil},
+	{"F4", 4, tensor.Invalid, nil},
+	{"F6_E2M3", 6, tensor.Invalid, nil},
+	{"F6_E3M2", 6, tensor.Invalid, nil},
+	{"U8", 8, tensor.Uint8, nil},
+	{"I8", 8, tensor.Int8, nil},
+	{"F8_E5M2", 8, tensor.Float8E5M2, nil},
+	{"F8_E4M3", 8, tensor.Float8E4M3FN, nil},
+	{"F8_E8M0", 8, tensor.Invalid, nil},
+	{"F8_E4M3FNUZ", 8, tensor.Invalid, nil},
+	{"F8_E5M2FNUZ", 8, tensor.Invalid, nil},
+	{"I16", 16, tensor.Int16, nil},
+	{"U16", 16, tensor.Uint16, nil},
+	{"F16", 16, tensor.Float16, nil},
+	{"BF16", 16, tensor.BFloat16, nil},
+	{"I32", 32, tensor.Int32, nil},
+	{"U32", 32, tensor.Uint32, nil},
+	{"F32", 32, tensor.Float32, nil},
+	{"C64", 64, tensor.Complex64, nil},
+	{"F64", 64, tensor.Float64, nil},
+	{"I64", 64, tensor.Int64, nil},
+	{"U64", 64, tensor.Uint64, nil},
 }
 
 // named returns the position of a name among dtypes, -1 for others.
@@ -67,10 +78,7 @@ func named[N string | []byte](name N) int {
 // the format does not have.
 func rankOf(t *tensor.Info) int {
 	if t.Encoding != nil {
-		if i := named(t.Encoding.Name); i >= 0 && dtypes[i].dtype == tensor.Invalid {
-			return i
-		}
-		return -1
+		return slices.IndexFunc(dtypes[:], func(d dtype) bool { return d.enc != nil && lowbit.Same(d.name, t.Encoding.Name) })
 	}
 	for i := range dtypes {
 		if dtypes[i].dtype == t.DType && t.DType != tensor.Invalid {
@@ -86,14 +94,6 @@ func (d *dtype) whole() tensor.DType {
 		return tensor.Uint8
 	}
 	return d.dtype
-}
-
-// block returns the least number of elements that fill whole bytes.
-func (d *dtype) block() (elems, size int64) {
-	for elems = 1; elems*d.bits%8 != 0; {
-		elems++
-	}
-	return elems, elems * d.bits / 8
 }
 
 // isIndex tells the index of a sharded model, a JSON text, from a file with

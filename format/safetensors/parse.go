@@ -276,11 +276,7 @@ func (p *parser) check(t *driver.Tensor, e *entry) error {
 		return fmt.Errorf("%w: data_offsets [%d, %d]: %s %v takes %d bytes", format.ErrCorrupt, e.begin, e.end, d.name, t.Shape, size)
 	}
 	if t.DType = d.dtype; d.dtype == tensor.Invalid {
-		elems, size := d.block()
-		if n := len(t.Shape); n == 0 || t.Shape[n-1]%elems != 0 {
-			elems, size = 0, 0 // the tensor fills whole bytes, its rows do not
-		}
-		t.Encoding = p.encodingOf(e.dtype, elems, size)
+		t.Encoding = d.enc
 	}
 	return nil
 }
@@ -294,14 +290,14 @@ func (p *parser) unknown(t *driver.Tensor, e *entry, n int64) error {
 	if (n == 0) != (t.Size == 0) {
 		return fmt.Errorf("%w: %d elements of the unknown dtype %q in %d bytes", format.ErrCorrupt, n, e.dtype, t.Size)
 	}
-	t.Encoding = p.encodingOf(e.dtype, 0, 0)
+	t.Encoding = p.encodingOf(e.dtype)
 	return nil
 }
 
 // encodingOf describes elements that are no DType, tensors in a row with one description.
-func (p *parser) encodingOf(name []byte, elems, size int64) *tensor.Encoding {
-	if e := p.encoding; e == nil || e.Name != string(name) || e.BlockElems != elems {
-		p.encoding = &tensor.Encoding{Name: string(name), BlockElems: elems, BlockBytes: size}
+func (p *parser) encodingOf(name []byte) *tensor.Encoding {
+	if e := p.encoding; e == nil || e.Name != string(name) {
+		p.encoding = &tensor.Encoding{Name: string(name)}
 	}
 	return p.encoding
 }

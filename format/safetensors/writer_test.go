@@ -156,9 +156,8 @@ func TestRoundTrip(t *testing.T) {
 			in := tensor.Info{Name: strings.Repeat("n", i), DType: d.dtype, Shape: shape}
 			in.Name += string(rune('a' + r.IntN(26)))
 			if d.dtype == tensor.Invalid {
-				elems, size := d.block()
-				in.Shape = append(shape, elems*r.Int64N(3))
-				in.Encoding = &tensor.Encoding{Name: d.name, BlockElems: elems, BlockBytes: size}
+				in.Shape = append(shape, d.enc.BlockElems*r.Int64N(3))
+				in.Encoding = d.enc
 			}
 			size, err := in.ByteSize()
 			if err != nil {

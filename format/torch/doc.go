@@ -53,6 +53,5 @@
 // A tensor is a storage, an offset, a shape and strides, in elements. Those whose
 // elements lie one after the other are views of the file, and may share its bytes; others are copied on use, a stride
 // of 0 included, up to 16 times their storage or 1 GiB. The last element must lie in the storage.
-// The types complex32, complex128, the FNUZ and E8M0 kinds of float8, and torch's quantized integers are listed: their bytes
-// are there, and are not read as numbers.
+// The types complex32, complex128, and torch's quantized integers are listed: their bytes are there, and are not read as numbers.
 package torch

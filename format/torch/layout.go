@@ -3,6 +3,7 @@ package torch
 import (
 	"bytes"
 
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -47,7 +48,7 @@ var elems = func() map[string]*elem {
 		"bfloat16": plain(tensor.BFloat16), "bool": plain(tensor.Bool), "complex64": {dtype: tensor.Complex64, size: 8, word: 4},
 		"float8_e4m3fn": plain(tensor.Float8E4M3FN), "float8_e5m2": plain(tensor.Float8E5M2),
 		"complex32": listed("complex32", 4, 2), "complex128": listed("complex128", 16, 8),
-		"float8_e4m3fnuz": listed("float8_e4m3fnuz", 1, 1), "float8_e5m2fnuz": listed("float8_e5m2fnuz", 1, 1), "float8_e8m0fnu": listed("float8_e8m0fnu", 1, 1),
+		"float8_e4m3fnuz": coded("float8_e4m3fnuz"), "float8_e5m2fnuz": coded("float8_e5m2fnuz"), "float8_e8m0fnu": coded("float8_e8m0fnu"),
 		"qint8": listed("qint8", 1, 1), "quint8": listed("quint8", 1, 1), "qint32": listed("qint32", 4, 4),
 	}
 	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.Int64, tensor.Int32, tensor.Int16, tensor.Int8, tensor.Uint64, tensor.Uint32, tensor.Uint16, tensor.Uint8} {
@@ -67,6 +68,8 @@ var storageNames = map[string]string{
 }
 
 func plain(d tensor.DType) *elem { return &elem{dtype: d, size: d.Size(), word: int(d.Size())} }
+
+func coded(name string) *elem { return &elem{enc: lowbit.Encoding(name), size: 1, word: 1} }
 
 func listed(name string, size int64, word int) *elem {
 	return &elem{enc: &tensor.Encoding{Name: name, BlockElems: 1, BlockBytes: size}, size: size, word: word}

@@ -1,0 +1,114 @@
+// Package lowbit decodes element types of 2 to 8 bits that are no tensor.DType, which safetensors, ONNX
+// and PyTorch call by names of their own. Elements are packed little-endian, the first in the
+// lowest bits, through the whole tensor; only the last byte may be partly used.
+package lowbit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// kind is a type: its bits, its names, and the value of each pattern of bits.
+type kind struct {
+	bits  int64
+	names []string
+	value func(pattern int) float64
+}
+
+// kinds lists the types. Scale types and those named FNUZ have one NaN and no infinity.
+var kinds = []kind{
+	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, func(p int) float64 { return small(p, 2, 1, 1) }},
+	{6, []string{"F6_E2M3"}, func(p int) float64 { return small(p, 2, 3, 1) }},
+	{6, []string{"F6_E3M2"}, func(p int) float64 { return small(p, 3, 2, 3) }},
+	{8, []string{"F8_E8M0", "FLOAT8E8M0", "float8_e8m0fnu"}, func(p int) float64 {
+		if p == 255 {
+			return math.NaN()
+		}
+		return math.Ldexp(1, p-127)
+	}},
+	{8, []string{"F8_E4M3FNUZ", "FLOAT8E4M3FNUZ", "float8_e4m3fnuz"}, func(p int) float64 { return fnuz(p, 4, 3, 8) }},
+	{8, []string{"F8_E5M2FNUZ", "FLOAT8E5M2FNUZ", "float8_e5m2fnuz"}, func(p int) float64 { return fnuz(p, 5, 2, 16) }},
+	{4, []string{"UINT4"}, func(p int) float64 { return float64(p) }},
+	{4, []string{"INT4"}, func(p int) float64 { return float64(p << 60 >> 60) }},
+	{2, []string{"UINT2"}, func(p int) float64 { return float64(p) }},
+	{2, []string{"INT2"}, func(p int) float64 { return float64(p << 62 >> 62) }},
+}
+
+// small returns a number of a sign, bits of exponent with a bias, and bits of fraction, without special values.
+func small(p, exponentBits, fractionBits, bias int) float64 {
+	exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
+	if exponent > 0 {
+		fraction |= 1 << fractionBits
+		exponent--
+	}
+	x := math.Ldexp(float64(fraction), exponent+1-bias-fractionBits)
+	if p>>(exponentBits+fractionBits)&1 != 0 {
+		x = math.Copysign(x, -1)
+	}
+	return x
+}
+
+// fnuz is small where the pattern of a negative zero is NaN.
+func fnuz(p, exponentBits, fractionBits, bias int) float64 {
+	if p == 0x80 {
+		return math.NaN()
+	}
+	return small(p, exponentBits, fractionBits, bias)
+}
+
+// find returns the type of a name.
+func find(name string) *kind {
+	for i := range kinds {
+		if slices.Contains(kinds[i].names, name) {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+// Same reports whether two names are of one type.
+func Same(a, b string) bool { k := find(a); return a == b || k != nil && k == find(b) }
+
+// Encoding returns the encoding of the type that a format calls by a name, nil if there is none.
+func Encoding(name string) *tensor.Encoding {
+	k := find(name)
+	if k == nil {
+		return nil
+	}
+	e := &tensor.Encoding{Name: name, Flat: true, BlockElems: 1, BlockBytes: 1}
+	for e.BlockElems*k.bits%8 != 0 {
+		e.BlockElems++
+	}
+	e.BlockBytes = e.BlockElems * k.bits / 8
+	values := sync.OnceValue(k.values)
+	e.Decode = func(dst []float32, src []byte) error {
+		if int64(len(dst))%e.BlockElems != 0 || int64(len(dst))/e.BlockElems*e.BlockBytes != int64(len(src)) {
+			return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, len(src), name, len(dst))
+		}
+		table, mask := values(), uint32(1)<<k.bits-1
+		word, have := uint32(0), int64(0)
+		for i := range dst {
+			if have < k.bits {
+				word |= uint32(src[0]) << have
+				src, have = src[1:], have+8
+			}
+			dst[i] = table[word&mask]
+			word, have = word>>k.bits, have-k.bits
+		}
+		return nil
+	}
+	return e
+}
+
+// values computes the value of each pattern.
+func (k *kind) values() []float32 {
+	all := make([]float32, 1<<k.bits)
+	for p := range all {
+		all[p] = float32(k.value(p))
+	}
+	return all
+}
