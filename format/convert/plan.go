@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -88,6 +89,9 @@ func renamed(n *format.Native, names map[string]string) {
 func (j *job) change(it *item) error {
 	if !isReal(&it.to) {
 		return nil
+	}
+	if _, used := j.uses[it.to.Name]; used && it.to.Encoding != nil && lowbit.IsInteger(it.to.Encoding.Name) {
+		return nil // a node says what they stand for
 	}
 	to := j.o.DType
 	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {

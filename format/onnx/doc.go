@@ -17,9 +17,9 @@
 //
 // The initializers of the graph are the tensors of the model. Raw data is handed out as
 // it is in the file, by copy where it is not aligned; typed data is converted when
-// it is used. Types without a dtype here are listed by a [tensor.Encoding]: COMPLEX128,
-// FLOAT8E4M3FNUZ, FLOAT8E5M2FNUZ, FLOAT8E8M0, FLOAT4E2M1, INT4, UINT4, INT2, UINT2 with
-// the bytes of raw data, STRING with the fields of string_data in wire form (see
+// it is used. Types without a dtype here have a [tensor.Encoding]: FLOAT8E4M3FNUZ, FLOAT8E5M2FNUZ,
+// FLOAT8E8M0, FLOAT4E2M1, INT4, UINT4, INT2 and UINT2, which tensor.Decode reads from the bytes of raw
+// data, the first element of a byte in its lowest bits; and those that are only listed: COMPLEX128, STRING with the fields of string_data in wire form (see
 // [File.Strings]), codes that are not known as "type 99", or "type 99 in int32_data" with the
 // fields of that list, and sparse tensors as "SPARSE FLOAT", a whole SparseTensorProto in
 // wire form.

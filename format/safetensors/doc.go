@@ -27,9 +27,9 @@
 //	BOOL  F4  F6_E2M3  F6_E3M2  U8  I8  F8_E5M2  F8_E4M3  F8_E8M0  F8_E4M3FNUZ
 //	F8_E5M2FNUZ  I16  U16  F16  BF16  I32  U32  F32  C64  F64  I64  U64
 //
-// C64 is complex64, F8_E4M3 is float8_e4m3fn. F4, the F6, F8_E8M0 and the FNUZ are
-// listed: a [tensor.Encoding] names them, and their bytes are handed out, not as
-// numbers. So are dtypes that the reference does not have, for which the range
+// C64 is complex64, F8_E4M3 is float8_e4m3fn. F4 (e2m1), the F6, F8_E8M0 (2^(x-127), 255 is NaN) and the
+// FNUZ (bias 8 and 16, 0x80 is NaN) have a [tensor.Encoding], and tensor.Decode returns their values; elements are packed
+// little-endian, the first in the lowest bits. Dtypes that the reference does not have are listed: the range
 // alone says how large the tensor is; one without elements must have no bytes, and one
 // with elements some. A copy of the model within the format keeps their names and bytes, behind
 // all others; no other plan can have any.

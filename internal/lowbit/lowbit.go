@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -72,6 +73,11 @@ func find(name string) *kind {
 
 // Same reports whether two names are of one type.
 func Same(a, b string) bool { k := find(a); return a == b || k != nil && k == find(b) }
+
+// IsInteger reports whether a name is that of integers.
+func IsInteger(name string) bool {
+	return strings.HasPrefix(name, "INT") || strings.HasPrefix(name, "UINT")
+}
 
 // Encoding returns the encoding of the type that a format calls by a name, nil if there is none.
 func Encoding(name string) *tensor.Encoding {

@@ -1,0 +1,75 @@
+package all_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/lowbit"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestSmallTypes: types of a few bits that safetensors and ONNX share become the other's of the same bits and
+// come back, and all become float32.
+func TestSmallTypes(t *testing.T) {
+	for _, tt := range []struct{ from, to, name, becomes string }{
+		{"safetensors", "onnx", "F4", "FLOAT4E2M1"}, {"safetensors", "onnx", "F8_E8M0", "FLOAT8E8M0"},
+		{"safetensors", "onnx", "F8_E4M3FNUZ", "FLOAT8E4M3FNUZ"}, {"safetensors", "onnx", "F8_E5M2FNUZ", "FLOAT8E5M2FNUZ"},
+		{"onnx", "onnx", "INT4", "INT4"}, {"onnx", "onnx", "UINT2", "UINT2"}, {"safetensors", "safetensors", "F6_E3M2", "F6_E3M2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			enc := lowbit.Encoding(tt.name)
+			info := tensor.Info{Name: "w", Encoding: enc, Shape: tensor.Shape{3, 8}}
+			size, err := info.ByteSize()
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := make([]byte, size)
+			for i := range data {
+				data[i] = byte(i*37 + 5)
+			}
+			dir := t.TempDir()
+			path := filepath.Join(dir, "a."+tt.from)
+			w, err := format.Create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Abort()
+			if err := w.WriteTensor("w", bytes.NewReader(data)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			want := make([]float32, 24)
+			if err := enc.Decode(want, data); err != nil {
+				t.Fatal(err)
+			}
+			there, back, wide := filepath.Join(dir, "b."+tt.to), filepath.Join(dir, "c."+tt.from), filepath.Join(dir, "d.mag")
+			for _, step := range []struct {
+				from, to, becomes string
+				o                 convert.Options
+			}{
+				{path, there, tt.becomes, convert.Options{}}, {there, back, tt.name, convert.Options{Lossy: true}},
+				{there, wide, "float32", convert.Options{Lossy: true, DType: tensor.Float32}}} {
+				if _, err := convert.File(step.from, step.to, &step.o); err != nil {
+					t.Fatal(err)
+				}
+				m, err := format.Open(step.to, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Close()
+				info := m.At(0).Info()
+				got, err := tensor.Decode[float32](nil, m.At(0))
+				if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); err != nil || d != "" || info.TypeName() != step.becomes {
+					t.Errorf("%s: %s, %v: %s", step.to, info.TypeName(), err, d)
+				}
+			}
+		})
+	}
+}
