@@ -171,12 +171,12 @@ func TestCatListed(t *testing.T) {
 	if out, _ := tool(t, 0, "cat", "-as", "raw", "-slice", "0:32", path, "w"); out != string(block) {
 		t.Errorf("raw, a block: %x", out)
 	}
-	path = writeListed(t, "F4", 2, []byte{0x21})
+	path = writeListed(t, "Q9", 2, []byte{0x21})
 	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != "\x21" {
 		t.Errorf("raw: %x", out)
 	}
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
-	contains(t, errs, `tensor "w": unsupported: elements of F4 cannot be read as numbers, -as raw writes the bytes`)
+	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
 }
 
 // TestCatPieces: more than one piece, in every form, with and without a slice.

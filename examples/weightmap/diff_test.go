@@ -243,10 +243,10 @@ func TestDiffTypes(t *testing.T) {
 	out, _ = tool(t, 1, "diff", blocks(one, 2), save(t, "b.gguf", format.Plan{}, floats("w", make([]float32, 32)...)))
 	contains(t, out, "\nw     dtype, data  Q8_0[32]  float32[32]  1 of 32    2  0.0625  0.000000\n")
 
-	f4 := func(b byte) string { return writeListed(t, "F4", 2, []byte{b}) }
+	f4 := func(b byte) string { return writeListed(t, "Q9", 2, []byte{b}) }
 	tool(t, 0, "diff", f4(0x21), f4(0x21))
 	out, _ = tool(t, 1, "diff", f4(0x21), f4(0x31))
-	contains(t, out, "\nNAME  DIFFERS  A      B\nw     data     F4[2]  F4[2]\n")
+	contains(t, out, "\nNAME  DIFFERS  A      B\nw     data     Q9[2]  Q9[2]\n")
 }
 
 // TestDiffUnsound: quantization that means nothing is compared by its bits.
