@@ -135,7 +135,7 @@ func TestStatus(t *testing.T) {
 		text   string
 	}{
 		{[]string{"-help"}, 0, "example:\n  train -dir models\n"},
-		{[]string{"-what"}, 2, "flag provided but not defined"},
+		{[]string{"-what"}, 2, "unknown option -what"},
 		{[]string{"file"}, 2, "no arguments are known"},
 		{[]string{"-trained", "-save", "x"}, 2, "nothing is trained"},
 		{[]string{"-trained", "-dir", os.DevNull}, 1, "not a directory"},
