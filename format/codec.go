@@ -205,27 +205,46 @@ func asked(d driver.Driver, o *Options) string {
 	return d.Describe().Name
 }
 
-// openDir opens a directory with d, or with the first format that knows directories.
+// openDir opens the model in a directory: with d if that is a format of directories, by
+// the rule of Open if a format has one, and else with the first format of directories.
 func (m *Model) openDir(d driver.Driver, path string, o *Options) (*Model, error) {
 	asked := asked(d, o)
-	if d == nil {
-		for _, c := range drivers() {
-			if _, ok := c.(driver.DirParser); ok && (o.Format == "" || o.Format == c.Describe().Name) {
-				d = c
-				break
-			}
-		}
-	}
 	var err error = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
-	if d != nil {
-		err = m.m.OpenDir(o.configure(m, d, path))
+	if d == nil && o.Format != "" {
+		var c Codec
+		if c, err = Lookup(o.Format); err != nil {
+			return nil, engine.Explain(err, "", path)
+		}
+		d = c.d
 	}
-	if err != nil {
-		if is := foreign.Directory(path); is != "" {
-			err = named(err, is, asked, path)
+	_, dirs := d.(driver.DirParser)
+	if !dirs && findInDirectory != nil {
+		m, err = findInDirectory(m, d, path, o)
+	} else {
+		if d == nil {
+			d = keeper("")
+		}
+		if d != nil {
+			m, err = m.opened(m.m.OpenDir(o.configure(m, d, path), nil))
 		}
 	}
-	return m.opened(err)
+	if err == nil {
+		return m, nil
+	}
+	if is := foreign.Directory(path); is != "" {
+		err = named(err, is, asked, path)
+	}
+	return nil, engine.Explain(err, asked, path)
+}
+
+// keeper returns the first format of directories that have files of that name, or of any.
+func keeper(name string) driver.Driver {
+	for _, d := range drivers() {
+		if _, dirs := d.(driver.DirParser); dirs && (name == "" || endsLike(d, name)) {
+			return d
+		}
+	}
+	return nil
 }
 
 // model returns a model that is not open yet.

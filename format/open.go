@@ -12,9 +12,13 @@ import (
 )
 
 // Open maps the model file at path and reads its structure; the format is
-// detected by content. A directory is opened by the format that keeps models
-// in directories. Nil options work. The formats must be registered: import
+// detected by content. Nil options work. The formats must be registered: import
 // weightmap/format/all, or the format packages wanted.
+//
+// A directory is opened by the first that it has: model.safetensors.index.json, model.safetensors,
+// pytorch_model.bin.index.json, pytorch_model.bin, one other file *.index.json, one file that is named
+// like a model or the parts of one split GGUF model, and .tsr files. With none of these, or
+// several, the error lists what is there. Model.Path then names the file.
 func Open(path string, opts *Options) (*Model, error) { return openPath(nil, path, opts) }
 
 // OpenBytes reads a model from memory, for go:embed and network buffers. The

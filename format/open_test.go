@@ -91,7 +91,7 @@ func TestOpenErrors(t *testing.T) {
 		{"forced to another", func() (*Model, error) { return Open(good, &Options{Format: "tie1"}) }, ErrMagic, Error{Format: "tie1", Path: good, Field: "magic"}},
 		{"forced to nothing known", func() (*Model, error) { return Open(good, &Options{Format: "none"}) }, ErrUnknownFormat, Error{Path: good, Field: "format", Offset: -1}},
 		{"another codec's", func() (*Model, error) { return c.Open(strange, nil) }, ErrMagic, Error{Format: "fake", Path: strange, Field: "magic"}},
-		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, Error{Path: dir, Offset: -1}},
+		{"directory of a format without", func() (*Model, error) { return Open(dir, &Options{Format: "fake"}) }, ErrUnknownFormat, Error{Format: "fake", Path: dir, Offset: -1}},
 		{"directory by codec", func() (*Model, error) { return c.Open(dir, nil) }, os.ErrInvalid, Error{}},
 		{"reader that lies", func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte("FAKE")), 100, nil) }, ErrTruncated, Error{}},
 	} {
@@ -124,6 +124,9 @@ func TestOpenErrors(t *testing.T) {
 func TestOpenDirectory(t *testing.T) {
 	path := stored(t, "model", "DIRECTORY\x01\x01a\x01A")
 	dir := filepath.Dir(path)
+	if err := os.WriteFile(filepath.Join(dir, "other.fakedir"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, open := range map[string]func() (*Model, error){
 		"Open":            func() (*Model, error) { return Open(dir, nil) },
 		"forced":          func() (*Model, error) { return Open(dir, &Options{Format: "fakedir"}) },
@@ -141,7 +144,7 @@ func TestOpenDirectory(t *testing.T) {
 		m.Close()
 	}
 	_, err := Open(t.TempDir(), nil)
-	errIs(t, "an empty directory", err, fs.ErrNotExist)
+	errIs(t, "an empty directory", err, ErrUnknownFormat)
 }
 
 // TestCheckAll: opening verifies when it is asked to.

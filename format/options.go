@@ -62,6 +62,11 @@ type Options struct {
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.
 	Dir string
+	// Root is a directory that links of the model's directory may lead to: those of its shards, parts
+	// and external data, and of its file where a directory was named. They may lead below their own directory in any case, and
+	// from a snapshot of a Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs unless
+	// Root is set. Any other link is ErrUnsupported.
+	Root string
 	// Populate reads the mapped files into physical memory when the model is open, so that no use
 	// waits for the disk, and Lock also keeps them there until Close (mlock). Files that are
 	// mapped at their first use, such as shards and external data, follow then; Prefetch maps
@@ -167,7 +172,7 @@ func (o *Options) opening(m *Model) source.Options {
 // configure tells the engine what it takes of the options.
 func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
 	m.opening = engine.Config{
-		Driver: d, Path: path, Dir: o.Dir, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
+		Driver: d, Path: path, Dir: o.Dir, Root: o.Root, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,

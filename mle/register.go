@@ -40,7 +40,10 @@ var (
 
 var codec = format.With(fileFormat{})
 
-func init() { format.Register(fileFormat{}) }
+func init() {
+	format.Register(fileFormat{})
+	format.FindInDirectories()
+}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {

@@ -26,7 +26,10 @@ var (
 
 var wiaCodec = format.With(fileFormat{})
 
-func init() { format.Register(fileFormat{}) }
+func init() {
+	format.Register(fileFormat{})
+	format.FindInDirectories()
+}
 
 var extensions = []string{".wia"}
 

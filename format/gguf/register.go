@@ -19,7 +19,10 @@ var (
 
 var codec = format.With(fileFormat{})
 
-func init() { format.Register(fileFormat{}) }
+func init() {
+	format.Register(fileFormat{})
+	format.FindInDirectories()
+}
 
 var extensions = []string{extension}
 

@@ -171,7 +171,13 @@ func (h *Handle) openModel(ctx context.Context) (*format.Model, error) {
 }
 
 // files returns the paths of the files of a model, the first by the name it was opened by.
-func (h *Handle) files(m *format.Model) []string { return append([]string{h.path}, m.Files()[1:]...) }
+func (h *Handle) files(m *format.Model) []string {
+	files := m.Files()
+	if files[0] == h.path {
+		return files
+	}
+	return append([]string{h.path}, files...) // a directory, and the file that opens it
+}
 
 // bundles returns where a detached signature may be (signing.Policy): it is as much of the model as its files.
 func (h *Handle) bundles() []string {

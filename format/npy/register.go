@@ -33,6 +33,7 @@ var (
 func init() {
 	format.Register(fileFormat{})
 	format.Register(archiveFormat{})
+	format.FindInDirectories()
 }
 
 // Describe implements driver.Driver.

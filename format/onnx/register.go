@@ -21,7 +21,10 @@ var (
 
 var codec = format.With(fileFormat{})
 
-func init() { format.Register(fileFormat{}) }
+func init() {
+	format.Register(fileFormat{})
+	format.FindInDirectories()
+}
 
 // Describe implements driver.Driver.
 func (base) Describe() driver.Description {

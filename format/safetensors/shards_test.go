@@ -133,7 +133,7 @@ func TestLinkThatLeadsOut(t *testing.T) {
 		t.Skip("no links here: ", err)
 	}
 	_, err := Open(path, nil)
-	refused(t, err, format.ErrCorrupt, `shard "link"`, 15)
+	refused(t, err, format.ErrUnsupported, `shard "link"`, 15)
 }
 
 // TestShardedLimits: limits hold for all files together.

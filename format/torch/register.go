@@ -11,7 +11,10 @@ type driverOf struct{}
 
 var own = format.With(driverOf{})
 
-func init() { format.Register(driverOf{}) }
+func init() {
+	format.Register(driverOf{})
+	format.FindInDirectories()
+}
 
 // Describe implements driver.Driver.
 func (driverOf) Describe() driver.Description {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -33,30 +34,75 @@ func openRoot(dir string) (*os.Root, error) { return os.OpenRoot(itself(dir)) }
 // wait for the other end of a pipe that took the place of one.
 func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
-// stat looks at a file below the directory.
+// stat looks at a file of the model.
 func (s *spaces) stat(name string) (os.FileInfo, error) {
 	root, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	info, err := root.Stat(filepath.FromSlash(name))
-	return info, escapes(err)
+	at, info, err := s.locate(root, s.dir, name)
+	at.close()
+	return info, err
 }
 
-// escapes marks what os.Root refuses, as opposed to what the system does.
-func escapes(err error) error {
-	if p, ok := cause.Of[*os.PathError](err); ok && strings.HasPrefix(p.Err.Error(), "path escapes") {
-		return fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
+// location is where a file of the model is: below a root that may have been opened to get there.
+type location struct {
+	root  *os.Root
+	name  string
+	other bool
+}
+
+func (l *location) close() {
+	if l.other {
+		l.root.Close()
+	}
+}
+
+// elsewhere finds a file that a link leads to out of dir. It is a variable, set by Leave, so that
+// programs whose formats have no use for it do not link it.
+var elsewhere func(s *spaces, dir, name string) (location, os.FileInfo, error)
+
+var errOutside = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", driver.ErrUnsupported)
+
+// locate looks for a file of the model: below dir, which root is, or where a link leads from there.
+func (s *spaces) locate(root *os.Root, dir, name string) (location, os.FileInfo, error) {
+	at := location{root: root, name: filepath.FromSlash(name)}
+	info, err := root.Stat(at.name)
+	if escapes(err) {
+		switch {
+		case !filepath.IsLocal(at.name):
+			return at, nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
+		case elsewhere == nil:
+			err = errOutside
+		default:
+			at, info, err = elsewhere(s, dir, at.name)
+		}
+	}
+	return at, info, linked(err, dir, name)
+}
+
+// linked says in an error where a file leads that is a link.
+func linked(err error, dir, name string) error {
+	if err != nil {
+		if target, no := os.Readlink(filepath.Join(dir, filepath.FromSlash(name))); no == nil {
+			return fmt.Errorf("%q is a link to %q: %w", name, target, err)
+		}
 	}
 	return err
+}
+
+// escapes recognizes what os.Root refuses, as opposed to what the system does.
+func escapes(err error) bool {
+	p, ok := cause.Of[*os.PathError](err)
+	return ok && strings.HasPrefix(p.Err.Error(), "path escapes")
 }
 
 // testHookLooked is called between looking at a file and opening it.
 var testHookLooked func()
 
-// mapBelow maps a regular file below root, if check agrees with what was opened.
-func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo) error) (*source.Region, error) {
-	f, info, err := openBelow(root, name)
+// mapBelow maps a regular file of the model, if check agrees with what was opened.
+func (s *spaces) mapBelow(root *os.Root, dir, name, path string, check func(os.FileInfo) error) (*source.Region, error) {
+	f, info, err := s.openBelow(root, dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +110,8 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	r, err := source.OpenFile(f, 0, -1, m.mapping)
+	o := &s.m.mapping
+	r, err := source.OpenFile(f, 0, -1, *o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,34 +120,37 @@ func mapBelow(root *os.Root, name, path string, m *Model, check func(os.FileInfo
 			err = check(info)
 		}
 		if err != nil {
-			r.Undo(&m.mapping)
+			r.Undo(o)
 			return nil, err
 		}
 	}
-	r.SetOrigin(m.desc.Name, path)
+	r.SetOrigin(s.m.desc.Name, path)
 	return r, nil
 }
 
-// openBelow opens a regular file below root. It looks before it opens, since a device may
+// openBelow opens a regular file of the model. It looks before it opens, since a device may
 // notice, and does not wait for the other end of a pipe that took its place in between.
-func openBelow(root *os.Root, name string) (*os.File, os.FileInfo, error) {
-	local := filepath.FromSlash(name)
-	info, err := root.Stat(local)
+func (s *spaces) openBelow(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
+	at, info, err := s.locate(root, dir, name)
+	defer at.close()
 	if err != nil {
-		return nil, nil, escapes(err)
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+		return nil, nil, linked(errIrregular, dir, name)
 	}
 	if testHookLooked != nil {
 		testHookLooked()
 	}
-	f, err := root.OpenFile(local, os.O_RDONLY|source.NoWait, 0)
+	f, err := at.root.OpenFile(at.name, os.O_RDONLY|source.NoWait, 0)
 	if err != nil {
-		return nil, nil, escapes(err)
+		if escapes(err) {
+			err = errOutside
+		}
+		return nil, nil, linked(err, dir, name)
 	}
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
+		err = errIrregular
 	}
 	if err != nil {
 		f.Close()
@@ -108,3 +158,5 @@ func openBelow(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	}
 	return f, info, nil
 }
+
+var errIrregular = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)

@@ -57,6 +57,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.frozen {
 		return nil, errFrozen
 	}
+	if s.entries != nil {
+		return s.entries, nil
+	}
 	dir, err := s.directory()
 	if err != nil {
 		return nil, err
@@ -81,6 +84,25 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	}
 	return entries, nil
 }
+
+// Directory is one that may have a model in it: links lead to where those of a model may.
+type Directory struct{ s spaces }
+
+// OpenDirectory returns the directory at a path; o and root are as in Config.
+func OpenDirectory(path, root string, o source.Options) *Directory {
+	return &Directory{spaces{m: &Model{mapping: o}, dir: path, top: root}}
+}
+
+// Entries lists what is in it, sorted by name.
+func (d *Directory) Entries() ([]driver.DirEntry, error) { return d.s.Entries() }
+
+// Open maps a file.
+func (d *Directory) Open(name string) (*source.Region, error) {
+	return d.s.mapNow(name, filepath.Join(d.s.dir, name))
+}
+
+// Close must follow.
+func (d *Directory) Close() { d.s.parsed() }
 
 // Open implements driver.Dir.
 func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
@@ -134,7 +156,7 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mapBelow(root, name, path, s.m, func(os.FileInfo) error { return nil })
+	return s.mapBelow(root, s.dir, name, path, func(os.FileInfo) error { return nil })
 }
 
 // isEntry reports whether a name is that of an entry of the directory itself. Only Windows

@@ -24,6 +24,7 @@ type Config struct {
 	Options driver.Options
 	Path    string // of the file or directory, "" for bytes and readers
 	Dir     string // of the other files of a model without path; "" for that of Path
+	Root    string // where links of that directory may lead; "" for a cache that it is a snapshot of
 	Cache   int64  // bytes of tensors that are kept once they were read
 	Mapping source.Options
 	Trusted crypto.PublicKey // must have signed the file, or a FileTrust; nil for no demand
@@ -75,14 +76,15 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	return err
 }
 
-// OpenDir parses the directory c.Path. m is the zero Model.
-func (m *Model) OpenDir(c *Config) error {
+// OpenDir parses the directory c.Path, which has these entries; nil for not listed yet. m is the
+// zero Model.
+func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	p, ok := c.Driver.(driver.DirParser)
 	if !ok {
 		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
 	}
 	m.init(source.FromBytes(nil), c)
-	m.spaces.dir = c.Path
+	m.spaces.dir, m.spaces.entries = c.Path, entries
 	finished := false
 	defer m.orClose(&finished)
 	err := m.guard(func() (err error) {

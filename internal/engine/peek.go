@@ -75,14 +75,14 @@ func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
 			return
 		}
 	}
-	// A link may lead anywhere below the directory.
+	// A link may lead elsewhere.
 	root, err := openRoot(s.dir)
 	if err != nil {
 		h.Err = err
 		return
 	}
 	defer root.Close()
-	file, info, err := openBelow(root, f.name)
+	file, info, err := s.openBelow(root, s.dir, f.name)
 	if err != nil {
 		h.Err = err
 		return

@@ -91,7 +91,7 @@ func (f *space) mapLater() (*source.Region, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return mapBelow(root, f.name, f.path(), f.Model, f.same)
+	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.same)
 }
 
 // same refuses a file that is not the one that was declared: it compares device,

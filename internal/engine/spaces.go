@@ -23,6 +23,8 @@ type spaces struct {
 	own     file                    // the driver's way to the model's own file
 	dir     string                  // "" for none
 	abs     string                  // the same, absolute; made when it is needed
+	top     string                  // where links of the directory may lead; "" for where they may without
+	entries []driver.DirEntry       // of the directory, if it was listed before
 	root    *os.Root                // while parsing
 	list    *os.File                // the same, to be listed
 	files   []*space                // number - 1; fixed after parsing
@@ -34,7 +36,7 @@ type spaces struct {
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{m.main, s}
-	s.dir = c.Dir
+	s.dir, s.top = c.Dir, c.Root
 	if s.dir == "" && c.Path != "" {
 		s.dir = filepath.Dir(c.Path)
 	}
@@ -47,7 +49,7 @@ func (s *spaces) parsed() {
 		s.reading.Parsed()
 		s.reading = nil
 	}
-	s.byName = nil
+	s.byName, s.entries = nil, nil
 	if s.list != nil {
 		s.list.Close()
 		s.list = nil

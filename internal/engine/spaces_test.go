@@ -118,7 +118,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 	}
 	for name, want := range map[string]error{
 		"../secret": tensor.ErrCorrupt, secret: tensor.ErrCorrupt, "sub/../../secret": tensor.ErrCorrupt,
-		"out": tensor.ErrCorrupt, "far": tensor.ErrCorrupt, "up/secret": tensor.ErrCorrupt,
+		"out": driver.ErrUnsupported, "far": driver.ErrUnsupported, "up/secret": driver.ErrUnsupported,
 		"sub": tensor.ErrCorrupt, ".": tensor.ErrCorrupt, "": errAny, "loop": errAny, "w.bin/": errAny, "w.bin\x00": errAny,
 		"none": os.ErrNotExist, "none/w.bin": os.ErrNotExist,
 		"in": nil, "w.bin": nil, "./w.bin": nil, "sub//w.bin": nil,
@@ -176,7 +176,7 @@ func TestDeclaredChanges(t *testing.T) {
 		}, tensor.ErrCorrupt},
 		{"grown", func(p string) error { return os.Truncate(p, 65) }, tensor.ErrCorrupt},
 		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, tensor.ErrCorrupt},
-		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, tensor.ErrCorrupt},
+		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, driver.ErrUnsupported},
 	} {
 		dir := modelDir(t)
 		m := declared(t, dir, "w.bin")
@@ -291,7 +291,7 @@ func TestShards(t *testing.T) {
 		},
 	}
 	m := &Model{}
-	if err := m.OpenDir(config(d, func(c *Config) { c.Path = dir })); err != nil {
+	if err := m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil); err != nil {
 		t.Fatal(err)
 	}
 	for r := range m.regions() {
@@ -336,7 +336,7 @@ func TestFailedOpenClosesShards(t *testing.T) {
 	err := m.OpenDir(config(&toy{dir: func(x driver.Dir) error {
 		_, _, err := x.Open("w.bin")
 		return errors.Join(err, errMine)
-	}}, func(c *Config) { c.Path = dir }))
+	}}, func(c *Config) { c.Path = dir }), nil)
 	if !errors.Is(err, errMine) {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestTrustedWithoutSignatures(t *testing.T) {
 		}
 	}
 	d := &toy{dir: func(driver.Dir) error { return nil }}
-	if err := new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() })); !errors.Is(err, driver.ErrSignature) {
+	if err := new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() }), nil); !errors.Is(err, driver.ErrSignature) {
 		t.Errorf("a directory: %v", err)
 	}
 }

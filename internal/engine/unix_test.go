@@ -278,7 +278,7 @@ func TestFIFO(t *testing.T) {
 		}
 		_, _, err = x.Open("pipe")
 		return err
-	}}, func(c *Config) { c.Path = dir }))
+	}}, func(c *Config) { c.Path = dir }), nil)
 	wantError(t, "opened", err, source.ErrNotRegular, "")
 }
 
@@ -346,7 +346,7 @@ func TestSwappedForPipe(t *testing.T) {
 		dir := modelDir(t)
 		fifo(t, dir)
 		d := &toy{dir: func(d driver.Dir) error { _, err := d.Entries(); return err }}
-		within(t, nil, func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir })) })
+		within(t, nil, func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir }), nil) })
 	})
 }
 
