@@ -31,7 +31,7 @@ var findInDirectory func(m *Model, d driver.Driver, path string, o *Options) (*M
 
 // find opens the model in a directory.
 func (m *Model) find(d driver.Driver, path string, o *Options) (*Model, error) {
-	dir := engine.OpenDirectory(path, o.Root, o.opening(m))
+	dir := engine.OpenDirectory(path, o.Root, o.mapping(m))
 	defer dir.Close()
 	entries, err := dir.Entries()
 	if err != nil {

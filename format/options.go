@@ -66,6 +66,7 @@ type Options struct {
 	// and external data, and of its file where a directory was named. They may lead below their own directory in any case, and
 	// from a snapshot of a Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs unless
 	// Root is set. Any other link is ErrUnsupported.
+	// Programs of tsr, mag and mobi alone do not know Root and caches: see FindInDirectories.
 	Root string
 	// Populate reads the mapped files into physical memory when the model is open, so that no use
 	// waits for the disk, and Lock also keeps them there until Close (mlock). Files that are

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,7 +71,7 @@ func (s *spaces) locate(root *os.Root, dir, name string) (location, os.FileInfo,
 	info, err := root.Stat(at.name)
 	if escapes(err) {
 		switch {
-		case !filepath.IsLocal(at.name):
+		case !fs.ValidPath(name):
 			return at, nil, fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)
 		case elsewhere == nil:
 			err = errOutside
@@ -81,11 +82,17 @@ func (s *spaces) locate(root *os.Root, dir, name string) (location, os.FileInfo,
 	return at, info, linked(err, dir, name)
 }
 
-// linked says in an error where a file leads that is a link.
+// mostPath is longer than the paths of most systems.
+const mostPath = 4096
+
+// linked says in an error where a file leads that is a link, or below one.
 func linked(err error, dir, name string) error {
-	if err != nil {
-		if target, no := os.Readlink(filepath.Join(dir, filepath.FromSlash(name))); no == nil {
-			return fmt.Errorf("%q is a link to %q: %w", name, target, err)
+	for i := 0; i <= len(name) && len(name) < mostPath && err != nil; i++ {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		if target, no := os.Readlink(filepath.Join(dir, name[:i])); no == nil && i > 0 {
+			return fmt.Errorf("%q is a link to %q: %w", name[:i], target, err)
 		}
 	}
 	return err

@@ -1,0 +1,204 @@
+package all_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// safe is a safetensors file of uint8 tensors, which have one element each.
+func safe(names ...string) string {
+	var entries []string
+	for i, name := range names {
+		entries = append(entries, fmt.Sprintf(`%q:{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}`, name, i, i+1))
+	}
+	head := "{" + strings.Join(entries, ",") + "}"
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))) + head + strings.Repeat("\x07", len(names))
+}
+
+// split is part no of count of a GGUF model without tensors.
+func split(no, count uint32) string {
+	b := binary.LittleEndian.AppendUint32([]byte("GGUF"), 3)
+	b = binary.LittleEndian.AppendUint64(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, 3)
+	for _, kv := range []struct {
+		key   string
+		value uint32
+	}{{"split.no", no}, {"split.count", count}, {"split.tensors.count", 0}} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(kv.key)))
+		b = append(b, kv.key...)
+		b = binary.LittleEndian.AppendUint32(b, 4)
+		b = binary.LittleEndian.AppendUint32(b, kv.value)
+	}
+	return string(b)
+}
+
+// single is a .tsr file of one uint8.
+func single() string {
+	b := make([]byte, 65)
+	copy(b, "TSR!")
+	return string(b)
+}
+
+// lay writes files, and links where the content begins with "->".
+func lay(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := strings.CutPrefix(content, "->"); ok {
+			testhost.NeedLinks(t)
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func index(shards ...string) string {
+	var entries []string
+	for i := 0; i < len(shards); i += 2 {
+		entries = append(entries, fmt.Sprintf("%q:%q", shards[i], shards[i+1]))
+	}
+	return `{"metadata":{"total_size":2},"weight_map":{` + strings.Join(entries, ",") + "}}"
+}
+
+// TestDirectoryRule: a directory is opened by the first that it has.
+func TestDirectoryRule(t *testing.T) {
+	one, two := split(0, 2), split(1, 2)
+	for _, tt := range []struct {
+		name   string
+		files  map[string]string
+		format string // to be forced
+		want   string // the base name of the path, "" for the directory, or what is in the error
+		err    error
+	}{
+		{"index", map[string]string{"model.safetensors.index.json": index("a", "x"), "x": safe("a"), "model.safetensors": safe("b"), "y.gguf": one}, "", "model.safetensors.index.json", nil},
+		{"one file", map[string]string{"model.safetensors": safe("b"), "other.safetensors": safe("c"), "x.index.json": index("a", "x"), "config.json": "{}"}, "", "model.safetensors", nil},
+		{"another index", map[string]string{"model.fp16.safetensors.index.json": index("a", "x"), "x": safe("a"), "y.safetensors": safe("b")}, "", "model.fp16.safetensors.index.json", nil},
+		{"a single model", map[string]string{"w.safetensors": safe("a"), "README.md": "#", "config.json": "{}", "sub.gguf/x": ""}, "", "w.safetensors", nil},
+		{"parts", map[string]string{"m-00001-of-00002.gguf": one, "m-00002-of-00002.gguf": two, "README.md": "#"}, "", "m-00001-of-00002.gguf", nil},
+		{"a single model among .tsr files", map[string]string{"w.safetensors": safe("a"), "b.tsr": single()}, "", "w.safetensors", nil},
+		{"forced", map[string]string{"model.safetensors": safe("a"), "w.gguf": split(0, 1)}, "gguf", "w.gguf", nil},
+		{"two indexes", map[string]string{"a.index.json": index("a", "x"), "b.index.json": index("a", "x")}, "", `["a.index.json" "b.index.json"]`, format.ErrUnsupported},
+		{"two models", map[string]string{"a.gguf": one, "b.safetensors": safe("b")}, "", `["a.gguf" "b.safetensors"]`, format.ErrUnsupported},
+		{"parts of two models", map[string]string{"a-00001-of-00002.gguf": one, "b-00002-of-00002.gguf": two}, "", `["a-00001-of-00002.gguf" "b-00002-of-00002.gguf"]`, format.ErrUnsupported},
+		{"parts without the first", map[string]string{"a-00002-of-00003.gguf": one, "a-00003-of-00003.gguf": two}, "", `["a-00002-of-00003.gguf" "a-00003-of-00003.gguf"]`, format.ErrUnsupported},
+		{"none", map[string]string{"README.md": "#", "config.json": "{}"}, "", `["README.md" "config.json"]`, format.ErrUnknownFormat},
+		{"empty", nil, "", "[]", format.ErrUnknownFormat},
+		{"none of the forced format", map[string]string{"model.safetensors": safe("a")}, "gguf", `["model.safetensors"]`, format.ErrUnknownFormat},
+		{"a directory of that name", map[string]string{"model.safetensors/x": ""}, "", "not a regular file", os.ErrInvalid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := lay(t, t.TempDir(), tt.files)
+			m, err := format.Open(dir, &format.Options{Format: tt.format})
+			if tt.err != nil {
+				if err == nil || tt.err != os.ErrInvalid && !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), dir) != 1 {
+					t.Fatalf("%v, want %v with %s", err, tt.err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if diff := cmp.Diff(filepath.Join(dir, tt.want), m.Path()); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(m.Path(), m.Files()[0]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestHubCache: links of a snapshot lead to blobs, and nowhere else unless the caller says so.
+func TestHubCache(t *testing.T) {
+	testhost.NeedLinks(t)
+	const named = "snapshots/r1/model.safetensors.index.json"
+	cache := map[string]string{
+		"blobs/index": index("a", "s1.safetensors", "b", "sub/s2.safetensors"), "blobs/b1": safe("a"), "blobs/b2": safe("b"), "blobs/dir/x": "",
+		"snapshots/r1/s1.safetensors": "->../../blobs/b1", "snapshots/r1/sub/s2.safetensors": "->../../../blobs/b2", named: "->../../blobs/index",
+		"snapshots/r2/s1.safetensors": safe("a"), "other/s1.safetensors": safe("a"),
+	}
+	for _, tt := range []struct {
+		name   string
+		open   string // below the cache
+		s1     string // what it is instead
+		root   string // Options.Root, below the cache
+		err    error
+		target string // in the error
+	}{
+		{"index", named, "", "", nil, ""},
+		{"directory", "snapshots/r1", "", "", nil, ""},
+		{"one file", "snapshots/r1/s1.safetensors", "", "", nil, ""},
+		{"a link to another link", named, "->s1.link", "", nil, ""},
+		{"absolute", named, "->ROOT/blobs/b1", "", nil, ""},
+		{"outside", named, "->../../../outside", "", format.ErrUnsupported, "../../../outside"},
+		{"a file of the system", named, "->/etc/passwd", "", format.ErrUnsupported, "/etc/passwd"},
+		{"a device", named, "->/dev/zero", "", format.ErrUnsupported, "/dev/zero"},
+		{"another snapshot", named, "->../r2/s1.safetensors", "", format.ErrUnsupported, "../r2/s1.safetensors"},
+		{"another directory of the cache", named, "->../../other/s1.safetensors", "", format.ErrUnsupported, "../../other/s1.safetensors"},
+		{"another directory as the root", named, "->../../other/s1.safetensors", "other", format.ErrUnsupported, "../../../blobs/b2"},
+		{"the cache as the root", named, "->../../other/s1.safetensors", ".", nil, ""},
+		{"missing blob", named, "->../../blobs/none", "", fs.ErrNotExist, "../../blobs/none"},
+		{"a directory", named, "->../../blobs/dir", "", format.ErrCorrupt, "../../blobs/dir"},
+		{"a loop", named, "->s1.safetensors", "", format.ErrUnsupported, "s1.safetensors"},
+		{"a loop through blobs", named, "->../../blobs/loop", "", format.ErrUnsupported, "../../blobs/loop"},
+		{"a missing root", named, "->../../other/s1.safetensors", "none", fs.ErrNotExist, "../../other/s1.safetensors"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := filepath.Join(lay(t, t.TempDir(), map[string]string{"outside": safe("a")}), "models--org--name")
+			lay(t, root, cache)
+			lay(t, root, map[string]string{"snapshots/r1/s1.link": "->../../blobs/b1", "blobs/loop": "->../snapshots/r1/s1.safetensors"})
+			s1 := filepath.Join(root, "snapshots/r1/s1.safetensors")
+			if tt.s1 != "" {
+				os.Remove(s1)
+				lay(t, root, map[string]string{"snapshots/r1/s1.safetensors": strings.ReplaceAll(tt.s1, "ROOT", root)})
+			}
+			o := &format.Options{}
+			if tt.root != "" {
+				o.Root = filepath.Join(root, tt.root)
+			}
+			m, err := format.Open(filepath.Join(root, filepath.FromSlash(tt.open)), o)
+			if tt.err != nil {
+				loop := strings.Contains(tt.name, "loop") && err != nil // which systems call by various names
+				if err == nil || !loop && !errors.Is(err, tt.err) || !strings.Contains(err.Error(), fmt.Sprintf("is a link to %q", tt.target)) {
+					t.Errorf("%v, want %v with %s", err, tt.err, tt.target)
+				}
+				if errors.Is(err, format.ErrCorrupt) && tt.err != format.ErrCorrupt {
+					t.Errorf("%v is called corrupt", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if _, err := m.Tensor("a"); err != nil {
+				t.Error(err)
+			}
+			if !slices.ContainsFunc(m.Files(), func(path string) bool { return path == s1 }) {
+				t.Errorf("%q lacks %s", m.Files(), s1)
+			}
+		})
+	}
+}
