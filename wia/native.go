@@ -13,27 +13,18 @@ import (
 // native is what Native.Raw holds: the messages of a file without the data of its tensors.
 type native struct {
 	graph   *Graph
-	tensors []nativeTensor
+	tensors []Tensor    // those of which the file says more than a plan
 	blocks  blockFields // unknown fields of the tensor block
 	signing blockFields // and of the signature block
-}
-
-// nativeTensor is a tensor of which the file says more than a plan does.
-type nativeTensor struct {
-	message *Tensor
-	unknown []byte // of the CompressedTensor around it
 }
 
 type blockFields struct{ unknown []byte }
 
 var (
-	nativeTensorMsg = &protobuf.Message{Name: "NativeTensor", Unknown: protobuf.Unknown(func(m *nativeTensor) *[]byte { return &m.unknown }), Fields: []protobuf.FieldDef{
-		1: protobuf.OneMessage("tensor", tensorMsg, func(m *nativeTensor) **Tensor { return &m.message }),
-	}}
 	blockFieldsMsg = &protobuf.Message{Name: "BlockFields", Unknown: protobuf.Unknown(func(m *blockFields) *[]byte { return &m.unknown })}
 	nativeMsg      = &protobuf.Message{Name: "Native", Unknown: protobuf.Unknown(func(*native) *[]byte { return new([]byte) }), Fields: []protobuf.FieldDef{
 		1: protobuf.OneMessage("graph", graphMsg, func(m *native) **Graph { return &m.graph }),
-		2: protobuf.ManyMessages("tensors", nativeTensorMsg, func(m *native) *[]nativeTensor { return &m.tensors }),
+		2: protobuf.ManyMessages("tensors", tensorMsg, func(m *native) *[]Tensor { return &m.tensors }),
 		3: protobuf.BareMessage("tensor_block", blockFieldsMsg, false),
 		4: protobuf.BareMessage("signature_block", blockFieldsMsg, false),
 	}}
@@ -41,15 +32,16 @@ var (
 
 // neutral are the fields that become metadata, tensors or graph.
 var neutral = onnxgraph.Neutral{
-	nativeMsg: onnxgraph.Bits(1, 2, 3, 4), nativeTensorMsg: onnxgraph.Bits(1),
-	graphMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 6), nodeMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 7),
+	nativeMsg: onnxgraph.Bits(1, 2, 3, 4),
+	graphMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6), nodeMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 7),
 	attributeMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
 	tensorMsg:    onnxgraph.Bits(1, 2, 3, rawArm, externalArm, 6), tensorMetaMsg: onnxgraph.Bits(3), externalMsg: onnxgraph.Bits(1, 2, 3, 4),
 	quantMsg: onnxgraph.Bits(1, 2, 3, 4, 5), perChannelMsg: onnxgraph.Bits(1, 2, 3),
 	valueInfoMsg: onnxgraph.Bits(1, 2), typeMsg: onnxgraph.Bits(1), tensorTypeMsg: onnxgraph.Bits(1, 2), shapeMsg: onnxgraph.Bits(1), dimensionMsg: onnxgraph.Bits(1, 2),
 }
 
-// Native implements driver.NativeFile.
+// Native implements driver.NativeFile. What is around a compressed tensor is storage, which is
+// chosen anew.
 func (f *parsed) Native() (*driver.Native, error) {
 	n, err := f.reserve(protobuf.AsMessage)
 	if err != nil {
@@ -72,11 +64,15 @@ func (f *parsed) Native() (*driver.Native, error) {
 			return nil, err
 		}
 		it.message.External = nil
-		one := nativeTensor{&it.message, it.unknown}
-		if list, err := graphSchema.Kinds(neutral, nativeTensorMsg, nativeTensorMsg.Append(nil, &one), 1); err != nil || len(list) == 0 {
-			continue
+		list, err := graphSchema.Kinds(neutral, tensorMsg, tensorMsg.Append(nil, &it.message), 1)
+		if err != nil {
+			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", it.message.Name), -1, err)
 		}
-		x.tensors = append(x.tensors, one)
+		// Quantization that means nothing is kept as it is, too.
+		_, unsound := quantMessage(&tensor.Info{DType: dtypeOf(it.message.DType), Shape: it.message.Dims, Quant: it.message.Metadata.quantization()})
+		if len(list) > 0 || unsound != nil {
+			x.tensors = append(x.tensors, it.message)
+		}
 	}
 	raw := nativeMsg.Append(nil, &x)
 	raw = protobuf.PutMessage(raw, 3, blockFieldsMsg, &x.blocks)
@@ -110,14 +106,14 @@ func carry(p *driver.Plan) (from *original, lost []driver.NativeKind, err error)
 	}
 	var x native
 	s := protobuf.InMemory(n.Raw)
-	if err := s.Check(nativeMsg, 0, s.Size, 1); err != nil {
+	if err := s.Check(nativeMsg, 0, s.Size, 0); err != nil {
 		return nil, nil, protobuf.InField("native", err)
 	}
 	whole := protobuf.Field{End: s.Size}
 	if err := s.Merge(nativeMsg, &x, whole); err != nil {
 		return nil, nil, err
 	}
-	from = &original{messages: map[string]nativeTensor{}}
+	from = &original{messages: map[string]*Tensor{}}
 	if from.tail, err = s.Last(nativeMsg, whole, 3); err == nil {
 		from.signature, err = s.Last(nativeMsg, whole, 4)
 	}
@@ -128,10 +124,8 @@ func carry(p *driver.Plan) (from *original, lost []driver.NativeKind, err error)
 	for name, old := range n.Renamed {
 		names[old] = name
 	}
-	for _, t := range x.tensors {
-		if t.message != nil {
-			from.messages[renamed(names, t.message.Name)] = t
-		}
+	for i := range x.tensors {
+		from.messages[renamed(names, x.tensors[i].Name)] = &x.tensors[i]
 	}
 	if x.graph == nil {
 		return from, nil, nil
@@ -219,23 +213,23 @@ func (g *Graph) following(p *driver.Plan) *Graph {
 
 // quantizes reports whether a file has the quantization of a tensor, whatever it means.
 func (o *original) quantizes(info *tensor.Info) bool {
-	if o == nil || o.messages[info.Name].message == nil {
+	if o == nil || o.messages[info.Name] == nil {
 		return false
 	}
-	return info.Quant != nil && o.messages[info.Name].message.Metadata.quantization().Equal(info.Quant)
+	return o.messages[info.Name].Metadata.quantization().Equal(info.Quant)
 }
 
 // follow gives a tensor of a plan what its file says besides.
 func (o *original) follow(info *tensor.Info, it *item) {
-	t, ok := o.messages[info.Name]
-	if !ok {
+	t := o.messages[info.Name]
+	if t == nil {
 		return
 	}
-	it.unknown, it.message.Unknown = t.unknown, t.message.Unknown
-	if t.message.Metadata == nil {
+	it.message.Unknown = t.Unknown
+	if t.Metadata == nil {
 		return
 	}
-	meta := *t.message.Metadata
+	meta := *t.Metadata
 	if !o.quantizes(info) {
 		meta.Quantization = nil
 		if m := it.message.Metadata; m != nil {

@@ -18,9 +18,9 @@ type original struct {
 	f         *File
 	metadata  []byte
 	graph     *Graph
-	tail      []byte                  // unknown fields of the tensor block
-	signature []byte                  // unknown fields of the signature block
-	messages  map[string]nativeTensor // of a plan's Native, when there is no file
+	tail      []byte             // unknown fields of the tensor block
+	signature []byte             // unknown fields of the signature block
+	messages  map[string]*Tensor // of a plan's Native, when there is no file
 }
 
 // Rewrite writes f to path with other options: another compression, a key, a
