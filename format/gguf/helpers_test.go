@@ -185,14 +185,3 @@ func dataOf(t testing.TB, f *File) map[string][]byte {
 	}
 	return all
 }
-
-// infos returns the descriptions of all tensors, encodings by their name.
-func infos(f *File) (list []tensor.Info, types []string) {
-	for _, v := range f.Tensors() {
-		i := v.Info()
-		types = append(types, i.TypeName())
-		i.Encoding = nil
-		list = append(list, i)
-	}
-	return list, types
-}

@@ -229,11 +229,10 @@ func itemsOf(err error) (items []string) {
 
 // annotated is a model of tensors that much else in it names.
 type annotated struct {
-	w, l     string // names; no l for ""
-	code     uint64
-	untyped  bool // without value_info
-	graph    bool
-	function bool
+	w, l    string // names; no l for ""
+	code    uint64
+	untyped bool // without value_info
+	graph   bool
 }
 
 func (a annotated) bytes() []byte {
