@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // fields is a file as the specification describes it, for tests that set one field
