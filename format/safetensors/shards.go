@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -151,6 +153,15 @@ func (f *parsed) join(w *weightMap, src driver.Source, x *driver.Index, o *drive
 	return nil
 }
 
+// orForeign says what a shard is that begins with head, if it is known not to be one, such as what Git LFS left in its place.
+func orForeign(err error, head []byte, name string) error {
+	what := cmp.Or(foreign.Name(head, name), foreign.Guess(head))
+	if what == "" || (fileFormat{}).Detect(head, 0) || !foreign.Blamed(err) {
+		return err
+	}
+	return wire.Error(formatName, "header length", 0, &foreign.Error{What: what, Err: err})
+}
+
 // openShard reads the header of a shard, which the index names at an offset. Headers and tensors of all shards together
 // stay within the limits.
 func (f *parsed) openShard(dir driver.Dir, name string, at int, y *driver.Index, o *driver.Options) error {
@@ -164,12 +175,12 @@ func (f *parsed) openShard(dir driver.Dir, name string, at int, y *driver.Index,
 		}
 		return wire.Error(formatName, fmt.Sprintf("shard %q", name), int64(at), err)
 	}
-	head, err := driver.Prefix(src, lengthSize)
+	head, err := driver.Prefix(src, driver.SniffLen)
 	if err == nil {
 		err = f.parseFile(src, head, space, y, o)
 	}
 	if err != nil {
-		return inFile(err, src.Path())
+		return inFile(orForeign(err, head, name), src.Path())
 	}
 	o.MaxHeaderBytes -= f.texts[len(f.texts)-1].len - lengthSize
 	return nil

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,24 @@ func TestSharded(t *testing.T) {
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestShardIsPointer: what Git LFS leaves in place of a shard that was not fetched is named.
+func TestShardIsPointer(t *testing.T) {
+	dir := t.TempDir()
+	index, shard := filepath.Join(dir, "model.safetensors.index.json"), filepath.Join(dir, "a.safetensors")
+	for path, text := range map[string]string{
+		index: `{"metadata": {}, "weight_map": {"a": "a.safetensors"}}`,
+		shard: "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Open(index, nil)
+	if !errors.Is(err, format.ErrUnknownFormat) || !strings.Contains(err.Error(), shard+": at 0x0: header length: this is a Git LFS pointer") {
+		t.Error(err)
 	}
 }
 
