@@ -27,7 +27,8 @@ func Register(d driver.Driver) {
 	if d == nil || d.Describe().Name == "" {
 		panic("format: Register of a driver without a name")
 	}
-	all := append(slices.Clip(registry.drivers), d) // a copy: others may be at the old list
+	n := len(registry.drivers)
+	all := append(registry.drivers[:n:n], d) // a copy: others may be at the old list
 	for i := len(all) - 1; i > 0; i-- {
 		switch name, before := d.Describe().Name, all[i-1].Describe().Name; {
 		case before == name:
@@ -186,6 +187,6 @@ func named(err error, is, asked, path string) error {
 	if of, ok := cause.Of[*Error](err); ok && asked != "" {
 		e = *of
 	}
-	e.Err = &foreign.Error{What: is, Err: err}
+	e.Err = foreign.Error(is, err)
 	return &e
 }

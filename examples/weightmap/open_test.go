@@ -39,7 +39,7 @@ func archive(t *testing.T, names ...string) string {
 // TestForeign: files that are not supported are refused with what they are and what to
 // do, on one line, whatever their names end in.
 func TestForeign(t *testing.T) {
-	const pickle = "this is a Python pickle, a program that is never run, and none that torch.save wrote: save its tensors with torch.save or safetensors.torch.save_file"
+	const pickle = "this is a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"
 	const flow = "this is a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert"
 	padding := strings.Repeat("\x00", 100)
 	for _, tt := range []struct {

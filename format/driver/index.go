@@ -237,7 +237,7 @@ func (x *Index) extra(i int) *extra {
 			n = max(cap(x.records), i+1) // as many as were announced
 		}
 		x.reserve(extraBytes * (n - x.room)) // also of scratch, which the next one wants back
-		x.extras, x.room = slices.Grow(x.extras, n-len(x.extras)), n
+		x.extras, x.room = append(x.extras, make([]extra, n-len(x.extras))...)[:len(x.extras)], n
 	}
 	for len(x.extras) <= i {
 		x.extras = append(x.extras, extra{stored: x.records[len(x.extras)].size})

@@ -114,7 +114,7 @@ func (f *archiveFile) parse(b []byte, o *driver.Options) error {
 func (f *archiveFile) noArrays(n int) error {
 	for _, name := range f.others {
 		if what := foreign.Entry(name); what != "" {
-			return &foreign.Error{What: what, Err: format.ErrMagic}
+			return foreign.Error(what, format.ErrMagic)
 		}
 	}
 	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)

@@ -159,7 +159,7 @@ func orForeign(err error, head []byte, name string) error {
 	if what == "" || (fileFormat{}).Detect(head, 0) || !foreign.Blamed(err) {
 		return err
 	}
-	return wire.Error(formatName, "header length", 0, &foreign.Error{What: what, Err: err})
+	return wire.Error(formatName, "header length", 0, foreign.Error(what, err))
 }
 
 // openShard reads the header of a shard, which the index names at an offset. Headers and tensors of all shards together

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -123,13 +124,7 @@ func (r *recorder) record(b []byte, off int64) {
 
 // first returns the first piece that ends behind off.
 func (r *recorder) first(off int64) int {
-	i, _ := slices.BinarySearchFunc(r.pieces, off, func(p piece, off int64) int {
-		if p.end() <= off {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(r.pieces), func(i int) bool { return r.pieces[i].end() > off })
 }
 
 // feed writes size bytes at off of the file to h: what was recorded from memory, the

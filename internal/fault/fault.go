@@ -74,23 +74,18 @@ func GuardRange(base uintptr, size int, fn func() error) (off int, err error) {
 	return -1, fn()
 }
 
-// Owner is memory whose faults GuardOwner catches.
-type Owner interface {
-	// Holds reports whether an address lies in the memory. Since some processors
-	// report no more than the page, so does any address of the first page.
-	Holds(addr uintptr) bool
-}
-
 // GuardOwner runs fn and returns 0 and its error. When fn touched missing memory
-// that o holds, it returns the address and an *Error; faults elsewhere go on as panics.
-// A type parameter spares converting one interface into another.
-func GuardOwner[O Owner](o O, fn func() error) (addr uintptr, err error) {
+// of an owner, it returns the address and an *Error; faults elsewhere go on as panics. holds
+// reports whether an address lies in the memory. Since some processors report no more than the page, so
+// does any address of the first page. It is a function because an interface would be converted at each call,
+// and the name of a generic function's instance has all the owner's methods in it.
+func GuardOwner(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)
 		if v := recover(); v != nil {
 			at, ok := address(v)
-			if !ok || !o.Holds(at) {
+			if !ok || !holds(at) {
 				panic(v)
 			}
 			addr, err = at, &Error{Addr: at}

@@ -3,6 +3,7 @@ package foreign
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -10,19 +11,11 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Error says what a file is, in place of Err, which says why it does not open. It is driver.ErrUnknownFormat too.
-type Error struct {
-	What string
-	Err  error
+// Error says what a file is, in place of err, which says why it does not open. It is driver.ErrUnknownFormat too:
+// of both nothing is printed.
+func Error(what string, err error) error {
+	return fmt.Errorf("this is %s%.0w%.0w", what, driver.ErrUnknownFormat, err)
 }
-
-func (e *Error) Error() string { return "this is " + e.What }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Is reports whether err is driver.ErrUnknownFormat.
-func (e *Error) Is(err error) bool { return err == driver.ErrUnknownFormat }
 
 // Blamed reports whether err says that the content of a file is to blame.
 func Blamed(err error) bool {
@@ -33,13 +26,16 @@ func Blamed(err error) bool {
 const (
 	unpack = ": unpack it first"
 	other  = ": open the model that belongs to it"
-	pickle = "a Python pickle, a program that is never run, and none that torch.save wrote: save its tensors with torch.save or safetensors.torch.save_file"
-	hdf5   = "an HDF5 file, as Keras writes them: load it with h5py and write the weights with safetensors.numpy.save_file"
+	pickle = "a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"
+	hdf5   = "an HDF5 file, as Keras writes them: load it with h5py, and save it with safetensors.numpy.save_file"
 	flow   = "a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert --saved-model DIR, --graphdef FILE or --tflite FILE, and --output OUT.onnx"
 	coreML = "a Core ML model: export the model it was made from to ONNX or safetensors"
 	ggml   = "an old GGML file, from before GGUF: convert it with llama.cpp's convert_llama_ggml_to_gguf.py"
 	proto  = "an ONNX tensor, not a model: write it with numpy.save(OUT, onnx.numpy_helper.to_array(onnx.load_tensor(FILE)))"
 )
+
+// torch is the number that torch.save wrote first, before it wrote archives.
+const torch = "l\xfc\x9cF\xf9 j\xa8P\x19."
 
 // kinds are recognized by what they have at an offset. Names of one word are those of formats.
 var kinds = [...]struct {
@@ -57,6 +53,8 @@ var kinds = [...]struct {
 	{0, "MLE\x00", "mle"},
 	{0, "1AIW", "wia"},
 	{0, "WIA1", "wia"},
+	{4, torch, "torch"},
+	{13, torch, "torch"}, // behind the header of a frame
 	{0, "\x89HDF\r\n\x1a\n", hdf5},
 	{4, "TFL3", flow},
 	{0, "lmgg", ggml}, // "ggml" as a little-endian number, and its successors
@@ -74,10 +72,11 @@ var kinds = [...]struct {
 // zipName is where the name of the first entry of a ZIP archive begins. Its length is four bytes before.
 const zipName = 30
 
-// Name says what a file is that begins with head (driver.SniffLen bytes, or all), "" for what it does not know for certain.
-func Name(head []byte, path string) string {
+// Name says what a file is that begins with first (driver.SniffLen bytes, or all), "" for what it does not know for certain.
+func Name(first []byte, path string) string {
+	head := string(first)
 	for _, k := range kinds {
-		if len(head) >= k.at && strings.HasPrefix(string(head[k.at:]), k.magic) {
+		if hasAt(head, k.at, k.magic) {
 			if len(k.is) <= len("safetensors") {
 				return Model(k.is)
 			}
@@ -86,29 +85,23 @@ func Name(head []byte, path string) string {
 	}
 	switch {
 	case len(head) < 2:
-		return ""
 	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
-		for _, at := range [...]int{4, 13} { // the second behind a frame
-			if strings.HasPrefix(string(head[min(at, len(head)):]), "l\xfc\x9cF\xf9 j\xa8P\x19.") {
-				return Model("torch")
-			}
-		}
 		return pickle
 	case head[0] == 'P' && len(head) > zipName:
-		return Entry(string(head[zipName:min(len(head), zipName+int(head[zipName-4]))]))
+		return Entry(head[zipName:min(len(head), zipName+int(head[zipName-4]))])
 	case isTensor(head):
 		return proto
 	case head[0] != 0x08 && head[0] != 0x0a:
-		return ""
-	}
-	// A protobuf message of another schema has no magic either.
-	switch {
-	case strings.HasSuffix(path, ".pb"):
+	case strings.HasSuffix(path, ".pb"): // a protobuf message of another schema has no magic either
 		return flow
 	case strings.HasSuffix(path, ".mlmodel"):
 		return coreML
 	}
 	return ""
+}
+
+func hasAt(s string, at int, magic string) bool {
+	return len(s) >= at && strings.HasPrefix(s[at:], magic)
 }
 
 // Guess is Name for what may look like something else too.
@@ -123,7 +116,7 @@ func Guess(head []byte) string {
 	case len(head) < 8 || text == "" || !isText(text):
 		return ""
 	case text[0] == '<' && len(text) > 1 && strings.IndexByte("!?hH", text[1]) >= 0:
-		return "a web page, not a model, such as a page to log in or of an error: download the file itself"
+		return "a web page, not a model, such as one to log in: download the file itself"
 	case text[0] == '{' || text[0] == '[':
 		return "a JSON file, such as a model's configuration" + other
 	}
@@ -156,7 +149,7 @@ func Directory(path string) string {
 }
 
 // isTensor reports whether a message begins as a TensorProto does: its dims, its type, and another of its fields.
-func isTensor(b []byte) bool {
+func isTensor(b string) bool {
 	for len(b) > 3 && b[0] == 0x08 {
 		for b = b[1:]; len(b) > 3 && b[0] >= 0x80; {
 			b = b[1:]

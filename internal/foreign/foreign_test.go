@@ -1,0 +1,36 @@
+package foreign
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCut: the beginning of a file may end anywhere.
+func TestCut(t *testing.T) {
+	for _, k := range kinds {
+		whole := strings.Repeat("\xfe", k.at) + k.magic
+		if Name([]byte(whole), "") == "" {
+			t.Errorf("%q is not known", whole)
+		}
+		for n := range whole {
+			if got := Name([]byte(whole[:n]), ""); got != "" {
+				t.Errorf("%q: %s", whole[:n], got)
+			}
+		}
+	}
+}
+
+// FuzzName: whatever a file begins with, naming it ends.
+func FuzzName(f *testing.F) {
+	for _, k := range kinds {
+		f.Add([]byte(strings.Repeat("\x08", k.at)+k.magic), "m.pb")
+	}
+	for _, s := range []string{"", "\x08", "\x08\xff\xff", "\x08\x80\x10\x01\x42", "\x10\x01", "\x80\x02", "PK\x03\x04" + strings.Repeat("\xff", 30), "\ufeff ", "  <", "{\xc3", "\n\x05"} {
+		f.Add([]byte(s), "m.mlmodel")
+	}
+	f.Fuzz(func(t *testing.T, first []byte, path string) {
+		Name(first, path)
+		Guess(first)
+		Entry(path)
+	})
+}
