@@ -25,6 +25,7 @@ func (s *sweeper) used(r *source.Region, off, n int64) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r != s.region {
 		s.sweep()
 		s.region, s.lo = r, off
@@ -34,11 +35,10 @@ func (s *sweeper) used(r *source.Region, off, n int64) {
 		s.sweep()
 		s.lo = off
 	}
-	s.mu.Unlock()
 }
 
 func (s *sweeper) sweep() {
-	if s.region != nil {
+	if s.region != nil && s.lo < s.hi {
 		s.region.Forget(s.lo, s.hi)
 	}
 	s.hi, s.read = 0, 0
