@@ -1,0 +1,40 @@
+package quant_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tensor/quant"
+)
+
+func ExampleJoin() {
+	weight, err := tensor.FromBytes("fc.weight", tensor.Int8, tensor.Shape{2, 3}, []byte{1, 2, 3, 1, 2, 0xff})
+	if err != nil {
+		log.Fatal(err)
+	}
+	scale, err := tensor.Of("fc.weight_scale", tensor.Shape{2, 1}, []float32{0.5, 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	joined, err := quant.Join(weight, scale)
+	if err != nil {
+		log.Fatal(err)
+	}
+	numbers, err := tensor.Decode[float32](nil, joined)
+	fmt.Println(joined, numbers, err)
+	// Output:
+	// "fc.weight" float32 [2, 3] [0.5 1 1.5 10 20 -10] <nil>
+}
+
+func ExamplePairs() {
+	tensors := []tensor.Info{
+		{Name: "up.weight", DType: tensor.Float8E4M3FN, Shape: tensor.Shape{2048, 7168}},
+		{Name: "up.weight_scale_inv", DType: tensor.Float32, Shape: tensor.Shape{16, 56}},
+	}
+	for _, p := range quant.Pairs(tensors) {
+		fmt.Printf("%s with %s: %s\n", tensors[p.Weight].Name, tensors[p.Scale].Name, p.Layout)
+	}
+	// Output:
+	// up.weight with up.weight_scale_inv: block scales 128x128
+}

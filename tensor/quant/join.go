@@ -1,0 +1,181 @@
+package quant
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Join returns a float32 view of weight times scale, in one of the layouts of this package. Nothing
+// is decoded until the numbers are read. tensor.DecodeAt and View.ReadAt decode what they return,
+// in memory that does not depend on the size of the tensor. tensor.Decode, View.Bytes and View.Use
+// decode all of it. The view is valid as long as both tensors are.
+//
+// Info().Offset of the view is no place in the file.
+//
+// Errors: ErrDType for types that are not quantized in this way, ErrShape when the scales do not
+// fit the weight, ErrQuantization when one of them has parameters of quantization already, ErrClosed.
+func Join(weight, scale tensor.View) (tensor.View, error) {
+	w, s := (*memory.Ref[tensor.Info])(&weight), (*memory.Ref[tensor.Info])(&scale)
+	if w.Info() == nil || s.Info() == nil {
+		return tensor.View{}, tensor.ErrClosed
+	}
+	j := &joined{Owner: w.Owner(), name: w.Info(), scale: scale}
+	var err error
+	if j.layout, err = layoutOf(w.Info(), s.Info()); err != nil {
+		return tensor.View{}, j.Explain(nil, fmt.Errorf("with scales in %q: %w", s.Info().Name, err))
+	}
+	if err := j.Enter(nil); err != nil {
+		return tensor.View{}, err
+	}
+	j.Leave()
+	j.weight = tensor.View(memory.New(j.layout.weight, w.Owner(), w.Data()))
+	j.scale = tensor.View(memory.New(j.layout.scales, s.Owner(), s.Data()))
+	info := &tensor.Info{Name: w.Info().Name, DType: tensor.Float32, Shape: j.shape.Clone(), Stored: -1}
+	info.Size, _ = info.ByteSize() // which layoutOf checked
+	if w.Info().Offset < 0 {
+		info.Offset = -1
+	}
+	j.base = info.Offset
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](j), nil)), nil
+}
+
+// joined owns a view of two tensors. It embeds the weight's owner for what concerns memory alone.
+type joined struct {
+	memory.Owner[tensor.Info]
+	*layout
+	name          *tensor.Info // of the weight in its file
+	weight, scale tensor.View
+	base          int64 // the offset of the first byte, as Slice counts
+}
+
+func (j *joined) scaleRef() *memory.Ref[tensor.Info] { return (*memory.Ref[tensor.Info])(&j.scale) }
+
+// Enter implements memory.Owner, for both tensors.
+func (j *joined) Enter(*tensor.Info) error {
+	if err := j.Owner.Enter(j.name); err != nil {
+		return j.Explain(nil, err)
+	}
+	s := j.scaleRef()
+	if err := s.Owner().Enter(s.Info()); err != nil {
+		j.Owner.Leave()
+		return s.Owner().Explain(s.Info(), err)
+	}
+	return nil
+}
+
+// Leave implements memory.Owner.
+func (j *joined) Leave() {
+	j.scaleRef().Owner().Leave()
+	j.Owner.Leave()
+}
+
+// Load implements memory.Owner.
+func (j *joined) Load(info *tensor.Info) ([]byte, error) {
+	if !memory.Addressable(info.Size) {
+		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, info.Size)
+	}
+	if info.Size > 0 { // a reader may have less than it claims
+		if err := j.ReadAt(context.Background(), info, make([]byte, 1), info.Size-1); err != nil {
+			return nil, err
+		}
+	}
+	b := memory.Aligned(int(info.Size))
+	return b, j.ReadAt(context.Background(), info, b, 0)
+}
+
+// Ranged implements memory.Owner.
+func (j *joined) Ranged(*tensor.Info) bool { return true }
+
+// Explain implements memory.Owner: errors name the weight.
+func (j *joined) Explain(_ *tensor.Info, err error) error { return j.Owner.Explain(j.name, err) }
+
+// pieceElems is how many elements are decoded at a time.
+const pieceElems = 1 << 18
+
+// scratch has the elements and scales of a piece.
+type scratch struct{ values, scales []float32 }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// ReadAt implements memory.Owner: p gets bytes of the float32 numbers.
+func (j *joined) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
+	const size = 4
+	off += info.Offset - j.base
+	mem := scratches.Get().(*scratch)
+	defer scratches.Put(mem)
+	for len(p) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		first, skip := off/size, int(off%size)
+		values, err := j.piece(mem, first, (int64(skip)+int64(len(p))+size-1)/size)
+		if err != nil {
+			return err
+		}
+		n := copy(p, littleEndian(values)[skip:])
+		p, off = p[n:], off+int64(n)
+	}
+	return nil
+}
+
+// piece decodes up to n elements from first on: of one row, or of several rows that fit whole.
+func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
+	row, col := first/j.cols, first%j.cols
+	n = min(n, pieceElems)
+	if col+n > j.cols && j.cols > pieceElems {
+		n = j.cols - col
+	}
+	last := first + n - 1
+	from, to := j.scaleRow(row), j.scaleRow(last/j.cols)+j.sCols
+	if row == last/j.cols {
+		from, to = from+col/j.width, from+last%j.cols/j.width+1
+	}
+	mem.values, mem.scales = room(mem.values, n), room(mem.scales, to-from)
+	if err := tensor.DecodeAt(mem.values, j.weight, first); err != nil {
+		return nil, err
+	}
+	if err := tensor.DecodeAt(mem.scales, j.scale, from); err != nil {
+		return nil, err
+	}
+	for values := mem.values; len(values) > 0; row, col = row+1, 0 {
+		part := values[:min(j.cols-col, int64(len(values)))]
+		j.multiply(part, mem.scales, j.scaleRow(row)-from, col)
+		values = values[len(part):]
+	}
+	return mem.values, nil
+}
+
+// multiply scales elements of one row, from column col on. The scales of the row begin at index at.
+func (j *joined) multiply(part, scales []float32, at, col int64) {
+	for len(part) > 0 {
+		n := min(j.width-col%j.width, int64(len(part)))
+		s := scales[at+col/j.width]
+		for i := range part[:n] {
+			part[i] *= s
+		}
+		part, col = part[n:], col+n
+	}
+}
+
+// room returns n elements, in s if it is large enough.
+func room(s []float32, n int64) []float32 {
+	if int64(cap(s)) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}
+
+// littleEndian returns the bytes of s, reversed in place where the host has the other order.
+func littleEndian(s []float32) []byte {
+	b := memory.BytesOf(s)
+	if !memory.LittleEndian {
+		for w := b; len(w) >= 4; w = w[4:] {
+			w[0], w[1], w[2], w[3] = w[3], w[2], w[1], w[0]
+		}
+	}
+	return b
+}

@@ -1,0 +1,166 @@
+package quant
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/lowbit"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const (
+	blockSide = 128 // of the blocks of FP8 weights
+	mxBytes   = 16  // of a group of MX
+)
+
+// layout says which scale an element has. The weight is rows of cols elements; a matrix is
+// so many of its rows.
+type layout struct {
+	shape          tensor.Shape // of the numbers
+	rows, cols     int64        // of a matrix
+	height, width  int64        // of the elements that share a scale
+	sRows, sCols   int64        // scales of a matrix
+	weight, scales *tensor.Info // as they are to be decoded
+	text           string
+}
+
+// layoutOf checks that scale has the scales of weight.
+func layoutOf(weight, scale *tensor.Info) (*layout, error) {
+	l := &layout{shape: weight.Shape, weight: weight, scales: scale}
+	if weight.DType == tensor.Uint8 {
+		if err := l.unpack(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case weight.Quant != nil || scale.Quant != nil:
+		return nil, fmt.Errorf("%w: there are parameters of quantization already", tensor.ErrQuantization)
+	case !isNarrow(l.weight):
+		return nil, fmt.Errorf("%w: %s elements take no scales from another tensor", tensor.ErrDType, l.weight.TypeName())
+	case !isScale(l.scales):
+		return nil, fmt.Errorf("%w: %s elements are no scales", tensor.ErrDType, l.scales.TypeName())
+	}
+	if _, err := l.shape.ByteSize(tensor.Float32); err != nil {
+		return nil, err
+	}
+	n, err := scale.Shape.Elems()
+	if err != nil {
+		return nil, err
+	}
+	if !l.single(n) && !l.blocks() && !l.perRow() && !l.groups() {
+		return nil, fmt.Errorf("%w: scales of shape %v do not fit a weight of %v", tensor.ErrShape, scale.Shape, weight.Shape)
+	}
+	return l, nil
+}
+
+// unpack describes the bytes of MX as the numbers that they hold.
+func (l *layout) unpack() error {
+	s, k := l.weight.Shape, len(l.weight.Shape)
+	if k < 2 || s[k-1] != mxBytes || !slices.Equal(s[:k-1], l.scales.Shape) {
+		return fmt.Errorf("%w: blocks of %v with scales of %v; MX has blocks of [..., N, %d] with scales of [..., N]", tensor.ErrShape, s, l.scales.Shape, mxBytes)
+	}
+	if _, err := (tensor.Shape{s[k-2], 2 * mxBytes}).Elems(); err != nil {
+		return err
+	}
+	l.shape = append(s[:k-2:k-2], s[k-2]*2*mxBytes)
+	w := *l.weight
+	w.DType, w.Encoding, w.Shape = tensor.Invalid, lowbit.Encoding("F4"), l.shape
+	l.weight = &w
+	if l.scales.DType == tensor.Uint8 {
+		sc := *l.scales
+		sc.DType, sc.Encoding = tensor.Invalid, lowbit.Encoding("F8_E8M0")
+		l.scales = &sc
+	}
+	return nil
+}
+
+// isNarrow reports whether elements are of a type that is stored with scales.
+func isNarrow(i *tensor.Info) bool {
+	switch i.DType {
+	case tensor.Float8E4M3FN, tensor.Float8E5M2, tensor.Int8:
+		return true
+	}
+	return i.Encoding != nil && lowbit.Encoding(i.Encoding.Name) != nil
+}
+
+// isScale reports whether elements are of a type that scales have.
+func isScale(i *tensor.Info) bool {
+	switch i.DType {
+	case tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN:
+		return true
+	}
+	return i.Encoding != nil && lowbit.Same(i.Encoding.Name, "F8_E8M0")
+}
+
+// single fits one scale for all elements.
+func (l *layout) single(scales int64) bool {
+	if scales != 1 {
+		return false
+	}
+	l.matrix(0)
+	l.height, l.width, l.sRows, l.sCols, l.text = 1, max(l.cols, 1), 1, 1, "one scale"
+	return true
+}
+
+// blocks fits a scale for each block of a matrix.
+func (l *layout) blocks() bool {
+	w, s, k := l.shape, l.scales.Shape, len(l.shape)
+	if k < 2 || len(s) != k || !slices.Equal(s[:k-2], w[:k-2]) || s[k-2] != blocksIn(w[k-2]) || s[k-1] != blocksIn(w[k-1]) {
+		return false
+	}
+	l.rows, l.cols = w[k-2], w[k-1]
+	l.height, l.width, l.sRows, l.sCols = blockSide, blockSide, s[k-2], s[k-1]
+	l.text = fmt.Sprintf("block scales %dx%d", blockSide, blockSide)
+	return true
+}
+
+// blocksIn returns how many blocks n elements take.
+func blocksIn(n int64) int64 {
+	if n%blockSide == 0 {
+		return n / blockSide
+	}
+	return n/blockSide + 1
+}
+
+// perRow fits a scale for each row, whatever dims of 1 follow. A row is what is left of
+// the weight's axes.
+func (l *layout) perRow() bool {
+	s := l.scales.Shape
+	if len(s) > len(l.shape) {
+		return false
+	}
+	for len(s) > 0 && s[len(s)-1] == 1 {
+		s = s[:len(s)-1]
+	}
+	if len(s) == 0 || len(s) == len(l.shape) || !slices.Equal(s, l.shape[:len(s)]) {
+		return false
+	}
+	l.matrix(len(s))
+	l.height, l.width, l.sRows, l.sCols, l.text = 1, max(l.cols, 1), 1, 1, "a scale for each row"
+	return true
+}
+
+// groups fits a scale for each group of elements of a row.
+func (l *layout) groups() bool {
+	w, s, k := l.shape, l.scales.Shape, len(l.shape)
+	if k == 0 || len(s) != k || !slices.Equal(s[:k-1], w[:k-1]) || s[k-1] <= 0 || w[k-1]%s[k-1] != 0 {
+		return false
+	}
+	l.rows, l.cols = 1, w[k-1]
+	l.height, l.width, l.sRows, l.sCols = 1, max(w[k-1]/s[k-1], 1), 1, s[k-1]
+	l.text = fmt.Sprintf("a scale for each %d elements", l.width)
+	return true
+}
+
+// matrix takes matrices of one row, of the axes from the given one on.
+func (l *layout) matrix(from int) {
+	l.rows, l.cols = 1, 1
+	for _, d := range l.shape[from:] {
+		l.cols *= d
+	}
+}
+
+// scaleRow returns the index of the first scale of a row of the weight.
+func (l *layout) scaleRow(row int64) int64 {
+	return (row/l.rows*l.sRows + row%l.rows/l.height) * l.sCols
+}
