@@ -151,7 +151,19 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 	if err != nil {
 		return nil, err
 	}
-	return o.model().finish(d, source.FromReaderAt(r, size), nil, "", &o)
+	m := o.model()
+	if s, ok := r.(interface {
+		Sibling(name string) (io.ReaderAt, int64, error)
+	}); ok {
+		m.opening.Sibling = func(name string) (*source.Region, error) {
+			r, size, err := s.Sibling(name)
+			if err != nil {
+				return nil, err
+			}
+			return source.FromReaderAt(r, size), nil
+		}
+	}
+	return m.finish(d, source.FromReaderAt(r, size), nil, "", &o)
 }
 
 func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {

@@ -34,8 +34,9 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, 
 // A reader with a method Path() string is called so in errors, and has no path all the same (Model.Path).
 // Of one with Proven() int64 so many bytes are believed to exist. One with
 // Parsed() is told when the structure was read, from where on reading ahead is a waste; and one with Cancel()
-// once when the model is closed, whether opening failed or by Close, which waits for the reads that are running. With
-// ReadAtContext, which is ReadAt that ends with a context, Model.Verify and View.ReadIntoContext end reads with theirs.
+// once when the model is closed, whether opening failed or by Close, which waits for the reads that are running. One with
+// Sibling(name string) (io.ReaderAt, int64, error) opens the other files of the model, by their paths from the
+// directory of this one; it is asked where Options.Dir is not set. With ReadAtContext, which is ReadAt that ends with a context, Model.Verify and View.ReadIntoContext end reads with theirs.
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	return openReaderAt(nil, r, size, opts)
 }

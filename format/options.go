@@ -173,6 +173,7 @@ func (o *Options) opening(m *Model) source.Options {
 // configure tells the engine what it takes of the options.
 func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
 	m.opening = engine.Config{
+		Sibling: m.opening.Sibling,
 		Driver: d, Path: path, Dir: o.Dir, Root: o.Root, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/remote"
@@ -46,6 +47,14 @@ func (o *object) Get(ctx context.Context, off, n int64, known remote.Version) (r
 	}
 	return remote.Answer{Version: known, Body: &body{r, ctx, o, known, n}}, nil
 }
+
+// Sibling implements remote.Directory.
+func (o *object) Sibling(name string) (remote.Object, error) {
+	return &object{o.bucket, path.Join(path.Dir(o.key), name)}, nil
+}
+
+// String is what errors call the object.
+func (o *object) String() string { return o.key }
 
 // version looks up which version there is now.
 func (o *object) version(ctx context.Context) (remote.Version, error) {

@@ -47,8 +47,9 @@
 //
 // # Limits
 //
-// A model that consists of several files (shards by an index, external data) does not open as
-// one: there is no directory behind a URL. Its shards can be opened each by itself.
+// Shards by an index, parts of a split model and external data are opened by their names next to the
+// URL that was opened, with the same client, header and query, each at its own version. Names with slashes
+// are format.ErrUnsupported. Objects of others take part that are a Directory.
 // View.ReadIntoContext and Model.Verify end with their context; Options.Timeout bounds any read. mobi checks
 // its footer, which covers every byte, before the first byte of a tensor is handed out: a row of
 // such a model takes all of it, unless format.Options.Check is CheckStructure.

@@ -110,6 +110,19 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	return Answer{v, body}, nil
 }
 
+// Sibling implements Directory. The query stays: it may be what gives access to the directory.
+func (h *httpObject) Sibling(name string) (Object, error) {
+	u, err := url.Parse(h.url)
+	if err != nil || u.Opaque != "" {
+		return nil, fmt.Errorf("%w: %s is in no directory", format.ErrUnsupported, h.name)
+	}
+	next := u.ResolveReference(&url.URL{Path: "./" + name})
+	next.RawQuery = u.RawQuery
+	s := *h
+	s.url, s.name = next.String(), fmt.Sprintf("%.500s", describe(next))
+	return &s, nil
+}
+
 // String returns the URL without what may be secret.
 func (h *httpObject) String() string { return h.name }
 

@@ -23,6 +23,13 @@ type Object interface {
 	Get(ctx context.Context, off, n int64, known Version) (Answer, error)
 }
 
+// Directory is an Object of a model whose other files lie next to it.
+type Directory interface {
+	Object
+	// Sibling returns the object of that name, which has no slashes. It need not be there.
+	Sibling(name string) (Object, error)
+}
+
 // Answer is a range of an object.
 type Answer struct {
 	// Version is that of the object of which Body is a part.

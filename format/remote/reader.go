@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
+	"strings"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
@@ -62,7 +64,11 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{object: object, o: c, turns: make(chan struct{}, c.Parallel)}
+	return newReader(ctx, object, c, make(chan struct{}, c.Parallel))
+}
+
+func newReader(ctx context.Context, object Object, c Options, turns chan struct{}) (*Reader, error) {
+	r := &Reader{object: object, o: c, turns: turns}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
 	r.windows.init(r)
 	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
@@ -77,6 +83,27 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 	}
 	r.windows.head = first[:n]
 	return r, nil
+}
+
+// Sibling opens another file of the model that r reads. It ends when r does.
+func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
+	d, ok := r.object.(Directory)
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: this model has other files, and what reads it has no way to them", format.ErrUnsupported)
+	}
+	if !fs.ValidPath(name) || strings.ContainsAny(name, `/\`) || name == "." {
+		return nil, 0, fmt.Errorf("%w: %.200q is not the name of a file next to the model", format.ErrUnsupported, name)
+	}
+	object, err := d.Sibling(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := newReader(r.ctx, object, r.o, r.turns)
+	if err != nil {
+		return nil, 0, err
+	}
+	context.AfterFunc(r.ctx, func() { s.end(context.Cause(r.ctx)) })
+	return s, s.Size(), nil
 }
 
 // Size returns the size of the object.

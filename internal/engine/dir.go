@@ -39,7 +39,7 @@ func (f *file) parsing() bool { return !f.s.frozen && f.Mapped() }
 
 // Dir implements driver.Source.
 func (f *file) Dir() (driver.Dir, error) {
-	if f.s.dir == "" {
+	if f.s.dir == "" && f.s.sibling == nil {
 		return f.s, errNoDir
 	}
 	return f.s, nil
@@ -118,6 +118,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	_, path = r.Origin()
 	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
 	f.region.Store(r)
 	n := s.add(f)
@@ -138,7 +139,7 @@ func (s *shard) Path() string { return s.path }
 // below the directory.
 func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if s.dir == "" {
-		return nil, errNoDir
+		return s.beside(name)
 	}
 	if isEntry(name) {
 		o := s.m.mapping
@@ -157,6 +158,23 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 		return nil, err
 	}
 	return s.mapBelow(root, s.dir, name, path, func(os.FileInfo) error { return nil })
+}
+
+// beside opens another file of a model without a directory.
+func (s *spaces) beside(name string) (*source.Region, error) {
+	if s.sibling == nil {
+		return nil, errNoDir
+	}
+	r, err := s.sibling(name)
+	if err != nil {
+		return nil, err
+	}
+	_, path := r.Origin()
+	r.SetOrigin(s.m.desc.Name, path)
+	if !s.frozen {
+		s.read(r)
+	}
+	return r, nil
 }
 
 // isEntry reports whether a name is that of an entry of the directory itself. Only Windows
@@ -183,7 +201,9 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 		return n, nil
 	}
 	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
-	if strings.HasSuffix(name, "/") {
+	if s.dir == "" && s.sibling != nil {
+		f.later = func(f *space) (*source.Region, error) { return f.spaces.beside(f.name) }
+	} else if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	} else if f.was, f.why = s.stat(name); passes(f.why) {
 		return 0, f.why // or nobody could ever tell that the file is the same

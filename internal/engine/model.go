@@ -22,10 +22,11 @@ import (
 type Config struct {
 	Driver  driver.Driver
 	Options driver.Options
-	Path    string // of the file or directory, "" for bytes and readers
-	Dir     string // of the other files of a model without path; "" for that of Path
-	Root    string // where links of that directory may lead; "" for a cache that it is a snapshot of
-	Cache   int64  // bytes of tensors that are kept once they were read
+	Path    string                                    // of the file or directory, "" for bytes and readers
+	Dir     string                                    // of the other files of a model without path; "" for that of Path
+	Root    string                                    // where links of that directory may lead; "" for a cache that it is a snapshot of
+	Sibling func(name string) (*source.Region, error) // opens other files of a model without a directory; nil for none
+	Cache   int64                                     // bytes of tensors that are kept once they were read
 	Mapping source.Options
 	Trusted crypto.PublicKey // must have signed the file, or a FileTrust; nil for no demand
 	Head    []byte           // what the file begins with, if Open could not parse it

@@ -37,7 +37,13 @@ type space struct {
 	gone   bool
 }
 
-func (f *space) path() string { return filepath.Join(f.dir, filepath.FromSlash(f.name)) }
+func (f *space) path() string {
+	if r := f.region.Load(); r != nil && f.dir == "" {
+		_, path := r.Origin()
+		return path
+	}
+	return filepath.Join(f.dir, filepath.FromSlash(f.name))
+}
 
 // open maps the file unless it is mapped already.
 func (f *space) open() (*source.Region, error) {

@@ -24,6 +24,7 @@ type spaces struct {
 	dir     string                  // "" for none
 	abs     string                  // the same, absolute; made when it is needed
 	top     string                  // where links of the directory may lead; "" for where they may without
+	sibling func(string) (*source.Region, error)
 	entries []driver.DirEntry       // of the directory, if it was listed before
 	root    *os.Root                // while parsing
 	list    *os.File                // the same, to be listed
@@ -36,7 +37,7 @@ type spaces struct {
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{m.main, s}
-	s.dir, s.top = c.Dir, c.Root
+	s.dir, s.top, s.sibling = c.Dir, c.Root, c.Sibling
 	if s.dir == "" && c.Path != "" {
 		s.dir = filepath.Dir(c.Path)
 	}

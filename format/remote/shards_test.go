@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// site serves files by their paths, and counts the requests for each.
+type site struct {
+	*httptest.Server
+	mu    sync.Mutex
+	files map[string]string
+	tags  map[string]string
+	asked map[string]int
+}
+
+func host(t *testing.T, files map[string]string) *site {
+	s := &site{files: files, tags: map[string]string{}, asked: map[string]int{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	content, ok := s.files[r.URL.Path]
+	tag := s.tags[r.URL.Path]
+	s.asked[r.URL.Path]++
+	s.mu.Unlock()
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("ETag", `"v`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+}
+
+// most returns how often the file was requested that was requested most.
+func (s *site) most() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.asked {
+		n = max(n, k)
+	}
+	return n
+}
+
+// shard is a safetensors file with a tensor of n bytes, all of them b.
+func shard(name string, n int, b byte) string {
+	head := fmt.Sprintf(`{%q:{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}`, name, n, n)
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))) + head + strings.Repeat(string(rune(b)), n)
+}
+
+// threeShards are a sharded model. Its shards are larger than a window.
+func threeShards() map[string]string {
+	return map[string]string{
+		"/m/model.safetensors.index.json": `{"weight_map":{"a":"s 1.safetensors","b":"s2%2e.safetensors","c":"s3:.safetensors"}}`,
+		"/m/s 1.safetensors":              shard("a", 600_000, 'a'), "/m/s2%2e.safetensors": shard("b", 600_000, 'b'), "/m/s3:.safetensors": shard("c", 600_000, 'c'),
+	}
+}
+
+// TestShards: a model of several files takes a request a file to be opened, and hands out what is in each.
+func TestShards(t *testing.T) {
+	s := host(t, threeShards())
+	m, err := Open(context.Background(), s.URL+"/m/model.safetensors.index.json?token=x", quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"/m/model.safetensors.index.json": 1, "/m/s 1.safetensors": 1, "/m/s2%2e.safetensors": 1, "/m/s3:.safetensors": 1}, s.asked); diff != "" {
+		t.Error(diff)
+	}
+	for name, v := range m.Tensors() {
+		b, err := v.Bytes()
+		if err != nil || len(b) != 600_000 || bytes.Count(b, []byte(name)) != len(b) {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+	if _, err := m.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	v, _ := m.Tensor("b")
+	// A shard that is replaced is another version; the others stay readable.
+	s.mu.Lock()
+	s.tags["/m/s2%2e.safetensors"] = "2"
+	s.mu.Unlock()
+	if _, err := v.ReadInto(make([]byte, 600_000)); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "s2%252e.safetensors") || strings.Contains(err.Error(), "token") {
+		t.Errorf("a shard that was replaced: %v", err)
+	}
+	if _, err := m.At(0).Bytes(); err != nil {
+		t.Error(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// TestShardsRefused: what is not a file next to the index is not asked for.
+func TestShardsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name, shard string
+		err         error
+		asked       int
+	}{
+		{"above", "../x", format.ErrCorrupt, 1},
+		{"absolute", "/etc/passwd", format.ErrCorrupt, 1},
+		{"below", "a/b", format.ErrUnsupported, 1},
+		{"backslash", `a\\b`, format.ErrUnsupported, 1},
+		{"missing", "none", fs.ErrNotExist, 2},
+		{"a URL", "http:x", fs.ErrNotExist, 2},
+		{"a query", "x?y=z", fs.ErrNotExist, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := host(t, map[string]string{"/m/i.index.json": `{"weight_map":{"a":"` + tt.shard + `"}}`, "/x": shard("a", 1, 1), "/m/a/b": shard("a", 1, 1), "/m/x": shard("a", 1, 1)})
+			_, err := Open(context.Background(), s.URL+"/m/i.index.json", quick())
+			if n := len(s.asked); !errors.Is(err, tt.err) || n != tt.asked || s.most() != 1 {
+				t.Errorf("%v after requests %v, want %v", err, s.asked, tt.err)
+			}
+		})
+	}
+}
+
+// TestExternalData: ONNX keeps data in other files, which are asked for when a tensor in them is used.
+func TestExternalData(t *testing.T) {
+	field := func(number int, b string) string { return string([]byte{byte(number<<3 | 2), byte(len(b))}) + b }
+	entry := func(k, v string) string { return field(13, field(1, k)+field(2, v)) }
+	weight := "\x08\x03\x10\x02" + field(8, "w") + entry("location", "w.bin") + entry("offset", "1") + entry("length", "3") + "\x70\x01"
+	model := "\x08\x08" + field(7, field(2, "g")+field(5, weight)) + field(8, "\x10\x11")
+	s := host(t, map[string]string{"/m.onnx": model, "/w.bin": "\x00\x01\x02\x03"})
+	m, err := Open(context.Background(), s.URL+"/m.onnx", quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if len(s.asked) != 1 {
+		t.Errorf("requests before use: %v", s.asked)
+	}
+	v, err := m.Tensor("w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := v.Bytes()
+	if diff := cmp.Diff([]byte{1, 2, 3}, b); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
