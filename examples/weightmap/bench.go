@@ -38,8 +38,8 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	if f.NArg() != 1 {
 		return c.Usagef("bench takes one FILE")
 	}
-	if f.Arg(0) == standardInput {
-		return c.Usagef("bench takes a file, not standard input")
+	if kind := elsewhere(f.Arg(0)); kind != "" {
+		return c.Usagef("bench takes a file, not %s", kind)
 	}
 	if *rounds < 1 {
 		return c.Usagef("-rounds %d: at least 1", *rounds)

@@ -131,7 +131,7 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 
 // tensorNames lists the tensors of a file, none if it does not open.
 func tensorNames(ctx context.Context, path string) (all []candidate) {
-	if path == standardInput { // which is the shell's
+	if path == standardInput || isAddress(path) { // which is the shell's, or takes too long
 		return nil
 	}
 	opened, err := openModel(path, &format.Options{Context: ctx})

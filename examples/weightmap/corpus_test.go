@@ -56,6 +56,12 @@ func verifyLine(t *testing.T, kind, root string, l corpus.Line) {
 	if status != 1 || out.Len() > 0 || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
 		t.Errorf("status %d, output %q, errors %q", status, &out, line)
 	}
+	if l.Field == "directory" { // which is of no format without a member
+		if !strings.Contains(line, "unknown format: the directory has no model") {
+			t.Errorf("%q does not say that the directory has no model", line)
+		}
+		return
+	}
 	if b, err := os.ReadFile(path); err == nil && (claimedBy(b) != kind || l.Want == "ErrUnknownFormat") {
 		// No format claims it: the tool says so, or what else the file is.
 		if !strings.Contains(line, "unknown format") && !strings.Contains(line, ": this is ") {

@@ -66,8 +66,9 @@ var commands = []*command{
 	{cli.Tool{
 		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
-		Details: "A directory of .tsr files is shown as one model. Without its key, everything of an\n" +
-			"encrypted file is shown that is not encrypted. FILE may be -, standard input.\n",
+		Details: "FILE may be a directory with a model in it, a snapshot of the Hugging Face cache, an http(s)\n" +
+			"address, hf://ORG/NAME[@REV][/FILE], or -, standard input. HF_TOKEN gives access to what is not\n" +
+			"public. Without its key, everything of an encrypted file is shown that is not encrypted.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{

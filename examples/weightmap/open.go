@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/remote"
 )
 
 // standardInput is what a file called "-" is.
@@ -51,8 +53,29 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 	if name == standardInput {
 		return openInput(o)
 	}
+	if isAddress(name) {
+		m, err := remote.Open(o.Context, name, &remote.Options{Open: o})
+		return m, hint(err, o.Key)
+	}
 	m, err := format.Open(name, o)
 	return m, hint(err, o.Key)
+}
+
+// isAddress reports whether a file is behind HTTP, or on the Hugging Face Hub.
+func isAddress(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	return ok && (scheme == "http" || scheme == "https" || scheme == "hf")
+}
+
+// elsewhere says what a model is that is no file, "" for a file.
+func elsewhere(name string) string {
+	switch {
+	case name == standardInput:
+		return "standard input"
+	case isAddress(name):
+		return "an address"
+	}
+	return ""
 }
 
 // openInput maps standard input where that is a file, and otherwise reads it into memory.

@@ -47,8 +47,8 @@ func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		return c.Usagef("sign takes -with KEY.pem, IN and perhaps OUT")
 	}
 	target := cmp.Or(*o, f.Arg(f.NArg()-1))
-	if f.Arg(0) == standardInput && target != standardInput {
-		return c.Usagef("sign takes a file, not standard input")
+	if kind := elsewhere(f.Arg(0)); kind != "" && target != standardInput {
+		return c.Usagef("sign takes a file, not %s", kind)
 	}
 	if err := cli.CheckTarget(target); err != nil {
 		return err

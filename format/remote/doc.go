@@ -11,6 +11,11 @@
 //	...
 //	f, err := mag.OpenReaderAt(r, r.Size(), nil)
 //
+// hf://ORG/NAME[@REV][/FILE] is a file on the Hugging Face Hub, or without FILE the first that there is of
+// model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json, pytorch_model.bin and model.onnx. The
+// environment has its endpoint (HF_ENDPOINT, https://huggingface.co) and a token (HF_TOKEN), which no other host is
+// sent, not by a redirect either.
+//
 // # Versions
 //
 // An object that changes while it is open is ErrChanged: no call mixes bytes of two versions. The first

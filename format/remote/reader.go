@@ -51,6 +51,9 @@ type Reader struct {
 // NewReaderAt gets the first bytes of the object at a URL, and with them its size and
 // version. The context bounds that alone.
 func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
+	if strings.HasPrefix(url, hubScheme) {
+		return newHubReader(ctx, url, o)
+	}
 	object, err := newHTTPObject(url, o)
 	if err != nil {
 		return nil, err
