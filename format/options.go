@@ -174,7 +174,7 @@ func (o *Options) opening(m *Model) source.Options {
 func (o *Options) configure(m *Model, d driver.Driver, path string) *engine.Config {
 	m.opening = engine.Config{
 		Sibling: m.opening.Sibling,
-		Driver: d, Path: path, Dir: o.Dir, Root: o.Root, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
+		Driver:  d, Path: path, Dir: o.Dir, Root: o.Root, Cache: o.CacheBytes, Mapping: o.mapping(m), Trusted: o.Trusted,
 		Options: driver.Options{
 			Context: o.Context, Check: o.Check, MaxTensors: o.MaxTensors, MaxHeaderBytes: o.MaxHeaderBytes,
 			MaxMetadataBytes: o.MaxMetadataBytes, MaxGraphBytes: o.MaxGraphBytes, Key: o.Key,

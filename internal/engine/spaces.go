@@ -20,10 +20,10 @@ import (
 // driver.Dir of the model.
 type spaces struct {
 	m       *Model
-	own     file                    // the driver's way to the model's own file
-	dir     string                  // "" for none
-	abs     string                  // the same, absolute; made when it is needed
-	top     string                  // where links of the directory may lead; "" for where they may without
+	own     file   // the driver's way to the model's own file
+	dir     string // "" for none
+	abs     string // the same, absolute; made when it is needed
+	top     string // where links of the directory may lead; "" for where they may without
 	sibling func(string) (*source.Region, error)
 	entries []driver.DirEntry       // of the directory, if it was listed before
 	root    *os.Root                // while parsing
