@@ -32,8 +32,9 @@ func TestNothingElseWrites(t *testing.T) {
 		}
 		b, err := os.ReadFile(path)
 		files++
-		for _, call := range calls.FindAllString(string(b), -1) {
-			if !strings.Contains(string(b), "package main\n") {
+		for line := range strings.Lines(string(b)) {
+			isComment, reads := strings.HasPrefix(line, "//"), strings.Contains(line, "os.O_RDONLY")
+			if call := calls.FindString(line); call != "" && !isComment && !reads && !strings.Contains(string(b), "package main\n") {
 				t.Errorf("%s calls %s...)", name, call)
 			}
 		}
