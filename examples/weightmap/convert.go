@@ -34,6 +34,7 @@ type convertFlags struct {
 	to, out, dtype, quantize, compress  string
 	sign, encrypt                       *cli.KeyOption
 	lossy, perChannel, extended, verify bool
+	join                                bool
 	align, external                     int64
 	level                               int
 	only, skip, rename                  list
@@ -58,6 +59,7 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.out, "o", "", "write to `OUT`, which then does not follow IN")
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
+	f.BoolVar(&o.join, "join", false, "join weights with their scales in other tensors, to float32 or what -dtype or -quantize says")
 	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
 	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, but vectors, biases and constants of normalizations; see above")
 	f.Var(&o.quantizeOnly, "quantize-only", "quantize the tensors with names like `GLOB`, of any kind, and no others; may be repeated")
@@ -95,7 +97,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if o.quantize != "" && !slices.Contains(kinds, o.quantize) {
 		return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
 	}
-	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d}
+	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = convert.Matching(o.only, o.skip)
@@ -257,7 +259,7 @@ func (o *convertFlags) target(path string) string {
 // strings, properties, fields that are not known.
 func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options) {
 	f, ok := wia.From(m)
-	if !ok || o.target(path) != m.Format() || o.dtype+o.quantize != "" || len(o.only)+len(o.skip)+len(o.rename) > 0 {
+	if !ok || o.target(path) != m.Format() || o.dtype+o.quantize != "" || o.join || len(o.only)+len(o.skip)+len(o.rename) > 0 {
 		return
 	}
 	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (format.Writer, error) {

@@ -180,8 +180,11 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if r.Native, err = describeNative(m.Model); err != nil {
 		return nil, err
 	}
-	r.Graph, err = m.Graph()
-	return r, err
+	if r.Graph, err = m.Graph(); err != nil {
+		return r, err
+	}
+	r.describeScales(m)
+	return r, nil
 }
 
 // passes is how many times the data is read.

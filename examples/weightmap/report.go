@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tensor/quant"
 )
 
 // report is what inspect prints.
@@ -35,6 +38,7 @@ type tensorReport struct {
 	Compression  string              `json:"compression"`
 	ZeroCopy     bool                `json:"zero_copy"`
 	Quantization *quantizationReport `json:"quantization,omitempty"` // absent for a plain tensor
+	Scales       *scalesReport       `json:"scales,omitempty"`       // absent without scales in another tensor
 	SHA256       string              `json:"sha256,omitempty"`
 	Stats        *statistics         `json:"stats,omitempty"` // absent for elements that are no real numbers
 
@@ -47,6 +51,50 @@ type quantizationReport struct {
 	Axis       int    `json:"axis"`   // -1: one scale for the whole tensor
 	Scales     int    `json:"scales"`
 	ZeroPoints int    `json:"zero_points"` // 0: all are 0
+}
+
+// scalesReport names the tensor with the scales of another one.
+type scalesReport struct {
+	Tensor string `json:"tensor"`
+	Layout string `json:"layout"` // "block scales 128x128"
+}
+
+// describeScales finds the tensors that have their scales in others. It adds a note for
+// each layout.
+func (r *report) describeScales(m *renamed) {
+	if r.Graph != nil && len(r.Graph.Nodes) > 0 {
+		return // whose nodes say what tensors stand for
+	}
+	infos := make([]tensor.Info, 0, m.Len())
+	for name, v := range m.Tensors() {
+		info := v.Info()
+		info.Name = name
+		infos = append(infos, info)
+	}
+	pairs := quant.Pairs(infos)
+	at := make(map[string]*tensorReport, len(r.Tensors))
+	for i := range r.Tensors {
+		at[r.Tensors[i].Name] = &r.Tensors[i]
+	}
+	count := map[string]int{}
+	for _, p := range pairs {
+		count[p.Layout]++
+		if t := at[infos[p.Weight].Name]; t != nil {
+			t.Scales = &scalesReport{infos[p.Scale].Name, p.Layout}
+		}
+	}
+	for _, p := range pairs {
+		n := count[p.Layout]
+		if n == 0 {
+			continue // noted already
+		}
+		delete(count, p.Layout)
+		note := fmt.Sprintf("%q with %q: %s", infos[p.Weight].Name, infos[p.Scale].Name, p.Layout)
+		if n > 1 {
+			note += fmt.Sprintf(", and %s like it", cli.Count(n-1, "pair"))
+		}
+		r.Notes = append(r.Notes, note+"; convert -join makes one tensor of them")
+	}
 }
 
 // signatureReport is what a file says of its signer, which proves nothing.

@@ -88,8 +88,9 @@ type job struct {
 	to      *format.Plan
 	items   []*item
 	report  *Report
-	uses    uses  // of tensors by nodes
-	gaps    []gap // nodes that the target has no operator for
+	joined  map[string]bool // tensors that have taken in their scales
+	uses    uses            // of tensors by nodes
+	gaps    []gap           // nodes that the target has no operator for
 	read    *readonce.Reader
 	workers int      // so many tensors are converted at a time
 	passage *passage // of the tensor that is being written from the mapping

@@ -28,6 +28,10 @@ type Options struct {
 	Keep func(tensor.Info) bool
 	// Rename returns the new name of a tensor, in the graph too; nil changes none.
 	Rename func(name string) string
+	// JoinScales makes one float32 tensor of each tensor that has its scales in another one, as
+	// package tensor/quant finds them. DType and Quantize apply to the result. A model without such
+	// tensors is ErrOption, one with a graph of nodes ErrUnsupported.
+	JoinScales bool
 	// DType is what all tensors of real numbers become: Float64, Float32, Float16
 	// or BFloat16. These are floating-point tensors, quantized ones, and blocks that the
 	// library can decode. The zero value, Invalid, changes none.

@@ -27,6 +27,11 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
+	if j.o.JoinScales {
+		if sources, err = j.join(m, p, sources); err != nil {
+			return err
+		}
+	}
 	all := p.Tensors
 	j.uses = usesOf(p.Graph, all)
 	p.Tensors = make([]tensor.Info, 0, len(all))
@@ -35,7 +40,7 @@ func (j *job) plan(m *format.Model) error {
 		if j.o.Keep != nil && !j.o.Keep(info) {
 			continue
 		}
-		it := &item{from: sources[i], to: info}
+		it := &item{from: sources[i], to: info, changes: j.joined[info.Name]}
 		if err := j.change(it); err != nil {
 			return named(m, info.Name, err)
 		}
