@@ -57,6 +57,12 @@ type WriteOptions struct {
 	// same, and parameters of quantization that nothing else there has room for, in a
 	// place that its readers look past. Package convert finds them again.
 	KeepNames bool
+	// MaxShard has Create write several files with tensors of at most so many bytes each, or one
+	// larger tensor, in the plan's order (safetensors, gguf); 0 means one file. From "m.safetensors"
+	// it makes "m-00001-of-00002.safetensors" and so on with "m.safetensors.index.json", which opens the
+	// model; of GGUF the first part does. If all fits into one file, that has the path itself. The files
+	// appear together, and replace the model that was at the path, in one file or several.
+	MaxShard int64
 	// Storage asks for compression, a signature and the like by the names that formats
 	// share; what the format does not have is ErrOption.
 	Storage Storage
@@ -85,6 +91,9 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 	if c.Spool > SpoolNever {
 		return nil, optionError("Spool", int64(c.Spool))
 	}
+	if c.MaxShard < 0 {
+		return nil, optionError("MaxShard", c.MaxShard)
+	}
 	if c.Context == nil {
 		c.Context = context.Background()
 	}
@@ -94,7 +103,7 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 // engine returns what the engine takes of the options.
 func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig {
 	return &engine.WriteConfig{
-		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool), Accept: o.AcceptLoss,
+		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool), Accept: o.AcceptLoss, MaxShard: o.MaxShard,
 		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync, KeepNames: o.KeepNames},
 	}
 }

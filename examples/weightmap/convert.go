@@ -39,6 +39,9 @@ type convertFlags struct {
 	level                               int
 	only, skip, rename                  list
 	quantizeOnly, quantizeExcept        list
+	maxShard                            cli.ByteSize
+	usualShard                          cli.ByteSize // -max-shard unless it is given
+	whole                               bool         // for one file: there is no -max-shard
 
 	path    string // where it goes
 	secrets *secrets
@@ -74,6 +77,9 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
 	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
+	if o.maxShard = o.usualShard; !o.whole {
+		f.Var(&o.maxShard, "max-shard", "write several files with tensors of at most `SIZE` each, such as 5GB (safetensors, gguf)")
+	}
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
 	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
 	o.access = trustFlags(c, f)
@@ -97,7 +103,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if o.quantize != "" && !slices.Contains(kinds, o.quantize) {
 		return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
 	}
-	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
+	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = convert.Matching(o.only, o.skip)
@@ -147,8 +153,12 @@ func (o *convertFlags) readSecrets(ctx context.Context) (s *secrets, err error) 
 }
 
 // convertFile writes a model in another format.
-func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
-	var given convertFlags
+func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
+	return convertWith(ctx, c, &convertFlags{}, args, out, errs)
+}
+
+// convertWith is convert with other defaults.
+func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []string, out, errs io.Writer) (err error) {
 	f := c.Flags()
 	given.define(c, f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -159,7 +169,7 @@ func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.W
 		return err
 	}
 	if len(rest) > 0 {
-		return c.Usagef("convert takes IN and OUT")
+		return c.Usagef("%s takes IN and OUT", strings.TrimPrefix(c.Name, "weightmap "))
 	}
 	defer cli.NewTarget(target).Ended(&err)
 	line := split(f, args)
@@ -287,7 +297,18 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 
 // converted says what was written, and what protects it no more.
 func converted(path string, r *convert.Report, dropped string, out io.Writer) error {
-	line := fmt.Sprintf("%s: written (%s, %s", path, r.Format, cli.Size(cli.FileSize(path)))
+	files := r.Files
+	if len(files) == 0 {
+		files = []string{path}
+	}
+	size := int64(0)
+	for _, file := range files {
+		size += cli.FileSize(file)
+	}
+	line := fmt.Sprintf("%s: written (%s, %s", files[0], r.Format, cli.Size(size))
+	if len(files) > 1 {
+		line += ", " + cli.Count(len(files), "file")
+	}
 	if len(r.Quantized) > 0 {
 		worst := slices.MinFunc(r.Quantized, func(a, b convert.Stats) int { return cmp.Compare(a.SNR, b.SNR) })
 		line += ", " + cli.Count(len(r.Quantized), "tensor") + " quantized"

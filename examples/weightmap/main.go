@@ -13,7 +13,9 @@
 //	weightmap help [COMMAND]
 //	weightmap completion bash|zsh|fish
 //	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-quantize-only GLOB] [-quantize-except GLOB] [-per-channel=false]]
-//	        [-only GLOB] [-skip GLOB] [-rename FROM=TO] [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
+//	        [-only GLOB] [-skip GLOB] [-rename FROM=TO] [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-max-shard SIZE] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
+//	weightmap split [-max-shard SIZE] [options of convert] IN OUT
+//	weightmap merge [options of convert] IN OUT
 //
 // Options may stand before, between and after files, and -- ends them. -o FILE takes the place
 // of OUT, and -max-memory SIZE limits the memory that an opened file may take.
@@ -97,6 +99,8 @@ var commands = []*command{
 			"  weightmap convert -only 'encoder.*' -rename 'encoder.*=*' -verify model.gguf encoder.npz\n" +
 			"  weightmap convert -compress zstd -sign key.pem model.safetensors model.mle",
 	}, convertFile},
+	splitCommand,
+	mergeCommand,
 	diffCommand,
 	catCommand,
 	setCommand,

@@ -120,11 +120,11 @@ func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m
 	if errors.Is(err, cli.ErrReported) {
 		err = o.refused
 	}
-	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, left: 24}
+	s := search{ctx: ctx, c: c, m: m, secrets: o.secrets, usualShard: o.usualShard, whole: o.whole, left: 24}
 	if ctx.Err() == nil && m != nil {
 		if found, ok := s.mend(l, o, err, 4); ok {
 			found = s.shorten(l, found, err)
-			if line := tryLine("convert", found); line != "" {
+			if line := tryLine(strings.TrimPrefix(c.Name, "weightmap "), found); line != "" {
 				return cli.Advised(whole, line)
 			}
 			return cli.Advised(whole, "it works with "+quoted(slices.Concat(found.without("key", "encrypt").options...)))
@@ -180,14 +180,16 @@ type search struct {
 	m    *format.Model
 	left int // tries
 
-	secrets *secrets
+	secrets    *secrets
+	usualShard cli.ByteSize
+	whole      bool
 }
 
 var errDry = errors.New("it would be written")
 
 // try reports why a command line does not work.
 func (s *search) try(l commandLine) (*convertFlags, error) {
-	given := &convertFlags{secrets: s.secrets}
+	given := &convertFlags{secrets: s.secrets, usualShard: s.usualShard, whole: s.whole}
 	f := s.c.Flags()
 	given.define(s.c, f)
 	if err := s.c.Parse(f, l.args(), io.Discard); err != nil {

@@ -60,6 +60,9 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		return nil, err
 	}
 	defer w.Abort()
+	if f, ok := w.(interface{ Files() []string }); ok && o.MaxShard > 0 {
+		j.report.Files = f.Files()
+	}
 	defer func() {
 		close(j.stop)
 		j.running.Wait()

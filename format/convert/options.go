@@ -66,6 +66,8 @@ func Quantized(o tensor.QuantizeOptions) func(tensor.Info) *tensor.QuantizeOptio
 type Report struct {
 	// Format is that of the target.
 	Format string
+	// Files are the paths that were written with MaxShard, the one that opens the model first.
+	Files []string
 	// Losses are what Options.Lossy left out.
 	Losses []format.Loss
 	// Kept are names, and parameters of quantization, that the target has no place for but

@@ -18,7 +18,11 @@ func (j *job) verify() error {
 	if j.o.Storage.Key != nil {
 		read.Key = j.o.Storage.Key
 	}
-	m, err := format.Open(j.path, read)
+	path := j.path
+	if len(j.report.Files) > 0 {
+		path = j.report.Files[0]
+	}
+	m, err := format.Open(path, read)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,27 @@ type Layouter interface {
 	Layout(p *Plan, o *WriteOptions) (*Layout, error)
 }
 
+// Sharder is a Layouter that can spread a model over several files.
+type Sharder interface {
+	Layouter
+	// Shards says which files hold the parts of a plan for a model at path, and completes the
+	// metadata of the parts. One part alone makes an ordinary file.
+	Shards(path string, parts []*Plan) (*Shards, error)
+}
+
+// Shards are the files of a model.
+type Shards struct {
+	// Paths are those of the parts.
+	Paths []string
+	// Index is the path of a file that names the parts and opens the model, "" if the first
+	// part does, and Text is its content.
+	Index string
+	Text  []byte
+	// Old are the files of a former model that this one replaces. They are removed
+	// once it is in place.
+	Old []string
+}
+
 // Layout is a file before its data is known.
 type Layout struct {
 	// Size is the number of bytes of the whole file.

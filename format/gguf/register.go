@@ -11,7 +11,7 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Layouter     = fileFormat{}
+	_ driver.Sharder      = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 	_ driver.ValueTaker   = fileFormat{}

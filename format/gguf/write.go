@@ -8,7 +8,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file of version 3 to path, in a temporary file that
@@ -72,8 +71,8 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, has := meta.Get(keyQuantVersion); !has && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
-		meta = append(slices.Clip(meta), driver.Entry{Key: keyQuantVersion, Value: uint32(2)})
+	if no, _ := meta.Get(keySplitNo); no == nil || no == uint16(0) { // the first part says it for all
+		meta = withQuantVersion(meta, p.Tensors)
 	}
 	var w wire.Buffer
 	w.Str(magic)

@@ -11,8 +11,8 @@ import (
 type fileFormat struct{}
 
 var (
-	_ driver.Layouter = fileFormat{}
-	_ driver.Lossy    = fileFormat{}
+	_ driver.Sharder = fileFormat{}
+	_ driver.Lossy   = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})

@@ -30,6 +30,7 @@ type WriteConfig struct {
 	Progress driver.Progress
 	Spool    Spool
 	Accept   []string // losses
+	MaxShard int64    // bytes of tensors in a file, 0 for no limit
 }
 
 // Writer drives an encoder: names, sizes, order, cancellation, progress and
@@ -53,6 +54,7 @@ type Writer struct {
 	over    error          // why no call works any more, io.EOF after a good Close
 	layout  *driver.Layout // of a Layouter
 	queue   *queue         // puts tensors in order for a target or driver that takes no other; else nil
+	files   []string       // that are written, if it is not path alone
 }
 
 // ending is what becomes of an assembled file. Either function may be nil.
@@ -66,6 +68,13 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	w := newWriter(c)
 	if err := w.check(p); err != nil {
 		return nil, err
+	}
+	if c.MaxShard > 0 {
+		s, err := newShards(w.plan, c)
+		if s != nil {
+			w.enc, w.files = s, s.paths()
+		}
+		return w.started(err)
 	}
 	if d, ok := c.Driver.(driver.PathEncoding); ok {
 		enc, err := d.EncodePath(w.plan, &c.Options)
@@ -104,6 +113,9 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 	w := newWriter(c)
 	if err := w.check(p); err != nil {
 		return nil, err
+	}
+	if c.MaxShard > 0 {
+		return nil, explain(driver.OptionError(w.format, "MaxShard", "only Create makes several files"), w.format, "")
 	}
 	if err := w.findLayout(); err != nil {
 		return nil, err
@@ -149,6 +161,15 @@ func NewWriter(out io.Writer, p *driver.Plan, c *WriteConfig) (*Writer, error) {
 
 func newWriter(c *WriteConfig) *Writer {
 	return &Writer{format: c.Driver.Describe().Name, path: c.Options.Path, cfg: c}
+}
+
+// Files returns the paths of the files that are written, the one that opens the model
+// first. It is nil for a writer without a path.
+func (w *Writer) Files() []string {
+	if w.files == nil && w.path != "" {
+		return []string{w.path}
+	}
+	return w.files
 }
 
 // streams reports whether the file can be written from front to back.

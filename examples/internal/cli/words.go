@@ -27,7 +27,7 @@ var words = strings.NewReplacer(
 // options are those that set a field of the library's options for writing.
 var options = map[string]string{
 	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
-	"Extended": "extended", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
+	"Extended": "extended", "MaxShard": "max-shard", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
 }
 
 // Options returns the options by the fields that they set.

@@ -1,0 +1,50 @@
+package gguf
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Shards implements driver.Sharder, with names and metadata as gguf-split has them: the first
+// part has those of the model, and all say which part they are.
+func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+	if len(parts) == 1 {
+		return &driver.Shards{Paths: []string{path}}, nil
+	}
+	s := &driver.Shards{}
+	total := 0
+	for _, p := range parts {
+		total += len(p.Tensors)
+	}
+	if total > math.MaxInt32 {
+		return nil, refuse("tensors", format.ErrLimit, "%d in several files, the most is 2^31-1", total)
+	}
+	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
+	for _, p := range parts {
+		meta = withQuantVersion(meta, p.Tensors)
+	}
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	for i, p := range parts {
+		s.Paths = append(s.Paths, fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, len(parts), extension))
+		p.Metadata = append(slices.Clip(meta), driver.Entry{Key: keySplitNo, Value: uint16(i)},
+			driver.Entry{Key: keySplitCount, Value: uint16(len(parts))}, driver.Entry{Key: keySplitTensors, Value: int32(total)})
+		meta = nil
+	}
+	s.Old = s.Paths // a model of as many parts
+	return s, nil
+}
+
+// withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
+func withQuantVersion(meta driver.Metadata, tensors []tensor.Info) driver.Metadata {
+	if _, has := meta.Get(keyQuantVersion); has || !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
+		return meta
+	}
+	return append(slices.Clip(meta), driver.Entry{Key: keyQuantVersion, Value: uint32(2)})
+}
