@@ -79,6 +79,7 @@ func TestInterrupt(t *testing.T) {
 		{"convert", "convert m.safetensors o.mag", true, "interrupted: o.mag was not written"},
 		{"convert and compress", "convert -compress zstd -level 9 m.safetensors o.mle", true, "interrupted: o.mle was not written"},
 		{"convert to a directory", "convert -lossy m.safetensors o.tsr/", true, "interrupted: o.tsr/ was not written"},
+		{"split", "split -max-shard 32MB m.safetensors o.safetensors", true, "interrupted: o.safetensors was not written"},
 		{"set", "set m.safetensors o.safetensors a=b", true, "interrupted: o.safetensors was not written"},
 		{"sign", "sign -with " + private + " s.mle -o o.mle", false, "interrupted: o.mle was not written"},
 		{"diff", "diff m.safetensors n.safetensors", false, "interrupted"},

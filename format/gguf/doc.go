@@ -108,6 +108,7 @@
 // be in the same directory, through links too; a part that is missing fails the
 // open. Any other part than the first opens alone, and Notes says so; so does a
 // first part that has another name, or is read from memory or a reader.
+// With format.WriteOptions.MaxShard the writer splits models by these names, as gguf-split does.
 //
 // # Metadata
 //

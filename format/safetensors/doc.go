@@ -77,6 +77,9 @@
 // come from a path needs format.Options.Dir. Behind an io.ReaderAt the index is read
 // through it, the shards are mapped.
 //
+// With format.WriteOptions.MaxShard the writer makes shards and their index, by these names. All
+// metadata is in every shard.
+//
 // # Writing
 //
 // The writer's files equal the reference's byte for byte: the header without white
