@@ -105,7 +105,8 @@ func ByExtension(path string) (Codec, bool) {
 }
 
 func endsLike(d driver.Driver, path string) bool {
-	return slices.Contains(d.Describe().Extensions, lower(filepath.Ext(filepath.Clean(path))))
+	path = lower(filepath.Base(path))
+	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(path, e) })
 }
 
 // lower is strings.ToLower for ASCII, which is what extensions are: that one brings

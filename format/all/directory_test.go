@@ -202,3 +202,15 @@ func TestHubCache(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexByName: the name of an index says of which format the files are that it names.
+func TestIndexByName(t *testing.T) {
+	for name, want := range map[string]string{"pytorch_model.bin.index.json": "torch", "model.safetensors.index.json": "safetensors"} {
+		dir := lay(t, t.TempDir(), map[string]string{name: index("a", "none.bin")})
+		_, err := format.Open(dir, nil)
+		var e *format.Error
+		if !errors.As(err, &e) || e.Format != want || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want an error of %s", name, err, want)
+		}
+	}
+}

@@ -14,7 +14,6 @@ const (
 	maxHeader   = 100_000_000 // bytes, the reference's limit
 	headerAlign = 8           // what the writer pads the header to
 	maxRank     = 1 << 16
-	maxShards   = 1 << 16
 	maxDepth    = 127 // of the JSON text, the reference's limit
 	metadataKey = "__metadata__"
 )

@@ -28,6 +28,9 @@
 //
 // It has no checksums, and storages lie as they come: most tensors are misaligned, and copied.
 //
+// A model in several files opens by its index, pytorch_model.bin.index.json, as one of safetensors does: its
+// weight_map says which file, next to the index or below, a tensor is in.
+//
 // # The pickle
 //
 // A pickle is a program for a stack machine. The one here knows protocols 2 to 5 and the

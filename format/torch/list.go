@@ -202,7 +202,7 @@ func (l *lister) tensor(t *rebuilt) error {
 	case !t.contiguous():
 		p.stride = t.stride
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Size: size, Offset: e.At + p.from}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: f.space, Size: size, Offset: e.At + p.from}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}

@@ -15,18 +15,21 @@ import (
 
 // parsed is what is kept of an open file beside its index.
 type parsed struct {
-	src    driver.Source
-	index  *driver.Index
-	stores []zip.Entry // the storages; those of the legacy container have no sums
-	places []place     // by tensor
-	byKey  map[string]int
-	sums   []sum // of the structure
-	meta   driver.Metadata
-	notes  []string
-	big    bool // elements are big-endian
-	zipped bool
-	check  checked
-	most   int // tensors
+	src     driver.Source
+	space   driver.Space
+	index   *driver.Index
+	mine    func(i int) bool // in a model of several files: whether tensor i is in this one
+	version string
+	stores  []zip.Entry // the storages; those of the legacy container have no sums
+	places  []place     // by tensor
+	byKey   map[string]int
+	sums    []sum // of the structure
+	meta    driver.Metadata
+	notes   []string
+	big     bool // elements are big-endian
+	zipped  bool
+	check   checked
+	most    int // tensors
 }
 
 // place is where the elements of a tensor are.
@@ -43,9 +46,25 @@ type sum struct {
 	crc      uint32
 }
 
-// parse reads either container.
+// parse reads either container, or an index of files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	f := &parsed{src: src, index: x, byKey: make(map[string]int), most: o.MaxTensors}
+	head, err := driver.Prefix(src, driver.SniffLen)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
+		return parseIndex(src, x, o)
+	}
+	f, err := parseFile(src, 0, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// parseFile reads either container, which is in a space.
+func parseFile(src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*parsed, error) {
+	f := &parsed{src: src, space: space, index: x, byKey: make(map[string]int), most: o.MaxTensors}
 	var head [legacyHead]byte
 	b, err := driver.First(src, head[:])
 	switch {
@@ -64,6 +83,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, 
 		return nil, err
 	}
 	f.check.init(len(f.stores))
+	f.version = x.Version
 	return f, nil
 }
 

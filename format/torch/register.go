@@ -18,13 +18,13 @@ func init() {
 
 // Describe implements driver.Driver.
 func (driverOf) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".ckpt"}}
+	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".ckpt", ".bin.index.json"}}
 }
 
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or
 // another that torch.save writes.
 func (driverOf) Detect(head []byte, _ int64) bool {
-	return isLegacy(head) || zip.IsTorch(zip.FirstName(head))
+	return isIndex(head) || isLegacy(head) || zip.IsTorch(zip.FirstName(head))
 }
 
 // Parse implements driver.Driver.

@@ -1,0 +1,113 @@
+package torch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// shardDir is a directory with an index of two files, of which the second has strides.
+func shardDir(t *testing.T, index string) string {
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{
+		"pytorch_model.bin.index.json": []byte(index),
+		"pytorch_model-00001-of-00002.bin": saved(t, pickled(dictOf(
+			str("a"), tensorOf(store("Float", "0", 4), 1, nums(3), nums(1)), str("kind"), str("toy"))), floats(4)),
+		"pytorch_model-00002-of-00002.bin": saved(t, pickled(dictOf(
+			str("c"), tensorOf(store("Float", "0", 4), 0, nums(2, 2), nums(1, 2)),
+			str("b"), tensorOf(store("Float", "0", 4), 2, nums(2), nums(1)))), floats(4)),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const twoFiles = `{"metadata":{"total_size":36},"weight_map":{"b":"pytorch_model-00002-of-00002.bin","a":"pytorch_model-00001-of-00002.bin","c":"pytorch_model-00002-of-00002.bin"}}`
+
+// TestShards: an index opens all its files, by directory and by name.
+func TestShards(t *testing.T) {
+	dir := shardDir(t, twoFiles)
+	for _, path := range []string{dir, filepath.Join(dir, "pytorch_model.bin.index.json")} {
+		m, err := format.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		all := floats(4)
+		want := []seen{
+			f32("b", false, all[8:], 2), f32("a", false, all[4:], 3),
+			f32("c", true, append(append(append(append([]byte{}, all[:4]...), all[8:12]...), all[4:8]...), all[12:]...), 2, 2),
+		}
+		if diff := cmp.Diff(want, tensorsOf(t, m), cmp.AllowUnexported(seen{})); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(format.Metadata{{Key: "kind", Value: "toy"}}, m.Metadata()); diff != "" {
+			t.Error(diff)
+		}
+		if c, err := m.Verify(context.Background()); err != nil || c == nil {
+			t.Errorf("%v, %v", c, err)
+		}
+		if n := len(m.Files()); n != 3 {
+			t.Errorf("%d files: %q", n, m.Files())
+		}
+	}
+}
+
+// TestShardsDamaged: a changed storage of any file is found, and named.
+func TestShardsDamaged(t *testing.T) {
+	for _, name := range []string{"pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"} {
+		dir := shardDir(t, twoFiles)
+		path := filepath.Join(dir, name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := format.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, off := int64(0), m.At(1).Info().Offset // of "a"
+		if name != "pytorch_model-00001-of-00002.bin" {
+			off = m.At(0).Info().Offset
+		}
+		m.Close()
+		b[off] ^= 1
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err = format.Open(dir, &format.Options{Check: format.CheckAll})
+		var e *format.Error
+		if !errors.Is(err, format.ErrChecksum) || !errors.As(err, &e) || e.Path != path {
+			t.Errorf("%v does not name %s", err, path)
+		}
+	}
+}
+
+// TestShardsRefused: what an index names has to be there, and to have the tensors.
+func TestShardsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name, index string
+		err         error
+	}{
+		{"missing file", `{"weight_map":{"a":"none.bin"}}`, fs.ErrNotExist},
+		{"above", `{"weight_map":{"a":"../x.bin"}}`, format.ErrCorrupt},
+		{"missing tensor", `{"weight_map":{"z":"pytorch_model-00001-of-00002.bin"}}`, format.ErrCorrupt},
+		{"itself", `{"weight_map":{"a":"pytorch_model.bin.index.json"}}`, format.ErrMagic},
+		{"no map", `{"weights":".bin"}`, format.ErrCorrupt},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Open(shardDir(t, tt.index), nil); !errors.Is(err, tt.err) {
+				t.Errorf("%v, want %v", err, tt.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+// Package shards reads the index of a model in several files, as the Hub has them for safetensors and
+// PyTorch: a JSON object whose weight_map says which file a tensor is in.
+package shards
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+const (
+	maxShards = 1 << 16
+	maxDepth  = 127
+)
+
+// Map is what an index says.
+type Map struct {
+	Shards   []string // in the order in which they appear
+	Metadata []byte   // a JSON object, nil for none
+
+	format  string
+	s       jsonmeta.Scanner
+	found   bool
+	entries []mapped
+	names   int            // bytes of them
+	first   []int          // where the first tensor of each shard is
+	numbers map[string]int // of the shards
+}
+
+// mapped is a tensor and its shard.
+type mapped struct {
+	name  []byte
+	at    int
+	shard int
+}
+
+// Parse reads the index of a model of a format, with no more tensors than most.
+func Parse(format string, b []byte, most int) (*Map, error) {
+	w := &Map{format: format, s: jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth}), numbers: make(map[string]int)}
+	err := w.parse(b, most)
+	if j, ok := err.(*jsonmeta.Error); ok {
+		err = wire.Error(format, "weight_map", j.Offset, err)
+	}
+	return w, err
+}
+
+// parse reads the index. Keys that mean nothing here are ignored.
+func (w *Map) parse(b []byte, most int) error {
+	err := w.s.Object(func(key []byte, at int) error {
+		switch string(key) {
+		case "weight_map":
+			if w.found {
+				return &jsonmeta.Error{Offset: int64(at), Reason: "weight_map occurs twice"}
+			}
+			w.found = true
+			return w.s.Object(func(name []byte, at int) error { return w.add(name, at, most) })
+		case "metadata":
+			if w.Metadata != nil {
+				return &jsonmeta.Error{Offset: int64(at), Reason: "metadata occurs twice"}
+			}
+			if w.s.Null() {
+				return nil
+			}
+			from := w.s.Offset()
+			err := w.s.Unique(w.s.Skip)
+			w.Metadata = bytes.Clone(b[from:w.s.Offset()])
+			return err
+		}
+		return w.s.Skip()
+	})
+	if err == nil {
+		err = w.s.End()
+	}
+	if err == nil && !w.found {
+		err = wire.Errorf(w.format, "weight_map", 0, driver.ErrCorrupt, "the JSON text is no index of shards: it has no weight_map")
+	}
+	return err
+}
+
+// add reads an entry of the weight map.
+func (w *Map) add(name []byte, at, most int) error {
+	if len(w.entries) >= most {
+		return wire.Errorf(w.format, "weight_map", int64(at), driver.ErrLimit, "more than %d tensors", most)
+	}
+	said, err := w.s.Text()
+	if err != nil {
+		return err
+	}
+	number, ok := w.numbers[string(said)]
+	if !ok {
+		shard := string(said)
+		switch {
+		case !fs.ValidPath(shard) || shard == ".":
+			return wire.Errorf(w.format, "weight_map "+strconv.Quote(string(name)), int64(at), driver.ErrCorrupt, "%q is no file below the directory of the index", shard)
+		case len(w.Shards) == maxShards:
+			return wire.Errorf(w.format, "weight_map", int64(at), driver.ErrLimit, "more than %d shards", maxShards)
+		}
+		number = len(w.Shards)
+		w.Shards, w.first = append(w.Shards, shard), append(w.first, at)
+		w.numbers[shard] = number
+	}
+	w.entries = append(w.entries, mapped{name, at, number})
+	w.names += len(name)
+	return nil
+}
+
+// Join opens all shards, and lists their tensors in the order of the map. open reads the file of a shard; o is what is
+// left of the limits, which it lowers. placed, which may be nil, is told where each tensor was. Tensors of
+// shards that are not in the map are counted as unlisted.
+func (w *Map) Join(dir driver.Dir, x *driver.Index, o *driver.Options, open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) error, placed func(shard, i int)) (unlisted int, err error) {
+	left, total := *o, 0
+	shards := make([]driver.Index, len(w.Shards))
+	for i, name := range w.Shards {
+		y := &shards[i]
+		y.Count(o.Memory)
+		defer y.Uncount()
+		src, space, err := w.open(dir, name, w.first[i], &left)
+		if err == nil {
+			err = open(src, space, y, &left)
+		}
+		if full := y.Err(); full != nil {
+			err = wire.Error(w.format, "tensors", 0, full)
+		}
+		if err != nil {
+			return 0, err
+		}
+		total += y.Len()
+		left.MaxTensors = o.MaxTensors - total
+	}
+	x.Grow(len(w.entries), w.names, 4*len(w.entries))
+	for _, m := range w.entries {
+		field := fmt.Sprintf("tensor %q", m.name)
+		y := &shards[m.shard]
+		i, ok := y.LookupBytes(m.name)
+		if !ok {
+			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[m.shard])
+		}
+		if !x.Add(copied(y, i, m.name)) {
+			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "the name occurs twice")
+		}
+		if placed != nil {
+			placed(m.shard, i)
+		}
+	}
+	return total - x.Len(), nil
+}
+
+// copied returns the record of tensor i.
+func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
+	var info tensor.Info
+	y.Describe(i, &info)
+	space, off, size := y.Place(i)
+	return &driver.Tensor{
+		Name: name, DType: info.DType, Shape: info.Shape, Space: space, Offset: off, Size: size, Stored: info.Stored,
+		Compression: info.Compression, Encoding: info.Encoding, Loaded: y.Loaded(i),
+	}
+}
+
+// open opens a shard, which the index names at an offset.
+func (w *Map) open(dir driver.Dir, name string, at int, o *driver.Options) (driver.Source, driver.Space, error) {
+	if err := o.Context.Err(); err != nil {
+		return nil, 0, err
+	}
+	src, space, err := dir.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", driver.ErrNotFound, err)
+		}
+		err = wire.Error(w.format, fmt.Sprintf("shard %q", name), int64(at), err)
+	}
+	return src, space, err
+}
