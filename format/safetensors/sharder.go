@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/shards"
 )
 
 // indexEnd is what the name of an index ends with, behind that of the file that it stands for.
@@ -56,13 +57,16 @@ func oldShards(path string) []string {
 		return nil
 	}
 	b, err := os.ReadFile(index)
-	w := weightMap{s: jsonmeta.NewScanner(b, strict), text: &text{}, numbers: make(map[string]int)}
-	if err != nil || w.parse(b, format.DefaultMaxTensors) != nil {
+	if err != nil {
+		return nil
+	}
+	w, err := shards.Parse(formatName, b, format.DefaultMaxTensors)
+	if err != nil {
 		return nil
 	}
 	old := []string{index}
 	dir := strings.TrimSuffix(path, filepath.Base(path)) // as the new paths begin
-	for _, name := range w.shards {
+	for _, name := range w.Shards {
 		if isShard(name, filepath.Base(path)) {
 			old = append(old, dir+name)
 		}
