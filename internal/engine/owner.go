@@ -17,6 +17,7 @@ var (
 	_ memory.Owner[tensor.Info] = (*Model)(nil)
 	_ memory.Owner[tensor.Info] = (*space)(nil)
 	_ memory.Owner[tensor.Info] = failure{}
+	_ memory.Advisor            = (*Model)(nil)
 )
 
 // Enter implements memory.Owner.
@@ -114,6 +115,25 @@ func (m *Model) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int
 
 // Holds implements memory.Owner for the memory of all files.
 func (m *Model) Holds(addr uintptr) bool { return m.main.Holds(addr) || m.spaces.holding(addr) != nil }
+
+// Advise implements memory.Advisor for the memory of all files.
+func (m *Model) Advise(a memory.Advice, b []byte) (int64, error) {
+	if err := m.main.Enter(); err != nil {
+		return 0, err
+	}
+	defer m.main.Leave()
+	r, addr := m.main, memory.Address(b)
+	if s := m.spaces.holding(addr); s != nil {
+		r = s.region.Load()
+	}
+	switch {
+	case b == nil || len(b) > 0 && !r.Holds(addr):
+		return -1, nil // it is decoded, or read on demand
+	case len(b) == 0:
+		return 0, nil
+	}
+	return r.Advise(a, r.FaultOffset(addr), int64(len(b)))
+}
 
 // Fault implements memory.Owner: it names the tensor that the address belongs to.
 func (m *Model) Fault(addr uintptr) error {

@@ -37,6 +37,20 @@ type Owner[I any] interface {
 	Explain(info *I, err error) error
 }
 
+// Advice is what an Advisor is told or asked about bytes in its memory.
+type Advice int
+
+const (
+	Prefetch Advice = iota // they will be read soon
+	Evict                  // they will not
+	Resident               // how many are in physical memory? -1: nobody knows
+)
+
+// Advisor is an Owner whose memory may be paged. b is part of it. Advise does not check sums.
+type Advisor interface {
+	Advise(a Advice, b []byte) (int64, error)
+}
+
 // Ref is a view without methods for users. The zero Ref has no tensor.
 type Ref[I any] struct {
 	_     [0]func() // views are not compared

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/stripes"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
@@ -141,6 +142,37 @@ func (r *Region) Resident() int64 {
 		return r.Held()
 	}
 	return resident(r.mem, r.skip, r.skip+len(r.win))
+}
+
+// Advise prefetches or evicts n bytes of the window from off on, or returns how many of them are resident, as
+// Prefetch, Evict and Resident do for all. Evict leaves pages that have other bytes too.
+func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
+	if a == memory.Prefetch {
+		return 0, r.Prefetch(off, n)
+	}
+	if err := r.Check(off, n); err != nil {
+		return 0, err
+	}
+	if err := r.Enter(); err != nil {
+		return 0, err
+	}
+	defer r.Leave()
+	lo, hi := r.skip+int(off), r.skip+int(off+n)
+	if a == memory.Resident {
+		if r.ra == nil {
+			return n, nil
+		}
+		return resident(r.mem, lo, hi), nil
+	}
+	page := os.Getpagesize()
+	lo, hi = (lo+page-1)/page*page, hi/page*page
+	if r.ra == nil || lo >= hi || r.locked > 0 {
+		return 0, nil
+	}
+	if err := forget(r.mem[lo:hi]); err != nil {
+		return 0, r.fail(off, err)
+	}
+	return 0, nil
 }
 
 // Lent reports whether a raw slice left the library.
