@@ -536,3 +536,36 @@ func TestConvertKeepsAll(t *testing.T) {
 	text, _ := tool(t, 0, "inspect", out)
 	contains(t, text, "1 tensor,")
 }
+
+// TestSplitAndMerge: split says which file opens the model, and merge makes the file that it was.
+func TestSplitAndMerge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	header := `{"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[4],"data_offsets":[4,8]}}`
+	header += strings.Repeat(" ", -len(header)&7)
+	want := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header+"datadata"...)
+	if err := os.WriteFile("m.safetensors", want, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ out, opens string }{
+		{"o.safetensors", "o.safetensors.index.json"},
+		{"o.gguf", "o-00001-of-00002.gguf"},
+	} {
+		out, errs := do(t, 0, "split", "-max-shard", "4", "m.safetensors", tt.out)
+		if !strings.HasPrefix(out, tt.opens+": written (") || errs != "" {
+			t.Errorf("split says %q, %q", out, errs)
+		}
+		do(t, 0, "merge", tt.opens, "back.safetensors")
+		if got, err := os.ReadFile("back.safetensors"); err != nil || !bytes.Equal(want, got) {
+			t.Errorf("%s: merged %q, %v", tt.out, got, err)
+		}
+	}
+	do(t, 0, "split", "m.safetensors", "whole.safetensors")
+	if _, err := os.Stat("whole.safetensors"); err != nil {
+		t.Error(err)
+	}
+	_, errs := do(t, 2, "convert", "-max-shard", "4", "m.safetensors", "m.mle")
+	if want := "weightmap: -max-shard: the format is not split into several files\ntry: weightmap convert m.safetensors m.mle\n"; errs != want {
+		t.Errorf("shards of another format: %q, want %q", errs, want)
+	}
+	do(t, 2, "merge", "-max-shard", "4", "m.safetensors", "n.safetensors")
+}

@@ -330,6 +330,27 @@ func TestShardsKeepOthers(t *testing.T) {
 	}
 }
 
+// TestShardsOntoThemselves: a model of several files is replaced by way of the file that opens it.
+func TestShardsOntoThemselves(t *testing.T) {
+	for _, s := range shardings {
+		for _, limit := range []int64{4, 8, 3} {
+			dir := t.TempDir()
+			if err := put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}); err != nil {
+				t.Fatal(err)
+			}
+			opens := filepath.Join(dir, s.opens(3))
+			report, err := convert.File(opens, opens, &convert.Options{To: s.format, Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := s.names(map[int64]int{4: 3, 8: 2, 3: 3}[limit])
+			if d := cmp.Diff(want, names(t, dir)); d != "" {
+				t.Errorf("%s, %d: %s\n%v", s.format, limit, d, report.Files)
+			}
+		}
+	}
+}
+
 // TestShardsRefused: what cannot be split is refused before anything is written, and giving up
 // leaves nothing.
 func TestShardsRefused(t *testing.T) {

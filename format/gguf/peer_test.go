@@ -230,3 +230,57 @@ func TestPython(t *testing.T) {
 		}
 	}
 }
+
+// shardsScript prints what @huggingface/gguf reads of all parts of a model.
+const shardsScript = `
+const [library, path] = process.argv.slice(2);
+const { ggufAllShards } = await import(library);
+const r = await ggufAllShards(path, { allowLocalFile: true });
+const plain = (k, v) => typeof v === "bigint" ? Number(v) : v;
+console.log(JSON.stringify(r.shards.map(s => ({
+	no: s.metadata["split.no"], count: s.metadata["split.count"], all: s.metadata["split.tensors.count"],
+	architecture: s.metadata["general.architecture"] ?? "", tensors: s.tensorInfos.map(t => t.name),
+})), plain));
+`
+
+// TestHuggingFaceShards has that reader find all parts that we write by the first.
+func TestHuggingFaceShards(t *testing.T) {
+	home := os.Getenv("HUGGINGFACE_GGUF")
+	if home == "" {
+		t.Skip("HUGGINGFACE_GGUF does not say where @huggingface/gguf is installed")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("no node: ", err)
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "read.mjs")
+	if err := os.WriteFile(script, []byte(shardsScript), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	plan := &format.Plan{Metadata: format.Metadata{{Key: "general.architecture", Value: "llama"}}}
+	for _, name := range []string{"a", "b", "c"} {
+		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
+	}
+	w, err := Create(filepath.Join(dir, "m.gguf"), plan, &WriteOptions{WriteOptions: format.WriteOptions{MaxShard: 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for _, name := range []string{"c", "a", "b"} {
+		if err := w.WriteTensor(name, strings.NewReader("01234567")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(node, script, filepath.Join(home, "node_modules", "@huggingface", "gguf", "dist", "index.mjs"), filepath.Join(dir, "m-00001-of-00002.gguf")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := `[{"no":0,"count":2,"all":3,"architecture":"llama","tensors":["a","b"]},{"no":1,"count":2,"all":3,"architecture":"","tensors":["c"]}]`
+	if diff := cmp.Diff(want, strings.TrimSpace(string(out))); diff != "" {
+		t.Error(diff)
+	}
+}

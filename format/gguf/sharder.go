@@ -30,15 +30,27 @@ func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, err
 	for _, p := range parts {
 		meta = withQuantVersion(meta, p.Tensors)
 	}
-	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	stem := strings.TrimSuffix(path, extension)
+	if base, _, count, ok := splitPath(path); ok { // it replaces the model that path is a part of
+		stem = strings.TrimSuffix(path, filepath.Base(path)) + base
+		s.Old = partPaths(stem, int(count))
+	}
+	s.Paths = partPaths(stem, len(parts))
+	s.Old = append(s.Old, s.Paths...) // of a model of as many parts
 	for i, p := range parts {
-		s.Paths = append(s.Paths, fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, len(parts), extension))
 		p.Metadata = append(slices.Clip(meta), driver.Entry{Key: keySplitNo, Value: uint16(i)},
 			driver.Entry{Key: keySplitCount, Value: uint16(len(parts))}, driver.Entry{Key: keySplitTensors, Value: int32(total)})
 		meta = nil
 	}
-	s.Old = s.Paths // a model of as many parts
 	return s, nil
+}
+
+// partPaths lists the files of a split model.
+func partPaths(stem string, count int) (paths []string) {
+	for i := range count {
+		paths = append(paths, fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, count, extension))
+	}
+	return paths
 }
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.

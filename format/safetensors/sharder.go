@@ -19,13 +19,13 @@ const indexEnd = ".index.json"
 // Shards implements driver.Sharder, with names and an index as the Hub has them. Every shard
 // has all metadata.
 func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+	path = strings.TrimSuffix(path, indexEnd) // the model that an index opens
 	s := &driver.Shards{Paths: []string{path}, Old: oldShards(path)}
 	if len(parts) == 1 {
 		return s, nil
 	}
 	s.Index, s.Paths = path+indexEnd, nil
-	end := filepath.Ext(path)
-	stem := strings.TrimSuffix(path, end)
+	stem, end := strings.TrimSuffix(path, extensions[0]), extensions[0]
 	total, names := int64(0), []byte(nil)
 	for i, p := range parts {
 		shard := fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, len(parts), end)
@@ -77,9 +77,8 @@ func oldShards(path string) []string {
 // isShard reports whether name is that of a shard of a model: "m-00001-of-00002.safetensors"
 // for "m.safetensors".
 func isShard(name, model string) bool {
-	end := filepath.Ext(model)
-	rest, ok1 := strings.CutPrefix(name, strings.TrimSuffix(model, end)+"-")
-	rest, ok2 := strings.CutSuffix(rest, end)
+	rest, ok1 := strings.CutPrefix(name, strings.TrimSuffix(model, extensions[0])+"-")
+	rest, ok2 := strings.CutSuffix(rest, extensions[0])
 	no, count, ok3 := strings.Cut(rest, "-of-")
 	return ok1 && ok2 && ok3 && len(no) == 5 && len(count) == 5 && strings.Trim(no+count, "0123456789") == ""
 }
