@@ -12,7 +12,7 @@
 //	weightmap version
 //	weightmap help [COMMAND]
 //	weightmap completion bash|zsh|fish
-//	weightmap convert [-to FORMAT] [-lossy] [-dtype D | -quantize Q [-quantize-only GLOB] [-quantize-except GLOB] [-per-channel=false]]
+//	weightmap convert [-to FORMAT] [-lossy] [-join] [-dtype D | -quantize Q [-quantize-only GLOB] [-quantize-except GLOB] [-per-channel=false]]
 //	        [-only GLOB] [-skip GLOB] [-rename FROM=TO] [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-max-shard SIZE] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
 //	weightmap split [-max-shard SIZE] [options of convert] IN OUT
 //	weightmap merge [options of convert] IN OUT

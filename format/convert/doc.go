@@ -99,6 +99,9 @@
 // Formats in ONNX's operators without parameters of quantization get nodes of DequantizeLinear, and
 // MLE stores int8 with mle.WriteOptions.Quantized. GGUF has blocks: see gguf.Q8_0.
 //
+// Options.JoinScales makes one tensor of a weight and the scales that models keep in another tensor: see
+// package tensor/quant.
+//
 // # Memory and files
 //
 // A tensor that is kept is written from the mapping. One that changes goes through
