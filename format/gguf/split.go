@@ -95,7 +95,11 @@ func (f *parsed) join(o *driver.Options) error {
 		return wire.Errorf(formatName, keySplitNo, s.no.at, format.ErrCorrupt, "%d of %d parts", s.no.value, s.count.value)
 	}
 	src := f.parts[0].src
-	stem, no, count, named := splitPath(src.Path())
+	path := src.Path()
+	if f, ok := src.(interface{ Name() string }); ok && path == "" {
+		path = f.Name() // of a reader that knows the files next to it
+	}
+	stem, no, count, named := splitPath(path)
 	if named && count != s.count.value {
 		return wire.Errorf(formatName, keySplitCount, s.count.at, format.ErrCorrupt, "%d parts, the name of the file says %d", s.count.value, count)
 	}

@@ -22,6 +22,14 @@ type file struct {
 
 func (f *file) Path() string { return f.s.m.Path() }
 
+// Name returns what the file is called among the others of its directory, of a reader too; "" without a directory.
+func (f *file) Name() string {
+	if f.s.dir == "" && f.s.sibling == nil {
+		return ""
+	}
+	return f.s.m.path
+}
+
 // InMemory implements driver.Source. Bytes that another process may change are read, not
 // lent, while they are parsed.
 func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }

@@ -1,0 +1,116 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// OpenFS opens a model in a file system, embedded or zipped for example, with all its files. name is that of a
+// file, or of a directory by the rule of Open, but for one of .tsr files. Files of the operating system are
+// mapped, others that are an io.ReaderAt are read on demand, and the rest is read into memory, which
+// Options.MaxMemory bounds. Options.Dir and Root have no meaning here.
+func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
+	o, err := opts.checked()
+	if err == nil && fsys == nil {
+		err = missing("file system")
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = ""
+	m := o.model()
+	name, err = inFS(fsys, name, &o)
+	if err != nil {
+		return nil, engine.Explain(err, o.Format, name)
+	}
+	m.opening.Sibling = func(n string) (*source.Region, error) {
+		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Mapping)
+	}
+	r, err := m.regionOf(fsys, name, o.mapping(m))
+	if err != nil {
+		return nil, engine.Explain(err, o.Format, name)
+	}
+	return m.finish(nil, r, nil, "", &o)
+}
+
+// inFS returns the file that opens the model called name.
+func inFS(fsys fs.FS, name string, o *Options) (string, error) {
+	st, err := fs.Stat(fsys, name)
+	if err != nil || !st.IsDir() {
+		return name, err
+	}
+	list, err := fs.ReadDir(fsys, name)
+	if err != nil {
+		return name, err
+	}
+	entries := make([]driver.DirEntry, len(list))
+	for i, e := range list {
+		entries[i] = driver.DirEntry{Name: e.Name(), Regular: !e.IsDir()}
+	}
+	var d driver.Driver
+	if o.Format != "" {
+		c, err := Lookup(o.Format)
+		if err != nil {
+			return name, err
+		}
+		d = c.d
+	}
+	file, of, err := choice(d, entries)
+	if of != nil {
+		err = fmt.Errorf("%w: a directory of %s files opens by its path alone", ErrUnsupported, of.Describe().Name)
+	}
+	return path.Join(name, file), err
+}
+
+// regionOf opens a file.
+func (m *Model) regionOf(fsys fs.FS, name string, o source.Options) (*source.Region, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %w", ErrCorrupt, source.ErrNotRegular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if r, ok := f.(io.ReaderAt); ok {
+		if file, ok := f.(*os.File); ok {
+			defer f.Close()
+			return source.OpenFile(file, 0, -1, o)
+		}
+		return source.FromReaderAt(&fsFile{r, f, name}, st.Size()), nil
+	}
+	defer f.Close()
+	if err := m.memory.Reserve(st.Size()); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, st.Size())) // which grows with what is there
+	if err != nil {
+		m.memory.Release(st.Size())
+		return nil, err
+	}
+	r := source.FromBytes(b)
+	r.SetOrigin("", name)
+	return r, nil
+}
+
+// fsFile is a file that is read on demand until the model is closed.
+type fsFile struct {
+	io.ReaderAt
+	file fs.File
+	name string
+}
+
+func (f *fsFile) Path() string { return f.name }
+
+func (f *fsFile) Cancel() { f.file.Close() }
