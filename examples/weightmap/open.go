@@ -24,11 +24,14 @@ type access struct {
 	key    *cli.KeyOption
 	trust  *cli.KeyOption // nil for a command without the option
 	memory *cli.ByteSize
+	root   string
 }
 
-// accessFlags adds -key and -max-memory.
+// accessFlags adds -key, -max-memory and -root.
 func accessFlags(c *cli.Tool, f *flag.FlagSet) *access {
-	return &access{key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
+	a := &access{key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
+	f.StringVar(&a.root, "root", "", "follow links of the model's files that stay below `DIR`")
+	return a
 }
 
 // trustFlags adds -trust as well.
@@ -41,7 +44,7 @@ func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
 // options checks what was given. Checksums are compared before data is used: a damaged file
 // must not print as values.
 func (a *access) options(ctx context.Context) (o *format.Options, err error) {
-	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory)}
+	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory), Root: a.root}
 	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
 		o.Trusted, err = a.trust.Public(ctx)
 	}

@@ -31,6 +31,6 @@ func FuzzName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first []byte, path string) {
 		Name(first, path)
 		Guess(first)
-		Entry(path)
+		_ = Entry(path)
 	})
 }
