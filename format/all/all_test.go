@@ -89,7 +89,7 @@ func TestConvertLinksNoFormat(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"format", "format/convert", "format/driver", "tensor"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"format", "format/convert", "format/driver", "tensor", "tensor/quant"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
