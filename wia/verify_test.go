@@ -143,12 +143,11 @@ func TestOpenAllocations(t *testing.T) {
 			f.Close()
 		})
 	}
-	pools := 0.0
 	if testhost.Race {
-		pools = 100 // what was in them is collected anew
+		t.Skip("under the race detector a sync.Pool drops what it is given")
 	}
 	few, more := count(8), count(2000)
-	if few > 36+pools || more > few+3*8+pools { // three lists double
+	if few > 36 || more > few+3*8 { // three lists double
 		t.Errorf("%v allocations for 8 tensors, %v for 2000", few, more)
 	}
 }
