@@ -36,7 +36,7 @@ var kinds = []kind{
 	{4, []string{"UINT4"}, func(p int) float64 { return float64(p) }},
 	{4, []string{"INT4"}, func(p int) float64 { return float64(p << 60 >> 60) }},
 	{2, []string{"UINT2"}, func(p int) float64 { return float64(p) }},
-	{2, []string{"INT2"}, func(p int) float64 { return float64(p << 62 >> 62) }},
+	{2, []string{"INT2"}, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
 }
 
 // small returns a number of a sign, bits of exponent with a bias, and bits of fraction, without special values.
