@@ -34,7 +34,7 @@ var kinds = []kind{
 	{8, []string{"F8_E4M3FNUZ", "FLOAT8E4M3FNUZ", "float8_e4m3fnuz"}, func(p int) float64 { return fnuz(p, 4, 3, 8) }},
 	{8, []string{"F8_E5M2FNUZ", "FLOAT8E5M2FNUZ", "float8_e5m2fnuz"}, func(p int) float64 { return fnuz(p, 5, 2, 16) }},
 	{4, []string{"UINT4"}, func(p int) float64 { return float64(p) }},
-	{4, []string{"INT4"}, func(p int) float64 { return float64(p << 60 >> 60) }},
+	{4, []string{"INT4"}, func(p int) float64 { return float64(int8(p<<4) >> 4) }},
 	{2, []string{"UINT2"}, func(p int) float64 { return float64(p) }},
 	{2, []string{"INT2"}, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
 }
