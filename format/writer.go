@@ -57,7 +57,7 @@ type WriteOptions struct {
 	// same, and parameters of quantization that nothing else there has room for, in a
 	// place that its readers look past. Package convert finds them again.
 	KeepNames bool
-	// MaxShard has Create write several files with tensors of at most so many bytes each, or one
+	// MaxShard has Create write several files with at most that many bytes of tensors each, or one
 	// larger tensor, in the plan's order (safetensors, gguf); 0 means one file. From "m.safetensors"
 	// it makes "m-00001-of-00002.safetensors" and so on with "m.safetensors.index.json", which opens the
 	// model; of GGUF the first part does. If all fits into one file, that has the path itself. The files

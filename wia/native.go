@@ -84,7 +84,7 @@ func (f *parsed) Native() (*driver.Native, error) {
 	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
-// ownGraph decodes the graph block into messages that nobody shares, nil when it is empty.
+// ownGraph decodes the graph block into new messages, nil when it is empty.
 func (f *parsed) ownGraph() (*Graph, error) {
 	if f.graph.Size == 0 {
 		return nil, nil

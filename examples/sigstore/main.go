@@ -3,7 +3,7 @@
 //	$ sigstore -identity me@example.com -issuer https://accounts.google.com model/model.sig model
 //	model: trusted, signed by me@example.com
 //
-// Package format/signing leaves the certificates and the transparency log of Sigstore to whoever has them. What there
+// Package format/signing leaves the certificates and the transparency log of Sigstore to a verifier of the caller. What there
 // is to see is verifier: it hands sigstore-go's to signing.Trust, and so to Verify and to a Policy.
 package main
 
@@ -31,7 +31,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("sigstore", flag.ContinueOnError)
 	identity := f.String("identity", "", "who must have signed, the `NAME` in the certificate")
-	issuer := f.String("issuer", "", "`URL` of who vouches for the identity")
+	issuer := f.String("issuer", "", "`URL` of the identity provider")
 	trusted := f.String("root", "", "trusted_root.json, a `FILE`; without it that of sigstore.dev is fetched")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -37,7 +37,7 @@ func newData(ctx context.Context, m *format.Model) *data {
 	return &data{Reader: readonce.New(m), ctx: ctx, sums: map[stretch]string{}}
 }
 
-// watch shows the progress of reading so many bytes until progress.Finish.
+// watch shows the progress of reading total bytes until progress.Finish.
 func (d *data) watch(progress *cli.Progress, total int64) {
 	d.progress, d.total = progress, max(total, 1)
 }
@@ -65,7 +65,7 @@ func (d *data) Tensor(v tensor.View) (tensor.View, error) {
 }
 
 // sum returns the SHA-256 of a tensor's bytes. Only what is in the mapping
-// has an address of its own for as long as the file is open.
+// has a unique address for as long as the file is open.
 func (d *data) sum(v tensor.View) (string, error) {
 	var at stretch
 	if v.ZeroCopy() && v.Info().Offset >= 0 {

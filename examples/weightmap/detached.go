@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/signing"
 )
 
-// detached has the options of a signature in a file of its own, of any files.
+// detached has the options of a signature in a separate file, over any files.
 type detached struct {
 	signature string
 	ignore    []string

@@ -107,7 +107,7 @@ func (o *convertFlags) checkKind(m *format.Model, target string, opts *convert.O
 	return nil
 }
 
-// chooseQuantized has the library quantize what is asked for.
+// chooseQuantized sets the options that quantize.
 func (o *convertFlags) chooseQuantized(opts *convert.Options) {
 	if o.quantize == "" {
 		return

@@ -95,7 +95,7 @@ type job struct {
 	uses    uses            // of tensors by nodes
 	gaps    []gap           // nodes that the target has no operator for
 	read    *readonce.Reader
-	workers int      // so many tensors are converted at a time
+	workers int      // tensors that are converted at a time
 	passage *passage // of the tensor that is being written from the mapping
 	taken   int64    // bytes that the writer has taken in
 	begun   int      // so many items are done, being converted, or need not be

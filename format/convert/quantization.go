@@ -16,7 +16,7 @@ const OutputAxis = -1
 type Stayed struct{ Name, Why string }
 
 // quantizes decides whether a tensor is quantized: the options for it, or why it stays as it
-// is, "" where nobody asked.
+// is, "" if quantization was not requested.
 func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 	if j.o.Quantize == nil || t.Quant != nil {
 		return nil, ""

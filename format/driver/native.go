@@ -24,7 +24,7 @@ type NativeKind struct {
 
 // NativeFile is a File that may have something Native.
 type NativeFile interface {
-	// Native returns it in memory of its own, nil for nothing.
+	// Native returns a copy, nil for nothing.
 	Native() (*Native, error)
 }
 

@@ -9,8 +9,8 @@ import (
 
 // The types named IQ1 to IQ3 store indices into codebooks: lists of groups of 4 or 8 small
 // numbers that ggml defines. codebooks.bin holds them one after the other, each group as
-// a little-endian uint16 (a uint32 for six groups' worth of bits is never needed): the
-// digits of its numbers in the book's alphabet, the first number lowest, of 2 or 3 bits each.
+// a little-endian uint16: the positions of its numbers in the book's alphabet, of 2 or 3
+// bits each, the first number lowest.
 //
 //go:embed codebooks.bin
 var packedBooks []byte

@@ -45,7 +45,7 @@ func originals(p *driver.Plan) map[string][]byte {
 	return all
 }
 
-// checked is valueLen for bytes that nobody has looked at.
+// checked is valueLen for bytes that were not checked before.
 func checked(t valueType, b []byte, depth int) (n int, ok bool) {
 	if t >= numValueTypes || len(b) < valueSizes[t] || depth > maxDepth {
 		return 0, false

@@ -47,7 +47,7 @@
 // files of two versions, as any reader would find them.
 //
 // Windows replaces no file that is mapped: renaming onto it fails while a generation has it open. Set
-// format.Options.Private there, so that each generation is a copy, or give every version a name of its own and open that.
+// format.Options.Private there, so that each generation is a copy, or give every version another name and open that.
 //
 // # Detached signatures
 //

@@ -13,7 +13,7 @@ const maxIRVersion = 1000
 type evidence struct {
 	version   bool // there is ir_version
 	other     bool // and another field
-	structure bool // operator sets, which begin as such
+	structure bool // begins with operator sets
 	odd       bool // a version or text that a model may have, and hardly any does
 }
 

@@ -228,7 +228,7 @@ func initializer(t *tensor.Info, more []byte, at int64) []byte {
 	switch {
 	case kept.form == asSparse:
 		return appendLength(nil, 15, t.Size)
-	case kept.form == asFields, code != int64(byte(code)&0x7f): // which nobody aligns
+	case kept.form == asFields, code != int64(byte(code)&0x7f): // which is not aligned
 		b := append(protobuf.PutInt(head, 2, code), tail...)
 		if kept.form == asRaw {
 			b = appendLength(b, rawData, t.Size)

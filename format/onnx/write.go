@@ -124,7 +124,7 @@ func layout(p *driver.Plan, outside func(i int, more []byte) []byte) (*driver.La
 		putLength(w.layout.Parts[0].Bytes[length:length+size], uint64(n))
 		w.layout.Size = w.at
 		if head := w.layout.Parts[0].Bytes; !detect(head[:min(len(head), driver.SniffLen)], w.at) {
-			return nil, refuse("metadata", fmt.Errorf("%w: without operator sets, and with such texts or such a version, nobody takes the file for ONNX", format.ErrUnsupported))
+			return nil, refuse("metadata", fmt.Errorf("%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported))
 		}
 		return &w.layout, nil
 	}

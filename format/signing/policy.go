@@ -17,7 +17,7 @@ const bundleName = "model.sig"
 // Policy makes a signature a condition of opening a model: it is for format.Options.Trusted, there
 // and in live.Options. The bundle is read each time a model is opened, and all files that it lists are
 // hashed: those that the model has open as they were parsed and mapped, the others from the disk. The
-// zero Policy trusts nobody.
+// zero Policy trusts no signer.
 type Policy struct {
 	// Trust says whose signatures count.
 	Trust *Trust

@@ -134,7 +134,7 @@ func (l *lister) below(key string, v any) error {
 	return err
 }
 
-// name returns the path as a name, of which there may be so many bytes.
+// name returns the path as a name. The bytes of all names are limited.
 func (l *lister) name() (string, error) {
 	name := l.root
 	if len(l.path) > 0 {

@@ -56,7 +56,7 @@ func (f *parsed) load(i int) ([]byte, error) {
 	return out, nil
 }
 
-// An expanded tensor repeats the elements of a storage: so many bytes of it are made.
+// An expanded tensor repeats the elements of a storage; these limit the bytes of the copy.
 const (
 	expandFloor = 1 << 30
 	expandRatio = 16

@@ -75,7 +75,7 @@ func (m *Model) counted(i int) int64 {
 	return m.index.Size(i)
 }
 
-// drop is evict for good. Close has made sure that nobody is at work.
+// drop is evict for good. Close has waited for all readers.
 func (k *kept) drop() {
 	k.mu.Lock()
 	clear(k.cells)

@@ -11,7 +11,7 @@ import (
 func Leave() { elsewhere = (*spaces).leave }
 
 // leave finds a file that a link leads to out of dir. The path that it resolves is looked at
-// once more below the root that it found, so that nobody can put a link in between.
+// once more below the root that it found, so that no link can be put in between.
 func (s *spaces) leave(dir, name string) (at location, info os.FileInfo, err error) {
 	if dir, err = physical(dir); err != nil {
 		return at, nil, err

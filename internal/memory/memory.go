@@ -43,7 +43,7 @@ type Advice int
 const (
 	Prefetch Advice = iota // they will be read soon
 	Evict                  // they will not
-	Resident               // how many are in physical memory? -1: nobody knows
+	Resident               // how many are in physical memory, -1 if unknown
 )
 
 // Advisor is an Owner whose memory may be paged. b is part of it. Advise does not check sums.

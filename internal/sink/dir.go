@@ -108,7 +108,7 @@ func (d *Dir) Commit(sync bool) error {
 	return err
 }
 
-// claimOld locks the directory that is to go, which nobody else may take for one that was left when it has a
+// claimOld locks the directory that is to go, which another writer must not take for one that was left when it has a
 // temporary name. A writer that put it in place has it for a moment.
 func (d *Dir) claimOld() *os.File {
 	for range 100 {

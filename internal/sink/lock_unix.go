@@ -61,7 +61,7 @@ func lock(fd int) error {
 	}
 }
 
-// isAt reports whether f is what is at path still: whoever had the lock may have removed it.
+// isAt reports whether f is what is at path still: the last holder of the lock may have removed it.
 func isAt(path string, f *os.File) bool {
 	at, err := os.Lstat(path)
 	is, failed := f.Stat()

@@ -28,7 +28,7 @@ const (
 	longest      = 100 // of the part that is the file's own name, in bytes
 )
 
-// abandoned is the age from which a temporary file without a lock is nobody's.
+// abandoned is the age from which a temporary file without a lock may be removed.
 const abandoned = 24 * time.Hour
 
 // errClaimed is the error of what another writer has locked.

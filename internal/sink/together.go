@@ -20,7 +20,7 @@ type together struct {
 
 // CommitAll puts finished files in place. The last one, which names the others, comes last,
 // so that they appear with its rename. With mixes some of the others replace files that
-// the old last one names: it is set aside before, so that nobody opens a mixture of both models.
+// the old last one names: it is set aside before, so that no reader opens a mixture of both models.
 // Errors are those of Commit.
 func CommitAll(files []*File, sync, mixes bool) error {
 	var g together

@@ -13,8 +13,8 @@ const (
 	mxBytes   = 16  // of a group of MX
 )
 
-// layout says which scale an element has. The weight is rows of cols elements; a matrix is
-// so many of its rows.
+// layout says which scale an element has. The weight is a list of matrices of rows times cols
+// elements.
 type layout struct {
 	shape          tensor.Shape // of the numbers
 	rows, cols     int64        // of a matrix

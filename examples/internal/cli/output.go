@@ -77,7 +77,7 @@ func CheckBinary(path string, stdout io.Writer, what string) error {
 }
 
 // CheckTarget refuses "-" as the file to write. Elsewhere it is a standard stream, and a
-// file of that name is what nobody means.
+// file of that name would be a surprise.
 func CheckTarget(path string) error {
 	if path == "-" {
 		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))

@@ -12,7 +12,7 @@ const patience = time.Second
 
 // Progress shows on a terminal how far long work is.
 type Progress struct {
-	out   io.Writer // nil where nobody watches
+	out   io.Writer // nil if it is no terminal
 	what  string
 	start time.Time
 	bar   *progressbar.ProgressBar // from the first report on
