@@ -92,7 +92,7 @@ func (e *editor) field(out []byte, m *protobuf.Message, num protowire.Number, ty
 	if err != nil {
 		return nil, err
 	}
-	out = putSize(out, body)
+	out = protobuf.PutSize(out, body)
 	annotates := m == graphMsg && (num == 13 || num == 14) || m == modelMsg && num == 20
 	if annotates && (e.missing && !missing || e.clash && !clash) {
 		e.drop(d.Name)

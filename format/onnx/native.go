@@ -78,7 +78,7 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return putSize(out, start), nil
+	return protobuf.PutSize(out, start), nil
 }
 
 // appendGaps appends fields that stayed in the file.
@@ -113,14 +113,4 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 		}
 	}
 	return protobuf.PutBytes(out, 5, b), nil
-}
-
-// putSize puts the number of bytes from start on before them.
-func putSize(b []byte, start int) []byte {
-	n := len(b) - start
-	size := protowire.SizeVarint(uint64(n))
-	b = append(b, make([]byte, size)...)
-	copy(b[start+size:], b[start:start+n])
-	protowire.AppendVarint(b[:start], uint64(n))
-	return b
 }

@@ -139,7 +139,11 @@ func putInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 func PutMessage(b []byte, num protowire.Number, def *Message, m any) []byte {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
 	start := len(b)
-	b = def.Append(b, m)
+	return PutSize(def.Append(b, m), start)
+}
+
+// PutSize puts the number of bytes from start on in front of them.
+func PutSize(b []byte, start int) []byte {
 	n := len(b) - start
 	size := protowire.SizeVarint(uint64(n))
 	b = append(b, make([]byte, size)...)
