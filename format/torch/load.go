@@ -29,8 +29,19 @@ func (f *parsed) load(i int) ([]byte, error) {
 	if most := max(expandFloor, expandRatio*e.Size); size > most {
 		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", format.ErrLimit, extent, size, most)
 	}
+	// The engine has counted the tensor, not what it is taken from.
+	aside := extent
+	if e.Packed {
+		aside = e.Size
+	} else if f.src.InMemory() {
+		aside = 0
+	}
+	err := f.memory.Reserve(aside)
+	if err != nil {
+		return nil, err
+	}
+	defer f.memory.Release(aside)
 	var b []byte
-	var err error
 	if e.Packed {
 		if b, err = e.Content(f.src); err == nil {
 			b = b[p.from : p.from+extent]

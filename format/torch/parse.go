@@ -28,6 +28,7 @@ type parsed struct {
 	notes   []string
 	big     bool // elements are big-endian
 	zipped  bool
+	memory  *driver.Memory
 	check   checked
 	most    int // tensors
 }
@@ -64,7 +65,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, 
 
 // parseFile reads either container, which is in a space.
 func parseFile(src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, space: space, index: x, byKey: make(map[string]int), most: o.MaxTensors}
+	f := &parsed{src: src, space: space, index: x, byKey: make(map[string]int), most: o.MaxTensors, memory: o.Memory}
 	var head [legacyHead]byte
 	b, err := driver.First(src, head[:])
 	switch {

@@ -253,6 +253,36 @@ func TestExpanded(t *testing.T) {
 	}
 }
 
+// TestLoadMemory: what a tensor is taken from counts against MaxMemory while it is taken: an
+// inflated storage, and behind a reader the bytes between strided elements.
+func TestLoadMemory(t *testing.T) {
+	const elems = 2 << 20 // 8 MiB
+	object := pickled(tensorOf(store("Float", "0", elems), 0, nums(2), nums(elems-1)))
+	packed := archived(t, entryOf{"m/data.pkl", []byte(object), false}, entryOf{"m/data/0", make([]byte, 4*elems), true})
+	plain := saved(t, object, make([]byte, 4*elems))
+	for _, tt := range []struct {
+		name string
+		open func(o *format.Options) (*format.Model, error)
+	}{
+		{"inflated", func(o *format.Options) (*format.Model, error) { return OpenBytes(packed, o) }},
+		{"strided behind a reader", func(o *format.Options) (*format.Model, error) {
+			return OpenReaderAt(bytes.NewReader(plain), int64(len(plain)), o)
+		}},
+	} {
+		for _, most := range []int64{4 << 20, 64 << 20} {
+			m, err := tt.open(&format.Options{MaxMemory: most})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			_, err = m.At(0).Bytes()
+			if enough := most > 4*elems; enough != (err == nil) || !enough && !errors.Is(err, format.ErrLimit) {
+				t.Errorf("%s, %d bytes: %v", tt.name, most, err)
+			}
+		}
+	}
+}
+
 // TestDamaged: the sum of a storage is checked by Verify and, with CheckTouch, before its first use.
 func TestDamaged(t *testing.T) {
 	file := saved(t, pickled(dictOf(str("a"), tensorOf(store("Float", "0", 6), 0, nums(6), nums(1)), str("b"), tensorOf(store("Float", "1", 6), 0, nums(3), nums(2)))), floats(6), floatsOf(9, 8, 7, 6, 5, 4))
