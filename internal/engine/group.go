@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // group is a run of tensors that one worker checks in one go. Behind a reader
@@ -87,20 +87,11 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 			return err
 		}
 	}
-	var sums *prepared
-	if fetched == nil {
-		var err error
-		if sums, err = v.together(g.which); err != nil {
-			return err
-		}
-	}
 	last, number := "", uint16(NotLooked)
-	for n, i := range g.which {
+	for _, i := range g.which {
 		by, err := "", error(nil)
 		if fetched != nil {
 			by, err = v.fetched(i, fetched, g.off)
-		} else if sum, ok := sums.next(n, v, v.m.index.Name(i)); ok {
-			by, err = driver.XXH64.String(), v.compareTensor(i, sum)
 		} else {
 			by, err = v.tensor(i, wide)
 		}
@@ -113,12 +104,6 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		v.vouched[i] = number
 	}
 	return nil
-}
-
-// compareTensor compares a sum of tensor i.
-func (v *verification) compareTensor(i int, sum uint64) error {
-	_, off, _ := v.m.index.Place(i)
-	return v.compareAll(i, v.sum(i), sum, off)
 }
 
 // fetched checks tensor i in bytes that begin at base of the file.
@@ -136,7 +121,7 @@ func (v *verification) fetched(i int, b []byte, base int64) (by string, err erro
 // sumOf returns a sum of bytes that are there.
 func sumOf(k driver.Kind, b []byte) uint64 {
 	if k == driver.XXH64 {
-		return tensor.XXH64(b)
+		return xxhash.Sum64(b)
 	}
 	return update(k, empty(k), b, false)
 }

@@ -88,14 +88,14 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
-			sum := tensor.XXH64(b[off : off+size])
+			sum := xxhash.Sum64(b[off : off+size])
 			v.used(r, off, size)
 			v.Done(size, part)
 			return sum, v.ctx.Err()
 		}
 		var d xxhash.Digest
 		d.Reset()
-		err := v.feed(r, off, size, part, func(b []byte) { vector.WriteXXH64(&d, b) })
+		err := v.feed(r, off, size, part, func(b []byte) { _, _ = d.Write(b) })
 		return d.Sum64(), err
 	}
 	sum := empty(k)
@@ -254,8 +254,7 @@ func newSummer(k driver.Kind) *summer {
 
 func (s *summer) Write(b []byte) (int, error) {
 	if s.xx != nil {
-		vector.WriteXXH64(s.xx, b)
-		return len(b), nil
+		return s.xx.Write(b)
 	}
 	s.sum = update(s.kind, s.sum, b, false)
 	return len(b), nil

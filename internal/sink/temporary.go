@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/cespare/xxhash/v2"
 )
 
 // A file is assembled next to the one it will replace, under a hidden name:
@@ -40,7 +40,7 @@ func Shorten(base string) string {
 	if len(base) <= longest {
 		return base
 	}
-	hash := fmt.Sprintf("~%016x", tensor.XXH64([]byte(base)))
+	hash := fmt.Sprintf("~%016x", xxhash.Sum64String(base))
 	n := longest - len(hash)
 	for n > 0 && !utf8.RuneStart(base[n]) {
 		n--
