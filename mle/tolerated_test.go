@@ -226,15 +226,13 @@ func TestErrorsAreNotWrittenTo(t *testing.T) {
 			errs := make([]error, 8)
 			var wait sync.WaitGroup
 			for i := range errs {
-				wait.Add(1)
-				go func() {
-					defer wait.Done()
+				wait.Go(func() {
 					if i%4 == 3 {
 						errs[i] = verify(f)
 						return
 					}
 					_, errs[i] = f.At(i % f.Len()).Bytes()
-				}()
+				})
 			}
 			wait.Wait()
 			for i, err := range errs {

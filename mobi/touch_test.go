@@ -152,15 +152,13 @@ func TestFirstUseOnce(t *testing.T) {
 		src.n.Store(0)
 		var wait sync.WaitGroup
 		for i := range 16 {
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
+			wait.Go(func() {
 				v, _ := f.Constant(7)
 				err := accessors[i%2*2].call(v)
 				if sound != (err == nil) {
 					t.Errorf("sound %v: %v", sound, err)
 				}
-			}()
+			})
 		}
 		wait.Wait()
 		// A wrong footer is compared with both sums.

@@ -152,9 +152,7 @@ func TestCreateDirAtOnce(t *testing.T) {
 	dir := tree(t, map[string][]byte{"w.tsr": good})
 	var all sync.WaitGroup
 	for range 3 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			for range 30 {
 				w, err := CreateDir(dir, p, &WriteOptions{WriteOptions: format.WriteOptions{NoSync: true}})
 				if err != nil {
@@ -170,7 +168,7 @@ func TestCreateDirAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}()
+		})
 	}
 	all.Wait()
 	contains(t, filepath.Dir(dir), filepath.Base(dir))

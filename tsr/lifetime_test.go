@@ -36,9 +36,7 @@ func TestDirectoryClose(t *testing.T) {
 	a, c := f.At(0), f.At(2)
 	inside, closed := make(chan bool), make(chan error)
 	var group sync.WaitGroup
-	group.Add(1)
-	go func() {
-		defer group.Done()
+	group.Go(func() {
 		err := c.Use(func(b []byte) error {
 			inside <- true
 			// Close is on its way when the other tensors are refused.
@@ -58,7 +56,7 @@ func TestDirectoryClose(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	<-inside
 	go func() { closed <- f.Close() }()
 	group.Wait()

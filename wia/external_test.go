@@ -426,9 +426,7 @@ func TestExternalConcurrent(t *testing.T) {
 		f := modelIn(t, dir, tensors...)
 		var group sync.WaitGroup
 		for i := range 4 {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				if i == 0 {
 					if err := verify(f); err != nil && !errors.Is(err, format.ErrClosed) {
 						t.Error(err)
@@ -445,7 +443,7 @@ func TestExternalConcurrent(t *testing.T) {
 						t.Error(err)
 					}
 				}
-			}()
+			})
 		}
 		f.Close()
 		group.Wait()

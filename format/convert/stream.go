@@ -43,9 +43,7 @@ func (j *job) start(it *item) *stream {
 	for range cap(s.free) {
 		s.free <- nil
 	}
-	j.running.Add(1)
-	go func() {
-		defer j.running.Done()
+	j.running.Go(func() {
 		defer close(s.full)
 		finished := false
 		defer func() {
@@ -55,7 +53,7 @@ func (j *job) start(it *item) *stream {
 		}()
 		j.run(it, s)
 		finished = true
-	}()
+	})
 	return s
 }
 

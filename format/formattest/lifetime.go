@@ -186,12 +186,10 @@ func (x *subject) closeWaits(t *testing.T) {
 	var done atomic.Bool
 	var closing sync.WaitGroup
 	err = v.Use(func(b []byte) error {
-		closing.Add(1)
-		go func() {
-			defer closing.Done()
+		closing.Go(func() {
 			m.Close()
 			done.Store(true)
-		}()
+		})
 		for { // until Close began
 			unpin, err := m.Pin()
 			if err != nil {
@@ -228,9 +226,7 @@ func (x *subject) concurrent(t *testing.T) {
 	warm := make(chan struct{}, readers)
 	var group sync.WaitGroup
 	for g := range readers {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for i := 0; ; i++ {
 				if i == rounds {
 					warm <- struct{}{}
@@ -251,17 +247,15 @@ func (x *subject) concurrent(t *testing.T) {
 				}
 				runtime.Gosched() // where nothing preempts, whoever closes gets no turn otherwise
 			}
-		}()
+		})
 	}
 	for range readers {
 		<-warm
 	}
 	for range 2 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			m.Close()
-		}()
+		})
 	}
 	group.Wait()
 }
@@ -413,9 +407,7 @@ func (x *subject) storm(t *testing.T, what string, m model, skip func(accessor s
 	}
 	var group sync.WaitGroup
 	for g := range users {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for round := range rounds {
 				if g == users-1 && round == rounds-1 {
 					m.Close()
@@ -433,7 +425,7 @@ func (x *subject) storm(t *testing.T, what string, m model, skip func(accessor s
 				x.stormErr(t, what+": Graph", err)
 				_, _, _, _, _ = m.Metadata(), m.Notes(), m.Signature(), m.Locked(), m.Stats()
 			}
-		}()
+		})
 	}
 	group.Wait()
 }

@@ -79,9 +79,7 @@ func TestWatchUnderLoad(t *testing.T) {
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
-		crowd.Add(1)
-		go func() {
-			defer crowd.Done()
+		crowd.Go(func() {
 			for {
 				select {
 				case <-stop:
@@ -94,7 +92,7 @@ func TestWatchUnderLoad(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-		}()
+		})
 	}
 	bads, random := bads(t), rand.New(rand.NewPCG(5, 6))
 	last := float32(1)
@@ -154,11 +152,9 @@ func underLoad(t *testing.T, s *swapper, rounds int) {
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
 	for range 8 {
-		crowd.Add(1)
-		go func() {
-			defer crowd.Done()
+		crowd.Go(func() {
 			client(t, h, stop)
-		}()
+		})
 	}
 	for range rounds {
 		if err := s.step(t); err != nil {

@@ -131,13 +131,11 @@ func TestQueuedReloads(t *testing.T) {
 	replace(t, path, bytesOf(t, model{value: 2}))
 	var all sync.WaitGroup
 	for range 8 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			if n, err := h.Reload(context.Background()); n != 2 || err != nil {
 				t.Errorf("generation %d, %v", n, err)
 			}
-		}()
+		})
 	}
 	all.Wait()
 	if s := h.Stats(); s.Loads != 2 {

@@ -141,11 +141,9 @@ func TestSignedUnderLoad(t *testing.T) {
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
 	for range 8 {
-		crowd.Add(1)
-		go func() {
-			defer crowd.Done()
+		crowd.Go(func() {
 			client(t, h, stop)
-		}()
+		})
 	}
 	ways, random := s.ways(), mathrand.New(mathrand.NewPCG(1, 2))
 	var names []string

@@ -157,9 +157,7 @@ func TestConcurrentClose(t *testing.T) {
 		x := get(t, m, "fc.weight")
 		var all sync.WaitGroup
 		for _, u := range uses {
-			all.Add(1)
-			go func() {
-				defer all.Done()
+			all.Go(func() {
 				for range 50 {
 					if err := u.use(m, x); err != nil {
 						if ErrorCode(err) != CodeClosed {
@@ -168,15 +166,13 @@ func TestConcurrentClose(t *testing.T) {
 						return
 					}
 				}
-			}()
+			})
 		}
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 		all.Wait()
 	}
 }

@@ -54,9 +54,7 @@ func TestChaos(t *testing.T) {
 		}
 		var group sync.WaitGroup
 		for range 4 {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				for range 10 {
 					off := draw(len(one))
 					p := make([]byte, 1+draw(len(one)-off))
@@ -76,7 +74,7 @@ func TestChaos(t *testing.T) {
 					}
 					mu.Unlock()
 				}
-			}()
+			})
 		}
 		group.Wait()
 	}

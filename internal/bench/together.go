@@ -16,15 +16,13 @@ func together(fs ...func() error) floor.Round {
 		errs := make([]error, len(fs))
 		start := time.Now()
 		for i, f := range fs {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				for range n {
 					if errs[i] = f(); errs[i] != nil {
 						return
 					}
 				}
-			}()
+			})
 		}
 		group.Wait()
 		return time.Since(start) / time.Duration(len(fs)), errors.Join(errs...)

@@ -87,9 +87,7 @@ func TestCacheReadsOnce(t *testing.T) {
 		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Cache = 100 })
 		var group sync.WaitGroup
 		for range 4 {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				b, err := m.At(0).Bytes()
 				if want := ramp(200)[100:]; size == 200 && (err != nil || !bytes.Equal(b, want)) {
 					t.Errorf("other bytes, or %v", err)
@@ -97,7 +95,7 @@ func TestCacheReadsOnce(t *testing.T) {
 				if size == 100 && !errors.Is(err, tensor.ErrTruncated) {
 					t.Errorf("%v, want ErrTruncated", err)
 				}
-			}()
+			})
 		}
 		<-s.reads
 		time.Sleep(20 * time.Millisecond) // in which the others would read, too
@@ -114,9 +112,7 @@ func TestCacheConcurrently(t *testing.T) {
 	m, _ := remoteModel(t, 350)
 	var group sync.WaitGroup
 	for g := range 4 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(g)))
 			for range 300 {
 				v := m.At(r.IntN(16))
@@ -131,7 +127,7 @@ func TestCacheConcurrently(t *testing.T) {
 			if g == 0 {
 				m.Close()
 			}
-		}()
+		})
 	}
 	group.Wait()
 	if kept := m.Stats().Kept; kept != 0 {

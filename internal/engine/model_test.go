@@ -240,14 +240,12 @@ func TestInfosConcurrently(t *testing.T) {
 	infos := make([][n]*tensor.Info, 4)
 	var group sync.WaitGroup
 	for g := range infos {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for i := range n {
 				i = (i*7 + g*100) % n
 				infos[g][i] = m.Info(i)
 			}
-		}()
+		})
 	}
 	group.Wait()
 	for i := range n {
@@ -291,9 +289,7 @@ func TestLoading(t *testing.T) {
 	}
 	var group sync.WaitGroup
 	for range 8 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for range 10 {
 				if b, err := a.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 1, 1}) {
 					t.Errorf("%v, %v", b, err)
@@ -302,7 +298,7 @@ func TestLoading(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}()
+		})
 	}
 	group.Wait()
 	_, err := m.At(2).Bytes()
@@ -385,9 +381,7 @@ func TestCloseUnderUse(t *testing.T) {
 		var group sync.WaitGroup
 		start := make(chan struct{})
 		for g := range 4 {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				<-start
 				for i := range 50 {
 					err := m.At((i + g) % 3).Use(func([]byte) error {
@@ -400,12 +394,11 @@ func TestCloseUnderUse(t *testing.T) {
 					m.Notes()
 					m.Tensor("none")
 				}
-			}()
+			})
 		}
 		close(start)
 		for range 2 {
-			group.Add(1)
-			go func() { defer group.Done(); m.Close() }()
+			group.Go(func() { ; m.Close() })
 		}
 		group.Wait()
 	}

@@ -67,16 +67,14 @@ func TestTouchOnce(t *testing.T) {
 	var group sync.WaitGroup
 	errs := make([]error, 8)
 	for g := range errs {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for range 5 {
 				if err := m.At(0).Use(func([]byte) error { return nil }); err != nil {
 					t.Error(err)
 				}
 				_, errs[g] = tensor.As[uint8](m.At(2))
 			}
-		}()
+		})
 	}
 	group.Wait()
 	for _, err := range errs {
@@ -160,13 +158,11 @@ func TestTouchAll(t *testing.T) {
 		}}}, check(driver.CheckTouch))
 		var group sync.WaitGroup
 		for g := range 6 {
-			group.Add(1)
-			go func() {
-				defer group.Done()
+			group.Go(func() {
 				if _, err := m.At(g % 3).Bytes(); err != nil {
 					t.Error(err)
 				}
-			}()
+			})
 		}
 		group.Wait()
 		want := int64(3)

@@ -33,9 +33,7 @@ func ReadOn(workers int, data []byte) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range workers {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for {
 				at := next.Add(piece) - piece
 				if at >= int64(len(data)) {
@@ -43,7 +41,7 @@ func ReadOn(workers int, data []byte) {
 				}
 				Read(data[at:min(at+piece, int64(len(data)))])
 			}
-		}()
+		})
 	}
 	group.Wait()
 }

@@ -171,8 +171,7 @@ func (a *arena) round(t *testing.T, seed uint64) {
 	restore(t, a.dir, a.s.files[r.IntN(2)])
 	adversary := &adversary{a: a, r: rand.New(rand.NewPCG(seed, 0xadd)), stop: make(chan struct{})}
 	var at sync.WaitGroup
-	at.Add(1)
-	go func() { defer at.Done(); adversary.work() }()
+	at.Go(func() { ; adversary.work() })
 
 	// Of both kinds of models, one is used now, the other only afterwards.
 	var models []*format.Model
@@ -269,8 +268,7 @@ func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		var all sync.WaitGroup
 		for _, f := range steps[:2] {
-			all.Add(1)
-			go func() { defer all.Done(); f() }()
+			all.Go(func() { ; f() })
 		}
 		all.Wait()
 		steps = steps[2:]

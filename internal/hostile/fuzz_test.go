@@ -139,9 +139,7 @@ func FuzzChanged(f *testing.F) {
 		if background {
 			stop, all := make(chan struct{}), script
 			var at sync.WaitGroup
-			at.Add(1)
-			go func() {
-				defer at.Done()
+			at.Go(func() {
 				for s := all; len(all) >= 4; s = s[4:] {
 					select {
 					case <-stop:
@@ -153,7 +151,7 @@ func FuzzChanged(f *testing.F) {
 					}
 					flip(s)
 				}
-			}()
+			})
 			defer at.Wait()
 			defer close(stop)
 		}

@@ -78,13 +78,11 @@ func TestPrivateWhileChanging(t *testing.T) {
 			for seed := range uint64(4) {
 				x := &adversary{a: a, r: rand.New(rand.NewPCG(seed, 0x9e))}
 				var at sync.WaitGroup
-				at.Add(1)
-				go func() {
-					defer at.Done()
+				at.Go(func() {
 					for range 50 * seed { // for none, it is opened in peace
 						_ = x.step(names[x.r.IntN(len(names))])
 					}
-				}()
+				})
 				o := s.options()
 				o.Private, o.Check = true, format.CheckStructure
 				m, err := format.Open(filepath.Join(a.dir, s.open), o)

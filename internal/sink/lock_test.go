@@ -135,14 +135,12 @@ func TestWritersAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	for i := range 8 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for n := range 20 {
 				replace(t, filepath.Join(dir, fmt.Sprint(i)), fmt.Sprint(n), false)
 				Busy(dir)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	if d := cmp.Diff([]string{"0", "1", "2", "3", "4", "5", "6", "7"}, entries(t, dir)); d != "" {

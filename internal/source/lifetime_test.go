@@ -70,13 +70,11 @@ func closing(t *testing.T, r *Region, n int) <-chan struct{} {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	for range n {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			if err := r.Close(); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 	}
 	go func() { wg.Wait(); close(done) }()
 	for !r.Closed() {
@@ -240,24 +238,20 @@ func TestCloseUnderLoad(t *testing.T) {
 		started := make(chan struct{}, 8)
 		var wg sync.WaitGroup
 		for g := range 8 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				hammer(t, r, g, data, closed, started)
-			}()
+			})
 		}
 		for range 8 {
 			<-started
 		}
 		for range 2 {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
 				closed.Store(true)
-			}()
+			})
 		}
 		wg.Wait()
 		if s := r.state.Load(); r.countInside() != 0 || !isUnpinned(s) || s&gone == 0 {

@@ -34,11 +34,9 @@ func TestSum(t *testing.T) {
 	var c Counter
 	var all sync.WaitGroup
 	for i := range 16 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			c.Own().Add(int64(i))
-		}()
+		})
 	}
 	all.Wait()
 	if n := c.Sum(); n != 120 {

@@ -83,9 +83,7 @@ func TestEachBreaks(t *testing.T) {
 				var got any
 				returned := false
 				var all sync.WaitGroup
-				all.Add(1)
-				go func() {
-					defer all.Done()
+				all.Go(func() {
 					defer func() { got = recover() }()
 					_ = Each(context.Background(), 1000, workers, func(int) error {
 						calls.Add(1)
@@ -93,7 +91,7 @@ func TestEachBreaks(t *testing.T) {
 						return nil
 					})
 					returned = true
-				}()
+				})
 				all.Wait()
 				if got != tt.want || returned || calls.Load() > int32(workers) {
 					t.Errorf("panicked with %v, returned %v, after %d calls; want %v", got, returned, calls.Load(), tt.want)
@@ -161,13 +159,11 @@ func TestProgressSerial(t *testing.T) {
 	}, 800)
 	var group sync.WaitGroup
 	for range 8 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
+		group.Go(func() {
 			for range 100 {
 				p.Add(1, "")
 			}
-		}()
+		})
 	}
 	group.Wait()
 	if last != 800 {
