@@ -40,6 +40,22 @@ func (c Codec) Extensions() []string {
 // plenty) and has size bytes is of this format, whole or broken.
 func (c Codec) Detect(head []byte, size int64) bool { return c.d != nil && c.d.Detect(head, size) }
 
+// Own returns the Parsed.Own of a model of this format, nil for another format's. Format
+// packages find their own value in a Model with it (mag.From).
+func (c Codec) Own(m *Model) any {
+	if e := m.engine(); e.Format() == c.Name() {
+		return e.Parsed().Own
+	}
+	return nil
+}
+
+// Examine runs f with what a verification of m has: checksums computed on all workers,
+// guards, cancellation. Format packages check with it what Model.Verify does not report
+// (mle.File.CheckSignature).
+func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification) error) error {
+	return m.engine().Examine(ctx, f)
+}
+
 // Driver returns the driver.
 func (c Codec) Driver() driver.Driver { return c.d }
 

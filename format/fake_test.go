@@ -47,12 +47,12 @@ func (m *fakeOpen) Verify(v driver.Verification) error {
 	return m.fake.verifyErr
 }
 
-func (f *fake) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (f *fake) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	return f.parse(src, 0, x)
 }
 
 // parse lists the tensors of a file that has this number.
-func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (driver.File, error) {
+func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (*driver.Parsed, error) {
 	b, err := driver.Prefix(src, src.Size())
 	if err != nil {
 		return nil, err
@@ -73,10 +73,11 @@ func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (driver
 		c.Bytes("data", uint64(t.Size))
 		x.Add(&t)
 	}
-	return &fakeOpen{f}, c.Err()
+	m := &fakeOpen{f}
+	return &driver.Parsed{Own: m, LazyMetadata: m.Metadata, Verify: m.Verify}, c.Err()
 }
 
-func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	src, s, err := dir.Open("model")
 	if err != nil {
 		return nil, err

@@ -88,8 +88,8 @@ func (m *Model) Notes() []string { return m.engine().Notes() }
 // signed, not that the signature is valid: Verify does that.
 func (m *Model) Signature() *Signature { return m.engine().Signature() }
 
-// Locked reports whether data is encrypted and cannot be read without the key.
-func (m *Model) Locked() bool { return m.engine().Locked() }
+// NeedsKey reports whether data is encrypted and Options.Key was not given.
+func (m *Model) NeedsKey() bool { return m.engine().NeedsKey() }
 
 // Verify checks every checksum the file carries and that all its data is there,
 // and says what was covered by which sum and what by none. If no tensor of the model was
@@ -139,15 +139,14 @@ func (m *Model) Evict() error { return m.engine().Evict() }
 // for it. Between two steps of Tensors it may be called. A second Close does nothing.
 func (m *Model) Close() error { return m.engine().Close() }
 
-// DriverFile returns what the format's driver keeps of the file. It is how a format
-// package finds its own again in a Model (mag.From); programs have no use for it.
-func (m *Model) DriverFile() driver.File { return m.engine().File() }
-
-// Examine runs f with the means of a verification: sums computed on all workers,
-// guards, cancellation. It is how a format package checks what Verify does not
-// report (mle.File.CheckSignature); programs have no use for it.
-func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
-	return m.engine().Examine(ctx, f)
+// RestoreNames puts the names that tensors had before the format numbered them back into
+// p, a plan of this model (PlanOf), where the file has stored them (WriteOptions.KeepNames).
+func (m *Model) RestoreNames(p *Plan) error {
+	restore := m.engine().Parsed().Restore
+	if restore == nil {
+		return nil
+	}
+	return m.Do(func() error { restore(p); return nil })
 }
 
 // Stats says what the model takes and how it hands out its tensors.

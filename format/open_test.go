@@ -287,7 +287,7 @@ func TestZeroValues(t *testing.T) {
 		}
 		g, err := m.Graph()
 		if g != nil || err != nil || plan != nil || m.Metadata() != nil || m.Len() != 0 || m.Format()+m.Version()+m.Path() != "" || m.Notes() != nil ||
-			m.Signature() != nil || m.Locked() || m.DriverFile() != nil || m.Close() != nil || m.Stats().Resident != -1 {
+			m.Signature() != nil || m.NeedsKey() || m.Close() != nil || m.Stats().Resident != -1 {
 			t.Errorf("the %s Model says something", name)
 		}
 		for range m.Tensors() {

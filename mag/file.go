@@ -39,7 +39,7 @@ func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 // From returns the File of a model that package format opened, and whether it
 // is one of this format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := m.DriverFile().(*parsed)
+	f, ok := codec.Own(m).(*parsed)
 	if !ok {
 		return nil, false
 	}

@@ -137,7 +137,7 @@ func lastKey(b, key []byte) int64 {
 	return last
 }
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	if f.entries == 0 {
 		return nil, nil

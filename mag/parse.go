@@ -24,13 +24,6 @@ type parsed struct {
 	stamp    uint64   // snapshot: Unix seconds
 }
 
-var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.Summer       = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-)
-
 // parse reads the structure of either container.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	s := structures.Get().(*structure)
@@ -162,8 +155,8 @@ func (f *parsed) checkCount(field string, at int64, n uint32, least uint64, o *d
 	return nil
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	if n := f.form.note(); n != "" {
 		notes = append(notes, n)
@@ -187,7 +180,7 @@ func (f *parsed) Notes() []string {
 	return notes
 }
 
-// TensorSum implements driver.Summer.
+// TensorSum implements driver.Parsed.
 func (f *parsed) TensorSum(i int) driver.Sum {
 	if !f.hasDigest(i) {
 		return driver.Sum{}
@@ -195,7 +188,7 @@ func (f *parsed) TensorSum(i int) driver.Sum {
 	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
 }
 
-// Verify implements driver.Verifier: it checks the checksum in the header again.
+// Verify implements driver.Parsed: it checks the checksum in the header again.
 func (f *parsed) Verify(v driver.Verification) error {
 	n := f.end
 	if f.snapshot {

@@ -32,8 +32,18 @@ func (fileFormat) Describe() driver.Description {
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	return parse(src, x, o)
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	f, err := parse(src, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{
+		Own:          f,
+		Notes:        f.notes(),
+		LazyMetadata: f.Metadata,
+		TensorSum:    f.TensorSum,
+		Verify:       f.Verify,
+	}, nil
 }
 
 // Losses implements driver.Lossy.

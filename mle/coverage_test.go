@@ -154,7 +154,7 @@ func TestZeroFile(t *testing.T) {
 			t.Errorf("%s: %v, want ErrClosed", name, err)
 		}
 	}
-	if _, ok := f.Compression(); ok || f.Len() != 0 || f.Locked() || f.Signature() != nil || f.Metadata() != nil || f.Notes() != nil || f.Path() != "" {
+	if _, ok := f.Compression(); ok || f.Len() != 0 || f.NeedsKey() || f.Signature() != nil || f.Metadata() != nil || f.Notes() != nil || f.Path() != "" {
 		t.Error("the zero File says something")
 	}
 	if diff := cmp.Diff(Header{}, f.Header()); diff != "" {

@@ -40,7 +40,7 @@ func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 // From returns the File of a model that package format opened, and whether it
 // is one of this format.
 func From(m *format.Model) (*File, bool) {
-	f, ok := m.DriverFile().(*parsed)
+	f, ok := codec.Own(m).(*parsed)
 	if !ok {
 		return nil, false
 	}
@@ -97,8 +97,8 @@ func (f *File) Notes() []string { return f.m.Notes() }
 // unsigned file. It proves nothing: CheckSignature does.
 func (f *File) Signature() *format.Signature { return f.m.Signature() }
 
-// Locked reports whether the weights are encrypted and no key was given.
-func (f *File) Locked() bool { return f.m.Locked() }
+// NeedsKey reports whether the weights are encrypted and no key was given.
+func (f *File) NeedsKey() bool { return f.m.NeedsKey() }
 
 // Verify checks the checksums of header, metadata, graph and stored weights,
 // the weights' decryption and decompression with their checksums, and the
@@ -204,7 +204,7 @@ func (f *File) Compression() (CompressionInfo, bool) {
 // claims to have signed. The error tells what kept it from finding out.
 func (f *File) CheckSignature(ctx context.Context, trusted ed25519.PublicKey) (SignatureStatus, error) {
 	var status SignatureStatus
-	err := f.m.Examine(ctx, func(v driver.Verification) (err error) {
+	err := codec.Examine(ctx, f.m, func(v driver.Verification) (err error) {
 		status, err = f.f.checkSignature(v, trusted)
 		return err
 	})

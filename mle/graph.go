@@ -222,7 +222,7 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 // dynamicDim is how we write a dim of a placeholder that is not fixed.
 const dynamicDim = math.MaxUint32
 
-// Graph implements driver.GraphFile. It returns nil for a graph that has neither nodes
+// Graph implements driver.Parsed. It returns nil for a graph that has neither nodes
 // nor inputs nor outputs. A node's inputs are its input_ids followed by its param_ids.
 func (f *parsed) Graph() (g *driver.Graph, err error) {
 	err = f.build(func() (err error) {

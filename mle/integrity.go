@@ -80,7 +80,7 @@ func (f *File) VerifyIntegrity(ctx context.Context) (*Integrity, error) {
 	}
 	r := &Integrity{}
 	for i, check := range f.f.checks() {
-		err := f.m.Examine(ctx, check.run)
+		err := codec.Examine(ctx, f.m, check.run)
 		if e := ctx.Err(); e != nil {
 			return nil, e
 		}

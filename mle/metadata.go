@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	if f.meta == nil {
 		return nil, nil
@@ -52,9 +52,9 @@ func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 	return out, nil
 }
 
-// Notes implements driver.NotesFile. What only Verify can find out is among them
+// notes lists what is tolerable but worth knowing. What only Verify can find out is among them
 // once it has.
-func (f *parsed) Notes() []string {
+func (f *parsed) notes() []string {
 	var notes []string
 	h := &f.h
 	if h.Shift > 0 {
@@ -82,7 +82,7 @@ func (f *parsed) Notes() []string {
 	if f.flushed.Load() {
 		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
 	}
-	if f.Locked() {
+	if f.needsKey() {
 		notes = append(notes, "weights are encrypted and no key was given")
 	}
 	return notes

@@ -112,7 +112,7 @@ func (f *parsed) name(room []byte, i int) []byte {
 	return strconv.AppendInt(append(room, "tensor_"...), int64(i), 10)
 }
 
-// Restore implements driver.Restorer: the list of names goes where it says no more
+// Restore implements driver.Parsed: the list of names goes where it says no more
 // than the tensors do.
 func (f *parsed) Restore(p *driver.Plan) {
 	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool {

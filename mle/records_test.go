@@ -167,7 +167,7 @@ func TestAllocations(t *testing.T) {
 				}
 				f.Close()
 			})
-			if got > 24 {
+			if got > 32 {
 				t.Errorf("%s of %d tensors: %v allocations", how, n, got)
 			}
 		}

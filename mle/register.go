@@ -25,19 +25,6 @@ var (
 )
 
 // What a parsed file can do.
-var (
-	_ driver.MetadataFile  = (*parsed)(nil)
-	_ driver.GraphFile     = (*parsed)(nil)
-	_ driver.NotesFile     = (*parsed)(nil)
-	_ driver.SignedFile    = (*parsed)(nil)
-	_ driver.Authenticator = (*parsed)(nil)
-	_ driver.LockedFile    = (*parsed)(nil)
-	_ driver.Loader        = (*parsed)(nil)
-	_ driver.Verifier      = (*parsed)(nil)
-	_ driver.Toucher       = (*parsed)(nil)
-	_ driver.Restorer      = (*parsed)(nil)
-)
-
 var codec = format.With(fileFormat{})
 
 func init() {
@@ -58,12 +45,26 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f, err := parse(src, x, o)
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &driver.Parsed{
+		Own:          f,
+		Signature:    f.signer(),
+		NeedsKey:     f.needsKey(),
+		LazyMetadata: f.Metadata,
+		LazyGraph:    f.Graph,
+		LazyNotes:    f.notes,
+		Restore:      f.Restore,
+		Load:         f.Load,
+		Shares:       f.Shares,
+		Verify:       f.Verify,
+		Touch:        f.Touch,
+		Authenticate: f.Authenticate,
+		Close:        f.Close,
+	}, nil
 }
 
 // Encode implements driver.Encoding.

@@ -409,7 +409,7 @@ func TestEncryption(t *testing.T) {
 func checkLocked(t *testing.T, b []byte) {
 	t.Helper()
 	f := mustOpen(t, b, nil)
-	if !f.Locked() || f.Len() != len(mixedPlan().Tensors) {
+	if !f.NeedsKey() || f.Len() != len(mixedPlan().Tensors) {
 		t.Error("not locked, or no tensors")
 	}
 	if g, err := f.Graph(); err != nil || len(g.Nodes) == 0 {

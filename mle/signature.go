@@ -40,8 +40,8 @@ func checkSignatureSection(b []byte, base int64) error {
 	return nil
 }
 
-// Signature implements driver.SignedFile.
-func (f *parsed) Signature() *driver.Signature {
+// signer returns who claims to have signed, nil for an unsigned file.
+func (f *parsed) signer() *driver.Signature {
 	if f.sig == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (f *parsed) unsigned() error {
 	return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
 }
 
-// Authenticate implements driver.Authenticator.
+// Authenticate implements driver.Parsed.
 func (f *parsed) Authenticate(v driver.Verification) error {
 	trusted, err := f.trustedKey(v.Trusted())
 	if err != nil {

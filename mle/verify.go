@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Verify implements driver.Verifier: the structure is read again, the weights are
+// Verify implements driver.Parsed: the structure is read again, the weights are
 // checked as they are stored and as they come out, and the signature. Without the
 // key of an encrypted file everything else is checked before the answer is ErrKey.
 func (f *parsed) Verify(v driver.Verification) error {
@@ -28,7 +28,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 		}
 	}
 	weights := f.verifyWeights(v)
-	if weights != nil && !f.Locked() {
+	if weights != nil && !f.needsKey() {
 		return weights
 	}
 	if err := f.verifySignature(v, trusted); err != nil {
@@ -49,7 +49,7 @@ func (f *parsed) expect(v driver.Verification) {
 		v.Expect(f.h.Weights.Size)
 	}
 	switch {
-	case f.comp == nil || f.Locked():
+	case f.comp == nil || f.needsKey():
 	case f.comp.chunked:
 		for _, i := range f.wantedChunks(v) {
 			v.Expect(f.comp.chunk(i).size)
@@ -91,7 +91,7 @@ func (f *parsed) cover(v driver.Verification) {
 	}
 }
 
-// Touch implements driver.Toucher.
+// Touch implements driver.Parsed.
 func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
 	case f.h.Features.Has(Encryption):
@@ -189,7 +189,7 @@ func (f *parsed) storedSum(v driver.Verification) (uint32, error) {
 func (f *parsed) verifyContents(v driver.Verification) error {
 	encrypted := f.h.Features.Has(Encryption)
 	switch {
-	case f.Locked():
+	case f.needsKey():
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
 	case f.comp == nil && !encrypted:
 		return nil

@@ -58,10 +58,10 @@ func (f *parsed) Close() error {
 	return nil
 }
 
-// Locked implements driver.LockedFile.
-func (f *parsed) Locked() bool { return f.h.Features.Has(Encryption) && f.store.cipher == nil }
+// needsKey reports whether the weights are encrypted and there is no key.
+func (f *parsed) needsKey() bool { return f.h.Features.Has(Encryption) && f.store.cipher == nil }
 
-// Load implements driver.Loader.
+// Load implements driver.Parsed.
 func (f *parsed) Load(i int) ([]byte, error) {
 	off, n := f.lazy[i], f.index.Size(i)
 	var b []byte
@@ -82,7 +82,7 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	return aligned(b, f.index.DType(i)), nil
 }
 
-// Shares implements driver.Sharer: parts of the decrypted or the decompressed section.
+// Shares implements driver.Parsed: parts of the decrypted or the decompressed section.
 func (f *parsed) Shares(int) bool {
 	return f.comp == nil || !f.comp.chunked || f.comp.method == MethodNone
 }

@@ -136,7 +136,7 @@ func keptName(param string, value any) (input int, name string, ok bool) {
 	return int(n), name, ok && err == nil && isText && tensor.CheckName(name) == nil
 }
 
-// Restore implements driver.Restorer. Names that contradict each other or the graph,
+// Restore implements driver.Parsed. Names that contradict each other or the graph,
 // which only a file of somebody else can have, stay where they are.
 func (f *parsed) Restore(p *driver.Plan) {
 	c := f.carried()

@@ -18,7 +18,7 @@ type verdict struct {
 // footerKinds are the sums of the engine, by Footer.
 var footerKinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
 
-// Touch implements driver.Toucher: the footer vouches for all constants. Its
+// Touch implements driver.Parsed: the footer vouches for all constants. Its
 // verdict is remembered either way.
 func (f *parsed) Touch(v driver.Verification, _ int) (all bool, err error) {
 	known := f.footer.Load()

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Graph implements driver.GraphFile. What it takes is computed before it is built.
+// Graph implements driver.Parsed. What it takes is computed before it is built.
 func (f *parsed) Graph() (g *driver.Graph, err error) {
 	err = f.build(nodeBytes, edgeBytes, func() {
 		n := f.newNamer()

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Load implements driver.Loader: it decompresses constant i, exactly as many
+// Load implements driver.Parsed: it decompresses constant i, exactly as many
 // bytes as its shape says, from one gzip member that fills the record.
 func (f *parsed) Load(i int) ([]byte, error) {
 	rec := &f.records[i]

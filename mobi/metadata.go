@@ -81,7 +81,7 @@ const (
 	keyFlags     = "flags"              // int64, 0 to 2^32-1
 )
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	return driver.Metadata{
 		{Key: keyName, Value: f.model.name},

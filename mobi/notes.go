@@ -11,8 +11,8 @@ type oddities struct {
 	operators survey
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	count := func(n int, format string) {

@@ -22,15 +22,6 @@ type parsed struct {
 	seen    oddities
 }
 
-var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.GraphFile    = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.Loader       = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-	_ driver.Toucher      = (*parsed)(nil)
-)
-
 // parser fills a parsed while the file is being opened.
 type parser struct {
 	*parsed

@@ -20,8 +20,6 @@ var (
 	_ driver.Configurable = fileFormat{}
 )
 
-var _ driver.Restorer = (*parsed)(nil)
-
 var codec = format.With(fileFormat{})
 
 func init() { format.Register(fileFormat{}) }
@@ -44,8 +42,21 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	return parse(src, x, o)
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	f, err := parse(src, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{
+		Own:          f,
+		LazyMetadata: f.Metadata,
+		LazyGraph:    f.Graph,
+		LazyNotes:    f.notes,
+		Restore:      f.Restore,
+		Load:         f.Load,
+		Verify:       f.Verify,
+		Touch:        f.Touch,
+	}, nil
 }
 
 // Losses implements driver.Lossy.

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Verify implements driver.Verifier: it checks footer and header checksum, reads
+// Verify implements driver.Parsed: it checks footer and header checksum, reads
 // the structure again, and decompresses the compressed constants that are wanted.
 func (f *parsed) Verify(v driver.Verification) error {
 	v.Expect(f.header.graphEnd())

@@ -41,7 +41,7 @@ func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 // From returns the File of a model that package format opened, and whether it
 // is one of this format.
 func From(m *format.Model) (*File, bool) {
-	if _, ok := m.DriverFile().(*parsed); !ok {
+	if _, ok := codec.Own(m).(*parsed); !ok {
 		return nil, false
 	}
 	return &File{m}, true

@@ -72,10 +72,7 @@ func nameOf(path string) (string, error) {
 	return s, nil
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string { return f.notes }
-
-// Verify implements driver.Verifier: headers that changed since they were read
+// Verify implements driver.Parsed: headers that changed since they were read
 // are found. The format has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	return v.Each(f.index.Len(), func(i int) error {

@@ -33,13 +33,20 @@ var extensions = []string{extension}
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
-	return parseFile(src, x)
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+	return result(parseFile(src, x))
+}
+
+func result(f *parsed, err error) (*driver.Parsed, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{Own: f, Notes: f.notes, Verify: f.Verify}, nil
 }
 
 // ParseDir implements driver.DirParser.
-func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (driver.File, error) {
-	return parseDir(dir, x, o)
+func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	return result(parseDir(dir, x, o))
 }
 
 // Losses implements driver.Lossy.

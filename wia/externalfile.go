@@ -15,7 +15,7 @@ import (
 // externalFormat says which files the models of this format name. Encrypted ones must
 // have the key of the one that is written.
 func (w *encoder) externalFormat() external.Format {
-	return external.Format{Codec: format.With(fileFormat{}), Options: &format.Options{Key: w.o.Key}, Locations: func(f driver.File) []string {
+	return external.Format{Codec: wiaCodec, Options: &format.Options{Key: w.o.Key}, Locations: func(f any) []string {
 		return slices.Collect(maps.Keys(f.(*parsed).spaces))
 	}}
 }

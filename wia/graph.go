@@ -46,7 +46,7 @@ func (f *parsed) reserve(form protobuf.Form) (n int64, err error) {
 	return n, nil
 }
 
-// Graph implements driver.GraphFile.
+// Graph implements driver.Parsed.
 func (f *parsed) Graph() (*driver.Graph, error) {
 	if f.graph.Size == 0 {
 		return nil, nil

@@ -40,7 +40,7 @@ var neutral = onnxgraph.Neutral{
 	valueInfoMsg: onnxgraph.Bits(1, 2), typeMsg: onnxgraph.Bits(1), tensorTypeMsg: onnxgraph.Bits(1, 2), shapeMsg: onnxgraph.Bits(1), dimensionMsg: onnxgraph.Bits(1, 2),
 }
 
-// Native implements driver.NativeFile. What is around a compressed tensor is storage, which is
+// Native implements driver.Parsed. What is around a compressed tensor is storage, which is
 // chosen anew.
 func (f *parsed) Native() (*driver.Native, error) {
 	n, err := f.reserve(protobuf.AsMessage)

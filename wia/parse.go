@@ -41,18 +41,6 @@ type parsed struct {
 	graphErr error  // or why it never can be
 }
 
-var (
-	_ driver.MetadataFile  = (*parsed)(nil)
-	_ driver.GraphFile     = (*parsed)(nil)
-	_ driver.NotesFile     = (*parsed)(nil)
-	_ driver.SignedFile    = (*parsed)(nil)
-	_ driver.Streamer      = (*parsed)(nil)
-	_ driver.Verifier      = (*parsed)(nil)
-	_ driver.Toucher       = (*parsed)(nil)
-	_ driver.Locator       = (*parsed)(nil)
-	_ driver.Authenticator = (*parsed)(nil)
-)
-
 // parse reads the structure: everything but tensor data and external files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes, memory: o.Memory, opts: *o}
@@ -154,7 +142,7 @@ func (f *parsed) readTensors(l *loader) (err error) {
 	return f.checkGraph()
 }
 
-// Load implements driver.Loader for tensors that are not in the file as such:
+// Load implements driver.Parsed for tensors that are not in the file as such:
 // compressed, or in a block that is compressed or encrypted.
 func (f *parsed) Load(i int) ([]byte, error) {
 	r := &f.records[i]
@@ -177,7 +165,7 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	return data, f.badData(i, err)
 }
 
-// Stream implements driver.Streamer.
+// Stream implements driver.Parsed.
 func (f *parsed) Stream(i int, w io.Writer) error {
 	s := &f.stored[f.records[i].more]
 	if s.start == s.end {
@@ -235,7 +223,7 @@ func (f *parsed) payloadOf(i int) *payload {
 	return &f.tensors
 }
 
-// RecordAt implements driver.Locator: where its block begins, for a message in one that
+// RecordAt implements driver.Parsed: where its block begins, for a message in one that
 // is not stored as it is.
 func (f *parsed) RecordAt(i int) int64 {
 	p := f.payloadOf(i)
@@ -245,8 +233,8 @@ func (f *parsed) RecordAt(i int) int64 {
 	return p.base + f.records[i].at
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	if f.hdr.magic == magicASCII {
 		notes = append(notes, `magic number spelled "WIA1"`)
@@ -257,7 +245,7 @@ func (f *parsed) Notes() []string {
 	return notes
 }
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	if f.meta.Size == 0 {
 		return nil, nil

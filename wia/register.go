@@ -44,8 +44,25 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
-	return parse(src, x, o)
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	f, err := parse(src, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{
+		Own:          f,
+		Notes:        f.notes(),
+		Signature:    f.signer(),
+		LazyMetadata: f.Metadata,
+		LazyGraph:    f.Graph,
+		Native:       f.Native,
+		RecordAt:     f.RecordAt,
+		Load:         f.Load,
+		Stream:       f.Stream,
+		Verify:       f.Verify,
+		Touch:        f.Touch,
+		Authenticate: f.Authenticate,
+	}, nil
 }
 
 // TakeValue implements driver.ValueTaker: metadata are JSON.

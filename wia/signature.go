@@ -115,9 +115,9 @@ func (s *sums) message(timestamp int64) []byte {
 	return binary.LittleEndian.AppendUint64(out, uint64(timestamp))
 }
 
-// Signature implements driver.SignedFile. PublicKey is nil when the file names no
+// signer returns who claims to have signed, nil for an unsigned file. PublicKey is nil when the file names no
 // key, or none that can be read.
-func (f *parsed) Signature() *driver.Signature {
+func (f *parsed) signer() *driver.Signature {
 	if f.signature == nil || f.signature.signature == nil {
 		return nil
 	}

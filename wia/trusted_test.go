@@ -98,7 +98,7 @@ func TestTrustedExternalOpened(t *testing.T) {
 	for i := range f.f.digests {
 		f.f.digests[i].set = false
 	}
-	err = f.m.Examine(t.Context(), func(v driver.Verification) error { return f.f.canVerify(demanding{v, signer.Public()}) })
+	err = wiaCodec.Examine(t.Context(), f.m, func(v driver.Verification) error { return f.f.canVerify(demanding{v, signer.Public()}) })
 	if !errors.Is(err, format.ErrSignature) {
 		t.Errorf("without a checksum: %v", err)
 	}

@@ -17,7 +17,7 @@ var (
 	errUncovered   = fmt.Errorf("%w: external data without a checksum is not covered by it", format.ErrSignature)
 )
 
-// Verify implements driver.Verifier. The tensor block has one sum for all its
+// Verify implements driver.Parsed. The tensor block has one sum for all its
 // tensors; it is spared only when none of them is wanted and no signature, which
 // covers it, is checked.
 func (f *parsed) Verify(v driver.Verification) error {
@@ -45,7 +45,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 	return f.checkSignature(v)
 }
 
-// Authenticate implements driver.Authenticator: the four blocks and their signature.
+// Authenticate implements driver.Parsed: the four blocks and their signature.
 // External data must have checksums, which are not compared.
 func (f *parsed) Authenticate(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
@@ -125,7 +125,7 @@ func (f *parsed) externalError(i int, err error) error {
 	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
-// Touch implements driver.Toucher: the sum of the tensor's block, or of its range of
+// Touch implements driver.Parsed: the sum of the tensor's block, or of its range of
 // an external file. Loading checks the rest.
 func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 	if f.signature == nil {

@@ -57,7 +57,7 @@ func (Driver) Describe() driver.Description { return about }
 func (Driver) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Parse implements driver.Driver.
-func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	header, err := src.Slice(0, headerSize)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driv
 	if at != headerSize+f.size || end != f.fileSize {
 		return nil, driver.Errorf(name, "size", 12, format.ErrCorrupt, "the records end at %d, the data at %d of %d", at, end, f.fileSize)
 	}
-	return f, nil
+	return &driver.Parsed{Own: f, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
 // record adds the tensor of the record that b begins with, at an offset of the file.
@@ -127,11 +127,11 @@ func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, e
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// TensorSum implements driver.Summer.
-func (f *file) TensorSum(i int) driver.Sum { return f.sums[i] }
+// tensorSum returns the checksum of tensor i.
+func (f *file) tensorSum(i int) driver.Sum { return f.sums[i] }
 
-// Verify implements driver.Verifier.
-func (f *file) Verify(v driver.Verification) error {
+// verify checks the records again.
+func (f *file) verify(v driver.Verification) error {
 	sum, err := v.Rehash(driver.CRC32, 0, headerSize, f.size)
 	if err == nil && uint32(sum) != f.sum {
 		err = driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")

@@ -239,7 +239,7 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 	if err != nil {
 		return nil, err
 	}
-	if m.Locked() {
+	if m.NeedsKey() {
 		return nil, hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), opts.Read.Key)
 	}
 	if err := o.checkPatterns(in, named(m), opts.Keep); err != nil {

@@ -211,7 +211,7 @@ func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
 			return err
 		}
 		h, err := d.histogram(v)
-		if errors.Is(err, format.ErrKey) && m.Locked() {
+		if errors.Is(err, format.ErrKey) && m.NeedsKey() {
 			return nil
 		}
 		if err != nil {

@@ -166,7 +166,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 			t.Name, t.ID = name, id
 		}
 		t.encrypted = locked && t.Offset < 0 // what is in another file is not
-		if err := o.read(&t, v, d); err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
+		if err := o.read(&t, v, d); err != nil && !(m.NeedsKey() && errors.Is(err, format.ErrKey)) {
 			// The rest of an encrypted file is worth showing without its key. A wrong
 			// key is still an error.
 			return nil, err

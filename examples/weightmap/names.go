@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -23,13 +22,12 @@ type renamed struct {
 // named looks for such names.
 func named(m *format.Model) *renamed {
 	o := &renamed{Model: m, names: map[string]string{}, ids: map[string]string{}}
-	r, ok := m.DriverFile().(driver.Restorer)
-	if !ok || m.Format() != "mobi" {
+	if m.Format() != "mobi" {
 		return o
 	}
 	p, err := format.PlanOf(m)
 	if err == nil {
-		err = m.Do(func() error { r.Restore(p); return nil })
+		err = m.RestoreNames(p)
 	}
 	if err != nil {
 		return o // who needs the graph meets the error

@@ -406,10 +406,10 @@ func (n *noted) Describe() driver.Description { return driver.Description{Name: 
 
 func (n *noted) Detect([]byte, int64) bool { return true }
 
-func (n *noted) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (n *noted) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	x.Version = "3"
 	x.Add(&driver.Tensor{Name: []byte("w"), DType: tensor.Int8, Shape: tensor.Shape{2}, Size: 2})
-	return n, nil
+	return &driver.Parsed{LazyNotes: n.Notes, Verify: n.Verify}, nil
 }
 
 func (n *noted) Notes() []string { return n.notes }

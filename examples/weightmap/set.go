@@ -62,7 +62,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return err
 	}
 	defer m.Close()
-	if m.Locked() {
+	if m.NeedsKey() {
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
 	// A new file has new checksums: what is wrong now would look right then.

@@ -76,7 +76,7 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 	}
 	defer m.Close()
 	_, err = verified(reading.Context, m, errs)
-	if err != nil && !(m.Locked() && errors.Is(err, format.ErrKey)) {
+	if err != nil && !(m.NeedsKey() && errors.Is(err, format.ErrKey)) {
 		return err
 	}
 	if err := keepsEnding(m, in, out); err != nil {

@@ -31,7 +31,7 @@ func TestCopyInterop(t *testing.T) {
 			t.Logf("%s is not read: %v", path, err)
 			continue
 		}
-		if m.Locked() {
+		if m.NeedsKey() {
 			m.Close()
 			continue
 		}

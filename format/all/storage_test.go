@@ -98,7 +98,7 @@ func TestStorage(t *testing.T) {
 			back.Close()
 			if tt.s.Key != nil {
 				locked, err := format.Open(path, nil)
-				check(errors.Is(err, format.ErrKey) || locked.Locked())
+				check(errors.Is(err, format.ErrKey) || locked.NeedsKey())
 				locked.Close()
 			}
 		}

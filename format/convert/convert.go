@@ -48,7 +48,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		return nil, err
 	}
 	defer unpin()
-	if m.Locked() {
+	if m.NeedsKey() {
 		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
 	}
 	j := &job{o: o, path: path, report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -18,10 +17,8 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := m.DriverFile().(driver.Restorer); ok {
-		if err := m.Do(func() error { r.Restore(p); return nil }); err != nil {
-			return err
-		}
+	if err := m.RestoreNames(p); err != nil {
+		return err
 	}
 	sources, err := j.translate(m, p)
 	if err != nil {

@@ -10,7 +10,7 @@
 //
 //	func (safetensors) Describe() driver.Description { ... }             // name, file endings
 //	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
-//	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) { ... }
+//	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) { ... }
 //	func (safetensors) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) { ... }
 //
 //	func init() { format.Register(safetensors{}) }
@@ -18,10 +18,9 @@
 // # Reading
 //
 // Parse reads the structure of a file, fills the Index with its tensors, and
-// returns a File: whatever the format keeps of an open file. Optional
-// interfaces say what a File can do: Metadata, Graph, Notes, Signature, Load
-// (tensors that are compressed or encrypted), TensorSum and Verify (checksums),
-// Touch (sums that must vouch for bytes before their first use).
+// returns the rest in a Parsed: metadata, graph, notes, signature, and functions such as Load
+// (tensors that are compressed or encrypted), TensorSum and Verify (checksums), and
+// Touch (checksums to compare before the first use of the bytes they cover).
 //
 // Input is hostile. Compare every count with the bytes that are left before you
 // allocate for it, and check every offset and product. Errors wrap a
@@ -31,7 +30,7 @@
 // that says otherwise makes the open fail, not the program.
 //
 // Every tensor is in a Space: the file itself, or another file of its directory
-// (Source.Dir). Tensors that are nowhere as such come from Loader.
+// (Source.Dir). Tensors that are nowhere as such come from Parsed.Load.
 //
 // # Writing
 //

@@ -16,13 +16,12 @@ type Driver interface {
 	// Detect reports whether a file that begins with head (up to SniffLen
 	// bytes) and has size bytes is of this format, whole or broken.
 	Detect(head []byte, size int64) bool
-	// Parse reads the structure of the file src into x and returns what the
-	// format keeps of it, which may be nil. It runs under a guard: a file that
-	// is cut short meanwhile fails the open. src stays valid for the methods of
-	// the File until the model is closed. Whatever it returns during Parse is memory
-	// that no other process changes; later, bytes of Slice may alias the file:
-	// what was checked must not be read again.
-	Parse(src Source, x *Index, o *Options) (File, error)
+	// Parse reads the structure of the file src into x and returns what else the file
+	// has, nil for nothing. It runs under a guard: a file that is cut short meanwhile
+	// fails the open. src stays valid for the functions of Parsed until the model is
+	// closed. During Parse, Slice returns private memory; later it may alias the
+	// mapping: what was checked must not be read again.
+	Parse(src Source, x *Index, o *Options) (*Parsed, error)
 }
 
 // SniffLen is how many bytes Detect looks at: what a tar archive is recognized by ends there.
@@ -42,123 +41,70 @@ type Description struct {
 // DirParser is a Driver whose models may be directories.
 type DirParser interface {
 	// ParseDir is Parse for a directory.
-	ParseDir(dir Dir, x *Index, o *Options) (File, error)
+	ParseDir(dir Dir, x *Index, o *Options) (*Parsed, error)
 }
 
-// File is what Parse returns: any value, or nil. The engine looks for the
-// interfaces below, calls them between Enter and Leave of the model's memory and
-// under its guard, and calls none after Close. All of them must be safe for
-// concurrent use.
-type File any
+// Parsed is what a parser returns beside the Index: data, and the few functions that
+// only this format has. Everything may be zero. The functions must be safe for concurrent
+// use; the engine calls them under its guard, and none after Close.
+type Parsed struct {
+	// Own is the format's own value, which its package finds again with Codec.Own.
+	Own any
+	// Metadata has the key-value pairs in file order.
+	Metadata Metadata
+	// Graph is the operator graph in neutral form, nil for none. Nobody may change it.
+	Graph *Graph
+	// Notes lists tolerable oddities, such as "header checksum not recorded". The
+	// engine itself counts misaligned tensors.
+	Notes []string
+	// Signature is nil for an unsigned file.
+	Signature *Signature
+	// NeedsKey says that the data is encrypted and the options have no key.
+	NeedsKey bool
 
-// MetadataFile has key-value pairs.
-type MetadataFile interface {
-	// Metadata returns the pairs in file order, in memory of their own.
-	Metadata() (Metadata, error)
-}
+	// LazyMetadata, LazyGraph and LazyNotes are for formats that decode on demand.
+	LazyMetadata func() (Metadata, error)
+	LazyGraph    func() (*Graph, error)
+	LazyNotes    func() []string
 
-// GraphFile may have an operator graph.
-type GraphFile interface {
-	// Graph returns the neutral form of the graph, nil when the file has none.
-	Graph() (*Graph, error)
-}
-
-// NotesFile noticed tolerable things about the file.
-type NotesFile interface {
-	// Notes lists them, such as "header checksum not recorded". Misaligned
-	// tensors need no note: the engine counts them.
-	Notes() []string
-}
-
-// Restorer keeps what a model was called before its format gave it names of its own
-// (WriteOptions.KeepNames), or among its metadata what stands for names.
-type Restorer interface {
-	// Restore undoes that in the plan that the model makes: tensors, in their order, get
-	// their names back, in the graph too, and what carried them is gone.
-	Restore(p *Plan)
-}
-
-// SignedFile may be signed.
-type SignedFile interface {
-	// Signature returns nil for an unsigned file.
-	Signature() *Signature
-}
-
-// Authenticator is a SignedFile that Options.Trusted can be given for. Without it such
-// a file does not open.
-type Authenticator interface {
-	// Authenticate checks that v.Trusted signed the file, and hashes with v.Feed what
-	// the signature covers. While the file is opened, Feed takes what Parse
-	// read from the memory that Parse got it in, so that both saw the same.
-	Authenticate(v Verification) error
-}
-
-// LockedFile may be encrypted, and readable except for its data without the key.
-type LockedFile interface {
-	// Locked reports whether data cannot be read without the key.
-	Locked() bool
-}
-
-// Loader has tensors that are not in the file as such (Tensor.Loaded).
-type Loader interface {
-	// Load returns the little-endian bytes of tensor i, exactly its size, in heap
-	// memory that nobody changes any more, aligned for its dtype. It is called at
-	// most once at a time for each tensor, and the result is kept until Evict or Close. The
-	// engine has counted its size in Options.Memory.
-	Load(i int) ([]byte, error)
-}
-
-// Streamer is a Loader that does not need to hold a tensor to check it.
-type Streamer interface {
-	Loader
-	// Stream writes the bytes that Load returns to w, piece by piece. It fails when
-	// Load would.
-	Stream(i int, w io.Writer) error
-}
-
-// Sharer is a Loader of tensors that lie in memory which the File has counted itself.
-type Sharer interface {
-	Loader
-	// Shares reports whether what Load returns for tensor i is such memory.
-	Shares(i int) bool
-}
-
-// Locator says where it describes tensors whose data are in other files.
-type Locator interface {
+	// Native returns a copy of what only this format has a place for, nil for nothing.
+	Native func() (*Native, error)
+	// Restore puts back into a plan the names that the model had before its format
+	// gave it others (WriteOptions.KeepNames), and removes the entries that stored them.
+	Restore func(p *Plan)
 	// RecordAt returns the offset in the model's file of what describes tensor i. Errors
-	// about its data name it when the other file is not there, or too short.
-	RecordAt(i int) int64
-}
+	// about data in another file name it when that file is missing or too short.
+	RecordAt func(i int) int64
 
-// ClosingFile keeps memory that is to go when the model is closed, such as
-// sections it decoded.
-type ClosingFile interface {
-	// Close is called once nobody uses the model any more, and perhaps again.
-	Close() error
-}
+	// Load returns the little-endian bytes of tensor i (Tensor.Loaded), exactly its size,
+	// in heap memory that does not change, aligned for its dtype. Calls for one tensor do
+	// not overlap; the result is cached until Evict or Close. The engine has counted
+	// its size in Options.Memory.
+	Load func(i int) ([]byte, error)
+	// Stream writes the bytes that Load returns to w, piece by piece, and fails when Load
+	// would.
+	Stream func(i int, w io.Writer) error
+	// Shares reports whether Load returns memory for tensor i that the format has counted itself.
+	Shares func(i int) bool
 
-// Summer has sums of single tensors.
-type Summer interface {
-	// TensorSum returns the sum that covers the data of tensor i alone; its Kind is
+	// TensorSum returns the checksum that covers the data of tensor i alone; its Kind is
 	// NoSum when there is none.
-	TensorSum(i int) Sum
-}
+	TensorSum func(i int) Sum
+	// Verify checks the checksums that cover more than one tensor. The engine does not look
+	// again at tensors for which it called v.Vouch; of the others it checks the TensorSum or,
+	// where there is none, that the bytes exist.
+	Verify func(v Verification) error
+	// Touch checks whatever covers tensor i before its first use; all says that the
+	// other tensors are covered too. The engine does not call it again for tensors that passed;
+	// calls do not overlap.
+	Touch func(v Verification, i int) (all bool, err error)
+	// Authenticate checks that v.Trusted signed the file, and hashes with v.Feed what
+	// the signature covers. While the file is opened, Feed takes what Parse read from the
+	// memory that Parse got it in. A format without Authenticate refuses Options.Trusted.
+	Authenticate func(v Verification) error
 
-// Verifier checks more than the sums of tensors.
-type Verifier interface {
-	// Verify checks the structure again and all sums that cover more than one
-	// tensor, and tells v what vouched for what. Tensors for which it called
-	// v.Vouch are not looked at any further; of the others the engine checks the
-	// TensorSum or, where there is none, that the bytes exist.
-	Verify(v Verification) error
-}
-
-// Toucher checks sums that cover more than one tensor before first use.
-type Toucher interface {
-	// Touch checks whatever must vouch for tensor i before its bytes are
-	// handed out. all says that it vouches for all other tensors too. It is not
-	// called again for tensors that passed; calls do not overlap.
-	Touch(v Verification, i int) (all bool, err error)
+	// Close frees what the format keeps, such as decrypted sections, once nobody uses the model.
+	Close func() error
 }
 
 // Source is a file being read. Its methods are safe for concurrent use. Ranges
@@ -277,5 +223,5 @@ type Tensor struct {
 	Compression string       // as in tensor.Info
 	Quant       *tensor.Quantization
 	Encoding    *tensor.Encoding // of elements that are not of a DType, which is Invalid then
-	Loaded      bool             // the bytes come from Loader, not from Offset
+	Loaded      bool             // the bytes come from Parsed.Load, not from Offset
 }

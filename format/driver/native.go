@@ -22,12 +22,6 @@ type NativeKind struct {
 	Sum   [32]byte // of the SHA-256 of each, with its place: the same for the same things
 }
 
-// NativeFile is a File that may have something Native.
-type NativeFile interface {
-	// Native returns a copy, nil for nothing.
-	Native() (*Native, error)
-}
-
 // Native adds one kind for the sake of a plan that it does not agree with. The encoder
 // leaves out what that concerns.
 func (l *LossList) Native(kind string, err error) { l.add(LossNative, kind, err, found{}) }

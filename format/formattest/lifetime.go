@@ -166,7 +166,7 @@ func (x *subject) closeAndUse(t *testing.T, what string, m model) {
 // answer already and otherwise gives the one error that is expected.
 func (x *subject) quietly(t *testing.T, what string, m model, expected error) {
 	_, _, _, _ = m.Format(), m.Version(), m.Len(), m.Metadata()
-	_, _, _, _ = m.Notes(), m.Signature(), m.Locked(), m.Stats()
+	_, _, _, _ = m.Notes(), m.Signature(), m.NeedsKey(), m.Stats()
 	if _, err := m.Graph(); err != nil && !errors.Is(err, expected) {
 		t.Errorf("%s: Graph = %v, want %v", what, err, expected)
 	}
@@ -423,7 +423,7 @@ func (x *subject) storm(t *testing.T, what string, m model, skip func(accessor s
 				x.stormErr(t, what+": Verify", err)
 				_, err = m.Graph()
 				x.stormErr(t, what+": Graph", err)
-				_, _, _, _, _ = m.Metadata(), m.Notes(), m.Signature(), m.Locked(), m.Stats()
+				_, _, _, _, _ = m.Metadata(), m.Notes(), m.Signature(), m.NeedsKey(), m.Stats()
 			}
 		})
 	}

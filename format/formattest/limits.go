@@ -121,7 +121,7 @@ func (x *subject) maxMemory(t *testing.T) {
 			continue
 		}
 		for name, v := range m.Tensors() {
-			if err := v.Use(func([]byte) error { return nil }); err != nil && !m.Locked() {
+			if err := v.Use(func([]byte) error { return nil }); err != nil && !m.NeedsKey() {
 				t.Errorf("%s with MaxMemory enough: %s: %v", way.name, name, err)
 			}
 		}

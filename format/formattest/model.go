@@ -23,7 +23,7 @@ type model interface {
 	Graph() (*format.Graph, error)
 	Notes() []string
 	Signature() *format.Signature
-	Locked() bool
+	NeedsKey() bool
 	Verify(ctx context.Context, opts ...format.VerifyOption) (*format.Coverage, error)
 	Do(f func() error) error
 	Pin() (unpin func(), err error)

@@ -21,7 +21,7 @@ func walk(m model) {
 	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
 	_, _, _ = m.Format(), m.Version(), m.Metadata()
 	_, _ = m.Graph()
-	_, _, _, _ = m.Notes(), m.Signature(), m.Locked(), m.Stats()
+	_, _, _, _ = m.Notes(), m.Signature(), m.NeedsKey(), m.Stats()
 	_ = m.Prefetch()
 	for name, v := range m.Tensors() {
 		if v.Info().Size > maxProbe {

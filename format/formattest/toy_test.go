@@ -70,7 +70,7 @@ type toyFile struct {
 	all    []byte // of a format that copies everything
 }
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *toyFile) Metadata() (driver.Metadata, error) {
 	if !f.toy.has("aliases metadata") {
 		return f.meta, nil
@@ -87,7 +87,7 @@ func (f *toyFile) Metadata() (driver.Metadata, error) {
 	return meta, nil
 }
 
-// TensorSum implements driver.Summer.
+// TensorSum implements driver.Parsed.
 func (f *toyFile) TensorSum(i int) driver.Sum {
 	if f.toy.has("no data checksum") {
 		return driver.Sum{}
@@ -95,12 +95,7 @@ func (f *toyFile) TensorSum(i int) driver.Sum {
 	return driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
 }
 
-var (
-	_ driver.MetadataFile = (*toyFile)(nil)
-	_ driver.Summer       = (*toyFile)(nil)
-)
-
-func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f := &toyFile{toy: y, src: src, x: x}
 	x.Version = "1"
 	if y.has("reads all") || y.has("copies data") {
@@ -266,20 +261,21 @@ func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) er
 	return nil
 }
 
-// withBug returns the file, with the methods that its bug takes.
-func (f *toyFile) withBug() driver.File {
+// withBug returns what the file has, with the functions that its bug takes.
+func (f *toyFile) withBug() *driver.Parsed {
+	p := &driver.Parsed{Own: f, LazyMetadata: f.Metadata, TensorSum: f.TensorSum}
 	switch f.toy.bug {
 	case "copies":
-		return &toyLoader{f}
+		p.Load = (&toyLoader{f}).Load
 	case "touches nothing", "forgets damage":
-		return &toyToucher{f}
+		p.Touch = (&toyToucher{f}).Touch
 	case "trusts anybody":
-		return &toySigned{f}
+		p.Authenticate = func(driver.Verification) error { return nil }
 	case "wears out", "overstates progress", "cannot be canceled", "blind to faults", "vouches blindly",
 		"verifies nothing behind a reader", "ignores WithTensors", "vague", "writes into its error":
-		return &toyVerifier{toyFile: f}
+		p.Verify = (&toyVerifier{toyFile: f}).Verify
 	}
-	return f
+	return p
 }
 
 // toyLoader has nothing that can be viewed.
@@ -306,11 +302,6 @@ func (f *toyToucher) Touch(v driver.Verification, i int) (bool, error) {
 	}
 	return false, err
 }
-
-// toySigned says that it is unsigned, and does not look at the trusted key.
-type toySigned struct{ *toyFile }
-
-func (f *toySigned) Signature() *driver.Signature { return nil }
 
 // toyVerifier verifies by itself, and wrongly.
 type toyVerifier struct {

@@ -58,7 +58,7 @@ func file(m *format.Model, err error) (*File, error) {
 // parsed returns what the driver keeps of the file, nil for the zero File and a model of
 // another format.
 func (f *File) parsed() *parsed {
-	p, _ := f.DriverFile().(*parsed)
+	p, _ := codec.Own(f.Model).(*parsed)
 	return p
 }
 

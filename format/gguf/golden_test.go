@@ -220,7 +220,7 @@ func TestTypeTable(t *testing.T) {
 func TestZeroFile(t *testing.T) {
 	var f File
 	if f.Model != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
-		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.Locked() || f.DriverFile() != nil || f.Close() != nil {
+		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.NeedsKey() || f.Close() != nil {
 		t.Error("the zero File says something")
 	}
 	if _, ok := f.Value("general.alignment"); ok {
@@ -235,7 +235,7 @@ func TestZeroFile(t *testing.T) {
 	_, noSums := f.Verify(t.Context())
 	_, noPin := f.Pin()
 	for what, err := range map[string]error{"Tensor": noTensor, "At": noBytes, "Verify": noSums, "Pin": noPin, "Do": f.Do(nothing), "Prefetch": f.Prefetch(), "Evict": f.Evict(),
-		"Examine": f.Examine(t.Context(), func(driver.Verification) error { return nil })} {
+		"Examine": codec.Examine(t.Context(), f.Model, func(driver.Verification) error { return nil })} {
 		if !errors.Is(err, format.ErrClosed) {
 			t.Errorf("%s: %v, want %v", what, err, format.ErrClosed)
 		}

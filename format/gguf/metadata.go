@@ -61,7 +61,7 @@ func array(b []byte) (elem valueType, n int, elems []byte) {
 	return valueType(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint64(b[4:])), b[12:]
 }
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) { return f.metadata(neutral, jsonSizes) }
 
 // metadata returns the entries of the model, with their values as make returns

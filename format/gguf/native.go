@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Native implements driver.NativeFile: the metadata of the model with the types that they have in the
+// Native implements driver.Parsed: the metadata of the model with the types that they have in the
 // file. A copy within the format keeps these, and tensors of types that are not known.
 func (f *parsed) Native() (*driver.Native, error) {
 	if len(f.parts) == 0 {

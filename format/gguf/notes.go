@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	add := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }
 	if f.alone != "" {

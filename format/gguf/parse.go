@@ -24,12 +24,6 @@ type parsed struct {
 	alone string // why the other parts of a split model were not opened
 }
 
-var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-)
-
 // part is one file.
 type part struct {
 	src     driver.Source
@@ -241,7 +235,7 @@ func inFile(err error, path string) error {
 	return &c
 }
 
-// Verify implements driver.Verifier: it parses again and compares. The format
+// Verify implements driver.Parsed: it parses again and compares. The format
 // has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	opts := f.opts

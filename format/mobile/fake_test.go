@@ -40,7 +40,7 @@ func (f *fake) Describe() driver.Description { return driver.Description{Name: "
 
 func (f *fake) Detect([]byte, int64) bool { return true }
 
-func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	x.Version = "7"
 	at := 0
 	for _, p := range f.parts {
@@ -54,16 +54,12 @@ func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (drive
 		x.Add(in)
 		at += p.room()
 	}
-	return f, nil
+	return &driver.Parsed{
+		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil }, LazyGraph: func() (*format.Graph, error) { return f.graph, nil },
+		LazyNotes: func() []string { return f.notes }, Signature: f.signed, Load: f.Load, Verify: f.Verify,
+		Authenticate: func(driver.Verification) error { return nil },
+	}, nil
 }
-
-func (f *fake) Metadata() (format.Metadata, error) { return f.meta, nil }
-
-func (f *fake) Graph() (*format.Graph, error) { return f.graph, nil }
-
-func (f *fake) Notes() []string { return f.notes }
-
-func (f *fake) Signature() *format.Signature { return f.signed }
 
 func (f *fake) Load(i int) ([]byte, error) { return append(memory.Aligned(0), f.parts[i].data...), nil }
 
@@ -89,7 +85,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 		}
 		at += p.room()
 	}
-	f := &fake{parts: parts}
+	f := &fake{parts: parts, signed: new(format.Signature)}
 	m, err := format.With(f).OpenBytes(file, nil)
 	if err != nil {
 		t.Fatal(err)

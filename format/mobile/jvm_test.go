@@ -92,7 +92,7 @@ true false true
 fc.weight float32[2, 3] 6 24 %[1]d truefalse2
 ids int32[5] 5 20 %[2]d truefalse1
 6 different, converted %[3]d
-sum -3.0, progress true, locked false
+sum -3.0, progress true, needs key false
 ok, covered true, 0 uncovered, xxh64, true
 key other
 not there

@@ -75,7 +75,7 @@ func TestEmpty(t *testing.T) {
 	}
 	texts := m.Format() + m.Version() + m.Name() + m.TensorName(0) + m.Note(0) + x.Name() + x.Compression() + x.QuantScheme()
 	numbers := m.TensorCount() + m.NoteCount() + x.ShapeRank() + x.Len() + x.ByteSize() + x.QuantCount()
-	if texts != "" || numbers != 0 || m.Locked() || x.ZeroCopy() || x.Quantized() {
+	if texts != "" || numbers != 0 || m.NeedsKey() || x.ZeroCopy() || x.Quantized() {
 		t.Errorf("an empty model says %q, %d", texts, numbers)
 	}
 	r := new(Report)

@@ -111,9 +111,9 @@ func (m *Model) Note(index int64) string {
 	return notes[index]
 }
 
-// Locked reports whether tensor data cannot be read without the key in
+// NeedsKey reports whether tensor data cannot be read without the key in
 // Options.
-func (m *Model) Locked() bool { return m.m.Locked() }
+func (m *Model) NeedsKey() bool { return m.m.NeedsKey() }
 
 // TensorCount returns the number of tensors that have data.
 func (m *Model) TensorCount() int64 { return int64(m.m.Len()) }

@@ -167,7 +167,10 @@ func TestReport(t *testing.T) {
 				part{name: "b", dtype: tensor.Int8, shape: tensor.Shape{1}, data: []byte{3}},
 				part{name: "empty", dtype: tensor.Int8, shape: tensor.Shape{0}, data: []byte{}}, // nothing to cover
 			)
-			f.signed, f.verify = test.signed, test.verify
+			f.verify = test.verify
+			if test.signed != nil {
+				*f.signed = *test.signed
+			}
 			verify := func() (*Report, error) { return m.Verify(nil) }
 			if test.trust {
 				verify = func() (*Report, error) { return m.VerifySigned(der, nil) }

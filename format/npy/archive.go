@@ -25,13 +25,6 @@ type archiveFile struct {
 	memory *driver.Memory
 }
 
-var (
-	_ driver.Loader    = (*archiveFile)(nil)
-	_ driver.NotesFile = (*archiveFile)(nil)
-	_ driver.Summer    = (*archiveFile)(nil)
-	_ driver.Verifier  = (*archiveFile)(nil)
-)
-
 // window is how much is read at a time while opening: most headers fit.
 const window = 512
 
@@ -185,8 +178,8 @@ func leadsOut(name []byte) bool {
 // mostNamed bounds the entries that a note names.
 const mostNamed = 5
 
-// Notes implements driver.NotesFile.
-func (f *archiveFile) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *archiveFile) notes() []string {
 	var notes []string
 	if len(f.others) > 0 {
 		text := fmt.Sprintf("ignored, not %s entries: %q", extension, f.others)
@@ -201,7 +194,7 @@ func (f *archiveFile) Notes() []string {
 	return notes
 }
 
-// TensorSum implements driver.Summer. The file records the sum of an array with its
+// TensorSum implements driver.Parsed. The file records the sum of an array with its
 // header: that of the data alone follows from it and from the header's.
 func (f *archiveFile) TensorSum(i int) driver.Sum {
 	e := &f.entries[i]
@@ -211,7 +204,7 @@ func (f *archiveFile) TensorSum(i int) driver.Sum {
 	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.headSum, 0, e.Size-int64(e.head)))}
 }
 
-// Verify implements driver.Verifier: it compares the directory with what was read,
+// Verify implements driver.Parsed: it compares the directory with what was read,
 // both sums of every entry, and, when some arrays are packed or not stored as they
 // are shown, the sum of every array.
 func (f *archiveFile) Verify(v driver.Verification) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load implements driver.Loader.
+// Load implements driver.Parsed.
 func (f *parsed) Load(i int) ([]byte, error) {
 	e := &f.entries[i]
 	s := zip.Borrow()

@@ -230,7 +230,7 @@ func nameOf(path string) (string, error) {
 	return s, nil
 }
 
-// Verify implements driver.Verifier: a header that changed since it was read is
+// Verify implements driver.Parsed: a header that changed since it was read is
 // found. The format has no sums.
 func (f *loneFile) Verify(v driver.Verification) error {
 	r, err := f.readHeader()

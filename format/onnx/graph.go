@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Graph implements driver.GraphFile. A graph that says nothing but what tensors there
+// Graph implements driver.Parsed. A graph that says nothing but what tensors there
 // are is none. What it takes is computed before it is built.
 func (f *parsed) Graph() (*driver.Graph, error) {
 	all := protobuf.Field{End: f.graph.Size}

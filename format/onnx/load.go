@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load implements driver.Loader for typed data, which is not in the file as such, and
+// Load implements driver.Parsed for typed data, which is not in the file as such, and
 // for sparse tensors, which are handed out in wire form.
 func (f *parsed) Load(i int) ([]byte, error) {
 	size := f.index.Size(i)
@@ -32,7 +32,7 @@ func (w *whole) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Stream implements driver.Streamer.
+// Stream implements driver.Parsed.
 func (f *parsed) Stream(i int, w io.Writer) error {
 	r := &f.records[i]
 	if r.sparse {

@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
-// Metadata implements driver.MetadataFile: the fields of the model under their names,
+// Metadata implements driver.Parsed: the fields of the model under their names,
 // then metadata_props.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	var out driver.Metadata
@@ -45,8 +45,8 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 	return out, nil
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	if f.model.irVersion == nil {
 		notes = append(notes, "the file does not say its IR version")

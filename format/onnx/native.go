@@ -30,7 +30,7 @@ var otherwise = onnxgraph.Neutral{
 
 var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
 
-// Native implements driver.NativeFile: all of the model but the data of its tensors, each of
+// Native implements driver.Parsed: all of the model but the data of its tensors, each of
 // which is an initializer with name, type and whatever only ONNX has.
 func (f *parsed) Native() (*driver.Native, error) {
 	n := f.head.Size + f.graph.Size + 64*int64(f.index.Len())

@@ -42,16 +42,6 @@ type externalFile struct {
 	size  int64 // -1 until somebody asked, or when it cannot be opened
 }
 
-var (
-	_ driver.MetadataFile = (*parsed)(nil)
-	_ driver.GraphFile    = (*parsed)(nil)
-	_ driver.NativeFile   = (*parsed)(nil)
-	_ driver.NotesFile    = (*parsed)(nil)
-	_ driver.Streamer     = (*parsed)(nil)
-	_ driver.Locator      = (*parsed)(nil)
-	_ driver.Verifier     = (*parsed)(nil)
-)
-
 // section holds the fields of a message that were kept, one after the other.
 type section struct {
 	protobuf.Source
@@ -360,7 +350,7 @@ func (f *parsed) readGraph() error {
 	return c.graph(protobuf.Field{End: s.Size}, true)
 }
 
-// Verify implements driver.Verifier: a structure that changed since it was parsed is
+// Verify implements driver.Parsed: a structure that changed since it was parsed is
 // found. The format has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	v.Section("structure", "")
@@ -393,7 +383,7 @@ func (f *parsed) Verify(v driver.Verification) error {
 	return nil
 }
 
-// RecordAt implements driver.Locator.
+// RecordAt implements driver.Parsed.
 func (f *parsed) RecordAt(i int) int64 { return f.records[i].at }
 
 // compare looks whether the next tensor is as it was.

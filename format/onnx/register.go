@@ -35,12 +35,22 @@ func (base) Describe() driver.Description {
 func (base) Detect(head []byte, size int64) bool { return detect(head, size) }
 
 // Parse implements driver.Driver.
-func (base) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (base) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f, err := parse(src, x, o)
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &driver.Parsed{
+		Own:          f,
+		Notes:        f.notes(),
+		LazyMetadata: f.Metadata,
+		LazyGraph:    f.Graph,
+		Native:       f.Native,
+		RecordAt:     f.RecordAt,
+		Load:         f.Load,
+		Stream:       f.Stream,
+		Verify:       f.Verify,
+	}, nil
 }
 
 // Losses implements driver.Lossy.

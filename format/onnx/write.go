@@ -162,7 +162,7 @@ type externalEncoder struct {
 
 // Encode implements driver.Encoding.
 func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	f := external.Format{Codec: codec, Locations: func(f driver.File) []string { return slices.Collect(maps.Keys(f.(*parsed).files)) }}
+	f := external.Format{Codec: codec, Locations: func(f any) []string { return slices.Collect(maps.Keys(f.(*parsed).files)) }}
 	ext, err := external.NewFile(f, d.opts.External, o.Path)
 	if err != nil {
 		return nil, refuse("external data", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// Native implements driver.NativeFile: a copy within the format keeps tensors of dtypes that are
+// Native implements driver.Parsed: a copy within the format keeps tensors of dtypes that are
 // not known, whose names mean nothing elsewhere.
 func (f *parsed) Native() (*driver.Native, error) {
 	if !f.listed {
@@ -16,7 +16,7 @@ func (f *parsed) Native() (*driver.Native, error) {
 	return &driver.Native{Format: formatName}, nil
 }
 
-// Metadata implements driver.MetadataFile.
+// Metadata implements driver.Parsed.
 func (f *parsed) Metadata() (driver.Metadata, error) {
 	m, _, err := f.merged()
 	return m, err
@@ -64,8 +64,8 @@ func same(a, b any) bool {
 	return ok && also && s == t
 }
 
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string {
+// notes lists what is tolerable but worth knowing.
+func (f *parsed) notes() []string {
 	var notes []string
 	if f.unlisted > 0 {
 		notes = append(notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", f.unlisted))

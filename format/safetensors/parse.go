@@ -341,7 +341,7 @@ func (p *parser) inOrder() error {
 	return nil
 }
 
-// Verify implements driver.Verifier: headers that changed since they were parsed are
+// Verify implements driver.Parsed: headers that changed since they were parsed are
 // found. The format has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	v.Section("header", "")

@@ -38,7 +38,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 }
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -46,9 +46,14 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	f := &parsed{memory: o.Memory}
 	x.Version = "1"
 	if isIndex(head) {
-		return f, f.parseIndex(src, x, o)
+		err = f.parseIndex(src, x, o)
+	} else {
+		err = f.parseFile(src, head, 0, x, o)
 	}
-	return f, f.parseFile(src, head, 0, x, o)
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{Own: f, LazyMetadata: f.Metadata, LazyNotes: f.notes, Native: f.Native, Verify: f.Verify}, nil
 }
 
 // Losses implements driver.Lossy.

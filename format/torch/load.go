@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load implements driver.Loader: elements are taken by their strides, from an unpacked
+// Load implements driver.Parsed: elements are taken by their strides, from an unpacked
 // storage, and turned around.
 func (f *parsed) Load(i int) ([]byte, error) {
 	b, err := f.load(i)
@@ -138,13 +138,7 @@ func (f *parsed) located(i int, err error) error {
 	return wire.Error("", fmt.Sprintf("tensor %q", f.index.Name(i)), f.stores[f.places[i].store].At, err)
 }
 
-// Metadata implements driver.MetadataFile.
-func (f *parsed) Metadata() (driver.Metadata, error) { return slices.Clone(f.meta), nil }
-
-// Notes implements driver.NotesFile.
-func (f *parsed) Notes() []string { return slices.Clone(f.notes) }
-
-// Touch implements driver.Toucher: the CRC-32 of the storage that tensor i is in.
+// Touch implements driver.Parsed: the CRC-32 of the storage that tensor i is in.
 func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 	n := f.places[i].store
 	if !f.zipped || f.check.done[n].Load() {
@@ -180,7 +174,7 @@ func (f *parsed) compare(v driver.Verification, n int, name string) error {
 	return e.Compare(s.Sum)
 }
 
-// Verify implements driver.Verifier: the structure is as it was, and each storage has the
+// Verify implements driver.Parsed: the structure is as it was, and each storage has the
 // CRC-32 that the archive records. The legacy container has no sums.
 func (f *parsed) Verify(v driver.Verification) error {
 	for _, s := range f.sums {

@@ -48,7 +48,7 @@ type sum struct {
 }
 
 // parse reads either container, or an index of files.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, 
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &driver.Parsed{Own: f, Metadata: f.meta, Notes: f.notes, Load: f.Load, Verify: f.Verify, Touch: f.Touch}, nil
 }
 
 // parseFile reads either container, which is in a space.

@@ -28,6 +28,6 @@ func (driverOf) Detect(head []byte, _ int64) bool {
 }
 
 // Parse implements driver.Driver.
-func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	return parse(src, x, o)
 }

@@ -29,7 +29,7 @@ type joined struct {
 }
 
 // parseIndex reads an index, and all the files that it names.
-func parseIndex(src driver.Source, x *driver.Index, o *driver.Options) (driver.File, error) {
+func parseIndex(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	n := src.Size()
 	if most := min(maxIndex, o.MaxHeaderBytes); n > most {
 		return nil, wire.Errorf("", "index", 0, format.ErrLimit, "%d bytes, the limit is %d", n, most)
@@ -69,14 +69,14 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options) (driver.F
 		p.mine = func(k int) bool { return f.part[k] == i }
 		x.Version = p.version
 	}
-	return f, nil
+	return &driver.Parsed{Own: f, Metadata: f.metadata(), Notes: f.notes(), Load: f.Load, Verify: f.Verify, Touch: f.Touch}, nil
 }
 
-// Load implements driver.Loader.
+// Load implements driver.Parsed.
 func (f *joined) Load(i int) ([]byte, error) { return f.parts[f.part[i]].Load(i) }
 
-// Metadata implements driver.MetadataFile: the first of a key counts.
-func (f *joined) Metadata() (all driver.Metadata, err error) {
+// metadata joins that of all files: the first of a key counts.
+func (f *joined) metadata() (all driver.Metadata) {
 	seen := make(map[string]bool)
 	for _, p := range f.parts {
 		for _, e := range p.meta {
@@ -86,11 +86,11 @@ func (f *joined) Metadata() (all driver.Metadata, err error) {
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
-// Notes implements driver.NotesFile.
-func (f *joined) Notes() (notes []string) {
+// notes joins those of all files.
+func (f *joined) notes() (notes []string) {
 	for _, p := range f.parts {
 		notes = append(notes, p.notes...)
 	}
@@ -98,12 +98,12 @@ func (f *joined) Notes() (notes []string) {
 	return slices.Compact(notes)
 }
 
-// Touch implements driver.Toucher.
+// Touch implements driver.Parsed.
 func (f *joined) Touch(v driver.Verification, i int) (bool, error) {
 	return f.parts[f.part[i]].Touch(v, i)
 }
 
-// Verify implements driver.Verifier.
+// Verify implements driver.Parsed.
 func (f *joined) Verify(v driver.Verification) error {
 	crc, err := v.Rehash(driver.CRC32, 0, f.sum.at, f.sum.size)
 	if err == nil && uint32(crc) != f.sum.crc {

@@ -26,7 +26,7 @@ func (bare) Describe() driver.Description { return driver.Description{Name: "bar
 
 func (bare) Detect([]byte, int64) bool { return true }
 
-func (bare) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (bare) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	n := src.Size()
 	x.Add(&driver.Tensor{Name: []byte("bytes"), DType: tensor.Uint8, Shape: tensor.Shape{n}, Size: n})
 	return nil, nil

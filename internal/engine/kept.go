@@ -69,7 +69,7 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 
 // counted returns how many bytes a copy of tensor i adds to what the model holds.
 func (m *Model) counted(i int) int64 {
-	if f, ok := m.file.(driver.Sharer); ok && f.Shares(i) {
+	if m.parsed.Shares != nil && m.parsed.Shares(i) {
 		return 0
 	}
 	return m.index.Size(i)

@@ -36,7 +36,7 @@ func (f *streamed) Stream(_ int, w io.Writer) error {
 }
 
 // unpackable lists n tensors that a driver loads.
-func unpackable(n int, f driver.File) *toy {
+func unpackable(n int, f any) *toy {
 	d := &toy{file: f}
 	for i := range n {
 		d.tensors = append(d.tensors, loaded(u8(string(rune('a'+i)), -1, 1000)))

@@ -39,7 +39,7 @@ type Model struct {
 	path    string         // in errors: what it was opened by, or what a reader is called
 	byPath  bool           // which is that of a file or directory
 	index   driver.Index
-	file    driver.File
+	parsed  *driver.Parsed // never nil once opened
 	mapping source.Options // of other files
 
 	memory *driver.Memory
@@ -65,7 +65,7 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 		defer seen.stop()
 	}
 	err := m.guard(func() (err error) {
-		m.file, err = c.Driver.Parse(src, &m.index, &c.Options)
+		m.parsed, err = c.Driver.Parse(src, &m.index, &c.Options)
 		if foreign.Blamed(err) {
 			head, _ := m.main.Head(driver.SniffLen)
 			c.Head = bytes.Clone(head)
@@ -89,7 +89,7 @@ func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	finished := false
 	defer m.orClose(&finished)
 	err := m.guard(func() (err error) {
-		m.file, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
+		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
 	})
 	err = m.opened(err, c, nil)
@@ -127,6 +127,9 @@ func (m *Model) IsOpen() bool { return m.main != nil }
 
 // opened completes or undoes an open. seen is what was parsed of a file that must be signed.
 func (m *Model) opened(err error, c *Config, seen *recorder) error {
+	if m.parsed == nil {
+		m.parsed = new(driver.Parsed)
+	}
 	m.spaces.parsed()
 	m.main.Parsed()
 	m.index.Seal()
@@ -189,7 +192,6 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 // checkIndex does not trust the driver: a view must lie within its file and be
 // as long as its description says.
 func (m *Model) checkIndex() error {
-	_, loads := m.file.(driver.Loader)
 	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
 		space, off, n := m.index.Place(i)
 		size, err := m.byteSize(i, n)
@@ -201,7 +203,7 @@ func (m *Model) checkIndex() error {
 			err = fmt.Errorf("%w: the driver gives %d bytes to %v %v, which takes %d", tensor.ErrCorrupt, n, m.index.DType(i), m.index.Shape(i), size)
 		case !m.spaces.known(space):
 			err = errUnknown
-		case m.index.Loaded(i) && !loads:
+		case m.index.Loaded(i) && m.parsed.Load == nil:
 			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
 		case !m.index.Loaded(i):
 			err = m.spaces.check(space, off, n)
@@ -225,8 +227,8 @@ func (m *Model) byteSize(i int, n int64) (int64, error) {
 	return e.Bytes(m.index.Shape(i))
 }
 
-// File returns what the driver keeps of the file.
-func (m *Model) File() driver.File { return m.file }
+// Parsed returns what the driver made of the file.
+func (m *Model) Parsed() *driver.Parsed { return m.parsed }
 
 // Format returns the name of the format.
 func (m *Model) Format() string { return m.desc.Name }
@@ -296,8 +298,8 @@ func (m *Model) at(i int, v *tensor.View) error {
 
 // recordAt returns where the file describes tensor i, -1 when that is not known.
 func (m *Model) recordAt(i int) int64 {
-	if f, ok := m.file.(driver.Locator); ok && i >= 0 {
-		return f.RecordAt(i)
+	if m.parsed.RecordAt != nil && i >= 0 {
+		return m.parsed.RecordAt(i)
 	}
 	return -1
 }
@@ -365,25 +367,29 @@ func (m *Model) Do(f func() error) error {
 
 // Metadata returns the file's key-value pairs, nil when there are none.
 func (m *Model) Metadata() (meta driver.Metadata, err error) {
-	f, ok := m.file.(driver.MetadataFile)
-	if !ok {
+	if m.parsed.Metadata == nil && m.parsed.LazyMetadata == nil {
 		return nil, nil
 	}
 	err = m.within(func() (err error) {
-		meta, err = f.Metadata()
+		meta = m.parsed.Metadata
+		if m.parsed.LazyMetadata != nil {
+			meta, err = m.parsed.LazyMetadata()
+		}
 		return err
 	})
-	return meta, err
+	return slices.Clone(meta), err
 }
 
 // Graph returns the graph, nil when there is none.
 func (m *Model) Graph() (g *driver.Graph, err error) {
-	f, ok := m.file.(driver.GraphFile)
-	if !ok {
+	if m.parsed.Graph == nil && m.parsed.LazyGraph == nil {
 		return nil, nil
 	}
 	err = m.within(func() (err error) {
-		g, err = f.Graph()
+		g = m.parsed.Graph
+		if m.parsed.LazyGraph != nil {
+			g, err = m.parsed.LazyGraph()
+		}
 		return err
 	})
 	return g, err
@@ -391,50 +397,39 @@ func (m *Model) Graph() (g *driver.Graph, err error) {
 
 // Native returns what only the format has a place for, nil for nothing.
 func (m *Model) Native() (n *driver.Native, err error) {
-	f, ok := m.file.(driver.NativeFile)
-	if !ok {
-		return nil, nil
-	}
 	err = m.within(func() (err error) {
-		n, err = f.Native()
+		if m.parsed.Native != nil {
+			n, err = m.parsed.Native()
+		}
 		return err
 	})
 	return n, err
 }
 
 // Notes lists what was tolerated.
-func (m *Model) Notes() []string {
-	var notes []string
-	if f, ok := m.file.(driver.NotesFile); ok {
-		_ = m.within(func() error {
-			notes = slices.Clone(f.Notes()) // which may be the driver's own
-			return nil
-		})
-	}
+func (m *Model) Notes() (notes []string) {
+	_ = m.within(func() error {
+		notes = slices.Clone(m.parsed.Notes)
+		if m.parsed.LazyNotes != nil {
+			notes = append(notes, m.parsed.LazyNotes()...)
+		}
+		return nil
+	})
 	return append(notes, m.engineNotes()...)
 }
 
 // Signature returns nil for an unsigned file.
-func (m *Model) Signature() (s *driver.Signature) {
-	if f, ok := m.file.(driver.SignedFile); ok {
-		_ = m.within(func() error {
-			s = f.Signature()
-			return nil
-		})
+func (m *Model) Signature() *driver.Signature {
+	s := m.parsed.Signature
+	if s == nil || m.main.Closed() {
+		return nil
 	}
-	return s
+	c := *s
+	return &c
 }
 
-// Locked reports whether data cannot be read without the key.
-func (m *Model) Locked() (locked bool) {
-	if f, ok := m.file.(driver.LockedFile); ok {
-		_ = m.within(func() error {
-			locked = f.Locked()
-			return nil
-		})
-	}
-	return locked
-}
+// NeedsKey reports whether data cannot be read without the key.
+func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
 // Prefetch asks the system to read all files ahead, and maps those of a directory.
 func (m *Model) Prefetch() error {
@@ -481,15 +476,15 @@ func (m *Model) Close() error {
 	err := m.main.Close()
 	m.kept.drop()
 	m.cache.drop()
-	if f, ok := m.file.(driver.ClosingFile); ok {
-		err = errors.Join(err, f.Close())
+	if m.parsed != nil && m.parsed.Close != nil {
+		err = errors.Join(err, m.parsed.Close())
 	}
 	return err
 }
 
 // Dead returns a model that was closed and had no tensors.
 func Dead() *Model {
-	m := &Model{main: source.FromBytes(nil)}
+	m := &Model{main: source.FromBytes(nil), parsed: new(driver.Parsed)}
 	m.spaces.m, m.spaces.frozen = m, true
 	m.main.Close()
 	return m

@@ -88,7 +88,7 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 
 // decode has the driver load tensor i, and does not trust its answer.
 func (m *Model) decode(i int) ([]byte, error) {
-	b, err := m.file.(driver.Loader).Load(i)
+	b, err := m.parsed.Load(i)
 	if err == nil && int64(len(b)) != m.index.Size(i) {
 		err = m.errorf(tensorField(m.index.Name(i)), -1, tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
 	}

@@ -65,7 +65,7 @@ func (m *Model) Stats() Stats {
 			s.FileSize += f.peeked
 		}
 	}
-	locked := m.Locked()
+	locked := m.NeedsKey()
 	for i := range m.index.Len() {
 		if why := m.copied(i, locked); why != "" {
 			s.Copies[why]++

@@ -31,10 +31,8 @@ type touched struct {
 // init asks for checks if there is anything to check.
 func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
-	_, touches := m.file.(driver.Toucher)
-	_, sums := m.file.(driver.Summer)
 	t.left.Store(int64(m.index.Len()))
-	t.pending.Store(wanted && (touches || sums) && m.index.Len() > 0)
+	t.pending.Store(wanted && (m.parsed.Touch != nil || m.parsed.TensorSum != nil) && m.index.Len() > 0)
 }
 
 // done says that everything was checked.
@@ -72,13 +70,13 @@ func (t *touch) check(name string) error {
 // run checks what covers tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
-	if f, ok := t.m.file.(driver.Toucher); ok {
+	if touch := t.m.parsed.Touch; touch != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if !t.pending.Load() {
 			return nil // another tensor's check vouched for all
 		}
-		all, err := f.Touch(v, i)
+		all, err := touch(v, i)
 		if err == nil && all {
 			t.done()
 		}

@@ -23,7 +23,7 @@ var errMine = errors.New("mine")
 type toy struct {
 	onTouch bool // CheckOnTouch
 	tensors []driver.Tensor
-	file    driver.File
+	file    any
 	before  func(src driver.Source) error // of adding the tensors
 	dir     func(dir driver.Dir) error
 }
@@ -34,7 +34,7 @@ func (d *toy) Describe() driver.Description {
 
 func (d *toy) Detect([]byte, int64) bool { return true }
 
-func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	x.Version = "7"
 	if d.before != nil {
 		if err := d.before(src); err != nil {
@@ -48,15 +48,15 @@ func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (driv
 		}
 	}
 	d.add(x)
-	return d.file, nil
+	return asParsed(d.file), nil
 }
 
-func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (driver.File, error) {
+func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	if err := d.dir(dir); err != nil {
 		return nil, err
 	}
 	d.add(x)
-	return d.file, nil
+	return asParsed(d.file), nil
 }
 
 func (d *toy) add(x *driver.Index) {
@@ -82,6 +82,7 @@ type (
 func (s sums) TensorSum(i int) driver.Sum                          { return s.sum(i) }
 func (l loads) Load(i int) ([]byte, error)                         { return l.load(i) }
 func (f verifies) Verify(v driver.Verification) error              { return f.verify(v) }
+func (f signs) Authenticate(driver.Verification) error             { return nil }
 func (f signs) Signature() *driver.Signature                       { return f.signature }
 func (locks) Locked() bool                                         { return true }
 func (f touches) Touch(v driver.Verification, i int) (bool, error) { return f.touch(v, i) }
@@ -228,3 +229,67 @@ func bytesOf(t *testing.T, m *Model, name string) string {
 }
 
 var errNotExist = os.ErrNotExist
+
+// asParsed returns what a file offers by its methods.
+func asParsed(f any) *driver.Parsed {
+	p := &driver.Parsed{Own: f}
+	if m, ok := f.(interface {
+		Metadata() (driver.Metadata, error)
+	}); ok {
+		p.LazyMetadata = m.Metadata
+	}
+	if m, ok := f.(interface{ Graph() (*driver.Graph, error) }); ok {
+		p.LazyGraph = m.Graph
+	}
+	if m, ok := f.(interface{ Notes() []string }); ok {
+		p.LazyNotes = m.Notes
+	}
+	if m, ok := f.(interface {
+		Native() (*driver.Native, error)
+	}); ok {
+		p.Native = m.Native
+	}
+	if m, ok := f.(interface{ Restore(*driver.Plan) }); ok {
+		p.Restore = m.Restore
+	}
+	if m, ok := f.(interface{ RecordAt(int) int64 }); ok {
+		p.RecordAt = m.RecordAt
+	}
+	if m, ok := f.(interface{ Load(int) ([]byte, error) }); ok {
+		p.Load = m.Load
+	}
+	if m, ok := f.(interface{ Stream(int, io.Writer) error }); ok {
+		p.Stream = m.Stream
+	}
+	if m, ok := f.(interface{ Shares(int) bool }); ok {
+		p.Shares = m.Shares
+	}
+	if m, ok := f.(interface{ TensorSum(int) driver.Sum }); ok {
+		p.TensorSum = m.TensorSum
+	}
+	if m, ok := f.(interface {
+		Verify(driver.Verification) error
+	}); ok {
+		p.Verify = m.Verify
+	}
+	if m, ok := f.(interface {
+		Touch(driver.Verification, int) (bool, error)
+	}); ok {
+		p.Touch = m.Touch
+	}
+	if m, ok := f.(interface {
+		Authenticate(driver.Verification) error
+	}); ok {
+		p.Authenticate = m.Authenticate
+	}
+	if m, ok := f.(interface{ Close() error }); ok {
+		p.Close = m.Close
+	}
+	if m, ok := f.(interface{ Signature() *driver.Signature }); ok {
+		p.Signature = m.Signature()
+	}
+	if m, ok := f.(interface{ Locked() bool }); ok {
+		p.NeedsKey = m.Locked()
+	}
+	return p
+}

@@ -18,13 +18,12 @@ func (m *Model) authenticate(ctx context.Context, key crypto.PublicKey, seen *re
 	if r := m.spaces.record; r != nil {
 		return explain(r.check(ctx, m, seen), m.desc.Name, m.path)
 	}
-	f, ok := m.file.(driver.Authenticator)
-	if err := m.checkTrusted(key, ok); err != nil {
+	if err := m.checkTrusted(key, m.parsed.Authenticate != nil); err != nil {
 		return err
 	}
 	v := newVerification(m, ctx, &VerifyOptions{Trusted: key})
 	v.seen = seen
-	return explain(m.guard(func() error { return f.Authenticate(v) }), m.desc.Name, m.path)
+	return explain(m.guard(func() error { return m.parsed.Authenticate(v) }), m.desc.Name, m.path)
 }
 
 // checkTrusted refuses what is no public key, and any key for a format that does not sign. All

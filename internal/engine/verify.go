@@ -90,8 +90,7 @@ func (v *verification) run() (err error) {
 		return err
 	}
 	if v.o.Trusted != nil {
-		_, signs := m.file.(driver.SignedFile)
-		if err := m.checkTrusted(v.o.Trusted, signs); err != nil {
+		if err := m.checkTrusted(v.o.Trusted, m.parsed.Authenticate != nil); err != nil {
 			return err
 		}
 	}
@@ -108,8 +107,8 @@ func (v *verification) run() (err error) {
 	for i := range v.vouched {
 		v.vouched[i] = NotLooked
 	}
-	if f, ok := m.file.(driver.Verifier); ok {
-		if err := m.guard(func() error { return f.Verify(v) }); err != nil {
+	if m.parsed.Verify != nil {
+		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
 			return err
 		}
 	}
@@ -143,9 +142,9 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
 	space, off, size := v.m.index.Place(i)
-	if f, ok := v.m.file.(driver.Streamer); ok && v.m.index.Loaded(i) && v.vouched != nil {
+	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.vouched != nil {
 		sum := newSummer(s.Kind)
-		err := v.m.guard(func() error { return f.Stream(i, counter{sum, v, name}) })
+		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
 		if err != nil {
 			return "", err
 		}
@@ -188,8 +187,8 @@ func (c counter) Write(b []byte) (int, error) {
 
 // sum returns the sum of tensor i, NoSum when the file has none.
 func (v *verification) sum(i int) driver.Sum {
-	if f, ok := v.m.file.(driver.Summer); ok {
-		return f.TensorSum(i)
+	if v.m.parsed.TensorSum != nil {
+		return v.m.parsed.TensorSum(i)
 	}
 	return driver.Sum{}
 }

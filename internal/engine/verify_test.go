@@ -91,7 +91,7 @@ func TestVerifyRefuses(t *testing.T) {
 	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
 	for _, tt := range []struct {
 		name  string
-		file  driver.File
+		file  any
 		ctx   context.Context
 		o     VerifyOptions
 		want  error

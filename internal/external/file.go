@@ -28,7 +28,7 @@ type Format struct {
 	Codec   format.Codec
 	Options *format.Options // to open models
 	// Locations lists what a model names, in any form that leads there.
-	Locations func(f driver.File) []string
+	Locations func(own any) []string
 }
 
 // File is the file of a model's external data, while it is written. Its name contains a

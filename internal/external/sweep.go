@@ -111,7 +111,7 @@ func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
 		return nil, err
 	}
 	defer m.Close()
-	for _, l := range x.format.Locations(m.DriverFile()) {
+	for _, l := range x.format.Locations(x.format.Codec.Own(m)) {
 		if st, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(l))); err == nil {
 			list = append(list, st)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -42,18 +41,11 @@ func Load(m *format.Model) (*Weights, error) {
 // written, which MOBI keeps aside as it numbers tensors.
 func named(m *format.Model) (map[string]tensor.View, error) {
 	found := map[string]tensor.View{}
-	r, kept := m.DriverFile().(driver.Restorer)
-	if !kept {
-		for name, v := range m.Tensors() {
-			found[name] = v
-		}
-		return found, nil
-	}
 	p, err := format.PlanOf(m)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Do(func() error { r.Restore(p); return nil }); err != nil {
+	if err := m.RestoreNames(p); err != nil {
 		return nil, err
 	}
 	for i, t := range p.Tensors {

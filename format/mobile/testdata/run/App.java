@@ -147,7 +147,7 @@ public final class App implements Progress {
 			System.out.println(second.tensors().equals(file.tensors()) + " " + file.equals(second) + " " + file.equals(new WeightFile(model)) + listed(file.tensors()));
 			System.out.println(different(model, copy) + " different, converted " + (int) second.floats("ids").get(1));
 		}
-		System.out.println("sum " + sum(file, model.tensor(0)) + ", progress " + (app.calls > 0) + ", locked " + model.locked());
+		System.out.println("sum " + sum(file, model.tensor(0)) + ", progress " + (app.calls > 0) + ", needs key " + model.needsKey());
 		System.out.println(report + ", covered " + report.covered() + ", " + report.uncoveredCount() + report.uncovered(0) + " uncovered, "
 			+ report.checksumOf("ids") + ", " + report.signature().equals(Mobile.SignatureNone) + report.signer());
 		Tensor kept = model.tensor(0);
