@@ -397,10 +397,11 @@ func (m *Model) Graph() (g *driver.Graph, err error) {
 
 // Native returns what only the format has a place for, nil for nothing.
 func (m *Model) Native() (n *driver.Native, err error) {
+	if m.parsed.Native == nil {
+		return nil, nil
+	}
 	err = m.within(func() (err error) {
-		if m.parsed.Native != nil {
-			n, err = m.parsed.Native()
-		}
+		n, err = m.parsed.Native()
 		return err
 	})
 	return n, err

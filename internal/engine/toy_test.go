@@ -75,15 +75,16 @@ type (
 	touches struct {
 		touch func(v driver.Verification, i int) (bool, error)
 	}
-	signs struct{ signature *driver.Signature }
-	locks struct{}
+	signs  struct{ signature *driver.Signature }
+	trusts struct{ signs }
+	locks  struct{}
 )
 
 func (s sums) TensorSum(i int) driver.Sum                          { return s.sum(i) }
 func (l loads) Load(i int) ([]byte, error)                         { return l.load(i) }
 func (f verifies) Verify(v driver.Verification) error              { return f.verify(v) }
-func (f signs) Authenticate(driver.Verification) error             { return nil }
 func (f signs) Signature() *driver.Signature                       { return f.signature }
+func (trusts) Authenticate(driver.Verification) error              { return nil }
 func (locks) Locked() bool                                         { return true }
 func (f touches) Touch(v driver.Verification, i int) (bool, error) { return f.touch(v, i) }
 

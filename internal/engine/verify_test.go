@@ -124,7 +124,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	key := make(ed25519.PublicKey, 32)
 	m = open(t, source.FromBytes(ramp(64)), &toy{file: struct {
-		signs
+		trusts
 		verifies
 	}{verifies: verifies{func(v driver.Verification) error {
 		if !key.Equal(v.Trusted()) {
