@@ -58,19 +58,18 @@ func (s *jsonStream) key(name string) {
 	}
 }
 
-// value writes v. The names in graphs have <, > and & escaped, as Graph.MarshalJSON does.
-func (s *jsonStream) value(v any, escape bool) {
+func (s *jsonStream) value(v any) {
 	if s.err != nil {
 		return
 	}
 	e := json.NewEncoder((*indenter)(s))
-	e.SetEscapeHTML(escape)
+	e.SetEscapeHTML(false)
 	s.err = e.Encode(v)
 }
 
 func (s *jsonStream) field(name string, v any) {
 	s.key(name)
-	s.value(v, false)
+	s.value(v)
 }
 
 // elements writes an array, whose elements are made one after the other.
@@ -79,7 +78,7 @@ func elements[T any](s *jsonStream, name string, all []T) {
 	s.begin("[")
 	for i := range all {
 		s.next()
-		s.value(&all[i], false)
+		s.value(&all[i])
 	}
 	s.end("]")
 }
@@ -92,7 +91,7 @@ func (s *jsonStream) graph(g *format.Graph) {
 	s.key("graph")
 	s.begin("{")
 	s.key("name")
-	s.value(g.Name, true)
+	s.value(g.Name)
 	elements(s, "inputs", g.Inputs)
 	elements(s, "outputs", g.Outputs)
 	s.key("nodes")
@@ -116,17 +115,17 @@ func (s *jsonStream) node(n *format.Node) {
 		}
 	}
 	if size < 64<<10 {
-		s.value(n, false)
+		s.value(n)
 		return
 	}
 	s.begin("{")
 	s.key("name")
-	s.value(n.Name, true)
+	s.value(n.Name)
 	s.key("op")
-	s.value(n.Op, true)
+	s.value(n.Op)
 	if n.Domain != "" {
 		s.key("domain")
-		s.value(n.Domain, true)
+		s.value(n.Domain)
 	}
 	s.names("inputs", n.Inputs)
 	s.names("outputs", n.Outputs)
@@ -143,7 +142,7 @@ func (s *jsonStream) names(name string, all []string) {
 	s.begin("[")
 	for _, text := range all {
 		s.next()
-		s.value(text, true)
+		s.value(text)
 	}
 	s.end("]")
 }

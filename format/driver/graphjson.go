@@ -1,9 +1,18 @@
 package driver
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/weightmap/weightmap/internal/jsontext"
+	"github.com/weightmap/weightmap/tensor"
 )
+
+// jsonText writes metadata and graphs as JSON.
+type jsonText struct{ jsontext.Writer }
+
+func newJSON() *jsonText { return &jsonText{jsontext.Writer{Replace: true}} }
 
 // MarshalJSON writes the graph as one object, attributes in file order:
 //
@@ -13,97 +22,124 @@ import (
 // A dim of -1 is decided at run time. An unknown dtype is the code the file has
 // for it, one that the file does not say is empty. Tensors among the attributes are shown by dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	var j jsonText
+	j := newJSON()
 	j.graph(g)
-	return j.done()
+	return j.Done()
 }
 
 func (j *jsonText) graph(g *Graph) {
 	if g == nil {
-		j.raw("null")
+		j.Raw("null")
 		return
 	}
-	j.raw(`{"name":`)
-	j.text(g.Name)
-	j.raw(`,"inputs":`)
-	array(j, g.Inputs, j.valueInfo)
-	j.raw(`,"outputs":`)
-	array(j, g.Outputs, j.valueInfo)
-	j.raw(`,"nodes":`)
-	array(j, g.Nodes, j.node)
-	j.raw("}")
+	j.Raw(`{"name":`)
+	j.Text(g.Name)
+	j.Raw(`,"inputs":`)
+	jsontext.List(&j.Writer, g.Inputs, j.valueInfo)
+	j.Raw(`,"outputs":`)
+	jsontext.List(&j.Writer, g.Outputs, j.valueInfo)
+	j.Raw(`,"nodes":`)
+	jsontext.List(&j.Writer, g.Nodes, j.node)
+	j.Raw("}")
 }
 
 // MarshalJSON writes one node as Graph.MarshalJSON does, for whoever writes a large
 // graph node by node.
 func (n Node) MarshalJSON() ([]byte, error) {
-	var j jsonText
+	j := newJSON()
 	j.node(n)
-	return j.done()
+	return j.Done()
 }
 
 func (j *jsonText) node(n Node) {
-	j.raw(`{"name":`)
-	j.text(n.Name)
-	j.raw(`,"op":`)
-	j.text(n.Op)
+	j.Raw(`{"name":`)
+	j.Text(n.Name)
+	j.Raw(`,"op":`)
+	j.Text(n.Op)
 	if n.Domain != "" {
-		j.raw(`,"domain":`)
-		j.text(n.Domain)
+		j.Raw(`,"domain":`)
+		j.Text(n.Domain)
 	}
-	j.raw(`,"inputs":`)
-	array(j, n.Inputs, j.text)
-	j.raw(`,"outputs":`)
-	array(j, n.Outputs, j.text)
-	j.raw(`,"attributes":{`)
+	j.Raw(`,"inputs":`)
+	jsontext.List(&j.Writer, n.Inputs, j.Text)
+	j.Raw(`,"outputs":`)
+	jsontext.List(&j.Writer, n.Outputs, j.Text)
+	j.Raw(`,"attributes":{`)
 	for i, a := range n.Attributes {
 		if i > 0 {
-			j.raw(",")
+			j.Raw(",")
 		}
-		j.text(a.Name)
-		j.raw(":")
+		j.Text(a.Name)
+		j.Raw(":")
 		j.value(a.Value)
 	}
-	j.raw("}}")
+	j.Raw("}}")
 }
 
 // MarshalJSON writes name, dtype and shape.
 func (v ValueInfo) MarshalJSON() ([]byte, error) {
-	var j jsonText
+	j := newJSON()
 	j.valueInfo(v)
-	return j.done()
+	return j.Done()
 }
 
 func (j *jsonText) valueInfo(v ValueInfo) {
-	j.raw(`{"name":`)
-	j.text(v.Name)
-	j.raw(`,"dtype":`)
+	j.Raw(`{"name":`)
+	j.Text(v.Name)
+	j.Raw(`,"dtype":`)
 	if v.DType.Valid() {
-		j.text(v.DType.String())
+		j.Text(v.DType.String())
 	} else {
-		j.text(v.Code)
+		j.Text(v.Code)
 	}
-	j.raw(`,"shape":`)
-	array(j, v.Dims, j.dim)
-	j.raw("}")
+	j.Raw(`,"shape":`)
+	jsontext.List(&j.Writer, v.Dims, j.dim)
+	j.Raw("}")
 }
 
 // MarshalJSON writes the symbol if there is one, else the number. A symbol that
 // is a number too large for Size is written as a number.
 func (d Dim) MarshalJSON() ([]byte, error) {
-	var j jsonText
+	j := newJSON()
 	j.dim(d)
-	return j.done()
+	return j.Done()
 }
 
 func (j *jsonText) dim(d Dim) {
 	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {
-		j.b = strconv.AppendUint(j.b, n, 10)
+		j.Raw(strconv.FormatUint(n, 10))
 		return
 	}
 	if d.Symbol != "" {
-		j.text(d.Symbol)
+		j.Text(d.Symbol)
 		return
 	}
-	j.integer(d.Size)
+	j.Int(d.Size)
+}
+
+// value appends a value of any type that Entry and Attribute have.
+func (j *jsonText) value(v any) {
+	switch x := v.(type) {
+	case tensor.View:
+		j.view(x)
+	case []tensor.View:
+		jsontext.List(&j.Writer, x, j.view)
+	case *Graph:
+		j.graph(x)
+	case []*Graph:
+		jsontext.List(&j.Writer, x, j.graph)
+	default:
+		if !j.Value(v) {
+			j.Fail(fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(v)))
+		}
+	}
+}
+
+// view appends dtype and shape of a tensor.
+func (j *jsonText) view(v tensor.View) {
+	j.Raw(`{"dtype":`)
+	j.Text(v.DType().String())
+	j.Raw(`,"shape":`)
+	jsontext.List(&j.Writer, v.Shape(), j.Int)
+	j.Raw("}")
 }

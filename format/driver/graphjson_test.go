@@ -42,7 +42,7 @@ func TestGraphJSON(t *testing.T) {
 		{"NaN", attr(math.NaN()), withAttr(`"NaN"`)},
 		{"float32", attr(float32(0.1)), withAttr("0.1")},
 		{"infinite float32", attr(float32(math.Inf(-1))), withAttr(`"-Inf"`)},
-		{"floats", attr([]float32{1, float32(math.Inf(1))}), withAttr(`[1,"+Inf"]`)},
+		{"floats", attr([]float32{1, float32(math.Inf(1))}), withAttr(`[1.0,"+Inf"]`)},
 		{"doubles", attr([]float64{0.1}), withAttr(`[0.1]`)},
 		{"strings", attr([]string{"a"}), withAttr(`["a"]`)},
 		{"raw", attr(json.RawMessage(`{"k":[1,2]}`)), withAttr(`{"k":[1,2]}`)},

@@ -105,7 +105,16 @@ func (m Metadata) Get(key string) (any, bool) {
 // MarshalJSON writes one object with the keys in file order. Float64 values
 // that JSON lacks (NaN, infinities) become strings.
 func (m Metadata) MarshalJSON() ([]byte, error) {
-	var j jsonText
-	j.object(m)
-	return j.done()
+	j := newJSON()
+	j.Raw("{")
+	for i, e := range m {
+		if i > 0 {
+			j.Raw(",")
+		}
+		j.Text(e.Key)
+		j.Raw(":")
+		j.value(Number(e.Value))
+	}
+	j.Raw("}")
+	return j.Done()
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
 )
 
@@ -26,25 +25,26 @@ func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, err
 	}
 	s.Index, s.Paths = path+indexEnd, nil
 	stem, end := strings.TrimSuffix(path, extensions[0]), extensions[0]
-	total, names := int64(0), []byte(nil)
+	total, names := int64(0), jsontext.Writer{}
 	for i, p := range parts {
 		shard := fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, len(parts), end)
 		s.Paths = append(s.Paths, shard)
-		file, err := jsonmeta.AppendText(nil, filepath.Base(shard))
-		if err != nil {
-			return nil, fmt.Errorf("%w: the name of the file: %w", format.ErrPlan, err)
-		}
 		for k, name := range namesOf(p) {
-			if len(names) > 0 {
-				names = append(names, ',')
+			if len(names.B) > 0 {
+				names.Raw(",")
 			}
-			names, _ = jsonmeta.AppendText(append(names, "\n    "...), name) // the engine has looked at it
-			names = append(append(names, ": "...), file...)
+			names.Raw("\n    ")
+			names.Text(name)
+			names.Raw(": ")
+			names.Text(filepath.Base(shard))
 			total += p.Tensors[k].Size
 		}
 	}
-	s.Text = append(s.Text, "{\n  \"metadata\": {\n    \"total_size\": "+strconv.FormatInt(total, 10)+"\n  },\n  \"weight_map\": {"...)
-	s.Text = append(append(s.Text, names...), "\n  }\n}\n"...)
+	text, err := names.Done()
+	if err != nil {
+		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrPlan, err)
+	}
+	s.Text = fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text)
 	return s, nil
 }
 

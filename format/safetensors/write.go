@@ -7,13 +7,12 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -75,19 +74,21 @@ func layout(p *driver.Plan) (*driver.Layout, error) {
 		return cmp.Or(cmp.Compare(rankOf(&p.Tensors[b]), rankOf(&p.Tensors[a])), strings.Compare(names[a], names[b]))
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
-	b, err := appendMetadata(append(make([]byte, lengthSize), '{'), p.Metadata)
-	if err != nil {
-		return nil, err
-	}
+	w := jsontext.Writer{B: append(make([]byte, lengthSize), '{')}
+	writeMetadata(&w, p.Metadata)
 	for _, i := range order {
-		if len(b) > lengthSize+1 {
-			b = append(b, ',')
+		if len(w.B) > lengthSize+1 {
+			w.Raw(",")
 		}
-		b = appendEntry(b, names[i], &p.Tensors[i], l.Size)
+		writeEntry(&w, names[i], &p.Tensors[i], l.Size)
 		l.Offsets[i] = l.Size
 		l.Size += p.Tensors[i].Size
 	}
-	b = append(b, '}')
+	w.Raw("}")
+	b, err := w.Done()
+	if err != nil {
+		return nil, err
+	}
 	for len(b)%headerAlign != 0 {
 		b = append(b, ' ')
 	}
@@ -124,40 +125,39 @@ func namesOf(p *driver.Plan) []string {
 	return names
 }
 
-// appendMetadata appends the object with the strings, nothing when there are none.
-func appendMetadata(b []byte, m driver.Metadata) ([]byte, error) {
-	if len(m) == 0 {
-		return b, nil
-	}
-	texts := make(driver.Metadata, len(m))
+// writeMetadata writes the object with the strings, nothing when there are none.
+func writeMetadata(w *jsontext.Writer, m driver.Metadata) {
 	for i, e := range m {
 		text, err := e.Text()
 		if err != nil {
-			return nil, err
+			w.Fail(err)
 		}
-		texts[i] = driver.Entry{Key: e.Key, Value: text}
+		if i > 0 {
+			w.Raw(",")
+		} else {
+			w.Raw(`"` + metadataKey + `":{`)
+		}
+		w.Text(e.Key)
+		w.Raw(":")
+		w.Text(text)
 	}
-	object, err := jsonmeta.Marshal(texts, strict)
-	return append(append(b, `"`+metadataKey+`":`...), object...), err
+	if len(m) > 0 {
+		w.Raw("}")
+	}
 }
 
-// appendEntry appends what the header says of a tensor.
-func appendEntry(b []byte, name string, t *tensor.Info, begin int64) []byte {
-	b, _ = jsonmeta.AppendText(b, name) // the engine has looked at it
-	b = append(b, `:{"dtype":`...)
+// writeEntry writes the name of a tensor and its entry.
+func writeEntry(w *jsontext.Writer, name string, t *tensor.Info, begin int64) {
+	w.Text(name)
+	w.Raw(`:{"dtype":`)
 	if i := rankOf(t); i >= 0 {
-		b = append(append(append(b, '"'), dtypes[i].name...), '"')
+		w.Text(dtypes[i].name)
 	} else {
-		b, _ = jsonmeta.AppendText(b, t.Encoding.Name)
+		w.Text(t.Encoding.Name)
 	}
-	b = append(b, `,"shape":[`...)
-	for i, n := range t.Shape {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, n, 10)
-	}
-	b = strconv.AppendInt(append(b, `],"data_offsets":[`...), begin, 10)
-	b = strconv.AppendInt(append(b, ','), begin+t.Size, 10)
-	return append(b, ']', '}')
+	w.Raw(`,"shape":`)
+	jsontext.List(w, t.Shape, w.Int)
+	w.Raw(`,"data_offsets":`)
+	jsontext.List(w, []int64{begin, begin + t.Size}, w.Int)
+	w.Raw("}")
 }

@@ -28,12 +28,14 @@ type Options struct {
 	LoneSurrogates bool
 	// MaxDepth is another limit than the package's, if not 0.
 	MaxDepth int
-	// Entries, if not nil, is told how many keys Check found before it compares them,
-	// which takes 8 bytes for each, and may refuse.
+	// Entries, if not nil, is told how many keys Check found, and may refuse.
 	Entries func(n int) error
 	// Strings, if not nil, learns where the strings of an array are that Check passes.
 	Strings *Strings
 }
+
+// checked is for texts that Check accepts.
+var checked = Options{LoneSurrogates: true}
 
 // EntryBytes is what Metadata makes of an entry, besides its text.
 const EntryBytes = 64
@@ -63,20 +65,18 @@ func (c *Checker) Check(b []byte, o Options) error {
 	if bytes.HasPrefix(b, []byte("\ufeff")) {
 		return &Error{0, "a byte order mark"}
 	}
-	s := scanner{b: b, opts: o}
-	if c.keys = c.keys[:0]; c.keys == nil {
-		c.keys = make(keys, 0, 16)
-	}
+	s := NewScanner(b, o)
 	s.space()
 	if !s.at('{') {
 		return s.fail("expected an object")
 	}
-	// Many keys are counted before there is memory for their hashes.
-	const few = 16 << 10
-	from, null, n := s.i, -1, 0
-	err := s.object(1, func(key []byte, at int) error {
+	if c.keys = c.keys[:0]; c.keys == nil {
+		c.keys = make(keys, 0, 16)
+	}
+	from, null := s.i, -1
+	err := s.object(func(key []byte, at int) error {
 		if s.escaped {
-			strict := scanner{b: b, i: at}
+			strict := Scanner{b: b, i: at}
 			if _, err := strict.text(); err != nil {
 				return err
 			}
@@ -84,33 +84,25 @@ func (c *Checker) Check(b []byte, o Options) error {
 				null = at
 			}
 		}
-		if n++; n <= few {
-			c.keys.add(key)
-		}
+		c.keys.add(key)
 		if o.Strings != nil && string(key) == o.Strings.Key {
 			return o.Strings.walk(&s)
 		}
-		return s.value(1)
+		return s.Skip()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.End()
 	}
-	s.space()
-	switch {
-	case s.i < len(b):
-		return s.fail("text after the object")
-	case null >= 0:
-		return &Error{int64(null), "a key contains a NUL character"}
-	case o.Entries != nil:
-		if err := o.Entries(n); err != nil {
-			return err
-		}
+	if err == nil && null >= 0 {
+		err = &Error{int64(null), "a key contains a NUL character"}
 	}
-	if n > few {
-		c.keys = slices.Grow(c.keys[:0], n)
-		_ = entries(b, func(key, _ []byte) { c.keys.add(plain(key)) })
+	if err == nil && o.Entries != nil {
+		err = o.Entries(len(c.keys))
 	}
-	return c.keys.unlike(b, from)
+	if err == nil {
+		err = c.keys.unique(b, from)
+	}
+	return err
 }
 
 // keys are the hashes of the keys of an object, which take less memory than the
@@ -121,27 +113,27 @@ var seed = maphash.MakeSeed()
 
 func (k *keys) add(key []byte) { *k = append(*k, maphash.Bytes(seed, key)) }
 
-// unlike refuses keys that occur twice in the object at from of b, whose syntax has
+// unique refuses keys that occur twice in the object at from of b, whose syntax has
 // been checked. It sorts k.
-func (k keys) unlike(b []byte, from int) error {
+func (k keys) unique(b []byte, from int) error {
 	slices.Sort(k)
 	for i := 1; i < len(k); i++ {
 		if k[i-1] != k[i] || i > 1 && k[i-2] == k[i] {
 			continue
 		}
-		if at, ok := twice(b, from, k[i]); ok {
+		if at, ok := repeated(b, from, k[i]); ok {
 			return &Error{int64(at), "a key occurs twice"}
 		}
 	}
 	return nil
 }
 
-// twice finds the second of two equal keys with that hash.
-func twice(b []byte, from int, hash uint64) (at int, found bool) {
-	s := scanner{b: b, i: from, opts: Options{LoneSurrogates: true}}
-	var same [][]byte // with that hash; more than one are a wonder
-	_ = s.object(1, func(raw []byte, pos int) error {
-		key := plain(raw)
+// repeated finds the second of two equal keys with that hash.
+func repeated(b []byte, from int, hash uint64) (at int, found bool) {
+	s := Scanner{b: b, i: from, o: checked}
+	var same [][]byte // different keys with that hash
+	_ = s.object(func(raw []byte, pos int) error {
+		key := s.plain(raw)
 		if maphash.Bytes(seed, key) == hash {
 			if slices.ContainsFunc(same, func(k []byte) bool { return bytes.Equal(k, key) }) {
 				at, found = pos, true
@@ -149,7 +141,7 @@ func twice(b []byte, from int, hash uint64) (at int, found bool) {
 			}
 			same = append(same, key)
 		}
-		return s.value(1)
+		return s.Skip()
 	})
 	return at, found
 }

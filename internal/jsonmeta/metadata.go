@@ -3,53 +3,56 @@ package jsonmeta
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"math"
 	"strconv"
+	"strings"
 
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
 // Metadata returns the pairs of a text that Check accepts, in its order, all in
 // fresh memory. Integers within int64 are int64; other numbers keep their text
 // as json.Number; objects and arrays are json.RawMessage as they are written.
-func Metadata(b []byte) (format.Metadata, error) {
+func Metadata(b []byte) (driver.Metadata, error) {
 	n := 0
-	if err := entries(b, func(_, _ []byte) { n++ }); err != nil {
+	if err := entries(b, func(_, _ []byte) error { n++; return nil }); err != nil || n == 0 {
 		return nil, err
 	}
-	if n == 0 {
-		return nil, nil
-	}
-	m := make(format.Metadata, 0, n)
-	err := entries(b, func(key, raw []byte) {
-		m = append(m, format.Entry{Key: string(plain(key)), Value: value(raw)})
+	m := make(driver.Metadata, 0, n)
+	err := entries(b, func(key, raw []byte) error {
+		m = append(m, driver.Entry{Key: string(unescape(key)), Value: value(raw)})
+		return nil
 	})
 	return m, err
 }
 
-// entries calls f for the pairs of a checked text.
-func entries(b []byte, f func(key, value []byte)) error {
-	s := scanner{b: b, opts: Options{LoneSurrogates: true}}
+// entries calls f for the pairs of a checked text, until it fails.
+func entries(b []byte, f func(key, value []byte) error) error {
+	s := NewScanner(b, checked)
 	if s.space(); !s.at('{') {
 		return s.fail("expected an object")
 	}
-	return s.object(1, func(key []byte, _ int) error {
+	return s.object(func(key []byte, _ int) error {
 		from := s.i
-		err := s.value(1)
-		if err == nil {
-			f(key, b[from:s.i])
+		if err := s.Skip(); err != nil {
+			return err
 		}
-		return err
+		return f(key, b[from:s.i])
 	})
 }
 
 // Cost returns at least how many bytes Metadata takes for a checked text, and lists of
 // the elements of its values.
 func Cost(b []byte) (n int64) {
-	_ = entries(b, func(key, value []byte) {
+	_ = entries(b, func(key, value []byte) error {
 		n += EntryBytes + int64(len(key)+len(value))
 		if value[0] == '[' {
 			n += 16 * int64(1+bytes.Count(value, []byte{','}))
 		}
+		return nil
 	})
 	return n
 }
@@ -58,7 +61,7 @@ func Cost(b []byte) (n int64) {
 func value(raw []byte) any {
 	switch raw[0] {
 	case '"':
-		return string(plain(raw[1 : len(raw)-1]))
+		return string(unescape(raw[1 : len(raw)-1]))
 	case 't', 'f':
 		return raw[0] == 't'
 	case 'n':
@@ -71,4 +74,108 @@ func value(raw []byte) any {
 		return n
 	}
 	return json.Number(text)
+}
+
+// Lookup finds the value of a key of a text that Check accepts, nil when there is none.
+func Lookup(b []byte, key string) (found []byte) {
+	_ = entries(b, func(k, value []byte) error {
+		if string(unescape(k)) != key {
+			return nil
+		}
+		found = value
+		return io.EOF
+	})
+	return found
+}
+
+// Elements walks the elements of an array out of a text that Check accepts. It
+// returns false when value is not an array, or when each does.
+func Elements(value []byte, each func(raw []byte) bool) bool {
+	s := NewScanner(value, checked)
+	return s.Array(func(int) error {
+		from := s.i
+		if err := s.Skip(); err != nil {
+			return err
+		}
+		if !each(value[from:s.i]) {
+			return io.EOF
+		}
+		return nil
+	}) == nil
+}
+
+// Text returns what a string, quotes included, out of a text that Check accepts
+// stands for, aliasing it unless it has escapes. whole is false when there is
+// a lone surrogate, which no UTF-8 stands for, and ok when it is not a string.
+func Text(value []byte) (text []byte, whole, ok bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return nil, false, false
+	}
+	strict := Scanner{b: value}
+	_, err := strict.text()
+	return unescape(value[1 : len(value)-1]), err == nil, true
+}
+
+// Float returns the float64 that a number in a JSON text stands for. exact is
+// false when the text has more digits than that takes, or is a spelling that is not usual.
+func Float(text string) (x float64, exact bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false
+	}
+	for _, form := range []byte{'g', 'f'} {
+		s := strconv.FormatFloat(x, form, -1, 64)
+		if s == strings.TrimSuffix(text, ".0") || strings.Replace(s, "e-0", "e-", 1) == text {
+			return x, !math.IsInf(x, 0)
+		}
+	}
+	return x, false
+}
+
+// Marshal returns the JSON object of m, with its keys in order. Raw values and
+// json.Number keep their text. Float64 values that JSON lacks (NaN,
+// infinities) become strings, as in format.Metadata.MarshalJSON. The result
+// passes Check under o, or the error says why not.
+func Marshal(m driver.Metadata, o Options) ([]byte, error) {
+	var w jsontext.Writer
+	w.Raw("{")
+	for i, e := range m {
+		if i > 0 {
+			w.Raw(",")
+		}
+		w.Text(e.Key)
+		w.Raw(":")
+		v := Value(e.Value)
+		if err, bad := v.(error); bad {
+			w.Fail(err)
+		}
+		w.Value(v)
+		if err := w.Err(); err != nil {
+			return nil, fmt.Errorf("key %q: %w", e.Key, err)
+		}
+	}
+	w.Raw("}")
+	out, err := w.Done()
+	if err == nil {
+		err = Check(out, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Value returns a value as one of the types of format.Entry: what is none is marshaled. What
+// cannot be becomes the error that says why, which Marshal returns.
+func Value(v any) any {
+	switch v := driver.Number(v).(type) {
+	case nil, string, bool, int64, float64, json.Number, json.RawMessage, error:
+		return v
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
+		}
+		return json.RawMessage(text)
+	}
 }

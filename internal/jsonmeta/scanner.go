@@ -3,26 +3,36 @@ package jsonmeta
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
 
-// scanner walks a JSON text (RFC 8259).
-type scanner struct {
+// Scanner walks a JSON text (RFC 8259) from front to back, for formats whose structure is JSON.
+// It checks what it passes as Check does, except that only Unique refuses keys that occur twice.
+// It allocates only for errors and for strings with escapes.
+type Scanner struct {
 	b       []byte
 	i       int
-	opts    Options
-	escaped bool // the last string that text walked has escapes
+	depth   int
+	escaped bool // the last string has escapes
+	o       Options
 }
 
-func (s *scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
+// NewScanner starts at the beginning of b, which must not change meanwhile.
+func NewScanner(b []byte, o Options) Scanner { return Scanner{b: b, o: o} }
+
+// Offset returns where the scanner is: at a value when a callback begins.
+func (s *Scanner) Offset() int { return s.i }
+
+func (s *Scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
 
 // at reports whether the next byte is c.
-func (s *scanner) at(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
+func (s *Scanner) at(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
 
 // take consumes c if it is next.
-func (s *scanner) take(c byte) bool {
+func (s *Scanner) take(c byte) bool {
 	if !s.at(c) {
 		return false
 	}
@@ -31,13 +41,13 @@ func (s *scanner) take(c byte) bool {
 }
 
 // space walks white space, of which most texts have none.
-func (s *scanner) space() {
+func (s *Scanner) space() {
 	if s.i < len(s.b) && s.b[s.i] <= ' ' {
 		s.spaces()
 	}
 }
 
-func (s *scanner) spaces() {
+func (s *Scanner) spaces() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\t', '\n', '\r':
@@ -48,16 +58,16 @@ func (s *scanner) spaces() {
 	}
 }
 
-// value walks any value; depth counts what it lies in.
-func (s *scanner) value(depth int) error {
+// Skip walks any value.
+func (s *Scanner) Skip() error {
 	if s.i >= len(s.b) {
 		return s.fail("the text ends early")
 	}
 	switch c := s.b[s.i]; {
 	case c == '{':
-		return s.object(depth+1, nil)
+		return s.object(nil)
 	case c == '[':
-		return s.array(depth+1, nil)
+		return s.array(nil)
 	case c == '"':
 		_, err := s.text()
 		return err
@@ -65,36 +75,101 @@ func (s *scanner) value(depth int) error {
 		return s.number()
 	}
 	for _, word := range []string{"true", "false", "null"} {
-		if len(s.b)-s.i >= len(word) && string(s.b[s.i:s.i+len(word)]) == word {
-			s.i += len(word)
+		if s.word(word) {
 			return nil
 		}
 	}
 	return s.fail("expected a value")
 }
 
-// enter begins an object or an array.
-func (s *scanner) enter(depth int) error {
-	most := MaxDepth
-	if s.opts.MaxDepth > 0 {
-		most = s.opts.MaxDepth
+// Null walks a null, if that is next.
+func (s *Scanner) Null() bool { return s.word("null") }
+
+func (s *Scanner) word(word string) bool {
+	ok := len(s.b)-s.i >= len(word) && string(s.b[s.i:s.i+len(word)]) == word
+	if ok {
+		s.i += len(word)
 	}
-	if depth > most {
+	return ok
+}
+
+// End fails unless nothing but white space is left.
+func (s *Scanner) End() error {
+	if s.space(); s.i < len(s.b) {
+		return s.fail("text after the object")
+	}
+	return nil
+}
+
+// Object walks an object. each gets what a key stands for, and where it is, and
+// walks its value.
+func (s *Scanner) Object(each func(key []byte, at int) error) error {
+	if s.space(); !s.at('{') {
+		return s.fail("expected an object")
+	}
+	return s.object(func(raw []byte, at int) error { return each(s.plain(raw), at) })
+}
+
+// Unique walks an object and refuses keys that occur twice, which takes 8 bytes for each. each
+// walks a value.
+func (s *Scanner) Unique(each func() error) error {
+	var all keys
+	s.space()
+	from := s.i
+	err := s.Object(func(k []byte, at int) error {
+		all.add(k)
+		return each()
+	})
+	if err == nil {
+		err = all.unique(s.b, from)
+	}
+	return err
+}
+
+// Array walks an array. each walks element i.
+func (s *Scanner) Array(each func(i int) error) error {
+	if s.space(); !s.at('[') {
+		return s.fail("expected an array")
+	}
+	return s.array(each)
+}
+
+// enter begins an object or an array.
+func (s *Scanner) enter() error {
+	most := MaxDepth
+	if s.o.MaxDepth > 0 {
+		most = s.o.MaxDepth
+	}
+	if s.depth == most {
 		return s.fail("nested deeper than " + strconv.Itoa(most) + " levels")
 	}
+	s.depth++
 	s.i++
 	return nil
 }
 
-// object walks an object. each, if not nil, gets the keys and walks the values.
-func (s *scanner) object(depth int, each func(raw []byte, at int) error) error {
-	if err := s.enter(depth); err != nil {
+// more goes on to the next element of an object or an array, or to its end.
+func (s *Scanner) more(end byte, what string) (bool, error) {
+	switch s.space(); {
+	case s.take(','):
+		return true, nil
+	case s.take(end):
+		s.depth--
+		return false, nil
+	}
+	return false, s.fail("expected a comma or the end of the " + what)
+}
+
+// object walks an object. each, if not nil, gets the keys between their quotes and walks the values.
+func (s *Scanner) object(each func(raw []byte, at int) error) error {
+	if err := s.enter(); err != nil {
 		return err
 	}
 	if s.space(); s.take('}') {
+		s.depth--
 		return nil
 	}
-	for {
+	for more := true; more; {
 		s.space()
 		if !s.at('"') {
 			return s.fail("expected a key")
@@ -111,52 +186,84 @@ func (s *scanner) object(depth int, each func(raw []byte, at int) error) error {
 		if each != nil {
 			err = each(raw, at)
 		} else {
-			err = s.value(depth)
+			err = s.Skip()
+		}
+		if err == nil {
+			more, err = s.more('}', "object")
 		}
 		if err != nil {
 			return err
 		}
-		switch s.space(); {
-		case s.take(','):
-		case s.take('}'):
-			return nil
-		default:
-			return s.fail("expected a comma or the end of the object")
-		}
 	}
+	return nil
 }
 
 // array walks an array. each, if not nil, walks the elements.
-func (s *scanner) array(depth int, each func(i int) error) error {
-	if err := s.enter(depth); err != nil {
+func (s *Scanner) array(each func(i int) error) error {
+	if err := s.enter(); err != nil {
 		return err
 	}
 	if s.space(); s.take(']') {
+		s.depth--
 		return nil
 	}
-	for i := 0; ; i++ {
+	more := true
+	for i := 0; more; i++ {
 		s.space()
 		var err error
 		if each != nil {
 			err = each(i)
 		} else {
-			err = s.value(depth)
+			err = s.Skip()
+		}
+		if err == nil {
+			more, err = s.more(']', "array")
 		}
 		if err != nil {
 			return err
 		}
-		switch s.space(); {
-		case s.take(','):
-		case s.take(']'):
-			return nil
-		default:
-			return s.fail("expected a comma or the end of the array")
-		}
 	}
+	return nil
+}
+
+// Int walks an integer of 0 to 2^63-1, written without sign, fraction and exponent.
+func (s *Scanner) Int() (n int64, err error) {
+	b, i := s.b, s.i
+	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
+		d := int64(b[i] - '0')
+		if n > (math.MaxInt64-d)/10 {
+			return 0, s.fail("an integer beyond 2^63-1")
+		}
+		n = 10*n + d
+	}
+	zero := i > s.i+1 && b[s.i] == '0'
+	if i == s.i || zero || i < len(b) && (b[i] == '.' || b[i] == 'e' || b[i] == 'E') {
+		return 0, s.fail("expected an integer that is not negative")
+	}
+	s.i = i
+	return n, nil
+}
+
+// Text walks a string and returns what it stands for, aliasing the text unless it
+// has escapes.
+func (s *Scanner) Text() ([]byte, error) {
+	if !s.at('"') {
+		return nil, s.fail("expected a string")
+	}
+	raw, err := s.text()
+	return s.plain(raw), err
+}
+
+// plain returns what the string stands for that text has just walked.
+func (s *Scanner) plain(raw []byte) []byte {
+	if !s.escaped {
+		return raw
+	}
+	return unescape(raw)
 }
 
 // text walks a string and returns what is between its quotes.
-func (s *scanner) text() (raw []byte, err error) {
+func (s *Scanner) text() (raw []byte, err error) {
 	start := s.i + 1
 	s.escaped = false
 	for i := start; ; {
@@ -174,7 +281,7 @@ func (s *scanner) text() (raw []byte, err error) {
 }
 
 // special walks some of a string that is not plain, and fails at its missing end.
-func (s *scanner) special() error {
+func (s *Scanner) special() error {
 	switch {
 	case s.i >= len(s.b):
 		return s.fail("the text ends within a string")
@@ -217,12 +324,12 @@ func notPlain(x uint64) uint64 {
 }
 
 // escape walks an escape sequence, both halves of a surrogate pair included.
-func (s *scanner) escape() error {
+func (s *Scanner) escape() error {
 	u, n := unit(s.b[s.i:])
 	switch {
 	case n == 0:
 		return s.fail("invalid escape sequence")
-	case u>>11 != 0xd800>>11 || s.opts.LoneSurrogates:
+	case u>>11 != 0xd800>>11 || s.o.LoneSurrogates:
 		s.i += n
 		return nil
 	}
@@ -254,9 +361,12 @@ func unit(b []byte) (u uint32, n int) {
 	return uint32(v), 6
 }
 
-// unescape returns the text that a checked string stands for; a lone surrogate
-// becomes the replacement character.
+// unescape returns what a checked string stands for; a lone surrogate becomes the replacement
+// character.
 func unescape(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' {
@@ -279,7 +389,7 @@ func unescape(raw []byte) []byte {
 }
 
 // number walks a number.
-func (s *scanner) number() error {
+func (s *Scanner) number() error {
 	s.take('-')
 	switch {
 	case s.take('0'):
@@ -300,7 +410,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
-func (s *scanner) digits() (n int) {
+func (s *Scanner) digits() (n int) {
 	for s.i < len(s.b) && s.b[s.i] >= '0' && s.b[s.i] <= '9' {
 		s.i++
 		n++

@@ -18,22 +18,22 @@ type Strings struct {
 type Span struct{ From, To int }
 
 // walk walks the value of the key. It must not be in the way of what Check refuses.
-func (l *Strings) walk(s *scanner) error {
+func (l *Strings) walk(s *Scanner) error {
 	l.Found = true
 	if !s.at('[') {
-		return s.value(1)
+		return s.Skip()
 	}
 	if cap(l.Spans) < l.Most {
 		l.Spans = make([]Span, 0, l.Most)
 	}
 	l.Plain, l.Spans = true, l.Spans[:0:l.Most]
-	return s.array(2, func(int) error {
+	return s.array(func(int) error {
 		if l.run(s) {
 			return nil
 		}
 		if !s.at('"') {
 			l.Plain = false
-			return s.value(2)
+			return s.Skip()
 		}
 		from := s.i + 1
 		text, err := s.text()
@@ -49,7 +49,7 @@ func (l *Strings) walk(s *scanner) error {
 // run walks an element and those after it, as long as they are ASCII without escapes and
 // a comma alone is between them, which is how lists are written. It reports whether it has
 // walked the last of these, or is at one that is to be looked at more closely.
-func (l *Strings) run(s *scanner) bool {
+func (l *Strings) run(s *Scanner) bool {
 	b, i, spans, last := s.b, s.i, l.Spans, false
 	for !last && len(spans) < cap(spans) && i < len(b) && b[i] == '"' {
 		end := plainEnd(b, i+1)

@@ -21,7 +21,7 @@ type walked struct {
 
 // fast walks the string that begins at byte from of b as this package does.
 func fast(b []byte, from int, o Options) (w walked) {
-	s := scanner{b: b, i: from, opts: o}
+	s := Scanner{b: b, i: from, o: o}
 	raw, err := s.text()
 	if err != nil {
 		return walked{Err: err.Error()}

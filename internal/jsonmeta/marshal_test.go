@@ -1,11 +1,9 @@
 package jsonmeta
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,29 +79,5 @@ func TestMarshalWholeFloat(t *testing.T) {
 	text, err := Marshal(m, Options{})
 	if want := `{"a":5.0,"b":5,"c":1e+21}`; err != nil || string(text) != want {
 		t.Errorf("%s, %v, want %s", text, err, want)
-	}
-}
-
-// TestAppendFloat: numbers are written as encoding/json writes them, with a sign
-// that they are not integers.
-func TestAppendFloat(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	values := []float64{0, math.Copysign(0, -1), 1, -5, 0.1, 1e-6, 9.9e-7, 1e-9, 1e20, 1e21, 1.5e300, 5e-324, math.MaxFloat64}
-	for range 10_000 {
-		if v := math.Float64frombits(r.Uint64()); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			values = append(values, v)
-		}
-	}
-	for _, v := range values {
-		want, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.ContainsAny(want, ".e") {
-			want = append(want, ".0"...)
-		}
-		if got := appendFloat(nil, v); !bytes.Equal(want, got) {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

@@ -1,0 +1,168 @@
+// Package jsontext writes JSON from the few types that metadata and graphs are made of. The
+// reflection of encoding/json would add 400 kB to a program.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Writer appends JSON values. The first error stays.
+type Writer struct {
+	// Replace writes U+FFFD for what is not UTF-8, which is an error otherwise.
+	Replace bool
+	// Finite refuses NaN and infinities, which JSON lacks and which are strings otherwise.
+	Finite bool
+	B      []byte
+
+	err error
+}
+
+// Done returns the text.
+func (w *Writer) Done() ([]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.B, nil
+}
+
+// Err returns the first error.
+func (w *Writer) Err() error { return w.err }
+
+// Fail records an error.
+func (w *Writer) Fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Raw appends text that is known to be JSON, or a part of it.
+func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
+
+// Text appends a string. It escapes only what must be, in the short form where there is one.
+func (w *Writer) Text(s string) {
+	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
+	if !utf8.ValidString(s) {
+		if !w.Replace {
+			w.Fail(fmt.Errorf("%w: invalid UTF-8", tensor.ErrCorrupt))
+			return
+		}
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	w.B = append(w.B, '"')
+	done := 0 // bytes of s that are appended
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		w.B = append(w.B, s[done:i]...)
+		done = i + 1
+		if k := strings.IndexByte(short, c); k >= 0 {
+			w.B = append(w.B, '\\', letters[k])
+		} else {
+			w.B = fmt.Appendf(w.B, `\u%04x`, c)
+		}
+	}
+	w.B = append(append(w.B, s[done:]...), '"')
+}
+
+// Int appends an integer.
+func (w *Writer) Int(v int64) { w.B = strconv.AppendInt(w.B, v, 10) }
+
+// Float appends a float of 32 or 64 bits, with a point or an exponent.
+func (w *Writer) Float(v float64, bits int) {
+	abs := math.Abs(v)
+	switch {
+	case (math.IsNaN(v) || math.IsInf(v, 0)) && w.Finite:
+		w.Fail(fmt.Errorf("%w: %v has no JSON form", tensor.ErrCorrupt, v))
+		return
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		w.Text(strconv.FormatFloat(v, 'g', -1, 64))
+		return
+	case abs != 0 && (abs < 1e-6 || abs >= 1e21):
+		w.B = strconv.AppendFloat(w.B, v, 'e', -1, bits)
+		return
+	}
+	start := len(w.B)
+	w.B = strconv.AppendFloat(w.B, v, 'f', -1, bits)
+	if bytes.IndexByte(w.B[start:], '.') < 0 {
+		w.B = append(w.B, '.', '0')
+	}
+}
+
+// Whole appends one JSON value as it is, null for nil.
+func (w *Writer) Whole(v []byte) {
+	switch {
+	case v == nil:
+		w.Raw("null")
+	case !json.Valid(v):
+		w.Fail(fmt.Errorf("%w: %.40q is not one JSON value", tensor.ErrCorrupt, v))
+	default:
+		w.B = append(w.B, v...)
+	}
+}
+
+// Number appends a number as it is.
+func (w *Writer) Number(v json.Number) {
+	if v == "" || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+		w.Fail(fmt.Errorf("%w: %.40q is no JSON number", tensor.ErrCorrupt, v))
+		return
+	}
+	w.Whole([]byte(v))
+}
+
+// List appends an array.
+func List[T any](w *Writer, list []T, each func(T)) {
+	w.Raw("[")
+	for i, v := range list {
+		if i > 0 {
+			w.Raw(",")
+		}
+		each(v)
+	}
+	w.Raw("]")
+}
+
+// Value appends a value of metadata, or an attribute that is no tensor and no graph. It returns
+// false for any other type.
+func (w *Writer) Value(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		w.Raw("null")
+	case string:
+		w.Text(x)
+	case bool:
+		w.B = strconv.AppendBool(w.B, x)
+	case int64:
+		w.Int(x)
+	case float64:
+		w.Float(x, 64)
+	case float32:
+		w.Float(float64(x), 32)
+	case json.Number:
+		w.Number(x)
+	case json.RawMessage:
+		w.Whole(x)
+	case []int64:
+		List(w, x, w.Int)
+	case []int32:
+		List(w, x, func(v int32) { w.Int(int64(v)) })
+	case []string:
+		List(w, x, w.Text)
+	case []float64:
+		List(w, x, func(v float64) { w.Float(v, 64) })
+	case []float32:
+		List(w, x, func(v float32) { w.Float(float64(v), 32) })
+	default:
+		return false
+	}
+	return true
+}
