@@ -26,26 +26,21 @@ func (f *parsed) Load(i int) ([]byte, error) {
 // checkMember does what Load does and keeps nothing.
 func (f *parsed) checkMember(v driver.Verification, i int) error {
 	rec := &f.records[i]
-	if err := gzip.Check(member{v.Context(), f.src, rec}, int64(rec.stored), f.index.Size(i)); err != nil {
+	b, err := f.src.Slice(int64(rec.offset), int64(rec.stored))
+	if err != nil {
+		return err
+	}
+	if err := gzip.Codec.Expand(canceled{v.Context()}, b, f.index.Size(i)); err != nil {
 		return rec.explain(err)
 	}
 	v.Done(int64(rec.stored), f.index.Name(i))
 	return nil
 }
 
-// member reads the data of a compressed constant until the context is done.
-type member struct {
-	ctx context.Context
-	src driver.Source
-	rec *record
-}
+// canceled takes bytes until its context is done.
+type canceled struct{ ctx context.Context }
 
-func (m member) ReadAt(p []byte, off int64) (int, error) {
-	if err := m.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return m.src.ReadAt(p, int64(m.rec.offset)+off)
-}
+func (c canceled) Write(p []byte) (int, error) { return len(p), c.ctx.Err() }
 
 // explain names the constant in an error of the decompressor; those of the file
 // say where they are from.

@@ -1,14 +1,12 @@
 package wia
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -188,22 +186,6 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 		}
 	}
 	return f.badData(i, err)
-}
-
-// inflates checks that a compressed tensor can be loaded, and holds none of it. What is
-// stored is not held either where it is gzip.
-func (f *parsed) inflates(i int) error {
-	s := &f.stored[f.records[i].more]
-	if s.codec != Gzip || s.start == s.end {
-		return f.Stream(i, io.Discard)
-	}
-	var data io.ReaderAt
-	if p := &f.tensors; p.inFile {
-		data = io.NewSectionReader(f.src, p.base+s.start, s.end-s.start)
-	} else {
-		data = bytes.NewReader(p.Win[s.start:s.end])
-	}
-	return f.badData(i, gzip.Check(data, s.end-s.start, f.index.Size(i)))
 }
 
 // badData says which tensor cannot be decoded.

@@ -2,16 +2,13 @@
 // formats use. Each is a package below this one (gzip, zstd, lz4, brotli), so
 // that a format links only those it imports.
 //
-// What they decompress comes from files that nobody vouches for. So a codec
-// takes exactly one stream and no byte after it, checks the sums the stream
-// has, and yields exactly as many bytes as the caller expects. A size that a
-// file merely claims is never trusted with memory: up to a moderate ratio the
-// result is allocated at once, above it the stream must first prove its size,
-// decompressed piece by piece and thrown away. The result is held once, except
-// that content of moderate size which nobody announced is gathered in pieces first.
+// The input is hostile. A codec takes exactly one stream and no byte after it,
+// checks the checksums the stream has, and yields exactly as many bytes as the
+// caller expects. A size that a file merely claims is not allocated: up to a
+// moderate ratio the result is allocated at once, above it the stream must first
+// prove its size, decompressed piece by piece and dropped.
 //
-// Nothing is built when the program starts; encoders and decoders are made at
-// first use and kept in pools.
+// Encoders and decoders are made at first use and kept in pools.
 package codec
 
 import (
@@ -20,6 +17,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -33,28 +31,28 @@ type Codec interface {
 	Compress(src []byte, level int) ([]byte, error)
 	// Decompress returns the size bytes that src, exactly one stream, holds,
 	// aligned to 64 bytes. Anything else is tensor.ErrCorrupt: another size, a
-	// wrong sum, an early end, bytes after the end.
+	// wrong checksum, an early end, bytes after the end.
 	Decompress(src []byte, size int64) ([]byte, error)
 	// DecompressInto is Decompress of len(dst) bytes into the caller's memory,
 	// whose contents are undefined after an error.
 	DecompressInto(dst, src []byte) error
-	// DecompressMax is Decompress for a size nobody knows: up to max bytes,
-	// or tensor.ErrLimit.
-	DecompressMax(src []byte, max int64) ([]byte, error)
-	// Expand writes what Decompress returns to w, piece by piece, and fails when that
-	// would. It holds no more than Window says.
+	// Expand writes what Decompress returns to w, and fails when that would. It
+	// holds no more than Window says.
 	Expand(w io.Writer, src []byte, size int64) error
-	// Window returns how many bytes it takes to expand src.
+	// Window returns how many bytes of memory it takes to expand src.
 	Window(src []byte) int64
 }
 
-// Streamer is a Codec that can also compress from front to back without
-// having all the input at once: all but lz4, whose format here is one block.
+// Streamer is a Codec that works from front to back: all but lz4, whose format here
+// is one block.
 type Streamer interface {
 	Codec
+	// DecompressMax is Decompress for an unknown size: up to limit bytes, or
+	// tensor.ErrLimit.
+	DecompressMax(src []byte, limit int64) ([]byte, error)
 	// NewWriter compresses size bytes into w, which are complete after Close;
-	// how they are cut into writes does not matter. A writer that is given up
-	// may be dropped. Another number of bytes than size is an error at Close.
+	// how they are cut into writes does not matter. A writer may be dropped
+	// without Close.
 	NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error)
 }
 
@@ -75,7 +73,7 @@ func CheckLevel(level int) (int, error) {
 	return level, nil
 }
 
-// Corrupt is the error for input that is not what it should be.
+// Corrupt makes the error for bad input.
 func Corrupt(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w", tensor.ErrCorrupt, name, err)
 }
@@ -96,7 +94,23 @@ func CheckSize(size int64) error {
 	return nil
 }
 
-// Ahead is how much may be allocated before anything was proved, for n bytes of
-// input. Weights hardly ever compress better than this, and the metadata and the
-// graph of ordinary models are decompressed once.
+// Ahead returns how many bytes may be allocated for n bytes of input before anything
+// was proved. Weights hardly ever compress better.
 func Ahead(n int) int64 { return 16*int64(n) + 1<<20 }
+
+// Decompress is Codec.Decompress by means of Expand and DecompressInto.
+func Decompress(c Codec, src []byte, size int64) ([]byte, error) {
+	if err := CheckSize(size); err != nil {
+		return nil, err
+	}
+	if size > Ahead(len(src)) {
+		if err := c.Expand(io.Discard, src, size); err != nil {
+			return nil, err
+		}
+	}
+	dst := memory.Aligned(int(size))
+	if err := c.DecompressInto(dst, src); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}

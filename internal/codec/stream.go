@@ -5,34 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Library is a compression library that has readers and writers; Stream makes
-// a codec of it.
+// Library is a compression library; Stream makes a codec of it.
 type Library interface {
-	// Name is that of the codec.
 	Name() string
-	// Window returns how many bytes a reader takes at most.
-	Window() int64
+	// Window returns how many bytes a reader of src takes at most.
+	Window(src []byte) int64
+	// Size returns how many bytes src says it holds, which nobody has checked, or -1.
+	Size(src []byte) int64
 	// NewReader decompresses src, which may be the mapping of a file: a fault
-	// unwinds through the reader, which is then not given back.
+	// unwinds through the reader, which is then not released.
 	NewReader(src []byte) (Reader, error)
-	// NewWriter compresses into w. The level is from 1 to 9. release, when not
-	// nil, gives the writer back and is called after a Close without error.
-	NewWriter(w io.Writer, level int) (z io.WriteCloser, release func(), err error)
+	// NewWriter compresses size bytes into w, at a level from 1 to 9. release makes
+	// the writer available again after a Close without error.
+	NewWriter(w io.Writer, level int, size int64) (z io.WriteCloser, release func(), err error)
 }
 
 // Reader decompresses one stream.
 type Reader interface {
 	io.Reader
-	// Rest returns how many bytes of the input follow the stream, once Read has
-	// answered io.EOF.
+	// Rest returns how many bytes of the input follow the stream, after io.EOF.
 	Rest() int
-	// Release gives the reader back to be used again.
+	// Release makes the reader available again.
 	Release()
 }
 
@@ -62,231 +59,123 @@ func (s Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, e
 	if err != nil {
 		return nil, err
 	}
-	z, release, err := s.Library.NewWriter(w, level)
+	z, release, err := s.Library.NewWriter(w, level, size)
 	if err != nil {
 		return nil, err
 	}
-	return NewCounted(z, s.Name(), size, release), nil
+	return &writer{z, release}, nil
+}
+
+// writer releases the library's writer when it is closed.
+type writer struct {
+	io.WriteCloser
+	release func()
+}
+
+func (w *writer) Close() error {
+	err := w.WriteCloser.Close()
+	if err == nil {
+		w.release()
+	}
+	return err
 }
 
 // Decompress implements Codec.
 func (s Stream) Decompress(src []byte, size int64) ([]byte, error) { return Decompress(s, src, size) }
 
-// Decompress is Codec.Decompress by means of the other methods: it allocates the
-// result once, after the size was proved where it is out of proportion.
-func Decompress(c Codec, src []byte, size int64) ([]byte, error) {
-	if err := CheckSize(size); err != nil {
-		return nil, err
-	}
-	if size > Ahead(len(src)) {
-		if err := c.Expand(io.Discard, src, size); err != nil {
-			return nil, err
-		}
-	}
-	dst := memory.Aligned(int(size))
-	if err := c.DecompressInto(dst, src); err != nil {
-		return nil, err
-	}
-	return dst, nil
-}
-
 // DecompressInto implements Codec.
 func (s Stream) DecompressInto(dst, src []byte) error {
-	r, err := s.NewReader(src)
+	r, err := s.open(src)
 	if err != nil {
-		return Corrupt(s.Name(), err)
+		return err
 	}
-	n, err := io.ReadFull(steady{r}, dst)
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && len(dst) > n:
-		return Corruptf(s.Name(), "ends after %d of %d bytes", n, len(dst))
-	case err != nil:
-		return Corrupt(s.Name(), err)
+	n, err := io.ReadFull(r, dst)
+	if errors.Is(err, tensor.ErrCorrupt) {
+		return err
 	}
-	return s.end(r, int64(n))
+	return r.end(int64(n), int64(len(dst)))
 }
 
 // Expand implements Codec.
 func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
-	n, err := s.walk(w, src, size)
-	switch {
-	case err != nil:
+	if err := CheckSize(size); err != nil {
 		return err
-	case n > size:
-		return Corruptf(s.Name(), "holds more than %d bytes", size)
-	case n < size:
-		return Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
 	}
-	return nil
+	r, err := s.open(src)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(w, io.LimitReader(r, size))
+	if err != nil {
+		return err
+	}
+	return r.end(n, size)
 }
 
-// Window implements Codec: that of DEFLATE is 32 kB, that of Brotli 16 MiB at most.
-func (s Stream) Window([]byte) int64 { return s.Library.Window() }
-
-// DecompressMax implements Codec.
+// DecompressMax implements Streamer. The size that the stream says is tried first;
+// if that fails, the content is counted.
 func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
-	return DecompressMax(s, src, limit, func(w io.Writer) (int64, error) { return s.walk(w, src, limit) })
-}
-
-// DecompressMax is Codec.DecompressMax by means of walk, which writes what src holds,
-// stops behind limit bytes, and returns how much it is. What is out of proportion is
-// only counted, and decompressed once more.
-func DecompressMax(c Codec, src []byte, limit int64, walk func(io.Writer) (int64, error)) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
 	}
-	// What is kept is held twice when it is put together.
-	first := kept{room: min(Ahead(len(src)), limit/2)}
-	defer first.release()
-	n, err := walk(&first)
+	if size := s.Size(src); size >= 0 && size <= limit {
+		if out, err := s.Decompress(src, size); err == nil {
+			return out, nil
+		}
+	}
+	r, err := s.open(src)
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
 		return nil, err
 	case n > limit:
-		return nil, TooLong(c.Name(), limit)
+		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name(), limit)
 	}
-	dst := memory.Aligned(int(n))
-	if n > first.n {
-		return dst, c.DecompressInto(dst, src)
-	}
-	for i, p := range first.pieces {
-		copy(dst[i*len(p):], p[:])
-	}
-	return dst, nil
+	return s.Decompress(src, n)
 }
 
-var pieces = sync.Pool{New: func() any { return new(piece) }}
-
-type piece [64 << 10]byte
-
-// kept keeps what is written to it, or nothing where there is no room for all.
-type kept struct {
-	pieces  []*piece
-	n, room int64
+// reader makes tensor.ErrCorrupt of a library's errors.
+type reader struct {
+	Reader
+	name string
 }
 
-func (k *kept) Write(b []byte) (int, error) {
-	size := len(b)
-	if k.room -= int64(size); k.room < 0 {
-		k.release()
-		return size, nil
-	}
-	for len(b) > 0 {
-		at := k.n % int64(len(piece{}))
-		if at == 0 {
-			k.pieces = append(k.pieces, pieces.Get().(*piece))
-		}
-		done := copy(k.pieces[len(k.pieces)-1][at:], b)
-		k.n += int64(done)
-		b = b[done:]
-	}
-	return size, nil
-}
-
-// release forgets all.
-func (k *kept) release() {
-	for _, p := range k.pieces {
-		pieces.Put(p)
-	}
-	k.pieces, k.n = nil, 0
-}
-
-// walk writes what a stream holds to w, and returns how much it is. It stops behind
-// most bytes.
-func (s Stream) walk(w io.Writer, src []byte, most int64) (n int64, err error) {
-	if err := CheckSize(most); err != nil {
-		return 0, err
-	}
+func (s Stream) open(src []byte) (*reader, error) {
 	r, err := s.NewReader(src)
 	if err != nil {
-		return 0, Corrupt(s.Name(), err)
+		return nil, Corrupt(s.Name(), NoEOF(err))
 	}
-	p := pieces.Get().(*piece)
-	defer pieces.Put(p)
-	for n <= most {
-		k, err := steady{r}.Read(p[:])
-		if n += int64(k); k > 0 && n <= most {
-			if _, err := w.Write(p[:k]); err != nil {
-				return n, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return n, s.end(r, n)
-		}
-		if err != nil {
-			return n, Corrupt(s.Name(), err)
-		}
+	return &reader{r, s.Name()}, nil
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = Corrupt(r.name, err)
 	}
-	return n, nil
-}
-
-// TooLong is the error for content of more than limit bytes.
-func TooLong(name string, limit int64) error {
-	return fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, name, limit)
-}
-
-// steady is a reader that makes progress or fails.
-type steady struct{ io.Reader }
-
-func (r steady) Read(p []byte) (int, error) {
-	for range 100 {
-		if n, err := r.Reader.Read(p); n > 0 || err != nil {
-			return n, err
-		}
-	}
-	return 0, io.ErrNoProgress
-}
-
-// end makes sure that r ends here, its checksum included, and that it used up all of
-// its input, and gives it back.
-func (s Stream) end(r Reader, n int64) error {
-	var one [1]byte
-	k, err := steady{r}.Read(one[:])
-	switch {
-	case k > 0:
-		return Corruptf(s.Name(), "holds more than %d bytes", n)
-	case !errors.Is(err, io.EOF):
-		return Corrupt(s.Name(), err)
-	case r.Rest() > 0:
-		return Corruptf(s.Name(), "%d bytes after its end", r.Rest())
-	}
-	r.Release()
-	return nil
-}
-
-// counted checks that a streaming compressor got as many bytes as announced.
-type counted struct {
-	w       io.WriteCloser
-	name    string
-	left    int64
-	release func()
-}
-
-// NewCounted returns w, which must get size bytes until Close. release, when
-// not nil, is called once after a Close without error.
-func NewCounted(w io.WriteCloser, name string, size int64, release func()) io.WriteCloser {
-	return &counted{w: w, name: name, left: size, release: release}
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	if int64(len(p)) > c.left {
-		return 0, fmt.Errorf("%w: %s: more bytes to compress than announced", tensor.ErrShape, c.name)
-	}
-	n, err := c.w.Write(p)
-	c.left -= int64(n)
 	return n, err
 }
 
-func (c *counted) Close() error {
-	if c.left > 0 {
-		return fmt.Errorf("%w: %s: %d bytes fewer to compress than announced", tensor.ErrShape, c.name, c.left)
+// end checks that n bytes are the expected ones, that no more follow, and that the
+// input was used up.
+func (r *reader) end(n, size int64) error {
+	if n < size {
+		return Corruptf(r.name, "ends after %d of %d bytes", n, size)
 	}
-	err := c.w.Close()
-	if err == nil && c.release != nil {
-		c.release()
-		c.release = nil
+	more, err := io.ReadFull(r, make([]byte, 1))
+	switch {
+	case more > 0:
+		return Corruptf(r.name, "holds more than %d bytes", size)
+	case !errors.Is(err, io.EOF):
+		return err
+	case r.Rest() > 0:
+		return Corruptf(r.name, "%d bytes after its end", r.Rest())
 	}
-	return err
+	r.Release()
+	return nil
 }
 
 // NoEOF keeps an early end from looking like a regular one.

@@ -40,13 +40,16 @@ func Writes() bool { return newWriter != nil }
 func (library) Name() string { return "brotli" }
 
 // Window is that of the largest that RFC 7932 has, and what the library needs besides.
-func (library) Window() int64 { return 20 << 20 }
+func (library) Window([]byte) int64 { return 20 << 20 }
 
-func (library) NewWriter(w io.Writer, level int) (io.WriteCloser, func(), error) {
+// Size is not in the stream.
+func (library) Size([]byte) int64 { return -1 }
+
+func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(), error) {
 	if newWriter == nil {
 		return nil, nil, ErrNoWriter
 	}
-	return newWriter(w, level), nil, nil
+	return newWriter(w, level), func() {}, nil
 }
 
 // reader is a decompressor and what it reads from. The library is fast with a

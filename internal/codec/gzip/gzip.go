@@ -3,7 +3,9 @@
 package gzip
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"io"
 	"sync"
 
@@ -23,9 +25,17 @@ var (
 
 func (library) Name() string { return "gzip" }
 
-func (library) Window() int64 { return 64 << 10 }
+func (library) Window([]byte) int64 { return 64 << 10 }
 
-func (library) NewWriter(w io.Writer, level int) (io.WriteCloser, func(), error) {
+// Size is the length in the trailer, which is correct below 4 GiB.
+func (library) Size(src []byte) int64 {
+	if len(src) < 4 {
+		return -1
+	}
+	return int64(binary.LittleEndian.Uint32(src[len(src)-4:]))
+}
+
+func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(), error) {
 	pool := &writers[level]
 	z, ok := pool.Get().(*gzip.Writer)
 	if ok {
@@ -39,10 +49,9 @@ func (library) NewWriter(w io.Writer, level int) (io.WriteCloser, func(), error)
 	return z, func() { pool.Put(z) }, nil
 }
 
-// deflateLevel returns the level of the deflate library that stands for ours. Its
-// fast levels, up to 6, store a block in which they find no repetitions as it
-// is. Weights rarely repeat, but their bytes are unevenly distributed, which
-// only levels from 7 on make use of: so do ours from the default on.
+// deflateLevel maps our default level to 7. The library stores a block as it is where
+// its levels up to 6 find no repetitions; only higher ones exploit that the bytes of
+// weights are unevenly distributed.
 func deflateLevel(level int) int {
 	if level == codec.DefaultLevel {
 		return 7
@@ -53,33 +62,35 @@ func deflateLevel(level int) int {
 // reader is a decompressor and what it reads from.
 type reader struct {
 	gzip.Reader
-	in bytes.Reader
+	src bytes.Reader
+	in  *bufio.Reader // of src
 }
 
 func (library) NewReader(src []byte) (codec.Reader, error) {
-	body, err := skipTexts(src)
+	z, ok := readers.Get().(*reader)
+	if !ok {
+		z = &reader{in: bufio.NewReader(nil)}
+	}
+	rest, err := skipTexts(src)
 	if err != nil {
 		return nil, err
 	}
-	z, ok := readers.Get().(*reader)
-	if !ok {
-		z = new(reader)
+	z.src.Reset(rest)
+	var from io.Reader = &z.src
+	if len(rest) < len(src) {
+		from = io.MultiReader(bytes.NewReader(plainHeader), from)
 	}
-	z.in.Reset(body)
-	var from io.Reader = &z.in
-	if len(body) < len(src) {
-		from = &headed{plainHeader, &z.in}
-	}
-	if err := z.Reset(from); err != nil {
-		return nil, codec.NoEOF(err)
+	z.in.Reset(from)
+	if err := z.Reset(z.in); err != nil {
+		return nil, err
 	}
 	z.Multistream(false)
 	return z, nil
 }
 
-func (z *reader) Rest() int { return z.in.Len() }
+func (z *reader) Rest() int { return z.in.Buffered() + z.src.Len() }
 
 func (z *reader) Release() {
-	z.in.Reset(nil)
+	z.src.Reset(nil)
 	readers.Put(z)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 )
 
 // The flags of a gzip header (RFC 1952, section 2.3.1).
@@ -22,9 +21,9 @@ var plainHeader = []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF}
 
 var errHeader = errors.New("invalid header")
 
-// skipTexts checks the header of a member that has a file name or a comment,
-// and returns what follows it; any other src it returns as it is, for the
-// library to judge. The library holds these texts to 512 bytes, RFC 1952 does not.
+// skipTexts checks a header with a file name or a comment and returns what follows
+// it. The library limits these texts to 512 bytes, RFC 1952 does not. Any other
+// src is returned unchanged.
 func skipTexts(src []byte) ([]byte, error) {
 	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(hasName|hasComment) == 0 {
 		return src, nil
@@ -46,11 +45,10 @@ func skipTexts(src []byte) ([]byte, error) {
 	}
 	for _, text := range []byte{hasName, hasComment} {
 		if flags&text != 0 {
-			end := bytes.IndexByte(rest, 0)
-			if end < 0 {
+			var ok bool
+			if _, rest, ok = bytes.Cut(rest, []byte{0}); !ok {
 				return nil, errHeader
 			}
-			rest = rest[end+1:]
 		}
 	}
 	if flags&hasHeaderCRC != 0 {
@@ -62,33 +60,3 @@ func skipTexts(src []byte) ([]byte, error) {
 	}
 	return rest, nil
 }
-
-// headed reads a header and then the rest of a member. It is a ByteReader, so
-// that the decompressor takes no byte beyond the end.
-type headed struct {
-	head []byte
-	rest interface {
-		io.Reader
-		io.ByteReader
-	}
-}
-
-func (h *headed) Read(p []byte) (int, error) {
-	if len(h.head) == 0 {
-		return h.rest.Read(p)
-	}
-	n := copy(p, h.head)
-	h.head = h.head[n:]
-	return n, nil
-}
-
-func (h *headed) ReadByte() (byte, error) {
-	if len(h.head) == 0 {
-		return h.rest.ReadByte()
-	}
-	b := h.head[0]
-	h.head = h.head[1:]
-	return b, nil
-}
-
-var _ io.ByteReader = (*headed)(nil)
