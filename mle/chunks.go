@@ -171,7 +171,7 @@ func (f *parsed) loadChunks(off, n int64, workers int) ([]byte, error) {
 		return nil, f.weightsError(err, from.stored)
 	}
 	err = each(func(m Method, c *chunk, stored []byte) error {
-		return decompressInto(m, whole[c.offset-begin:][:c.size:c.size], stored)
+		return codecOf(m).DecompressInto(whole[c.offset-begin:][:c.size:c.size], stored)
 	})
 	if err != nil {
 		return nil, err
@@ -179,14 +179,15 @@ func (f *parsed) loadChunks(off, n int64, workers int) ([]byte, error) {
 	return whole[off-begin:][:n:n], nil
 }
 
-// expand is expandTo, and counts what that takes.
+// expand writes what comes out of stored bytes to w, and counts what that takes.
 func (f *parsed) expand(m Method, w io.Writer, in []byte, size int64) error {
-	n := window(m, in)
+	c := codecOf(m)
+	n := c.Window(in)
 	if err := f.memory.Reserve(n); err != nil {
 		return err
 	}
 	defer f.memory.Release(n)
-	return expandTo(m, w, in, size)
+	return c.Expand(w, in, size)
 }
 
 // verifyChunks checks the sums of the chunks and, when none is left out, of
@@ -248,11 +249,14 @@ func (f *parsed) verifyChunk(v driver.Verification, i int) (uint32, error) {
 	}
 	defer chunkBuffers.Put(buf)
 	out := (*buf)[:c.size]
-	if err := decompressInto(f.comp.method, out, in); err != nil {
+	if err := codecOf(f.comp.method).DecompressInto(out, in); err != nil {
 		return 0, f.weightsError(err, c.stored)
 	}
 	return sumUncompressed(v, out)
 }
+
+// isPlausible tells whether a size is believed before anything was decompressed.
+func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
 
 // mostBuffered is how large a chunk may be to be decompressed in one go.
 const mostBuffered = 4 << 20

@@ -165,7 +165,7 @@ func (f *parsed) inflated() ([]byte, error) {
 				f.memory.Release(f.comp.size)
 			}
 		}()
-		b, err := decompress(f.comp.method, in, f.comp.size)
+		b, err := codecOf(f.comp.method).Decompress(in, f.comp.size)
 		kept = err == nil
 		return b, f.weightsError(err, 0)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -87,8 +88,17 @@ type encoder struct {
 	offsets []int64 // of the tensors in the uncompressed weights
 	size    int64   // of the uncompressed weights
 
-	cipher *seal.Cipher // nil without encryption
-	body   body
+	cipher  *seal.Cipher // nil without encryption
+	out     stored
+	weights weightsWriter
+}
+
+// end returns where the padding behind tensor i ends.
+func (e *encoder) end(i int) int64 {
+	if i+1 < len(e.offsets) {
+		return e.offsets[i+1]
+	}
+	return e.size
 }
 
 // layout decides where everything goes, as far as that does not depend on data.
@@ -193,8 +203,8 @@ func (e *encoder) begin() (err error) {
 	if err := e.write(e.h.Graph.Offset, e.graph); err != nil {
 		return err
 	}
-	e.body = e.newBody()
-	return nil
+	e.weights, err = e.newWeights()
+	return err
 }
 
 // write puts b at off; nothing is nothing, also for a sequential target.
@@ -207,33 +217,27 @@ func (e *encoder) write(off int64, b []byte) error {
 }
 
 // Tensor implements driver.Encoder.
-func (e *encoder) Tensor(i int, in driver.Input) error { return e.body.tensor(i, in) }
-
-// Close implements io.Closer: it frees temporary files.
-func (e *encoder) Close() error {
-	if b, ok := e.body.(*int8Body); ok {
-		b.drop()
-	}
-	return nil
-}
+func (e *encoder) Tensor(i int, in driver.Input) error { return e.weights.tensor(i, in) }
 
 // Finish implements driver.Encoder.
 func (e *encoder) Finish() error {
-	s, err := e.body.finish()
-	if err != nil {
+	if err := e.weights.finish(); err != nil {
 		return err
 	}
 	h := &e.h
-	h.Weights.Size, h.WeightsChecksum = s.size, s.sum
 	if e.cipher != nil {
 		if err := e.encrypt(); err != nil {
 			return err
 		}
 	}
+	h.Weights.Size, h.WeightsChecksum = e.out.size, e.out.sum
 	end := h.Weights.End()
+	if err := e.t.Truncate(end); err != nil { // drops weights that were put aside
+		return err
+	}
 	var comp []byte
 	if h.Features.Has(Compression) {
-		comp = e.compressionBytes(&s)
+		comp = e.compressionBytes()
 		at, _ := wire.AlignUp(end, 8)
 		h.Compression = Section{at, int64(len(comp))}
 		end = h.Compression.End()
@@ -243,11 +247,11 @@ func (e *encoder) Finish() error {
 		h.Signature = Section{at, signatureSize}
 		end = h.Signature.End()
 	}
-	if err := e.t.Truncate(end); err != nil {
-		return err
-	}
 	if h.Version == 1 {
 		return nil
+	}
+	if err := e.t.Truncate(end); err != nil {
+		return err
 	}
 	if err := e.write(h.Compression.Offset, comp); err != nil {
 		return err
@@ -262,14 +266,13 @@ func (e *encoder) Finish() error {
 	return nil
 }
 
-// encrypt seals what the body left in memory and writes it.
+// encrypt seals the weights, which are in memory, and writes them.
 func (e *encoder) encrypt() error {
-	plain := e.body.(*memoryBody).m.Bytes()
-	out, err := e.cipher.Seal(plain, e.headerBytes()[:aadSize])
+	out, err := e.cipher.Seal(e.out.t.(*sink.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
 	if err != nil {
 		return err
 	}
-	e.h.Weights.Size, e.h.WeightsChecksum = int64(len(out)), tensor.CRC32(out)
+	e.out.size, e.out.sum = int64(len(out)), tensor.CRC32(out)
 	return e.write(e.h.Weights.Offset, out)
 }
 
@@ -306,21 +309,21 @@ func (e *encoder) headerBytes() []byte {
 }
 
 // compressionBytes returns the compression section.
-func (e *encoder) compressionBytes(s *stored) []byte {
+func (e *encoder) compressionBytes() []byte {
 	var w wire.Buffer
 	bits := map[Method]uint8{MethodInt8: 8, MethodFloat16: 16}
 	w.U8(uint8(e.o.Compression))
 	w.U8(uint8(e.o.Level))
 	w.U16(0)
 	w.U64(uint64(e.size))
-	w.U32(s.original)
+	w.U32(e.out.original)
 	w.U8(bits[e.o.Compression])
 	w.Fill(3, 0)
 	if !e.o.Chunked {
 		return w.Bytes()
 	}
-	w.U32(uint32(len(s.chunks)))
-	for _, c := range s.chunks {
+	w.U32(uint32(len(e.out.chunks)))
+	for _, c := range e.out.chunks {
 		w.U64(uint64(c.offset))
 		w.U64(uint64(c.stored))
 		w.U64(uint64(c.storedSz))

@@ -283,7 +283,7 @@ func TestQuantizerBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decompress(MethodInt8, packed, int64(4*len(values)))
+		back, err := codecOf(MethodInt8).Decompress(packed, int64(4*len(values)))
 		if err != nil || crc32.ChecksumIEEE(back) != sum {
 			t.Errorf("%v: %v, or another checksum", values, err)
 		}

@@ -1,7 +1,7 @@
 package mle
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -40,9 +40,9 @@ func storable(t *tensor.Info) error {
 	case q.Scheme != tensor.Linear || q.Axis > 0:
 		return fmt.Errorf("%w: it has linear scales, along the first axis at most", format.ErrUnsupported)
 	}
-	for i := range max(len(q.ZeroPoints), 1) {
-		if z := zeroByte(t, i); z < 0 || z > 255 {
-			return fmt.Errorf("%w: zero point %d", format.ErrUnsupported, q.ZeroPoints[i])
+	for i, z := range q.ZeroPoints {
+		if b := zeroByte(t, i); b < 0 || b > 255 {
+			return fmt.Errorf("%w: zero point %d", format.ErrUnsupported, z)
 		}
 	}
 	return nil
@@ -74,71 +74,46 @@ func quantizedLosses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// quantizedBody stores tensors in chunks of one scale each.
-type quantizedBody struct {
-	e      *encoder
-	from   []tensor.Info // as they come
-	out    appender
-	held   []byte // chunks that are not written yet
-	chunks []chunk
+// quantizedWeights stores tensors in chunks of one scale each.
+type quantizedWeights struct {
+	*encoder
 	floats []byte
-	sum    uint32 // of the uncompressed weights
 }
 
-func (b *quantizedBody) tensor(i int, in driver.Input) error {
-	end := b.e.size
-	if i+1 < len(b.e.offsets) {
-		end = b.e.offsets[i+1]
+func (w *quantizedWeights) tensor(i int, in driver.Input) error {
+	at, t := w.offsets[i], &w.from[i]
+	pad := int(w.end(i)-at-w.plan.Tensors[i].Size) / 4
+	if t.Quant == nil {
+		return w.exact(in, at, pad)
 	}
-	at, t := b.e.offsets[i], &b.from[i]
-	pad := int(end-at-b.e.plan.Tensors[i].Size) / 4
-	var err error
-	if t.Quant != nil {
-		err = b.quantized(t, in, at, pad)
-	} else {
-		err = b.exact(in, at, pad)
-	}
-	if err != nil {
-		return err
-	}
-	return b.flush()
-}
-
-// quantized stores a tensor of one or more channels, and zeros behind it.
-func (b *quantizedBody) quantized(t *tensor.Info, in io.Reader, at int64, pad int) error {
-	channels, each, flip := len(t.Quant.Scales), int64(0), byte(0)
+	flip := byte(0)
 	if t.DType == tensor.Int8 {
 		flip = 128
 	}
-	if channels > 0 {
-		each = t.Size / int64(channels)
-	}
-	for c := range channels {
+	last := len(t.Quant.Scales) - 1
+	for c, scale := range t.Quant.Scales {
 		zero := byte(zeroByte(t, c))
-		for left := each; left > 0; {
-			n := min(left, b.e.o.ChunkSize/4)
-			left -= n
-			bytes := make([]byte, n)
-			if _, err := io.ReadFull(in, bytes); err != nil {
+		for left := t.Size / int64(last+1); left > 0; {
+			b := make([]byte, min(left, w.o.ChunkSize/4))
+			if _, err := io.ReadFull(in, b); err != nil {
 				return err
 			}
-			for i := range bytes {
-				bytes[i] ^= flip
+			for i := range b {
+				b[i] ^= flip
 			}
-			for ; pad > 0 && left == 0 && c == channels-1; pad-- {
-				bytes = append(bytes, zero)
+			if left -= int64(len(b)); left == 0 && c == last {
+				b = append(b, bytes.Repeat([]byte{zero}, pad)...)
 			}
-			if err := b.chunk(at, t.Quant.Scales[c], zero, bytes); err != nil {
+			if err := w.chunk(&at, scale, zero, b); err != nil {
 				return err
 			}
-			at += 4 * int64(len(bytes))
 		}
 	}
 	return nil
 }
 
 // exact stores float32 in chunks of numbers that are 0 or, but for their sign, the scale.
-func (b *quantizedBody) exact(in driver.Input, at int64, pad int) error {
+func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	all := make([]byte, in.Size()+4*int64(pad))
 	if _, err := io.ReadFull(in, all[:in.Size()]); err != nil {
 		return err
@@ -149,12 +124,11 @@ func (b *quantizedBody) exact(in driver.Input, at int64, pad int) error {
 		if scale == 0 {
 			scale = 1
 		}
-		err := b.chunk(at, scale, 1, run)
-		at, run, scale = at+4*int64(len(run)), run[:0], 0
+		err := w.chunk(&at, scale, 1, run)
+		run, scale = run[:0], 0
 		return err
 	}
-	for ; len(all) > 0; all = all[4:] {
-		x := math.Float32frombits(binary.LittleEndian.Uint32(all))
+	for _, x := range floatsOf(nil, all) {
 		size := float32(math.Abs(float64(x)))
 		switch {
 		case !(size <= math.MaxFloat32):
@@ -176,33 +150,18 @@ func (b *quantizedBody) exact(in driver.Input, at int64, pad int) error {
 	return put()
 }
 
-// chunk stores bytes that stand for the uncompressed weights from at on.
-func (b *quantizedBody) chunk(at int64, scale float32, zero byte, bytes []byte) error {
-	q := quantizer{scale: scale, zero: zero}
-	stored := append(q.head(), bytes...)
-	if cap(b.floats) < 4*len(bytes) {
-		b.floats = make([]byte, 4*len(bytes))
-	}
-	floats := b.floats[:4*len(bytes)]
-	if err := expand(MethodInt8, floats, stored); err != nil {
+// chunk stores bytes that stand for the weights from at on, which it moves.
+func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
+	b = append(int8Header(&tensor.Quantization{Scales: []float32{scale}, ZeroPoints: []int32{int32(zero)}}), b...)
+	size := 4 * int64(len(b)-int8Head)
+	sum := crc(w.out.original)
+	if err := codecOf(MethodInt8).Expand(&sum, b, size); err != nil {
 		return err
 	}
-	b.sum = tensor.UpdateCRC32(b.sum, floats)
-	b.chunks = append(b.chunks, chunk{
-		offset: at, size: int64(len(floats)), stored: b.out.pos + int64(len(b.held)), storedSz: int64(len(stored)), checksum: tensor.CRC32(stored),
-	})
-	if b.held = append(b.held, stored...); len(b.held) < 1<<16 {
-		return nil
-	}
-	return b.flush()
-}
-
-func (b *quantizedBody) flush() error {
-	_, err := b.out.Write(b.held)
-	b.held = b.held[:0]
+	w.out.original = uint32(sum)
+	err := w.out.chunk(*at, size, b)
+	*at += size
 	return err
 }
 
-func (b *quantizedBody) finish() (stored, error) {
-	return stored{size: b.out.pos, sum: b.out.sum, original: b.sum, chunks: b.chunks}, nil
-}
+func (w *quantizedWeights) finish() error { return nil }

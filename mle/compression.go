@@ -1,0 +1,173 @@
+package mle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/codec/brotli"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// compressor is what package codec's Codec says of these methods.
+type compressor interface {
+	Compress(src []byte, level int) ([]byte, error)
+	Decompress(src []byte, size int64) ([]byte, error)
+	DecompressInto(dst, src []byte) error
+	Expand(w io.Writer, src []byte, size int64) error
+	Window(src []byte) int64
+}
+
+// codecOf returns the compressor of a method that is not MethodNone.
+func codecOf(m Method) compressor {
+	switch m {
+	case MethodLZ4:
+		return lz4.Codec
+	case MethodZstd:
+		return zstd.Codec
+	case MethodBrotli:
+		return brotli.Codec
+	}
+	return approximation(m)
+}
+
+// compress returns the stored form of b and the CRC-32 of what readers make of it.
+func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error) {
+	c := codecOf(m)
+	if out, err = c.Compress(b, level); err != nil || !m.lossy() {
+		return out, tensor.CRC32(b), err
+	}
+	var back crc
+	err = c.Expand(&back, out, int64(len(b)))
+	return out, uint32(back), err
+}
+
+// approximation is the compressor of a lossy method. What it expands has the right size.
+type approximation Method
+
+// int8Head is the size of what comes before the integers of MethodInt8: float32 scale, uint8
+// zero point, three zero bytes.
+const int8Head = 8
+
+var toInt8 = tensor.QuantizeOptions{DType: tensor.Uint8, Asymmetric: true}
+
+func int8Header(q *tensor.Quantization) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, math.Float32bits(q.Scales[0]))
+	return append(b, byte(q.ZeroPoints[0]), 0, 0, 0)
+}
+
+// Compress refuses values that no byte or half stands for.
+func (a approximation) Compress(src []byte, _ int) ([]byte, error) {
+	floats := floatsOf(make([]float32, 0, len(src)/4), src)
+	o := toInt8
+	if Method(a) == MethodFloat16 {
+		o.DType = tensor.Float16
+	}
+	out, q, stats, err := tensor.Quantize(floats, tensor.Shape{int64(len(floats))}, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case q != nil:
+		return append(int8Header(q), out...), nil
+	case math.IsInf(stats.MaxAbs, 0):
+		return nil, fmt.Errorf("%w: a value is beyond the range of float16", format.ErrQuantization)
+	}
+	return out, nil
+}
+
+// floatsOf appends the little-endian floats of b.
+func floatsOf(dst []float32, b []byte) []float32 {
+	for ; len(b) >= 4; b = b[4:] {
+		dst = append(dst, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return dst
+}
+
+func (a approximation) Decompress(src []byte, size int64) ([]byte, error) {
+	out, err := buffer(size)
+	if err == nil {
+		err = a.DecompressInto(out, src)
+	}
+	return out, err
+}
+
+func (a approximation) DecompressInto(dst, src []byte) error {
+	if Method(a) == MethodFloat16 {
+		return widen(dst, src, tensor.Float16, nil)
+	}
+	if src[5]|src[6]|src[7] != 0 {
+		return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, src[5:8])
+	}
+	return widen(dst, src[int8Head:], tensor.Uint8, &tensor.Quantization{
+		Scales:     []float32{math.Float32frombits(binary.LittleEndian.Uint32(src))},
+		ZeroPoints: []int32{int32(src[4])}, Axis: tensor.PerTensor,
+	})
+}
+
+// Expand works piece by piece.
+func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
+	const step = 64 << 10
+	head, width := 0, 2
+	if Method(a) == MethodInt8 {
+		head, width = int8Head, 1
+	}
+	piece := append(make([]byte, 0, min(head+step, len(src))), src[:head]...)
+	out := memory.Aligned(4 * min(step, len(src)) / width)
+	for src = src[head:]; len(src) > 0; {
+		n := min(step, len(src))
+		piece, src = append(piece[:head], src[:n]...), src[n:]
+		floats := out[:4*n/width]
+		if err := a.DecompressInto(floats, piece); err != nil {
+			return err
+		}
+		if _, err := w.Write(floats); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (approximation) Window([]byte) int64 { return 0 }
+
+// buffer returns size bytes, aligned to 64. The caller has seen that they are justified.
+func buffer(size int64) ([]byte, error) {
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
+	}
+	return memory.Aligned(int(size)), nil
+}
+
+// widen converts elements to little-endian float32.
+func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
+	shape := tensor.Shape{int64(len(out) / 4)}
+	v, err := tensor.FromBytes("", tensor.Float32, shape, out)
+	if err != nil {
+		return err
+	}
+	// On a big-endian host, and only there, the floats are made elsewhere first.
+	floats, err := tensor.As[float32](v)
+	direct := err == nil
+	if !direct {
+		floats = make([]float32, len(out)/4)
+	}
+	if q != nil {
+		err = tensor.Dequantize(floats, in, d, shape, q)
+	} else {
+		var half tensor.View
+		if half, err = tensor.FromBytes("", d, shape, in); err == nil {
+			_, err = tensor.Decode(floats[:0], half)
+		}
+	}
+	if !direct && err == nil {
+		for i, x := range floats {
+			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
+		}
+	}
+	return err
+}
