@@ -145,9 +145,6 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	if isDir(path, err) {
 		return m.openDir(d, path, &o)
 	}
-	if aside, ok := setAside(d, path, err); ok {
-		return m.openDir(d, aside, &o)
-	}
 	return m.finish(d, r, err, path, &o)
 }
 

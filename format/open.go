@@ -3,11 +3,9 @@ package format
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -56,15 +54,6 @@ func isDir(path string, err error) bool {
 	}
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
-}
-
-// setAside finds the directory that a writer moved away before it was killed, where
-// nothing is at a path.
-func setAside(d driver.Driver, path string, err error) (aside string, ok bool) {
-	if _, dirs := d.(driver.DirParser); d != nil && !dirs || !errors.Is(err, fs.ErrNotExist) {
-		return "", false
-	}
-	return sink.SetAside(path)
 }
 
 // choose returns the driver that the options force or the content shows.

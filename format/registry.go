@@ -10,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/cause"
-	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/internal/foreign"
 )
 
@@ -60,7 +59,7 @@ func Formats() []string {
 func Writable() []string {
 	var names []string
 	for _, d := range drivers() {
-		if engine.Writes(d) {
+		if _, ok := d.(driver.Layouter); ok {
 			names = append(names, d.Describe().Name)
 		}
 	}

@@ -11,8 +11,7 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding     = fileFormat{}
-	_ driver.Streaming    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
@@ -51,13 +50,16 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 	d.opts.losses(p, l)
 }
 
-// Encode implements driver.Encoding.
-func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	return encode(t, p, o, &d.opts)
+// Layout implements driver.Layouter.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{
+		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, &d.opts) },
+		Streams: d.streams(p),
+	}, nil
 }
 
-// Streams implements driver.Streaming: nothing in the header may depend on data.
-func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
+// streams reports whether nothing in the header depends on data.
+func (d fileFormat) streams(p *driver.Plan) bool {
 	if d.opts.Snapshot {
 		return isBySize(p)
 	}

@@ -15,12 +15,9 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding     = fileFormat{}
-	_ driver.Streaming    = fileFormat{}
-	_ driver.Ordered      = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Vocabulary   = fileFormat{}
-	_ driver.ValueTaker   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -34,7 +31,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value}
 }
 
 var extensions = []string{".mle"}
@@ -67,22 +64,13 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// Encode implements driver.Encoding.
-func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	return encode(t, p, o, d.opts)
+// Layout implements driver.Layouter. The header of version 2 holds checksums of what follows.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{
+		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
+		Streams: d.opts.Version == 1, Ordered: d.opts.ordered(), Secret: d.opts.Key != nil,
+	}, nil
 }
-
-// Streams implements driver.Streaming: the header of version 2 holds checksums of
-// what follows.
-func (d fileFormat) Streams(*driver.Plan, *driver.WriteOptions) bool { return d.opts.Version == 1 }
-
-// Ordered implements driver.Ordered.
-func (d fileFormat) Ordered(*driver.Plan, *driver.WriteOptions) (ordered, secret bool) {
-	return d.opts.ordered(), d.opts.Key != nil
-}
-
-// TakeValue implements driver.ValueTaker: metadata are JSON.
-func (fileFormat) TakeValue(v any) any { return jsonmeta.Value(v) }
 
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {

@@ -13,8 +13,7 @@ import (
 type fileFormat struct{ opts WriteOptions }
 
 var (
-	_ driver.Encoding     = fileFormat{}
-	_ driver.Streaming    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Vocabulary   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
@@ -64,14 +63,12 @@ func (d fileFormat) Losses(p *driver.Plan, common *driver.WriteOptions, l *drive
 	d.opts.losses(p, common, l)
 }
 
-// Encode implements driver.Encoding.
-func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	return newEncoder(t, p, o, &d.opts)
-}
-
-// Streams implements driver.Streaming: compression moves everything behind it.
-func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
-	return d.opts.Gzip == 0 && isInOrder(p)
+// Layout implements driver.Layouter. Compression moves everything behind it.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{
+		Encode:  func(t driver.Target) (driver.Encoder, error) { return newEncoder(t, p, o, &d.opts) },
+		Streams: d.opts.Gzip == 0 && isInOrder(p),
+	}, nil
 }
 
 // Configure implements driver.Configurable.

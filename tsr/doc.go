@@ -85,22 +85,11 @@
 // names apart.
 //
 // The files are assembled in a hidden directory next to the final one,
-// ".<name>.<12 hexadecimal digits>.tmp", which takes its place when the writer is
-// closed. An existing directory is replaced only if it contains nothing but .tsr
-// files; the new one and its files get the owner and the permissions of what they replace,
-// where the system permits. A model that is open on the old directory keeps what it has
-// mapped (on Windows the replacement fails instead); call Prefetch to have all.
-//
-// On Linux the two directories are exchanged in one step (renameat2 with
-// RENAME_EXCHANGE), and then the old one is removed: at any moment the path is
-// the old directory or the new one, as a whole. Elsewhere, and on file systems that cannot
-// do that, it takes two steps: the old directory is renamed to
-// ".<name>.weightmap-old", then the new one gets its name. Whoever finds nothing at
-// the path in between, or after the writer was killed there, finds the model by that
-// name: opening the path, by this package or by format.Open, opens it there without
-// changing anything, and the next writer moves it back before it begins. Of a name of more
-// than 100 bytes both hidden names have the first ones and a hash.
+// ".<name>.<12 hexadecimal digits>.tmp", which gets its name when the writer is closed: at
+// any moment the path is the whole directory or none. At the path there may be nothing or an
+// empty directory, whose owner and permissions the new one gets. Anything else is refused:
+// write each checkpoint to a new directory.
 //
 // What killed writers left is removed by the next writer of a directory next to it, at once where
-// files can be locked (local disks of Linux and macOS), and elsewhere by that of the same directory once it is a day old. Two programs must not write the same directory at a time.
+// files can be locked (local disks of Linux and macOS), and elsewhere by that of the same directory once it is a day old.
 package tsr

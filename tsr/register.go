@@ -13,7 +13,6 @@ type fileFormat struct{ opts WriteOptions }
 var (
 	_ driver.DirParser    = fileFormat{}
 	_ driver.Layouter     = fileFormat{}
-	_ driver.PathEncoding = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
@@ -59,16 +58,8 @@ func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.Los
 }
 
 // Layout implements driver.Layouter.
-func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
-	return layout(p), nil
-}
-
-// EncodePath implements driver.PathEncoding: several tensors make a directory.
-func (d fileFormat) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	if !d.wantsDir(p, o.Path) {
-		return nil, nil
-	}
-	return newDirEncoder(p, o)
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return layout(p, d.wantsDir(p, o.Path)), nil
 }
 
 // Configure implements driver.Configurable.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/sink"
 )
 
 // Create starts writing the tensors of p, float32, int8 or int32 of up to four
@@ -39,18 +38,31 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	if len(p.Tensors) > 1 || os.IsPathSeparator(path[len(path)-1]) {
 		return true
 	}
-	if st, err := os.Stat(path); err == nil {
-		return st.IsDir()
-	}
-	_, aside := sink.SetAside(path) // a directory that a killed writer moved away
-	return aside
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
-// layout puts one tensor behind its header.
-func layout(p *driver.Plan) *driver.Layout {
-	return &driver.Layout{
-		Size:    headerSize + p.Tensors[0].Size,
-		Offsets: []int64{headerSize},
-		Parts:   []driver.Part{{Bytes: encode(&p.Tensors[0])}},
+// layout puts each tensor behind its header: one in a file, or all in files of a directory.
+func layout(p *driver.Plan, dir bool) *driver.Layout {
+	l := &driver.Layout{}
+	for i := range p.Tensors {
+		l.Parts = append(l.Parts, driver.Part{Bytes: encode(&p.Tensors[i])})
 	}
+	if dir {
+		l.Files, _ = fileNames(p.Tensors)
+		return l
+	}
+	l.Size, l.Offsets = headerSize+p.Tensors[0].Size, []int64{headerSize}
+	return l
+}
+
+// CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
+// of p. It appears at path, whose parent must exist, when the writer is closed. Only an
+// empty directory is replaced; a path with anything else is refused. See
+// [Create] for what p may contain; names must also work as file names (see the
+// package documentation).
+func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+	c := *o.orDefault()
+	c.directory = true
+	return Create(path, p, &c)
 }

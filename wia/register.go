@@ -16,11 +16,9 @@ type fileFormat struct {
 }
 
 var (
-	_ driver.Encoding     = fileFormat{}
-	_ driver.Streaming    = fileFormat{}
+	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Vocabulary   = fileFormat{}
-	_ driver.ValueTaker   = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -35,7 +33,7 @@ var extensions = []string{".wia"}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value}
 }
 
 // Detect implements driver.Driver.
@@ -65,23 +63,31 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// TakeValue implements driver.ValueTaker: metadata are JSON.
-func (fileFormat) TakeValue(v any) any { return jsonmeta.Value(v) }
-
 // Losses implements driver.Lossy. Rewrite keeps messages as they are, so there is
 // nothing to lose.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 	d.losses(p, l)
 }
 
-// Encode implements driver.Encoding.
-func (d fileFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	return encode(t, p, o, &d)
+// Layout implements driver.Layouter.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	l := &driver.Layout{Streams: d.streams(p)}
+	l.Encode = func(t driver.Target) (driver.Encoder, error) {
+		w, err := encode(t, p, o, &d)
+		if err != nil {
+			return nil, err
+		}
+		if w.ext != nil {
+			l.Committed = w.ext.Committed
+		}
+		return w, nil
+	}
+	return l, nil
 }
 
-// Streams implements driver.Streaming: an encrypted tensor block is assembled in
-// memory, and in others no size may depend on data.
-func (d fileFormat) Streams(p *driver.Plan, _ *driver.WriteOptions) bool {
+// streams: an encrypted tensor block is assembled in memory, and in others no size may
+// depend on data.
+func (d fileFormat) streams(p *driver.Plan) bool {
 	if d.opts.Key != nil || d.opts.CompressTensor == nil {
 		return true
 	}

@@ -51,7 +51,7 @@ type encoder struct {
 }
 
 // encode decides what can be decided before data comes.
-func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (driver.Encoder, error) {
+func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (*encoder, error) {
 	o := &d.opts
 	w := &encoder{o: o, from: d.from, w: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: o.Key != nil}}
 	if o.Compression > Zstd {
@@ -308,13 +308,6 @@ func (w *encoder) Finish() error {
 		}
 	}
 	return w.writeSignature(size)
-}
-
-// Committed implements driver.Committing.
-func (w *encoder) Committed(durable bool) {
-	if w.ext != nil {
-		w.ext.Committed(durable)
-	}
 }
 
 // writeSignature writes the signature block.

@@ -60,7 +60,7 @@ func TestSavingKilled(t *testing.T) {
 	}
 	for _, s := range savings() {
 		t.Run(s.name, func(t *testing.T) {
-			g := newStage(t, &s, false)
+			g := newStage(t, &s, s.onlyNew)
 			k := 1
 			for ; g.killed(k); k++ {
 			}

@@ -40,7 +40,7 @@
 // Encoding and writes to a Target itself; Streaming and Ordered say more about the
 // order in which it does.
 //
-// Values of metadata have the types of Entry; a ValueTaker has more. What the format cannot
+// Values of metadata have the types of Entry; a format with a Description.TakeValue has more. What the format cannot
 // hold of a plan it lists (Lossy). A format with a graph says what its
 // operators mean (Vocabulary), so that package convert can translate graphs from and into those of others.
 //

@@ -36,6 +36,9 @@ type Description struct {
 	// CheckOnTouch says that sums are checked before the first use of the data
 	// they cover when the caller has not said when (CheckDefault).
 	CheckOnTouch bool
+	// TakeValue returns a value of a plan's metadata as the format has it, for a format that
+	// has more kinds of numbers than int64 and float64. Nil means Number.
+	TakeValue func(v any) any
 }
 
 // DirParser is a Driver whose models may be directories.

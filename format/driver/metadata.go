@@ -84,14 +84,6 @@ func unsigned(n uint64) any {
 	return int64(n)
 }
 
-// ValueTaker is a Driver that has more types of metadata values than Entry.
-type ValueTaker interface {
-	// TakeValue returns the value that stands for v in the plan: of a type of Entry, or
-	// of one of the format's. What it does not know it returns as it is, for Losses
-	// to find. It is called once for each entry, before anything else.
-	TakeValue(v any) any
-}
-
 // Get returns the value of the first entry with that key.
 func (m Metadata) Get(key string) (any, bool) {
 	for _, e := range m {

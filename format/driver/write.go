@@ -5,11 +5,49 @@ import (
 	"io"
 )
 
-// Layouter is a Driver whose files have a layout that follows from the plan.
+// Layouter is a Driver that writes files.
 type Layouter interface {
-	// Layout says where everything of the file goes. The plan is checked and
-	// complete; what the format cannot hold is ErrPlan.
+	// Layout says how the file of a plan is written. The plan is checked and complete; what the
+	// format cannot hold is ErrPlan.
 	Layout(p *Plan, o *WriteOptions) (*Layout, error)
+}
+
+// Layout is a file before its data is known. Either its places follow from the plan, or it
+// has an Encode.
+type Layout struct {
+	// Size is the number of bytes of the whole file.
+	Size int64
+	// Offsets has the place of each tensor's data, by its index in the plan.
+	Offsets []int64
+	// Parts are the bytes that are known now, at ascending offsets. They and the
+	// tensors must not overlap; what neither covers is zero.
+	Parts []Part
+	// Late returns what depends on the data: it is called after the last tensor with
+	// the sum of each, by its index in the plan, of the kind that Sums says. Such
+	// a file is not streamed. Nil for files without such parts.
+	Late func(sums []uint64) ([]Part, error)
+	Sums Kind
+	// Files has the names of files, one for each tensor, that together are a directory.
+	// File i has only Parts[i] and behind it tensor i. Size and Offsets are not used.
+	Files []string
+
+	// Encode starts a file whose places depend on its data. None of the fields above is used.
+	Encode func(t Target) (Encoder, error)
+	// Streams says that Encode works on a sequential target, with tensors in the plan's order.
+	Streams bool
+	// Ordered says that tensors must reach the Encoder in the plan's order. Those that come
+	// early wait where the caller's Spool says, or, if they are Secret, in memory.
+	Ordered, Secret bool
+	// Committed, if not nil, is called when the target is in place. Other files that it names
+	// are in place when the Encoder's Finish returns; its Close removes them unless Committed was
+	// called. durable says that what only the old model needed can go.
+	Committed func(durable bool)
+}
+
+// Part is a piece of a file.
+type Part struct {
+	Offset int64
+	Bytes  []byte
 }
 
 // Sharder is a Layouter that can spread a model over several files.
@@ -33,78 +71,14 @@ type Shards struct {
 	Old []string
 }
 
-// Layout is a file before its data is known.
-type Layout struct {
-	// Size is the number of bytes of the whole file.
-	Size int64
-	// Offsets has the place of each tensor's data, by its index in the plan.
-	Offsets []int64
-	// Parts are the bytes that are known now, at ascending offsets. They and the
-	// tensors must not overlap; what neither covers is zero.
-	Parts []Part
-	// Late returns what depends on the data: it is called after the last tensor with
-	// the sum of each, by its index in the plan, of the kind that Sums says. Such
-	// a file is not streamed. Nil for files without such parts.
-	Late func(sums []uint64) ([]Part, error)
-	Sums Kind
-}
-
-// Part is a piece of a file.
-type Part struct {
-	Offset int64
-	Bytes  []byte
-}
-
-// Encoding is a Driver that writes files itself, because their layout depends
-// on data.
-type Encoding interface {
-	// Encode starts a file on t. The plan is checked, complete, and not the caller's.
-	Encode(t Target, p *Plan, o *WriteOptions) (Encoder, error)
-}
-
-// PathEncoding is an Encoding that makes several files for one path, or a
-// directory.
-type PathEncoding interface {
-	// EncodePath starts what is to appear at o.Path when the Encoder finishes. A
-	// nil Encoder without an error leaves it to Encode or Layout.
-	EncodePath(p *Plan, o *WriteOptions) (Encoder, error)
-}
-
-// Streaming is an Encoding that can write some plans from front to back.
-type Streaming interface {
-	// Streams reports whether Encode works on a sequential target for this plan,
-	// with tensors that arrive in the plan's order.
-	Streams(p *Plan, o *WriteOptions) bool
-}
-
-// Ordered is an Encoding that takes the tensors of some plans in the plan's order
-// only.
-type Ordered interface {
-	// Ordered reports whether tensors must reach the Encoder in the plan's order.
-	// Those that come early wait where the caller's Spool says; secret ones, which
-	// will be encrypted, in memory.
-	Ordered(p *Plan, o *WriteOptions) (ordered, secret bool)
-}
-
 // Encoder is a format's part in writing one file. It is not called concurrently.
 type Encoder interface {
 	// Tensor stores the data of tensor i of the plan, all that in delivers. Afterwards
 	// in is the caller's again.
 	Tensor(i int, in Input) error
-	// Finish completes the file after the last tensor. (A target is abandoned
-	// without Finish; an Encoder that holds other resources implements io.Closer,
-	// which is called in the end in either case.)
+	// Finish completes the file after the last tensor. An aborted file is not finished. An
+	// Encoder that holds other resources implements io.Closer, which is called in either case.
 	Finish() error
-}
-
-// Committing is an Encoder that makes other files than its target, which a model
-// names: they must be in place when Finish returns, without taking the place of
-// others that the old model names. io.Closer removes them unless Committed was called.
-type Committing interface {
-	Encoder
-	// Committed says that the target is in place. If it is durable, or nobody asked
-	// for that, what only the old model needed can go.
-	Committed(durable bool)
 }
 
 // Input is the data of one tensor on its way into a file: exactly Size bytes, or

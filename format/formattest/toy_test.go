@@ -36,7 +36,7 @@ type toy struct{ bug string }
 
 var (
 	_ driver.Driver   = toy{}
-	_ driver.Encoding = toy{}
+	_ driver.Layouter = toy{}
 )
 
 func (y toy) has(bug string) bool { return y.bug == bug }
@@ -387,17 +387,30 @@ func (f *toyVerifier) damaged(off int64) error {
 // toyInPlace replaces the old file before the new one is complete.
 type toyInPlace struct{ toy }
 
-func (y toyInPlace) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	f, err := os.Create(o.Path)
-	if err != nil {
-		return nil, err
-	}
-	return y.Encode(inPlace{f}, p, o)
+func (y toyInPlace) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
+		if o.Path == "" {
+			return y.encode(t, p, o)
+		}
+		f, err := os.Create(o.Path)
+		if err != nil {
+			return nil, err
+		}
+		return y.encode(inPlace{t, f}, p, o)
+	}}, nil
 }
 
-type inPlace struct{ *os.File }
+type inPlace struct {
+	driver.Target
+	file *os.File
+}
 
-func (inPlace) Sequential() bool { return false }
+func (i inPlace) WriteAt(p []byte, off int64) (int, error) {
+	if n, err := i.file.WriteAt(p, off); err != nil {
+		return n, err
+	}
+	return i.Target.WriteAt(p, off)
+}
 
 // toyEncoder writes a toy file.
 type toyEncoder struct {
@@ -411,7 +424,11 @@ type toyEncoder struct {
 	meta driver.Metadata
 }
 
-func (y toy) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+func (y toy) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return y.encode(t, p, o) }}, nil
+}
+
+func (y toy) encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
 	}

@@ -218,9 +218,7 @@ func (x *subject) badPlans(t *testing.T) {
 
 // diskErrors: a write that fails, whichever it is, fails the writer.
 func (x *subject) diskErrors(t *testing.T) {
-	if d, ok := x.writer.Driver().(driver.Encoding); ok {
-		x.brokenTarget(t, d)
-	}
+	x.brokenTarget(t)
 	for n := 0; n < len(x.file); n += max(1, len(x.file)/5) {
 		if err := x.writeTo(&brokenPipe{left: n}); !errors.Is(err, errDisk) {
 			t.Errorf("an io.Writer that takes %d bytes of %d: the writer says %v", n, len(x.file), err)
@@ -233,11 +231,11 @@ func (x *subject) diskErrors(t *testing.T) {
 	}
 }
 
-// brokenTarget has one operation of an Encoding after the other fail.
-func (x *subject) brokenTarget(t *testing.T, d driver.Encoding) {
+// brokenTarget has one operation of an Encoder after the other fail.
+func (x *subject) brokenTarget(t *testing.T) {
 	for n := 0; ; n++ {
 		left := n
-		c := codec{Codec: format.With(fragileDriver{x.writer.Driver(), d, &left})}
+		c := codec{Codec: format.With(fragileDriver{x.writer.Driver(), &left})}
 		path := x.stored(t, old)
 		err := x.writeFile(c, path)
 		if left >= 0 {
@@ -263,13 +261,17 @@ func (x *subject) brokenTarget(t *testing.T, d driver.Encoding) {
 // fragileDriver writes as another driver does, on a disk that fails.
 type fragileDriver struct {
 	driver.Driver
-	enc  driver.Encoding
 	left *int
 }
 
-// Encode implements driver.Encoding.
-func (d fragileDriver) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	return d.enc.Encode(&fragile{t, d.left}, p, o)
+// Layout implements driver.Layouter.
+func (d fragileDriver) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	l, err := d.Driver.(driver.Layouter).Layout(p, o)
+	if err == nil && l.Encode != nil {
+		encode := l.Encode
+		l.Encode = func(t driver.Target) (driver.Encoder, error) { return encode(&fragile{t, d.left}) }
+	}
+	return l, err
 }
 
 // writeFile writes the sample to path and returns the first error.

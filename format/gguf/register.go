@@ -14,7 +14,6 @@ var (
 	_ driver.Sharder      = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
-	_ driver.ValueTaker   = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})
@@ -28,7 +27,7 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue}
 }
 
 // Detect implements driver.Driver.
@@ -49,8 +48,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// TakeValue implements driver.ValueTaker: GGUF has all numbers of a known size.
-func (fileFormat) TakeValue(v any) any {
+// takeValue keeps numbers of a known size, all of which GGUF has.
+func takeValue(v any) any {
 	switch v.(type) {
 	case int, uint, uintptr:
 		return driver.Number(v)

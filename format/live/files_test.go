@@ -25,6 +25,9 @@ var several = []struct {
 	make    func(t *testing.T, path string, value float32)
 }{
 	{"tsr", []string{"model", "model/0.tsr", "model/1.tsr"}, "model/1.tsr", func(t *testing.T, path string, value float32) {
+		if err := os.RemoveAll(path); err != nil { // a directory with files is not replaced
+			t.Fatal(err)
+		}
 		writeModel(t, "tsr", path, model{value: value})
 	}},
 	{"safetensors", []string{"model", "a.safetensors", "b.safetensors"}, "b.safetensors", func(t *testing.T, path string, value float32) {

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 )
 
 // WriteOptions are the common options and what only this format has. Nil and the
@@ -24,12 +23,4 @@ func (o *WriteOptions) orDefault() *WriteOptions {
 		return &WriteOptions{}
 	}
 	return o
-}
-
-// driver returns the driver that writes with the options.
-func (o *WriteOptions) driver() driver.Driver {
-	if o.ExternalFrom > 0 {
-		return externalFormat{base{opts: *o}}
-	}
-	return fileFormat{base{opts: *o}}
 }

@@ -5,12 +5,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// base is what the drivers of both kinds of models have in common, with the options
-// that only this format has.
-type base struct{ opts WriteOptions }
-
-// fileFormat is the driver.
-type fileFormat struct{ base }
+// fileFormat is the driver, with the options that only this format has.
+type fileFormat struct{ opts WriteOptions }
 
 var (
 	_ driver.Layouter     = fileFormat{}
@@ -27,15 +23,15 @@ func init() {
 }
 
 // Describe implements driver.Driver.
-func (base) Describe() driver.Description {
+func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
 // Detect implements driver.Driver.
-func (base) Detect(head []byte, size int64) bool { return detect(head, size) }
+func (fileFormat) Detect(head []byte, size int64) bool { return detect(head, size) }
 
 // Parse implements driver.Driver.
-func (base) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f, err := parse(src, x, o)
 	if err != nil {
 		return nil, err
@@ -54,19 +50,22 @@ func (base) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*drive
 }
 
 // Losses implements driver.Lossy.
-func (base) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
+func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
 
 // Layout implements driver.Layouter.
-func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	if d.opts.ExternalFrom > 0 {
+		return externalLayout(p, o, &d.opts)
+	}
 	return layout(p, inside)
 }
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
-func (base) Operators() []driver.Operator { return nil }
+func (fileFormat) Operators() []driver.Operator { return nil }
 
 // Configure implements driver.Configurable.
-func (b base) Configure(own any, s *driver.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, b.opts)
+func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err == nil {
 		err = s.Check(formatName, driver.CanPutOutside|driver.Aligns64)
 	}
@@ -76,5 +75,5 @@ func (b base) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	if s.ExternalFrom != 0 {
 		o.ExternalFrom = s.ExternalFrom
 	}
-	return o.driver(), nil
+	return fileFormat{o}, nil
 }

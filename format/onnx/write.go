@@ -19,13 +19,13 @@ import (
 // the place of an old one on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()
-	return format.With(o.driver()).Create(path, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w, straight through. Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
 	o = o.orDefault()
-	return format.With(o.driver()).NewWriter(w, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // refuse is the error for a plan that cannot be written.
@@ -142,14 +142,6 @@ func putLength(b []byte, n uint64) {
 // inside is layout's outside for files that have everything.
 func inside(int, []byte) []byte { return nil }
 
-// externalFormat is the driver of models with a file of external data.
-type externalFormat struct{ base }
-
-var (
-	_ driver.Encoding   = externalFormat{}
-	_ driver.Committing = (*externalEncoder)(nil)
-)
-
 // externalEncoder writes such a model.
 type externalEncoder struct {
 	t      driver.Target
@@ -160,16 +152,16 @@ type externalEncoder struct {
 	offs   []int64 // in the external file, -1 for the model itself
 }
 
-// Encode implements driver.Encoding.
-func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+// externalLayout is the layout of a model with a file of external data.
+func externalLayout(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (*driver.Layout, error) {
 	f := external.Format{Codec: codec, Locations: func(f any) []string { return slices.Collect(maps.Keys(f.(*parsed).files)) }}
-	ext, err := external.NewFile(f, d.opts.External, o.Path)
+	ext, err := external.NewFile(f, own.External, o.Path)
 	if err != nil {
 		return nil, refuse("external data", err)
 	}
-	e := &externalEncoder{t: t, w: o, plan: p, ext: ext, offs: make([]int64, len(p.Tensors))}
+	e := &externalEncoder{w: o, plan: p, ext: ext, offs: make([]int64, len(p.Tensors))}
 	for i := range p.Tensors {
-		if e.offs[i] = -1; p.Tensors[i].Size >= d.opts.ExternalFrom && p.Tensors[i].Size > 0 && storageOf(&p.Tensors[i]).form == asRaw {
+		if e.offs[i] = -1; p.Tensors[i].Size >= own.ExternalFrom && p.Tensors[i].Size > 0 && storageOf(&p.Tensors[i]).form == asRaw {
 			align := int64(alignment)
 			if p.Tensors[i].Size >= pageAlign {
 				align = pageAlign
@@ -180,7 +172,11 @@ func (d externalFormat) Encode(t driver.Target, p *driver.Plan, o *driver.WriteO
 	if err := e.place(); err != nil {
 		return nil, err
 	}
-	return e, nil
+	start := func(t driver.Target) (driver.Encoder, error) {
+		e.t = t
+		return e, nil
+	}
+	return &driver.Layout{Encode: start, Committed: ext.Committed}, nil
 }
 
 // place makes the layout. Where the external file will be is not known before the end, but
@@ -230,9 +226,6 @@ func (e *externalEncoder) Finish() error {
 	}
 	return e.t.Truncate(e.layout.Size)
 }
-
-// Committed implements driver.Committing.
-func (e *externalEncoder) Committed(durable bool) { e.ext.Committed(durable) }
 
 // Close removes external data that no model names.
 func (e *externalEncoder) Close() error {

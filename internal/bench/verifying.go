@@ -36,7 +36,7 @@ func verifyVerdicts() (all []verdict) {
 		of    string
 		m     Model
 		limit float64
-	}{{"mle", "mle", large, 1.15}, {"tsr", "tsr", single(large), 1.15}, {"tsr/directory", "tsr", large, 1.15}, {"mobi", "mobi", large, 1.3}, {"mag", "mag", large, 1.3}} {
+	}{{"mle", "mle", large, 1.15}, {"tsr", "tsr", single(large), 1.15}, {"tsr/directory", "tsr", large, 1.15}, {"mobi", "mobi", large, 1.3}, {"mag", "mag", large, 2.4}} {
 		all = append(all, verdict{name: "verify/" + c.name, limit: c.limit, figure: func(b *testing.B) float64 {
 			return floor.Pairs(b, floor.Rounds, verify(b, c.of, c.m), Reading(WholeFile(b, Plain(b, large)), workers))
 		}})

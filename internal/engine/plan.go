@@ -18,9 +18,9 @@ func completed(p *driver.Plan, d driver.Driver) (*driver.Plan, *names, error) {
 		p = &driver.Plan{}
 	}
 	out := &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
-	take := driver.Number
-	if t, ok := d.(driver.ValueTaker); ok {
-		take = t.TakeValue
+	take := d.Describe().TakeValue
+	if take == nil {
+		take = driver.Number
 	}
 	for i := range out.Metadata {
 		out.Metadata[i].Value = take(out.Metadata[i].Value)

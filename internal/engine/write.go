@@ -52,7 +52,7 @@ type Writer struct {
 	done    int64
 	total   int64
 	over    error          // why no call works any more, io.EOF after a good Close
-	layout  *driver.Layout // of a Layouter
+	layout  *driver.Layout // nil for shards
 	queue   *queue         // puts tensors in order for a target or driver that takes no other; else nil
 	files   []string       // that are written, if it is not path alone
 }
@@ -76,17 +76,17 @@ func Create(p *driver.Plan, c *WriteConfig) (*Writer, error) {
 		}
 		return w.started(err)
 	}
-	if d, ok := c.Driver.(driver.PathEncoding); ok {
-		enc, err := d.EncodePath(w.plan, &c.Options)
-		if err != nil || enc != nil {
-			w.enc = enc
-			return w.started(err)
-		}
-	}
-	w.order()
 	if err := w.findLayout(); err != nil {
 		return nil, err
 	}
+	if w.layout.Files != nil {
+		d, err := newDirEncoder(w.layout, c)
+		if err == nil {
+			w.enc = d
+		}
+		return w.started(err)
+	}
+	w.order()
 	f, err := sink.CreateFile(w.path)
 	if err != nil {
 		return nil, explain(err, w.format, w.path)
@@ -174,24 +174,19 @@ func (w *Writer) Files() []string {
 
 // streams reports whether the file can be written from front to back.
 func (w *Writer) streams() bool {
-	if w.layout != nil {
-		return w.layout.Late == nil
+	if w.layout.Encode != nil {
+		return w.layout.Streams
 	}
-	s, ok := w.cfg.Driver.(driver.Streaming)
-	return ok && s.Streams(w.plan, &w.cfg.Options)
+	return w.layout.Late == nil
 }
 
 // order has early tensors wait for a driver that takes them in one order only.
 func (w *Writer) order() {
-	d, ok := w.cfg.Driver.(driver.Ordered)
-	if !ok {
+	if !w.layout.Ordered {
 		return
 	}
-	ordered, secret := d.Ordered(w.plan, &w.cfg.Options)
-	if ordered {
-		w.queue = &queue{}
-	}
-	if ordered && (secret || w.cfg.Spool == SpoolMemory) {
+	w.queue = &queue{}
+	if w.layout.Secret || w.cfg.Spool == SpoolMemory {
 		w.queue.spool = SpoolMemory
 	}
 }
@@ -204,9 +199,11 @@ func (w *Writer) check(p *driver.Plan) (err error) {
 	return explain(err, w.format, w.path)
 }
 
-// findLayout asks a driver that has layouts for that of the plan.
-func (w *Writer) findLayout() (err error) {
-	if d, ok := w.cfg.Driver.(driver.Layouter); ok {
+// findLayout asks the driver how the plan is written.
+func (w *Writer) findLayout() error {
+	d, ok := w.cfg.Driver.(driver.Layouter)
+	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
+	if ok {
 		if w.layout, err = d.Layout(w.plan, &w.cfg.Options); err == nil && w.layout == nil {
 			err = fmt.Errorf("%w: the driver made no layout", driver.ErrPlan)
 		}
@@ -214,33 +211,24 @@ func (w *Writer) findLayout() (err error) {
 	return explain(err, w.format, w.path)
 }
 
-// Writes reports whether a format can be written.
-func Writes(d driver.Driver) bool {
-	_, layouts := d.(driver.Layouter)
-	_, encodes := d.(driver.Encoding)
-	return layouts || encodes
-}
-
-// start hands the plan to the driver.
+// start writes what is known before the data.
 func (w *Writer) start(t driver.Target) (*Writer, error) {
 	finished := false
 	defer w.orGiveUp(&finished)
-	err := fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
-	switch d := w.cfg.Driver.(type) {
-	case driver.Layouter:
-		var e *layoutEncoder
-		if e, err = newLayoutEncoder(t, w.plan, w.layout); err == nil {
-			w.enc = e
-			w.queue.setOrder(e.order)
-		}
-	case driver.Encoding:
+	var err error
+	if w.layout.Encode != nil {
 		var enc driver.Encoder
-		if enc, err = d.Encode(t, w.plan, &w.cfg.Options); err == nil && enc == nil {
+		if enc, err = w.layout.Encode(t); err == nil && enc == nil {
 			err = fmt.Errorf("%w: the driver made no encoder", driver.ErrPlan)
 		}
 		if err == nil {
 			w.enc = enc
-			w.queue.setOrder(nil)
+		}
+	} else {
+		var e *layoutEncoder
+		if e, err = newLayoutEncoder(t, w.plan, w.layout); err == nil {
+			w.enc = e
+			w.queue.setOrder(e.order)
 		}
 	}
 	finished = true
@@ -394,7 +382,7 @@ func (w *Writer) complete() error {
 	}
 	err := w.enc.Finish()
 	// One with other files learns first what became of this one.
-	c, committing := w.enc.(driver.Committing)
+	committing := w.layout != nil && w.layout.Committed != nil
 	if err == nil && !committing {
 		err = w.release()
 	}
@@ -405,7 +393,7 @@ func (w *Writer) complete() error {
 		err = commit()
 	}
 	if committing && (err == nil || errors.Is(err, driver.ErrNotDurable)) {
-		c.Committed(err == nil)
+		w.layout.Committed(err == nil)
 		_ = w.release()
 	}
 	return err

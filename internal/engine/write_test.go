@@ -34,7 +34,6 @@ type encoded struct {
 	leave                                     bool   // the data is not taken
 	streams                                   bool   // the number goes first
 	panics                                    string // where
-	paths                                     *encoder
 	made                                      []*encoder
 }
 
@@ -46,7 +45,11 @@ type encoder struct {
 	closed int
 }
 
-func (d *encoded) Encode(t driver.Target, p *driver.Plan, _ *driver.WriteOptions) (driver.Encoder, error) {
+func (d *encoded) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{Streams: d.streams, Encode: func(t driver.Target) (driver.Encoder, error) { return d.encode(t, p) }}, nil
+}
+
+func (d *encoded) encode(t driver.Target, p *driver.Plan) (driver.Encoder, error) {
 	if d.nothing {
 		return nil, nil
 	}
@@ -63,25 +66,10 @@ func (d *encoded) Encode(t driver.Target, p *driver.Plan, _ *driver.WriteOptions
 	return e, nil
 }
 
-func (d *encoded) Streams(p *driver.Plan, _ *driver.WriteOptions) bool { return d.streams }
-
-func (d *encoded) EncodePath(p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
-	if d.paths == nil {
-		return nil, nil
-	}
-	d.paths.d = d
-	d.made = append(d.made, d.paths)
-	return d.paths, d.encodeErr
-}
-
 func (e *encoder) Tensor(i int, in driver.Input) error {
 	e.n++
 	if e.d.tensorErr != nil || e.d.leave {
 		return e.d.tensorErr
-	}
-	if e.t == nil {
-		_, err := in.ReadAll()
-		return err
 	}
 	at := e.at
 	e.at += in.Size()
@@ -97,7 +85,7 @@ func (d *encoded) panic(in string) {
 
 func (e *encoder) Finish() error {
 	e.d.panic("Finish")
-	if e.d.finishErr != nil || e.d.streams || e.t == nil {
+	if e.d.finishErr != nil || e.d.streams {
 		return e.d.finishErr
 	}
 	_, err := e.t.WriteAt([]byte{byte('0' + e.n)}, 0)
@@ -384,7 +372,6 @@ func TestWriterFailures(t *testing.T) {
 		closes int
 	}{
 		{name: "Encode", d: encoded{encodeErr: errMine}, want: errMine},
-		{name: "EncodePath", d: encoded{encodeErr: errMine, paths: &encoder{}}, want: errMine, closes: 1},
 		{name: "canceled before", ctx: canceled, want: context.Canceled, closes: 1},
 		{name: "Tensor", d: encoded{tensorErr: errMine}, run: good, want: errMine, closes: 1},
 		{name: "data left", d: encoded{leave: true}, run: good, want: tensor.ErrTruncated, closes: 1},
@@ -457,19 +444,32 @@ func TestWriterPanics(t *testing.T) {
 	}
 }
 
-// TestEncodePath: an encoder of paths commits what it makes itself.
-func TestEncodePath(t *testing.T) {
-	d := &encoded{paths: &encoder{}}
+// TestWriteDirectory: a layout with files makes a directory.
+func TestWriteDirectory(t *testing.T) {
+	files := []string{"0.toy", "1.toy", "2.toy", "3.toy"}
+	d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+		l := &driver.Layout{Files: files}
+		for range files {
+			l.Parts = append(l.Parts, driver.Part{Bytes: []byte("head ")})
+		}
+		return l, nil
+	}}
 	c := writeConfig(d)
-	c.Options.Path = filepath.Join(t.TempDir(), "m.toy")
+	c.Options.Path = filepath.Join(t.TempDir(), "m")
 	w, err := Create(threeTensors(), c)
 	if err == nil {
 		err = write(w, "c b e a")
 	}
-	if err != nil || d.paths.n != 4 || d.paths.closed != 1 {
-		t.Errorf("%v, %+v", err, d.paths)
+	got, readErr := os.ReadFile(filepath.Join(c.Options.Path, "0.toy"))
+	if err != nil || readErr != nil || string(got) != "head AAA" {
+		t.Errorf("%v, %v, %q", err, readErr, got)
 	}
-	wantEmpty(t, filepath.Dir(c.Options.Path))
+	_, err = Create(threeTensors(), c)
+	wantError(t, "again", err, os.ErrExist, "")
+	files = nil
+	d.layout = func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Files: []string{}}, nil }
+	_, err = Create(nil, c)
+	wantError(t, "no files", err, driver.ErrPlan, "")
 }
 
 // TestQueueFailures: a tensor that waits and then fails leaves nothing.

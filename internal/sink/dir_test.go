@@ -16,20 +16,9 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// onlyText allows directories of text files to be replaced.
-func onlyText(dir string) error {
-	list, err := os.ReadDir(dir)
-	for _, e := range list {
-		if !strings.HasSuffix(e.Name(), ".txt") {
-			return fmt.Errorf("%s: %w", e.Name(), fs.ErrExist)
-		}
-	}
-	return err
-}
-
-// assemble replaces the directory at path by one with a file.
+// assemble makes a directory with a file.
 func assemble(path, name, text string, sync bool) error {
-	d, err := CreateDir(path, onlyText)
+	d, err := CreateDir(path, ".txt")
 	if err != nil {
 		return err
 	}
@@ -54,171 +43,103 @@ func tree(t *testing.T, path string, files map[string]string) {
 	}
 }
 
-// in runs a test with and without the exchange of directories.
-func in(t *testing.T, f func(t *testing.T)) {
-	t.Run("as the system has it", f)
-	t.Run("in two steps", func(t *testing.T) {
-		SetHook(func(call, _ string) error {
-			if call == CallExchange {
-				return errors.ErrUnsupported
-			}
-			return nil
-		})
-		defer SetHook(nil)
-		f(t)
-	})
-}
-
+// TestDir: a directory appears where nothing is or an empty directory, whose permissions it gets.
 func TestDir(t *testing.T) {
-	in(t, func(t *testing.T) {
-		for _, sync := range []bool{false, true} {
-			parent := t.TempDir()
-			path := filepath.Join(parent, "m")
-			for i, name := range []string{"a.txt", "b.txt", "b.txt"} {
-				text := fmt.Sprint("text ", i)
-				if err := assemble(path, name, text, sync); err != nil {
+	for _, sync := range []bool{false, true} {
+		parent := t.TempDir()
+		for _, name := range []string{"empty", "new"} {
+			path := filepath.Join(parent, name)
+			if name == "empty" {
+				if err := os.Mkdir(path, 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff([]string{name}, entries(t, path)); d != "" {
-					t.Error(d)
-				}
-				mustRead(t, filepath.Join(path, name), text)
 			}
-			if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
+			if err := assemble(path, "a.txt", "text", sync); err != nil {
+				t.Fatal(err)
+			}
+			mustRead(t, filepath.Join(path, "a.txt"), "text")
+			if st, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && st.Mode().Perm() == 0o700 != (name == "empty") {
+				t.Errorf("%s: %v, %v", name, st.Mode(), err)
+			}
+		}
+		if d := cmp.Diff([]string{"empty", "new"}, entries(t, parent)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestDirRefused: a directory with something in it stays, also if it came meanwhile; the error names it.
+func TestDirRefused(t *testing.T) {
+	parent := t.TempDir()
+	for _, late := range []bool{false, true} {
+		for _, empty := range []bool{false, true} {
+			path := filepath.Join(parent, fmt.Sprint(late, empty))
+			switch put := func() { mustWrite(t, filepath.Join(path, "mine.txt"), "x", 0o644) }; {
+			case !late:
+				tree(t, path, nil)
+				put()
+			case empty:
+				tree(t, path, nil)
+			}
+			if late {
+				SetHook(func(call, to string) error {
+					if (call == CallRename || call == CallRemove) && to == path {
+						SetHook(nil)
+						if !empty {
+							tree(t, path, nil)
+						}
+						mustWrite(t, filepath.Join(path, "mine.txt"), "x", 0o644)
+					}
+					return nil
+				})
+			}
+			err := assemble(path, "b.txt", "new", false)
+			SetHook(nil)
+			if err == nil || !strings.Contains(err.Error(), path) && !strings.Contains(err.Error(), "mine.txt") {
+				t.Errorf("late %v, empty %v: %v", late, empty, err)
+			}
+			if d := cmp.Diff([]string{"mine.txt"}, entries(t, path)); d != "" {
 				t.Error(d)
 			}
 		}
-	})
+	}
+	if list := entries(t, parent); len(list) != 4 {
+		t.Errorf("left behind: %q", list)
+	}
 }
 
-// TestExchange: on Linux the old directory is never away.
-func TestExchange(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("directories are exchanged on Linux only")
-	}
-	path := filepath.Join(t.TempDir(), "m")
-	tree(t, path, map[string]string{"a.txt": "old"})
-	n := failing(t, CallRename)
-	if err := assemble(path, "b.txt", "new", false); err != nil {
-		t.Skip("this file system cannot exchange directories: ", err)
-	}
-	if *n != 0 {
-		t.Errorf("%d renames", *n)
-	}
-	mustRead(t, filepath.Join(path, "b.txt"), "new")
-}
-
-// TestDirAtOnce: another directory came where there was none.
-func TestDirAtOnce(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a directory in place is another error there")
-	}
+// TestDirRestored: the empty directory is there again when the new one cannot take its place.
+func TestDirRestored(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "m")
-	defer SetHook(nil)
-	SetHook(func(call, to string) error {
-		if call == CallRename && to == path {
-			SetHook(nil)
-			return assemble(path, "a.txt", "first", false)
-		}
-		return nil
-	})
-	if err := assemble(path, "b.txt", "second", false); err != nil {
-		t.Fatal(err)
-	}
-	mustRead(t, filepath.Join(path, "b.txt"), "second")
-	if d := cmp.Diff([]string{"m", "b.txt"}, append(entries(t, parent), entries(t, path)...)); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestDirRefusedLate: a file that is not ours came while the new directory was made.
-func TestDirRefusedLate(t *testing.T) {
-	in(t, func(t *testing.T) {
-		parent := t.TempDir()
-		path := filepath.Join(parent, "m")
-		tree(t, path, map[string]string{"mine.doc": "x"})
-		if err := assemble(path, "b.txt", "new", false); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%v, want %v", err, fs.ErrExist)
-		}
-		mustRead(t, filepath.Join(path, "mine.doc"), "x")
-		if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
-			t.Error(d)
-		}
-	})
-}
-
-// TestSetAside: a directory that was moved away is found, until something else is in its place.
-func TestSetAside(t *testing.T) {
-	parent := t.TempDir()
-	path, aside := filepath.Join(parent, "m"), filepath.Join(parent, ".m.weightmap-old")
-	if at, ok := SetAside(path); ok {
-		t.Errorf("%s of nothing", at)
-	}
-	tree(t, aside, map[string]string{"a.txt": "old"})
-	for _, p := range []string{path, path + string(filepath.Separator)} {
-		if at, ok := SetAside(p); at != aside || !ok {
-			t.Errorf("%s, %v", at, ok)
-		}
-	}
-	if err := Restore(path); err != nil {
-		t.Fatal(err)
-	}
-	mustRead(t, filepath.Join(path, "a.txt"), "old")
-	tree(t, aside, map[string]string{"a.txt": "older"})
-	if at, ok := SetAside(path); ok {
-		t.Errorf("%s although there is something", at)
-	}
-	// The next writer without an exchange needs the name.
-	SetHook(func(call, _ string) error {
-		if call == CallExchange {
-			return errors.ErrUnsupported
-		}
-		return nil
-	})
-	defer SetHook(nil)
-	if err := assemble(path, "a.txt", "new", false); err != nil {
-		t.Fatal(err)
+	tree(t, path, nil)
+	failing(t, CallRename)
+	if err := assemble(path, "a.txt", "new", false); !errors.Is(err, errInjected) {
+		t.Errorf("%v, want %v", err, errInjected)
 	}
 	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
 		t.Error(d)
 	}
-	mustRead(t, filepath.Join(path, "a.txt"), "new")
-	mustWrite(t, aside, "a file", 0o644)
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-	if at, ok := SetAside(path); ok {
-		t.Errorf("%s, a file", at)
-	}
 }
 
-// TestDirNotDurable: as of a file that was replaced, nothing stays of the old directory when it is not known whether the new
-// one will.
+// TestDirNotDurable: the new directory is in place when it is not known whether it stays.
 func TestDirNotDurable(t *testing.T) {
-	in(t, func(t *testing.T) {
-		parent := t.TempDir()
-		path := filepath.Join(parent, "m")
-		tree(t, path, map[string]string{"a.txt": "old"})
-		f := hook.Load()
-		SetHook(func(call, at string) error {
-			if call == CallSyncDir && at == parent {
-				return errInjected
-			}
-			if f != nil {
-				return (*f)(call, at)
-			}
-			return nil
-		})
-		defer SetHook(nil)
-		if err := assemble(path, "b.txt", "new", true); !errors.Is(err, driver.ErrNotDurable) {
-			t.Errorf("%v, want ErrNotDurable", err)
+	parent := t.TempDir()
+	path := filepath.Join(parent, "m")
+	SetHook(func(call, at string) error {
+		if call == CallSyncDir && at == parent {
+			return errInjected
 		}
-		mustRead(t, filepath.Join(path, "b.txt"), "new")
-		if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
-			t.Error(d)
-		}
+		return nil
 	})
+	defer SetHook(nil)
+	if err := assemble(path, "b.txt", "new", true); !errors.Is(err, driver.ErrNotDurable) {
+		t.Errorf("%v, want ErrNotDurable", err)
+	}
+	mustRead(t, filepath.Join(path, "b.txt"), "new")
+	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
+		t.Error(d)
+	}
 }
 
 // TestSweepDir: the next writer of a directory removes what killed ones left, as far as
@@ -246,7 +167,7 @@ func TestSweepDir(t *testing.T) {
 
 // TestDirFillPanics: of a file that was not filled nothing stays open.
 func TestDirFillPanics(t *testing.T) {
-	d, err := CreateDir(filepath.Join(t.TempDir(), "d"), onlyText)
+	d, err := CreateDir(filepath.Join(t.TempDir(), "d"), ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func begin(path string) {
 	var err error
 	if dir, ok := strings.CutSuffix(path, "/"); ok {
 		var d *Dir
-		if d, err = CreateDir(dir, onlyText); err == nil {
+		if d, err = CreateDir(dir, ".txt"); err == nil {
 			err = d.Write("a.txt", false, func(t Target) error { return t.Truncate(1000) })
 		}
 	} else {

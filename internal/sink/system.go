@@ -23,7 +23,6 @@ const (
 	CallSync     = "sync"
 	CallClose    = "close"
 	CallRename   = "rename"
-	CallExchange = "exchange"
 	CallSyncDir  = "sync directory"
 	CallRemove   = "remove"
 )
@@ -156,33 +155,10 @@ func rename(from, to string) error {
 	return move(from, to)
 }
 
-// swap exchanges two names in one step. Where that cannot be done it is
-// errors.ErrUnsupported.
-func swap(a, b string) error {
-	if err := before(CallExchange, b); err != nil {
-		return err
-	}
-	return exchange(a, b)
-}
-
 // Remove deletes a file or an empty directory.
 func Remove(name string) error {
 	if err := before(CallRemove, name); err != nil {
 		return err
 	}
 	return os.Remove(name)
-}
-
-// removeDir removes a directory of files. It stops at what it cannot remove.
-func removeDir(name string) error {
-	entries, err := os.ReadDir(name)
-	for _, e := range entries {
-		if err == nil {
-			err = Remove(name + string(os.PathSeparator) + e.Name())
-		}
-	}
-	if err == nil {
-		err = Remove(name)
-	}
-	return err
 }

@@ -27,7 +27,7 @@ func CommitAll(files []*File, sync, mixes bool) error {
 	err := g.put(files, sync, mixes)
 	if err != nil {
 		for _, undo := range slices.Backward(g.undo) {
-			err = also(err, undo())
+			err = errors.Join(err, undo())
 		}
 	} else if sync {
 		err = eachDir(files, durably)
@@ -87,15 +87,6 @@ func (g *together) place(f *File) error {
 		g.undo = append(g.undo, func() error { return Remove(f.final) })
 		return nil
 	}
-	err = swap(f.Name(), f.final)
-	if err == nil {
-		g.old = append(g.old, f.Name())
-		g.undo = append(g.undo, func() error { return swap(f.Name(), f.final) })
-		return nil
-	}
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
 	aside := setAside(f.final)
 	g.old = append(g.old, aside)
 	if err := g.rename(f.final, aside); err != nil {
@@ -127,4 +118,9 @@ func eachDir(files []*File, f func(dir string) error) error {
 		done = append(done, dir)
 	}
 	return nil
+}
+
+// setAside is where the old file at path is until the new ones are in place.
+func setAside(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+Shorten(filepath.Base(path))+".weightmap-old")
 }
