@@ -40,7 +40,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 		return
 	}
 	inner := int64(math.MaxInt64) // elements of a channel that are side by side
-	if q.Axis != PerTensor {
+	if len(q.Scales) > 1 {
 		inner = 1
 		for _, d := range shape[q.Axis+1:] {
 			inner *= d
@@ -49,7 +49,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	c, left := int(first/inner%int64(len(q.Scales))), inner-first%inner
 	isBytes := q.Scheme == Linear && dt.Size() == 1
 	switch {
-	case isBytes && inner == 1 && len(dst) >= len(q.Scales)/8: // worth a copy of the scales
+	case isBytes && inner == 1 && len(q.Scales) >= shortRun && len(dst) >= len(q.Scales)/8: // worth a look at all zero points
 		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow(), c)
 	case isBytes && inner < shortRun:
 		q.convertBytes(dst, data, dt, c, int(left), int(inner))

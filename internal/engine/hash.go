@@ -10,7 +10,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -192,8 +191,7 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 
 // passed calls f with bytes of r, as many as p has and in its memory: at once what a reader
 // delivers, and of what is in memory little copies, one in the place of the other.
-// What f reads then is in the nearest cache, and the processor fetches what comes next but one
-// while f works.
+// What f reads then is in the nearest cache.
 func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
 	if !r.InMemory() {
 		_, err := r.ReadAtContext(v.ctx, p, off)
@@ -212,9 +210,6 @@ func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]by
 	}
 	err = r.Guard(func() error {
 		for len(b) > 0 {
-			if len(b) >= 3*copyStep {
-				vector.Prefetch(b[2*copyStep : 3*copyStep])
-			}
 			n := copy(p[:min(len(p), copyStep)], b)
 			f(p[:n])
 			b = b[n:]

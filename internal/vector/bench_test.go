@@ -27,7 +27,7 @@ func BenchmarkConvert(b *testing.B) {
 			from[i] = float32(i)
 		}
 		all := []conversion{conversions()[0], conversions()[1], linear}
-		for _, width := range []int{3, 200, 4096, 64 << 10} {
+		for _, width := range []int{16, 200, 4096, 64 << 10} {
 			if width <= size.n {
 				all = append(all, wideRows(width))
 			}
@@ -43,8 +43,8 @@ func BenchmarkConvert(b *testing.B) {
 	}
 }
 
-// BenchmarkTwins compares the twins with the routines.
-func BenchmarkTwins(b *testing.B) {
+// BenchmarkScalar compares the plain loops with the routines.
+func BenchmarkScalar(b *testing.B) {
 	const n = 64 << 10
 	dst, src := make([]float32, n), random(2*n)
 	for _, c := range []conversion{conversions()[0], conversions()[1], linearConversion("int8", Int8, 0.03, -5)} {
@@ -56,9 +56,22 @@ func BenchmarkTwins(b *testing.B) {
 	}
 	b.Run("adler32", func(b *testing.B) {
 		floor.Pairs(b, pairs,
-			func() error { adlerGeneric(1, 0, src[:block]); return nil },
+			func() error { slowAdler(1, src[:block]); return nil },
 			func() error { Adler32(1, src[:block]); return nil })
 	})
+}
+
+// BenchmarkStream compares an output that goes through the caches with one that bypasses them.
+func BenchmarkStream(b *testing.B) {
+	const n = 24 << 20
+	dst, src := make([]float32, n), random(2*n)
+	for _, c := range []conversion{conversions()[0], linearConversion("int8", Int8, 0.03, -5), wideRows(4096)} {
+		b.Run(c.name, func(b *testing.B) {
+			floor.Pairs(b, pairs,
+				func() error { c.convert(dst, src, false); return nil },
+				func() error { c.convert(dst, src, true); return nil })
+		})
+	}
 }
 
 // wideRows are rows of so many columns with a scale and a zero point each.

@@ -1,8 +1,10 @@
 // Package vector has the loops over the bytes of tensors for which processors have
-// instructions that Go does not reach: Adler-32, XXH64, float16, bfloat16 and quantized
-// 8-bit integers to float32; and a hint to fetch bytes. Each has a twin in plain Go that gives the same bits
-// and takes what is left over by blocks of the vector loop, everything on
+// instructions that Go does not reach: Adler-32, and float16, bfloat16 and quantized
+// 8-bit integers to float32. Each has a copy in plain Go that gives the same bits
+// and takes what does not fill a step of the vector loop, everything on
 // processors without the instructions, and everything with the build tag purego.
+//
+// The vector loops are 3 to 15 times as fast as the copies (BenchmarkScalar).
 //
 // Sources may be mapped files that another process cuts short. A fault in assembly
 // is a panic like any other only where the runtime can unwind it, so every
@@ -20,18 +22,34 @@ const (
 	// floats fill a cache line.
 	lanes = 16
 	// streamed is from how many elements on the output, 16 MiB, bypasses the caches
-	// that it would not stay in: written the plain way, memory is first read into
-	// them, and takes the place of the parameters of wide rows.
+	// that it would not stay in: 1.6 to 2.8 times as fast (BenchmarkStream).
 	streamed = 4 << 20
 )
 
-// large reports whether an output is better off outside of the caches.
+// large reports whether an output bypasses the caches.
 func large(dst []float32) bool { return len(dst) >= streamed }
 
-// unaligned returns how many elements lie before the first whole cache line of dst:
-// what bypasses the caches is written line by line.
+// unaligned returns how many elements lie before the first whole cache line of dst.
 func unaligned(dst []float32) int {
 	const line = 4 * lanes
 	n := -memory.Address(memory.BytesOf(dst)) % line / 4
 	return min(int(n), len(dst))
+}
+
+// split calls vector for the elements of dst that fill whole steps, a block at a time,
+// and plain for those before and after, which are all when there is no vector loop.
+// With stream the steps begin at a whole cache line.
+func split(dst []float32, have, stream bool, vector, plain func(from, to int)) {
+	first, end := 0, 0
+	if have {
+		if stream {
+			first = unaligned(dst)
+		}
+		end = first + (len(dst)-first)&^(lanes-1)
+	}
+	plain(0, first)
+	for at := first; at < end; at += block {
+		vector(at, min(at+block, end))
+	}
+	plain(end, len(dst))
 }

@@ -1,5 +1,7 @@
 package vector
 
+import "slices"
+
 // Kind is how a byte stands for an integer: the byte, seen as a number from 0 to
 // 255, is that integer after an exclusive or with the kind, and the kind more.
 type Kind int32
@@ -13,13 +15,13 @@ const (
 // value returns the integer that a byte stands for.
 func (k Kind) value(b byte) int64 { return int64(int32(b)^int32(k)) - int64(k) }
 
-// exactZero is the largest magnitude of zero points that the vector loops take. An
-// element less its zero point then is exact as a float32, and its product with a
-// scale exact as a float64: whether it is rounded to float32 from there, as linear
-// does, or multiplied as a float32, it is rounded once and from the same number.
-const exactZero = 1 << 23
-
+// exact reports whether the vector loops take a zero point. An element less its
+// zero point then is exact as a float32, and its product with a scale exact as a
+// float64: whether it is rounded to float32 from there, as linear does, or
+// multiplied as a float32, it is rounded once and from the same number.
 func exact(zero int32) bool { return zero >= -exactZero && zero <= exactZero }
+
+const exactZero = 1 << 23
 
 // linear is what one element stands for.
 func linear(v, zero int64, scale float64) float32 { return float32(float64(v-zero) * scale) }
@@ -31,22 +33,46 @@ func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 }
 
 func linearBytes(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
-	src = src[:len(dst)]
-	if exact(zero) {
-		if stream {
-			n := unaligned(dst)
-			linearGeneric(dst[:n], src, k, scale, zero)
-			dst, src = dst[n:], src[n:]
-		}
-		n := linearVector(dst, src, k, scale, zero, stream)
-		dst, src = dst[n:], src[n:]
-	}
-	linearGeneric(dst, src, k, scale, zero)
+	split(dst, haveIntegers && exact(zero), stream,
+		func(i, j int) { linearBlock(dst[i:j], src[i:j], k, scale, zero, stream) },
+		func(i, j int) { linearPlain(dst[i:j], src[i:j], k, scale, zero) })
 }
 
-func linearGeneric(dst []float32, src []byte, k Kind, scale float32, zero int32) {
+func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 	z, f := int64(zero), float64(scale)
 	for i, b := range src[:len(dst)] {
 		dst[i] = linear(k.value(b), z, f)
+	}
+}
+
+// Rows is Linear for rows of len(scales) elements, each with the scale and the zero
+// point of its column; a single zero point serves all columns. There is at
+// least one scale. The first element is of column at; a last row may be incomplete.
+func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int) {
+	rows(dst, src, k, scales, zeros, at, large(dst))
+}
+
+func rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
+	stream = stream && len(scales) >= 2048 // or the fence after each row takes longer than the row
+	have := haveIntegers && !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
+	step := 1
+	if len(zeros) == 1 {
+		var same [lanes]int32
+		for i := range same {
+			same[i] = zeros[0]
+		}
+		step, zeros = 0, same[:]
+	}
+	for len(dst) > 0 {
+		n := min(len(scales)-at, len(dst))
+		row, bytes, scales, zeros := dst[:n], src[:n], scales[at:at+n], zeros[at*step:]
+		split(row, have, stream,
+			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k, scales[i:j], zeros[i*step:], step, stream) },
+			func(i, j int) {
+				for ; i < j; i++ {
+					row[i] = linear(k.value(bytes[i]), int64(zeros[i*step]), float64(scales[i]))
+				}
+			})
+		dst, src, at = dst[n:], src[n:], 0
 	}
 }

@@ -1,6 +1,0 @@
-//go:build !amd64 || purego
-
-package vector
-
-// Prefetch is a hint that only some processors get.
-func Prefetch([]byte) {}

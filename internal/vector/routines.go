@@ -1,0 +1,27 @@
+//go:build (amd64 || arm64) && !purego
+
+package vector
+
+// adlerBlock returns the sum of the bytes, and the sum of each times its distance
+// from the end of p, 1 for the last. It takes up to a block, in whole steps.
+//
+//go:noescape
+func adlerBlock(p []byte) (sum, moment uint64)
+
+// The conversions take a multiple of lanes elements up to a block and, to bypass
+// the caches, a dst at the start of a cache line. ARM's ignore stream.
+
+//go:noescape
+func float16Block(dst []float32, src []byte, stream bool)
+
+//go:noescape
+func bfloat16Block(dst []float32, src []byte, stream bool)
+
+//go:noescape
+func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+
+// rowBlock takes one scale for each element, and as many zero points with a step
+// of 1; with a step of 0 the first lanes of them serve all.
+//
+//go:noescape
+func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
