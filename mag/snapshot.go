@@ -215,7 +215,7 @@ func (f *parsed) readDescriptor(s *snapshot, rec []byte, at int64, t *driver.Ten
 	if left := f.src.Size() - t.Offset; t.Size > left {
 		return bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
 	}
-	if !f.index.Add(t) {
+	if f.index.Add(t) != nil {
 		return bad("tensor key_id", 4, format.ErrCorrupt, "two tensors have it")
 	}
 	f.dataEnd += t.Size

@@ -240,7 +240,7 @@ func (f *parsed) readTensor(rec []byte, at int64, t *driver.Tensor) error {
 	if t.Offset = int64(offset); t.Offset < f.end {
 		return bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
 	}
-	if !f.index.Add(t) {
+	if f.index.Add(t) != nil {
 		return bad("tensor key", int64(len(rec)-len(key)), format.ErrCorrupt, "occurs twice")
 	}
 	f.dataEnd = max(f.dataEnd, t.Offset+t.Size)

@@ -293,7 +293,7 @@ func (f *parsed) fill() error {
 			t.Loaded, t.Offset = true, -1
 			t.Stored = f.storedSize(d)
 		}
-		if !f.index.Add(&t) {
+		if f.index.Add(&t) != nil {
 			return f.nameTwice(t.Name)
 		}
 	}

@@ -129,7 +129,7 @@ func (p *parser) constant(h *recordHead) (rec record, err error) {
 		t.Offset, t.Stored, t.Compression, t.Loaded = -1, int64(h.size), "gzip", true
 	}
 	t.Name = strconv.AppendUint(p.digits[:0], uint64(h.id), 10)
-	if !p.index.Add(&t) {
+	if p.index.Add(&t) != nil {
 		return rec, h.errorf("id", 0, format.ErrCorrupt, "occurs twice")
 	}
 	return rec, nil

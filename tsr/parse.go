@@ -45,7 +45,7 @@ func (f *parsed) add(space driver.Space, tensorName string) error {
 	shape := f.index.Dims(h.rank)
 	copy(shape, h.shape())
 	t := driver.Tensor{Name: f.name, DType: h.dtype, Shape: shape, Space: space, Offset: headerSize, Size: h.size}
-	if !f.index.Add(&t) {
+	if f.index.Add(&t) != nil {
 		return wire.Errorf(name, "file name", -1, format.ErrCorrupt, "tensor %q occurs twice", tensorName)
 	}
 	return nil

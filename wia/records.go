@@ -182,7 +182,7 @@ func (x *indexer) take(p *payload, h *head, fl *protobuf.Field, graph bool) erro
 	}
 	t.Shape = x.f.index.Dims(len(h.dims))
 	copy(t.Shape, h.dims)
-	if !x.f.index.Add(&t) {
+	if x.f.index.Add(&t) != nil {
 		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
 	x.scratch.records = append(x.scratch.records, r)

@@ -118,7 +118,7 @@ func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, e
 	if err := driver.CheckName(t.Name); err != nil {
 		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%w", err)
 	}
-	if !x.Add(&t) {
+	if x.Add(&t) != nil {
 		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%q occurs twice", t.Name)
 	}
 	f.sums = append(f.sums, driver.Sum{Kind: driver.CRC32, Want: uint64(le.Uint32(b[4:]))})

@@ -117,18 +117,24 @@ type Source interface {
 	Size() int64
 	// Path returns the name the file was opened by, "" for bytes and readers.
 	Path() string
-	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes. A
-	// mapped file is not in memory during Parse: it is read, so that opening touches
-	// nothing of the mapping. What is read on demand never is.
+	// InMemory reports whether Slice costs nothing: the file is mapped, or bytes. During
+	// Parse no file is: it is read, so that opening touches nothing of a mapping. What is
+	// read on demand never is.
 	InMemory() bool
 	// Slice returns n bytes from off. In memory they alias the file and are valid
 	// until the model is closed; else they are in fresh memory that is not
-	// allocated before the bytes are known to exist.
+	// allocated before the bytes are known to exist. The engine keeps a hash of what
+	// Slice and ReadAt return during Parse; Verify reads these ranges again and fails
+	// with ErrCorrupt when they changed.
 	Slice(off, n int64) ([]byte, error)
 	// ReadAt implements io.ReaderAt, guarded against files that are cut short. During
-	// Parse the first 16 KiB of a mapped file are read once, whatever is asked of them;
-	// beyond, each call is one read of the system's.
+	// Parse the first 16 KiB of a mapped file are read once; beyond, each call is
+	// one system call.
 	ReadAt(p []byte, off int64) (int, error)
+	// ReadAhead is ReadAt of bytes that may turn out to be data, which Verify does not
+	// compare. Record adds what was structure of them. See Head.
+	ReadAhead(p []byte, off int64) (int, error)
+	Record(b []byte, off int64) error
 	// Guard runs fn, which reads bytes of Slice, and turns a fault into
 	// ErrTruncated. Methods called by the engine are guarded already;
 	// goroutines they start are not.

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
@@ -152,14 +153,25 @@ func (x *Index) Dims(rank int) tensor.Shape {
 	return x.dims[n : n+rank : n+rank]
 }
 
-// Add appends a tensor. It reports false, and adds nothing, when the name is
-// taken, or when the account of the model refuses: then Err is not nil, and the
-// engine says so whatever Parse answers.
-func (x *Index) Add(t *Tensor) bool {
+// MaxTensors is how many tensors a model may have.
+const MaxTensors = 1 << 22
+
+var (
+	errTwice = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
+	errMany  = fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors)
+)
+
+// Add appends a tensor, or nothing with an error: ErrCorrupt when the name is
+// taken, ErrLimit for too many tensors or when the account of the model refuses. After ErrLimit
+// nothing is added any more, and opening fails whatever Parse returns.
+func (x *Index) Add(t *Tensor) error {
 	i := len(x.records)
+	if i == MaxTensors {
+		x.err = cmp.Or(x.err, errMany)
+	}
 	need := (i+1)*tensorBytes + x.nameEnd(i) + len(t.Name) + 8*len(x.dims)
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
-		return false
+		return x.err
 	}
 	if i == cap(x.records) {
 		x.borrow()
@@ -171,8 +183,11 @@ func (x *Index) Add(t *Tensor) bool {
 	}
 	h := maphash.Bytes(seed, t.Name)
 	slot, taken := find(x, h, t.Name)
-	if taken || !x.keep(t) {
-		return false
+	if taken {
+		return errTwice
+	}
+	if !x.keep(t) {
+		return x.err
 	}
 	// Field by field: a composite literal is made elsewhere and copied, which waits for its stores.
 	nameEnd, dimsEnd := x.nameEnd(i)+len(t.Name), len(x.dims)
@@ -189,7 +204,49 @@ func (x *Index) Add(t *Tensor) bool {
 		}
 	}
 	x.slots[slot] = h>>32<<32 | uint64(i+1)
-	return true
+	return nil
+}
+
+// Covers checks that the data of the tensors from number first on fill a range of their
+// file, in any order, without holes and overlaps.
+func (x *Index) Covers(first int, from, to int64) error {
+	var order []int32 // nil for that of the index
+	next := from
+	for i := first; i < len(x.records); i++ {
+		if x.records[i].offset != next {
+			order, next = x.byOffset(first), from
+			break
+		}
+		next += x.records[i].size
+	}
+	for _, i := range order {
+		r := &x.records[i]
+		if r.offset != next {
+			what := "it overlaps another tensor"
+			if r.offset > next {
+				what = fmt.Sprintf("%d bytes before it are in no tensor", r.offset-next)
+			}
+			return &Error{Field: fmt.Sprintf("tensor %q", x.Name(int(i))), Offset: r.offset, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, what)}
+		}
+		next += r.size
+	}
+	if next != to {
+		return &Error{Field: "data", Offset: next, Err: fmt.Errorf("%w: no tensor has the last %d bytes", tensor.ErrCorrupt, to-next)}
+	}
+	return nil
+}
+
+// byOffset lists the tensors from number first on in the order of their data.
+func (x *Index) byOffset(first int) []int32 {
+	order := make([]int32, len(x.records)-first)
+	for i := range order {
+		order[i] = int32(first + i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		r, s := &x.records[a], &x.records[b]
+		return cmp.Or(cmp.Compare(r.offset, s.offset), cmp.Compare(r.size, s.size))
+	})
+	return order
 }
 
 // keep stores the name and the shape of the tensor to come.

@@ -21,7 +21,7 @@ func grown(n, nameBytes, dims int) *Index {
 // add adds a uint8 tensor, or fails the test.
 func add(t *testing.T, x *Index, name string, off, size int64) {
 	t.Helper()
-	if !x.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: tensor.Shape{size}, Offset: off, Size: size}) {
+	if x.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: tensor.Shape{size}, Offset: off, Size: size}) != nil {
 		t.Fatalf("Add(%q) says the name is taken", name)
 	}
 }
@@ -123,7 +123,7 @@ func TestDuplicates(t *testing.T) {
 	add(t, x, "a", 0, 1)
 	add(t, x, "b", 1, 1)
 	for range 3 {
-		if x.Add(&Tensor{Name: []byte("a"), DType: tensor.Int8, Offset: 5, Size: 1}) {
+		if x.Add(&Tensor{Name: []byte("a"), DType: tensor.Int8, Offset: 5, Size: 1}) == nil {
 			t.Error("a name was added twice")
 		}
 	}
@@ -153,7 +153,7 @@ func TestMany(t *testing.T) {
 			}
 			shape := x.Dims(1)
 			shape[0] = int64(len(want) % 256)
-			added := x.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: shape, Offset: 0, Size: shape[0]})
+			added := x.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: shape, Offset: 0, Size: shape[0]}) == nil
 			if _, taken := want[name]; added == taken {
 				t.Fatalf("Add(%q) = %v", name, added)
 			}
@@ -237,7 +237,7 @@ func TestSeal(t *testing.T) {
 			if i%7 == 3 {
 				d.Quant = &tensor.Quantization{Scales: []float32{float32(i)}}
 			}
-			if !x.Add(&d) || x.Add(&d) {
+			if x.Add(&d) != nil || x.Add(&d) == nil {
 				t.Fatal("not added once")
 			}
 			if at, ok := x.LookupBytes(d.Name); at != i || !ok || x.Name(i) != string(d.Name) {
@@ -267,7 +267,7 @@ func TestSeal(t *testing.T) {
 		if c := cap(sealed.records); c > n+n/3+16 {
 			t.Errorf("room for %d tensors of %d", c, n)
 		}
-		if !sealed.Add(&Tensor{Name: []byte("more")}) {
+		if sealed.Add(&Tensor{Name: []byte("more")}) != nil {
 			t.Error("nothing can be added any more")
 		}
 	}
@@ -294,7 +294,7 @@ func TestExtrasInAnyOrder(t *testing.T) {
 				shape = x.Dims(1)
 				shape[0] = int64(i)
 			}
-			if !x.Add(&Tensor{Name: []byte(info.Name), DType: info.DType, Shape: shape, Offset: -1, Size: info.Size, Stored: 7, Compression: info.Compression, Quant: info.Quant, Loaded: true}) {
+			if x.Add(&Tensor{Name: []byte(info.Name), DType: info.DType, Shape: shape, Offset: -1, Size: info.Size, Stored: 7, Compression: info.Compression, Quant: info.Quant, Loaded: true}) != nil {
 				t.Fatalf("tensor %d was refused", i)
 			}
 			if k := r.IntN(i + 1); r.IntN(10) == 0 {
@@ -436,7 +436,7 @@ func TestPlain(t *testing.T) {
 			if c.Name = []byte(name); name == "b" {
 				tt.change(&c)
 			}
-			if !x.Add(&c) {
+			if x.Add(&c) != nil {
 				t.Fatal("the name is taken")
 			}
 		}

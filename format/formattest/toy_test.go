@@ -230,7 +230,7 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 	if err := f.checkPlace(c, &t, at, end); err != nil {
 		return 0, err
 	}
-	if !f.x.Add(&t) {
+	if f.x.Add(&t) != nil {
 		if f.toy.has("drops duplicates") {
 			f.sums = f.sums[:len(f.sums)-1]
 			return t.Offset + size, nil

@@ -48,6 +48,7 @@ func newScan(src driver.Source, o *driver.Options) *scan {
 
 // free gives the memory back, which must not be in use any more.
 func (s *scan) free() {
+	_ = s.src.Record(s.b[:s.at], 0)
 	s.memory.Release(s.counted)
 	s.ctx, s.src, s.memory, s.counted = nil, nil, nil, 0
 	if cap(s.b) <= mostPooled {
@@ -89,7 +90,7 @@ func (s *scan) read(field string, n uint64) error {
 		if next > int64(cap(s.b)) {
 			s.b = append(make([]byte, 0, next), s.b...)
 		}
-		if _, err := s.src.ReadAt(s.b[have:next], have); err != nil {
+		if _, err := s.src.ReadAhead(s.b[have:next], have); err != nil {
 			return err
 		}
 		s.b = s.b[:next]

@@ -184,7 +184,7 @@ func (f *parsed) add(r *reader, name []byte, e entry) bool {
 		t.Offset, t.Loaded = e.At+r.length, false
 	}
 	f.entries = append(f.entries, e)
-	return f.index.Add(&t)
+	return f.index.Add(&t) == nil
 }
 
 // versions of the header; an archive has the highest of its arrays.

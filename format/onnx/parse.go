@@ -244,7 +244,7 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 	}
 	t.Shape = f.index.Dims(len(dims))
 	copy(t.Shape, dims)
-	if !f.index.Add(t) {
+	if f.index.Add(t) != nil {
 		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", name))
 	}
 	f.records = append(f.records, r)

@@ -193,7 +193,7 @@ func (p *parser) tensor(name []byte, at int) error {
 	default:
 		err = p.check(&t, &e)
 	}
-	if err == nil && !p.x.Add(&t) {
+	if err == nil && p.x.Add(&t) != nil {
 		err = fmt.Errorf("%w: the name occurs twice", format.ErrCorrupt)
 	}
 	if err != nil {

@@ -209,7 +209,7 @@ func (l *lister) tensor(t *rebuilt) error {
 	if e.Packed || p.stride != nil || f.big && t.elem.word > 1 && size > 0 {
 		out.Loaded, out.Offset = true, -1
 	}
-	if !f.index.Add(&out) {
+	if f.index.Add(&out) != nil {
 		return l.errorf(format.ErrUnsupported, "two tensors have the name %s", clip(name))
 	}
 	f.places = append(f.places, p)

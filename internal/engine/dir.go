@@ -17,7 +17,8 @@ import (
 // file is a Source with a directory.
 type file struct {
 	*source.Region
-	s *spaces
+	s      *spaces
+	number driver.Space
 }
 
 func (f *file) Path() string { return f.s.m.Path() }
@@ -30,20 +31,50 @@ func (f *file) Name() string {
 	return f.s.m.path
 }
 
-// InMemory implements driver.Source. Bytes that another process may change are read, not
-// lent, while they are parsed.
+// InMemory implements driver.Source. While a file is parsed its bytes are copied and recorded.
 func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }
 
 // Slice implements driver.Source.
 func (f *file) Slice(off, n int64) ([]byte, error) {
-	if f.parsing() {
-		return f.Copy(off, n)
+	if !f.parsing() {
+		return f.Region.Slice(off, n)
 	}
-	return f.Region.Slice(off, n)
+	b, err := f.Copy(off, n)
+	if err == nil {
+		err = f.Record(b, off)
+	}
+	return b, err
 }
 
-// parsing reports whether a mapped file is being parsed.
-func (f *file) parsing() bool { return !f.s.frozen && f.Mapped() }
+// ReadAt implements driver.Source.
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.Region.ReadAt(p, off)
+	if f.parsing() {
+		if err := f.Record(p[:n], off); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// ReadAhead implements driver.Source.
+func (f *file) ReadAhead(p []byte, off int64) (int, error) {
+	n, err := f.Region.ReadAt(p, off)
+	f.s.structure.fix(f.number, p[:n], off)
+	return n, err
+}
+
+// Record implements driver.Source.
+func (f *file) Record(b []byte, off int64) error {
+	if !f.parsing() {
+		return nil
+	}
+	return f.s.structure.add(f.number, b, off)
+}
+
+// parsing reports whether what is read is recorded: until the file was parsed, and the signature checked that
+// must be there.
+func (f *file) parsing() bool { return !f.s.frozen || f.s.structure.keep }
 
 // Dir implements driver.Source.
 func (f *file) Dir() (driver.Dir, error) {
@@ -127,9 +158,10 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 		return nil, 0, err
 	}
 	_, path = r.Origin()
-	f := &space{name: name, dir: s.dir, src: shard{file{r, s}, path}}
+	f := &space{name: name, dir: s.dir, src: shard{file{Region: r, s: s}, path}}
 	f.region.Store(r)
 	n := s.add(f)
+	f.src.number = n
 	src, err := s.OpenSpace(n)
 	return src, n, err
 }
@@ -248,10 +280,7 @@ func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
 	f := s.files[n-1]
 	src := &f.src
 	if src.Region == nil {
-		src = &shard{file{r, s}, f.path()}
-	}
-	if s.record != nil && !s.frozen {
-		return s.record.parsed(f, src), nil
+		src = &shard{file{r, s, n}, f.path()}
 	}
 	return src, nil
 }

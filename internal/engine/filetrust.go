@@ -14,12 +14,10 @@ type FileTrust interface {
 	Recording() Recording
 }
 
-// Recording keeps what is parsed of the files of a model until it is hashed. There is one
+// Recording checks the files of a model when they were parsed. There is one
 // implementation, and it is an interface so that programs without a FileTrust do not link that.
 type Recording interface {
-	parsed(f *space, src *shard) driver.Source
-	peeked(f *space, head []byte)
-	check(ctx context.Context, m *Model, seen *recorder) error
+	check(ctx context.Context, m *Model) error
 }
 
 // NewRecording returns a Recording at the end of which check is given the path of the model, "" without one, and its
@@ -30,39 +28,8 @@ func NewRecording(check func(ctx context.Context, path string, m *OpenModel) err
 
 type recording func(ctx context.Context, path string, m *OpenModel) error
 
-// parsed returns the Source of another file than the model's own.
-func (recording) parsed(f *space, src *shard) driver.Source {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.seen == nil {
-		f.seen = new(recorder)
-	}
-	f.seen.file = &src.file
-	return &recordedShard{f.seen, src.path}
-}
-
-// peeked records the beginning of a file that may be opened later.
-func (recording) peeked(f *space, head []byte) {
-	f.seen = new(recorder)
-	f.seen.record(head, 0)
-}
-
-// recordedShard is the recorder of another file than the model's own.
-type recordedShard struct {
-	*recorder
-	path string
-}
-
-func (s *recordedShard) Path() string { return s.path }
-
-func (check recording) check(ctx context.Context, m *Model, seen *recorder) error {
-	v := newVerification(m, ctx, &VerifyOptions{})
-	v.seen = seen
-	err := check(ctx, m.Path(), &OpenModel{v})
-	for _, f := range m.spaces.files {
-		f.seen = nil
-	}
-	return err
+func (check recording) check(ctx context.Context, m *Model) error {
+	return check(ctx, m.Path(), &OpenModel{newVerification(m, ctx, &VerifyOptions{})})
 }
 
 // OpenModel is a model that is being opened.
@@ -78,7 +45,7 @@ type OpenFile struct {
 // Files returns all files of the model that are there.
 func (o *OpenModel) Files() (files []OpenFile) {
 	m := o.v.m
-	if o.v.seen != nil { // else it is a directory
+	if !m.isDir {
 		files = append(files, OpenFile{Path: m.Path(), Size: m.main.Size()})
 	}
 	for _, f := range m.spaces.files {

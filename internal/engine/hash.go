@@ -119,12 +119,8 @@ func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part s
 		})
 		return cmp.Or(fed, err)
 	}
-	seen := v.seen
-	if s != 0 {
-		seen = v.m.spaces.files[s-1].seen
-	}
-	if seen != nil {
-		return seen.feed(h, off, size, live, func(n int64) { v.Done(n, part) })
+	if known := &v.m.spaces.structure; known.keep {
+		return known.feed(h, s, off, size, live, func(n int64) { v.Done(n, part) })
 	}
 	return live(off, size)
 }

@@ -38,6 +38,7 @@ type Model struct {
 	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
 	path    string         // in errors: what it was opened by, or what a reader is called
 	byPath  bool           // which is that of a file or directory
+	isDir   bool
 	index   driver.Index
 	parsed  *driver.Parsed // never nil once opened
 	mapping source.Options // of other files
@@ -57,22 +58,15 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
 	finished := false
 	defer m.orClose(&finished)
-	var src driver.Source = &m.spaces.own
-	var seen *recorder
-	if c.Trusted != nil {
-		seen = &recorder{file: &m.spaces.own}
-		src = seen
-		defer seen.stop()
-	}
 	err := m.guard(func() (err error) {
-		m.parsed, err = c.Driver.Parse(src, &m.index, &c.Options)
+		m.parsed, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
 		if foreign.Blamed(err) {
 			head, _ := m.main.Head(driver.SniffLen)
 			c.Head = bytes.Clone(head)
 		}
 		return err
 	})
-	err = m.opened(err, c, seen)
+	err = m.opened(err, c)
 	finished = true
 	return err
 }
@@ -85,14 +79,14 @@ func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
 	}
 	m.init(source.FromBytes(nil), c)
-	m.spaces.dir, m.spaces.entries = c.Path, entries
+	m.spaces.dir, m.spaces.entries, m.isDir = c.Path, entries, true
 	finished := false
 	defer m.orClose(&finished)
 	err := m.guard(func() (err error) {
 		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
 	})
-	err = m.opened(err, c, nil)
+	err = m.opened(err, c)
 	finished = true
 	return err
 }
@@ -125,8 +119,8 @@ func (m *Model) init(r *source.Region, c *Config) {
 // IsOpen reports whether Open was called.
 func (m *Model) IsOpen() bool { return m.main != nil }
 
-// opened completes or undoes an open. seen is what was parsed of a file that must be signed.
-func (m *Model) opened(err error, c *Config, seen *recorder) error {
+// opened completes or undoes an open.
+func (m *Model) opened(err error, c *Config) error {
 	if m.parsed == nil {
 		m.parsed = new(driver.Parsed)
 	}
@@ -146,7 +140,8 @@ func (m *Model) opened(err error, c *Config, seen *recorder) error {
 		err = m.spaces.openAll()
 	}
 	if err == nil && c.Trusted != nil {
-		err = m.authenticate(c.Options.Context, c.Trusted, seen)
+		err = m.authenticate(c.Options.Context, c.Trusted)
+		m.spaces.structure.stop()
 	}
 	if err != nil {
 		m.Close()

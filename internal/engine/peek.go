@@ -58,8 +58,8 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 		s.files = append(s.files, &files[i])
 		files[i].Model, files[i].number = s.m, driver.Space(len(s.files))
 		heads[i].Space = files[i].number
-		if s.record != nil {
-			s.record.peeked(&files[i], heads[i].Head)
+		if full := s.structure.add(heads[i].Space, heads[i].Head, 0); full != nil {
+			return nil, full
 		}
 	}
 	return heads, err

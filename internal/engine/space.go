@@ -26,7 +26,6 @@ type space struct {
 	id     source.ID   // instead, of one of which the beginning was read, where that has a call of its own
 	peeked int64       // the size of a file of which the beginning was read
 	why    error       // a declared file cannot be opened
-	seen   *recorder   // what was parsed, where that is recorded
 
 	// later maps a file that was not opened while parsing. It is a field, set where such files
 	// become known, so that programs whose formats have one file do not link what it takes.

@@ -19,24 +19,26 @@ import (
 // parsing, and files that are opened when a tensor in them is first used. It is the
 // driver.Dir of the model.
 type spaces struct {
-	m       *Model
-	own     file   // the driver's way to the model's own file
-	dir     string // "" for none
-	abs     string // the same, absolute; made when it is needed
-	top     string // where links of the directory may lead; "" for where they may without
-	sibling func(string) (*source.Region, error)
-	entries []driver.DirEntry       // of the directory, if it was listed before
-	root    *os.Root                // while parsing
-	list    *os.File                // the same, to be listed
-	files   []*space                // number - 1; fixed after parsing
-	byName  map[string]driver.Space // while parsing
-	reading *source.Region          // while parsing: the last file that was opened
-	frozen  bool                    // read only from here on
-	record  Recording               // if all files are hashed as they were parsed
+	m         *Model
+	own       file   // the driver's way to the model's own file
+	dir       string // "" for none
+	abs       string // the same, absolute; made when it is needed
+	top       string // where links of the directory may lead; "" for where they may without
+	sibling   func(string) (*source.Region, error)
+	entries   []driver.DirEntry       // of the directory, if it was listed before
+	root      *os.Root                // while parsing
+	list      *os.File                // the same, to be listed
+	files     []*space                // number - 1; fixed after parsing
+	byName    map[string]driver.Space // while parsing
+	reading   *source.Region          // while parsing: the last file that was opened
+	frozen    bool                    // read only from here on
+	record    Recording               // if all files are hashed as they were parsed
+	structure structure
 }
 
 func (s *spaces) init(m *Model, c *Config) {
-	s.m, s.own = m, file{m.main, s}
+	s.m, s.own = m, file{Region: m.main, s: s}
+	s.structure.memory, s.structure.keep = m.memory, c.Trusted != nil
 	s.dir, s.top, s.sibling = c.Dir, c.Root, c.Sibling
 	if s.dir == "" && c.Path != "" {
 		s.dir = filepath.Dir(c.Path)
@@ -46,6 +48,7 @@ func (s *spaces) init(m *Model, c *Config) {
 // parsed ends the time when spaces can be added.
 func (s *spaces) parsed() {
 	s.frozen = true
+	s.structure.end()
 	if s.reading != nil {
 		s.reading.Parsed()
 		s.reading = nil

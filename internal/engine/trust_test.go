@@ -30,7 +30,8 @@ func TestRecorder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		region := source.FromReaderAt(&changing{}, size)
-		rec := &recorder{file: &file{Region: region, s: &spaces{}}}
+		s := &spaces{structure: structure{keep: true}}
+		rec := &file{Region: region, s: s}
 		var known [size]bool
 		var want [size]byte
 		for range 20 {
@@ -60,7 +61,7 @@ func TestRecorder(t *testing.T) {
 		var fed bytes.Buffer
 		done := 0
 		live := func(off, n int64) error { done += int(n); fed.Write(make([]byte, n)); return nil }
-		if err := rec.feed(&fed, int64(from), int64(n), live, func(n int64) { done += int(n) }); err != nil || done != n {
+		if err := s.structure.feed(&fed, 0, int64(from), int64(n), live, func(n int64) { done += int(n) }); err != nil || done != n {
 			t.Fatal(done, n, err)
 		}
 		expect := make([]byte, n)
@@ -75,7 +76,7 @@ func TestRecorder(t *testing.T) {
 		if rec.InMemory() {
 			t.Fatal("a recorder's bytes are not for free")
 		}
-		rec.stop()
+		s.structure.stop()
 	}
 }
 

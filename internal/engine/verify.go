@@ -66,7 +66,6 @@ type verification struct {
 	wanted   []bool         // by tensor; nil for all
 	all      bool
 	same     map[int][]int // by tensor: those that share its data
-	seen     *recorder     // what was parsed of the model's own file, while that is opened
 	ledger
 	sweeper
 }
@@ -112,7 +111,10 @@ func (v *verification) run() (err error) {
 			return err
 		}
 	}
-	return v.tensors()
+	if err := v.tensors(); err != nil {
+		return err
+	}
+	return m.spaces.structure.check(v)
 }
 
 // tensors checks those that nothing has vouched for yet.

@@ -142,7 +142,7 @@ func (w *Map) Join(dir driver.Dir, x *driver.Index, o *driver.Options, open func
 		if !ok {
 			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[m.shard])
 		}
-		if !x.Add(copied(y, i, m.name)) {
+		if x.Add(copied(y, i, m.name)) != nil {
 			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "the name occurs twice")
 		}
 		if placed != nil {

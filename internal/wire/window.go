@@ -10,6 +10,8 @@ type Window struct {
 	have []byte  // what is at at of the file
 	at   int64
 	size int64 // of the piece
+
+	recorded bool // all of have
 }
 
 // Sized is a file that knows its size.
@@ -48,17 +50,35 @@ func Prove(file io.ReaderAt, end int64) error {
 	return err
 }
 
+// source is a file whose structure is recorded: see driver.Source.
+type source interface {
+	ReadAhead(p []byte, off int64) (int, error)
+	Record(b []byte, off int64) error
+}
+
 // Bytes returns n bytes from off, which the file has. They are valid until the next call.
 func (w *Window) Bytes(off, n int64) ([]byte, error) {
-	b, err := w.Piece(off, n)
+	b, err := w.piece(off, n)
 	if err != nil {
 		return nil, err
 	}
-	return b[:n:n], nil
+	if src, ok := w.file.(source); ok {
+		err = src.Record(b[:n], off)
+	}
+	return b[:n:n], err
 }
 
 // Piece returns n bytes from off, which the file has, and those behind that came with them.
 func (w *Window) Piece(off, n int64) ([]byte, error) {
+	b, err := w.piece(off, n)
+	if src, ok := w.file.(source); ok && err == nil && !w.recorded {
+		w.recorded = true
+		err = src.Record(w.have, w.at)
+	}
+	return b, err
+}
+
+func (w *Window) piece(off, n int64) ([]byte, error) {
 	end := w.at + int64(len(w.have))
 	if off >= w.at && off <= end-n {
 		return w.have[off-w.at:], nil
@@ -84,9 +104,13 @@ func (w *Window) read(off, n int64) ([]byte, error) {
 		*w.buf = make([]byte, 0, max(n, leastPiece))
 	}
 	b := (*w.buf)[:n]
-	if _, err := w.file.ReadAt(b, off); err != nil {
+	read := w.file.ReadAt
+	if src, ok := w.file.(source); ok {
+		read = src.ReadAhead
+	}
+	if _, err := read(b, off); err != nil {
 		return nil, err
 	}
-	w.have, w.at = b, off
+	w.have, w.at, w.recorded = b, off, false
 	return b, nil
 }
