@@ -18,6 +18,14 @@ func (v View) Evict() error {
 	return err
 }
 
+// Lock reads the tensor's pages into physical memory, and keeps them there until the model is closed: its
+// accesses never wait for the disk. It does nothing for tensors that are not in a mapping. Beyond what the process may lock
+// (RLIMIT_MEMLOCK) it is ErrLimit, and an error on systems that lock nothing. ErrClosed after Close.
+func (v View) Lock() error {
+	_, err := v.advise(memory.Lock)
+	return err
+}
+
 // Resident returns how many of the tensor's bytes are in physical memory and mapped in the process,
 // in whole pages up to the size of the tensor: all of them on the heap, -1 when the system does not say
 // and for tensors that are decoded or read on demand. ErrClosed after Close.

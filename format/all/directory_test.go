@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // safe is a safetensors file of uint8 tensors, which have one element each.
@@ -212,5 +214,47 @@ func TestIndexByName(t *testing.T) {
 		if !errors.As(err, &e) || e.Format != want || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want an error of %s", name, err, want)
 		}
+	}
+}
+
+// TestHubCacheExternal: models whose data is in another file of a snapshot open through its links.
+func TestHubCacheExternal(t *testing.T) {
+	testhost.NeedLinks(t)
+	for _, name := range []string{"model.onnx", "model.wia"} {
+		t.Run(name, func(t *testing.T) {
+			plain, root := t.TempDir(), t.TempDir()
+			p := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
+			data := make([]byte, 16)
+			w, err := format.Create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(w.WriteTensor("a", bytes.NewReader(data)), w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			files, err := os.ReadDir(plain)
+			if err != nil || len(files) != 2 {
+				t.Fatalf("%d files, %v", len(files), err)
+			}
+			for i, f := range files {
+				b, err := os.ReadFile(filepath.Join(plain, f.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				lay(t, root, map[string]string{fmt.Sprint("blobs/", i): string(b), "snapshots/r1/" + f.Name(): fmt.Sprint("->../../blobs/", i)})
+			}
+			m, err := format.Open(filepath.Join(root, "snapshots/r1", name), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			v, err := m.Tensor("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := v.Bytes(); err != nil || !bytes.Equal(b, data) {
+				t.Errorf("%v, %v", b, err)
+			}
+		})
 	}
 }

@@ -28,6 +28,12 @@
 // as well takes a hold from somebody else, and is only noticed when the counts do not add up
 // at the end of the generation, which is a panic.
 //
+// # Models larger than memory
+//
+// Options.Hot names the tensors that every request needs, such as embeddings of common words. They are locked in physical memory
+// before a generation becomes current (View.Lock), so that requests for them never wait for the disk, while the
+// system takes and reads again the pages of the others. The process must be allowed to lock as much (RLIMIT_MEMLOCK).
+//
 // # Watching
 //
 // Handle.Watch compares device, inode, size, modification time and ctime of what the path leads to, through links.

@@ -33,6 +33,10 @@ type Options struct {
 	// Warm decodes what is compressed and touches every page before a generation becomes
 	// current, so that no request waits for the disk.
 	Warm bool
+	// Hot names tensors that are locked in physical memory (View.Lock), or decoded where they are
+	// compressed, before a generation becomes current, so that no request for them waits for the disk
+	// even when the model is larger than memory. A name that a model lacks refuses the model.
+	Hot []string
 	// Interval is how often Watch looks; 0 means a second.
 	Interval time.Duration
 	// Notify is told what happened, by one goroutine at a time. It must not call Reload or

@@ -227,6 +227,9 @@ func (h *Handle) steps(ctx context.Context, g *generation) error {
 		err = warm(ctx, m)
 	}
 	if err == nil {
+		err = lock(ctx, m, h.o.Hot)
+	}
+	if err == nil {
 		err = ctx.Err()
 	}
 	return err

@@ -27,6 +27,23 @@ func warm(ctx context.Context, m *format.Model) error {
 	return nil
 }
 
+// lock keeps tensors in physical memory until the model is closed.
+func lock(ctx context.Context, m *format.Model, names []string) error {
+	for _, name := range names {
+		v, err := m.Tensor(name)
+		if err == nil {
+			err = touch(ctx, v) // which decodes what is not in a mapping, and checks checksums
+		}
+		if err == nil {
+			err = v.Lock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // touch reads a byte of every page of a tensor.
 func touch(ctx context.Context, v tensor.View) error {
 	const page, often = 4 << 10, 64 << 20

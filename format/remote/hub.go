@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
+	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -71,12 +73,14 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		files = []string{h.file}
 	}
 	for _, file := range files {
-		object, err := newHTTPObject(h.url(endpoint, file), o)
+		object, err := newHubObject(h, endpoint, file, o)
 		if err != nil {
 			return nil, fmt.Errorf("HF_ENDPOINT: %w", err)
 		}
-		object.authorize(os.Getenv("HF_TOKEN"))
 		r, err := NewObjectReaderAt(ctx, object, o)
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: HF_TOKEN needs a token that may read it", err)
+		}
 		if err == nil || h.file != "" || !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
@@ -84,32 +88,73 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	return nil, &format.Error{Path: address, Offset: -1, Err: fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)}
 }
 
-// authorize sends a token with the requests to the host of the object, and to no other.
-func (h *httpObject) authorize(token string) {
-	at, err := url.Parse(h.url)
-	if err != nil || token == "" {
-		return
+// hubObject is a file of a repository. Once the first answer has named a commit, the other files
+// of the model are those of that commit.
+type hubObject struct {
+	*httpObject
+	hub      hub
+	endpoint string
+	commit   *hubTransport
+}
+
+func newHubObject(h hub, endpoint, file string, o *Options) (*hubObject, error) {
+	object, err := newHTTPObject(h.url(endpoint, file), o)
+	if err != nil {
+		return nil, err
 	}
-	c := *h.client
+	at, err := url.Parse(object.url)
+	if err != nil {
+		return nil, err
+	}
+	c := *object.client
 	if c.Transport == nil {
 		c.Transport = defaultTransport()
 	}
-	c.Transport = &bearer{at.Scheme, at.Host, "Bearer " + token, c.Transport}
-	h.client = &c
+	t := &hubTransport{scheme: at.Scheme, host: at.Host, token: os.Getenv("HF_TOKEN"), next: c.Transport}
+	c.Transport = t
+	object.client = &c
+	h.file = file
+	return &hubObject{object, h, endpoint, t}, nil
 }
 
-// bearer is a transport that adds a token to the requests for one host. It does not redirect: that
-// is above it, so a request for another host has no token.
-type bearer struct {
+// Sibling implements Directory.
+func (h *hubObject) Sibling(name string) (Object, error) {
+	c, repo := *h, h.hub
+	if commit := h.commit.seen.Load(); commit != nil {
+		repo.rev = *commit
+	}
+	next, err := url.Parse(repo.url(h.endpoint, path.Join(path.Dir(repo.file), name)))
+	if err != nil {
+		return nil, err
+	}
+	object := *h.httpObject
+	object.url, object.name = next.String(), fmt.Sprintf("%.500s", describe(next))
+	c.httpObject = &object
+	return &c, nil
+}
+
+// hubTransport sends the token with requests to the Hub and to no other host: redirects are followed above it, so
+// a request for another host has none. It remembers the commit that the Hub names.
+type hubTransport struct {
 	scheme, host, token string
 	next                http.RoundTripper
+	seen                atomic.Pointer[string]
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == b.scheme && r.URL.Host == b.host {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", b.token)
+func (t *hubTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != t.scheme || r.URL.Host != t.host {
+		return t.next.RoundTrip(r)
 	}
-	return b.next.RoundTrip(r)
+	if t.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		if commit := answer.Header.Get("X-Repo-Commit"); isHubName(commit) {
+			t.seen.CompareAndSwap(nil, &commit)
+		}
+	}
+	return answer, err
 }

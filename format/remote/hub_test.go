@@ -57,6 +57,9 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 		if !ok {
 			path, ok = strings.CutPrefix(r.URL.EscapedPath(), "/org/name/resolve/refs%2Fpr%2F1")
 		}
+		if !ok {
+			path, ok = strings.CutPrefix(r.URL.Path, "/org/name/resolve/0123")
+		}
 		switch _, there := files[path]; {
 		case r.Header.Get("Authorization") != "Bearer "+secretToken:
 			w.WriteHeader(http.StatusUnauthorized)
@@ -136,14 +139,19 @@ func quiet(t *testing.T, err, want error) {
 	}
 }
 
-// TestHubRequests: each file takes a request of the Hub and one of the host that it redirects to.
+// TestHubRequests: each file takes a request of the Hub and one of the host that it redirects to, and the
+// shards are those of the commit that the index is of.
 func TestHubRequests(t *testing.T) {
 	files := map[string]string{}
 	want := map[string]int{}
 	for path, content := range threeShards() {
 		path = strings.TrimPrefix(path, "/m")
 		files[path] = content
-		want["cdn "+path], want["hub /org/name/resolve/main"+path] = 1, 1
+		rev := "0123" // which the answer for the index names
+		if strings.HasSuffix(path, ".index.json") {
+			rev = "main"
+		}
+		want["cdn "+path], want["hub /org/name/resolve/"+rev+path] = 1, 1
 	}
 	h := hubOf(t, files)
 	m, err := Open(context.Background(), "hf://org/name", quick())
@@ -181,5 +189,15 @@ func TestHubFailures(t *testing.T) {
 		if _, err := parseHub(address); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// TestHubRefused: without access the error says what gives it.
+func TestHubRefused(t *testing.T) {
+	hubOf(t, map[string]string{"/model.safetensors": shard("a", 5, 'a')})
+	t.Setenv("HF_TOKEN", "")
+	_, err := Open(context.Background(), "hf://org/name", quick())
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "HF_TOKEN") {
+		t.Error(err)
 	}
 }

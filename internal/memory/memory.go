@@ -44,6 +44,7 @@ const (
 	Prefetch Advice = iota // they will be read soon
 	Evict                  // they will not
 	Resident               // how many are in physical memory, -1 if unknown
+	Lock                   // they stay in physical memory until Close
 )
 
 // Advisor is an Owner whose memory may be paged. b is part of it. Advise does not check sums.

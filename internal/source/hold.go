@@ -83,15 +83,15 @@ func (r *Region) lock(part []byte, lo int) error {
 	err := lockPages(part)
 	switch {
 	case err == nil:
-		r.locked += int64(len(part) - max(0, r.skip-lo))
+		r.locked.Add(int64(len(part) - max(0, r.skip-lo)))
 		return nil
 	case err == ErrNoLock:
 		return err
 	case r.touch(part) != nil:
 		return ErrCut
 	}
-	return fmt.Errorf("%w: the system does not let %d bytes be locked in memory besides %d of this file (RLIMIT_MEMLOCK%s): %w", tensor.ErrLimit, len(part), r.locked, lockLimit(), err)
+	return fmt.Errorf("%w: the system does not let %d bytes be locked in memory besides %d of this file (RLIMIT_MEMLOCK%s): %w", tensor.ErrLimit, len(part), r.locked.Load(), lockLimit(), err)
 }
 
 // Locked returns how many bytes of the window are locked in memory.
-func (r *Region) Locked() int64 { return r.locked }
+func (r *Region) Locked() int64 { return r.locked.Load() }

@@ -205,7 +205,7 @@ func (r *Region) free() error {
 	}
 	if r.debug && protect(r.mem) {
 		// The mapping stays, inaccessible, so that its addresses are never reused.
-		if r.locked > 0 {
+		if r.locked.Load() > 0 {
 			unlockMemory(r.mem)
 		}
 		runtime.SetFinalizer(r.ra, nil)

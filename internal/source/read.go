@@ -165,7 +165,7 @@ func (r *Region) Evict() error {
 		return err
 	}
 	defer r.Leave()
-	if r.ra == nil || len(r.mem) == 0 || r.locked > 0 {
+	if r.ra == nil || len(r.mem) == 0 || r.locked.Load() > 0 {
 		return nil
 	}
 	if err := forget(r.mem); err != nil {

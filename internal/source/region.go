@@ -2,10 +2,12 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -67,11 +69,11 @@ type Region struct {
 	mem      []byte         // the whole mapping, from which win is cut
 	skip     int            // offset of win in mem
 	debug    bool
-	copied   bool  // Options.Private
-	inMemory bool  // the mapping is of memory
-	holds    bool  // Hold did its work
-	locked   int64 // bytes, see Hold
-	held     int64 // bytes that were reserved
+	copied   bool         // Options.Private
+	inMemory bool         // the mapping is of memory
+	holds    bool         // Hold did its work
+	locked   atomic.Int64 // bytes, see Hold
+	held     int64        // bytes that were reserved
 
 	format, path string
 	onFree       func() error
@@ -144,7 +146,7 @@ func (r *Region) Resident() int64 {
 	return resident(r.mem, r.skip, r.skip+len(r.win))
 }
 
-// Advise prefetches or evicts n bytes of the window from off on, or returns how many of them are resident, as
+// Advise prefetches, evicts or locks n bytes of the window from off on, or returns how many of them are resident, as
 // Prefetch, Evict and Resident do for all. Evict leaves pages that have other bytes too.
 func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	if a == memory.Prefetch {
@@ -164,12 +166,21 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		}
 		return resident(r.mem, lo, hi), nil
 	}
-	page := os.Getpagesize()
-	lo, hi = (lo+page-1)/page*page, hi/page*page
-	if r.ra == nil || lo >= hi || r.locked > 0 {
+	if r.ra == nil || n == 0 {
 		return 0, nil
 	}
-	if err := forget(r.mem[lo:hi]); err != nil {
+	if page := os.Getpagesize(); a == memory.Lock {
+		lo, hi = lo/page*page, min((hi+page-1)/page*page, len(r.mem))
+	} else if lo, hi = (lo+page-1)/page*page, hi/page*page; lo >= hi {
+		return 0, nil
+	}
+	var err error
+	if a == memory.Lock {
+		err = r.lock(r.mem[lo:hi], lo)
+	} else if err = forget(r.mem[lo:hi]); errors.Is(err, syscall.EINVAL) {
+		err = nil // some of it is locked
+	}
+	if err != nil {
 		return 0, r.fail(off, err)
 	}
 	return 0, nil
