@@ -2,8 +2,10 @@ package mle
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -12,38 +14,289 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ir returns the graph to write: the caller's, or one made of the plan.
-func (e *encoder) ir() (*IR, error) {
-	if e.o.IR != nil {
-		return e.o.IR, checkIR(e.o.IR, e.plan)
+// graphBuilder numbers the values of a plan's graph as it meets them: inputs of the graph, then
+// inputs, params and outputs of each node. Exporters do the same, so their ids survive a
+// copy. Tensors keep the plan's order: one that is met brings along those before it.
+// What the layout has no room for becomes a loss.
+type graphBuilder struct {
+	ir        *IR
+	p         *driver.Plan
+	version   uint32
+	losses    *driver.LossList
+	tensors   map[string]int // of the plan
+	next      int            // the first tensor without a number
+	ids       map[string]uint32
+	inputs    map[string]bool // of the graph: never params, even with data
+	described map[uint32]bool // placeholders whose dtype and shape are known
+	objects   map[sharedList]json.RawMessage
+}
+
+// sharedList identifies attributes that many nodes may share.
+type sharedList struct {
+	first *format.Attribute
+	n     int
+}
+
+// buildIR returns the graph of a plan as the layout has it.
+func buildIR(p *driver.Plan, version int, l *driver.LossList) *IR {
+	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
+	if p.Graph != nil {
+		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
+		b.inputs, b.described, b.objects = map[string]bool{}, map[uint32]bool{}, map[sharedList]json.RawMessage{}
+		for i := range p.Tensors {
+			b.tensors[p.Tensors[i].Name] = i
+		}
+		b.graph(p.Graph)
 	}
-	if e.plan.Graph == nil {
-		return constantsOnly(e.plan.Tensors), nil
+	b.ir.Tensors = slices.Grow(b.ir.Tensors, len(p.Tensors)-b.next)
+	b.constants(len(p.Tensors))
+	return b.ir
+}
+
+func (b *graphBuilder) add(d Descriptor) uint32 {
+	id := uint32(len(b.ir.Tensors))
+	if b.ids != nil {
+		b.ids[d.Name] = id
 	}
-	b := newIRBuilder(e.plan.Tensors, uint32(e.o.Version))
-	if err := b.graph(e.plan.Graph); err != nil {
+	b.ir.Tensors = append(b.ir.Tensors, d)
+	return id
+}
+
+// constants numbers the first n tensors of the plan.
+func (b *graphBuilder) constants(n int) {
+	for ; b.next < n; b.next++ {
+		t := &b.p.Tensors[b.next]
+		code, _ := dtypeCode(t.DType)
+		b.add(Descriptor{Name: t.Name, DType: t.DType, Code: code, Shape: t.Shape, Size: t.Size})
+	}
+}
+
+// id returns the number of a value. A new one becomes a placeholder of unknown dtype and shape.
+func (b *graphBuilder) id(name string) (uint32, error) {
+	if i, ok := b.tensors[name]; ok {
+		b.constants(i + 1)
+	}
+	if id, ok := b.ids[name]; ok {
+		return id, nil
+	}
+	if err := tensor.CheckName(name); err != nil {
+		return 0, fmt.Errorf("value %q: %w", name, err)
+	}
+	return b.add(Descriptor{Name: name, Code: unknownDType}), nil
+}
+
+func (b *graphBuilder) graph(g *format.Graph) {
+	if g.Name != "" {
+		b.label("graph name")
+	}
+	b.losses.Initializers(b.p, "the format cannot hold it")
+	b.ir.Inputs = b.values("inputs", g.Inputs)
+	for _, v := range g.Inputs {
+		b.inputs[v.Name] = true
+	}
+	for i := range g.Nodes {
+		b.ir.Nodes = append(b.ir.Nodes, b.node(i, &g.Nodes[i]))
+	}
+	b.ir.Outputs = b.values("outputs", g.Outputs)
+}
+
+func (b *graphBuilder) label(what string) {
+	b.losses.Converted(format.LossLabel, what, "the format cannot hold it")
+}
+
+// values numbers the inputs or outputs of the graph.
+func (b *graphBuilder) values(what string, list []format.ValueInfo) (ids []uint32) {
+	if len(list) > maxIDs {
+		b.losses.Graph(what, tooMany(len(list), what))
+		return nil
+	}
+	for i := range list {
+		v := &list[i]
+		id, err := b.id(v.Name)
+		if err == nil {
+			err = b.describe(id, v)
+		}
+		if err != nil {
+			b.losses.Graph(fmt.Sprintf("%s[%d] (%s)", what, i, v.Name), err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func tooMany(n int, what string) error {
+	return fmt.Errorf("%w: %d %s, there is room for %d", format.ErrLimit, n, what, maxIDs)
+}
+
+// describe gives a placeholder dtype and shape, unless it has them.
+func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
+	shape, err := describable(v)
+	if err != nil {
+		return err
+	}
+	d := &b.ir.Tensors[id]
+	known := d.Constant() || b.described[id]
+	switch why := unsaid(v); {
+	case why != "":
+		b.losses.Converted(format.LossValue, v.Name, why)
+	case known && contradicts(v, d):
+		b.losses.Converted(format.LossValue, v.Name, "another dtype or shape was said of this value before, or is that of its tensor")
+	}
+	for k, dim := range v.Dims {
+		if dim.Symbol != "" {
+			b.label(fmt.Sprintf("%s dim %d (%s)", v.Name, k, dim.Symbol))
+		}
+	}
+	if !known {
+		d.DType, d.Shape, b.described[id] = v.DType, shape, true
+		d.Code, _ = dtypeCode(v.DType)
+	}
+	return nil
+}
+
+// describable returns the shape of a value as a descriptor has it.
+func describable(v *format.ValueInfo) (shape tensor.Shape, err error) {
+	if len(v.Dims) > maxRank {
+		return nil, fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(v.Dims), maxRank)
+	}
+	for _, dim := range v.Dims {
+		size := dim.Size
+		if size == format.DynamicDim || dim.Symbol != "" {
+			size = dynamicDim
+		}
+		if size < 0 || size > dynamicDim {
+			return nil, fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, size)
+		}
+		shape = append(shape, size)
+	}
+	return shape, nil
+}
+
+// unsaid returns what a placeholder cannot say of a value, "" for nothing.
+func unsaid(v *format.ValueInfo) string {
+	_, known := dtypeCode(v.DType)
+	switch {
+	case v.DType != tensor.Invalid && !known:
+		return fmt.Sprintf("%v has no code", v.DType)
+	case v.DType == tensor.Invalid && v.Code != "":
+		return fmt.Sprintf("the dtype code %s means nothing here", v.Code)
+	case v.Dims != nil && len(v.Dims) == 0:
+		return "a scalar looks like a value of unknown shape"
+	case slices.ContainsFunc(v.Dims, func(d format.Dim) bool { return d.Size == dynamicDim }):
+		return fmt.Sprintf("a dim of %d means one that is not fixed", uint32(dynamicDim))
+	}
+	return ""
+}
+
+// contradicts reports whether v says something that its descriptor does not.
+func contradicts(v *format.ValueInfo, d *Descriptor) bool {
+	if v.DType != tensor.Invalid && v.DType != d.DType {
+		return true
+	}
+	return len(v.Dims) > 0 && !slices.EqualFunc(v.Dims, d.Shape, func(dim format.Dim, size int64) bool {
+		return dim.Size == size || dim.Size == format.DynamicDim && size == dynamicDim
+	})
+}
+
+// node numbers the values of node i.
+func (b *graphBuilder) node(i int, n *format.Node) IRNode {
+	out := IRNode{Attributes: b.object(i, n.Attributes)}
+	if n.Name != "" {
+		b.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name))
+	}
+	if n.Domain != "" {
+		b.label(fmt.Sprintf("nodes[%d] domain (%s)", i, n.Domain))
+	}
+	op, ok := opOf(n.Op, b.version)
+	if ok {
+		_, ok = op.code(b.version)
+	}
+	err := fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version)
+	if ok {
+		out.Op = op
+		params := b.firstParam(op, n.Inputs)
+		out.Inputs, err = b.list("inputs", n.Inputs[:params], nil)
+		out.Params, err = b.list("params", n.Inputs[params:], err)
+		out.Outputs, err = b.list("outputs", n.Outputs, err)
+	}
+	if err != nil {
+		b.losses.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
+	}
+	return out
+}
+
+// list numbers values of a node, unless there is an error already.
+func (b *graphBuilder) list(what string, names []string, err error) ([]uint32, error) {
+	switch {
+	case err != nil || len(names) == 0:
 		return nil, err
+	case len(names) > maxIDs:
+		return nil, tooMany(len(names), what)
 	}
-	b.constants(len(e.plan.Tensors))
-	return b.ir, nil
+	ids := make([]uint32, len(names))
+	for i := 0; i < len(ids) && err == nil; i++ {
+		ids[i], err = b.id(names[i])
+	}
+	return ids, err
+}
+
+// firstParam returns where the params begin among what a node takes in: they
+// are the constants at the end, as far as they are not graph inputs. Readers see
+// params after inputs, so the order stays. Some operators have none.
+func (b *graphBuilder) firstParam(op Op, inputs []string) int {
+	first := len(inputs)
+	for ; first > 0 && !op.operandsOnly(); first-- {
+		name := inputs[first-1]
+		if _, constant := b.tensors[name]; !constant || b.inputs[name] {
+			break
+		}
+	}
+	return first
+}
+
+// object encodes the attributes of node i, those that nodes share once unless they have losses.
+func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMessage {
+	if len(attributes) == 0 {
+		return nil
+	}
+	of := sharedList{&attributes[0], len(attributes)}
+	if object, ok := b.objects[of]; ok {
+		return object
+	}
+	var members [][]byte
+	keys, sound := make(map[string]bool, len(attributes)), true
+	for j, a := range attributes {
+		text, err := member(a.Name, a.Value)
+		if keys[a.Name] {
+			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
+		}
+		if err != nil {
+			b.losses.Attribute(b.p, i, j, err)
+			sound = false
+		}
+		members, keys[a.Name] = append(members, text), true
+	}
+	out := object(members)
+	if sound {
+		b.objects[of] = out
+	}
+	return out
 }
 
 // checkIR compares the caller's graph with the plan and the layout.
-func checkIR(ir *IR, p *driver.Plan) error {
-	next := 0
+func checkIR(ir *IR, p *driver.Plan, version uint32) error {
+	names, next := map[string]bool{}, 0
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
-		if err := tensor.CheckName(d.Name); err != nil {
+		switch err := tensor.CheckName(d.Name); {
+		case err != nil:
 			return refuse("IR", err, "tensor %d", i)
+		case names[d.Name]:
+			return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", d.Name)
+		case len(d.Shape) > maxRank || slices.ContainsFunc(d.Shape, func(n int64) bool { return n < 0 || n > math.MaxUint32 }):
+			return refuse("IR", format.ErrUnsupported, "tensor %q: shape %v does not fit", d.Name, d.Shape)
 		}
-		if len(d.Shape) > maxRank {
-			return refuse("IR", format.ErrUnsupported, "tensor %q has rank %d", d.Name, len(d.Shape))
-		}
-		for _, size := range d.Shape {
-			if size < 0 || size > math.MaxUint32 {
-				return refuse("IR", format.ErrUnsupported, "tensor %q: dim %d does not fit in 32 bits", d.Name, size)
-			}
-		}
+		names[d.Name] = true
 		if !d.Constant() {
 			continue
 		}
@@ -56,32 +309,30 @@ func checkIR(ir *IR, p *driver.Plan) error {
 	if next < len(p.Tensors) {
 		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", p.Tensors[next].Name)
 	}
-	name := func(i int) []byte { return []byte(ir.Tensors[i].Name) }
-	if i, twice := repeated(len(ir.Tensors), name); twice {
-		return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", ir.Tensors[i].Name)
-	}
-	lists := [][]uint32{ir.Inputs, ir.Outputs}
+	most := max(len(ir.Inputs), len(ir.Outputs))
 	for i := range ir.Nodes {
-		lists = append(lists, ir.Nodes[i].Inputs, ir.Nodes[i].Outputs, ir.Nodes[i].Params)
-	}
-	for _, ids := range lists {
-		if len(ids) > maxIDs {
-			return refuse("IR", format.ErrLimit, "a list of %d ids, there is room for %d", len(ids), maxIDs)
+		n := &ir.Nodes[i]
+		most = max(most, len(n.Inputs), len(n.Outputs), len(n.Params))
+		if _, ok := n.Op.code(version); !ok {
+			return refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
 		}
+	}
+	if most > maxIDs {
+		return refuse("IR", format.ErrLimit, "a list of %d ids, there is room for %d", most, maxIDs)
 	}
 	return nil
 }
 
 // encodeGraph writes the graph section. offsets are those of the constants.
 func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
-	var w wire.Buffer
+	if int64(len(ir.Tensors)) > math.MaxUint32 || int64(len(ir.Nodes)) > math.MaxUint32 {
+		return nil, refuse("graph", format.ErrLimit, "%d tensors and %d nodes are more than can be counted", len(ir.Tensors), len(ir.Nodes))
+	}
 	attrs, at, err := joinAttributes(ir)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(ir.Tensors)) > math.MaxUint32 || int64(len(ir.Nodes)) > math.MaxUint32 {
-		return nil, refuse("graph", format.ErrLimit, "%d tensors and %d nodes are more than can be counted", len(ir.Tensors), len(ir.Nodes))
-	}
+	var w wire.Buffer
 	w.Grow(graphHead + len(ir.Tensors)*descriptorSize + len(ir.Nodes)*nodeSize + len(attrs))
 	for _, n := range []int{len(ir.Nodes), len(ir.Tensors), len(ir.Inputs), len(ir.Outputs)} {
 		w.U32(uint32(n))
@@ -98,10 +349,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
-		code, ok := n.Op.code(version)
-		if !ok {
-			return nil, refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
-		}
+		code, _ := n.Op.code(version)
 		w.U16(code)
 		w.U16(uint16(len(n.Inputs)))
 		w.U16(uint16(len(n.Outputs)))
@@ -114,7 +362,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// putDescriptor writes a descriptor, whose room for dims is what they leave zero.
+// putDescriptor writes a descriptor. Dims beyond its rank are zero.
 func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
 	var b [descriptorSize]byte
 	le := binary.LittleEndian
@@ -138,7 +386,7 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	}
 }
 
-// sharedText is where a JSON object is in memory.
+// sharedText identifies a JSON object that many nodes may share.
 type sharedText struct {
 	first *byte
 	size  int
@@ -151,28 +399,26 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	seen, shared := map[string]uint32{}, map[sharedText]uint32{}
 	at = make([]uint32, len(ir.Nodes))
 	for i := range ir.Nodes {
-		object := ir.Nodes[i].Attributes
-		if len(object) == 0 {
+		text := ir.Nodes[i].Attributes
+		if len(text) == 0 {
 			continue
 		}
-		same := sharedText{&object[0], len(object)}
-		if off, ok := shared[same]; ok {
-			at[i] = off
-			continue
-		}
-		if err := jsonmeta.Check(object, jsonmeta.Options{LoneSurrogates: true}); err != nil {
-			return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
-		}
-		off, ok := seen[string(object)]
+		same := sharedText{&text[0], len(text)}
+		off, ok := shared[same]
 		if !ok {
-			if base+uint64(len(attrs))+uint64(len(object)) > math.MaxUint32 {
-				return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
+			if err := jsonmeta.Check(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
+				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 			}
-			off = uint32(base + uint64(len(attrs)))
-			seen[string(object)] = off
-			attrs = append(attrs, object...)
+			if off, ok = seen[string(text)]; !ok {
+				if base+uint64(len(attrs))+uint64(len(text)) > math.MaxUint32 {
+					return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
+				}
+				off = uint32(base + uint64(len(attrs)))
+				attrs = append(attrs, text...)
+			}
+			seen[string(text)], shared[same] = off, off
 		}
-		at[i], shared[same] = off, off
+		at[i] = off
 	}
 	return attrs, at, nil
 }

@@ -2,12 +2,10 @@ package mle
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
 // attributes makes neutral attributes of a JSON object.
@@ -85,38 +83,4 @@ func put[T any](list []T, v T, n int) []T {
 		list = make([]T, 0, n)
 	}
 	return append(list, v)
-}
-
-// encodeAttributes makes a JSON object of neutral attributes, nil of none.
-func encodeAttributes(field string, list []format.Attribute) (json.RawMessage, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	out := []byte{'{'}
-	for i, a := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		var err error
-		if out, err = appendJSON(out, a.Name); err == nil {
-			out, err = appendJSON(append(out, ':'), a.Value)
-		}
-		if err != nil {
-			return nil, refuse(field, format.ErrUnsupported, "attribute %q: %v", a.Name, err)
-		}
-	}
-	return append(out, '}'), nil
-}
-
-// appendJSON writes a value of metadata or attributes. Floats are written so
-// that they read as such, and JSON as it is.
-func appendJSON(b []byte, v any) ([]byte, error) {
-	if err, ok := v.(error); ok { // of jsonmeta.Value
-		return nil, err
-	}
-	w := jsontext.Writer{B: b, Finite: true}
-	if !w.Value(v) {
-		return nil, fmt.Errorf("a %T has no JSON form", v)
-	}
-	return w.Done()
 }

@@ -3,7 +3,6 @@ package mle
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,13 +18,8 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	}
 	l.AllQuantization(p, "MLE keeps no scales, but in int8 storage")
 	metadataLosses(p, l)
-	if p.Graph != nil && o.IR == nil {
-		version := o.Version
-		if version == 0 {
-			version = maxVersion
-		}
-		g := graphLosses{p: p, l: l, b: newIRBuilder(p.Tensors, uint32(version)), sound: map[sharedList]bool{}}
-		g.find()
+	if o.IR == nil {
+		buildIR(p, o.version(), l)
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -60,24 +54,13 @@ func metadataLosses(p *driver.Plan, l *driver.LossList) {
 	l.UniqueMetadata(p, func(_ int, e driver.Entry) error {
 		switch {
 		case e.Key != namesKey:
-			return checkMember(e.Key, e.Value)
+			_, err := member(e.Key, e.Value)
+			return err
 		case !namesTensors(e.Value, p.Tensors):
 			return fmt.Errorf("%w: this key is that of the names of the tensors", format.ErrUnsupported)
 		}
 		return nil
 	})
-}
-
-// checkMember refuses what cannot be a member of a JSON object.
-func checkMember(key string, value any) error {
-	out, err := appendJSON([]byte{'{'}, key)
-	if err == nil {
-		out, err = appendJSON(append(out, ':'), value)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", format.ErrUnsupported, err)
-	}
-	return jsonmeta.Check(append(out, '}'), jsonmeta.Options{LoneSurrogates: true})
 }
 
 // namesTensors reports whether a value lists the names of the tensors in their
@@ -99,119 +82,4 @@ func namesTensors(v any, tensors []tensor.Info) bool {
 		return plain
 	})
 	return ok && plain && next == len(tensors)
-}
-
-// graphLosses compares a neutral graph with what the layout has room for.
-type graphLosses struct {
-	p *driver.Plan
-	l *driver.LossList
-	b *irBuilder
-
-	sound map[sharedList]bool // attributes of which nothing is lost
-}
-
-func (g *graphLosses) find() {
-	n := g.p.Graph
-	if n.Name != "" {
-		g.label("graph name")
-	}
-	g.l.Initializers(g.p, "the format cannot hold it")
-	g.values("inputs", n.Inputs)
-	g.values("outputs", n.Outputs)
-	for i := range n.Nodes {
-		g.node(i)
-	}
-}
-
-func (g *graphLosses) label(what string) {
-	g.l.Converted(format.LossLabel, what, "the format cannot hold it")
-}
-
-// values looks at inputs or outputs, first as a whole and then one by one.
-func (g *graphLosses) values(what string, list []format.ValueInfo) {
-	if len(list) > maxIDs {
-		g.l.Graph(what, fmt.Errorf("%w: %d, there is room for %d", format.ErrLimit, len(list), maxIDs))
-		return
-	}
-	for i := range list {
-		v := &list[i]
-		_, known := g.b.ids[v.Name]
-		_, constant := g.b.index[v.Name]
-		if _, err := g.b.values("graph "+what, list[i:i+1]); err != nil {
-			g.l.Graph(fmt.Sprintf("%s[%d] (%s)", what, i, v.Name), err)
-			continue
-		}
-		if why := unsaid(v); why != "" {
-			g.l.Converted(format.LossValue, v.Name, why)
-		} else if (known || constant) && contradicts(v, &g.b.ir.Tensors[g.b.ids[v.Name]]) {
-			g.l.Converted(format.LossValue, v.Name, "another dtype or shape was said of this value before, or is that of its tensor")
-		}
-		for k, d := range v.Dims {
-			if d.Symbol != "" {
-				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, k, d.Symbol))
-			}
-		}
-	}
-}
-
-// unsaid returns what a placeholder cannot say of a value, "" for nothing.
-func unsaid(v *format.ValueInfo) string {
-	_, known := dtypeCode(v.DType)
-	switch {
-	case v.DType != tensor.Invalid && !known:
-		return fmt.Sprintf("%v has no code", v.DType)
-	case v.DType == tensor.Invalid && v.Code != "":
-		return fmt.Sprintf("the dtype code %s means nothing here", v.Code)
-	case v.Dims != nil && len(v.Dims) == 0:
-		return "a scalar looks like a value of unknown shape"
-	case slices.ContainsFunc(v.Dims, func(d format.Dim) bool { return d.Size == dynamicDim }):
-		return fmt.Sprintf("a dim of %d means one that is not fixed", uint32(dynamicDim))
-	}
-	return ""
-}
-
-// contradicts reports whether v says something that its descriptor does not.
-func contradicts(v *format.ValueInfo, d *Descriptor) bool {
-	if v.DType != tensor.Invalid && v.DType != d.DType {
-		return true
-	}
-	return len(v.Dims) > 0 && !slices.EqualFunc(v.Dims, d.Shape, func(dim format.Dim, size int64) bool {
-		return dim.Size == size || dim.Size == format.DynamicDim && size == dynamicDim
-	})
-}
-
-// attributes looks at those of node i. What nodes share is looked at once, unless
-// something of it is lost.
-func (g *graphLosses) attributes(i int, all []format.Attribute) {
-	if len(all) == 0 || g.sound[sharedList{&all[0], len(all)}] {
-		return
-	}
-	sound := true
-	for j, a := range all {
-		if err := checkMember(a.Name, a.Value); err != nil {
-			g.l.Attribute(g.p, i, j, err)
-			sound = false
-		}
-	}
-	g.sound[sharedList{&all[0], len(all)}] = sound
-}
-
-// node looks at the attributes of a node, and at the node without them.
-func (g *graphLosses) node(i int) {
-	n := g.p.Graph.Nodes[i]
-	g.attributes(i, n.Attributes)
-	if n.Name != "" {
-		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name))
-	}
-	if n.Domain != "" {
-		g.label(fmt.Sprintf("nodes[%d] domain (%s)", i, n.Domain))
-	}
-	n.Attributes = nil
-	out, err := g.b.node(fmt.Sprintf("node %d", i), &n)
-	if _, ok := out.Op.code(g.b.version); err == nil && !ok {
-		err = fmt.Errorf("%w: version %d has no code for operator %v", format.ErrUnsupported, g.b.version, out.Op)
-	}
-	if err != nil {
-		g.l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
-	}
 }

@@ -1,11 +1,14 @@
 package mle
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
 // Metadata implements driver.Parsed.
@@ -26,30 +29,45 @@ func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 	if _, ok := m.Get(namesKey); !ok && len(names) > 0 {
 		m = append(m[:len(m):len(m)], format.Entry{Key: namesKey})
 	}
-	if len(m) == 0 {
-		return nil, nil
-	}
-	out := []byte{'{'}
-	for i, entry := range m {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if entry.Key == namesKey {
-			entry.Value = names
+	members := make([][]byte, len(m))
+	for i, e := range m {
+		if e.Key == namesKey {
+			e.Value = names
 		}
 		var err error
-		if out, err = appendJSON(out, entry.Key); err == nil {
-			out, err = appendJSON(append(out, ':'), entry.Value)
-		}
-		if err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", entry.Key), format.ErrUnsupported, "%v", err)
+		if members[i], err = member(e.Key, e.Value); err != nil {
+			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err, "no member of a JSON object")
 		}
 	}
-	out = append(out, '}')
-	if err := jsonmeta.Check(out, jsonmeta.Options{LoneSurrogates: true}); err != nil {
-		return nil, refuse("metadata", err, "no JSON object that readers take")
+	return object(members), nil
+}
+
+// member returns a member of a JSON object that readers accept.
+func member(key string, value any) ([]byte, error) {
+	w := jsontext.Writer{Finite: true}
+	w.Raw("{")
+	w.Text(key)
+	w.Raw(":")
+	if err, ok := value.(error); ok { // of jsonmeta.Value
+		w.Fail(err)
+	} else if !w.Value(value) {
+		w.Fail(fmt.Errorf("a %T has no JSON form", value))
 	}
-	return out, nil
+	w.Raw("}")
+	text, err := w.Done()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", format.ErrUnsupported, err)
+	}
+	return text[1 : len(text)-1], jsonmeta.Check(text, jsonmeta.Options{LoneSurrogates: true})
+}
+
+// object returns the JSON object of some members, nil for none.
+func object(members [][]byte) []byte {
+	if len(members) == 0 {
+		return nil
+	}
+	text := bytes.Join(members, []byte(","))
+	return slices.Concat([]byte("{"), text, []byte("}"))
 }
 
 // notes lists what is tolerable but worth knowing. What only Verify can find out is among them

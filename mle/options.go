@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"cmp"
 	"crypto/ed25519"
 
 	"github.com/weightmap/weightmap/format"
@@ -56,11 +57,11 @@ func (o *WriteOptions) orDefault() *WriteOptions {
 	return o
 }
 
+func (o *WriteOptions) version() int { return cmp.Or(o.Version, maxVersion) }
+
 // check fills in defaults and refuses options that contradict each other.
 func (o *WriteOptions) check() error {
-	if o.Version == 0 {
-		o.Version = maxVersion
-	}
+	o.Version = o.version()
 	if o.HeaderSize == 0 {
 		o.HeaderSize = headerStruct
 	} else if o.Version == 1 {

@@ -116,7 +116,12 @@ func (e *encoder) layout() error {
 	if err := e.checkSize(); err != nil {
 		return err
 	}
-	ir, err := e.ir()
+	ir, err := e.o.IR, error(nil)
+	if ir != nil {
+		err = checkIR(ir, e.plan, uint32(e.o.Version))
+	} else {
+		ir = buildIR(e.plan, e.o.Version, &driver.LossList{})
+	}
 	if err != nil {
 		return err
 	}

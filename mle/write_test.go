@@ -412,7 +412,8 @@ func TestAttributeTypes(t *testing.T) {
 		if want == nil {
 			want = tt.write
 		}
-		raw, err := encodeAttributes("node 0", []format.Attribute{{Name: "a", Value: tt.write}})
+		text, err := member("a", tt.write)
+		raw := object([][]byte{text})
 		if err != nil {
 			t.Errorf("%v: %v", tt.write, err)
 			continue
@@ -421,8 +422,8 @@ func TestAttributeTypes(t *testing.T) {
 		if diff := cmp.Diff([]format.Attribute{{Name: "a", Value: want}}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", raw, err, diff)
 		}
-		again, err := encodeAttributes("node 0", got)
-		if diff := cmp.Diff(string(raw), string(again)); err != nil || diff != "" {
+		again, err := member("a", got[0].Value)
+		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
 		}
 	}
