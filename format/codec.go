@@ -92,7 +92,7 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 }
 
 // Create is the package's Create for this format.
-func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (Writer, error) {
+func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
 	if c.d == nil {
 		return nil, unregistered("")
 	}
@@ -109,7 +109,7 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (Writer, error) 
 }
 
 // NewWriter is the package's NewWriter for this format.
-func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, error) {
+func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
 	if c.d == nil {
 		return nil, unregistered("")
 	}
@@ -125,12 +125,11 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (Writer, erro
 	return writer(out, err)
 }
 
-// writer makes a nil interface of a nil pointer.
-func writer(w *engine.Writer, err error) (Writer, error) {
+func writer(w *engine.Writer, err error) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, nil
+	return &Writer{w}, nil
 }
 
 // openPath opens with d, or, when that is nil, with the driver that the content

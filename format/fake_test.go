@@ -116,7 +116,7 @@ const fakeFile = "FAKE\x02\x01a\x03\x02bb\x02AAABB"
 var fakeData = map[string]string{"a": "AAA", "bb": "BB"}
 
 // feedFake writes both tensors and closes.
-func feedFake(w Writer) error {
+func feedFake(w *Writer) error {
 	for _, name := range []string{"a", "bb"} {
 		if err := w.WriteTensor(name, strings.NewReader(fakeData[name])); err != nil {
 			return err

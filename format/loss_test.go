@@ -220,9 +220,9 @@ func TestCopyDisagrees(t *testing.T) {
 			defer m.Close()
 			p := fakePlan()
 			c.change(&p.Tensors[0])
-			for name, write := range map[string]func(Writer) error{
-				"Copy":      func(w Writer) error { return Copy(w, m) },
-				"WriteView": func(w Writer) error { return WriteView(w, m.At(0)) },
+			for name, write := range map[string]func(*Writer) error{
+				"Copy":      func(w *Writer) error { return Copy(w, m) },
+				"WriteView": func(w *Writer) error { return WriteView(w, m.At(0)) },
 			} {
 				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
 				if err != nil {

@@ -17,21 +17,27 @@ import (
 // at a time. Every Writer must end in Close or Abort; Abort after Close does
 // nothing, so it can be deferred. Calls wait for each other: what one of them calls, a reader or
 // WriteOptions.Progress, must not call the Writer, but may cancel its context.
-type Writer interface {
-	// WriteTensor takes the little-endian data of a tensor of the plan: exactly
-	// as many bytes as it has. Tensors may come in any order; in the plan's
-	// order they are never moved. A name that is not in the plan is ErrNotFound, one
-	// that was written ErrPlan, and the next tensor may come all the same. After any other
-	// failure nothing is left but to give up: the temporary file is gone, and every
-	// call returns ErrAborted.
-	WriteTensor(name string, r io.Reader) error
-	// Close completes the file and puts it in place of the old one. It fails,
-	// leaving the old file, when a tensor was not written. The one error that comes
-	// with the new file in place is ErrNotDurable.
-	Close() error
-	// Abort gives up: the old file stays as it was, nothing else is left.
-	Abort() error
-}
+type Writer struct{ w *engine.Writer }
+
+// WriteTensor takes the little-endian data of a tensor of the plan: exactly
+// as many bytes as it has. Tensors may come in any order; in the plan's
+// order they are never moved. A name that is not in the plan is ErrNotFound, one
+// that was written ErrPlan, and the next tensor may come all the same. After any other
+// failure nothing is left but to give up: the temporary file is gone, and every
+// call returns ErrAborted.
+func (w *Writer) WriteTensor(name string, r io.Reader) error { return w.w.WriteTensor(name, r) }
+
+// Close completes the file and puts it in place of the old one. It fails,
+// leaving the old file, when a tensor was not written. The one error that comes
+// with the new file in place is ErrNotDurable.
+func (w *Writer) Close() error { return w.w.Close() }
+
+// Abort gives up: the old file stays as it was, nothing else is left.
+func (w *Writer) Abort() error { return w.w.Abort() }
+
+// Files returns the paths of the files that are written, the one that opens the model
+// first. It is nil for NewWriter.
+func (w *Writer) Files() []string { return w.w.Files() }
 
 // WriteOptions changes how a model is written. Nil and the zero value work.
 type WriteOptions struct {
@@ -110,7 +116,7 @@ func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig 
 
 // Create starts writing a model to path, in a temporary file next to it that
 // takes its place on Close. A format without a name goes by path's extension.
-func Create(format, path string, p *Plan, o *WriteOptions) (Writer, error) {
+func Create(format, path string, p *Plan, o *WriteOptions) (*Writer, error) {
 	c, err := For(format, path)
 	if err != nil {
 		return nil, err
@@ -121,7 +127,7 @@ func Create(format, path string, p *Plan, o *WriteOptions) (Writer, error) {
 // NewWriter starts writing a model to w. Formats whose header is known from the
 // plan write straight through; the others assemble the file elsewhere first, as
 // WriteOptions.Spool says, and nothing reaches w before Close.
-func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (Writer, error) {
+func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (*Writer, error) {
 	c, err := Lookup(format)
 	if err != nil {
 		return nil, err
@@ -148,7 +154,7 @@ func Save(path, format string, views ...tensor.View) error {
 }
 
 // writeViews writes tensors and closes w; if anything fails it aborts.
-func writeViews(w Writer, views iter.Seq[tensor.View]) error {
+func writeViews(w *Writer, views iter.Seq[tensor.View]) error {
 	defer w.Abort()
 	for v := range views {
 		if err := WriteView(w, v); err != nil {
@@ -161,11 +167,9 @@ func writeViews(w Writer, views iter.Seq[tensor.View]) error {
 // WriteView writes the tensor v under its own name, guarded against the file it
 // comes from being cut short. A plan with another dtype or other quantization for these
 // bytes is refused; the shape is the plan's.
-func WriteView(w Writer, v tensor.View) error {
-	if own, ok := w.(*engine.Writer); ok {
-		if err := own.Agrees(v.Info()); err != nil {
-			return err
-		}
+func WriteView(w *Writer, v tensor.View) error {
+	if err := w.w.Agrees(v.Info()); err != nil {
+		return err
 	}
 	return v.Use(func(b []byte) error { return w.WriteTensor(v.Name(), bytes.NewReader(b)) })
 }
@@ -181,4 +185,4 @@ func WriteView(w Writer, v tensor.View) error {
 // that says more or less than the model is the caller's choice; one that
 // contradicts it, by another dtype or other quantization for the same bytes, is
 // refused.
-func Copy(w Writer, m *Model) error { return writeViews(w, m.views) }
+func Copy(w *Writer, m *Model) error { return writeViews(w, m.views) }

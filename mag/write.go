@@ -10,7 +10,7 @@ import (
 
 // Create starts writing a file to path, in a temporary file that takes its place
 // on Close. Nil options work.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
@@ -19,7 +19,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error)
 // digests or shared data are assembled elsewhere first, as Spool says; others
 // are streamed, and so are snapshots whose plan lists the tensors in the order of
 // the file: by the size of their elements, largest first.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

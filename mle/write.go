@@ -16,7 +16,7 @@ import (
 
 // Create starts writing a file to path, in a temporary file that takes its place
 // on Close. Nil options work.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
@@ -24,7 +24,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error)
 // NewWriter starts writing a file to w. Nil options work. A version 2 file is
 // assembled elsewhere first, as Spool says, since its header holds checksums of
 // what follows. Version 1 streams.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

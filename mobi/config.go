@@ -70,7 +70,7 @@ func (c *Config) options() *WriteOptions {
 }
 
 // write feeds the constants to w.
-func (c *Config) write(w format.Writer, err error) error {
+func (c *Config) write(w *format.Writer, err error) error {
 	if err != nil {
 		return err
 	}

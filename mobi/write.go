@@ -16,7 +16,7 @@ import (
 // Tensor names are ids in decimal. When AcceptLoss has "name", others get the
 // lowest free ids in the plan's order, and the graph follows. Constants are ordered by the size of their
 // data, see the package documentation; they may be written in any order.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
@@ -25,7 +25,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error)
 // constants in the order of the file is streamed, unless they are compressed;
 // others are assembled elsewhere first, as Spool says. With SpoolNever those are
 // refused, and the constants must come in the plan's order.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

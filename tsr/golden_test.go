@@ -179,7 +179,7 @@ func TestGoldenWrite(t *testing.T) {
 }
 
 // finish writes all tensors and closes the writer.
-func finish(t *testing.T, w format.Writer, data map[string][]byte) {
+func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 	t.Helper()
 	defer w.Abort()
 	for name, b := range data {

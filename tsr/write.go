@@ -16,13 +16,13 @@ import (
 // What TSR cannot hold is refused with a [format.LossError], or left out
 // if the options accept that: metadata, graph, quantization, names in a
 // directory that cannot be those of files.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing the one tensor of p to w, straight through.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
@@ -61,7 +61,7 @@ func layout(p *driver.Plan, dir bool) *driver.Layout {
 // empty directory is replaced; a path with anything else is refused. See
 // [Create] for what p may contain; names must also work as file names (see the
 // package documentation).
-func CreateDir(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	c := *o.orDefault()
 	c.directory = true
 	return Create(path, p, &c)

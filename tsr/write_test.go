@@ -164,25 +164,25 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	for _, target := range []string{"w.tsr", "m"} {
 		for _, c := range []struct {
 			name string
-			do   func(w format.Writer, cancel func()) error
+			do   func(w *format.Writer, cancel func()) error
 			want error
 		}{
-			{"abort", func(w format.Writer, _ func()) error { return w.Abort() }, nil},
-			{"abort after the data", func(w format.Writer, _ func()) error {
+			{"abort", func(w *format.Writer, _ func()) error { return w.Abort() }, nil},
+			{"abort after the data", func(w *format.Writer, _ func()) error {
 				return errors.Join(w.WriteTensor("tensor", bytes.NewReader(int8s(9))), w.Abort())
 			}, nil},
-			{"close too early", func(w format.Writer, _ func()) error { return w.Close() }, format.ErrPlan},
-			{"too few bytes", func(w format.Writer, _ func()) error {
+			{"close too early", func(w *format.Writer, _ func()) error { return w.Close() }, format.ErrPlan},
+			{"too few bytes", func(w *format.Writer, _ func()) error {
 				return w.WriteTensor("tensor", bytes.NewReader(int8s(8)))
 			}, format.ErrTruncated},
-			{"too many bytes", func(w format.Writer, _ func()) error {
+			{"too many bytes", func(w *format.Writer, _ func()) error {
 				return w.WriteTensor("tensor", io.MultiReader(bytes.NewReader(int8s(10))))
 			}, format.ErrShape},
-			{"canceled", func(w format.Writer, cancel func()) error {
+			{"canceled", func(w *format.Writer, cancel func()) error {
 				cancel()
 				return w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
 			}, context.Canceled},
-			{"canceled before Close", func(w format.Writer, cancel func()) error {
+			{"canceled before Close", func(w *format.Writer, cancel func()) error {
 				err := w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
 				cancel()
 				return errors.Join(err, w.Close())

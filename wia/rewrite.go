@@ -32,23 +32,29 @@ type original struct {
 // nil o writes everything plainly, unsigned and not encrypted.
 func Rewrite(path string, f *File, o *WriteOptions) error {
 	o = o.orDefault()
-	return f.rewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.Create(path, p, &o.WriteOptions) })
+	return f.rewrite(o, func(c format.Codec, p *format.Plan) (*format.Writer, error) {
+		return c.Create(path, p, &o.WriteOptions)
+	})
 }
 
 // RewriteTo is Rewrite to w.
 func RewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	o = o.orDefault()
-	return f.rewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.NewWriter(w, p, &o.WriteOptions) })
+	return f.rewrite(o, func(c format.Codec, p *format.Plan) (*format.Writer, error) {
+		return c.NewWriter(w, p, &o.WriteOptions)
+	})
 }
 
 // CreateRewrite begins what Rewrite does for a caller that writes the tensors itself: those
 // of f, with the bytes that they have. f is not closed before the writer is.
-func CreateRewrite(path string, f *File, o *WriteOptions) (format.Writer, error) {
+func CreateRewrite(path string, f *File, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
-	return f.startRewrite(o, func(c format.Codec, p *format.Plan) (format.Writer, error) { return c.Create(path, p, &o.WriteOptions) })
+	return f.startRewrite(o, func(c format.Codec, p *format.Plan) (*format.Writer, error) {
+		return c.Create(path, p, &o.WriteOptions)
+	})
 }
 
-func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (format.Writer, error)) error {
+func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (*format.Writer, error)) error {
 	unpin, err := f.Pin()
 	if err != nil {
 		return err
@@ -61,7 +67,7 @@ func (f *File) rewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (
 	return format.Copy(w, f.m)
 }
 
-func (f *File) startRewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (format.Writer, error)) (format.Writer, error) {
+func (f *File) startRewrite(o *WriteOptions, start func(format.Codec, *format.Plan) (*format.Writer, error)) (*format.Writer, error) {
 	unpin, err := f.Pin()
 	if err != nil {
 		return nil, err

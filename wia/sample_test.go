@@ -112,7 +112,7 @@ func fill(info tensor.Info) []byte {
 }
 
 // feed writes all tensors and closes.
-func feed(t testing.TB, w format.Writer, p *format.Plan) {
+func feed(t testing.TB, w *format.Writer, p *format.Plan) {
 	t.Helper()
 	for _, info := range p.Tensors {
 		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {

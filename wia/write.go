@@ -16,14 +16,14 @@ import (
 
 // Create starts writing a model to path. It is written to a temporary file
 // that takes the place of an old one on Close.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{opts: *o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w: straight through, unless tensors are
 // compressed, since sizes come first.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{opts: *o}).NewWriter(w, p, &o.WriteOptions)
 }

@@ -272,7 +272,7 @@ func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options)
 	if !ok || o.target(path) != m.Format() || o.dtype+o.quantize != "" || o.join || len(o.only)+len(o.skip)+len(o.rename) > 0 {
 		return
 	}
-	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (*format.Writer, error) {
 		return wia.CreateRewrite(path, f, &wia.WriteOptions{WriteOptions: *w})
 	}
 }

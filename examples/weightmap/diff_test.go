@@ -83,7 +83,7 @@ func save(t *testing.T, file string, plan format.Plan, samples ...sample) string
 }
 
 // finish writes all data and closes.
-func finish(t *testing.T, w format.Writer, samples []sample) {
+func finish(t *testing.T, w *format.Writer, samples []sample) {
 	t.Helper()
 	defer w.Abort()
 	for _, s := range samples {

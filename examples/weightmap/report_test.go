@@ -36,7 +36,7 @@ var (
 )
 
 // fill writes all tensors of a plan, zeros, and closes.
-func fill(t *testing.T, w format.Writer, err error, p *format.Plan) {
+func fill(t *testing.T, w *format.Writer, err error, p *format.Plan) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

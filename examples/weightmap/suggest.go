@@ -206,12 +206,12 @@ func (s *search) try(l commandLine) (*convertFlags, error) {
 	defer os.RemoveAll(dir)
 	_, err = given.convert(s.ctx, s.c, s.m, l.files[0], target, func(o *convert.Options) {
 		create := o.Create
-		o.Create = func(path string, p *format.Plan, w *format.WriteOptions) (format.Writer, error) {
+		o.Create = func(path string, p *format.Plan, w *format.WriteOptions) (*format.Writer, error) {
 			other := filepath.Join(dir, filepath.Base(path))
 			if os.IsPathSeparator(path[len(path)-1]) {
 				other += string(os.PathSeparator)
 			}
-			var out format.Writer
+			var out *format.Writer
 			var err error
 			if create != nil {
 				out, err = create(other, p, w)

@@ -434,7 +434,7 @@ func unwritten(t *testing.T, dir string) {
 }
 
 // copyThese copies the tensors of a plan.
-func copyThese(w format.Writer, m *format.Model, p *format.Plan) error {
+func copyThese(w *format.Writer, m *format.Model, p *format.Plan) error {
 	for _, info := range p.Tensors {
 		v, err := m.Tensor(info.Name)
 		if err == nil {

@@ -85,7 +85,7 @@ func plans(n, count int) *format.Plan {
 }
 
 // fed has a writer write a model, the last tensor first.
-func fed(p *format.Plan, n int, w format.Writer, err error) error {
+func fed(p *format.Plan, n int, w *format.Writer, err error) error {
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func fed(p *format.Plan, n int, w format.Writer, err error) error {
 }
 
 // written makes a saving of two tensors of a function that creates a model.
-func written[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+func written[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, 2)
 		w, err := create(path, p, o)
@@ -113,7 +113,7 @@ func written[O any](create func(string, *format.Plan, O) (format.Writer, error),
 }
 
 // big is written for models of more data than are collected before the first are written.
-func big[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+func big[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, 2)
 		p.Tensors[0].Shape[0] += 50_000
@@ -135,7 +135,7 @@ func sharded(name string, limits ...int64) func(string, int) error {
 }
 
 // lone is written for formats of one tensor.
-func lone[O any](create func(string, *format.Plan, O) (format.Writer, error), o O) func(string, int) error {
+func lone[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, 1)
 		w, err := create(path, p, o)
@@ -211,7 +211,7 @@ func savings() []saving {
 			return onto(path, convert.Options{To: "mag"})
 		})},
 		{name: "convert onto itself with external data", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
-			return onto(path, convert.Options{To: "wia", Create: func(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+			return onto(path, convert.Options{To: "wia", Create: func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 				return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, ExternalFrom: 1})
 			}})
 		})},

@@ -60,8 +60,8 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		return nil, err
 	}
 	defer w.Abort()
-	if f, ok := w.(interface{ Files() []string }); ok && o.MaxShard > 0 {
-		j.report.Files = f.Files()
+	if o.MaxShard > 0 {
+		j.report.Files = w.Files()
 	}
 	defer func() {
 		close(j.stop)
@@ -117,7 +117,7 @@ type item struct {
 
 // create starts the target. It has to keep aside what it has no place for, as far as
 // it can. What is left is let go one by one, so that all of it is reported.
-func (j *job) create() (format.Writer, error) {
+func (j *job) create() (*format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	opts.Progress = j.progress
@@ -178,7 +178,7 @@ func (j *job) essential() map[string]bool {
 }
 
 // write streams one tensor.
-func (j *job) write(w format.Writer, it *item) error {
+func (j *job) write(w *format.Writer, it *item) error {
 	if it.changes {
 		if err := j.copy(w, it, it.stream); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (j *job) write(w format.Writer, it *item) error {
 }
 
 // copy writes what r delivers.
-func (j *job) copy(w format.Writer, it *item, r io.Reader) error {
+func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
 	if !j.o.Verify {
 		return w.WriteTensor(it.to.Name, r)
 	}

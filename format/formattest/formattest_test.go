@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -126,8 +125,6 @@ func toyDefects(bug string) *defects {
 			c.MaxMemory = 0
 			return &c
 		}
-	case "takes any name":
-		d.writer = func(w format.Writer) format.Writer { return lenient{w} }
 	}
 	return d
 }
@@ -188,17 +185,6 @@ func (m badModel) Close() error {
 	return m.Model.Close()
 }
 
-// lenient is a writer that does not care for names.
-type lenient struct{ format.Writer }
-
-func (w lenient) WriteTensor(name string, r io.Reader) error {
-	err := w.Writer.WriteTensor(name, r)
-	if errors.Is(err, format.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 // TestToy runs the kit; TestEachPropertyCanFail runs it with a bug.
 func TestToy(t *testing.T) { Run(t, toyConfig(os.Getenv(bugVariable))) }
 
@@ -215,7 +201,6 @@ var planted = []struct{ bug, fails string }{
 	{"finds another", "small/Lookup"},
 	{"finds anything", "small/NotFound"},
 	{"calls a wrong name closed", "small/NotFound"},
-	{"takes any name", "small/NotFound"},
 	{"counts wrongly", "small/Stats"},
 	{"copies", "small/Ranged"},
 	{"trusts anybody", "small/Verify"},

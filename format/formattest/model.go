@@ -37,7 +37,6 @@ type model interface {
 type defects struct {
 	model   func(*format.Model) model
 	options func(*format.Options) *format.Options
-	writer  func(format.Writer) format.Writer
 }
 
 // codec is a format at work.
@@ -63,13 +62,6 @@ func (c codec) model(m *format.Model, err error) (model, error) {
 	return m, nil
 }
 
-func (c codec) writer(w format.Writer, err error) (format.Writer, error) {
-	if err == nil && c.defects != nil && c.defects.writer != nil {
-		return c.defects.writer(w), nil
-	}
-	return w, err
-}
-
 func (c codec) Open(path string, o *format.Options) (model, error) {
 	return c.model(c.Codec.Open(path, c.options(o)))
 }
@@ -84,14 +76,6 @@ func (c codec) OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (model
 
 func (c codec) OpenFile(f *os.File, off, size int64, o *format.Options) (model, error) {
 	return c.model(c.Codec.OpenFile(f, off, size, c.options(o)))
-}
-
-func (c codec) Create(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
-	return c.writer(c.Codec.Create(path, p, o))
-}
-
-func (c codec) NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
-	return c.writer(c.Codec.NewWriter(w, p, o))
 }
 
 // planOf is format.PlanOf.

@@ -126,7 +126,7 @@ func (x *subject) write(t testing.TB, p *format.Plan, order []string, change fun
 }
 
 // feed gives w all tensors.
-func (x *subject) feed(t testing.TB, w format.Writer, p *format.Plan, order []string) {
+func (x *subject) feed(t testing.TB, w *format.Writer, p *format.Plan, order []string) {
 	t.Helper()
 	if order == nil {
 		order = names(p)

@@ -21,7 +21,7 @@ var old = []byte("the old file")
 
 // attempt begins to replace a file and lets f go wrong. Afterwards the old file
 // must be there as it was, and nothing else.
-func (x *subject) attempt(t *testing.T, name string, c codec, o *format.WriteOptions, f func(t *testing.T, w format.Writer)) {
+func (x *subject) attempt(t *testing.T, name string, c codec, o *format.WriteOptions, f func(t *testing.T, w *format.Writer)) {
 	t.Run(name, func(t *testing.T) {
 		path := x.stored(t, old)
 		w, err := c.Create(path, x.s.Plan, o)
@@ -48,7 +48,7 @@ func (x *subject) untouched(t *testing.T, path string) {
 }
 
 // over demands that a writer that failed has given up.
-func over(t *testing.T, w format.Writer, name string) {
+func over(t *testing.T, w *format.Writer, name string) {
 	t.Helper()
 	if err := w.WriteTensor(name, bytes.NewReader(nil)); !errors.Is(err, format.ErrAborted) {
 		t.Errorf("WriteTensor after the failure = %v, want ErrAborted", err)
@@ -86,7 +86,7 @@ func (x *subject) writerErrors(t *testing.T) {
 		{name: "canceled half way", r: &canceling{bytes.NewReader(data), len(data) / 2, cancel}, ctx: ctx, want: context.Canceled},
 	} {
 		o := x.options(func(o *format.WriteOptions) { o.Context = c.ctx })
-		x.attempt(t, c.name, x.writer, o, func(t *testing.T, w format.Writer) {
+		x.attempt(t, c.name, x.writer, o, func(t *testing.T, w *format.Writer) {
 			err := w.WriteTensor(big.Name, c.r)
 			if err == nil && c.ctx != nil {
 				err = w.Close() // it may have been canceled with the last byte
@@ -116,8 +116,8 @@ func (c *canceling) Read(p []byte) (int, error) {
 
 // writerMisuse: calls out of place are refused and harm nothing.
 func (x *subject) writerMisuse(t *testing.T) {
-	feedAll := func(t *testing.T, w format.Writer) { x.feed(t, w, x.s.Plan, nil) }
-	x.attempt(t, "abort", x.writer, x.options(nil), func(t *testing.T, w format.Writer) {
+	feedAll := func(t *testing.T, w *format.Writer) { x.feed(t, w, x.s.Plan, nil) }
+	x.attempt(t, "abort", x.writer, x.options(nil), func(t *testing.T, w *format.Writer) {
 		feedAll(t, w)
 		for range 2 {
 			if err := w.Abort(); err != nil {
@@ -127,7 +127,7 @@ func (x *subject) writerMisuse(t *testing.T) {
 		over(t, w, "x")
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	x.attempt(t, "canceled before Close", x.writer, x.options(func(o *format.WriteOptions) { o.Context = ctx }), func(t *testing.T, w format.Writer) {
+	x.attempt(t, "canceled before Close", x.writer, x.options(func(o *format.WriteOptions) { o.Context = ctx }), func(t *testing.T, w *format.Writer) {
 		feedAll(t, w)
 		cancel()
 		if err := w.Close(); !errors.Is(err, context.Canceled) {
@@ -138,7 +138,7 @@ func (x *subject) writerMisuse(t *testing.T) {
 		t.Errorf("NewWriter with a canceled context = %v", err)
 	}
 	if len(x.s.Plan.Tensors) > 0 {
-		x.attempt(t, "missing tensor", x.writer, x.options(nil), func(t *testing.T, w format.Writer) {
+		x.attempt(t, "missing tensor", x.writer, x.options(nil), func(t *testing.T, w *format.Writer) {
 			x.feed(t, w, x.s.Plan, names(x.s.Plan)[1:])
 			if err := w.Close(); !errors.Is(err, format.ErrPlan) {
 				t.Errorf("Close = %v, want ErrPlan", err)
@@ -153,7 +153,7 @@ func (x *subject) writerMisuse(t *testing.T) {
 // the writer goes on. Progress is reported meanwhile.
 func (x *subject) refusals(t *testing.T) {
 	var out bytes.Buffer
-	var w format.Writer
+	var w *format.Writer
 	checkProgress(t, func(p format.Progress) error {
 		var err error
 		w, err = x.writer.NewWriter(&out, x.s.Plan, x.options(func(o *format.WriteOptions) { o.Progress = p }))
@@ -292,7 +292,7 @@ func (x *subject) writeTo(out io.Writer) error {
 	return x.finish(w)
 }
 
-func (x *subject) finish(w format.Writer) error {
+func (x *subject) finish(w *format.Writer) error {
 	defer w.Abort()
 	for _, p := range x.s.Plan.Tensors {
 		if err := w.WriteTensor(p.Name, bytes.NewReader(x.data[p.Name])); err != nil {

@@ -13,13 +13,13 @@ import (
 // Create starts writing a file of version 3 to path, in a temporary file that
 // takes its place on Close. Nil options work. What GGUF has no place for is refused
 // with a [format.LossError], or left out if the options accept that.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a file to w, straight through. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

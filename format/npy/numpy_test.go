@@ -193,7 +193,7 @@ print(n, len(z.files))
 }
 
 // finish writes all tensors of a writer that began well.
-func finish(t *testing.T, w format.Writer, err error, data map[string][]byte) {
+func finish(t *testing.T, w *format.Writer, err error, data map[string][]byte) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -17,24 +17,24 @@ import (
 // no place for is refused with a [format.LossError], or left out if the options accept
 // that: metadata, graph, quantization, and a name other than the file's, which is what
 // it is read back under. Nil options work.
-func Create(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.Create(path, p, o)
 }
 
 // NewWriter starts writing the one tensor of p to w, straight through.
-func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.NewWriter(w, p, o)
 }
 
 // CreateArchive starts writing the tensors of p to a .npz file at path, stored and
 // aligned so that they can be viewed. Losses are as for Create.
-func CreateArchive(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func CreateArchive(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.Create(path, p, o)
 }
 
 // NewArchiveWriter starts writing a .npz file to w. Its headers have sums of the data,
 // so it is assembled elsewhere first, as Spool says.
-func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.NewWriter(w, p, o)
 }
 

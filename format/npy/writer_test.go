@@ -204,7 +204,7 @@ func TestLosses(t *testing.T) {
 		},
 	}
 	want := []string{"quantization:quantized", "metadata:author", "graph", "dtype:half", "dtype:eighth", "dtype:blocks", "shape:deep"}
-	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (format.Writer, error){"npy": NewWriter, "npz": NewArchiveWriter} {
+	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (*format.Writer, error){"npy": NewWriter, "npz": NewArchiveWriter} {
 		_, err := create(io.Discard, p, nil)
 		var e *format.LossError
 		if !errors.As(err, &e) {

@@ -17,13 +17,13 @@ import (
 
 // Create starts writing a model to path. It is written to a temporary file that takes
 // the place of an old one on Close. Nil options work.
-func Create(path string, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w, straight through. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }

@@ -19,13 +19,13 @@ import (
 // Create starts writing a file to path, in a temporary file that takes its place on
 // Close. What the format cannot hold is refused with a [format.LossError], unless the
 // options accept that. Nil options work.
-func Create(path string, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
 }
 
 // NewWriter starts writing a file to w, straight through if tensors come in the order
 // of the file: by dtype, then by name. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (format.Writer, error) {
+func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.NewWriter(w, p, o)
 }
 

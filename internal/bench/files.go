@@ -44,7 +44,7 @@ func write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, er
 }
 
 // feed writes all tensors of p and closes w.
-func feed(w format.Writer, p *format.Plan, data []byte) error {
+func feed(w *format.Writer, p *format.Plan, data []byte) error {
 	defer w.Abort()
 	var r bytes.Reader
 	for _, t := range p.Tensors {

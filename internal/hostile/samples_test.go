@@ -82,7 +82,7 @@ func plan(generation int, graph bool) (*format.Plan, [][]byte) {
 	return p, data
 }
 
-type newWriter func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error)
+type newWriter func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error)
 
 // everything accepts whatever a format cannot hold of the plan.
 var everything = []string{"metadata", "graph", "label", "attribute", "value", "conversion", "name"}
@@ -114,7 +114,7 @@ func written(t testing.TB, name string, graph bool, s sample, create newWriter) 
 }
 
 // inDirectory makes a sample of several files.
-func inDirectory(t testing.TB, s sample, create func(path string, p *format.Plan, c format.WriteOptions) (format.Writer, error)) *sample {
+func inDirectory(t testing.TB, s sample, create func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error)) *sample {
 	t.Helper()
 	dir := t.TempDir()
 	for generation := range s.files {
@@ -161,19 +161,19 @@ var (
 
 func makeSamples(t testing.TB) []*sample {
 	mleWith := func(o mle.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			o.WriteOptions = c
 			return mle.NewWriter(w, p, &o)
 		}
 	}
 	wiaWith := func(o wia.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			o.WriteOptions = c
 			return wia.NewWriter(w, p, &o)
 		}
 	}
 	magWith := func(o mag.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			o.WriteOptions = c
 			return mag.NewWriter(w, p, &o)
 		}
@@ -185,18 +185,18 @@ func makeSamples(t testing.TB) []*sample {
 	wiaTrusted, wiaSealed := wiaSums, wiaSums
 	wiaTrusted.trust, wiaSealed.key, wiaSealed.sealed = ecKey.Public(), secret, true
 	return []*sample{
-		written(t, "plain", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "plain", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return mobi.NewWriter(w, p, &mobi.WriteOptions{WriteOptions: c})
 		}),
-		written(t, "gzip", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "gzip", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return mobi.NewWriter(w, p, &mobi.WriteOptions{WriteOptions: c, Gzip: 6})
 		}),
 		written(t, "v1", false, sample{format: "mag", summed: true, private: true}, magWith(mag.WriteOptions{})),
 		written(t, "snapshot", false, sample{format: "mag", private: true}, magWith(mag.WriteOptions{Snapshot: true})),
-		written(t, "file", false, sample{format: "tsr"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "file", false, sample{format: "tsr"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return tsr.NewWriter(w, p, &tsr.WriteOptions{WriteOptions: c})
 		}),
-		inDirectory(t, sample{format: "tsr", name: "directory"}, func(path string, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		inDirectory(t, sample{format: "tsr", name: "directory"}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: c})
 		}),
 		written(t, "plain", true, mleSums, mleWith(mle.WriteOptions{})),
@@ -209,25 +209,25 @@ func makeSamples(t testing.TB) []*sample {
 		written(t, "compressed", true, wiaSums, wiaWith(wia.WriteOptions{Compression: wia.Zstd, CompressTensor: zip})),
 		written(t, "encrypted", true, wiaSealed, wiaWith(wia.WriteOptions{Key: secret})),
 		written(t, "signed", true, wiaTrusted, wiaWith(wia.WriteOptions{Signer: ecKey})),
-		inDirectory(t, sample{format: "wia", name: "external", open: "m.wia", summed: true}, func(path string, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		inDirectory(t, sample{format: "wia", name: "external", open: "m.wia", summed: true}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return wia.Create(path, p, &wia.WriteOptions{WriteOptions: c, ExternalFrom: 1, External: "below/w.data"})
 		}),
-		written(t, "plain", false, sample{format: "safetensors"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "plain", false, sample{format: "safetensors"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return format.NewWriter("safetensors", w, p, &c)
 		}),
-		written(t, "plain", false, sample{format: "gguf"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "plain", false, sample{format: "gguf"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return gguf.NewWriter(w, p, &gguf.WriteOptions{WriteOptions: c})
 		}),
-		written(t, "array", false, sample{format: "npy"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "array", false, sample{format: "npy"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return npy.NewWriter(w, p, &c)
 		}),
-		written(t, "archive", false, sample{format: "npz", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "archive", false, sample{format: "npz", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return npy.NewArchiveWriter(w, p, &c)
 		}),
-		written(t, "plain", true, sample{format: "onnx"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		written(t, "plain", true, sample{format: "onnx"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return onnx.NewWriter(w, p, &onnx.WriteOptions{WriteOptions: c})
 		}),
-		inDirectory(t, sample{format: "onnx", name: "external", open: "m.onnx"}, func(path string, p *format.Plan, c format.WriteOptions) (format.Writer, error) {
+		inDirectory(t, sample{format: "onnx", name: "external", open: "m.onnx"}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return onnx.Create(path, p, &onnx.WriteOptions{WriteOptions: c, ExternalFrom: 1})
 		}),
 	}

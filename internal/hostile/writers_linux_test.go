@@ -81,7 +81,7 @@ type place struct {
 	backward bool // the last tensor comes first
 }
 
-func (w *writing) begin(p *format.Plan, to place) (format.Writer, error) {
+func (w *writing) begin(p *format.Plan, to place) (*format.Writer, error) {
 	o := &format.WriteOptions{AcceptLoss: everything, NoSync: true, Spool: to.spool, Format: w.options, Context: to.ctx}
 	if to.out != nil {
 		return format.NewWriter(w.format, to.out, p, o)
@@ -219,7 +219,7 @@ func (x *trial) to(where string, to place) {
 		x.readers(where+", backward", to)
 	}
 	for n := range len(x.data) + 1 {
-		x.check(fmt.Sprintf("%s, aborted after %d", where, n), to, func(out format.Writer) error {
+		x.check(fmt.Sprintf("%s, aborted after %d", where, n), to, func(out *format.Writer) error {
 			for i := range n {
 				if err := out.WriteTensor(x.p.Tensors[i].Name, bytes.NewReader(x.data[i])); err != nil {
 					return err
@@ -230,7 +230,7 @@ func (x *trial) to(where string, to place) {
 	}
 	for looks := int64(0); ; looks++ {
 		to.ctx = endingAfter(looks)
-		if !x.check(fmt.Sprintf("%s, canceled after %d looks", where, looks), to, func(out format.Writer) error { return x.finish(out, -1, nil) }) {
+		if !x.check(fmt.Sprintf("%s, canceled after %d looks", where, looks), to, func(out *format.Writer) error { return x.finish(out, -1, nil) }) {
 			x.old = listed(x.T, x.dir)
 			return
 		}
@@ -242,7 +242,7 @@ func (x *trial) readers(where string, to place) {
 	for name, faulty := range faultyReaders {
 		fails := func(at int) {
 			when := fmt.Sprintf("%s, tensor %d, %s", where, at, name)
-			if !x.check(when, to, func(out format.Writer) error { return x.finish(out, at, faulty(x.data[at])) }) {
+			if !x.check(when, to, func(out *format.Writer) error { return x.finish(out, at, faulty(x.data[at])) }) {
 				x.Errorf("%s: no error", when)
 			}
 		}
@@ -264,7 +264,7 @@ func (x *trial) writers(to place) {
 		for left := 0; ; left++ {
 			to.out = &drain{left, faulty}
 			when := fmt.Sprintf("a stream, spool %d, the writer gives %s at call %d", to.spool, name, left)
-			if !x.check(when, to, func(out format.Writer) error { return x.finish(out, -1, nil) }) {
+			if !x.check(when, to, func(out *format.Writer) error { return x.finish(out, -1, nil) }) {
 				break
 			}
 		}
@@ -272,7 +272,7 @@ func (x *trial) writers(to place) {
 }
 
 // finish writes all tensors, that at position at from r.
-func (x *trial) finish(out format.Writer, at int, r io.Reader) error {
+func (x *trial) finish(out *format.Writer, at int, r io.Reader) error {
 	for i := range x.data {
 		if x.backward {
 			i = len(x.data) - 1 - i
@@ -289,10 +289,10 @@ func (x *trial) finish(out format.Writer, at int, r io.Reader) error {
 }
 
 // check begins to write and runs f, which fails or panics. It reports whether that happened.
-func (x *trial) check(when string, to place, f func(out format.Writer) error) (failed bool) {
+func (x *trial) check(when string, to place, f func(out *format.Writer) error) (failed bool) {
 	x.Helper()
 	x.backward = to.backward
-	var out format.Writer
+	var out *format.Writer
 	err := recovered(func() (err error) {
 		if out, err = x.begin(x.p, to); err == nil {
 			err = f(out)
@@ -317,7 +317,7 @@ func (x *trial) check(when string, to place, f func(out format.Writer) error) (f
 }
 
 // over demands of a writer that failed that it is over.
-func (x *trial) over(out format.Writer, when string) {
+func (x *trial) over(out *format.Writer, when string) {
 	x.Helper()
 	for range 2 {
 		if err := out.Close(); !errors.Is(err, format.ErrAborted) {
