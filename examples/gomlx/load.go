@@ -1,0 +1,72 @@
+// Package gomlx loads models into GoMLX, from safetensors or any other format that the program imports.
+package gomlx
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Tensors reads all tensors of m, each from the mapping into the memory of its GoMLX tensor: one copy, since that memory
+// belongs to GoMLX. They outlive m.
+func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
+	loaded := make(map[string]*tensors.Tensor, m.Len())
+	for name, v := range m.Tensors() {
+		dtype, ok := dtypes.MapOfNames[v.DType().String()]
+		if !ok {
+			return nil, fmt.Errorf("%q: GoMLX has no %v", name, v.DType())
+		}
+		t := tensors.FromShape(shapes.Make(dtype, dims(v)...))
+		if loaded[name] = t; t.Size() == 0 {
+			continue
+		}
+		var read error
+		if err := t.MutableBytes(func(b []byte) { _, read = v.ReadInto(b) }); err != nil || read != nil {
+			return nil, fmt.Errorf("%q: %w", name, errors.Join(err, read))
+		}
+	}
+	return loaded, nil
+}
+
+// Constants makes a constant of each tensor of m. A backend that keeps the slice it is given, as the one in Go does,
+// computes with the mapping itself: nothing is copied, and m must stay open.
+func Constants(b backends.Builder, m *format.Model) (map[string]backends.Op, error) {
+	constants := make(map[string]backends.Op, m.Len())
+	for name, v := range m.Tensors() {
+		flat, err := slice(v)
+		if err == nil {
+			constants[name], err = b.Constant(flat, dims(v)...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	return constants, nil
+}
+
+// dims returns the shape as GoMLX has it.
+func dims(v tensor.View) (d []int) {
+	for _, n := range v.Shape() {
+		d = append(d, int(n))
+	}
+	return d
+}
+
+// slice returns the elements of v where they are mapped.
+func slice(v tensor.View) (any, error) {
+	switch v.DType() {
+	case tensor.Float32:
+		return tensor.As[float32](v)
+	case tensor.Int64:
+		return tensor.As[int64](v)
+	case tensor.Int8:
+		return tensor.As[int8](v)
+	}
+	return nil, tensor.ErrDType
+}

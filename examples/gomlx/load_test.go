@@ -1,0 +1,182 @@
+package gomlx
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/backends/simplego"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// written writes a model of n float32 weights and three int64 ids.
+func written(t testing.TB, n int) string {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	weights := make([]float32, n)
+	for i := range weights {
+		weights[i] = float32(i % 1000)
+	}
+	w, err := tensor.Of("w", tensor.Shape{int64(n / 4), 4}, weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tensor.Of("ids", tensor.Shape{3}, []int64{1, -2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := tensor.Of("none", tensor.Shape{0, 2}, []float32{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := format.Save(path, "safetensors", w, ids, none); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t testing.TB, path string) *format.Model {
+	m, err := safetensors.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// TestTensors compares what is loaded with what was written.
+func TestTensors(t *testing.T) {
+	loaded, err := Tensors(open(t, written(t, 4000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1, -2, 3}, tensors.MustCopyFlatData[int64](loaded["ids"])); diff != "" {
+		t.Error(diff)
+	}
+	w := tensors.MustCopyFlatData[float32](loaded["w"])
+	if diff := cmp.Diff([]int{1000, 4}, loaded["w"].Shape().Dimensions); diff != "" || len(w) != 4000 || w[3999] != 999 {
+		t.Error(len(w), diff)
+	}
+}
+
+// TestConstants computes with the mapping.
+func TestConstants(t *testing.T) {
+	b, c := constants(t, open(t, written(t, 4000)))
+	program, err := b.Compile([]backends.Op{c["ids"]}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := program.Execute(nil, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]int64, 3)
+	if err := engine.BufferToFlatData(out[0], got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1, -2, 3}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+var engine, _ = simplego.New("ops_sequential,parallelism=0")
+
+func constants(t testing.TB, m *format.Model) (backends.Builder, map[string]backends.Op) {
+	b := engine.Builder("weights")
+	c, err := Constants(b, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, c
+}
+
+// byHand is what programs do without a library: read the file, copy each tensor.
+func byHand(path string) (map[string]*tensors.Tensor, error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(file)
+	var header map[string]struct {
+		DType   string `json:"dtype"`
+		Shape   []int  `json:"shape"`
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(file[8:8+n], &header); err != nil {
+		return nil, err
+	}
+	loaded := map[string]*tensors.Tensor{}
+	for name, h := range header {
+		if h.DType != "F32" || h.Offsets[0] == h.Offsets[1] {
+			continue
+		}
+		values := make([]float32, (h.Offsets[1]-h.Offsets[0])/4)
+		if err := binary.Read(bytes.NewReader(file[8+n:][h.Offsets[0]:h.Offsets[1]]), binary.LittleEndian, values); err != nil {
+			return nil, err
+		}
+		loaded[name] = tensors.FromFlatDataAndDimensions(values, h.Shape...)
+	}
+	return loaded, nil
+}
+
+// TestCopies counts the bytes that each way allocates, relative to those of the weights.
+func TestCopies(t *testing.T) {
+	const n = 4 << 20
+	path := written(t, n)
+	for _, way := range []struct {
+		name        string
+		least, most float64
+		load        func() error
+	}{
+		{"constants of the mapping", 0, 0.01, func() error { constants(t, open(t, path)); return nil }},
+		{"tensors of GoMLX", 1, 1.01, func() error { _, err := Tensors(open(t, path)); return err }},
+		{"by hand", 3, 10, func() error { _, err := byHand(path); return err }},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := way.load(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		ratio := float64(after.TotalAlloc-before.TotalAlloc) / (4 * n)
+		if t.Logf("%-26s %.2f times the bytes of the weights", way.name, ratio); ratio < way.least || ratio > way.most {
+			t.Errorf("%s: %.2f, not %v to %v", way.name, ratio, way.least, way.most)
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	path := written(b, 4<<20)
+	b.Run("constants", func(b *testing.B) {
+		for b.Loop() {
+			m, _ := safetensors.Open(path, nil)
+			constants(b, m)
+			m.Close()
+		}
+	})
+	b.Run("tensors", func(b *testing.B) {
+		for b.Loop() {
+			m, _ := safetensors.Open(path, nil)
+			if _, err := Tensors(m); err != nil {
+				b.Fatal(err)
+			}
+			m.Close()
+		}
+	})
+	b.Run("by hand", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := byHand(path); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
