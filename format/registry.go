@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/foreign"
 )
 
@@ -104,20 +104,8 @@ func ByExtension(path string) (Codec, bool) {
 }
 
 func endsLike(d driver.Driver, path string) bool {
-	path = lower(filepath.Base(path))
+	path = strings.ToLower(filepath.Base(path))
 	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(path, e) })
-}
-
-// lower is strings.ToLower for ASCII, which is what extensions are: that one brings
-// 20 kB of Unicode tables into a program of 700.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }
 
 // Detect names the format of a file that begins with head (driver.SniffLen bytes
@@ -184,7 +172,8 @@ func other(d driver.Driver, head []byte, size int64, path string) string {
 // named says in the error of a file or directory what it is. An error of a format that was asked for keeps the rest.
 func named(err error, is, asked, path string) error {
 	e := Error{Path: path, Offset: -1}
-	if of, ok := cause.Of[*Error](err); ok && asked != "" {
+	var of *Error
+	if errors.As(err, &of) && asked != "" {
 		e = *of
 	}
 	e.Err = foreign.Error(is, err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -45,7 +44,7 @@ func (c canceled) Write(p []byte) (int, error) { return len(p), c.ctx.Err() }
 // explain names the constant in an error of the decompressor; those of the file
 // say where they are from.
 func (r *record) explain(err error) error {
-	if _, ok := cause.Of[*format.Error](err); ok || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, new(*format.Error)) || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return wire.Error(name, "constant "+constantName(r.id), int64(r.offset), err)

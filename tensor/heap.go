@@ -2,9 +2,9 @@ package tensor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -46,7 +46,7 @@ func (*heap) Holds(uintptr) bool { return false }
 func (*heap) Fault(addr uintptr) error { return fmt.Errorf("memory fault at %#x", addr) }
 
 func (*heap) Explain(info *Info, err error) error {
-	if _, ok := cause.Of[*Error](err); ok {
+	if errors.As(err, new(*Error)) {
 		return err
 	}
 	return &Error{Field: fmt.Sprintf("tensor %q", info.Name), Offset: -1, Err: err}

@@ -3,7 +3,6 @@ package driver
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -66,27 +65,10 @@ var seed = maphash.MakeSeed()
 // CheckName is tensor.CheckName for a name that is in a file. It does not allocate
 // for a legal one.
 func CheckName(name []byte) error {
-	if len(name) > 0 && (ascii(name) || bytes.IndexByte(name, 0) < 0 && utf8.Valid(name)) {
+	if len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name) {
 		return nil
 	}
 	return tensor.CheckName(string(name))
-}
-
-// ascii reports whether all bytes are from 1 to 127, which those of most names
-// are, eight at a time: then taking one from each borrows nothing and sets no top bit.
-func ascii(b []byte) bool {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; len(b) >= 8; b = b[8:] {
-		if w := binary.LittleEndian.Uint64(b); (w|(w-ones))&tops != 0 {
-			return false
-		}
-	}
-	for _, c := range b {
-		if c == 0 || c > 127 {
-			return false
-		}
-	}
-	return true
 }
 
 // Count has the index count what it takes in an account. When that refuses, no

@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/cause"
 )
 
 // What ErrorCode says of an error. The text of an error names the format, the
@@ -73,8 +72,8 @@ func ErrorCode(err error) string {
 			return c.code
 		}
 	}
-	_, path := cause.Of[*fs.PathError](err)
-	_, errno := cause.Of[syscall.Errno](err)
+	path := errors.As(err, new(*fs.PathError))
+	errno := errors.As(err, new(syscall.Errno))
 	if path || errno {
 		return CodeFile
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,7 +19,6 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -288,7 +288,7 @@ func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (who signer, err e
 
 // at gives an error the path of the file that it is about, unless it has one.
 func at(path string, err error) error {
-	if _, ok := cause.Of[*tensor.Error](err); ok {
+	if errors.As(err, new(*tensor.Error)) {
 		return wire.InFile(err, path)
 	}
 	return &tensor.Error{Path: path, Offset: -1, Err: err}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -100,7 +100,8 @@ func linked(err error, dir, name string) error {
 
 // escapes recognizes what os.Root refuses, as opposed to what the system does.
 func escapes(err error) bool {
-	p, ok := cause.Of[*os.PathError](err)
+	var p *os.PathError
+	ok := errors.As(err, &p)
 	return ok && strings.HasPrefix(p.Err.Error(), "path escapes")
 }
 

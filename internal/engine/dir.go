@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -107,14 +108,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	sortBy(order, func(a, b int) bool { return list[a].Name() < list[b].Name() })
+	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	entries := make([]driver.DirEntry, len(list))
-	for i, at := range order {
-		e := list[at]
+	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
 			info, err := s.stat(e.Name())

@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -13,7 +13,8 @@ func explain(err error, format, path string) error {
 	if err == nil {
 		return nil
 	}
-	e, ok := cause.Of[*tensor.Error](err)
+	var e *tensor.Error
+	ok := errors.As(err, &e)
 	if !ok {
 		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
 	}

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
@@ -28,10 +31,10 @@ const mostBytesInGroup = 4 << 20
 func (v *verification) group(which []int, total int64) []group {
 	remote, step := !v.m.main.InMemory(), v.step()
 	if remote {
-		sortBy(which, func(a, b int) bool {
+		slices.SortFunc(which, func(a, b int) int {
 			_, x, _ := v.m.index.Place(a)
 			_, y, _ := v.m.index.Place(b)
-			return x < y
+			return cmp.Compare(x, y)
 		})
 	}
 	most := min(max(total/int64(v.workers()*16), work.Step), mostBytesInGroup)

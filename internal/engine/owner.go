@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -178,7 +178,7 @@ func (m *Model) Explain(info *tensor.Info, err error) error {
 
 // explainTensor is explain for an error that happened with a tensor.
 func explainTensor(info *tensor.Info, err error, format, path string) error {
-	if _, ok := cause.Of[*tensor.Error](err); ok || err == nil {
+	if errors.As(err, new(*tensor.Error)) || err == nil {
 		return explain(err, format, path)
 	}
 	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}

@@ -1,11 +1,11 @@
 package sink
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,7 +37,7 @@ func (s *summer) run(sum io.Writer, b []byte) error {
 		}
 		return nil
 	})
-	if _, ok := cause.Of[*fault.Error](err); ok {
+	if errors.As(err, new(*fault.Error)) {
 		return fmt.Errorf("%w: the data went away while it was read: %w", tensor.ErrTruncated, err)
 	}
 	return err

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
@@ -35,7 +34,7 @@ func Open(path string, o Options) (*Region, error) {
 
 // failed is fail for errors that may have an origin already.
 func (r *Region) failed(err error) error {
-	if _, ok := cause.Of[*tensor.Error](err); ok {
+	if errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	return r.fail(-1, err)

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"golang.org/x/sys/unix"
 )
 
@@ -152,7 +151,8 @@ func renamed(err error, path string) error {
 	if err == nil {
 		return nil
 	}
-	if p, ok := cause.Of[*fs.PathError](err); ok {
+	var p *fs.PathError
+	if errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
 	}
 	return err

@@ -9,10 +9,10 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
-	"github.com/weightmap/weightmap/internal/cause"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -71,7 +71,8 @@ func Errorf(format, field string, offset int64, sentinel error, text string, arg
 
 // InFile names a file in an error about it that names none, in a copy.
 func InFile(err error, path string) error {
-	e, ok := cause.Of[*tensor.Error](err)
+	var e *tensor.Error
+	ok := errors.As(err, &e)
 	if !ok || e.Path != "" {
 		return err
 	}
