@@ -107,7 +107,7 @@ true
 
 // TestLibrarySize prints how large the library for the formats of a budget is, stripped, and
 // fails when it is beyond it with its relocations packed, as the package's documentation
-// says. The step "sizes" of .ci/run asks for it, as "weightmap_mobi=3000000" for example.
+// says. A step of .ci/nightly asks for it, as "weightmap_mobi=3000000" for example.
 func TestLibrarySize(t *testing.T) {
 	tag, limit, asked := strings.Cut(os.Getenv("WEIGHTMAP_LIBRARY"), "=")
 	if !asked {

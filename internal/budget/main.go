@@ -1,0 +1,262 @@
+// Budget counts code, and fails where there is more of it than the project allows itself. From
+// the module's top folder:
+//
+//	go run ./internal/budget
+//
+// A line counts that has code on it: comments, blank lines and generated files do not.
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/weightmap/weightmap/"
+
+// tools are what tests and benchmarks share, and programs for those who work on the library.
+var tools = []string{"format/formattest", "internal/bench", "internal/budget", "internal/corpus", "internal/floor", "internal/hostile", "internal/mutate",
+	"internal/peers", "internal/testhost", "internal/testmodel"}
+
+// below lists what package format is made of: none of it imports format.
+var below = []string{"tensor", "format/driver", "internal"}
+
+// counts are what the budgets are about.
+type counts struct {
+	lines      map[string]int            // by kind: "library", "kit and tools", "examples", "tests"
+	packages   map[string]map[string]int // by directory and kind
+	names      map[string]int            // exported, by directory
+	interfaces map[string]int            // exported, by directory
+	upward     []string                  // imports of package format from below
+}
+
+func main() {
+	c := counts{map[string]int{}, map[string]map[string]int{}, map[string]int{}, map[string]int{}, nil}
+	if err := fs.WalkDir(os.DirFS("."), ".", c.visit); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if slices.Contains(os.Args[1:], "-packages") {
+		c.print()
+	}
+	if !c.report() {
+		os.Exit(1)
+	}
+}
+
+// report prints every budget, and returns whether all are kept.
+func (c *counts) report() bool {
+	ok := true
+	for _, b := range []struct {
+		what       string
+		have, most int
+	}{
+		{"lines of the library", c.lines["library"], 33000},
+		{"lines of kit and tools", c.lines["kit and tools"], 4600},
+		{"lines of tests", c.lines["tests"], 42000},
+		{"exported names of format/driver", c.names["format/driver"], 230},
+		{"interfaces of format/driver", c.interfaces["format/driver"], 14},
+		{"exported names of format", c.names["format"], 170},
+		{"exported names of tensor", c.names["tensor"], 150},
+		{"imports of format from below", len(c.upward), 0},
+		{"bytes of README.md", size("README.md"), 12000},
+	} {
+		verdict := ""
+		if b.have > b.most {
+			ok, verdict = false, ": too many"
+		}
+		fmt.Printf("%6d of %6d %s%s\n", b.have, b.most, b.what, verdict)
+	}
+	for _, u := range c.upward {
+		fmt.Println("\t" + u)
+	}
+	return ok
+}
+
+func size(name string) int {
+	st, err := os.Stat(name)
+	if err != nil {
+		return 0
+	}
+	return int(st.Size())
+}
+
+// print prints the lines of every package.
+func (c *counts) print() {
+	dirs := make([]string, 0, len(c.packages))
+	for dir := range c.packages {
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	for _, dir := range dirs {
+		p := c.packages[dir]
+		fmt.Printf("%-36s %6d code %6d comments %6d tests\n", dir, p["code"], p["comments"], p["tests"])
+	}
+}
+
+// visit counts a file.
+func (c *counts) visit(name string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+		return fs.SkipDir
+	}
+	if d.IsDir() || path.Ext(name) != ".go" {
+		return nil
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(f) {
+		return err
+	}
+	dir := path.Dir(name)
+	code, comments := lines(src)
+	if c.packages[dir] == nil {
+		c.packages[dir] = map[string]int{}
+	}
+	if strings.HasSuffix(name, "_test.go") {
+		c.lines["tests"] += code
+		c.packages[dir]["tests"] += code
+		return nil
+	}
+	c.packages[dir]["code"] += code
+	c.packages[dir]["comments"] += comments
+	c.lines[kind(dir)] += code
+	c.exported(dir, f)
+	if within(dir, below) && !within(dir, tools) {
+		for _, i := range f.Imports {
+			if strings.Trim(i.Path.Value, `"`) == module+"format" {
+				c.upward = append(c.upward, name)
+			}
+		}
+	}
+	return nil
+}
+
+func kind(dir string) string {
+	switch {
+	case within(dir, tools):
+		return "kit and tools"
+	case within(dir, []string{"examples"}):
+		return "examples"
+	}
+	return "library"
+}
+
+// within reports whether dir is one of the roots, or below one.
+func within(dir string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") })
+}
+
+// lines counts the lines with code, and those with nothing but a comment.
+func lines(src []byte) (code, comments int) {
+	var s scanner.Scanner
+	f := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(f, src, nil, scanner.ScanComments)
+	seen := map[int]token.Token{}
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			break
+		}
+		if tok == token.SEMICOLON && text == "\n" {
+			continue
+		}
+		first := f.Line(pos)
+		for l := first; l <= first+strings.Count(text, "\n"); l++ {
+			if was, ok := seen[l]; !ok || was == token.COMMENT {
+				seen[l] = tok
+			}
+		}
+	}
+	for _, tok := range seen {
+		if tok == token.COMMENT {
+			comments++
+		} else {
+			code++
+		}
+	}
+	return code, comments
+}
+
+// exported counts the exported names of a file: functions, methods of exported types, types, constants and variables.
+func (c *counts) exported(dir string, f *ast.File) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || receiver(d).IsExported()) {
+				c.names[dir]++
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				c.declared(dir, s)
+			}
+		}
+	}
+}
+
+func (c *counts) declared(dir string, s ast.Spec) {
+	switch s := s.(type) {
+	case *ast.TypeSpec:
+		if !s.Name.IsExported() {
+			return
+		}
+		c.names[dir]++
+		switch t := s.Type.(type) {
+		case *ast.InterfaceType:
+			c.interfaces[dir]++
+			c.names[dir] += named(t.Methods)
+		case *ast.StructType:
+			c.names[dir] += named(t.Fields)
+		}
+	case *ast.ValueSpec:
+		for _, n := range s.Names {
+			if n.IsExported() {
+				c.names[dir]++
+			}
+		}
+	}
+}
+
+// named counts the exported methods of an interface, or fields of a struct.
+func named(list *ast.FieldList) (n int) {
+	for _, f := range list.List {
+		for _, name := range f.Names {
+			if name.IsExported() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// receiver returns the name of a method's type.
+func receiver(d *ast.FuncDecl) *ast.Ident {
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x
+		default:
+			return ast.NewIdent("_")
+		}
+	}
+}
