@@ -53,7 +53,7 @@ func TestChangedWhileOpen(t *testing.T) {
 				b[i] ^= 0xff
 				use(t, f)
 				got, err := f.GraphMessage()
-				if d := cmp.Diff(want, got, cmp.AllowUnexported(Attribute{})); d != "" || err != nil {
+				if d := cmp.Diff(want, got); d != "" || err != nil {
 					t.Fatalf("byte %d: the graph changed: %v %s", i, err, d)
 				}
 				f.Close()

@@ -166,8 +166,8 @@
 //     decimal text, so 0.1 stays 0.1.
 //   - Quantization parameters that do not fit their tensor let the file open;
 //     tensor.Decode into float32 answers ErrQuantization. A plan with such
-//     parameters is refused, or written without them if the loss is accepted; Rewrite
-//     keeps them. Type NONE means that there are none.
+//     parameters is refused, or written without them if the loss is accepted; copies
+//     keep them. Type NONE means that there are none.
 //
 // # Saving external data
 //
@@ -191,10 +191,9 @@
 //
 // # Rewriting
 //
-// [Rewrite] keeps everything a file says, unknown fields included; [CreateRewrite]
-// leaves it to its caller to hand over the tensors. format.Copy
-// with format.PlanOf keeps what formats have in common: tensors, quantization,
-// metadata, graph; not doc strings, properties and unknown fields.
+// format.Copy with format.PlanOf keeps everything a file says, unknown fields included,
+// as far as the plan was not changed. [Rewrite] also keeps the text of the metadata;
+// [CreateRewrite] leaves it to its caller to write the tensors.
 //
 // # Cost of opening
 //

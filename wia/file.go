@@ -147,32 +147,37 @@ func (f *File) Compression() Compression {
 // its key such a file does not open.
 func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encrypted }
 
-// GraphMessage returns the graph block as it is, with everything format.Graph
-// has no place for: doc strings, properties, unknown fields. It is decoded at
-// the first call, shared by all, and must not be changed; nil when the block is
-// empty. ErrClosed after Close.
-func (f *File) GraphMessage() (g *Graph, err error) {
-	err = f.m.Do(func() (err error) {
-		g, err = f.f.decoded()
-		return err
+// GraphMessage returns a copy of the graph block, decrypted and inflated: a message Graph
+// of wia.proto in wire form, with everything format.Graph has no place for, such as doc
+// strings and properties. It is nil when the block is empty, ErrClosed after Close.
+func (f *File) GraphMessage() (b []byte, err error) {
+	err = f.m.Do(func() error {
+		b = append(b, f.f.graph.Win...)
+		return nil
 	})
-	return g, err
+	return b, err
 }
 
-// TensorMessage returns what the record of a tensor says beyond its data: doc
-// string, properties, quantization as it is written, unknown fields, and where
-// external data is. RawData is left out.
-func (f *File) TensorMessage(name string) (*Tensor, error) {
-	var it item
-	err := f.m.Do(func() error {
+// TensorMessage returns the record of a tensor: a message Tensor of wia.proto in wire form,
+// without raw_data.
+func (f *File) TensorMessage(name string) (b []byte, err error) {
+	err = f.m.Do(func() (err error) {
 		i, ok := f.f.index.Lookup(name)
 		if !ok {
 			return wire.Error(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrNotFound)
 		}
-		return f.f.describe(i, &it)
+		b, err = f.f.tensorMessage(i)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &it.message, nil
+	return b, err
+}
+
+// External reports whether the data of a tensor is in another file of the model.
+func (f *File) External(name string) (external bool) {
+	_ = f.m.Do(func() error {
+		i, ok := f.f.index.Lookup(name)
+		external = ok && f.f.records[i].external
+		return nil
+	})
+	return external
 }

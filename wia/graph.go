@@ -10,30 +10,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// decoded returns the message of the graph block, nil when that is empty.
-func (f *parsed) decoded() (*Graph, error) {
-	if f.graph.Size == 0 {
-		return nil, nil
-	}
-	f.decoding.Lock()
-	defer f.decoding.Unlock()
-	if f.message != nil || f.graphErr != nil {
-		return f.message, f.graphErr
-	}
-	n, err := f.reserve(protobuf.AsMessage)
-	if err != nil {
-		return nil, err // there may be room the next time
-	}
-	g := &Graph{}
-	if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
-		f.memory.Release(n)
-		f.graphErr = f.graph.locate("graph", err)
-		return nil, f.graphErr
-	}
-	f.message = g
-	return g, nil
-}
-
 // reserve counts what the graph takes in a form, before it is built.
 func (f *parsed) reserve(form protobuf.Form) (n int64, err error) {
 	n, err = f.graph.Cost(graphMsg, protobuf.Field{End: f.graph.Size}, form)
@@ -72,43 +48,61 @@ var graphSchema = onnxgraph.Schema{
 			v.Code = strconv.Itoa(int(code))
 		}
 	},
+
+	Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
+	Tensor: tensorMsg, DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
+	Neutral: onnxgraph.Fields{
+		nativeMsg:     onnxgraph.Bits(1, 2, 3, 4),
+		graphMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6),
+		nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
+		attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
+		tensorMsg:     onnxgraph.Bits(1, 2, 3, rawArm, externalArm, 6),
+		tensorMetaMsg: onnxgraph.Bits(3),
+		externalMsg:   onnxgraph.Bits(1, 2, 3, 4),
+		quantMsg:      onnxgraph.Bits(1, 2, 3, 4, 5),
+		perChannelMsg: onnxgraph.Bits(1, 2, 3),
+		valueInfoMsg:  onnxgraph.Bits(1, 2),
+		typeMsg:       onnxgraph.Bits(1),
+		tensorTypeMsg: onnxgraph.Bits(1, 2),
+		shapeMsg:      onnxgraph.Bits(1),
+		dimensionMsg:  onnxgraph.Bits(1, 2),
+	},
+	ValueNames: onnxgraph.Fields{nodeMsg: onnxgraph.Bits(3, 4), valueInfoMsg: onnxgraph.Bits(1)},
 }
 
-// attributeTensor makes the view of a tensor inside an attribute of the neutral graph.
-func (f *parsed) attributeTensor(pieces ...protobuf.Field) (tensor.View, error) {
-	t := &Tensor{}
+// attributeTensor makes the view of a tensor inside an attribute: of the private copy
+// of the graph, or of an external file. It was checked on open.
+func (f *parsed) attributeTensor(pieces ...protobuf.Field) (v tensor.View, err error) {
+	h := &head{}
 	for _, piece := range pieces {
-		if err := f.graph.Merge(tensorMsg, t, piece); err != nil {
-			return tensor.View{}, err
+		if err := h.read(&f.graph.Source, piece.Start, piece.End, 3); err != nil {
+			return v, err
 		}
 	}
-	return f.attributeView(t), nil
-}
-
-// attributeView makes the view of a tensor inside an attribute: of the private copy
-// of the graph, or of an external file.
-func (f *parsed) attributeView(t *Tensor) tensor.View {
-	info := tensor.Info{Name: t.Name, DType: dtypeOf(t.DType), Shape: append(tensor.Shape{}, t.Dims...), Quant: t.Metadata.quantization()}
-	if e := t.External; e != nil {
-		info.Offset, info.Size, info.Stored = e.Offset, e.Length, e.Length
-		dir, _ := f.src.Dir()
-		return dir.View(f.spaces[e.Location], &info)
+	if err := h.check(0); err != nil {
+		return v, err
 	}
-	v, _ := tensor.FromInfo(info, t.RawData) // which was checked on open
-	return v
+	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.common()}
+	if h.arm == externalArm {
+		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+		dir, _ := f.src.Dir()
+		return dir.View(f.spaces[string(h.ext.location)], &info), nil
+	}
+	data, err := f.graph.Bytes(h.raw.Start, h.raw.End)
+	if err == nil {
+		v, err = tensor.FromInfo(info, data)
+	}
+	return v, err
 }
 
-// quantization returns the parameters in the common form, nil for none.
-func (m *TensorMetadata) quantization() *tensor.Quantization {
-	if m == nil || m.Quantization == nil || m.Quantization.Type == quantNone {
+// common returns the parameters in the common form, nil for none.
+func (q *quantHead) common() *tensor.Quantization {
+	if !q.quantized() {
 		return nil
 	}
-	p := m.Quantization
-	q := quantHead{present: true, kind: p.Type, scale: p.Scale, zero: p.ZeroPoint}
-	out := &tensor.Quantization{Scales: []float32{p.Scale}, ZeroPoints: []int32{p.ZeroPoint}}
-	if c := p.PerChannel; c != nil {
-		q.perChannel, q.scales, q.zeros, q.channel = true, c.Scales, c.ZeroPoints, c.ChannelDim
-		out.Scales, out.ZeroPoints = c.Scales, c.ZeroPoints
+	out := &tensor.Quantization{Scales: []float32{q.scale}, ZeroPoints: []int32{q.zero}}
+	if q.perChannel {
+		out.Scales, out.ZeroPoints = q.scales, q.zeros
 	}
 	q.quantization(out)
 	return out

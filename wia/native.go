@@ -8,246 +8,261 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// native is what Native.Raw holds: the messages of a file without the data of its tensors.
-type native struct {
-	graph   *Graph
-	tensors []Tensor    // those of which the file says more than a plan
-	blocks  blockFields // unknown fields of the tensor block
-	signing blockFields // and of the signature block
-}
-
-type blockFields struct{ unknown []byte }
-
+// nativeMsg is what Native.Raw holds: the graph and the records of tensors without data, and
+// the unknown fields of the tensor and the signature block.
 var (
-	blockFieldsMsg = &protobuf.Message{Name: "BlockFields", Unknown: protobuf.Unknown(func(m *blockFields) *[]byte { return &m.unknown })}
-	nativeMsg      = &protobuf.Message{Name: "Native", Unknown: protobuf.Unknown(func(*native) *[]byte { return new([]byte) }), Fields: []protobuf.FieldDef{
-		1: protobuf.OneMessage("graph", graphMsg, func(m *native) **Graph { return &m.graph }),
-		2: protobuf.ManyMessages("tensors", tensorMsg, func(m *native) *[]Tensor { return &m.tensors }),
+	blockFieldsMsg = &protobuf.Message{Name: "BlockFields"}
+	nativeMsg      = &protobuf.Message{Name: "Native", Fields: []protobuf.FieldDef{
+		1: protobuf.BareMessage("graph", graphMsg, false),
+		2: protobuf.BareMessage("tensors", tensorMsg, true),
 		3: protobuf.BareMessage("tensor_block", blockFieldsMsg, false),
 		4: protobuf.BareMessage("signature_block", blockFieldsMsg, false),
 	}}
 )
 
-// neutral are the fields that become metadata, tensors or graph.
-var neutral = onnxgraph.Neutral{
-	nativeMsg: onnxgraph.Bits(1, 2, 3, 4),
-	graphMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6), nodeMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 7),
-	attributeMsg: onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
-	tensorMsg:    onnxgraph.Bits(1, 2, 3, rawArm, externalArm, 6), tensorMetaMsg: onnxgraph.Bits(3), externalMsg: onnxgraph.Bits(1, 2, 3, 4),
-	quantMsg: onnxgraph.Bits(1, 2, 3, 4, 5), perChannelMsg: onnxgraph.Bits(1, 2, 3),
-	valueInfoMsg: onnxgraph.Bits(1, 2), typeMsg: onnxgraph.Bits(1), tensorTypeMsg: onnxgraph.Bits(1, 2), shapeMsg: onnxgraph.Bits(1), dimensionMsg: onnxgraph.Bits(1, 2),
-}
+// planFields are the fields of a Tensor that a plan says too, or where its data is.
+var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 
-// Native implements driver.Parsed. What is around a compressed tensor is storage, which is
-// chosen anew.
+// Native implements driver.Parsed: what a plan has no place for. What is around a compressed
+// tensor is storage, which is chosen anew.
 func (f *parsed) Native() (*driver.Native, error) {
-	n, err := f.reserve(protobuf.AsMessage)
+	n := f.graph.Size + 64*int64(len(f.records))
+	if err := f.memory.Reserve(n); err != nil {
+		return nil, wire.Error(formatName, "graph", -1, err)
+	}
+	defer f.memory.Release(n)
+	raw, err := f.nativeGraph()
 	if err != nil {
 		return nil, err
 	}
-	defer f.memory.Release(n)
-	var x native
-	if x.graph, err = f.ownGraph(); err != nil {
-		return nil, err
-	}
-	if x.blocks.unknown, err = f.tail(); err != nil {
-		return nil, err
-	}
-	if f.signature != nil {
-		x.signing.unknown = f.signature.unknown
-	}
 	for i := range f.records {
-		var it item
-		if err := f.describe(i, &it); err != nil {
+		message, err := f.tensorMessage(i)
+		if err != nil {
 			return nil, err
 		}
-		it.message.External = nil
-		list, err := graphSchema.Kinds(neutral, tensorMsg, tensorMsg.Append(nil, &it.message), 1)
-		if err != nil {
-			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", it.message.Name), -1, err)
-		}
-		// Quantization that means nothing is kept as it is, too.
-		_, unsound := quantMessage(&tensor.Info{DType: dtypeOf(it.message.DType), Shape: it.message.Dims, Quant: it.message.Metadata.quantization()})
-		if len(list) > 0 || unsound != nil {
-			x.tensors = append(x.tensors, it.message)
+		if _, more := onnxgraph.Split(tensorMsg, message, planFields); len(more) > 0 {
+			raw = protobuf.PutBytes(raw, 2, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
 		}
 	}
-	raw := nativeMsg.Append(nil, &x)
-	raw = protobuf.PutMessage(raw, 3, blockFieldsMsg, &x.blocks)
-	raw = protobuf.PutMessage(raw, 4, blockFieldsMsg, &x.signing)
-	list, err := graphSchema.Kinds(neutral, nativeMsg, raw, 0)
+	tail, err := f.tail()
+	if err != nil {
+		return nil, err
+	}
+	raw = protobuf.PutBytes(raw, 3, tail)
+	if f.signature != nil {
+		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
+	}
+	list, err := graphSchema.Kinds(nativeMsg, raw, 0)
 	if err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
 	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
-// ownGraph decodes the graph block into new messages, nil when it is empty.
-func (f *parsed) ownGraph() (*Graph, error) {
+// nativeGraph returns the graph as a field of nativeMsg, nil when there is none.
+func (f *parsed) nativeGraph() ([]byte, error) {
 	if f.graph.Size == 0 {
 		return nil, nil
 	}
-	g := &Graph{}
-	if err := f.graph.Merge(graphMsg, g, protobuf.Field{End: f.graph.Size}); err != nil {
+	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
+	b := f.graph.Win
+	raw, start := protobuf.Begin(nil, 1)
+	err := f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) (err error) {
+		if fl.Num == graphSchema.Initializers {
+			_, rest := onnxgraph.Split(tensorMsg, b[fl.Start:fl.End], graphSchema.DataFields)
+			raw = protobuf.PutBytes(raw, fl.Num, rest)
+			return nil
+		}
+		raw, err = e.Field(raw, graphMsg, &fl, b)
+		return err
+	})
+	if err != nil {
 		return nil, f.graph.locate("graph", err)
 	}
-	g = g.shallow()
-	return g, g.inline(f)
+	return protobuf.End(raw, start), nil
 }
 
-// carry makes what Rewrite carries over of a plan's Native, nil for a plan without. lost are the
-// kinds that the plan does not agree with.
-func carry(p *driver.Plan) (from *original, lost []driver.NativeKind, err error) {
+// inline returns the view of a tensor inside the graph, and whether its data is external.
+func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
+	h, s := &head{}, protobuf.InMemory(raw)
+	if h.read(s, 0, s.Size, 3) != nil || h.arm != externalArm || h.check(0) != nil {
+		return v, false, nil
+	}
+	dir, _ := f.src.Dir()
+	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: h.dims, Offset: h.ext.offset, Size: h.size, Stored: h.size}
+	return dir.View(f.spaces[string(h.ext.location)], &info), true, nil
+}
+
+// tail returns the unknown fields of the tensor block.
+func (f *parsed) tail() (b []byte, err error) {
+	s := f.reader(&f.tensors)
+	err = s.Each(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		if tensorDataMsg.Known(fl.Num) != nil {
+			return nil
+		}
+		return s.Keep(&b, &fl)
+	})
+	return b, f.tensors.locate("tensor", err)
+}
+
+// tensorMessage returns the Tensor message of tensor i without its data, in private memory. The file
+// may have changed, so it is checked.
+func (f *parsed) tensorMessage(i int) (b []byte, err error) {
+	r, p := &f.records[i], f.payloadOf(i)
+	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
+	keep := func(msg protobuf.Field) error {
+		return s.Each(tensorMsg, msg, func(fl protobuf.Field) error {
+			if fl.Num == rawArm {
+				return nil
+			}
+			return s.Keep(&b, &fl)
+		})
+	}
+	if r.compressed {
+		err = s.Each(compressedMsg, msg, func(fl protobuf.Field) error {
+			if fl.Num == 1 && fl.Typ == protowire.BytesType {
+				return keep(fl)
+			}
+			return nil
+		})
+	} else {
+		err = keep(msg)
+	}
+	own := protobuf.InMemory(b)
+	if err == nil {
+		err = own.Check(tensorMsg, 0, own.Size, 2)
+	}
+	if err == nil {
+		name, _ := own.Last(tensorMsg, protobuf.Field{End: own.Size}, 1)
+		if string(name) != f.index.Name(i) {
+			err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
+		}
+	}
+	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+}
+
+// original is what a plan's Native says, in line with the plan.
+type original struct {
+	graph     []byte              // nil when the plan's is another
+	lost      []driver.NativeKind // with that graph
+	tensors   map[string][]byte   // metadata and unknown fields, by the name in the plan
+	tail      []byte              // unknown fields of the tensor block
+	signature []byte              // unknown fields of the signature block
+}
+
+// originalOf reads the plan's Native, nil for one without.
+func originalOf(p *driver.Plan) (*original, error) {
 	n := p.Native
 	if n == nil || n.Format != formatName {
-		return nil, nil, nil
+		return nil, nil
 	}
-	var x native
 	s := protobuf.InMemory(n.Raw)
 	if err := s.Check(nativeMsg, 0, s.Size, 0); err != nil {
-		return nil, nil, protobuf.InField("native", err)
+		return nil, protobuf.InField("native", err)
 	}
-	whole := protobuf.Field{End: s.Size}
-	if err := s.Merge(nativeMsg, &x, whole); err != nil {
-		return nil, nil, err
-	}
-	from = &original{messages: map[string]*Tensor{}}
-	if from.tail, err = s.Last(nativeMsg, whole, 3); err == nil {
-		from.signature, err = s.Last(nativeMsg, whole, 4)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	names := map[string]string{}
+	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
 	for name, old := range n.Renamed {
-		names[old] = name
+		e.Names[old] = name
 	}
-	for i := range x.tensors {
-		from.messages[renamed(names, x.tensors[i].Name)] = &x.tensors[i]
-	}
-	if x.graph == nil {
-		return from, nil, nil
-	}
-	list, err := graphSchema.Kinds(neutral, graphMsg, graphMsg.Append(nil, x.graph), 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	x.graph.rename(names)
-	if from.graph = x.graph.following(p); from.graph == nil {
-		return from, list, nil
-	}
-	return from, nil, nil
+	o := &original{tensors: map[string][]byte{}}
+	err := s.Each(nativeMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+		switch b := n.Raw[f.Start:f.End]; f.Num {
+		case 1:
+			err = o.follow(&e, p, b)
+		case 2:
+			name, more, err := renamed(&e, b)
+			o.tensors[name] = more
+			return err
+		case 3:
+			o.tail = b
+		case 4:
+			o.signature = b
+		}
+		return err
+	})
+	return o, err
 }
 
-func renamed(names map[string]string, name string) string {
-	if now, ok := names[name]; ok {
-		return now
+// renamed returns the name that a tensor has now, and what a plan does not say of it.
+func renamed(e *onnxgraph.Editor, b []byte) (string, []byte, error) {
+	s := protobuf.InMemory(b)
+	last, err := s.Last(tensorMsg, protobuf.Field{End: s.Size}, 1)
+	name := string(last)
+	if now, ok := e.Names[name]; ok {
+		name = now
 	}
-	return name
+	_, more := onnxgraph.Split(tensorMsg, b, planFields)
+	return name, more, err
 }
 
-// rename changes the names of values.
-func (g *Graph) rename(names map[string]string) {
-	if len(names) == 0 {
-		return
-	}
-	for _, list := range [][]ValueInfo{g.Inputs, g.Outputs} {
-		for i := range list {
-			list[i].Name = renamed(names, list[i].Name)
-		}
-	}
-	for i := range g.Initializers {
-		g.Initializers[i].Name = renamed(names, g.Initializers[i].Name)
-	}
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		for _, list := range [][]string{n.Inputs, n.Outputs} {
-			for k := range list {
-				list[k] = renamed(names, list[k])
-			}
-		}
-		for k := range n.Attributes {
-			a := &n.Attributes[k]
-			if a.G != nil {
-				a.G.rename(names)
-			}
-			for j := range a.Graphs {
-				a.Graphs[j].rename(names)
-			}
-		}
-	}
-}
-
-// following returns the graph with the initializers of the plan, nil when the plan's graph
-// is another.
-func (g *Graph) following(p *driver.Plan) *Graph {
+// follow brings a graph in line with the tensors of the plan.
+func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) error {
 	tensors := make(map[string]*tensor.Info, len(p.Tensors))
 	for i := range p.Tensors {
 		tensors[p.Tensors[i].Name] = &p.Tensors[i]
 	}
-	c := *g
-	c.Initializers = nil
-	for _, t := range g.Initializers {
-		if info := tensors[t.Name]; info != nil {
-			t.Dims, t.DType = info.Shape, codeOf(info.DType)
-			c.Initializers = append(c.Initializers, t)
+	lists, rest := onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Initializers))
+	front, rest := onnxgraph.Split(graphMsg, rest, graphSchema.Neutral[graphMsg]&^onnxgraph.Bits(6))
+	b, err := e.Message(nil, graphMsg, front)
+	if err != nil {
+		return err
+	}
+	s := protobuf.InMemory(lists)
+	err = s.Each(graphMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+		name, more, err := renamed(e, lists[f.Start:f.End])
+		if info := tensors[name]; info != nil && err == nil {
+			b = protobuf.PutBytes(b, f.Num, append(putHead(nil, info), more...))
 		}
+		return err
+	})
+	b = append(b, rest...)
+	if err != nil || equals(b, p.Graph) {
+		o.graph = b
+		return err
 	}
-	if p.Graph == nil {
-		return nil
-	}
-	b := graphMsg.Append(nil, &c)
+	o.lost, err = graphSchema.Kinds(graphMsg, graph, 1)
+	return err
+}
+
+// equals reports whether a graph is that of a plan.
+func equals(b []byte, g *driver.Graph) bool {
 	f := &parsed{graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
 	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeTensor}
 	own, err := r.Read(protobuf.Field{End: f.graph.Size})
-	if err != nil {
-		return nil
-	}
-	if !onnxgraph.Equal(own, p.Graph) {
-		return nil
-	}
-	return &c
+	return err == nil && g != nil && onnxgraph.Equal(own, g)
 }
 
 // quantizes reports whether a file has the quantization of a tensor, whatever it means.
 func (o *original) quantizes(info *tensor.Info) bool {
-	if o == nil || o.messages[info.Name] == nil {
+	if o == nil || o.tensors[info.Name] == nil {
 		return false
 	}
-	return o.messages[info.Name].Metadata.quantization().Equal(info.Quant)
+	h, s := &head{}, protobuf.InMemory(o.tensors[info.Name])
+	return h.read(s, 0, s.Size, 2) == nil && h.quant.common().Equal(info.Quant)
 }
 
-// follow gives a tensor of a plan what its file says besides.
-func (o *original) follow(info *tensor.Info, it *item) {
-	t := o.messages[info.Name]
-	if t == nil {
-		return
+// fields returns what the file says of a tensor besides, with the quantization of the plan.
+func (o *original) fields(info *tensor.Info, quant []byte) []byte {
+	own := o.tensors[info.Name]
+	if o.quantizes(info) {
+		return own
 	}
-	it.message.Unknown = t.Unknown
-	if t.Metadata == nil {
-		return
+	metadata, unknown := onnxgraph.Split(tensorMsg, own, onnxgraph.Bits(6))
+	var body []byte
+	s := protobuf.InMemory(metadata)
+	_ = s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+		_, rest := onnxgraph.Split(tensorMetaMsg, metadata[f.Start:f.End], onnxgraph.Bits(3))
+		body = append(body, rest...)
+		return nil
+	})
+	if quant != nil {
+		body = protobuf.PutBytes(body, 3, quant)
 	}
-	meta := *t.Metadata
-	if !o.quantizes(info) {
-		meta.Quantization = nil
-		if m := it.message.Metadata; m != nil {
-			meta.Quantization = m.Quantization
-		}
+	if len(metadata) > 0 || quant != nil {
+		unknown = append(protobuf.PutBytes(nil, 6, body), unknown...)
 	}
-	it.message.Metadata = &meta
-}
-
-// lose lists the native kinds that a plan does not agree with, and returns the others, nil for a
-// plan without.
-func lose(p *driver.Plan, l *driver.LossList) *original {
-	from, lost, err := carry(p)
-	if err != nil {
-		l.Native("", err)
-	}
-	for _, k := range lost {
-		l.Native(k.Name, fmt.Errorf("%w: %d, and the graph is another", driver.ErrUnsupported, k.Count))
-	}
-	return from
+	return unknown
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -52,18 +51,7 @@ func TestPlanKeepsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, errA := f.GraphMessage()
-	b, errB := g.GraphMessage()
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
-	want := a.shallow()
-	want.Nodes = slices.Clone(want.Nodes)
-	want.Nodes[0].Attributes = slices.Clone(want.Nodes[0].Attributes)
-	want.Nodes[0].Attributes[0].Type = AttributeInt // added, as by Rewrite
-	if diff := gocmp.Diff(want, b, cmpopts.IgnoreUnexported(Attribute{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Error("graph:", diff)
-	}
+	sameGraph(t, f, g)
 	compareRecords(t, f, g)
 	if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
 		t.Error("tensor block: unknown fields are lost")
@@ -114,12 +102,12 @@ func TestPlanFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"new", "z"} {
-		if m, err := g.TensorMessage(name); err != nil || m.Metadata == nil || m.Metadata.DocString != "doc" || m.Name != name {
+		if m, err := g.TensorMessage(name); err != nil || !bytes.Contains(m, st(1, "doc")) || !bytes.HasPrefix(m, st(1, name)) {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
 	message, err := g.GraphMessage()
-	if err != nil || message.Nodes[0].DocString != "doc" {
+	if err != nil || !bytes.Contains(message, st(6, "doc")) {
 		t.Error(err)
 	}
 
@@ -133,7 +121,7 @@ func TestPlanFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := g.TensorMessage("w"); err != nil || m.Metadata.DocString != "doc" {
+	if m, err := g.TensorMessage("w"); err != nil || !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m, err)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {

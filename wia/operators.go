@@ -31,6 +31,24 @@ type AttributeSpec struct {
 	Default  any // as in format.Attribute; nil for none
 }
 
+// AttributeType is the type of an attribute; the numbers are ONNX's.
+type AttributeType int32
+
+// The types of attributes.
+const (
+	AttributeUndefined AttributeType = 0
+	AttributeFloat     AttributeType = 1
+	AttributeInt       AttributeType = 2
+	AttributeString    AttributeType = 3
+	AttributeTensor    AttributeType = 4
+	AttributeGraph     AttributeType = 5
+	AttributeFloats    AttributeType = 6
+	AttributeInts      AttributeType = 7
+	AttributeStrings   AttributeType = 8
+	AttributeTensors   AttributeType = 9
+	AttributeGraphs    AttributeType = 10
+)
+
 // operators are those the specification lists. Others are not known to it, and
 // not wrong.
 var operators = []Operator{{

@@ -38,16 +38,25 @@ type WriteOptions struct {
 	// Signer signs the checksums: an RSA key ("RSA-SHA256") or an ECDSA key on
 	// P-256 ("ECDSA"). Time is recorded as the time of the signature.
 	Signer crypto.Signer
-	// Describe adds doc strings and properties to tensors, by name. A nil
-	// Quantization there means that of the plan.
-	Describe map[string]*TensorMetadata
-	// Graph is written instead of the plan's graph, which is then ignored. Its
-	// initializers must not carry data, but may declare any tensors of the plan.
-	Graph *Graph
+	// Describe gives tensors doc strings and properties, by name.
+	Describe map[string]TensorMetadata
+	// Graph is written instead of the plan's graph, which is then ignored: a message Graph
+	// of wia.proto in wire form. Its initializers must not carry data, but may declare any
+	// tensors of the plan.
+	Graph []byte
 	// Metadata is what Rewrite writes in place of the file's; nil keeps that. Create has
 	// the plan's.
 	Metadata format.Metadata
 }
+
+// TensorMetadata is what a tensor says beside its data and quantization.
+type TensorMetadata struct {
+	DocString  string
+	Properties []KeyValue
+}
+
+// KeyValue is one property. Keys may repeat.
+type KeyValue struct{ Key, Value string }
 
 func (o *WriteOptions) orDefault() *WriteOptions {
 	if o == nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -34,9 +33,6 @@ type parsed struct {
 	spaces    map[string]driver.Space // by location
 	touched   [numBlocks]bool         // blocks whose sums were checked before first use
 
-	decoding sync.Mutex
-	message  *Graph // once it is decoded
-	graphErr error  // or why it never can be
 }
 
 // parse reads the structure: everything but tensor data and external files.

@@ -1,7 +1,11 @@
 package wia
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -14,119 +18,163 @@ import (
 
 // item is a tensor to be written.
 type item struct {
-	message  Tensor // without data
-	unknown  []byte // unknown fields of the CompressedTensor
+	head     []byte // the fields of its message: name, dims and dtype
+	more     []byte // and metadata and unknown ones
 	codec    Compression
 	external bool
+	at       int64  // of the data in the external file
+	sum      digest // of external data
 	size     int64  // of the tensor
 	prefix   []byte // what precedes the data in the block, padding included
 	off      int64  // of the prefix in the payload
-	located  bool   // off is known
-	waiting  *blob  // data that came before its turn
 }
 
 // refuse is the error of a plan that cannot be written.
-func (w *encoder) refuse(field string, err error) error {
+func refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
 // planTensors makes the items.
-func (w *encoder) planTensors(p *driver.Plan) error {
+func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
 		info, it := &p.Tensors[i], &w.items[i]
-		it.size = info.Size
-		if err := w.describe(info, it); err != nil {
-			return w.refuse(fmt.Sprintf("tensor %q", info.Name), err)
+		field := fmt.Sprintf("tensor %q", info.Name)
+		it.size, it.head = info.Size, putHead(nil, info)
+		if it.more, err = w.describe(info); err != nil {
+			return refuse(field, err)
 		}
-		it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom
-		if w.o.CompressTensor != nil && !it.external {
+		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
+			if w.ext == nil {
+				if w.ext, err = external.NewFile(w.externalFormat(), w.o.External, w.common.Path); err != nil {
+					return refuse("external data", err)
+				}
+			}
+			it.at = w.ext.Reserve(info.Size, alignment)
+		} else if w.o.CompressTensor != nil {
 			if it.codec = w.o.CompressTensor(*info); it.codec > Zstd {
-				return w.refuse(fmt.Sprintf("tensor %q", info.Name), fmt.Errorf("%w: %v", format.ErrUnsupported, it.codec))
+				return refuse(field, fmt.Errorf("%w: %v", format.ErrUnsupported, it.codec))
 			}
 		}
 		w.fixed = w.fixed && it.codec == None
-		if it.external && w.ext == nil {
-			ext, err := external.NewFile(w.externalFormat(), w.o.External, w.w.Path)
-			if err != nil {
-				return w.refuse("external data", err)
-			}
-			w.ext = ext
-		}
-		if it.external {
-			it.message.External = reserve(w.ext, info.Size)
-		}
 	}
-	return w.checkDescribed(p)
-}
-
-// checkDescribed refuses descriptions of tensors that are not written.
-func (w *encoder) checkDescribed(p *driver.Plan) error {
-	if len(w.o.Describe) == 0 {
+	if w.described == len(w.o.Describe) {
 		return nil
 	}
-	known := make(map[string]bool, len(p.Tensors))
-	for i := range p.Tensors {
-		known[p.Tensors[i].Name] = true
-	}
 	for name := range w.o.Describe {
-		if !known[name] {
-			return w.refuse(fmt.Sprintf("tensor %q", name), fmt.Errorf("%w: described, but not in the plan", tensor.ErrCorrupt))
+		if !slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Name == name }) {
+			err = refuse(fmt.Sprintf("tensor %q", name), fmt.Errorf("%w: described, but not in the plan", tensor.ErrCorrupt))
 		}
 	}
-	return nil
+	return err
 }
 
-// describe makes the message of a tensor, without data.
-func (w *encoder) describe(info *tensor.Info, it *item) error {
-	if w.from.whole() {
-		return w.from.describe(info.Name, it)
+// putHead appends the fields of a Tensor message that say what a tensor is.
+func putHead(b []byte, info *tensor.Info) []byte {
+	b = protobuf.PutInts(protobuf.PutText(b, 1, info.Name), 2, info.Shape)
+	return protobuf.PutInt(b, 3, int64(codeOf(info.DType)))
+}
+
+// putTensor appends the fields of a tensor in an attribute.
+func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
+	quant, _ := quantFields(info) // which was checked
+	return protobuf.PutBytes(append(putHead(b, info), metadataField(quant)...), rawArm, data)
+}
+
+// metadataField returns the field of a TensorMetadata with nothing but a quantization.
+func metadataField(quant []byte) []byte {
+	if quant == nil {
+		return nil
 	}
-	it.message = Tensor{Name: info.Name, Dims: info.Shape, DType: codeOf(info.DType)}
-	quant, err := quantMessage(info)
+	return protobuf.PutBytes(nil, 6, protobuf.PutBytes(nil, 3, quant))
+}
+
+// describe returns the fields of a tensor's message that follow its data.
+func (w *encoder) describe(info *tensor.Info) ([]byte, error) {
+	quant, err := quantFields(info)
 	if err != nil && !w.from.quantizes(info) {
-		return err
+		return nil, err
 	}
-	if d := w.o.Describe[info.Name]; d != nil {
-		meta := *d
-		if meta.Quantization == nil {
-			meta.Quantization = quant
+	d, ok := w.o.Describe[info.Name]
+	switch {
+	case ok:
+		w.described++
+		b := protobuf.PutText(nil, 1, d.DocString)
+		for _, p := range d.Properties {
+			b = protobuf.PutBytes(b, 2, protobuf.PutText(protobuf.PutText(nil, 1, p.Key), 2, p.Value))
 		}
-		it.message.Metadata = &meta
+		if quant != nil {
+			b = protobuf.PutBytes(b, 3, quant)
+		}
 		// What the reader would refuse is not written: text that is not UTF-8.
-		b := tensorMsg.Append(nil, &it.message)
-		return protobuf.InMemory(b).Check(tensorMsg, 0, int64(len(b)), 2)
-	} else if quant != nil {
-		it.message.Metadata = &TensorMetadata{Quantization: quant}
+		b = protobuf.PutBytes(nil, 6, b)
+		return b, protobuf.InMemory(b).Check(tensorMsg, 0, int64(len(b)), 2)
+	case w.from != nil:
+		return w.from.fields(info, quant), nil
 	}
-	if w.from != nil {
-		w.from.follow(info, it)
+	return metadataField(quant), nil
+}
+
+// quantFields returns the QuantizationParams of a plan, nil for none. What is unsound for
+// the shape is refused.
+func quantFields(info *tensor.Info) ([]byte, error) {
+	q := info.Quant
+	if q == nil {
+		return nil, nil
 	}
-	return nil
+	bad := func(text string, args ...any) ([]byte, error) {
+		return nil, fmt.Errorf("%w: %s", tensor.ErrQuantization, fmt.Sprintf(text, args...))
+	}
+	kind, channels := int64(quantLinear), int64(1)
+	switch q.Scheme {
+	case tensor.Linear:
+	case tensor.Logarithmic:
+		kind = quantLogarithmic
+	default:
+		return bad("scheme %d", q.Scheme)
+	}
+	if q.Axis != tensor.PerTensor {
+		if q.Axis < 0 || q.Axis >= len(info.Shape) {
+			return bad("axis %d of %v", q.Axis, info.Shape)
+		}
+		channels = info.Shape[q.Axis]
+	}
+	zeros := q.ZeroPoints
+	if int64(len(q.Scales)) != channels || len(zeros) > 1 && len(zeros) != len(q.Scales) {
+		return bad("%d scales and %d zero points for %d channels", len(q.Scales), len(zeros), channels)
+	}
+	b := protobuf.PutInt(nil, 1, kind)
+	code := int64(codeOf(info.DType))
+	if q.Axis == tensor.PerTensor {
+		if math.Float32bits(q.Scales[0]) != 0 {
+			b = protobuf.PutFloat(b, 2, q.Scales[0])
+		}
+		if len(zeros) > 0 {
+			b = protobuf.PutInt(b, 3, int64(zeros[0]))
+		}
+		return protobuf.PutInt(b, 4, code), nil
+	}
+	if len(zeros) == 1 {
+		zeros = slices.Repeat(zeros, len(q.Scales))
+	}
+	c := protobuf.PutInts(protobuf.PutFloats(nil, 1, q.Scales), 2, zeros)
+	return protobuf.PutBytes(protobuf.PutInt(b, 4, code), 5, protobuf.PutInt(c, 3, int64(q.Axis))), nil
 }
 
 // planStructure makes the metadata and graph blocks as they will be stored.
-func (w *encoder) planStructure(p *driver.Plan) error {
-	meta := p.Metadata
-	if w.from.whole() {
-		meta = w.o.Metadata
+func (w *encoder) planStructure(p *driver.Plan, text []byte) (err error) {
+	if text == nil {
+		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
+			return refuse("metadata", err)
+		}
 	}
-	text, err := jsonmeta.Marshal(meta, jsonmeta.Options{})
-	if w.from.whole() && meta == nil {
-		text, err = w.from.metadata, nil
-	}
-	if err != nil {
-		return w.refuse("metadata", err)
-	}
-	var graph []byte
-	g, err := w.graphMessage(p)
-	if err == nil && g != nil {
-		graph = graphMsg.Append(nil, g)
+	graph, err := w.graphBlock(p)
+	if err == nil && len(graph) > 0 {
 		err = checkMessage(graph, p.Tensors)
 	}
 	if err != nil {
-		return w.refuse("graph", err)
+		return refuse("graph", err)
 	}
 	if w.meta, err = w.store(metadataBlock, text); err == nil {
 		w.graph, err = w.store(graphBlock, graph)
@@ -134,19 +182,58 @@ func (w *encoder) planStructure(p *driver.Plan) error {
 	return err
 }
 
-// graphMessage returns the graph to write, nil for none.
-func (w *encoder) graphMessage(p *driver.Plan) (*Graph, error) {
+// graphBlock returns the message of the graph to write, nil for none.
+func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 	switch {
-	case w.from.whole():
-		return w.from.graph, nil
 	case w.o.Graph != nil:
 		return w.o.Graph, nil
 	case w.from != nil && w.from.graph != nil:
 		return w.from.graph, nil
-	case p.Graph != nil:
-		return graphOf(p.Graph, p.Tensors)
+	case p.Graph == nil:
+		return nil, nil
 	}
-	return nil, nil
+	b, err := graphSchema.AppendGraph(nil, p.Graph)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*tensor.Info, len(p.Tensors))
+	all := make([]string, len(p.Tensors))
+	for i := range p.Tensors {
+		all[i] = p.Tensors[i].Name
+		byName[all[i]] = &p.Tensors[i]
+	}
+	// Formats without a list of initializers leave it nil, and ONNX-minded readers expect
+	// every weight to be declared.
+	names := p.Graph.Initializers
+	if names == nil {
+		names = all
+	}
+	for _, name := range names {
+		info := byName[name]
+		if info == nil {
+			return nil, fmt.Errorf("%w: initializer %q is no tensor of the plan", tensor.ErrCorrupt, name)
+		}
+		b = protobuf.PutBytes(b, graphSchema.Initializers, putHead(nil, info))
+	}
+	return b, nil
+}
+
+// checkMessage refuses an encoded graph that the reader would refuse, by its own
+// rules: wire format, names that repeat, initializers that do not match the
+// plan's tensors, data of the wrong size.
+func checkMessage(b []byte, tensors []tensor.Info) error {
+	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
+	if err := f.checkWire(&protobuf.Tally{}, len(tensors)); err != nil {
+		return err
+	}
+	for i := range tensors {
+		t := &tensors[i]
+		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
+	}
+	if f.graph.Carriers {
+		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
+	}
+	return f.checkGraph()
 }
 
 // store compresses and encrypts a whole block.
@@ -157,11 +244,43 @@ func (w *encoder) store(b block, payload []byte) ([]byte, error) {
 			payload, err = z.Compress(payload, w.o.Level)
 		}
 		if err != nil {
-			return nil, w.refuse("compression", err)
+			return nil, refuse("compression", err)
 		}
 	}
 	if w.cipher == nil {
 		return payload, nil
 	}
 	return w.cipher.Seal(payload, []byte(b.String()))
+}
+
+// externalRecord returns the record of a tensor whose data is in another file. It has its
+// length from the start, since locations and sums have theirs.
+func (it *item) externalRecord(location string) []byte {
+	b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, location), 2, it.at), 3, it.size)
+	b = protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum.sum[:]))
+	return protobuf.PutBytes(nil, 1, append(protobuf.PutBytes(bytes.Clone(it.head), 5, b), it.more...))
+}
+
+// plainPrefix returns all of a Tensor record but its data, for a record at off of
+// the payload: a padding field, so that the data begins at a multiple of 64, and
+// the message up to its data.
+func (it *item) plainPrefix(off int64) []byte {
+	head := protobuf.PutLength(append(bytes.Clone(it.head), it.more...), rawArm, it.size)
+	b := append(protobuf.PutLength(nil, 1, int64(len(head))+it.size), head...)
+	gap := -(off + int64(len(b))) & (alignment - 1)
+	if it.size == 0 || gap == 0 {
+		return b
+	}
+	if gap == 1 {
+		gap += alignment // a field takes two bytes at least
+	}
+	return append(protobuf.PutBytes(nil, 15, make([]byte, gap-2)), b...)
+}
+
+// compressedPrefix returns all of a CompressedTensor record but its data.
+func (it *item) compressedPrefix(stored int64) []byte {
+	head := protobuf.PutBytes(nil, 1, append(bytes.Clone(it.head), it.more...))
+	head = protobuf.PutInt(protobuf.PutInt(head, 2, int64(it.codec)), 4, it.size)
+	head = protobuf.PutLength(head, 3, stored)
+	return append(protobuf.PutLength(nil, 2, int64(len(head))+stored), head...)
 }

@@ -2,6 +2,7 @@ package wia
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -11,8 +12,8 @@ import (
 
 // fileFormat is the driver, with the options that only this format has.
 type fileFormat struct {
-	opts WriteOptions
-	from *original // what Rewrite carries over
+	opts     WriteOptions
+	metadata []byte // text that Rewrite keeps, in place of the plan's
 }
 
 var (
@@ -63,15 +64,17 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// Losses implements driver.Lossy. Rewrite keeps messages as they are, so there is
-// nothing to lose.
+// Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 	d.losses(p, l)
 }
 
-// Layout implements driver.Layouter.
+// Layout implements driver.Layouter. The place of a tensor depends on the compressed sizes of
+// those before it. An encrypted tensor block is assembled in memory.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	l := &driver.Layout{Streams: d.streams(p)}
+	encrypted := d.opts.Key != nil
+	compressed := d.opts.CompressTensor != nil && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return d.opts.CompressTensor(t) != None })
+	l := &driver.Layout{Streams: encrypted || !compressed, Ordered: compressed, Secret: encrypted}
 	l.Encode = func(t driver.Target) (driver.Encoder, error) {
 		w, err := encode(t, p, o, &d)
 		if err != nil {
@@ -83,20 +86,6 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 		return w, nil
 	}
 	return l, nil
-}
-
-// streams: an encrypted tensor block is assembled in memory, and in others no size may
-// depend on data.
-func (d fileFormat) streams(p *driver.Plan) bool {
-	if d.opts.Key != nil || d.opts.CompressTensor == nil {
-		return true
-	}
-	for i := range p.Tensors {
-		if d.opts.CompressTensor(p.Tensors[i]) != None {
-			return false
-		}
-	}
-	return true
 }
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.
@@ -131,5 +120,5 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 	if s.ExternalFrom != 0 {
 		o.ExternalFrom = s.ExternalFrom
 	}
-	return fileFormat{opts: o, from: d.from}, nil
+	return fileFormat{opts: o, metadata: d.metadata}, nil
 }

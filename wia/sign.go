@@ -93,15 +93,15 @@ func publicOf(s crypto.Signer) (key crypto.PublicKey, ok bool) {
 }
 
 // encode returns the SignatureBlock without padding.
-func (s *signing) encode(sums *sums, sig []byte) []byte {
-	m := &signatures{unknown: s.unknown}
+func (s *signing) encode(sums *sums, sig []byte) (b []byte) {
 	for i, name := range sumNames {
-		m.checksums = append(m.checksums, blockChecksum{block: name, sum: sums[i][:]})
+		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, sums[i][:]))
 	}
 	if s.signer != nil {
-		m.signature = &signature{algorithm: s.algorithm, publicKey: s.public, signature: sig, timestamp: s.timestamp}
+		m := protobuf.PutBytes(protobuf.PutText(nil, 1, s.algorithm), 2, s.public)
+		b = protobuf.PutBytes(b, 2, protobuf.PutInt(protobuf.PutBytes(m, 3, sig), 4, s.timestamp))
 	}
-	return signatureBlockMsg.Append(nil, m)
+	return append(b, s.unknown...)
 }
 
 // block returns the signature block, exactly size bytes.

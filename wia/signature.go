@@ -38,16 +38,9 @@ var sumNames = [numSums]string{"header", "metadata", "graph", "tensor"}
 
 // signatures is the SignatureBlock message.
 type signatures struct {
-	checksums []blockChecksum
-	usual     [numSums]blockChecksum // memory of checksums
-	signature *signature             // nil for checksums alone
+	sums      sums
+	signature *signature // nil for checksums alone
 	unknown   []byte
-}
-
-type blockChecksum struct {
-	block   string
-	sum     []byte
-	unknown []byte
 }
 
 type signature struct {
@@ -55,7 +48,6 @@ type signature struct {
 	publicKey []byte // PKIX DER, may be empty
 	signature []byte
 	timestamp int64
-	unknown   []byte
 }
 
 // readSignatures reads the signature block, if there is one.
@@ -67,43 +59,77 @@ func (f *parsed) readSignatures(l *loader) error {
 	if err := l.load(&p, signatureBlock, 0); err != nil {
 		return err
 	}
-	p.Usual = sumNames[:]
-	s := &signatures{}
-	s.checksums = s.usual[:0]
-	var err error
-	if err = p.Check(signatureBlockMsg, 0, p.Size, 1); err == nil {
-		err = p.Merge(signatureBlockMsg, s, protobuf.Field{End: p.Size})
-	}
+	f.signature = &signatures{}
+	err := p.Check(signatureBlockMsg, 0, p.Size, 1)
 	if err == nil {
-		f.signature = s
-		f.sums, err = s.sums()
+		err = f.signature.read(&p.Source)
 	}
+	f.sums = f.signature.sums
 	return p.locate("signature", err)
 }
 
-// sums returns the four digests, which are required, once each; those of other
-// blocks are ignored.
-func (s *signatures) sums() (out sums, err error) {
+// read reads the block, which was checked. The four digests are required, once each; those
+// of other blocks are ignored.
+func (g *signatures) read(s *protobuf.Source) error {
 	var have [numSums]bool
-	for k, c := range s.checksums {
-		i := slices.Index(sumNames[:], c.block)
+	err := s.Each(signatureBlockMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
 		switch {
-		case i < 0:
-			continue
-		case have[i]:
-			return out, protobuf.InField(fmt.Sprintf("checksums[%d].block_type", k), protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", c.block))
-		case len(c.sum) != sha256.Size:
-			return out, protobuf.InField(fmt.Sprintf("checksums[%d].sha256", k), protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(c.sum)))
+		case f.Num == 1:
+			err = g.checksum(s, f, &have)
+		case f.Num == 2:
+			err = g.signer(s, f)
+		case signatureBlockMsg.Known(f.Num) == nil:
+			err = s.Keep(&g.unknown, &f)
 		}
-		have[i] = true
-		copy(out[i][:], c.sum)
-	}
+		return err
+	})
 	for i, ok := range have {
-		if !ok {
-			return out, protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
+		if err == nil && !ok {
+			err = protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
 		}
 	}
-	return out, nil
+	return err
+}
+
+// checksum takes a BlockChecksum.
+func (g *signatures) checksum(s *protobuf.Source, msg protobuf.Field, have *[numSums]bool) error {
+	block, err := s.Last(checksumMsg, msg, 1)
+	if err != nil {
+		return err
+	}
+	sum, err := s.Last(checksumMsg, msg, 2)
+	i := slices.Index(sumNames[:], string(block))
+	switch {
+	case err != nil || i < 0:
+		return err
+	case have[i]:
+		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", block))
+	case len(sum) != sha256.Size:
+		return protobuf.InField("sha256", protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(sum)))
+	}
+	have[i] = true
+	copy(g.sums[i][:], sum)
+	return nil
+}
+
+// signer takes a Signature.
+func (g *signatures) signer(s *protobuf.Source, msg protobuf.Field) error {
+	if g.signature == nil {
+		g.signature = &signature{}
+	}
+	return s.Each(signatureMsg, msg, func(f protobuf.Field) (err error) {
+		switch to := g.signature; f.Num {
+		case 1:
+			err = s.Str(&to.algorithm, &f)
+		case 2:
+			to.publicKey, err = s.Bytes(f.Start, f.End)
+		case 3:
+			to.signature, err = s.Bytes(f.Start, f.End)
+		case 4:
+			to.timestamp = int64(f.Val)
+		}
+		return err
+	})
 }
 
 // message returns what is signed: the four digests and the timestamp.

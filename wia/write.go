@@ -1,17 +1,23 @@
 package wia
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"io"
+	"maps"
+	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 )
 
 // Create starts writing a model to path. It is written to a temporary file
@@ -30,62 +36,54 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 
 // encoder writes one file.
 type encoder struct {
-	o     *WriteOptions
-	from  *original // what Rewrite carries over; nil else
-	w     *driver.WriteOptions
-	t     driver.Target
-	hdr   header
-	meta  []byte
-	graph []byte
-	items []item
-	fixed bool // all offsets are known from the start
-	next  int  // the first item whose offset is not known yet
-	pos   int64
-	tail  []byte         // unknown fields of the tensor block
-	block *blockWriter   // nil when it is assembled in memory
-	heap  *sink.Memory   // payload of an encrypted tensor block
-	ext   *external.File // nil without external data
-	sign  *signing
-
-	cipher *seal.Cipher // nil unless the file is encrypted
+	o         *WriteOptions
+	common    *driver.WriteOptions
+	t         driver.Target
+	hdr       header
+	meta      []byte
+	graph     []byte
+	items     []item
+	described int          // tensors of WriteOptions.Describe that the plan has
+	fixed     bool         // all offsets are known from the start; else tensors come in order
+	pos       int64        // in the payload of the tensor block, where the next record goes
+	block     *blockWriter // the tensor block, or its payload in memory
+	from      *original    // nil when the plan has nothing native
+	ext       *external.File
+	sign      *signing
+	cipher    *seal.Cipher // nil unless the file is encrypted
 }
 
 // encode decides what can be decided before data comes.
 func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (*encoder, error) {
 	o := &d.opts
-	w := &encoder{o: o, from: d.from, w: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: o.Key != nil}}
+	w := &encoder{o: o, common: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: o.Key != nil}}
 	if o.Compression > Zstd {
-		return nil, w.refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
+		return nil, refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
 	}
 	if o.Level < 0 || o.Level > 9 {
-		return nil, w.refuse("level", fmt.Errorf("%w: %d", codec.ErrLevel, o.Level))
+		return nil, refuse("level", fmt.Errorf("%w: %d", codec.ErrLevel, o.Level))
 	}
 	var err error
 	if w.hdr.encrypted {
 		if w.cipher, err = seal.New(o.Key); err != nil {
-			return nil, w.refuse("key", err)
+			return nil, refuse("key", err)
 		}
+	}
+	if w.from, err = originalOf(p); err != nil {
+		return nil, refuse("native", err)
 	}
 	var unknown []byte
-	if w.from == nil {
-		if w.from, _, err = carry(p); err != nil {
-			return nil, w.refuse("native", err)
-		}
-	}
 	if w.from != nil {
-		unknown, w.tail = w.from.signature, w.from.tail
+		unknown = w.from.signature
 	}
 	if w.sign, err = newSigning(o.Signer, common.Signed(), unknown); err != nil {
-		return nil, w.refuse("signer", err)
+		return nil, refuse("signer", err)
 	}
 	if err := w.planTensors(p); err != nil {
 		return nil, err
 	}
-	if err := w.planStructure(p); err != nil {
+	if err := w.planStructure(p, d.metadata); err != nil {
 		return nil, err
-	}
-	for w.next < len(w.items) && (w.fixed || w.items[w.next].external) {
-		w.advance(0)
 	}
 	if err := w.begin(); err != nil {
 		w.Close()
@@ -94,26 +92,12 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fil
 	return w, nil
 }
 
-// advance decides the offset of the next item, whose data takes stored bytes if it
-// is compressed, and returns it.
-func (w *encoder) advance(stored int64) *item {
-	it := &w.items[w.next]
-	it.off = w.pos
-	switch {
-	case it.external:
-		// Location and checksum are not known yet, but their lengths are.
-		it.prefix = protobuf.PutMessage(nil, 1, tensorMsg, &it.message)
-		w.pos += int64(len(it.prefix))
-	case it.codec != None:
-		it.prefix = compressedPrefix(it, stored)
-		w.pos += int64(len(it.prefix)) + stored
-	default:
-		it.prefix = plainPrefix(&it.message, w.pos, it.size)
-		w.pos += int64(len(it.prefix)) + it.size
-	}
-	it.located = true
-	w.next++
-	return it
+// externalFormat says which files the models of this format name. Encrypted ones must
+// have the key of the one that is written.
+func (w *encoder) externalFormat() external.Format {
+	return external.Format{Codec: wiaCodec, Options: &format.Options{Key: w.o.Key}, Locations: func(f any) []string {
+		return slices.Collect(maps.Keys(f.(*parsed).spaces))
+	}}
 }
 
 // begin starts the file: what is known is written where the target allows.
@@ -123,61 +107,121 @@ func (w *encoder) begin() error {
 	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
 	start, _ := wire.AlignUp(b[graphBlock].end(), alignment)
 	b[tensorBlock] = span{start, 0}
-	if w.hdr.encrypted {
-		w.heap = &sink.Memory{}
-		return nil
+	if w.cipher != nil {
+		w.block = newBlockWriter(&sink.Memory{}, 0)
+	} else {
+		w.block = newBlockWriter(w.t, start)
 	}
-	if !w.fixed && w.t.Sequential() {
-		return w.refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
+	switch {
+	case w.fixed:
+		for i := range w.items {
+			w.place(&w.items[i])
+		}
+	case w.cipher == nil && w.t.Sequential():
+		return refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
 	}
-	w.block = newBlockWriter(w.t, start)
-	if !w.fixed {
-		return nil
+	if w.fixed && w.cipher == nil {
+		return w.writeFront(w.pos + w.tail())
 	}
-	w.setSize(w.pos + int64(len(w.tail)))
-	return w.writeFront()
+	return nil
 }
 
-// setSize fixes the size of the tensor block and with it the header.
-func (w *encoder) setSize(size int64) {
+// tail returns the size of the unknown fields of the tensor block.
+func (w *encoder) tail() int64 {
+	if w.from == nil {
+		return 0
+	}
+	return int64(len(w.from.tail))
+}
+
+// place decides where the record of a tensor goes that is not compressed.
+func (w *encoder) place(it *item) {
+	it.off = w.pos
+	if it.external {
+		it.prefix = it.externalRecord(w.ext.Location)
+		w.pos += int64(len(it.prefix))
+		return
+	}
+	it.prefix = it.plainPrefix(w.pos)
+	w.pos += int64(len(it.prefix)) + it.size
+}
+
+// writeFront writes what precedes the tensor block, which has size bytes.
+func (w *encoder) writeFront(size int64) error {
 	b := &w.hdr.blocks
 	b[tensorBlock].size = size
 	b[signatureBlock] = span{b[tensorBlock].end(), w.sign.size}
-}
-
-// writeFront writes what precedes the tensor block.
-func (w *encoder) writeFront() error {
-	var out wire.Buffer
-	w.hdr.append(&out)
-	out.Raw(w.meta)
-	out.Raw(w.graph)
-	_, err := w.t.WriteAt(out.Bytes(), 0)
+	_, err := w.t.WriteAt(slices.Concat(w.header(), w.meta, w.graph), 0)
 	return err
 }
 
-// Tensor implements driver.Encoder. In the order of the plan data goes where it
-// belongs at once; where offsets depend on compressed sizes, data that comes before
-// its turn waits in a blob.
+// header returns the bytes of the header.
+func (w *encoder) header() []byte {
+	var out wire.Buffer
+	w.hdr.append(&out)
+	return out.Bytes()
+}
+
+// Tensor implements driver.Encoder.
 func (w *encoder) Tensor(i int, in driver.Input) error {
 	it := &w.items[i]
-	switch {
-	case it.external:
-		return writeExternal(w.ext, it.message.External, in)
-	case it.located:
-		return w.plain(it, in)
-	case it.codec == None && i == w.next:
-		w.advance(0)
-		if err := w.plain(it, in); err != nil {
-			return err
-		}
-		return w.catchUp()
+	if it.codec != None {
+		return w.compress(it, in)
 	}
-	b, err := w.collect(it, in)
+	if !w.fixed {
+		w.place(it)
+	}
+	if it.external {
+		h := sha256.New()
+		err := w.ext.Write(it.at, in, h)
+		h.Sum(it.sum.sum[:0])
+		return err
+	}
+	if err := w.block.write(it.prefix, it.off); err != nil {
+		return err
+	}
+	at := it.off + int64(len(it.prefix))
+	return in.Each(func(p []byte) error {
+		err := w.block.write(p, at)
+		at += int64(len(p))
+		return err
+	})
+}
+
+// compress writes a compressed tensor: first behind room for the longest prefix, which says
+// how long the data is, and then to where it belongs.
+func (w *encoder) compress(it *item, in driver.Input) error {
+	z, err := codecOf(it.codec)
 	if err != nil {
 		return err
 	}
-	it.waiting = b
-	return w.catchUp()
+	from := w.pos + int64(len(it.compressedPrefix(math.MaxInt64)))
+	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
+	zw, err := z.NewWriter(to, w.o.Level, it.size)
+	if err != nil {
+		return err
+	}
+	err = in.Each(func(p []byte) error {
+		_, err := zw.Write(p)
+		return err
+	})
+	if err == nil {
+		err = zw.Close()
+	}
+	if err != nil {
+		return err
+	}
+	stored, _ := to.Seek(0, io.SeekCurrent)
+	prefix := it.compressedPrefix(stored)
+	if err := w.block.write(prefix, w.pos); err != nil {
+		return err
+	}
+	w.pos += int64(len(prefix))
+	err = w.block.read(w.common.Context, from, from+stored, func(p []byte, off int64) error {
+		return w.block.write(p, off-from+w.pos)
+	})
+	w.pos += stored
+	return err
 }
 
 // records puts the external data in place and writes the messages of its tensors,
@@ -186,96 +230,17 @@ func (w *encoder) records() error {
 	if w.ext == nil {
 		return nil
 	}
-	if err := w.ext.Finish(!w.w.NoSync); err != nil {
+	if err := w.ext.Finish(!w.common.NoSync); err != nil {
 		return err
 	}
 	for i := range w.items {
-		it := &w.items[i]
-		if !it.external {
-			continue
-		}
-		it.message.External.Location = w.ext.Location
-		if err := w.write(protobuf.PutMessage(nil, 1, tensorMsg, &it.message), it.off); err != nil {
-			return err
+		if it := &w.items[i]; it.external {
+			if err := w.block.write(it.externalRecord(w.ext.Location), it.off); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// plain writes prefix and data of a tensor whose offset is known.
-func (w *encoder) plain(it *item, in driver.Input) error {
-	if err := w.write(it.prefix, it.off); err != nil {
-		return err
-	}
-	at := it.off + int64(len(it.prefix))
-	return in.Each(func(p []byte) error {
-		err := w.write(p, at)
-		at += int64(len(p))
-		return err
-	})
-}
-
-// collect gathers what a tensor will take in the file.
-func (w *encoder) collect(it *item, in driver.Input) (*blob, error) {
-	b := &blob{}
-	it.waiting = b // for Close to remove, whatever happens
-	if it.codec == None {
-		return b, in.Each(func(p []byte) error {
-			_, err := b.Write(p)
-			return err
-		})
-	}
-	z, err := codecOf(it.codec)
-	if err != nil {
-		return nil, err
-	}
-	zw, err := z.NewWriter(b, w.o.Level, it.size)
-	if err != nil {
-		return nil, err
-	}
-	err = in.Each(func(p []byte) error {
-		_, err := zw.Write(p)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b, zw.Close()
-}
-
-// catchUp writes the tensors that waited for those before them. Records of external
-// tensors need no data.
-func (w *encoder) catchUp() error {
-	for w.next < len(w.items) {
-		if w.items[w.next].external {
-			w.advance(0)
-			continue
-		}
-		b := w.items[w.next].waiting
-		if b == nil {
-			return nil
-		}
-		it := w.advance(b.size)
-		err := w.write(it.prefix, it.off)
-		if err == nil {
-			err = b.each(func(p []byte, off int64) error { return w.write(p, it.off+int64(len(it.prefix))+off) })
-		}
-		b.remove()
-		it.waiting = nil
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write puts bytes into the payload of the tensor block.
-func (w *encoder) write(p []byte, off int64) error {
-	if w.heap != nil {
-		_, err := w.heap.WriteAt(p, off)
-		return err
-	}
-	return w.block.write(p, off)
 }
 
 // Finish implements driver.Encoder.
@@ -283,27 +248,27 @@ func (w *encoder) Finish() error {
 	if err := w.records(); err != nil {
 		return err
 	}
-	if err := w.write(w.tail, w.pos); err != nil {
-		return err
+	size := w.pos + w.tail()
+	if w.from != nil {
+		if err := w.block.write(w.from.tail, w.pos); err != nil {
+			return err
+		}
 	}
-	size := w.pos + int64(len(w.tail))
-	if w.heap != nil {
-		stored, err := w.cipher.Seal(w.heap.Bytes(), []byte(tensorBlock.String()))
+	if w.cipher != nil {
+		stored, err := w.cipher.Seal(w.block.t.(*sink.Memory).Bytes()[:size], []byte(tensorBlock.String()))
 		if err != nil {
 			return err
 		}
-		w.heap, size = nil, int64(len(stored))
-		w.setSize(size)
-		if err := w.writeFront(); err != nil {
+		size = int64(len(stored))
+		w.block = newBlockWriter(w.t, w.hdr.blocks[tensorBlock].off)
+		if err := w.writeFront(size); err != nil {
 			return err
 		}
-		w.block = newBlockWriter(w.t, w.hdr.blocks[tensorBlock].off)
 		if err := w.block.write(stored, 0); err != nil {
 			return err
 		}
 	} else if !w.fixed {
-		w.setSize(size)
-		if err := w.writeFront(); err != nil {
+		if err := w.writeFront(size); err != nil {
 			return err
 		}
 	}
@@ -312,13 +277,11 @@ func (w *encoder) Finish() error {
 
 // writeSignature writes the signature block.
 func (w *encoder) writeSignature(size int64) error {
-	sum, err := w.block.sum(w.w.Context, size)
+	sum, err := w.block.sum(w.common.Context, size)
 	if err != nil {
 		return err
 	}
-	var front wire.Buffer
-	w.hdr.append(&front)
-	b, err := w.sign.block(sumsOf(front.Bytes(), w.meta, w.graph, sum))
+	b, err := w.sign.block(sumsOf(w.header(), w.meta, w.graph, sum))
 	if err != nil {
 		return err
 	}
@@ -331,14 +294,59 @@ func (w *encoder) writeSignature(size int64) error {
 
 // Close frees what the encoder holds besides the target.
 func (w *encoder) Close() error {
-	for i := range w.items {
-		if b := w.items[i].waiting; b != nil {
-			b.remove()
-		}
-	}
 	if w.ext != nil {
 		w.ext.Abort()
 	}
-	w.items = nil
 	return nil
+}
+
+// blockWriter writes the tensor block and hashes it on the way, as long as it
+// is written from front to back; the rest is read back in the end.
+type blockWriter struct {
+	t      driver.Target
+	base   int64
+	h      hash.Hash
+	hashed int64
+}
+
+func newBlockWriter(t driver.Target, base int64) *blockWriter {
+	return &blockWriter{t: t, base: base, h: sha256.New()}
+}
+
+func (w *blockWriter) write(p []byte, off int64) error {
+	if off == w.hashed {
+		w.h.Write(p)
+		w.hashed += int64(len(p))
+	}
+	_, err := w.t.WriteAt(p, w.base+off)
+	return err
+}
+
+// read calls f with what was written, one piece after the other.
+func (w *blockWriter) read(ctx context.Context, from, to int64, f func(p []byte, off int64) error) error {
+	buf := make([]byte, min(to-from, work.Step))
+	for from < to {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := buf[:min(int64(len(buf)), to-from)]
+		if n, err := w.t.ReadAt(p, w.base+from); n < len(p) {
+			return fmt.Errorf("reading back what was written: %w", err)
+		}
+		if err := f(p, from); err != nil {
+			return err
+		}
+		from += int64(len(p))
+	}
+	return nil
+}
+
+// sum returns the SHA-256 of the block, which has size bytes.
+func (w *blockWriter) sum(ctx context.Context, size int64) (sum [sha256.Size]byte, err error) {
+	err = w.read(ctx, w.hashed, size, func(p []byte, _ int64) error {
+		_, err := w.h.Write(p)
+		return err
+	})
+	w.h.Sum(sum[:0])
+	return sum, err
 }

@@ -147,11 +147,11 @@ func TestWriterRefuses(t *testing.T) {
 		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
 		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
 		{"too many levels", value(deep(34)), nil, tensor.ErrCorrupt},
-		{"description of no tensor", nil, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {}}}, tensor.ErrCorrupt},
-		{"description that is not UTF-8", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {DocString: "\xff"}}}, tensor.ErrCorrupt},
-		{"property with NUL", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]*TensorMetadata{"w": {Properties: []KeyValue{{Key: "\x00"}}}}}, tensor.ErrCorrupt},
-		{"message with data", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{2}, DType: 1, HasData: true}}}}, tensor.ErrCorrupt},
-		{"message of another shape", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: &Graph{Initializers: []Tensor{{Name: "w", Dims: []int64{3}, DType: 1}}}}, tensor.ErrCorrupt},
+		{"description of no tensor", nil, &WriteOptions{Describe: map[string]TensorMetadata{"w": {}}}, tensor.ErrCorrupt},
+		{"description that is not UTF-8", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]TensorMetadata{"w": {DocString: "\xff"}}}, tensor.ErrCorrupt},
+		{"property with NUL", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]TensorMetadata{"w": {Properties: []KeyValue{{Key: "\x00"}}}}}, tensor.ErrCorrupt},
+		{"message with data", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: by(5, inline("w", 1, nil, 2))}, tensor.ErrCorrupt},
+		{"message of another shape", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: by(5, decl("w", 1, 3))}, tensor.ErrCorrupt},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -270,9 +270,9 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestLargeBlobs: compressed tensors that wait for their turn may be large.
-func TestLargeBlobs(t *testing.T) {
-	n := int64(blobMemory) + 12345
+// TestLargeTensorsWait: tensors that wait for their turn may be large.
+func TestLargeTensorsWait(t *testing.T) {
+	n := int64(4<<20 + 12345)
 	p := &format.Plan{Tensors: []tensor.Info{
 		{Name: "first", DType: tensor.Uint8, Shape: tensor.Shape{n}}, {Name: "second", DType: tensor.Uint8, Shape: tensor.Shape{n}}, {Name: "third", DType: tensor.Uint8, Shape: tensor.Shape{7}}}}
 	o := &WriteOptions{CompressTensor: func(i tensor.Info) Compression {
@@ -309,8 +309,8 @@ func TestLargeBlobs(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	p := tinyPlan()
 	o := &WriteOptions{
-		Describe: map[string]*TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantized"}},
-		Graph:    &Graph{Name: "own", Initializers: []Tensor{{Name: "q", Dims: []int64{2}, DType: 7}}, Metadata: &GraphMetadata{Properties: []KeyValue{{Key: "a", Value: "b"}}}},
+		Describe: map[string]TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantized"}},
+		Graph:    cat(st(1, "own"), by(5, decl("q", 7, 2)), by(6, by(1, st(1, "a"), st(2, "b")))),
 	}
 	f := mustOpen(t, writeSample(t, p, o), nil)
 	g, err := f.GraphMessage()
@@ -325,8 +325,12 @@ func TestDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Metadata.DocString != want.DocString || !cmp.Equal(m.Metadata.Properties, want.Properties) {
-			t.Errorf("%s: %+v", name, m.Metadata)
+		metadata := st(1, want.DocString)
+		for _, p := range want.Properties {
+			metadata = cat(metadata, by(2, st(1, p.Key), st(2, p.Value)))
+		}
+		if !bytes.Contains(m, metadata) {
+			t.Errorf("%s: %x", name, m)
 		}
 	}
 	v, _ := f.Tensor("q")

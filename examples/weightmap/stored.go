@@ -118,8 +118,7 @@ func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
 				packed[name] = c
 			}
 		}
-		t, err := f.TensorMessage(name)
-		if size := v.Info().Size; err == nil && t.External != nil && (o.ExternalFrom == 0 || size < o.ExternalFrom) {
+		if size := v.Info().Size; f.External(name) && (o.ExternalFrom == 0 || size < o.ExternalFrom) {
 			o.ExternalFrom = max(size, 1)
 		}
 	}

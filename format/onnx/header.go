@@ -1,14 +1,17 @@
 package onnx
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // What the writer says when the plan does not.
@@ -23,7 +26,7 @@ type header struct {
 	model
 	sets bool // the plan says which operator sets
 	keys map[string]bool
-	file *carried // what the plan's Native has, nil for nothing
+	file *original // what the plan's Native has, nil for nothing
 }
 
 // take takes an entry of the metadata. converted says that it becomes a string.
@@ -159,21 +162,56 @@ func irVersionOf(code int32) int64 {
 func domainsOf(g *driver.Graph, set map[string]bool) {
 	for i := range g.Nodes {
 		set[g.Nodes[i].Domain] = true
-		for _, a := range g.Nodes[i].Attributes {
-			switch v := a.Value.(type) {
-			case *driver.Graph:
-				if v != nil {
-					domainsOf(v, set)
-				}
-			case []*driver.Graph:
-				for _, sub := range v {
-					if sub != nil {
-						domainsOf(sub, set)
-					}
-				}
-			}
-		}
 	}
+	eachInner(g, func(sub *driver.Graph) { domainsOf(sub, set) })
+}
+
+// front returns the model without its graph. Operator sets come first, so that the file is
+// recognized whatever the texts are.
+func (h *header) front() []byte {
+	file := h.file
+	if file == nil {
+		file = &original{}
+	}
+	b := putNumber(nil, 1, h.irVersion)
+	for _, o := range h.opsets {
+		field := file.sets[o]
+		if field == nil {
+			field = protobuf.PutBytes(nil, 8, protobuf.PutInt(protobuf.PutText(nil, 1, o.domain), 2, o.version))
+		}
+		b = append(b, field...)
+	}
+	b = putString(b, 2, h.producer)
+	b = putString(b, 3, h.producerVersion)
+	b = putString(b, 4, h.domain)
+	b = putNumber(b, 5, h.modelVersion)
+	b = putString(b, 6, h.doc)
+	for _, e := range h.props {
+		field := file.props[e]
+		if field == nil {
+			field = putEntry(nil, 14, e)
+		}
+		b = append(b, field...)
+	}
+	return append(b, file.rest...)
+}
+
+func putNumber(b []byte, num protowire.Number, v *int64) []byte {
+	if v == nil {
+		return b
+	}
+	return protobuf.PutVarint(b, num, *v)
+}
+
+func putString(b []byte, num protowire.Number, v *string) []byte {
+	if v == nil {
+		return b
+	}
+	return protobuf.PutBytes(b, num, *v)
+}
+
+func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
+	return protobuf.PutBytes(b, num, protobuf.PutText(protobuf.PutText(nil, 1, e.key), 2, e.value))
 }
 
 // frame is a model without its tensors: what precedes the graph, and the graph before and
@@ -187,63 +225,80 @@ type frame struct {
 // frameOf makes the frame of a plan.
 func frameOf(p *driver.Plan) (f frame, err error) {
 	var h header
-	if h.file, err = carry(p); err != nil {
+	if h.file, err = originalOf(p); err != nil {
 		return f, err
 	}
 	if err = h.plan(p); err != nil {
 		return f, err
 	}
-	f.front = h.file.front(&h.model)
+	f.front = h.front()
 	if err = checkFront(f.front); err != nil {
+		return f, err
+	}
+	graph, err := h.graph(p.Graph)
+	if err != nil {
 		return f, err
 	}
 	if h.file != nil {
 		f.shells = h.file.shells
 	}
-	if h.file != nil && h.file.same {
-		f.before, f.after = h.file.graphBytes()
-		return f, checkGraph(h.file.graph, len(p.Tensors))
-	}
-	g := &graph{}
-	if p.Graph != nil {
-		if g, err = graphMessage(p.Graph); err != nil {
-			return f, err
-		}
-	}
-	if g.name == "" {
-		g.name = defaultGraphName
-	}
-	f.before = graphMsg.Append(nil, &graph{nodes: g.nodes, name: g.name})
-	f.after = graphMsg.Append(nil, &graph{inputs: g.inputs, outputs: g.outputs})
-	return f, checkGraph(slices.Concat(f.before, f.after), len(p.Tensors))
+	f.after, f.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
+	return f, checkGraph(graph, len(p.Tensors))
 }
 
-// initializer returns the message of a tensor up to its data, and the bytes before that in
-// the graph, for one at an offset of the file. more are fields besides.
+// graph returns the graph without initializers.
+func (h *header) graph(g *driver.Graph) ([]byte, error) {
+	if h.file != nil && h.file.same {
+		return h.file.graph, nil
+	}
+	named := driver.Graph{}
+	if g != nil {
+		named = *g
+	}
+	if named.Name == "" {
+		named.Name = defaultGraphName
+	}
+	return graphSchema.AppendGraph(nil, &named)
+}
+
+// initializer returns the field of a tensor up to its data, for one at an offset of the
+// file. more are fields besides.
 func initializer(t *tensor.Info, more []byte, at int64) []byte {
 	kept := storageOf(t)
-	code := int64(kept.code)
-	head := append(appendDims(nil, t.Shape), more...)
-	tail := protobuf.PutBytes(nil, 8, []byte(t.Name))
-	switch {
-	case kept.form == asSparse:
-		return appendLength(nil, 15, t.Size)
-	case kept.form == asFields, code != int64(byte(code)&0x7f): // which is not aligned
-		b := append(protobuf.PutInt(head, 2, code), tail...)
-		if kept.form == asRaw {
-			b = appendLength(b, rawData, t.Size)
-		}
-		return append(appendLength(nil, 5, int64(len(b))+t.Size), b...)
+	if kept.form == asSparse {
+		return protobuf.PutLength(nil, 15, t.Size)
 	}
-	for pad := int64(0); ; pad++ {
-		if pad == 1 {
-			continue // a field takes two bytes at least
-		}
-		b := append(appendType(head[:len(head):len(head)], code, pad), tail...)
-		b = appendLength(b, rawData, t.Size)
-		b = append(appendLength(nil, 5, int64(len(b))+t.Size), b...)
-		if t.Size == 0 || (at+int64(len(b)))%alignment == 0 {
-			return b
+	head := append(putDims(nil, t.Shape), more...)
+	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(kept.code)), 8, t.Name)
+	if kept.form == asRaw {
+		tail = protobuf.PutLength(tail, rawData, t.Size)
+	}
+	size := int64(len(head)+len(tail)) + t.Size
+	padding := int64(0)
+	if byte7 := kept.code > 0 && kept.code < 0x80; byte7 && kept.form == asRaw && t.Size > 0 {
+		padding = paddingOf(at, size, t.Size)
+	}
+	b := append(protobuf.PutLength(nil, 5, size+padding), head...)
+	return append(appendPadding(b, byte(kept.code), padding), tail...)
+}
+
+// paddingOf returns how many bytes more a field of size bytes needs at an offset for the
+// data that it ends with to be aligned.
+func paddingOf(at, size, data int64) int64 {
+	for n := int64(0); ; n++ {
+		end := at + 1 + int64(protowire.SizeVarint(uint64(size+n))) + size + n
+		if n != 1 && (end-data)%alignment == 0 { // a field takes two bytes at least
+			return n
 		}
 	}
+}
+
+// appendPadding appends data_type again until it takes so many bytes: of a field that
+// occurs more than once the last counts, which is the same.
+func appendPadding(b []byte, code byte, padding int64) []byte {
+	if padding%2 != 0 { // a varint with a byte more, which says nothing
+		b = append(b, 2<<3, code|0x80, 0)
+		padding -= 3
+	}
+	return append(b, bytes.Repeat([]byte{2 << 3, code}, int(padding/2))...)
 }

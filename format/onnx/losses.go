@@ -7,13 +7,12 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/attributes"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
 // losses lists what a file cannot hold of a plan.
 func losses(p *driver.Plan, l *driver.LossList) {
-	file, err := carry(p)
+	file, err := originalOf(p)
 	if err != nil {
 		l.Native("", err)
 	}
@@ -47,33 +46,15 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// attributeRules is what the format has of the values of attributes.
-var attributeRules = attributes.Rules{Tensor: checkTensor, Code: codeOf, Subgraph: func(g *driver.Graph) error {
-	if len(g.Initializers) > 0 {
-		return fmt.Errorf("%w: initializers of a subgraph, whose data a plan does not have", format.ErrUnsupported)
-	}
-	return nil
-}}
-
 // graphLosses looks at what only other formats have: operators, dtypes, attribute values.
 func graphLosses(p *driver.Plan, l *driver.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
-	attributeRules.Values(g, l)
 	sound := true
 	if sets, _ := p.Metadata.Get(keyOperatorSets); sets == nil { // else the operators are ONNX's, of some version
 		sound = operatorLosses(g, l)
 	}
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		for j := range n.Attributes {
-			if n.Attributes[j].Value == nil {
-				l.Attribute(p, i, j, fmt.Errorf("%w: an attribute without a value", format.ErrUnsupported))
-				continue
-			}
-			attributeRules.Losses(p, i, j, l)
-		}
-	}
+	graphSchema.Losses(p, l)
 	if !sound {
 		return
 	}
@@ -87,9 +68,9 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 		}
 		bare.Nodes[i] = n
 	}
-	m, err := graphMessage(&bare)
+	b, err := graphSchema.AppendGraph(nil, &bare)
 	if err == nil {
-		err = checkGraph(graphMsg.Append(nil, m), len(p.Tensors))
+		err = checkGraph(b, len(p.Tensors))
 	}
 	if err != nil {
 		l.Graph("", err)
@@ -117,6 +98,23 @@ func foreignOperator(g *driver.Graph) (op string) {
 	}
 	eachInner(g, func(sub *driver.Graph) { op = cmp.Or(op, foreignOperator(sub)) })
 	return op
+}
+
+// eachInner calls f for the graphs in the attributes of nodes.
+func eachInner(g *driver.Graph, f func(*driver.Graph)) {
+	for i := range g.Nodes {
+		for _, a := range g.Nodes[i].Attributes {
+			list, _ := a.Value.([]*driver.Graph)
+			if one, ok := a.Value.(*driver.Graph); ok {
+				list = []*driver.Graph{one}
+			}
+			for _, sub := range list {
+				if sub != nil {
+					f(sub)
+				}
+			}
+		}
+	}
 }
 
 // checkText refuses what is no UTF-8.

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,26 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
-
-// otherwise are the fields that become metadata, tensors or graph.
-var otherwise = onnxgraph.Neutral{
-	modelMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 14),
-	opsetMsg:      onnxgraph.Bits(1, 2),
-	entryMsg:      onnxgraph.Bits(1, 2),
-	graphMsg:      onnxgraph.Bits(1, 2, 5, 11, 12),
-	nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
-	attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
-	tensorMsg:     neutralTensor,
-	valueInfoMsg:  onnxgraph.Bits(1, 2),
-	typeMsg:       onnxgraph.Bits(1),
-	tensorTypeMsg: onnxgraph.Bits(1, 2),
-	shapeMsg:      onnxgraph.Bits(1),
-	dimensionMsg:  onnxgraph.Bits(1, 2),
-}
-
-var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
 
 // Native implements driver.Parsed: all of the model but the data of its tensors, each of
 // which is an initializer with name, type and whatever only ONNX has.
@@ -46,7 +28,7 @@ func (f *parsed) Native() (*driver.Native, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := graphSchema.Kinds(otherwise, modelMsg, raw, 0)
+	list, err := graphSchema.Kinds(modelMsg, raw, 0)
 	if err != nil {
 		return nil, wire.Error(formatName, "model", -1, err)
 	}
@@ -55,18 +37,18 @@ func (f *parsed) Native() (*driver.Native, error) {
 
 // skeleton returns the model without data, about n bytes.
 func (f *parsed) skeleton(n int64) (_ []byte, err error) {
-	e := editor{inline: f}
-	defer func() { f.o.Memory.Release(e.inlined) }()
+	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
+	defer func() { f.o.Memory.Release(e.Inlined) }()
 	out := make([]byte, 0, n)
-	if out, err = e.message(out, modelMsg, f.head.Win); err == nil {
+	if out, err = e.Message(out, modelMsg, f.head.Win); err == nil {
 		out, err = f.appendGaps(out, f.head.gaps)
 	}
-	out = protowire.AppendTag(out, 7, protowire.BytesType)
-	start := len(out)
+	out, start := protobuf.Begin(out, 7)
 	if err == nil {
-		out, err = e.without(15, out, graphMsg, f.graph.Win) // sparse tensors
+		_, dense := onnxgraph.Split(graphMsg, f.graph.Win, onnxgraph.Bits(15))
+		out, err = e.Message(out, graphMsg, dense)
 	}
-	if d, ok := err.(*protobuf.Defect); ok {
+	if d := (*protobuf.Defect)(nil); errors.As(err, &d) {
 		err = wire.Error(formatName, "model", -1, d)
 	}
 	if err == nil {
@@ -78,7 +60,19 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return protobuf.PutSize(out, start), nil
+	return protobuf.End(out, start), nil
+}
+
+// inline returns the view of a tensor inside the graph, and whether its data is external.
+func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
+	h, _, err := headOf(raw)
+	if err != nil || h.location != 1 {
+		return v, false, nil
+	}
+	if v, err = f.viewOf(raw); err == nil {
+		err = f.o.Memory.Reserve(v.Info().Size)
+	}
+	return v, true, err
 }
 
 // appendGaps appends fields that stayed in the file.
@@ -96,14 +90,14 @@ func (f *parsed) appendGaps(out []byte, gaps []span) ([]byte, error) {
 // appendShell appends the initializer of tensor i without what a plan says of it.
 func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
-	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, []byte(f.index.Name(i)))
+	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
 		w := &protobuf.Window{}
 		w.Open(f.src, 0, f.src.Size(), f.o.MaxHeaderBytes)
 		defer w.Close()
 		s := &protobuf.Source{Size: f.src.Size(), From: w}
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
-			if neutralTensor&(1<<fl.Num) != 0 {
+			if graphSchema.Neutral.Has(tensorMsg, fl.Num) {
 				return nil
 			}
 			return s.Keep(&b, &fl)
@@ -113,4 +107,201 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 		}
 	}
 	return protobuf.PutBytes(out, 5, b), nil
+}
+
+// original is what a plan's Native says, in line with the plan.
+type original struct {
+	model  model                  // by what its metadata were when it was read
+	sets   map[opset][]byte       // the fields with operator sets
+	props  map[stringEntry][]byte // and with properties
+	rest   []byte                 // the native fields of the model
+	graph  []byte                 // all but the initializers; it is the plan's only if same
+	same   bool
+	shells map[string]shell // by the name in the plan
+	lost   []driver.Loss
+}
+
+// shell is what a file says of a tensor beyond its data.
+type shell struct {
+	code  int32
+	more  []byte // native fields
+	moved bool   // it has another name
+}
+
+// originalOf reads the plan's Native, nil for one without.
+func originalOf(p *driver.Plan) (*original, error) {
+	n := p.Native
+	if n == nil || n.Format != formatName {
+		return nil, nil
+	}
+	s := protobuf.InMemory(n.Raw)
+	if err := s.Check(modelMsg, 0, s.Size, 1); err != nil {
+		return nil, protobuf.InField("native", err)
+	}
+	c := &original{sets: map[opset][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
+	all := protobuf.Field{End: s.Size}
+	if err := s.Merge(modelMsg, &c.model, all); err != nil {
+		return nil, err
+	}
+	shells := map[string]shell{}
+	sets, props := c.model.opsets, c.model.props
+	err := s.Each(modelMsg, all, func(f protobuf.Field) error {
+		switch b := n.Raw[f.Start:f.End]; {
+		case f.Num == 7:
+			return c.split(b, shells)
+		case f.Num == 8:
+			c.sets[sets[0]] = operatorSet(b)
+			sets = sets[1:]
+		case f.Num == 14:
+			c.props[props[0]] = n.Raw[f.At:f.End]
+			props = props[1:]
+		case !graphSchema.Neutral.Has(modelMsg, f.Num):
+			c.rest = append(c.rest, n.Raw[f.At:f.End]...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.follow(p, shells)
+}
+
+// operatorSet returns the field of an operator set, known fields first: the file is
+// recognized by them.
+func operatorSet(b []byte) []byte {
+	known, rest := onnxgraph.Split(opsetMsg, b, onnxgraph.Bits(1, 2))
+	if len(known) == 0 && len(rest) > 0 {
+		known = protobuf.PutVarint(nil, 2, 0) // version 0, as it is without
+	}
+	return protobuf.PutBytes(nil, 8, append(known, rest...))
+}
+
+// split takes the graph apart.
+func (c *original) split(b []byte, shells map[string]shell) error {
+	s := protobuf.InMemory(b)
+	return s.Each(graphMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+		if f.Num != graphSchema.Initializers {
+			return s.Keep(&c.graph, &f)
+		}
+		var one shell
+		var name string
+		err := s.Each(tensorMsg, f, func(f protobuf.Field) error {
+			switch f.Num {
+			case 2:
+				one.code = int32(f.Val)
+			case graphSchema.TensorName:
+				return s.Str(&name, &f)
+			default:
+				return s.Keep(&one.more, &f)
+			}
+			return nil
+		})
+		shells[name] = one
+		return err
+	})
+}
+
+// follow brings everything in line with the tensors of the plan.
+func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
+	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}}
+	for name := range shells {
+		e.Gone[name] = true
+	}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		old, moved := p.Native.Renamed[t.Name]
+		if !moved {
+			old = t.Name
+		}
+		one, there := shells[old]
+		if !there {
+			continue // a tensor that the file did not have
+		}
+		delete(e.Gone, old)
+		if one.moved = old != t.Name; one.moved {
+			e.Names[old] = t.Name
+			if _, taken := shells[t.Name]; !taken {
+				e.Fresh[t.Name] = true
+			}
+		}
+		e.Retyped = e.Retyped || one.code != storageOf(t).code
+		c.shells[t.Name] = one
+	}
+	if p.Graph != nil {
+		for _, v := range p.Graph.Inputs { // such a tensor was a default
+			delete(e.Gone, v.Name)
+		}
+	}
+	graph := c.graph
+	if c.rest, err = e.Message(nil, modelMsg, c.rest); err == nil {
+		c.graph, err = e.Message(nil, graphMsg, graph)
+	}
+	if err != nil {
+		return err
+	}
+	if c.same = !e.Clash && c.equals(p.Graph); !c.same {
+		list, err := graphSchema.Kinds(graphMsg, graph, 1)
+		if err != nil {
+			return err
+		}
+		for _, k := range list {
+			c.lose(k.Name, "%d, and the graph is another", k.Count)
+			delete(e.Dropped, k.Name)
+		}
+	}
+	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
+		if n := e.Dropped[kind]; n > 0 {
+			c.lose(kind, "%d of tensors that are gone or have another type", n)
+		}
+	}
+	return nil
+}
+
+func (c *original) lose(kind, text string, args ...any) {
+	c.lost = append(c.lost, driver.Loss{Kind: driver.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
+}
+
+// equals reports whether a graph is that of the file.
+func (c *original) equals(g *driver.Graph) bool {
+	f := &parsed{index: &driver.Index{}}
+	f.graph.Source = *protobuf.InMemory(c.graph)
+	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeView}
+	own, err := r.Read(protobuf.Field{End: f.graph.Size})
+	if err != nil {
+		return false
+	}
+	if g == nil {
+		return len(own.Nodes)+len(own.Inputs)+len(own.Outputs) == 0
+	}
+	plan := *g
+	plan.Initializers = nil // all tensors
+	return onnxgraph.Equal(own, &plan)
+}
+
+// imports reports whether the file imports the operators of a domain.
+func (c *original) imports(domain string) bool {
+	return slices.ContainsFunc(c.model.opsets, func(o opset) bool { return o.domain == domain })
+}
+
+// check says why a tensor that is only listed cannot be written: its bytes mean something in
+// a copy alone.
+func (c *original) check(t *tensor.Info) error {
+	switch kept := storageOf(t); {
+	case codeOfTensor(t) != 0:
+		return nil
+	case c == nil || kept.code == 0 || c.shells[t.Name].code != kept.code:
+		return fmt.Errorf("%w: the format has no %s", driver.ErrUnsupported, t.TypeName())
+	case kept.form == asSparse && c.shells[t.Name].moved:
+		return fmt.Errorf("%w: a sparse tensor keeps its name", driver.ErrUnsupported)
+	}
+	return nil
+}
+
+// isProperty reports whether the file has metadata_props with the name of a field that it lacks.
+func (c *original) isProperty(key string) bool {
+	if c == nil {
+		return false
+	}
+	h := header{model: c.model}
+	return *h.text(key) == nil && slices.ContainsFunc(c.model.props, func(e stringEntry) bool { return e.key == key })
 }

@@ -33,24 +33,6 @@ func refuse(field string, err error) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1, Err: fmt.Errorf("%w: %w", format.ErrPlan, err)}
 }
 
-// appendLength appends tag and length of a field.
-func appendLength(b []byte, num protowire.Number, n int64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(n))
-}
-
-// appendType appends data_type with so many bytes more than it takes: the field as it
-// is, repeated. Of a field that occurs again the last counts, which is the same.
-func appendType(b []byte, code, pad int64) []byte {
-	if pad%2 != 0 { // a varint with a byte more, which says nothing
-		b = append(b, 2<<3, byte(code)|0x80, 0)
-		pad -= 3
-	}
-	for ; pad > 0; pad -= 2 {
-		b = append(b, 2<<3, byte(code))
-	}
-	return append(b, 2<<3, byte(code))
-}
-
 // builder lays out a file.
 type builder struct {
 	layout driver.Layout
@@ -93,7 +75,7 @@ func layout(p *driver.Plan, outside func(i int, more []byte) []byte) (*driver.La
 		}
 	}
 	// The graph's length precedes it, and the padding in it depends on where it begins.
-	for size := 1; ; size++ {
+	for size := protowire.SizeVarint(uint64(len(f.before)+len(f.after)) + uint64(total)); ; size++ {
 		w := builder{layout: driver.Layout{Offsets: make([]int64, len(p.Tensors))}}
 		w.add(f.front)
 		w.add(protowire.AppendTag(nil, 7, protowire.BytesType))
@@ -193,14 +175,13 @@ func (e *externalEncoder) place() (err error) {
 
 // externalRecord is the message of a tensor whose data is in another file.
 func externalRecord(t *tensor.Info, more []byte, location string, off int64) []byte {
-	b := append(appendDims(nil, t.Shape), more...)
+	b := append(putDims(nil, t.Shape), more...)
 	b = protobuf.PutInt(b, 2, int64(storageOf(t).code))
-	b = protobuf.PutBytes(b, 8, []byte(t.Name))
+	b = protobuf.PutBytes(b, 8, t.Name)
 	for _, e := range []stringEntry{{"location", location}, {"offset", strconv.FormatInt(off, 10)}, {"length", strconv.FormatInt(t.Size, 10)}} {
-		b = protobuf.PutMessage(b, 13, entryMsg, &e)
+		b = putEntry(b, 13, e)
 	}
-	b = protobuf.PutInt(b, 14, 1)
-	return append(appendLength(nil, 5, int64(len(b))), b...)
+	return protobuf.PutBytes(nil, 5, protobuf.PutInt(b, 14, 1))
 }
 
 // Tensor implements driver.Encoder.
@@ -231,4 +212,47 @@ func (e *externalEncoder) Finish() error {
 func (e *externalEncoder) Close() error {
 	e.ext.Abort()
 	return nil
+}
+
+// putDims appends the dims of a tensor, as the reference does one by one.
+func putDims(b []byte, s tensor.Shape) []byte {
+	for _, d := range s {
+		b = protobuf.PutVarint(b, 1, d)
+	}
+	return b
+}
+
+// checkTensor says why a tensor cannot be in an attribute.
+func checkTensor(info *tensor.Info) error {
+	switch {
+	case storageOf(info).code == 0:
+		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, info.TypeName())
+	case info.Quant != nil:
+		return fmt.Errorf("%w: the format has no quantization parameters of tensors in attributes", format.ErrUnsupported)
+	}
+	return nil
+}
+
+// putTensor appends the fields of a tensor in an attribute.
+func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
+	kept := storageOf(info)
+	b = protobuf.PutInt(putDims(b, info.Shape), 2, int64(kept.code))
+	if kept.form == asFields {
+		return protobuf.PutText(append(b, data...), 8, info.Name)
+	}
+	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)
+}
+
+// checkFront refuses an encoded model without a graph that the reader would refuse.
+func checkFront(b []byte) error {
+	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: format.DefaultMaxTensors}}
+	f.head.Source = *protobuf.InMemory(b)
+	return f.readModel()
+}
+
+// checkGraph refuses an encoded graph that the reader would refuse.
+func checkGraph(b []byte, tensors int) error {
+	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: max(tensors, format.DefaultMaxTensors)}, files: map[string]externalFile{}}
+	f.graph.Source = *protobuf.InMemory(b)
+	return protobuf.InField("graph", f.readGraph())
 }

@@ -10,18 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Neutral has the fields of each message that become metadata, tensors or graph, as bits. All
-// other fields are native.
-type Neutral map[*protobuf.Message]uint64
-
-// Bits returns a set of fields.
-func Bits(nums ...protowire.Number) (set uint64) {
-	for _, n := range nums {
-		set |= 1 << n
-	}
-	return set
-}
-
 // The kinds that are not called as a field is.
 const (
 	unknownFields        = "unknown_fields"
@@ -30,8 +18,8 @@ const (
 
 // Kinds lists the native fields of a message, by what they are called. level is 0 for a message
 // that has a graph in it, 1 for a graph.
-func (sc *Schema) Kinds(neutral Neutral, m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
-	k, s := kinds{sc, neutral, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
+func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
+	k, s := kinds{sc, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
 	err := k.fields(m, s, protobuf.Field{End: s.Size}, make([]byte, 0, 1<<10), level)
 	var out []driver.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k.found)) {
@@ -42,8 +30,7 @@ func (sc *Schema) Kinds(neutral Neutral, m *protobuf.Message, b []byte, level in
 
 type kinds struct {
 	*Schema
-	neutral Neutral
-	found   map[string]*driver.NativeKind
+	found map[string]*driver.NativeKind
 }
 
 // fields adds the native fields of a message that is at a place: the numbers of the fields
@@ -54,7 +41,7 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 	}
 	var counts [32]uint64 // the first is of unknown fields, which keep their order
 	return s.Each(m, msg, func(f protobuf.Field) error {
-		d, native := m.Known(f.Num), k.neutral[m]&(1<<f.Num) == 0
+		d, native := m.Known(f.Num), !k.Neutral.Has(m, f.Num)
 		n := &counts[0]
 		if d != nil {
 			n = &counts[f.Num]

@@ -5,6 +5,7 @@ package onnxgraph
 import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -20,6 +21,44 @@ type Schema struct {
 	Undeclared []string
 	// SetType sets the dtype of a value by its code.
 	SetType func(v *driver.ValueInfo, code int32)
+
+	// Code returns the code of a dtype, 0 for one that the format does not have.
+	Code func(tensor.DType) int32
+	// Explicit says that a value of an attribute is written also when it is zero, and that
+	// there is no attribute without a value.
+	Explicit bool
+	// Neutral are the fields that become metadata, tensors or graph. All others are native.
+	Neutral Fields
+	// Tensor is the message of a tensor, DataFields those of its fields that say where its
+	// data is, and RawData the one that has it.
+	Tensor     *protobuf.Message
+	DataFields uint64
+	RawData    protowire.Number
+	// ValueNames are the fields that name values of a graph, except in Separate ones,
+	// whose values are their own. Annotations are of no use when a value that they name
+	// is gone, nor Typed ones when the types of tensors change.
+	ValueNames, Separate, Annotations, Typed Fields
+
+	// CheckTensor says why a tensor cannot be in an attribute, and AppendTensor appends
+	// the fields of one that can.
+	CheckTensor  func(*tensor.Info) error
+	AppendTensor func(b []byte, info *tensor.Info, data []byte) []byte
+}
+
+// Fields are fields of each message, as bits.
+type Fields map[*protobuf.Message]uint64
+
+// Has reports whether a field of a message is among them.
+func (s Fields) Has(m *protobuf.Message, num protowire.Number) bool {
+	return s[m]&(1<<num) != 0
+}
+
+// Bits returns a set of fields.
+func Bits(nums ...protowire.Number) (set uint64) {
+	for _, n := range nums {
+		set |= 1 << n
+	}
+	return set
 }
 
 // NodeFields are the fields of a node.

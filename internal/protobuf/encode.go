@@ -37,15 +37,15 @@ func put(b []byte, num protowire.Number, from any) []byte {
 	switch p := from.(type) {
 	case *string:
 		if *p != "" {
-			b = putString(b, num, *p)
+			b = PutBytes(b, num, *p)
 		}
 	case **string:
 		if *p != nil {
-			b = putString(b, num, **p)
+			b = PutBytes(b, num, **p)
 		}
 	case *[]string: // "" is a missing optional input
 		for _, v := range *p {
-			b = putString(b, num, v)
+			b = PutBytes(b, num, v)
 		}
 	case *[]byte:
 		if len(*p) > 0 {
@@ -80,55 +80,11 @@ func put(b []byte, num protowire.Number, from any) []byte {
 			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(*p))
 		}
 	case *[]int64:
-		b = putInts(b, num, *p)
+		b = PutInts(b, num, *p)
 	case *[]int32:
-		b = putInts(b, num, *p)
+		b = PutInts(b, num, *p)
 	case *[]float32:
-		b = putFloats(b, num, *p)
-	}
-	return b
-}
-
-func putString(b []byte, num protowire.Number, v string) []byte {
-	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), v)
-}
-
-func PutBytes(b []byte, num protowire.Number, v []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
-}
-
-// PutInt leaves out 0.
-func PutInt(b []byte, num protowire.Number, v int64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
-}
-
-func putFloats(b []byte, num protowire.Number, list []float32) []byte {
-	if len(list) == 0 {
-		return b
-	}
-	b = protowire.AppendTag(b, num, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(4*len(list)))
-	for _, v := range list {
-		b = protowire.AppendFixed32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-func putInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
-	if len(list) == 0 {
-		return b
-	}
-	n := 0
-	for _, v := range list {
-		n += protowire.SizeVarint(uint64(v))
-	}
-	b = protowire.AppendTag(b, num, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(n))
-	for _, v := range list {
-		b = protowire.AppendVarint(b, uint64(v))
+		b = PutFloats(b, num, *p)
 	}
 	return b
 }
@@ -139,15 +95,5 @@ func putInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 func PutMessage(b []byte, num protowire.Number, def *Message, m any) []byte {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
 	start := len(b)
-	return PutSize(def.Append(b, m), start)
-}
-
-// PutSize puts the number of bytes from start on in front of them.
-func PutSize(b []byte, start int) []byte {
-	n := len(b) - start
-	size := protowire.SizeVarint(uint64(n))
-	b = append(b, make([]byte, size)...)
-	copy(b[start+size:], b[start:start+n])
-	protowire.AppendVarint(b[:start], uint64(n))
-	return b
+	return End(def.Append(b, m), start)
 }

@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// kind says what values a field has.
-type kind uint8
+// Kind says what values a field has.
+type Kind uint8
 
 const (
-	kindUnknown kind = iota
+	kindUnknown Kind = iota
 	KindOurs         // a name where other writers may have put something else
 	KindInt          // int32 and int64, as varint
 	KindEnum         // varint within int32
@@ -23,7 +23,7 @@ const (
 )
 
 // WireType returns how a single value is written.
-func (k kind) WireType() protowire.Type {
+func (k Kind) WireType() protowire.Type {
 	switch k {
 	case KindInt, KindEnum:
 		return protowire.VarintType
@@ -52,7 +52,7 @@ type Message struct {
 // FieldDef is a field of a message.
 type FieldDef struct {
 	Name     string
-	Kind     kind
+	Kind     Kind
 	wire     protowire.Type
 	Repeated bool // numbers may then be packed
 	Message  *Message
@@ -124,10 +124,10 @@ func extend[T any](list *[]T) *T {
 func grow[T any](list *[]T, n int) { *list = slices.Grow(*list, n) }
 
 // Bare is a field that is checked and not kept.
-func Bare(name string, k kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
+func Bare(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
 
 // One is a field of a single value.
-func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {
+func One[M, V any](name string, k Kind, at func(*M) *V) FieldDef {
 	d := Bare(name, k)
 	d.value = func(m any) any { return at(m.(*M)) }
 	if d.wire == protowire.BytesType {
@@ -137,7 +137,7 @@ func One[M, V any](name string, k kind, at func(*M) *V) FieldDef {
 }
 
 // Many is a field of several values.
-func Many[M, V any](name string, k kind, at func(*M) *[]V) FieldDef {
+func Many[M, V any](name string, k Kind, at func(*M) *[]V) FieldDef {
 	d := One(name, k, at)
 	d.Repeated = true
 	switch k {

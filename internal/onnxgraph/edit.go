@@ -1,0 +1,140 @@
+package onnxgraph
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Editor copies messages in wire form, which have been checked, and changes them on the way:
+// it moves external data into them, or makes them follow the tensors of a plan.
+type Editor struct {
+	*Schema
+
+	// Inline returns the view of a tensor in wire form, and whether its data is external.
+	// Nil when external data stays where it is.
+	Inline  func(raw []byte) (v tensor.View, external bool, err error)
+	Inlined int64 // bytes of data that moved
+
+	Names   map[string]string // new names of tensors, by the old ones
+	Fresh   map[string]bool   // names that no tensor had
+	Gone    map[string]bool   // old names of tensors that are missing
+	Retyped bool              // tensors have other types, so the types of values are unknown
+
+	Clash   bool           // something else has a fresh name
+	Dropped map[string]int // fields that were left out, by kind
+	missing bool           // something that is gone was named
+}
+
+// idle reports whether nothing changes.
+func (e *Editor) idle() bool {
+	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
+}
+
+// Message appends the fields of a message.
+func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, error) {
+	if e.idle() {
+		return append(out, b...), nil
+	}
+	return e.message(out, m, b, e.ValueNames[m])
+}
+
+// message is Message where names are the fields that name values.
+func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64) ([]byte, error) {
+	s := protobuf.InMemory(b)
+	s.Checked = true
+	err := s.Each(m, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+		if names&(1<<f.Num) != 0 {
+			out = protobuf.PutBytes(out, f.Num, e.name(string(b[f.Start:f.End])))
+			return nil
+		}
+		out, err = e.Field(out, m, &f, b)
+		return err
+	})
+	return out, err
+}
+
+// Field appends a field of a message that is in b.
+func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []byte) (_ []byte, err error) {
+	d, value := m.Known(f.Num), b[f.Start:f.End]
+	if d == nil || d.Message == nil || f.Typ != protowire.BytesType || e.idle() || e.Inline == nil && e.Separate.Has(m, f.Num) {
+		return append(out, b[f.At:f.End]...), nil
+	}
+	if e.Retyped && e.Typed.Has(m, f.Num) {
+		e.drop(d.Name)
+		return out, nil
+	}
+	missing, clash, before := e.missing, e.Clash, len(out)
+	out, start := protobuf.Begin(out, f.Num)
+	switch {
+	case e.Inline != nil && d.Message == e.Tensor:
+		out, err = e.tensor(out, value)
+	case m == e.Schema.Graph && f.Num == e.Initializers:
+		out, err = e.message(out, d.Message, value, 1<<e.TensorName)
+	default:
+		out, err = e.Message(out, d.Message, value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Annotations.Has(m, f.Num) && (e.missing && !missing || e.Clash && !clash) {
+		e.drop(d.Name)
+		e.missing, e.Clash = missing, clash
+		return out[:before], nil
+	}
+	return protobuf.End(out, start), nil
+}
+
+func (e *Editor) drop(kind string) {
+	if e.Dropped == nil {
+		e.Dropped = map[string]int{}
+	}
+	e.Dropped[kind]++
+}
+
+// name returns what a value is called now.
+func (e *Editor) name(old string) string {
+	e.missing = e.missing || e.Gone[old]
+	if name, ok := e.Names[old]; ok {
+		return name
+	}
+	e.Clash = e.Clash || e.Fresh[old]
+	return old
+}
+
+// tensor appends the fields of a tensor, whose data may be external.
+func (e *Editor) tensor(out, b []byte) ([]byte, error) {
+	v, external, err := e.Inline(b)
+	if err != nil || !external {
+		return append(out, b...), err
+	}
+	if e.Inlined += v.Info().Size; e.Inlined > MaxTensor {
+		return nil, fmt.Errorf("%w: external data of %d bytes for tensors inside a graph", tensor.ErrLimit, e.Inlined)
+	}
+	if v, err = v.Clone(); err != nil {
+		return nil, err
+	}
+	data, err := v.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	_, rest := Split(e.Tensor, b, e.DataFields)
+	return protobuf.PutBytes(append(out, rest...), e.RawData, data), nil
+}
+
+// Split returns the fields of a message that are in a set, and the others.
+func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
+	s := protobuf.InMemory(b)
+	s.Checked = true
+	_ = s.Each(m, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+		if fields&(1<<f.Num) != 0 {
+			in = append(in, b[f.At:f.End]...)
+		} else {
+			rest = append(rest, b[f.At:f.End]...)
+		}
+		return nil
+	})
+	return in, rest
+}

@@ -1,0 +1,324 @@
+package onnxgraph
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// MaxTensor bounds the data of a tensor inside a graph: larger ones belong among the
+// tensors of the model.
+const MaxTensor = 1 << 30
+
+// AppendGraph appends a graph in wire form, without its initializers. The formats have no
+// double, so float64 is rounded to float32; a bool becomes 0 or 1, JSON its text.
+func (sc *Schema) AppendGraph(b []byte, g *driver.Graph) ([]byte, error) {
+	w := writer{Schema: sc}
+	return w.graph(b, "", g)
+}
+
+// Losses lists what the format cannot hold of the graph of a plan.
+func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
+	w := writer{Schema: sc, report: func(name, why string) { l.Converted(driver.LossValue, name, why) }}
+	w.values(nil, sc.Inputs, "", p.Graph.Inputs)
+	w.values(nil, sc.Outputs, "", p.Graph.Outputs)
+	var found [][2]string
+	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
+	for i := range p.Graph.Nodes {
+		for j := range p.Graph.Nodes[i].Attributes {
+			found = found[:0]
+			if _, err := w.attribute(nil, driver.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
+				l.Attribute(p, i, j, err)
+				continue
+			}
+			for _, f := range found {
+				l.Converted(driver.LossConversion, f[0], f[1])
+			}
+		}
+	}
+}
+
+// writer puts neutral graphs into wire form.
+type writer struct {
+	*Schema
+	// report is told what takes another form, by its path. With it the data of tensors
+	// is left out. Nil while a file is written.
+	report func(path, why string)
+}
+
+func (w *writer) converts(path, why string) {
+	if w.report != nil {
+		w.report(path, why)
+	}
+}
+
+// graph appends the fields of a graph, in the order of their numbers.
+func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err error) {
+	if path != "" {
+		path += "."
+	}
+	for num := protowire.Number(1); num <= max(w.Nodes, w.Outputs); num++ {
+		switch num {
+		case w.Name:
+			b = protobuf.PutText(b, num, g.Name)
+		case w.Inputs:
+			b = w.values(b, num, path, g.Inputs)
+		case w.Outputs:
+			b = w.values(b, num, path, g.Outputs)
+		case w.Nodes:
+			for i := range g.Nodes {
+				start := 0
+				b, start = protobuf.Begin(b, num)
+				if b, err = w.node(b, path, i, &g.Nodes[i]); err != nil {
+					return nil, err
+				}
+				b = protobuf.End(b, start)
+			}
+		}
+	}
+	return b, nil
+}
+
+// node appends the fields of node i, in the order of their numbers.
+func (w *writer) node(b []byte, path string, i int, n *driver.Node) (_ []byte, err error) {
+	for num := protowire.Number(1); num <= nodeDomain; num++ {
+		switch num {
+		case w.Node.Name:
+			b = protobuf.PutText(b, num, n.Name)
+		case w.Node.Op:
+			b = protobuf.PutText(b, num, n.Op)
+		case w.Node.Inputs:
+			b = putAll(b, num, n.Inputs)
+		case w.Node.Outputs:
+			b = putAll(b, num, n.Outputs)
+		case nodeDomain:
+			b = protobuf.PutText(b, num, n.Domain)
+		case nodeAttributes:
+			for j := range n.Attributes {
+				a, start := &n.Attributes[j], 0
+				inner := ""
+				if w.report != nil {
+					inner = fmt.Sprintf("%snodes[%d].%s", path, i, a.Name)
+				}
+				b, start = protobuf.Begin(b, num)
+				if b, err = w.attribute(b, inner, a); err != nil {
+					return nil, fmt.Errorf("nodes[%d]: attribute %q: %w", i, a.Name, err)
+				}
+				b = protobuf.End(b, start)
+			}
+		}
+	}
+	return b, nil
+}
+
+// putAll appends every string of a list: "" is a missing optional input.
+func putAll(b []byte, num protowire.Number, list []string) []byte {
+	for _, s := range list {
+		b = protobuf.PutBytes(b, num, s)
+	}
+	return b
+}
+
+// values appends what enters or leaves a graph.
+func (w *writer) values(b []byte, num protowire.Number, prefix string, list []driver.ValueInfo) []byte {
+	for i := range list {
+		v := &list[i]
+		switch code := w.Code(v.DType); {
+		case v.DType != tensor.Invalid && code == 0:
+			w.converts(prefix+v.Name, fmt.Sprintf("the format has no %v", v.DType))
+		case v.DType == tensor.Invalid && v.Code != "":
+			w.converts(prefix+v.Name, "the dtype code "+v.Code+" means nothing here")
+		}
+		b = w.value(b, num, v)
+	}
+	return b
+}
+
+// value appends one of them; one that says nothing stays untyped.
+func (w *writer) value(b []byte, num protowire.Number, v *driver.ValueInfo) []byte {
+	b, start := protobuf.Begin(b, num)
+	b = protobuf.PutText(b, valueName, v.Name)
+	if v.DType == tensor.Invalid && v.Dims == nil {
+		return protobuf.End(b, start)
+	}
+	b, typ := protobuf.Begin(b, valueType)
+	b, of := protobuf.Begin(b, typeTensor)
+	b = protobuf.PutInt(b, tensorElem, int64(w.Code(v.DType)))
+	b = appendDims(b, v.Dims)
+	return protobuf.End(protobuf.End(protobuf.End(b, of), typ), start)
+}
+
+// appendDims appends the shape of a value, nothing when it is not known.
+func appendDims(b []byte, dims []driver.Dim) []byte {
+	if dims == nil {
+		return b
+	}
+	b, shape := protobuf.Begin(b, tensorShape)
+	for _, d := range dims {
+		one := 0
+		b, one = protobuf.Begin(b, shapeDim)
+		switch {
+		case d.Symbol != "":
+			b = protobuf.PutBytes(b, dimParam, d.Symbol)
+		case d.Size != driver.DynamicDim:
+			b = protobuf.PutVarint(b, dimValue, d.Size)
+		}
+		b = protobuf.End(b, one)
+	}
+	return protobuf.End(b, shape)
+}
+
+// attribute appends the fields of an attribute: its name, its value in the field of its
+// type, and the type.
+func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte, err error) {
+	b = protobuf.PutText(b, attributeName, a.Name)
+	typ := int32(Undefined)
+	switch v := a.Value.(type) {
+	case nil:
+		if w.Explicit {
+			err = fmt.Errorf("%w: an attribute without a value", driver.ErrUnsupported)
+		}
+	case int64:
+		typ, b = Int, w.integer(b, v)
+	case bool:
+		w.converts(path, "the format has no bool, an integer takes its place")
+		n := int64(0)
+		if v {
+			n = 1
+		}
+		typ, b = Int, w.integer(b, n)
+	case float32:
+		typ, b = Float, w.float(b, v)
+	case float64:
+		var list []float32
+		if list, err = w.floats(path, v); err == nil {
+			typ, b = Float, w.float(b, list[0])
+		}
+	case string:
+		typ, b = String, w.text(b, v)
+	case json.RawMessage:
+		w.converts(path, "the format has no JSON values, a string takes its place")
+		typ, b = String, w.text(b, string(v))
+	case tensor.View:
+		typ = Tensor
+		b, err = w.tensor(b, fieldOf(typ), v)
+	case *driver.Graph:
+		typ = Graph
+		b, err = w.subgraph(b, fieldOf(typ), path, v)
+	default:
+		typ, b, err = w.list(b, path, v)
+	}
+	return protobuf.PutInt(b, attributeType, int64(typ)), err
+}
+
+// list appends the value of an attribute that is a list, and returns its type.
+func (w *writer) list(b []byte, path string, value any) (typ int32, _ []byte, err error) {
+	switch v := value.(type) {
+	case []int64:
+		return Ints, protobuf.PutInts(b, fieldOf(Ints), v), nil
+	case []int32:
+		return Ints, protobuf.PutInts(b, fieldOf(Ints), v), nil
+	case []float32:
+		return Floats, protobuf.PutFloats(b, fieldOf(Floats), v), nil
+	case []float64:
+		list, err := w.floats(path, v...)
+		return Floats, protobuf.PutFloats(b, fieldOf(Floats), list), err
+	case []string:
+		return Strings, putAll(b, fieldOf(Strings), v), nil
+	case []tensor.View:
+		for i := 0; i < len(v) && err == nil; i++ {
+			b, err = w.tensor(b, fieldOf(Tensors), v[i])
+		}
+		return Tensors, b, err
+	case []*driver.Graph:
+		for i := 0; i < len(v) && err == nil; i++ {
+			b, err = w.subgraph(b, fieldOf(Graphs), fmt.Sprintf("%s[%d]", path, i), v[i])
+		}
+		return Graphs, b, err
+	}
+	return 0, b, fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, driver.TypeName(value))
+}
+
+func (w *writer) integer(b []byte, v int64) []byte {
+	if v == 0 && !w.Explicit {
+		return b
+	}
+	return protobuf.PutVarint(b, fieldOf(Int), v)
+}
+
+// float leaves out +0 only: -0 and NaN are values.
+func (w *writer) float(b []byte, v float32) []byte {
+	if math.Float32bits(v) == 0 && !w.Explicit {
+		return b
+	}
+	return protobuf.PutFloat(b, fieldOf(Float), v)
+}
+
+func (w *writer) text(b []byte, v string) []byte {
+	if v == "" && !w.Explicit {
+		return b
+	}
+	return protobuf.PutBytes(b, fieldOf(String), v)
+}
+
+// floats rounds to float32, and refuses what becomes infinite by that. Decimal texts are
+// compared: 0.1 is 0.1 in either precision, although not to the last bit.
+func (w *writer) floats(path string, list ...float64) ([]float32, error) {
+	out, reported := make([]float32, len(list)), false
+	for i, x := range list {
+		f := float32(x)
+		if math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%w: %g is too large for a float32", driver.ErrUnsupported, x)
+		}
+		out[i] = f
+		if w.report != nil && !reported && strconv.FormatFloat(x, 'g', -1, 64) != strconv.FormatFloat(float64(f), 'g', -1, 32) {
+			w.report(path, fmt.Sprintf("the format has no float64, %v is rounded to %v", x, f))
+			reported = true
+		}
+	}
+	return out, nil
+}
+
+// subgraph appends the graph of an attribute.
+func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver.Graph) (_ []byte, err error) {
+	b, start := protobuf.Begin(b, num)
+	if g != nil && len(g.Initializers) > 0 {
+		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
+	}
+	if g != nil {
+		if b, err = w.graph(b, path, g); err != nil {
+			return nil, err
+		}
+	}
+	return protobuf.End(b, start), nil
+}
+
+// tensor appends a tensor of an attribute, with its data.
+func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, error) {
+	info := v.Info()
+	if err := w.CheckTensor(&info); err != nil {
+		return nil, err
+	}
+	if info.Size > MaxTensor {
+		return nil, fmt.Errorf("%w: a tensor of %d bytes inside a graph", driver.ErrLimit, info.Size)
+	}
+	if w.report != nil {
+		return b, nil
+	}
+	c, err := v.Clone()
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	b, start := protobuf.Begin(b, num)
+	return protobuf.End(w.AppendTensor(b, &info, data), start), nil
+}
