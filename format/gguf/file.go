@@ -70,7 +70,7 @@ func (f *File) parsed() *parsed {
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() error {
 		if p := f.parsed(); p != nil {
-			m, _ = p.metadata(typed, goSizes)
+			m, _ = p.metadata(entry.typed)
 		}
 		return nil
 	})
@@ -85,17 +85,17 @@ func (f *File) Value(key string) (value any, ok bool) {
 		return nil, false
 	}
 	_ = f.Do(func() error {
-		p.parts[0].each(func(k []byte, t valueType, b []byte) bool {
-			if string(k) != key {
-				return true
+		for e := range entries(whole(p.parts[0].meta)) {
+			if string(e.key) != key {
+				continue
 			}
-			n, _ := goSizes.of(t, b)
+			n := e.room()
 			if ok = p.opts.Memory.Reserve(n) == nil; ok {
-				value = typed(t, b)
+				value = e.typed()
 				p.opts.Memory.Release(n)
 			}
-			return false
-		})
+			break
+		}
 		return nil
 	})
 	return value, ok

@@ -5,7 +5,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,7 +26,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 }
 
 // checkEntry refuses what would not be read back as it is.
-func checkEntry(e driver.Entry, was map[string][]byte) error {
+func checkEntry(e driver.Entry, was map[string]entry) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
@@ -38,11 +37,11 @@ func checkEntry(e driver.Entry, was map[string][]byte) error {
 		_, err := plannedAlign(e.Value)
 		return err
 	}
-	if unchanged(was[e.Key], e.Value) {
+	if was[e.Key].unchanged(e.Value) {
 		return nil
 	}
-	var w wire.Buffer
-	return appendValue(&w, e.Value)
+	_, err := appendValue(nil, e.Value)
+	return err
 }
 
 // plannedAlign returns the alignment that a value stands for.
@@ -59,4 +58,12 @@ func plannedAlign(v any) (uint32, error) {
 		return 0, fmt.Errorf("%w: it would be read as the alignment: %w", format.ErrUnsupported, err)
 	}
 	return n, nil
+}
+
+// codeIn is codeOf for a tensor of a plan.
+func codeIn(p *driver.Plan, t *tensor.Info) (code uint32, ok bool) {
+	if code, ok = codeOf(t); ok || !isCopy(p) {
+		return code, ok
+	}
+	return unknownCode(t)
 }

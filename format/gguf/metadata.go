@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -20,123 +20,62 @@ type (
 	Float64 float64
 )
 
-// each walks the entries of a file, which are known to be sound, until f returns
-// false. value is all of the value, behind its type.
-func (p *part) each(f func(key []byte, t valueType, value []byte) bool) {
-	le := binary.LittleEndian
-	for b := p.meta; len(b) > 0; {
-		key := b[8 : 8+le.Uint64(b)]
-		b = b[8+len(key):]
-		t := valueType(le.Uint32(b))
-		n := valueLen(t, b[4:])
-		if !f(key, t, b[4:4+n]) {
-			return
-		}
-		b = b[4+n:]
-	}
-}
+// neutral returns the metadata as all formats have them. A vocabulary takes longer to decode than
+// all else of a file, so that is done on demand.
+func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral) }
 
-// valueLen returns the number of bytes of the value that b begins with.
-func valueLen(t valueType, b []byte) int {
-	switch t {
-	case typeString:
-		return 8 + int(binary.LittleEndian.Uint64(b))
-	case typeArray:
-		elem, n, elems := array(b)
-		if elem != typeString && elem != typeArray {
-			return 12 + n*valueSizes[elem]
-		}
-		at := 12
-		for range n {
-			at += valueLen(elem, elems[at-12:])
-		}
-		return at
-	}
-	return valueSizes[t]
-}
-
-// array takes an array apart: type and number of its elements, and what begins
-// with the first.
-func array(b []byte) (elem valueType, n int, elems []byte) {
-	return valueType(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint64(b[4:])), b[12:]
-}
-
-// Metadata implements driver.Parsed.
-func (f *parsed) Metadata() (driver.Metadata, error) { return f.metadata(neutral, jsonSizes) }
-
-// metadata returns the entries of the model, with their values as make returns
+// metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(t valueType, b []byte) any, room sizes) (driver.Metadata, error) {
-	if len(f.parts) == 0 || f.parts[0].entries == 0 {
+func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
+	p := &f.parts[0]
+	if p.count == 0 {
 		return nil, nil
 	}
-	p := &f.parts[0]
 	total := int64(0)
-	p.each(func(key []byte, t valueType, b []byte) bool {
-		n, _ := room.of(t, b)
-		total += entrySize + int64(len(key)) + n
-		return true
-	})
+	for e := range entries(whole(p.meta)) {
+		total += entrySize + int64(len(e.key)) + e.room()
+	}
 	if err := f.opts.Memory.Reserve(total); err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
 	defer f.opts.Memory.Release(total)
-	m := make(driver.Metadata, 0, p.entries)
-	p.each(func(key []byte, t valueType, b []byte) bool {
-		e := driver.Entry{Key: string(key)}
-		// Of a model that is whole nobody asks how many files it came in.
-		if len(f.parts) > 1 && isSplitKey(e.Key) {
-			return true
+	m := make(driver.Metadata, 0, p.count)
+	for e := range entries(whole(p.meta)) {
+		// A model that is whole does not say how many files it came in.
+		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
+			m = append(m, driver.Entry{Key: string(e.key), Value: value(e)})
 		}
-		e.Value = value(t, b)
-		m = append(m, e)
-		return true
-	})
+	}
 	return m, nil
 }
 
 // entrySize is the memory of an entry besides its key and what is in its value.
 const entrySize = 48
 
-// sizes are the most bytes of memory that an element of an array becomes, by its type; of strings
-// and arrays besides what is in them.
-type sizes struct {
-	elems [numValueTypes]int
-	json  bool // as text
+// roomOf is the memory that an element of an array takes at most, as a Go value or as JSON, by its type;
+// for strings and arrays besides what is in them.
+var roomOf = [numValueTypes]int64{4, 5, 6, 7, 11, 12, 26, 6, 16, 40, 21, 21, 26}
+
+// room returns the memory for the value as metadata or as typed returns it.
+func (e entry) room() int64 { return whole(e.value).room(e.typ) }
+
+func (d *decoder) room(t valueType) (n int64) {
+	switch t {
+	case typeString:
+		return textRoom(d.text(""))
+	case typeArray:
+		elem, count := d.list()
+		for i := uint64(0); i < count && (elem == typeString || elem == typeArray); i++ {
+			n += d.room(elem)
+		}
+		return n + int64(count)*roomOf[elem]
+	}
+	return 0
 }
 
-var (
-	jsonSizes = sizes{[numValueTypes]int{4, 5, 6, 7, 11, 12, 26, 6, 3, 3, 21, 21, 26}, true}
-	goSizes   = sizes{[numValueTypes]int{1, 1, 2, 2, 4, 4, 4, 1, 16, 40, 8, 8, 8}, false}
-)
-
-// of returns the bytes for the value that b begins with, and how many bytes of b that is.
-func (s *sizes) of(t valueType, b []byte) (room int64, used int) {
-	if t == typeString {
-		used = valueLen(t, b)
-		return s.text(b[minString:used]), used
-	}
-	if t != typeArray {
-		return 0, valueSizes[t]
-	}
-	elem, n, elems := array(b)
-	room, used = int64(n)*int64(s.elems[elem]), 12
-	if elem != typeString && elem != typeArray {
-		return room, used + n*valueSizes[elem]
-	}
-	for range n {
-		inner, k := s.of(elem, elems[used-12:])
-		room, used = room+inner, used+k
-	}
-	return room, used
-}
-
-// text returns the bytes for what is in a string.
-func (s *sizes) text(b []byte) (n int64) {
-	n = int64(len(b))
-	if !s.json {
-		return n
-	}
+// textRoom returns the memory for a string, or for its JSON text without quotes.
+func textRoom(b []byte) int64 {
+	n := int64(len(b))
 	for _, c := range b {
 		if c < ' ' {
 			n += 5
@@ -150,209 +89,164 @@ func (s *sizes) text(b []byte) (n int64) {
 	return n
 }
 
-// integer returns the value of an integer type that int64 holds.
-func integer(t valueType, b []byte) (n int64, ok bool) {
-	le := binary.LittleEndian
-	switch t {
-	case typeUint8:
-		return int64(b[0]), true
-	case typeInt8:
-		return int64(int8(b[0])), true
-	case typeUint16:
-		return int64(le.Uint16(b)), true
-	case typeInt16:
-		return int64(int16(le.Uint16(b))), true
-	case typeUint32:
-		return int64(le.Uint32(b)), true
-	case typeInt32:
-		return int64(int32(le.Uint32(b))), true
-	case typeInt64, typeUint64:
-		n = int64(le.Uint64(b))
-		return n, t == typeInt64 || n >= 0
+// neutral returns the value as all formats have it.
+func (e entry) neutral() any {
+	if e.typ != typeArray {
+		return general(whole(e.value).typed(e.typ))
 	}
-	return 0, false
-}
-
-// neutral returns a value as all formats have them.
-func neutral(t valueType, b []byte) any {
-	if n, ok := integer(t, b); ok {
-		return n
-	}
-	le := binary.LittleEndian
-	switch t {
-	case typeFloat32:
-		return float64(math.Float32frombits(le.Uint32(b)))
-	case typeFloat64:
-		return math.Float64frombits(le.Uint64(b))
-	case typeUint64:
-		return json.Number(strconv.FormatUint(le.Uint64(b), 10))
-	case typeBool:
-		return b[0] != 0
-	case typeString:
-		return string(b[8:])
-	}
-	text, _ := appendArray(nil, b)
+	w := jsontext.Writer{Replace: true}
+	whole(e.value).json(&w, e.typ)
+	text, _ := w.Done()
 	return json.RawMessage(text)
 }
 
-// appendArray appends an array as JSON, and returns how many bytes of b it is.
-func appendArray(out, b []byte) (text []byte, size int) {
-	elem, n, elems := array(b)
-	size = 12
-	out = append(out, '[')
+// general returns a value of a type of GGUF, other than an array, as one that all formats have.
+func general(v any) any {
+	switch v := v.(type) {
+	case Int64:
+		return int64(v)
+	case Float64:
+		return float64(v)
+	}
+	return driver.Number(v)
+}
+
+// json writes the next value.
+func (d *decoder) json(w *jsontext.Writer, t valueType) {
+	if t != typeArray {
+		w.Value(general(d.typed(t)))
+		return
+	}
+	elem, n := d.list()
+	w.Raw("[")
 	for i := range n {
 		if i > 0 {
-			out = append(out, ',')
+			w.Raw(",")
 		}
-		used := 0
-		if elem == typeArray {
-			out, used = appendArray(out, elems)
-		} else {
-			used = valueLen(elem, elems)
-			out = appendScalar(out, elem, elems[:used])
-		}
-		elems, size = elems[used:], size+used
+		d.json(w, elem)
 	}
-	return append(out, ']'), size
+	w.Raw("]")
 }
 
-// appendScalar appends what is no array as JSON.
-func appendScalar(out []byte, t valueType, b []byte) []byte {
+// typed returns the value with the type that it has in the file.
+func (e entry) typed() any { return whole(e.value).typed(e.typ) }
+
+// typed returns the next value.
+func (d *decoder) typed(t valueType) any {
 	switch t {
 	case typeString:
-		return appendString(out, b[8:])
-	case typeBool:
-		return strconv.AppendBool(out, b[0] != 0)
-	case typeUint64:
-		return strconv.AppendUint(out, binary.LittleEndian.Uint64(b), 10)
-	case typeFloat32:
-		return appendFloat(out, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-	case typeFloat64:
-		return appendFloat(out, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		return string(d.text(""))
+	case typeArray:
+		return d.typedList()
 	}
-	n, _ := integer(t, b)
-	return strconv.AppendInt(out, n, 10)
+	le, b := binary.LittleEndian, d.take("", uint64(valueSizes[t]))
+	switch t {
+	case typeUint8:
+		return b[0]
+	case typeInt8:
+		return int8(b[0])
+	case typeUint16:
+		return le.Uint16(b)
+	case typeInt16:
+		return int16(le.Uint16(b))
+	case typeUint32:
+		return le.Uint32(b)
+	case typeInt32:
+		return int32(le.Uint32(b))
+	case typeFloat32:
+		return math.Float32frombits(le.Uint32(b))
+	case typeBool:
+		return b[0] != 0
+	case typeUint64:
+		return le.Uint64(b)
+	case typeInt64:
+		return Int64(le.Uint64(b))
+	}
+	return Float64(math.Float64frombits(le.Uint64(b)))
 }
 
-// appendFloat appends a number that reads as a float also when it is whole, and
-// a string for what JSON lacks.
-func appendFloat(out []byte, x float64) []byte {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return strconv.AppendQuote(out, strconv.FormatFloat(x, 'g', -1, 64))
+// lists make slices of the fixed-size types.
+var lists = [numValueTypes]func(n uint64) any{
+	typeUint8: list[uint8], typeInt8: list[int8], typeUint16: list[uint16], typeInt16: list[int16], typeUint32: list[uint32], typeInt32: list[int32],
+	typeFloat32: list[float32], typeBool: list[bool], typeUint64: list[uint64], typeInt64: list[int64], typeFloat64: list[float64],
+}
+
+func list[T any](n uint64) any { return make([]T, n) }
+
+// typedList returns the next array as a slice of its elements' type.
+func (d *decoder) typedList() any {
+	elem, n := d.list()
+	switch elem {
+	case typeString:
+		return d.texts(int(n))
+	case typeArray:
+		out := make([]any, n)
+		for i := range out {
+			out[i] = d.typedList()
+		}
+		return out
 	}
-	at := len(out)
-	out = strconv.AppendFloat(out, x, 'g', -1, 64)
-	if !bytes.ContainsAny(out[at:], ".e") {
-		out = append(out, ".0"...)
+	out := lists[elem](n)
+	_, _ = binary.Decode(d.take("", n*uint64(valueSizes[elem])), binary.LittleEndian, out)
+	return out
+}
+
+// texts returns n strings, which share one allocation.
+func (d *decoder) texts(n int) []string {
+	from := d.at
+	d.strings(uint64(n))
+	all, out := string(d.b[from:d.at]), make([]string, n)
+	for i, at := 0, 0; i < n; i++ {
+		at += minString
+		size := int(binary.LittleEndian.Uint64(d.b[from+at-minString:]))
+		out[i] = all[at : at+size]
+		at += size
 	}
 	return out
 }
 
-// appendString appends a JSON string. What is not UTF-8 is replaced.
-func appendString(out, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	if !utf8.Valid(s) {
-		s = bytes.ToValidUTF8(s, []byte("\uFFFD"))
+// native returns the metadata of the model with the types that they have in the
+// file. A copy within the format keeps these, and tensors of types that are not known.
+func (f *parsed) native() (*driver.Native, error) {
+	return &driver.Native{Format: formatName, Raw: f.parts[0].meta}, nil
+}
+
+// isCopy reports whether a plan is that of a file of this format.
+func isCopy(p *driver.Plan) bool { return p.Native != nil && p.Native.Format == formatName }
+
+// originals returns the entries of the file that is copied, by key.
+func originals(p *driver.Plan) map[string]entry {
+	if !isCopy(p) {
+		return nil
 	}
-	out = append(out, '"')
-	for _, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			out = append(out, '\\', c)
-		case c < ' ':
-			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			out = append(out, c)
+	all := make(map[string]entry, len(p.Metadata))
+	d := whole(p.Native.Raw)
+	for e := range entries(d) {
+		if _, repeated := all[string(e.key)]; !repeated {
+			all[string(e.key)] = e
 		}
 	}
-	return append(out, '"')
+	if d.err != nil {
+		return nil // not made by this package
+	}
+	return all
 }
 
-// typed returns a value with the type that it has in the file.
-func typed(t valueType, b []byte) any {
-	switch n, _ := integer(t, b); t {
-	case typeUint8:
-		return uint8(n)
-	case typeInt8:
-		return int8(n)
-	case typeUint16:
-		return uint16(n)
-	case typeInt16:
-		return int16(n)
-	case typeUint32:
-		return uint32(n)
-	case typeInt32:
-		return int32(n)
-	case typeInt64:
-		return Int64(n)
-	case typeUint64:
-		return binary.LittleEndian.Uint64(b)
-	case typeFloat32:
-		return math.Float32frombits(binary.LittleEndian.Uint32(b))
-	case typeFloat64:
-		return Float64(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case typeArray:
-		return typedArray(b)
+// unchanged reports whether a value of a plan is what neutral returns, type and value. The zero entry
+// is none.
+func (e entry) unchanged(v any) bool {
+	if e.key == nil {
+		return false
 	}
-	return neutral(t, b)
-}
-
-// typedArray returns an array as a slice of its elements' type.
-func typedArray(b []byte) any {
-	le := binary.LittleEndian
-	elem, n, b := array(b)
-	switch elem {
-	case typeUint8:
-		return list(n, b, 1, func(b []byte) uint8 { return b[0] })
-	case typeInt8:
-		return list(n, b, 1, func(b []byte) int8 { return int8(b[0]) })
-	case typeUint16:
-		return list(n, b, 2, le.Uint16)
-	case typeInt16:
-		return list(n, b, 2, func(b []byte) int16 { return int16(le.Uint16(b)) })
-	case typeUint32:
-		return list(n, b, 4, le.Uint32)
-	case typeInt32:
-		return list(n, b, 4, func(b []byte) int32 { return int32(le.Uint32(b)) })
-	case typeFloat32:
-		return list(n, b, 4, func(b []byte) float32 { return math.Float32frombits(le.Uint32(b)) })
-	case typeBool:
-		return list(n, b, 1, func(b []byte) bool { return b[0] != 0 })
-	case typeUint64:
-		return list(n, b, 8, le.Uint64)
-	case typeInt64:
-		return list(n, b, 8, func(b []byte) int64 { return int64(le.Uint64(b)) })
-	case typeFloat64:
-		return list(n, b, 8, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) })
-	case typeString:
-		return stringsOf(n, b)
+	switch v := v.(type) {
+	case float64:
+		x, ok := e.neutral().(float64)
+		return ok && math.Float64bits(x) == math.Float64bits(v)
+	case json.RawMessage:
+		text, ok := e.neutral().(json.RawMessage)
+		return ok && bytes.Equal(text, v)
+	case bool, string, int64, json.Number:
+		return e.typ != typeArray && e.neutral() == v
 	}
-	out := make([]any, n)
-	for i := range out {
-		used := valueLen(elem, b)
-		out[i], b = typedArray(b[:used]), b[used:]
-	}
-	return out
-}
-
-func list[T any](n int, b []byte, size int, f func([]byte) T) []T {
-	out := make([]T, n)
-	for i := range out {
-		out[i] = f(b[i*size:])
-	}
-	return out
-}
-
-// stringsOf returns n strings, which share one allocation.
-func stringsOf(n int, b []byte) []string {
-	size := 0
-	for range n {
-		size += valueLen(typeString, b[size:])
-	}
-	all, out, at := string(b[:size]), make([]string, n), 0
-	for i := range out {
-		end := at + valueLen(typeString, b[at:])
-		out[i], at = all[at+8:end], end
-	}
-	return out
+	return false
 }

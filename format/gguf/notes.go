@@ -40,15 +40,13 @@ func (f *parsed) notes() []string {
 // repeated counts the entries whose key occurred before.
 func (f *parsed) repeated() (key string, n int) {
 	for i := range f.parts {
-		p := &f.parts[i]
-		seen := make(map[string]bool, p.entries)
-		p.each(func(k []byte, _ valueType, _ []byte) bool {
-			if seen[string(k)] {
-				key, n = string(k), n+1
+		seen := make(map[string]bool, f.parts[i].count)
+		for e := range entries(whole(f.parts[i].meta)) {
+			if seen[string(e.key)] {
+				key, n = string(e.key), n+1
 			}
-			seen[string(k)] = true
-			return true
-		})
+			seen[string(e.key)] = true
+		}
 	}
 	return key, n
 }

@@ -14,90 +14,123 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// parsed is what is kept of an open file, or of the files of a split model,
-// beside the index.
+// parsed is an open file, or the files of a split model.
 type parsed struct {
 	index *driver.Index
-	opts  driver.Options // for verification
+	opts  *driver.Options
 	parts []part
 	alone string // why the other parts of a split model were not opened
 }
 
 // part is one file.
 type part struct {
-	src     driver.Source
-	size    int64 // of src
-	space   driver.Space
-	version uint32
-	meta    []byte // all entries, as they are in the file but in private memory
-	entries int
-	align   int64
-	data    int64 // where tensor data begins
-	end     int64 // of the data of the last tensor
-	split   split
+	src   driver.Source
+	size  int64 // of src
+	space driver.Space
+	meta  []byte // all entries, as they are in the file
+	count int    // of entries
+	align int64
+	data  int64 // where tensor data begins
+	end   int64 // of the data of the last tensor
+	split split
 }
 
 // parse opens a file, and those that belong to it.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{index: x, opts: *o}
-	f.opts.Context, f.opts.Key = nil, nil
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	f := &parsed{index: x, opts: o}
 	if err := f.add(src, 0, o); err != nil {
 		return nil, err
 	}
-	x.Version = strconv.Itoa(int(f.parts[0].version))
-	return f, f.join(o)
+	if err := f.join(o); err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native}, nil
 }
 
 // add reads the structure of one file.
-func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) error {
-	s := newScan(src, o)
-	defer s.free()
-	h, err := s.header()
-	if err != nil {
-		return err
-	}
-	p := part{src: src, size: src.Size(), space: space, version: h.version, entries: int(h.metadata), align: defaultAlign, split: noSplit}
-	seen := false
-	err = s.entries(h.metadata, func(key []byte, t valueType, at int) error {
-		if string(key) == keyAlignment && !seen {
-			seen = true
-			return p.setAlign(t, s.b[at:], int64(at))
+func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (err error) {
+	d := &decoder{head: driver.ReadHead(src, o), size: src.Size()}
+	defer func() {
+		if closeErr := d.head.Close(int64(d.at)); err == nil {
+			err = closeErr
 		}
-		return p.split.note(key, t, s.b[at:], int64(at))
-	})
-	if err != nil {
-		return err
+	}()
+	version, tensors, count := d.header()
+	if space == 0 {
+		f.index.Version = strconv.Itoa(int(version))
 	}
-	metaEnd := s.at
-	if n := uint64(f.index.Len()) + h.tensors; n > uint64(o.MaxTensors) {
-		return wire.Errorf(formatName, "tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, o.MaxTensors)
+	p := part{src: src, size: src.Size(), space: space, align: defaultAlign, split: noSplit, count: int(count)}
+	aligned := false
+	for i := uint64(0); i < count && d.err == nil; i++ {
+		e := d.entry()
+		switch {
+		case d.err != nil:
+		case string(e.key) == keyAlignment && !aligned:
+			aligned = true
+			err = p.setAlign(&e)
+		default:
+			err = p.split.note(&e)
+		}
+		if err != nil {
+			return ofEntry(err, e.key)
+		}
 	}
-	size, err := s.infos(h.tensors)
-	if err != nil {
-		return err
+	from := d.at
+	size := d.records(tensors)
+	if d.err != nil {
+		return d.err
 	}
-	p.data, _ = wire.AlignUp(int64(s.at), p.align)
+	p.data, _ = wire.AlignUp(int64(d.at), p.align)
 	p.end = p.data
-	f.index.Grow(int(h.tensors), size.names, size.dims)
-	if err := f.addTensors(s.b[metaEnd:s.at], int64(metaEnd), &p, size.open); err != nil {
+	f.index.Grow(int(tensors), size.names, size.dims)
+	if err := f.addTensors(d.b[:d.at], from, &p, size.open); err != nil {
 		return err
 	}
-	if err := o.Memory.Reserve(int64(metaEnd - headerSize)); err != nil {
+	if err := o.Memory.Reserve(int64(from - headerSize)); err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.meta = bytes.Clone(s.b[headerSize:metaEnd])
+	p.meta = bytes.Clone(d.b[headerSize:from])
 	f.parts = append(f.parts, p)
 	return nil
 }
 
-// setAlign takes the alignment of data from the metadata.
-func (p *part) setAlign(t valueType, b []byte, at int64) error {
-	if t != typeUint32 {
-		return wire.Errorf(formatName, "metadata type", at-4, format.ErrCorrupt, "type %d; the alignment is a uint32", t)
+// header reads and checks the first 24 bytes.
+func (d *decoder) header() (version uint32, tensors, entries uint64) {
+	if m := d.take("magic", 4); m != nil && string(m) != magic {
+		d.failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
 	}
-	n := binary.LittleEndian.Uint32(b)
+	b := d.take("version", 4)
+	if b == nil {
+		return 0, 0, 0
+	}
+	version = binary.LittleEndian.Uint32(b)
+	switch swapped := binary.BigEndian.Uint32(b); {
+	case version == 2 || version == 3:
+	case swapped >= 1 && swapped <= 3:
+		d.failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read", version, swapped)
+	default:
+		d.failf("version", 4, format.ErrVersion, "%d, only 2 and 3 are known", version)
+	}
+	tensors, entries = d.u64("tensor_count"), d.u64("metadata_kv_count")
+	left := uint64(d.size) - headerSize
+	switch {
+	case d.err != nil:
+	case tensors > left/minTensor:
+		d.failf("tensor_count", 8, format.ErrTruncated, "%d tensors take at least %d bytes each, %d are left", tensors, minTensor, left)
+	case entries > (left-tensors*minTensor)/minEntry:
+		d.failf("metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", entries, minEntry, left-tensors*minTensor)
+	}
+	return version, tensors, entries
+}
+
+// setAlign takes the alignment of data from the metadata.
+func (p *part) setAlign(e *entry) error {
+	if e.typ != typeUint32 {
+		return wire.Errorf(formatName, "metadata type", int64(e.at-4), format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
+	}
+	n := binary.LittleEndian.Uint32(e.value)
 	if err := checkAlign(n); err != nil {
-		return wire.Error(formatName, "metadata value", at, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		return wire.Error(formatName, "metadata value", int64(e.at), fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
 	p.align = int64(n)
 	return nil
@@ -110,104 +143,96 @@ func checkAlign(n uint32) error {
 	return nil
 }
 
-// record is one tensor of a file after another; their bytes are known to be whole.
-type record struct {
-	b     []byte // from here to the end of the last record
-	n     int    // bytes of this one
-	chars int    // of its name
-	rank  int
-	at    int64 // where it begins in the file
-}
-
-// next goes on to the next record, the first time to the first; false is the end.
-func (r *record) next() bool {
-	r.b, r.at = r.b[r.n:], r.at+int64(r.n)
-	if len(r.b) == 0 {
-		return false
+// ofEntry says which entry an error is about, in a copy.
+func ofEntry(err error, key []byte) error {
+	var e *format.Error
+	if !errors.As(err, &e) {
+		return err
 	}
-	r.chars = int(binary.LittleEndian.Uint64(r.b))
-	r.rank = int(binary.LittleEndian.Uint32(r.b[8+r.chars:]))
-	r.n = minTensor + r.chars + 8*r.rank
-	return true
+	c := *e
+	c.Err = fmt.Errorf("%w (key %q)", e.Err, key)
+	return &c
 }
 
-func (r *record) name() []byte     { return r.b[8 : 8+r.chars : 8+r.chars] }
-func (r *record) dim(i int) uint64 { return binary.LittleEndian.Uint64(r.b[12+r.chars+8*i:]) }
-func (r *record) code() uint32     { return binary.LittleEndian.Uint32(r.b[r.n-12:]) }
-func (r *record) offset() uint64   { return binary.LittleEndian.Uint64(r.b[r.n-8:]) }
-
-// Where the fields of a record are.
-func (r *record) dimsAt() int64   { return r.at + 12 + int64(r.chars) }
-func (r *record) offsetAt() int64 { return r.at + int64(r.n) - 8 }
-
-func (r *record) fail(field string, at int64, err error) error {
-	return wire.Error(formatName, field, at, fmt.Errorf("%w (tensor %q)", err, r.name()))
+// extent is what a first walk over the tensors finds.
+type extent struct {
+	names, dims int
+	open        bool // the size of some does not follow from their type
 }
 
-func (r *record) failf(field string, at int64, sentinel error, text string, args ...any) error {
-	return r.fail(field, at, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
+// records checks n tensors, as far as that is possible before it is known where data begins.
+func (d *decoder) records(n uint64) (x extent) {
+	from := d.at
+	for i := uint64(0); i < n && d.err == nil; i++ {
+		if len(d.b)-d.at < usualRecord {
+			d.expect(from, i, n, minTensor)
+		}
+		r := d.record()
+		x.names += len(r.name)
+		x.dims += len(r.dims) / 8
+		x.open = x.open || !elementTypeOf(r.typ).sized()
+	}
+	return x
 }
 
-// addTensors fills the index from records that infos found to be whole. With
-// open, the size of some is known by where the next tensor begins.
-func (f *parsed) addTensors(b []byte, at int64, p *part, open bool) error {
+// addTensors fills the index from the records at from of b. With open, the size of some
+// is known by where the next tensor begins.
+func (f *parsed) addTensors(b []byte, from int, p *part, open bool) error {
 	var starts []uint64
+	d := whole(b)
 	if open {
-		for r := (record{b: b}); r.next(); {
-			starts = append(starts, r.offset())
+		for d.at = from; d.at < len(b); {
+			starts = append(starts, d.record().offset)
 		}
 		slices.Sort(starts)
 	}
-	for r := (record{b: b, at: at}); r.next(); {
-		if err := f.addTensor(&r, p, starts); err != nil {
-			return err
+	for d.at = from; d.at < len(b); {
+		r := d.record()
+		if field, at, err := f.addTensor(&r, p, starts); err != nil {
+			return wire.Error(formatName, field, int64(at), fmt.Errorf("%w (tensor %q)", err, r.name))
 		}
 	}
 	return nil
 }
 
-// addTensor adds the tensor of a record.
-func (f *parsed) addTensor(r *record, p *part, starts []uint64) error {
-	shape := f.index.Dims(r.rank)
+// addTensor adds the tensor of a record, or returns the field that is wrong and its place.
+func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, fieldAt int, err error) {
+	shape := f.index.Dims(len(r.dims) / 8)
 	for i := range shape {
-		d := r.dim(i)
-		if d > math.MaxInt64 {
-			return r.failf("tensor dims", r.dimsAt()+8*int64(i), format.ErrCorrupt, "dim %d is %d", i, d)
+		n := binary.LittleEndian.Uint64(r.dims[8*i:])
+		if n > math.MaxInt64 {
+			return "tensor dims", r.dimsAt() + 8*i, fmt.Errorf("%w: dim %d is %d", format.ErrCorrupt, i, n)
 		}
-		shape[r.rank-1-i] = int64(d)
+		shape[len(shape)-1-i] = int64(n)
 	}
-	e := elementTypeOf(r.code())
+	e := elementTypeOf(r.typ)
 	size, err := e.bytes(shape)
 	if err != nil {
-		return r.fail("tensor dims", r.dimsAt(), fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		return "tensor dims", r.dimsAt(), fmt.Errorf("%w: %w", format.ErrCorrupt, err)
 	}
-	offset := r.offset()
-	if offset&uint64(p.align-1) != 0 {
-		return r.failf("tensor offset", r.offsetAt(), format.ErrCorrupt, "%d is no multiple of %d, the alignment", offset, p.align)
+	if r.offset&uint64(p.align-1) != 0 {
+		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d is no multiple of %d, the alignment", format.ErrCorrupt, r.offset, p.align)
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && size > 0 {
-		if size = upToNext(offset, room, starts); size == 0 {
-			return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "nothing is at %d of %d bytes of data", offset, room)
+		if size = upToNext(r.offset, room, starts); size == 0 {
+			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, r.offset, room)
 		}
 	}
 	var at int64
 	switch {
-	case size == 0 && offset > room && offset-room < uint64(p.align):
+	case size == 0 && r.offset > room && r.offset-room < uint64(p.align):
 		at = p.size // behind padding that is not there
-	case offset > room || uint64(size) > room-offset:
-		return r.failf("tensor offset", r.offsetAt(), format.ErrTruncated, "%d bytes at %d of %d bytes of data", size, offset, room)
+	case r.offset > room || uint64(size) > room-r.offset:
+		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d bytes at %d of %d bytes of data", format.ErrTruncated, size, r.offset, room)
 	default:
-		at = min(p.data, p.size) + int64(offset)
+		at = min(p.data, p.size) + int64(r.offset)
 	}
 	p.end = max(p.end, at+size)
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
-	t.Name, t.Shape, t.DType, t.Encoding = r.name(), shape, e.dtype, e.encoding
+	t.Name, t.Shape, t.DType, t.Encoding = r.name, shape, e.dtype, e.encoding
 	t.Space, t.Offset, t.Size = p.space, at, size
-	if f.index.Add(&t) != nil {
-		return r.failf("tensor name", r.at+8, format.ErrCorrupt, "occurs twice")
-	}
-	return nil
+	return "tensor name", r.at + 8, f.index.Add(&t)
 }
 
 // upToNext returns how many bytes there are from an offset to the next tensor, or
@@ -221,31 +246,4 @@ func upToNext(off, room uint64, starts []uint64) int64 {
 		end = min(end, starts[i])
 	}
 	return int64(end - off)
-}
-
-// inFile names the file of a part in an error about it, in a copy.
-func inFile(err error, path string) error {
-	var e *format.Error
-	if !errors.As(err, &e) || e.Path != "" {
-		return err
-	}
-	c := *e
-	c.Path = path
-	return &c
-}
-
-// Verify implements driver.Parsed: the format has no sums.
-func (f *parsed) Verify(v driver.Verification) error {
-	v.Section("header", "")
-	return nil
-}
-
-// partOf returns the part in a space.
-func (f *parsed) partOf(s driver.Space) *part {
-	for i := range f.parts {
-		if f.parts[i].space == s {
-			return &f.parts[i]
-		}
-	}
-	return &f.parts[0]
 }

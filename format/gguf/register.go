@@ -35,17 +35,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{
-		Own:          f,
-		LazyMetadata: f.Metadata,
-		LazyNotes:    f.notes,
-		Native:       f.Native,
-		Verify:       f.Verify,
-	}, nil
+	return parse(src, x, o)
 }
 
 // takeValue keeps numbers of a known size, all of which GGUF has.

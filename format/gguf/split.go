@@ -13,38 +13,33 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// split is what the metadata of a file say of the model that it is a part of: -1
-// for what they do not say.
-type split struct {
-	no, count, tensors entry
-}
+// split is what the metadata of a file say of the model that it is a part of.
+type split struct{ no, count, tensors number }
 
-// entry is a number of the metadata, and where it is.
-type entry struct{ value, at int64 }
+// number is an integer of the metadata, and where it is: -1 where the metadata have none.
+type number struct{ value, at int64 }
 
-var noSplit = split{entry{-1, -1}, entry{-1, -1}, entry{-1, -1}}
+var noSplit = split{number{-1, -1}, number{-1, -1}, number{-1, -1}}
 
 // note takes an entry that is about splitting; the first of a key counts.
-func (s *split) note(key []byte, t valueType, b []byte, at int64) error {
-	var e *entry
-	switch string(key) {
+func (s *split) note(e *entry) error {
+	var n *number
+	switch string(e.key) {
 	case keySplitNo:
-		e = &s.no
+		n = &s.no
 	case keySplitCount:
-		e = &s.count
+		n = &s.count
 	case keySplitTensors:
-		e = &s.tensors
-	default:
+		n = &s.tensors
+	}
+	if n == nil || n.at >= 0 {
 		return nil
 	}
-	if e.at >= 0 {
-		return nil
+	v, ok := e.neutral().(int64)
+	if !ok || v < 0 || v > math.MaxInt32 {
+		return wire.Errorf(formatName, "metadata value", int64(e.at), format.ErrCorrupt, "no integer of 0 to 2^31-1")
 	}
-	n, ok := integer(t, b)
-	if !ok || n < 0 || n > math.MaxInt32 {
-		return wire.Errorf(formatName, "metadata value", at, format.ErrCorrupt, "no integer of 0 to 2^31-1")
-	}
-	*e = entry{n, at}
+	*n = number{v, int64(e.at)}
 	return nil
 }
 
@@ -147,7 +142,7 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int64, o *driver.Options
 			err = wire.Errorf(formatName, keySplitTensors, s.tensors.at, format.ErrCorrupt, "%d, the first part has %d", s.tensors.value, first.tensors.value)
 		}
 	}
-	return inFile(err, src.Path())
+	return wire.InFile(err, src.Path())
 }
 
 // checkTotal compares the number of tensors of all parts with what the first says.

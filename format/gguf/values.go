@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,23 +11,23 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// appendValue appends type and value of a metadata entry. What cannot be written
-// is an error, behind which the buffer is of no use.
-func appendValue(w *wire.Buffer, v any) error {
+// appendValue appends type and value of a metadata entry.
+func appendValue(b []byte, v any) ([]byte, error) {
 	v, err := chosen(v)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if t, ok := scalarType(v); ok {
-		w.U32(uint32(t))
-		appendElem(w, v)
-		return nil
+	t, isList := typeOf(v)
+	if isList {
+		return appendList(binary.LittleEndian.AppendUint32(b, uint32(typeArray)), t, v, 1)
 	}
-	w.U32(uint32(typeArray))
-	return appendList(w, v, 1)
+	b = binary.LittleEndian.AppendUint32(b, uint32(t))
+	if text, ok := v.(string); ok {
+		return appendText(b, text), nil
+	}
+	return appendFixed(b, v)
 }
 
 // chosen gives the values that all formats have the type that files usually have:
@@ -70,140 +71,99 @@ func number(text string) (any, error) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
 		return n, nil
 	}
+	x, err := exactFloat(text)
+	return narrowFloat(x), err
+}
+
+func exactFloat(text string) (float64, error) {
 	x, exact := jsonmeta.Float(text)
 	if !exact {
-		return nil, fmt.Errorf("%w: %.40s is no 64-bit number", format.ErrUnsupported, text)
+		return 0, fmt.Errorf("%w: %.40s is no 64-bit number", format.ErrUnsupported, text)
 	}
-	return narrowFloat(x), nil
+	return x, nil
 }
 
-// scalarType returns the type of a value that is no array.
-func scalarType(v any) (t valueType, ok bool) {
+// typeOf returns the type of a value of the format, or that of the elements of a slice. Values of
+// other types are lists of numValueTypes.
+func typeOf(v any) (t valueType, isList bool) {
 	switch v.(type) {
-	case uint8:
-		return typeUint8, true
-	case int8:
-		return typeInt8, true
-	case uint16:
-		return typeUint16, true
-	case int16:
-		return typeInt16, true
-	case uint32:
-		return typeUint32, true
-	case int32:
-		return typeInt32, true
-	case float32:
-		return typeFloat32, true
-	case bool:
-		return typeBool, true
-	case string:
-		return typeString, true
-	case uint64:
-		return typeUint64, true
-	case int64, Int64:
-		return typeInt64, true
-	case float64, Float64:
-		return typeFloat64, true
-	}
-	return 0, false
-}
-
-// appendElem appends a value that has a scalarType.
-func appendElem(w *wire.Buffer, v any) {
-	switch v := v.(type) {
-	case uint8:
-		w.U8(v)
-	case int8:
-		w.U8(uint8(v))
-	case uint16:
-		w.U16(v)
-	case int16:
-		w.U16(uint16(v))
-	case uint32:
-		w.U32(v)
-	case int32:
-		w.I32(v)
-	case float32:
-		w.F32(v)
-	case bool:
-		b := uint8(0)
-		if v {
-			b = 1
-		}
-		w.U8(b)
-	case string:
-		appendText(w, v)
-	case uint64:
-		w.U64(v)
-	case int64:
-		w.I64(v)
-	case Int64:
-		w.I64(int64(v))
-	case float64:
-		w.F64(v)
-	case Float64:
-		w.F64(float64(v))
-	}
-}
-
-func appendText(w *wire.Buffer, s string) {
-	w.U64(uint64(len(s)))
-	w.Str(s)
-}
-
-// appendList appends an array: type and number of its elements, and these.
-func appendList(w *wire.Buffer, v any, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
-	}
-	switch v := v.(type) {
-	case []uint8:
-		elems(w, v)
-	case []int8:
-		elems(w, v)
-	case []uint16:
-		elems(w, v)
-	case []int16:
-		elems(w, v)
-	case []uint32:
-		elems(w, v)
-	case []int32:
-		elems(w, v)
-	case []float32:
-		elems(w, v)
-	case []bool:
-		elems(w, v)
-	case []string:
-		elems(w, v)
-	case []uint64:
-		elems(w, v)
-	case []int64:
-		elems(w, v)
-	case []float64:
-		elems(w, v)
+	case uint8, []uint8:
+		t = typeUint8
+	case int8, []int8:
+		t = typeInt8
+	case uint16, []uint16:
+		t = typeUint16
+	case int16, []int16:
+		t = typeInt16
+	case uint32, []uint32:
+		t = typeUint32
+	case int32, []int32:
+		t = typeInt32
+	case float32, []float32:
+		t = typeFloat32
+	case bool, []bool:
+		t = typeBool
+	case string, []string:
+		t = typeString
+	case uint64, []uint64:
+		t = typeUint64
+	case int64, Int64, []int64:
+		t = typeInt64
+	case float64, Float64, []float64:
+		t = typeFloat64
 	case []any:
-		w.U32(uint32(typeArray))
-		w.U64(uint64(len(v)))
+		t = typeArray
+	default:
+		t = numValueTypes
+	}
+	switch v.(type) {
+	case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, uint64, int64, Int64, float64, Float64:
+		return t, false
+	}
+	return t, true
+}
+
+// appendList appends the type of the elements, their number, and these.
+func appendList(b []byte, t valueType, v any, depth int) (_ []byte, err error) {
+	switch {
+	case t == numValueTypes:
+		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, driver.TypeName(v))
+	case depth > maxDepth:
+		return nil, fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
+	}
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(t))
+	switch v := v.(type) {
+	case []string:
+		b = le.AppendUint64(b, uint64(len(v)))
+		for _, s := range v {
+			b = appendText(b, s)
+		}
+		return b, nil
+	case []any:
+		b = le.AppendUint64(b, uint64(len(v)))
 		for _, x := range v {
-			if err := appendList(w, x, depth+1); err != nil {
-				return err
+			t, isList := typeOf(x)
+			if !isList {
+				t = numValueTypes
+			}
+			if b, err = appendList(b, t, x, depth+1); err != nil {
+				return nil, err
 			}
 		}
-	default:
-		return fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, driver.TypeName(v))
+		return b, nil
 	}
-	return nil
+	b = le.AppendUint64(b, uint64(binary.Size(v)/valueSizes[t]))
+	return appendFixed(b, v)
 }
 
-func elems[T any](w *wire.Buffer, list []T) {
-	var zero T
-	t, _ := scalarType(zero)
-	w.U32(uint32(t))
-	w.U64(uint64(len(list)))
-	w.Grow(len(list) * valueSizes[t])
-	for _, x := range list {
-		appendElem(w, x)
-	}
+func appendText(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+}
+
+// appendFixed appends a value of a fixed size, or a slice of such values.
+func appendFixed(b []byte, v any) ([]byte, error) {
+	return binary.Append(b, binary.LittleEndian, v)
 }
 
 // parseArray makes a slice of a JSON array whose elements are of one type.
@@ -216,10 +176,11 @@ func parseArray(text json.RawMessage) (any, error) {
 		return uniform(text, 1)
 	case '{', 'n':
 		return nil, fmt.Errorf("%w: JSON objects and null", format.ErrUnsupported)
-	case '"', 't', 'f':
-		var v any
-		err := json.Unmarshal(text, &v)
-		return v, err
+	case '"':
+		s, _, _ := jsonmeta.Text(text)
+		return string(s), nil
+	case 't', 'f':
+		return text[0] == 't', nil
 	}
 	return number(string(text))
 }
@@ -294,18 +255,16 @@ func numbers(text []byte, n int) (any, error) {
 	}
 	single := true
 	list, err := all(text, n, func(raw []byte) (float64, error) {
-		x, exact := jsonmeta.Float(string(raw))
-		if !exact {
-			return 0, fmt.Errorf("%w: %.40s in an array is no 64-bit number", format.ErrUnsupported, raw)
-		}
+		x, err := exactFloat(string(raw))
 		single = single && float64(float32(x)) == x
-		return x, nil
+		return x, err
 	})
-	if err == nil && single {
-		return all(text, n, func(raw []byte) (float32, error) {
-			x, err := strconv.ParseFloat(string(raw), 32)
-			return float32(x), err
-		})
+	if err != nil || !single {
+		return list, err
 	}
-	return list, err
+	halves := make([]float32, n)
+	for i, x := range list {
+		halves[i] = float32(x)
+	}
+	return halves, nil
 }

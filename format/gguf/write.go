@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -74,39 +75,35 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if no, _ := meta.Get(keySplitNo); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
 	}
-	var w wire.Buffer
-	w.Str(magic)
-	w.U32(writeVersion)
-	w.U64(uint64(len(p.Tensors)))
-	w.U64(uint64(len(meta)))
+	le := binary.LittleEndian
+	b := le.AppendUint32([]byte(magic), writeVersion)
+	b = le.AppendUint64(le.AppendUint64(b, uint64(len(p.Tensors))), uint64(len(meta)))
 	was := originals(p)
 	for _, e := range meta {
-		appendText(&w, e.Key)
-		if v := was[e.Key]; unchanged(v, e.Value) {
-			w.Raw(v)
-		} else if err := appendValue(&w, e.Value); err != nil {
+		b = appendText(b, e.Key)
+		if v := was[e.Key]; v.unchanged(e.Value) {
+			b = append(le.AppendUint32(b, uint32(v.typ)), v.value...)
+		} else if b, err = appendValue(b, e.Value); err != nil {
 			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), format.ErrUnsupported, "%v", err)
 		}
 	}
-	w.Grow(sizeOfInfos(p))
+	b = slices.Grow(b, sizeOfInfos(p))
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
 	at, ok := int64(0), true
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		l.Offsets[i] = at
-		appendText(&w, t.Name)
-		w.U32(uint32(len(t.Shape)))
+		b = le.AppendUint32(appendText(b, t.Name), uint32(len(t.Shape)))
 		for k := range t.Shape {
-			w.I64(t.Shape[len(t.Shape)-1-k])
+			b = le.AppendUint64(b, uint64(t.Shape[len(t.Shape)-1-k]))
 		}
 		code, _ := codeIn(p, t)
-		w.U32(code)
-		w.I64(at)
+		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
 		if at, ok = wire.AlignUp(at+t.Size, align); !ok || at < 0 {
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	data, _ := wire.AlignUp(int64(w.Len()), align)
+	data, _ := wire.AlignUp(int64(len(b)), align)
 	for i := range l.Offsets {
 		l.Offsets[i] += data
 	}
@@ -116,6 +113,6 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if l.Size = data + at; l.Size < 0 {
 		return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 	}
-	l.Parts = []driver.Part{{Bytes: w.Bytes()}}
+	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
 }
