@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // TestSplitNumbers: what the metadata say of parts is checked before their names are.
@@ -102,7 +101,7 @@ func TestMixedArrays(t *testing.T) {
 	for range maxDepth {
 		deep = []any{deep}
 	}
-	if err := appendList(new(wire.Buffer), deep, 1); !errors.Is(err, format.ErrUnsupported) {
+	if _, err := appendValue(nil, deep); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("arrays %d deep are written: %v", maxDepth+1, err)
 	}
 }

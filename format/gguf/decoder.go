@@ -3,6 +3,7 @@ package gguf
 import (
 	"encoding/binary"
 	"iter"
+	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -16,11 +17,12 @@ type decoder struct {
 	b    []byte
 	at   int
 	size int64 // of the file
+	most int64 // bytes of structure
 	err  error
 }
 
 // whole returns a decoder of bytes that are all in memory.
-func whole(b []byte) *decoder { return &decoder{b: b, size: int64(len(b))} }
+func whole(b []byte) *decoder { return &decoder{b: b, size: int64(len(b)), most: math.MaxInt64} }
 
 func (d *decoder) failf(field string, at int, sentinel error, text string, args ...any) {
 	if d.err == nil {
@@ -45,6 +47,9 @@ func (d *decoder) read(field string, n uint64) {
 	left := d.size - int64(d.at)
 	if n > uint64(left) {
 		d.failf(field, d.at, format.ErrTruncated, "needs %d bytes, %d are left", n, left)
+	}
+	if int64(d.at)+int64(n) > d.most {
+		d.failf(field, d.at, format.ErrLimit, "the structure of the file is larger than %d bytes", d.most)
 	}
 	if d.err != nil {
 		return
@@ -213,43 +218,56 @@ func entries(d *decoder) iter.Seq[entry] {
 
 // record describes a tensor.
 type record struct {
-	at     int // in the file
 	name   []byte
 	dims   []byte // 8 bytes each, innermost first
 	typ    uint32
 	offset uint64 // from where data begins
+	size   int    // of the record
 }
 
-// Where the fields of a record are.
-func (r *record) dimsAt() int   { return r.at + 12 + len(r.name) }
-func (r *record) offsetAt() int { return r.dimsAt() + len(r.dims) + 4 }
+// Where fields are in the record.
+func (r *record) dimsAt() int   { return 12 + len(r.name) }
+func (r *record) offsetAt() int { return r.size - 8 }
 
-// record reads and checks the next record, which is valid until more is read.
-func (d *decoder) record() (r record) {
-	r.at = d.at
-	name := len(d.text("tensor name"))
+// decode reports whether b begins with a record, and decodes that.
+func (r *record) decode(b []byte) bool {
+	le := binary.LittleEndian
+	if len(b) < minTensor {
+		return false
+	}
+	name := le.Uint64(b)
+	if name > uint64(len(b)-minTensor) {
+		return false
+	}
+	end := 8 + int(name)
+	r.name = b[8:end:end]
+	rank := le.Uint32(b[end:])
+	r.size = minTensor + int(name) + 8*int(rank)
+	if rank > maxRank || r.size > len(b) {
+		return false
+	}
+	b = b[end+4 : r.size]
+	r.dims, b = b[:8*rank], b[8*rank:]
+	r.typ, r.offset = le.Uint32(b), le.Uint64(b[4:])
+	return true
+}
+
+// record reads the next record field by field, until one is wrong.
+func (d *decoder) record() {
+	name := d.text("tensor name")
 	if d.err != nil {
-		return r
+		return
 	}
-	if err := driver.CheckName(d.b[d.at-name : d.at]); err != nil {
-		d.err = wire.Error(formatName, "tensor name", int64(d.at-name), err)
-		return r
+	if err := driver.CheckName(name); err != nil {
+		d.err = wire.Error(formatName, "tensor name", int64(d.at-len(name)), err)
 	}
-	at := d.at
-	rank := d.u32("tensor n_dims")
-	if rank > maxRank {
-		d.failf("tensor n_dims", at, format.ErrCorrupt, "%d, at most %d are possible", rank, maxRank)
+	if rank := d.u32("tensor n_dims"); rank > maxRank {
+		d.failf("tensor n_dims", d.at-4, format.ErrCorrupt, "%d, at most %d are possible", rank, maxRank)
+	} else {
+		d.take("tensor dims", 8*uint64(rank))
 	}
-	d.take("tensor dims", 8*uint64(rank))
-	typeAt := d.at
-	r.typ = d.u32("tensor type")
-	if r.typ >= maxCode {
-		d.failf("tensor type", typeAt, format.ErrUnsupported, "%d is no type's number", r.typ)
+	if typ := d.u32("tensor type"); typ >= maxCode {
+		d.failf("tensor type", d.at-4, format.ErrUnsupported, "%d is no type's number", typ)
 	}
-	r.offset = d.u64("tensor offset")
-	if d.err != nil {
-		return record{}
-	}
-	r.name, r.dims = d.b[at-name:at:at], d.b[typeAt-8*int(rank):typeAt:typeAt]
-	return r
+	d.u64("tensor offset")
 }

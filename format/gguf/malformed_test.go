@@ -159,9 +159,6 @@ func TestLimits(t *testing.T) {
 		field string
 	}{
 		{format.Options{MaxTensors: 2}, "tensor_count"},
-		{format.Options{MaxHeaderBytes: 100}, "metadata value"},
-		{format.Options{MaxHeaderBytes: 23}, "metadata_kv_count"},
-		{format.Options{MaxHeaderBytes: 200}, "tensor n_dims"},
 	} {
 		_, err := OpenBytes(b, &c.o)
 		var e *format.Error

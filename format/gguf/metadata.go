@@ -22,18 +22,18 @@ type (
 
 // neutral returns the metadata as all formats have them. A vocabulary takes longer to decode than
 // all else of a file, so that is done on demand.
-func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral) }
+func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral, &jsonRoom) }
 
 // metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
+func (f *parsed) metadata(value func(entry) any, r *rooms) (driver.Metadata, error) {
 	p := &f.parts[0]
 	if p.count == 0 {
 		return nil, nil
 	}
 	total := int64(0)
 	for e := range entries(whole(p.meta)) {
-		total += entrySize + int64(len(e.key)) + e.room()
+		total += entrySize + int64(len(e.key)) + e.room(r)
 	}
 	if err := f.opts.Memory.Reserve(total); err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
@@ -52,30 +52,42 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 // entrySize is the memory of an entry besides its key and what is in its value.
 const entrySize = 48
 
-// roomOf is the memory that an element of an array takes at most, as a Go value or as JSON, by its type;
-// for strings and arrays besides what is in them.
-var roomOf = [numValueTypes]int64{4, 5, 6, 7, 11, 12, 26, 6, 16, 40, 21, 21, 26}
+// rooms is the most memory that an element of an array takes, by its type; for strings and arrays
+// besides what is in them.
+type rooms struct {
+	elems [numValueTypes]int64
+	json  bool // strings are escaped
+}
 
-// room returns the memory for the value as metadata or as typed returns it.
-func (e entry) room() int64 { return whole(e.value).room(e.typ) }
+var (
+	jsonRoom = rooms{[numValueTypes]int64{4, 5, 6, 7, 11, 12, 26, 6, 3, 3, 21, 21, 26}, true}
+	goRoom   = rooms{[numValueTypes]int64{1, 1, 2, 2, 4, 4, 4, 1, 16, 40, 8, 8, 8}, false}
+)
 
-func (d *decoder) room(t valueType) (n int64) {
+// room returns the memory for the value.
+func (e entry) room(r *rooms) int64 { return r.next(whole(e.value), e.typ) }
+
+// next returns the memory for what is in the next value.
+func (r *rooms) next(d *decoder, t valueType) (n int64) {
 	switch t {
 	case typeString:
-		return textRoom(d.text(""))
+		return r.text(d.text(""))
 	case typeArray:
 		elem, count := d.list()
 		for i := uint64(0); i < count && (elem == typeString || elem == typeArray); i++ {
-			n += d.room(elem)
+			n += r.next(d, elem)
 		}
-		return n + int64(count)*roomOf[elem]
+		return n + int64(count)*r.elems[elem]
 	}
 	return 0
 }
 
-// textRoom returns the memory for a string, or for its JSON text without quotes.
-func textRoom(b []byte) int64 {
+// text returns the memory for what is in a string.
+func (r *rooms) text(b []byte) int64 {
 	n := int64(len(b))
+	if !r.json {
+		return n
+	}
 	for _, c := range b {
 		if c < ' ' {
 			n += 5
@@ -91,13 +103,17 @@ func textRoom(b []byte) int64 {
 
 // neutral returns the value as all formats have it.
 func (e entry) neutral() any {
-	if e.typ != typeArray {
-		return general(whole(e.value).typed(e.typ))
+	if e.typ == typeArray {
+		return e.text(0)
 	}
-	w := jsontext.Writer{Replace: true}
+	return general(e.typed())
+}
+
+// text returns an array as JSON of about size bytes.
+func (e entry) text(size int) json.RawMessage {
+	w := jsontext.Writer{Replace: true, B: make([]byte, 0, size)}
 	whole(e.value).json(&w, e.typ)
-	text, _ := w.Done()
-	return json.RawMessage(text)
+	return w.B
 }
 
 // general returns a value of a type of GGUF, other than an array, as one that all formats have.
@@ -113,19 +129,22 @@ func general(v any) any {
 
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
-	if t != typeArray {
-		w.Value(general(d.typed(t)))
-		return
-	}
-	elem, n := d.list()
-	w.Raw("[")
-	for i := range n {
-		if i > 0 {
-			w.Raw(",")
+	switch t {
+	case typeString:
+		w.Text(string(d.text("")))
+	case typeArray:
+		elem, n := d.list()
+		w.Raw("[")
+		for i := range n {
+			if i > 0 {
+				w.Raw(",")
+			}
+			d.json(w, elem)
 		}
-		d.json(w, elem)
+		w.Raw("]")
+	default:
+		w.Value(general(d.typed(t)))
 	}
-	w.Raw("]")
 }
 
 // typed returns the value with the type that it has in the file.
@@ -243,8 +262,7 @@ func (e entry) unchanged(v any) bool {
 		x, ok := e.neutral().(float64)
 		return ok && math.Float64bits(x) == math.Float64bits(v)
 	case json.RawMessage:
-		text, ok := e.neutral().(json.RawMessage)
-		return ok && bytes.Equal(text, v)
+		return e.typ == typeArray && bytes.Equal(e.text(len(v)), v)
 	case bool, string, int64, json.Number:
 		return e.typ != typeArray && e.neutral() == v
 	}

@@ -48,7 +48,7 @@ var values = []struct {
 	{"float32s", 9, arr(6, f32(1), f32(-0.5), f32(1e-6), f32(1e30)), json.RawMessage("[1.0,-0.5,9.999999974752427e-07,1.0000000150474662e+30]"), []float32{1, -0.5, 1e-6, 1e30}},
 	{"odd floats", 9, arr(6, f32(float32(math.Inf(-1))), f32(float32(math.Copysign(0, -1)))), json.RawMessage(`["-Inf",-0.0]`), []float32{float32(math.Inf(-1)), float32(math.Copysign(0, -1))}},
 	{"bools", 9, arr(7, []byte{0}, []byte{1}), json.RawMessage("[false,true]"), []bool{false, true}},
-	{"strings", 9, arr(8, str("a"), str(""), str("\"\\\x01\n\u2581")), json.RawMessage("[\"a\",\"\",\"\\\"\\\\\\u0001\\u000a\u2581\"]"), []string{"a", "", "\"\\\x01\n\u2581"}},
+	{"strings", 9, arr(8, str("a"), str(""), str("\"\\\x01\n\u2581")), json.RawMessage("[\"a\",\"\",\"\\\"\\\\\\u0001\\n\u2581\"]"), []string{"a", "", "\"\\\x01\n\u2581"}},
 	{"strings not UTF-8", 9, arr(8, str("a\xffb")), json.RawMessage("[\"a\ufffdb\"]"), []string{"a\xffb"}},
 	{"uint64s", 9, arr(10, le64(math.MaxUint64)), json.RawMessage("[18446744073709551615]"), []uint64{math.MaxUint64}},
 	{"int64s", 9, arr(11, le64(1<<63)), json.RawMessage("[-9223372036854775808]"), []int64{math.MinInt64}},

@@ -44,12 +44,18 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	if err := f.join(o); err != nil {
 		return nil, err
 	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native}, nil
+	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, nil
+}
+
+// verify says that the format has no checksums; the engine compares the structure.
+func verify(v driver.Verification) error {
+	v.Section("header", "")
+	return nil
 }
 
 // add reads the structure of one file.
 func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (err error) {
-	d := &decoder{head: driver.ReadHead(src, o), size: src.Size()}
+	d := &decoder{head: driver.ReadHead(src, o), size: src.Size(), most: o.MaxHeaderBytes}
 	defer func() {
 		if closeErr := d.head.Close(int64(d.at)); err == nil {
 			err = closeErr
@@ -75,6 +81,9 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (
 			return ofEntry(err, e.key)
 		}
 	}
+	if n := uint64(f.index.Len()) + tensors; n > uint64(o.MaxTensors) {
+		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, o.MaxTensors)
+	}
 	from := d.at
 	size := d.records(tensors)
 	if d.err != nil {
@@ -83,7 +92,7 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (
 	p.data, _ = wire.AlignUp(int64(d.at), p.align)
 	p.end = p.data
 	f.index.Grow(int(tensors), size.names, size.dims)
-	if err := f.addTensors(d.b[:d.at], from, &p, size.open); err != nil {
+	if err := f.addTensors(d.b[from:d.at], from, &p, size.open); err != nil {
 		return err
 	}
 	if err := o.Memory.Reserve(int64(from - headerSize)); err != nil {
@@ -163,39 +172,42 @@ type extent struct {
 // records checks n tensors, as far as that is possible before it is known where data begins.
 func (d *decoder) records(n uint64) (x extent) {
 	from := d.at
+	var r record
 	for i := uint64(0); i < n && d.err == nil; i++ {
-		if len(d.b)-d.at < usualRecord {
+		if at := d.at; !r.decode(d.b[at:]) || r.typ >= maxCode || driver.CheckName(r.name) != nil {
 			d.expect(from, i, n, minTensor)
+			d.record()
+			r.decode(d.b[at:])
+		} else {
+			d.at += r.size
 		}
-		r := d.record()
 		x.names += len(r.name)
 		x.dims += len(r.dims) / 8
-		x.open = x.open || !elementTypeOf(r.typ).sized()
+		x.open = x.open || d.err == nil && !elementTypeOf(r.typ).sized()
 	}
 	return x
 }
 
-// addTensors fills the index from the records at from of b. With open, the size of some
-// is known by where the next tensor begins.
-func (f *parsed) addTensors(b []byte, from int, p *part, open bool) error {
+// addTensors fills the index from the records b, which begin at an offset of the file. With open,
+// the size of some is known by where the next tensor begins.
+func (f *parsed) addTensors(b []byte, at int, p *part, open bool) error {
 	var starts []uint64
-	d := whole(b)
+	var r record
 	if open {
-		for d.at = from; d.at < len(b); {
-			starts = append(starts, d.record().offset)
+		for b := b; r.decode(b); b = b[r.size:] {
+			starts = append(starts, r.offset)
 		}
 		slices.Sort(starts)
 	}
-	for d.at = from; d.at < len(b); {
-		r := d.record()
-		if field, at, err := f.addTensor(&r, p, starts); err != nil {
-			return wire.Error(formatName, field, int64(at), fmt.Errorf("%w (tensor %q)", err, r.name))
+	for ; r.decode(b); b, at = b[r.size:], at+r.size {
+		if field, fieldAt, err := f.addTensor(&r, p, starts); err != nil {
+			return wire.Error(formatName, field, int64(at+fieldAt), fmt.Errorf("%w (tensor %q)", err, r.name))
 		}
 	}
 	return nil
 }
 
-// addTensor adds the tensor of a record, or returns the field that is wrong and its place.
+// addTensor adds the tensor of a record, or returns the field that is wrong and its place in the record.
 func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, fieldAt int, err error) {
 	shape := f.index.Dims(len(r.dims) / 8)
 	for i := range shape {
@@ -232,7 +244,7 @@ func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, f
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
 	t.Name, t.Shape, t.DType, t.Encoding = r.name, shape, e.dtype, e.encoding
 	t.Space, t.Offset, t.Size = p.space, at, size
-	return "tensor name", r.at + 8, f.index.Add(&t)
+	return "tensor name", 8, f.index.Add(&t)
 }
 
 // upToNext returns how many bytes there are from an offset to the next tensor, or

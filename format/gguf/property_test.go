@@ -65,8 +65,8 @@ func randomValue(r *rand.Rand, depth int) any {
 }
 
 func isScalar(v any) bool {
-	_, ok := scalarType(v)
-	return ok
+	_, isList := typeOf(v)
+	return !isList
 }
 
 // TestProperty writes random models, reads them, and writes what was read.

@@ -14,16 +14,16 @@ import (
 )
 
 // split is what the metadata of a file say of the model that it is a part of.
-type split struct{ no, count, tensors number }
+type split struct{ no, count, tensors located }
 
-// number is an integer of the metadata, and where it is: -1 where the metadata have none.
-type number struct{ value, at int64 }
+// located is an integer of the metadata, and where it is: -1 where the metadata have none.
+type located struct{ value, at int64 }
 
-var noSplit = split{number{-1, -1}, number{-1, -1}, number{-1, -1}}
+var noSplit = split{located{-1, -1}, located{-1, -1}, located{-1, -1}}
 
 // note takes an entry that is about splitting; the first of a key counts.
 func (s *split) note(e *entry) error {
-	var n *number
+	var n *located
 	switch string(e.key) {
 	case keySplitNo:
 		n = &s.no
@@ -39,7 +39,7 @@ func (s *split) note(e *entry) error {
 	if !ok || v < 0 || v > math.MaxInt32 {
 		return wire.Errorf(formatName, "metadata value", int64(e.at), format.ErrCorrupt, "no integer of 0 to 2^31-1")
 	}
-	*n = number{v, int64(e.at)}
+	*n = located{v, int64(e.at)}
 	return nil
 }
 
