@@ -52,7 +52,7 @@ func TestCrowds(t *testing.T) {
 			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
 			s.Tally = protobuf.NewTally(1)
 			s.Tally.Max[c.counted] = 7 + c.beside
-			err := s.Check(graphMsg, 0, s.Size, 1)
+			err := s.Check(graphMsg, protobuf.Field{End: s.Size}, 1)
 			if n == 7 && err != nil {
 				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
 			}

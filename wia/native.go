@@ -133,7 +133,7 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	}
 	own := protobuf.InMemory(b)
 	if err == nil {
-		err = own.Check(tensorMsg, 0, own.Size, 2)
+		err = own.Check(tensorMsg, protobuf.Field{End: own.Size}, 2)
 	}
 	if err == nil {
 		name, _ := own.Last(tensorMsg, protobuf.Field{End: own.Size}, 1)
@@ -160,7 +160,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 		return nil, nil
 	}
 	s := protobuf.InMemory(n.Raw)
-	if err := s.Check(nativeMsg, 0, s.Size, 0); err != nil {
+	if err := s.Check(nativeMsg, protobuf.Field{End: s.Size}, 0); err != nil {
 		return nil, protobuf.InField("native", err)
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}

@@ -31,6 +31,7 @@ type parsed struct {
 	digests   []digest                // of external tensors, by record.more
 	hidden    []elsewhere             // external data of attributes and subgraphs
 	spaces    map[string]driver.Space // by location
+	carriers  bool                    // initializers of the graph carry data
 	touched   [numBlocks]bool         // blocks whose sums were checked before first use
 
 }
@@ -118,7 +119,7 @@ func (f *parsed) checkWire(t *protobuf.Tally, maxTensors int) error {
 	t.Reset(maxTensors)
 	g.Dims = protobuf.DimsOf(f.hdr.blocks[graphBlock].size)
 	g.Tally = t
-	if err := g.locate("graph", g.Check(graphMsg, 0, g.Size, 1)); err != nil {
+	if err := g.locate("graph", g.Check(graphMsg, protobuf.Field{End: g.Size}, 1)); err != nil {
 		return err
 	}
 	g.Checked, g.Tally = true, nil

@@ -109,7 +109,7 @@ func (w *encoder) describe(info *tensor.Info) ([]byte, error) {
 		}
 		// What the reader would refuse is not written: text that is not UTF-8.
 		b = protobuf.PutBytes(nil, 6, b)
-		return b, protobuf.InMemory(b).Check(tensorMsg, 0, int64(len(b)), 2)
+		return b, protobuf.InMemory(b).Check(tensorMsg, protobuf.Field{End: int64(len(b))}, 2)
 	case w.from != nil:
 		return w.from.fields(info, quant), nil
 	}
@@ -230,7 +230,8 @@ func checkMessage(b []byte, tensors []tensor.Info) error {
 		t := &tensors[i]
 		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
-	if f.graph.Carriers {
+	x := &indexer{f: &parsed{index: &driver.Index{}, graph: f.graph}, max: len(tensors), scratch: &scratch{}}
+	if err := x.initializers(); err != nil || x.tensors > 0 {
 		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
 	return f.checkGraph()

@@ -142,9 +142,6 @@ func (x *indexer) tensorBlock() error {
 // graph's wire rules have been checked.
 func (x *indexer) initializers() error {
 	p := &x.f.graph
-	if !p.Carriers {
-		return nil
-	}
 	return p.locate("graph", p.Each(graphMsg, protobuf.Field{End: p.Size}, func(fl protobuf.Field) error {
 		if fl.Num != 5 {
 			return nil
@@ -155,6 +152,7 @@ func (x *indexer) initializers() error {
 		if err != nil || h.arm == 0 {
 			return err
 		}
+		x.f.carriers = true
 		return x.take(p, h, &fl, true)
 	}))
 }

@@ -60,7 +60,7 @@ func (f *parsed) readSignatures(l *loader) error {
 		return err
 	}
 	f.signature = &signatures{}
-	err := p.Check(signatureBlockMsg, 0, p.Size, 1)
+	err := p.Check(signatureBlockMsg, protobuf.Field{End: p.Size}, 1)
 	if err == nil {
 		err = f.signature.read(&p.Source)
 	}

@@ -152,5 +152,5 @@ func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 		}
 		f.touched[b] = true
 	}
-	return len(f.digests) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.graph.Carriers), nil
+	return len(f.digests) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.carriers), nil
 }

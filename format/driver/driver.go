@@ -208,8 +208,9 @@ type Dir interface {
 	// OpenSpace returns the file of a space.
 	OpenSpace(s Space) (Source, error)
 	// View returns the view of a tensor that is not in the Index, such as that of
-	// an attribute of a node: info.Size bytes at info.Offset of a space. It has no
-	// sum that is checked before its first use. Its accessors say what is wrong.
+	// an attribute of a node: info.Size bytes at info.Offset of a space, which is mapped
+	// when the view is first used. No checksum is compared before that, and the view is
+	// never zero-copy. Its accessors say what is wrong.
 	View(s Space, info *tensor.Info) tensor.View
 }
 

@@ -316,6 +316,20 @@ func (x *Index) Name(i int) string {
 	return x.names.String()[start:end]
 }
 
+// Names returns the names of all tensors, which share memory.
+func (x *Index) Names() []string {
+	all := x.names.String()
+	if x.scratch != nil {
+		all = string(x.scratch.names)
+	}
+	list := make([]string, x.Len())
+	for i := range list {
+		start, end := x.nameSpan(i)
+		list[i] = all[start:end]
+	}
+	return list
+}
+
 // nameSpan returns where the name of tensor i is.
 func (x *Index) nameSpan(i int) (start, end int) {
 	r := &x.records[i]

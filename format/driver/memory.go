@@ -70,6 +70,14 @@ func (m *Memory) Build(n, stored int64) error {
 	return m.Reserve(n)
 }
 
+// Room returns how many bytes Build would reserve at most now.
+func (m *Memory) Room(stored int64) int64 {
+	if m == nil || m.most == 0 {
+		return builtFloor + builtRatio*stored
+	}
+	return m.Left()
+}
+
 const (
 	builtFloor = 16 << 20
 	builtRatio = 16

@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 	}
 	const noSums = "the format has no checksums"
 	formattest.Run(t, formattest.Config{
-		Codec: codec, Neutral: neutral, ZeroCopy: true, Align: alignment,
+		Codec: codec, Neutral: neutral, ZeroCopy: true, Align: alignment, MaxAllocs: 50,
 		Samples: []formattest.Sample{
 			{Name: "small", Plan: small},
 			{Name: "long", Plan: long},

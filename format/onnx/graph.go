@@ -1,38 +1,23 @@
 package onnx
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"strconv"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Graph implements driver.Parsed. A graph that says nothing but what tensors there
-// are is none. What it takes is computed before it is built.
-func (f *parsed) Graph() (*driver.Graph, error) {
-	all := protobuf.Field{End: f.graph.Size}
-	n, err := f.graph.Cost(graphMsg, all, protobuf.AsNeutral)
-	if err == nil {
-		n += 16 * int64(f.index.Len())
-		err = f.o.Memory.Build(n, f.graph.Size+16*int64(f.index.Len()))
-	}
-	if err != nil {
-		return nil, wire.Error(formatName, "graph", f.graph.fileAt(0), err)
-	}
-	defer f.o.Memory.Release(n)
-	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeView}
-	g, err := r.Read(all)
-	if err != nil || len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
-		return nil, err
-	}
-	g.Initializers = make([]string, f.index.Len())
-	for i := range g.Initializers {
-		g.Initializers[i] = f.index.Name(i)
-	}
-	return g, nil
+// graphTensors decodes the tensors in a graph.
+type graphTensors struct {
+	f *parsed
+	s *protobuf.Source
+	h head
 }
 
 var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
@@ -41,7 +26,7 @@ var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
 	Node:       onnxgraph.NodeFields{Inputs: 1, Outputs: 2, Name: 3, Op: 4},
-	TensorName: 8,
+	TensorName: 8, SparseTensor: sparseMsg,
 	SetType: func(v *driver.ValueInfo, code int32) {
 		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
 			v.Code = strconv.Itoa(int(code))
@@ -73,47 +58,163 @@ var graphSchema = onnxgraph.Schema{
 	Typed:       onnxgraph.Fields{graphMsg: onnxgraph.Bits(13)},
 }
 
-// headOf reads the message of a tensor.
-func headOf(raw []byte) (*head, *protobuf.Source, error) {
-	h, s := &head{}, protobuf.InMemory(raw)
-	h.reset()
-	err := h.read(s, 0, s.Size, 3)
-	if err == nil {
-		err = h.check(0)
+// readGraph decodes the graph and lists its sparse initializers. A graph that says nothing
+// but what tensors there are is none.
+func (f *parsed) readGraph() error {
+	s := &f.graph.Source
+	s.Tally = protobuf.NewTally(f.o.MaxTensors)
+	names := 16 * int64(f.index.Len())
+	s.Tally.Cost, s.Tally.Room = names, f.o.Memory.Room(s.Size+names)
+	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: &graphTensors{f: f, s: s}}
+	g, err := d.Decode(protobuf.Field{End: s.Size}, 2)
+	if err != nil {
+		return err
 	}
-	return h, s, err
+	if err := f.o.Memory.Reserve(s.Tally.Cost); err != nil {
+		return &protobuf.Defect{Err: err}
+	}
+	s.Tally = nil
+	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0 {
+		g.Initializers = f.index.Names()
+		f.decoded = g
+	}
+	return nil
 }
 
-// attributeView makes the view of a tensor inside an attribute: of the private copy of
-// the graph, or of an external file. It was checked on open, and to be in one piece.
-func (f *parsed) attributeView(pieces ...protobuf.Field) (tensor.View, error) {
-	raw, err := f.graph.Bytes(pieces[0].Start, pieces[0].End)
-	if err != nil {
+// decodeGraph decodes a graph in wire form without initializers, in a model of so many tensors.
+func decodeGraph(b []byte, tensors int) (*driver.Graph, error) {
+	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: max(tensors, format.DefaultMaxTensors)}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
+	f.graph.Source = *protobuf.InMemory(b)
+	if err := f.readGraph(); err != nil {
+		return nil, protobuf.InField("graph", err)
+	}
+	return f.decoded, nil
+}
+
+// tensor checks a tensor that is part of the graph, and declares the file of its data.
+func (d *graphTensors) tensor(msg protobuf.Field, level int) error {
+	d.h.reset()
+	if err := d.h.read(d.s, msg, level); err != nil {
+		return err
+	}
+	err := d.h.check(msg.At)
+	if err == nil && d.h.location == 1 && d.f.src != nil {
+		err = protobuf.InField("external_data", d.f.external(&d.h, msg.At, &driver.Tensor{}))
+	}
+	return err
+}
+
+// AttributeTensor implements onnxgraph.Format.
+func (d *graphTensors) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
+	if err := d.tensor(pieces[0], level); err != nil {
 		return tensor.View{}, err
 	}
-	return f.viewOf(raw)
+	return d.f.view(&d.h, d.s)
 }
 
-// viewOf is attributeView for the message of a tensor.
-func (f *parsed) viewOf(raw []byte) (tensor.View, error) {
-	h, s, err := headOf(raw)
-	if err != nil {
-		return tensor.View{}, nil
-	}
-	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(map[string]*tensor.Encoding{})}
+// view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
+// or of an external file.
+func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
+	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(f.unknown)}
 	if h.location == 1 {
 		x := f.files[string(h.ext.location)]
 		if h.ext.length < 0 && x.size >= h.ext.offset {
 			h.size = x.size - h.ext.offset
 		}
 		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+		if f.src == nil {
+			return tensor.View{}, nil
+		}
 		dir, _ := f.src.Dir()
 		return dir.View(x.space, &info), nil
 	}
 	data, err := h.bytes(s)
 	if err != nil {
-		return tensor.View{}, nil
+		return tensor.View{}, nil // values that do not fit their type keep no file from being read
 	}
 	v, _ := tensor.FromInfo(info, data)
 	return v, nil
+}
+
+// viewOf is view for the message of a tensor.
+func (f *parsed) viewOf(raw []byte) (tensor.View, error) {
+	h, s, err := headOf(raw)
+	if err != nil {
+		return tensor.View{}, nil
+	}
+	return f.view(h, s)
+}
+
+// Initializer implements onnxgraph.Format for initializers of subgraphs, which are in the
+// scope of that graph. Those of the main graph are not in the section.
+func (d *graphTensors) Initializer(msg protobuf.Field, level int, _ bool) ([]byte, error) {
+	if err := d.tensor(msg, level); err != nil {
+		return nil, err
+	}
+	return d.h.name, checkName(d.h.name, msg.At)
+}
+
+func checkName(name []byte, at int64) error {
+	if err := driver.CheckName(name); err != nil {
+		return protobuf.InField("name", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	}
+	return nil
+}
+
+// Sparse implements onnxgraph.Format. It lists an initializer of the main graph.
+func (d *graphTensors) Sparse(msg protobuf.Field, level int, main bool) error {
+	x, err := d.sparseTensor(msg, level)
+	if err != nil || !main {
+		return err
+	}
+	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: sparseEncoding(x.code)}
+	return d.f.add(x.name, x.dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
+}
+
+// sparseEncoding names a sparse tensor with elements of that type.
+func sparseEncoding(code int32) *tensor.Encoding {
+	name := unknownName(code)
+	if t := typeOf(code); t != nil {
+		name = t.name
+	}
+	return &tensor.Encoding{Name: sparsePrefix + name}
+}
+
+// sparseHead is what a SparseTensorProto says.
+type sparseHead struct {
+	name []byte
+	code int32
+	dims []int64
+}
+
+// sparseTensor checks that values and indices fit.
+func (d *graphTensors) sparseTensor(msg protobuf.Field, level int) (x sparseHead, err error) {
+	var values, indices tensor.Shape
+	indexCode := int32(0)
+	w := d.s.Walk(sparseMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			w.Err = d.tensor(w.Field, level+1)
+			x.name, x.code, values = bytes.Clone(d.h.name), d.h.code, slices.Clone(tensor.Shape(d.h.dims))
+		case 2:
+			w.Err = d.tensor(w.Field, level+1)
+			indexCode, indices = d.h.code, slices.Clone(tensor.Shape(d.h.dims))
+		case 3:
+			x.dims, w.Err = protobuf.AppendInts(d.s, x.dims, &w.Field, maxRank)
+		}
+	}
+	if w.Err != nil {
+		return x, w.Err
+	}
+	if _, err := tensor.Shape(x.dims).Elems(); err != nil {
+		return x, protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	}
+	switch {
+	case len(values) != 1:
+		return x, protobuf.InField("values", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "missing, or not of one dim"))
+	case values[0] > 0 && (dtypeOf(indexCode) != tensor.Int64 || len(indices) < 1 || len(indices) > 2 || indices[0] != values[0] || len(indices) == 2 && indices[1] != int64(len(x.dims))):
+		return x, protobuf.InField("indices", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "type %d of %v for %d values of %v", indexCode, indices, values[0], tensor.Shape(x.dims)))
+	}
+	return x, nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // head is what a TensorProto says, but for its data, in memory that is used again for
 // the next tensor.
 type head struct {
+	message  protobuf.Field
 	name     []byte
 	dims     []int64
 	code     int32
@@ -49,132 +49,69 @@ func (h *head) reset() {
 	*h = head{name: h.name[:0], dims: h.dims[:0], ext: externalHead{location: h.ext.location[:0], length: -1}}
 }
 
-// read merges the TensorProto at p..end into h, checking the wire rules.
-func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
-	return s.Each(tensorMsg, protobuf.Field{Start: p, End: end}, func(f protobuf.Field) error { return h.field(s, &f, level) })
-}
-
-// field takes a field, if it is one that counts. Lists of data are walked, not held.
-func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err error) {
-	switch f.Num {
-	case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
-		return h.data(s, f)
+// read merges the TensorProto in a field into h, checking the wire rules. Lists of data are
+// counted, not held.
+func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	h.message = msg
+	w := s.Walk(tensorMsg, msg, level)
+	for w.Next() {
+		h.more = h.more || neutralTensor&(1<<w.Num) == 0
+		switch w.Num {
+		case 1:
+			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
+		case 2:
+			h.code = int32(w.Val)
+		case 3:
+			h.segment = true
+		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
+			h.data(&w.Field)
+		case 8:
+			w.Err = s.CopyTo(&h.name, &w.Field)
+		case rawData:
+			h.hasRaw, h.raw = true, w.Field
+		case 13:
+			w.Err = h.ext.read(s, w.Field, level+1)
+		case 14:
+			h.location = int32(w.Val)
+		default:
+			w.Check()
+		}
 	}
-	if _, err = s.Admit(tensorMsg, f); err != nil {
-		return err
-	}
-	h.more = h.more || neutralTensor&(1<<f.Num) == 0
-	switch f.Num {
-	case 1:
-		h.dims, err = protobuf.AppendInts(s, h.dims, f, maxRank)
-	case 2:
-		h.code = int32(f.Val)
-	case 3:
-		h.segment = true
-	case 8:
-		err = s.CopyTo(&h.name, f)
-	case rawData:
-		h.hasRaw, h.raw = true, *f
-	case 13:
-		err = h.ext.read(s, f, level+1)
-	case 14:
-		h.location = int32(f.Val)
-	case 16:
-		err = s.Hold(entryMsg, f, level+1)
-	}
-	return err
+	return w.Err
 }
 
 // data counts the values of a list.
-func (h *head) data(s *protobuf.Source, f *protobuf.Field) error {
-	n, err := int64(0), error(nil)
-	if width := fixedWidth(f.Num); width > 0 && f.Typ == protowire.BytesType && (f.End-f.Start)%width == 0 {
-		n = (f.End - f.Start) / width
-	} else {
-		err = eachValue(s, f, func(uint64) error {
-			n++
-			return nil
-		})
-	}
-	if err != nil || n == 0 {
-		return err
+func (h *head) data(f *protobuf.Field) {
+	if f.N == 0 {
+		return
 	}
 	if h.list != int(f.Num) {
 		h.list = int(f.Num)
 		h.lists++
 	}
-	h.values += n
+	h.values += f.N
 	h.wire += f.End - f.At
-	return nil
-}
-
-// eachValue calls fn for the values of a list of data, packed or not. A string is
-// one value.
-func eachValue(s *protobuf.Source, f *protobuf.Field, fn func(v uint64) error) error {
-	width := fixedWidth(f.Num)
-	want := tensorMsg.Fields[f.Num].Kind.WireType()
-	switch {
-	case f.Typ == want:
-		return fn(f.Val)
-	case f.Typ != protowire.BytesType:
-		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, want)
-	case width > 0 && (f.End-f.Start)%width != 0:
-		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of values of %d", f.End-f.Start, width)
-	}
-	for p := f.Start; p < f.End; {
-		var v uint64
-		var err error
-		if width == 0 {
-			v, p, err = s.Varint(p, f.End)
-		} else {
-			var b []byte
-			if b, err = s.Bytes(p, p+width); err == nil {
-				v = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
-				if width == 8 {
-					v |= uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-				}
-			}
-			p += width
-		}
-		if err == nil {
-			err = fn(v)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fixedWidth returns how many bytes a value of a list takes on the wire, 0 when that depends.
-func fixedWidth(list protowire.Number) int64 {
-	switch list {
-	case floatData:
-		return 4
-	case doubleData:
-		return 8
-	}
-	return 0
 }
 
 // The keys of external_data that count.
 var externalKeys = []string{"location", "offset", "length"}
 
 // read takes one entry of external_data.
-func (e *externalHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
-	if err := s.Hold(entryMsg, msg, level); err != nil {
+func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	if _, err := s.Bytes(msg.Start, msg.End); err != nil { // key and value are in the window then
 		return err
 	}
 	var key, value []byte
-	err := s.Each(entryMsg, *msg, func(f protobuf.Field) (err error) {
-		switch f.Num {
+	w := s.Walk(entryMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
 		case 1:
-			key, err = s.Bytes(f.Start, f.End)
+			key, w.Err = s.Bytes(w.Start, w.End)
 		case 2:
-			value, err = s.Bytes(f.Start, f.End)
+			value, w.Err = s.Bytes(w.Start, w.End)
 		}
-		return err
-	})
+	}
+	err := w.Err
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Load implements driver.Parsed for typed data, which is not in the file as such, and
@@ -43,17 +44,12 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var h head
-	h.reset()
-	s := protobuf.InMemory(b)
-	if err = h.read(s, 0, s.Size, 3); err == nil {
-		err = h.check(0)
-	}
+	h, raw, err := headOf(b)
 	if err == nil && (h.list == 0 || h.size != f.index.Size(i)) {
 		err = protobuf.Defectf(0, tensor.ErrCorrupt, "the file changed since it was opened")
 	}
 	if err == nil {
-		err = h.typed(s, w)
+		err = h.typed(raw, w)
 	}
 	if d, ok := err.(*protobuf.Defect); ok {
 		return wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at+d.At, fmt.Errorf("%s: %w", d.Path, d.Err))
@@ -61,8 +57,19 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 	return err
 }
 
-// bytes returns the data of a tensor whose message is s, which h was read from and
-// checked: little-endian and aligned, or the fields themselves.
+// headOf reads the message of a tensor.
+func headOf(raw []byte) (*head, *protobuf.Source, error) {
+	h, s := &head{}, protobuf.InMemory(raw)
+	h.reset()
+	err := h.read(s, protobuf.Field{End: s.Size}, 3)
+	if err == nil {
+		err = h.check(0)
+	}
+	return h, s, err
+}
+
+// bytes returns the data of a tensor whose message is in s: little-endian, or the fields
+// themselves. Data that is stored as such is not copied.
 func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	switch {
 	case h.list != 0:
@@ -75,66 +82,109 @@ func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	case !h.hasRaw || h.size == 0:
 		return []byte{}, nil
 	}
-	b, err := s.Bytes(h.raw.Start, h.raw.End)
-	if err != nil {
-		return nil, err
-	}
-	return append(memory.Aligned(len(b))[:0], b...), nil
+	return s.Bytes(h.raw.Start, h.raw.End)
 }
 
 // typed writes typed data. What the message says may have changed since it was
 // checked: the size of the result does not.
 func (h *head) typed(s *protobuf.Source, w io.Writer) error {
-	const step = 64 << 10
-	left, piece := h.size, make([]byte, 0, min(h.size, step)+8)
-	flush := func() error {
-		_, err := w.Write(piece)
-		piece = piece[:0]
+	t := typedData{h: h, s: s, w: w, left: h.size, width: h.size / max(1, h.values), piece: make([]byte, 0, min(h.size, typedStep)+8)}
+	f := s.Walk(tensorMsg, h.message, 1)
+	for f.Next() {
+		switch packed := f.Typ == protowire.BytesType; {
+		case int(f.Num) != h.list:
+		case h.inFields():
+			f.Err = t.bytes(f.At, f.End)
+		case packed && (f.Num == floatData || f.Num == doubleData):
+			f.Err = t.bytes(f.Start, f.End)
+		case packed:
+			f.Err = t.varints(&f.Field)
+		default:
+			f.Err = t.value(&f.Field, f.Val)
+		}
+	}
+	if f.Err != nil {
+		return f.Err
+	}
+	if err := t.flush(); err != nil {
 		return err
 	}
-	width := h.size / max(1, h.values)
-	err := s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
-		if int(f.Num) != h.list {
-			return nil
-		}
-		if h.inFields() {
-			b, err := s.Bytes(f.At, f.End)
-			if err != nil || int64(len(b)) > left {
-				return err
-			}
-			left -= int64(len(b))
-			_, err = w.Write(b)
-			return err
-		}
-		return eachValue(s, &f, func(v uint64) error {
-			if left -= width; left < 0 {
-				return protobuf.Defectf(f.At, tensor.ErrCorrupt, "more values than there were")
-			}
-			if h.list == int32Data && !fits(v, width) || h.list == uint64Data && width == 4 && v > math.MaxUint32 {
-				return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%d does not fit in %d bytes", int64(v), width)
-			}
-			if piece = appendValue(piece, v, width); len(piece) >= step {
-				return flush()
-			}
-			return nil
-		})
-	})
-	if err == nil {
-		err = flush()
+	if t.left != 0 {
+		return protobuf.Defectf(0, tensor.ErrCorrupt, "fewer values than there were")
 	}
-	if err == nil && left != 0 {
-		err = protobuf.Defectf(0, tensor.ErrCorrupt, "fewer values than there were")
+	return nil
+}
+
+const typedStep = 64 << 10
+
+// typedData writes the values of a list with as many bytes as its elements have.
+type typedData struct {
+	h     *head
+	s     *protobuf.Source
+	w     io.Writer
+	left  int64 // bytes that are still to be written
+	width int64 // of a value
+	piece []byte
+}
+
+func (t *typedData) write(b []byte) error {
+	if t.left -= int64(len(b)); t.left < 0 {
+		return protobuf.Defectf(0, tensor.ErrCorrupt, "more values than there were")
+	}
+	_, err := t.w.Write(b)
+	return err
+}
+
+func (t *typedData) flush() error {
+	b := t.piece
+	t.piece = b[:0]
+	return t.write(b)
+}
+
+// bytes writes bytes that are stored as they are wanted.
+func (t *typedData) bytes(from, to int64) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	b, err := t.s.Bytes(from, to)
+	if err == nil {
+		err = t.write(b)
 	}
 	return err
 }
 
-// fits reports whether an int32 holds the value of so many bytes, with or without a sign.
-func fits(v uint64, width int64) bool {
-	x := int64(int32(v))
-	switch width {
-	case 1:
+func (t *typedData) varints(f *protobuf.Field) error {
+	for p := f.Start; p < f.End; {
+		v, next, err := t.s.Varint(p, f.End)
+		if err == nil {
+			err = t.value(f, v)
+		}
+		if err != nil {
+			return err
+		}
+		p = next
+	}
+	return nil
+}
+
+func (t *typedData) value(f *protobuf.Field, v uint64) error {
+	if !t.fits(v) {
+		return protobuf.Defectf(f.At, tensor.ErrCorrupt, "%d does not fit in %d bytes", int64(v), t.width)
+	}
+	if t.piece = appendValue(t.piece, v, t.width); len(t.piece) >= typedStep {
+		return t.flush()
+	}
+	return nil
+}
+
+// fits reports whether a value, with or without a sign, has room in the bytes of an element.
+func (t *typedData) fits(v uint64) bool {
+	switch x := int64(int32(v)); {
+	case t.h.list == uint64Data && t.width == 4:
+		return v <= math.MaxUint32
+	case t.h.list == int32Data && t.width == 1:
 		return x >= math.MinInt8 && x <= math.MaxUint8
-	case 2:
+	case t.h.list == int32Data && t.width == 2:
 		return x >= math.MinInt16 && x <= math.MaxUint16
 	}
 	return true

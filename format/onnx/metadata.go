@@ -7,12 +7,10 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
-// Metadata implements driver.Parsed: the fields of the model under their names,
-// then metadata_props.
-func (f *parsed) Metadata() (driver.Metadata, error) {
-	var out driver.Metadata
+// metadata returns the fields of the model under their names, then metadata_props.
+func (m *model) metadata() driver.Metadata {
+	out := make(driver.Metadata, 0, 7+len(m.props))
 	add := func(key string, value any) { out = append(out, driver.Entry{Key: key, Value: value}) }
-	m := &f.model
 	for _, p := range []struct {
 		key    string
 		number *int64
@@ -33,16 +31,13 @@ func (f *parsed) Metadata() (driver.Metadata, error) {
 		for i, s := range m.opsets {
 			list[i] = opsets.Set{Domain: s.domain, Version: s.version}
 		}
-		text, err := json.Marshal(list)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := json.Marshal(list) // which texts and numbers cannot fail
 		add(keyOperatorSets, json.RawMessage(text))
 	}
 	for _, p := range m.props {
 		add(p.key, p.value)
 	}
-	return out, nil
+	return out
 }
 
 // notes lists what is tolerable but worth knowing.

@@ -16,9 +16,6 @@ import (
 // which is an initializer with name, type and whatever only ONNX has.
 func (f *parsed) Native() (*driver.Native, error) {
 	n := f.head.Size + f.graph.Size + 64*int64(f.index.Len())
-	for _, g := range slices.Concat(f.head.gaps, f.graph.gaps) {
-		n += g.end - g.at
-	}
 	err := f.o.Memory.Reserve(n)
 	if err != nil {
 		return nil, wire.Error(formatName, "model", -1, err)
@@ -40,9 +37,7 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	defer func() { f.o.Memory.Release(e.Inlined) }()
 	out := make([]byte, 0, n)
-	if out, err = e.Message(out, modelMsg, f.head.Win); err == nil {
-		out, err = f.appendGaps(out, f.head.gaps)
-	}
+	out, err = e.Message(out, modelMsg, f.head.Win)
 	out, start := protobuf.Begin(out, 7)
 	if err == nil {
 		_, dense := onnxgraph.Split(graphMsg, f.graph.Win, onnxgraph.Bits(15))
@@ -50,9 +45,6 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	}
 	if d := (*protobuf.Defect)(nil); errors.As(err, &d) {
 		err = wire.Error(formatName, "model", -1, d)
-	}
-	if err == nil {
-		out, err = f.appendGaps(out, f.graph.gaps)
 	}
 	for i := 0; err == nil && i < len(f.records); i++ {
 		out, err = f.appendShell(out, i)
@@ -73,18 +65,6 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 		err = f.o.Memory.Reserve(v.Info().Size)
 	}
 	return v, true, err
-}
-
-// appendGaps appends fields that stayed in the file.
-func (f *parsed) appendGaps(out []byte, gaps []span) ([]byte, error) {
-	for _, g := range gaps {
-		b, err := driver.Private(f.src, g.at, g.end-g.at)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, b...)
-	}
-	return out, nil
 }
 
 // appendShell appends the initializer of tensor i without what a plan says of it.
@@ -135,13 +115,14 @@ func originalOf(p *driver.Plan) (*original, error) {
 		return nil, nil
 	}
 	s := protobuf.InMemory(n.Raw)
-	if err := s.Check(modelMsg, 0, s.Size, 1); err != nil {
-		return nil, protobuf.InField("native", err)
-	}
 	c := &original{sets: map[opset][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
 	all := protobuf.Field{End: s.Size}
-	if err := s.Merge(modelMsg, &c.model, all); err != nil {
-		return nil, err
+	w := s.Walk(modelMsg, all, 1)
+	for w.Next() {
+		c.model.field(s, &w)
+	}
+	if w.Err != nil {
+		return nil, protobuf.InField("native", w.Err)
 	}
 	shells := map[string]shell{}
 	sets, props := c.model.opsets, c.model.props
@@ -263,15 +244,9 @@ func (c *original) lose(kind, text string, args ...any) {
 
 // equals reports whether a graph is that of the file.
 func (c *original) equals(g *driver.Graph) bool {
-	f := &parsed{index: &driver.Index{}}
-	f.graph.Source = *protobuf.InMemory(c.graph)
-	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeView}
-	own, err := r.Read(protobuf.Field{End: f.graph.Size})
-	if err != nil {
-		return false
-	}
-	if g == nil {
-		return len(own.Nodes)+len(own.Inputs)+len(own.Outputs) == 0
+	own, err := decodeGraph(c.graph, 0)
+	if err != nil || g == nil || own == nil {
+		return err == nil && g == nil && own == nil
 	}
 	plan := *g
 	plan.Initializers = nil // all tensors

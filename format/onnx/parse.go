@@ -24,8 +24,7 @@ type parsed struct {
 	files   map[string]externalFile
 	unknown map[string]*tensor.Encoding
 	model   model
-	was     *parsed // what is read is compared with it, and neither listed nor looked for
-	same    int     // tensors that were compared
+	decoded *driver.Graph
 }
 
 // record is where the message of a tensor is: in the file, for a sparse one within the
@@ -46,40 +45,15 @@ type externalFile struct {
 type section struct {
 	protobuf.Source
 	cuts  []cut
-	gaps  []span   // fields of the message that are not known, which stay in the file
 	parts [][]byte // while the file is scanned: Win, which is no longer than it must be
 }
-
-// span is a part of the file.
-type span struct{ at, end int64 }
-
-// skip remembers where a field is that is not known. Neighbors are one span.
-func (c *section) skip(f *protobuf.Field, memory *driver.Memory) error {
-	if last := len(c.gaps) - 1; last >= 0 && c.gaps[last].end == f.At {
-		c.gaps[last].end = f.End
-		return nil
-	}
-	if err := memory.Reserve(spanBytes); err != nil {
-		return &protobuf.Defect{At: f.At, Err: err}
-	}
-	c.gaps = append(c.gaps, span{f.At, f.End})
-	return nil
-}
-
-const spanBytes = 32 // in a list that grows
 
 // cut is a place where fields that are not neighbors in the file meet.
 type cut struct{ at, file int64 }
 
 // keep appends a field.
-func (c *section) keep(s *protobuf.Source, f *protobuf.Field, most int64, memory *driver.Memory) error {
+func (c *section) keep(s *protobuf.Source, f *protobuf.Field) error {
 	n := f.End - f.At
-	if n > most-c.Size {
-		return protobuf.Defectf(f.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
-	}
-	if err := memory.Reserve(n); err != nil {
-		return &protobuf.Defect{At: f.At, Err: err}
-	}
 	if c.fileAt(c.Size) != f.At || len(c.cuts) == 0 {
 		c.cuts = append(c.cuts, cut{c.Size, f.At})
 	}
@@ -168,36 +142,26 @@ func (f *parsed) scan() error {
 		f.head.join()
 		f.graph.join()
 	}()
-	most := f.o.MaxHeaderBytes
-	w := &protobuf.Window{}
-	w.Open(f.src, 0, f.src.Size(), most)
-	defer w.Close()
-	s := &protobuf.Source{Size: f.src.Size(), From: w}
+	window := &protobuf.Window{}
+	window.Open(f.src, 0, f.src.Size(), f.o.MaxHeaderBytes)
+	defer window.Close()
+	s := &protobuf.Source{Size: f.src.Size(), From: window}
 	h := &head{}
 	found, inside := false, false
-	err := s.EachChecked(modelMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) (err error) {
-		inside = true
-		defer func() { inside = err != nil }()
+	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
+	for w.Next() {
 		switch {
-		case fl.Num == 7:
-			if found {
-				return protobuf.Defectf(fl.At, tensor.ErrCorrupt, "it occurs twice")
-			}
+		case w.Num != 7:
+			w.Err = f.keep(&f.head, s, &w.Field)
+		case found:
+			w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
+		default:
 			found = true
-			return s.EachChecked(graphMsg, fl, func(g protobuf.Field) error {
-				switch {
-				case g.Num == 5:
-					return f.initializer(s, h, &g)
-				case graphMsg.Known(g.Num) != nil:
-					return f.graph.keep(s, &g, most-f.head.Size, f.o.Memory)
-				}
-				return f.graph.skip(&g, f.o.Memory)
-			})
-		case modelMsg.Known(fl.Num) != nil:
-			return f.head.keep(s, &fl, most-f.graph.Size, f.o.Memory)
+			w.Err = f.scanGraph(s, h, w.Field)
 		}
-		return f.head.skip(&fl, f.o.Memory)
-	})
+		inside = w.Err != nil
+	}
+	err := w.Err
 	if d, ok := err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || f.head.Size > 0) {
 		d.Err = fmt.Errorf("%w: %s", tensor.ErrTruncated, strings.TrimPrefix(d.Err.Error(), tensor.ErrCorrupt.Error()+": "))
 	}
@@ -207,10 +171,35 @@ func (f *parsed) scan() error {
 	return err
 }
 
+// scanGraph does so with the graph.
+func (f *parsed) scanGraph(s *protobuf.Source, h *head, msg protobuf.Field) error {
+	w := s.Walk(graphMsg, msg, 2)
+	for w.Next() {
+		if w.Num == graphSchema.Initializers {
+			w.Err = f.initializer(s, h, w.Field)
+		} else {
+			w.Err = f.keep(&f.graph, s, &w.Field)
+		}
+	}
+	return w.Err
+}
+
+// keep appends a field to a section.
+func (f *parsed) keep(c *section, s *protobuf.Source, fl *protobuf.Field) error {
+	n, most := fl.End-fl.At, f.o.MaxHeaderBytes
+	if n > most-f.head.Size-f.graph.Size {
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
+	}
+	if err := f.o.Memory.Reserve(n); err != nil {
+		return &protobuf.Defect{At: fl.At, Err: err}
+	}
+	return c.keep(s, fl)
+}
+
 // initializer lists a tensor of the graph.
-func (f *parsed) initializer(s *protobuf.Source, h *head, msg *protobuf.Field) error {
+func (f *parsed) initializer(s *protobuf.Source, h *head, msg protobuf.Field) error {
 	h.reset()
-	if err := h.read(s, msg.Start, msg.End, 3); err != nil {
+	if err := h.read(s, msg, 3); err != nil {
 		return err
 	}
 	if err := h.check(msg.At); err != nil {
@@ -234,14 +223,10 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 	if len(f.records) >= f.o.MaxTensors {
 		return protobuf.Defectf(at, tensor.ErrLimit, "more than %d tensors", f.o.MaxTensors)
 	}
-	if err := driver.CheckName(name); err != nil {
-		return protobuf.InField("name", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	if err := checkName(name, at); err != nil {
+		return err
 	}
 	t.Name = name
-	if f.was != nil {
-		t.Shape = dims
-		return f.compare(t, r, at)
-	}
 	t.Shape = f.index.Dims(len(dims))
 	copy(t.Shape, dims)
 	if f.index.Add(t) != nil {
@@ -277,11 +262,8 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 // opened when one of its tensors is used, unless its size is wanted.
 func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	x, ok := f.files[string(location)]
-	if ok && (!sized || x.size >= 0 || f.was != nil) {
+	if ok && (!sized || x.size >= 0) {
 		return x, nil
-	}
-	if f.was != nil {
-		return x, protobuf.Defectf(0, tensor.ErrCorrupt, "external data %.200q was not there", location)
 	}
 	x.size = -1
 	dir, _ := f.src.Dir() // without one, the use of the file is the error
@@ -302,31 +284,28 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 
 // readModel reads all but the graph.
 func (f *parsed) readModel() error {
-	s := &f.head.Source
+	s, m := &f.head.Source, &f.model
 	s.Tally = protobuf.NewTally(f.o.MaxTensors)
-	if err := s.Check(modelMsg, 0, s.Size, 1); err != nil {
-		return err
+	s.Tally.Room = f.o.Memory.Room(s.Size)
+	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
+	for w.Next() {
+		if m.field(s, &w); w.Err == nil && w.Def != nil {
+			w.Err = f.declare(s, w.Def.Message, w.Field)
+		}
 	}
-	s.Checked, s.Tally = true, nil
-	if err := (&checker{f: f, s: s}).declare(modelMsg, protobuf.Field{End: s.Size}); err != nil {
-		return err
+	if w.Err != nil {
+		return w.Err
 	}
-	n, err := s.Cost(modelMsg, protobuf.Field{End: s.Size}, protobuf.AsMessage)
-	if err == nil {
-		err = f.o.Memory.Build(n, s.Size)
-	}
-	if err != nil {
+	if err := f.o.Memory.Reserve(s.Tally.Cost + s.Size); err != nil {
 		return protobuf.InField("model", &protobuf.Defect{Err: err})
 	}
-	if err := s.Merge(modelMsg, &f.model, protobuf.Field{End: s.Size}); err != nil {
-		return err
-	}
+	s.Tally = nil
 	f.index.Version = "unknown"
-	if v := f.model.irVersion; v != nil {
+	if v := m.irVersion; v != nil {
 		f.index.Version = fmt.Sprint(*v)
 	}
-	keys := make([]string, len(f.model.props))
-	for i, p := range f.model.props {
+	keys := make([]string, len(m.props))
+	for i, p := range m.props {
 		keys[i] = p.key
 	}
 	slices.Sort(keys)
@@ -338,60 +317,90 @@ func (f *parsed) readModel() error {
 	return nil
 }
 
-// readGraph checks the graph and lists its sparse initializers.
-func (f *parsed) readGraph() error {
-	s := &f.graph.Source
-	s.Tally = protobuf.NewTally(f.o.MaxTensors)
-	if err := s.Check(graphMsg, 0, s.Size, 2); err != nil {
-		return err
+// field takes a field of the model, or only checks it.
+func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
+	switch w.Num {
+	case 1:
+		m.irVersion = number(w.Val)
+	case 2:
+		w.Err = text(s, &m.producer, &w.Field)
+	case 3:
+		w.Err = text(s, &m.producerVersion, &w.Field)
+	case 4:
+		w.Err = text(s, &m.domain, &w.Field)
+	case 5:
+		m.modelVersion = number(w.Val)
+	case 6:
+		w.Err = text(s, &m.doc, &w.Field)
+	case 8:
+		m.opsets = append(m.opsets, opset{})
+		w.Err = m.opsets[len(m.opsets)-1].read(s, w.Field)
+	case 14:
+		m.props = append(m.props, stringEntry{})
+		w.Err = m.props[len(m.props)-1].read(s, w.Field)
+	default:
+		w.Check()
 	}
-	s.Checked, s.Tally = true, nil
-	c := &checker{f: f, s: s}
-	return c.graph(protobuf.Field{End: s.Size}, true)
 }
 
-// Verify implements driver.Parsed: a structure that changed since it was parsed is
-// found. The format has no sums.
-func (f *parsed) Verify(v driver.Verification) error {
-	v.Section("structure", "")
-	kept := f.head.Size + f.graph.Size
-	if err := f.o.Memory.Reserve(kept); err != nil {
-		return wire.Error(formatName, "model", 0, err)
-	}
-	defer f.o.Memory.Release(kept)
-	o := *f.o
-	o.Memory = nil
-	again := &parsed{src: f.src, o: &o, files: f.files, unknown: map[string]*tensor.Encoding{}, was: f}
-	changed := wire.Errorf(formatName, "model", 0, tensor.ErrCorrupt, "changed since the file was opened")
-	if err := again.scan(); err != nil {
-		if _, ok := err.(*protobuf.Defect); ok {
-			return changed
+func number(v uint64) *int64 {
+	n := int64(v)
+	return &n
+}
+
+// text reads a string that may be missing.
+func text(s *protobuf.Source, to **string, f *protobuf.Field) error {
+	*to = new(string)
+	return s.Str(*to, f)
+}
+
+func (o *opset) read(s *protobuf.Source, msg protobuf.Field) error {
+	w := s.Walk(opsetMsg, msg, 2)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			w.Err = s.Str(&o.domain, &w.Field)
+		case 2:
+			o.version = int64(w.Val)
 		}
-		return err
 	}
-	if !bytes.Equal(again.head.Win, f.head.Win) || !bytes.Equal(again.graph.Win, f.graph.Win) ||
-		!slices.Equal(again.head.gaps, f.head.gaps) || !slices.Equal(again.graph.gaps, f.graph.gaps) {
-		return changed
+	return w.Err
+}
+
+func (e *stringEntry) read(s *protobuf.Source, msg protobuf.Field) error {
+	w := s.Walk(entryMsg, msg, 2)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			w.Err = s.Str(&e.key, &w.Field)
+		case 2:
+			w.Err = s.Str(&e.value, &w.Field)
+		}
 	}
-	dense := slices.IndexFunc(f.records, func(r record) bool { return r.sparse })
-	if dense < 0 {
-		dense = len(f.records)
+	return w.Err
+}
+
+// declare announces the files with data of tensors in functions and trainings, which copies
+// of the model have inside. The message was checked; nil is none.
+func (f *parsed) declare(s *protobuf.Source, m *protobuf.Message, msg protobuf.Field) error {
+	if m == nil {
+		return nil
 	}
-	if again.same != dense {
-		return changed
+	if m == tensorMsg {
+		d := graphTensors{f: f, s: s}
+		d.h.reset()
+		if err := d.h.read(s, msg, 3); err != nil || d.h.location != 1 {
+			return err
+		}
+		return d.tensor(msg, 3)
 	}
-	return nil
+	return s.Each(m, msg, func(fl protobuf.Field) error {
+		if d := m.Known(fl.Num); d != nil {
+			return f.declare(s, d.Message, fl)
+		}
+		return nil
+	})
 }
 
 // RecordAt implements driver.Parsed.
 func (f *parsed) RecordAt(i int) int64 { return f.records[i].at }
-
-// compare looks whether the next tensor is as it was.
-func (f *parsed) compare(t *driver.Tensor, r record, at int64) error {
-	i := f.same
-	if i == len(f.was.records) || f.was.records[i] != r || !f.was.index.Is(i, t) {
-		return protobuf.Defectf(at, tensor.ErrCorrupt, "tensor %d changed", i)
-	}
-	f.same++
-	return nil
-}

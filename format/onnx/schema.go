@@ -73,7 +73,7 @@ type stringEntry struct{ key, value string }
 // discard is where fields go that a table does not have.
 func discard(any) *[]byte { return new([]byte) }
 
-func text(name string) protobuf.FieldDef { return protobuf.Bare(name, protobuf.KindString) }
+func textField(name string) protobuf.FieldDef { return protobuf.Bare(name, protobuf.KindString) }
 
 // bareMany is a field of several values that are not kept.
 func bareMany(d protobuf.FieldDef) protobuf.FieldDef {
@@ -101,11 +101,11 @@ var (
 		int32Data:  bareMany(protobuf.Bare("int32_data", protobuf.KindInt)).Takes(4, 0),
 		stringData: bareMany(protobuf.Bare("string_data", protobuf.KindBytes)).Each(protobuf.CountStrings).Takes(4, 0),
 		int64Data:  bareMany(protobuf.Bare("int64_data", protobuf.KindInt)).Takes(8, 0),
-		8:          text("name"),
-		rawData:    protobuf.Bare("raw_data", protobuf.KindBytes).Takes(1, 0),
+		8:          textField("name"),
+		rawData:    protobuf.Bare("raw_data", protobuf.KindBytes),
 		doubleData: bareMany(protobuf.Bare("double_data", protobuf.KindDouble)).Takes(8, 0),
 		uint64Data: bareMany(protobuf.Bare("uint64_data", protobuf.KindInt)).Takes(8, 0),
-		12:         text("doc_string"),
+		12:         textField("doc_string"),
 		13:         protobuf.BareMessage("external_data", entryMsg, true).Each(protobuf.CountProperties),
 		14:         protobuf.Bare("data_location", protobuf.KindEnum),
 		16:         protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
@@ -117,7 +117,7 @@ var (
 	dimensionMsg = &protobuf.Message{Name: "TensorShapeProto.Dimension", Arms: 1<<1 | 1<<2, Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.One("dim_value", protobuf.KindInt, func(m *dimension) **int64 { return &m.value }),
 		2: protobuf.One("dim_param", protobuf.KindString, func(m *dimension) **string { return &m.param }),
-		3: text("denotation"),
+		3: textField("denotation"),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.ManyMessages("dim", dimensionMsg, func(m *shape) *[]dimension { return &m.dims }).Each(protobuf.CountValueDims).Takes(96, 80),
@@ -129,13 +129,13 @@ var (
 	// Types of other values than tensors are not looked into.
 	typeMsg = &protobuf.Message{Name: "TypeProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.OneMessage("tensor_type", tensorTypeMsg, func(m *typeProto) **tensorType { return &m.tensor }),
-		4: protobuf.Bare("sequence_type", protobuf.KindBytes), 5: protobuf.Bare("map_type", protobuf.KindBytes), 6: text("denotation"),
+		4: protobuf.Bare("sequence_type", protobuf.KindBytes), 5: protobuf.Bare("map_type", protobuf.KindBytes), 6: textField("denotation"),
 		7: protobuf.Bare("opaque_type", protobuf.KindBytes), 8: protobuf.Bare("sparse_tensor_type", protobuf.KindBytes), 9: protobuf.Bare("optional_type", protobuf.KindBytes),
 	}}
 	valueInfoMsg = &protobuf.Message{Name: "ValueInfoProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1: protobuf.One("name", protobuf.KindString, func(m *valueInfo) *string { return &m.name }),
 		2: protobuf.OneMessage("type", typeMsg, func(m *valueInfo) **typeProto { return &m.typ }),
-		3: text("doc_string"),
+		3: textField("doc_string"),
 		4: protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
 	}}
 	attributeMsg = &protobuf.Message{Name: "AttributeProto", Unknown: discard, Fields: []protobuf.FieldDef{
@@ -150,38 +150,38 @@ var (
 		9:  protobuf.Many("strings", protobuf.KindBytes, func(m *attribute) *[][]byte { return &m.strings }).Each(protobuf.CountStrings).Takes(40, 24),
 		10: protobuf.ManyRaw("tensors", tensorMsg, func(m *attribute) *[]protobuf.Raw { return &m.tensors }).Each(protobuf.CountAttributes).Takes(400, 64),
 		11: protobuf.ManyMessages("graphs", nil, func(m *attribute) *[]graph { return &m.graphs }).Each(protobuf.CountAttributes).Takes(160, 160),
-		13: text("doc_string"),
+		13: textField("doc_string"),
 		14: protobuf.BareMessage("tp", typeMsg, false),
 		15: protobuf.BareMessage("type_protos", typeMsg, true),
 		20: protobuf.One("type", protobuf.KindEnum, func(m *attribute) *int32 { return &m.typ }),
-		21: text("ref_attr_name"),
+		21: textField("ref_attr_name"),
 		22: protobuf.BareMessage("sparse_tensor", sparseMsg, false),
 		23: protobuf.BareMessage("sparse_tensors", sparseMsg, true),
 	}}
 	deviceMsg = &protobuf.Message{Name: "NodeDeviceConfigurationProto", Unknown: discard, Fields: []protobuf.FieldDef{
-		1: text("configuration_id"), 2: protobuf.BareMessage("sharding_spec", shardingMsg, true),
+		1: textField("configuration_id"), 2: protobuf.BareMessage("sharding_spec", shardingMsg, true),
 	}}
-	shardingMsg = &protobuf.Message{Name: "ShardingSpecProto", Unknown: discard, Fields: []protobuf.FieldDef{1: text("tensor_name")}}
+	shardingMsg = &protobuf.Message{Name: "ShardingSpecProto", Unknown: discard, Fields: []protobuf.FieldDef{1: textField("tensor_name")}}
 	nodeMsg     = &protobuf.Message{Name: "NodeProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.Many("input", protobuf.KindString, func(m *node) *[]string { return &m.inputs }).Each(protobuf.CountEdges),
 		2:  protobuf.Many("output", protobuf.KindString, func(m *node) *[]string { return &m.outputs }).Each(protobuf.CountEdges),
 		3:  protobuf.One("name", protobuf.KindString, func(m *node) *string { return &m.name }),
 		4:  protobuf.One("op_type", protobuf.KindString, func(m *node) *string { return &m.op }),
 		5:  protobuf.ManyMessages("attribute", attributeMsg, func(m *node) *[]attribute { return &m.attributes }).Each(protobuf.CountAttributes).Takes(104, 240),
-		6:  text("doc_string"),
+		6:  textField("doc_string"),
 		7:  protobuf.One("domain", protobuf.KindString, func(m *node) *string { return &m.domain }),
-		8:  text("overload"),
+		8:  textField("overload"),
 		9:  protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
 		10: protobuf.BareMessage("device_configurations", deviceMsg, true),
 	}}
 	annotationMsg = &protobuf.Message{Name: "TensorAnnotation", Unknown: discard, Fields: []protobuf.FieldDef{
-		1: text("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", parameterMsg, true),
+		1: textField("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", parameterMsg, true),
 	}}
 	graphMsg = &protobuf.Message{Name: "GraphProto", Unknown: discard, Fields: []protobuf.FieldDef{
 		1:  protobuf.ManyMessages("node", nodeMsg, func(m *graph) *[]node { return &m.nodes }).Each(protobuf.CountNodes).Takes(120, 136),
 		2:  protobuf.One("name", protobuf.KindString, func(m *graph) *string { return &m.name }),
 		5:  protobuf.BareMessage("initializer", tensorMsg, true).Each(protobuf.CountTensors).Takes(16, 24),
-		10: text("doc_string"),
+		10: textField("doc_string"),
 		11: protobuf.ManyMessages("input", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.inputs }).Each(protobuf.CountValues),
 		12: protobuf.ManyMessages("output", valueInfoMsg, func(m *graph) *[]valueInfo { return &m.outputs }).Each(protobuf.CountValues),
 		13: protobuf.BareMessage("value_info", valueInfoMsg, true).Each(protobuf.CountValues),
@@ -194,11 +194,11 @@ var (
 		2: protobuf.One("version", protobuf.KindInt, func(m *opset) *int64 { return &m.version }),
 	}}
 	functionMsg = &protobuf.Message{Name: "FunctionProto", Unknown: discard, Fields: []protobuf.FieldDef{
-		1: text("name"), 4: bareMany(text("input")), 5: bareMany(text("output")), 6: bareMany(text("attribute")),
-		7: protobuf.BareMessage("node", nodeMsg, true).Each(protobuf.CountNodes), 8: text("doc_string"),
-		9: protobuf.BareMessage("opset_import", opsetMsg, true), 10: text("domain"),
+		1: textField("name"), 4: bareMany(textField("input")), 5: bareMany(textField("output")), 6: bareMany(textField("attribute")),
+		7: protobuf.BareMessage("node", nodeMsg, true).Each(protobuf.CountNodes), 8: textField("doc_string"),
+		9: protobuf.BareMessage("opset_import", opsetMsg, true), 10: textField("domain"),
 		11: protobuf.BareMessage("attribute_proto", attributeMsg, true).Each(protobuf.CountAttributes),
-		12: protobuf.BareMessage("value_info", valueInfoMsg, true).Each(protobuf.CountValues), 13: text("overload"),
+		12: protobuf.BareMessage("value_info", valueInfoMsg, true).Each(protobuf.CountValues), 13: textField("overload"),
 		14: protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
 	}}
 	trainingMsg = &protobuf.Message{Name: "TrainingInfoProto", Unknown: discard, Fields: []protobuf.FieldDef{
@@ -214,7 +214,7 @@ var (
 		6:  protobuf.One("doc_string", protobuf.KindString, func(m *model) **string { return &m.doc }),
 		7:  protobuf.BareMessage("graph", graphMsg, false),
 		8:  protobuf.ManyMessages("opset_import", opsetMsg, func(m *model) *[]opset { return &m.opsets }).Each(protobuf.CountProperties),
-		14: protobuf.ManyMessages("metadata_props", entryMsg, func(m *model) *[]stringEntry { return &m.props }).Each(protobuf.CountProperties).Takes(0, 48),
+		14: protobuf.ManyMessages("metadata_props", entryMsg, func(m *model) *[]stringEntry { return &m.props }).Each(protobuf.CountProperties).Takes(48, 48),
 		20: protobuf.BareMessage("training_info", trainingMsg, true).Each(protobuf.CountProperties),
 		25: protobuf.BareMessage("functions", functionMsg, true).Each(protobuf.CountProperties),
 		26: bareMany(protobuf.Bare("configuration", protobuf.KindBytes)),

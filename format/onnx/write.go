@@ -252,7 +252,6 @@ func checkFront(b []byte) error {
 
 // checkGraph refuses an encoded graph that the reader would refuse.
 func checkGraph(b []byte, tensors int) error {
-	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: max(tensors, format.DefaultMaxTensors)}, files: map[string]externalFile{}}
-	f.graph.Source = *protobuf.InMemory(b)
-	return protobuf.InField("graph", f.readGraph())
+	_, err := decodeGraph(b, tensors)
+	return err
 }

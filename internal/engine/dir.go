@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -287,6 +288,5 @@ func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
 		return v
 	}
-	_ = s.view(info, n, -1, loose{s.files[n-1]}, &v)
-	return v
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](loose{s.files[n-1], n}), nil))
 }

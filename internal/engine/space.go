@@ -139,18 +139,30 @@ func (f *space) Explain(info *tensor.Info, err error) error {
 	return explainTensor(info, err, f.desc.Name, f.path())
 }
 
-// loose owns tensors in other files that are not in the index: no sum is checked
-// before their first use, and copies of misaligned ones are not kept.
-type loose struct{ *space }
+// loose owns tensors in other files that are not in the index: the file is mapped at the
+// first use of one, no sum is checked before that, and copies are not cached.
+type loose struct {
+	*space
+	number driver.Space
+}
 
 // Enter implements memory.Owner.
-func (l loose) Enter(*tensor.Info) error { return l.main.Enter() }
-
-// Lend implements memory.Owner.
-func (l loose) Lend(*tensor.Info) error { return errors.Join(l.main.Lend(), l.region.Load().Lend()) }
+func (l loose) Enter(info *tensor.Info) error {
+	if err := l.main.Enter(); err != nil {
+		return err
+	}
+	_, err := l.spaces.home(l.number, -1, info.Name, info.Offset, info.Size)
+	if err != nil {
+		l.main.Leave()
+	}
+	return err
+}
 
 // Ranged implements memory.Owner.
-func (l loose) Ranged(*tensor.Info) bool { return !l.region.Load().InMemory() }
+func (l loose) Ranged(*tensor.Info) bool {
+	r := l.region.Load()
+	return r != nil && !r.InMemory()
+}
 
 // Load implements memory.Owner.
 func (l loose) Load(info *tensor.Info) ([]byte, error) {

@@ -155,7 +155,7 @@ func OrEmpty[T any](list []T) []T {
 // cannot be a name is kept as an unknown field.
 func (s *Source) IsOurs(def *Message, f *Field) bool {
 	return int(f.Num) < len(def.Fields) && def.Fields[f.Num].Kind == KindOurs &&
-		f.Typ == protowire.BytesType && s.checkString(&FieldDef{Kind: KindName}, f) == nil
+		f.Typ == protowire.BytesType && s.checkString(KindName, f) == nil
 }
 
 // take reads a field into the Go field that to points to.
@@ -269,6 +269,7 @@ func AppendFloats(s *Source, out []float32, f *Field) ([]float32, error) {
 		return append(out, math.Float32frombits(uint32(f.Val))), nil
 	}
 	b, err := s.Bytes(f.Start, f.End)
+	out = slices.Grow(out, len(b)/4)
 	for ; err == nil && len(b) >= 4; b = b[4:] {
 		v, _ := protowire.ConsumeFixed32(b)
 		out = append(out, math.Float32frombits(v))
@@ -289,5 +290,5 @@ func (s *Source) Hold(m *Message, f *Field, level int) error {
 	if _, err := s.Bytes(f.Start, f.End); err != nil {
 		return err
 	}
-	return s.Check(m, f.Start, f.End, level)
+	return s.Check(m, *f, level)
 }

@@ -56,6 +56,7 @@ type FieldDef struct {
 	wire     protowire.Type
 	Repeated bool // numbers may then be packed
 	Message  *Message
+	counts   bool                  // it counts for a limit, or takes memory
 	counted  Counted               // what limit its elements count for
 	takes    [2]int64              // bytes of memory for an element, by Form
 	value    func(m any) any       // a pointer to the Go field; nil for messages, and where none is kept
@@ -170,7 +171,7 @@ func BareMessage(name string, def *Message, repeated bool) FieldDef {
 
 // Each makes the elements of a field count for a limit.
 func (d FieldDef) Each(c Counted) FieldDef {
-	d.counted = c
+	d.counted, d.counts = c, true
 	return d
 }
 
@@ -181,6 +182,7 @@ const usualMessage = 64
 // its text and the messages in it. 0 is for what the form does not have.
 func (d FieldDef) Takes(neutral, message int64) FieldDef {
 	d.takes = [2]int64{neutral, message}
+	d.counts = d.counts || neutral > 0
 	return d
 }
 

@@ -46,7 +46,11 @@ var countedNames = [numCounted]string{
 }
 
 // Tally counts what a graph has.
-type Tally struct{ n, Max [numCounted]int64 }
+type Tally struct {
+	n, Max [numCounted]int64
+	Cost   int64 // about how many bytes of memory the graph takes
+	Room   int64 // how many it may take; 0 does not count them
+}
 
 // NewTally makes the tally of a graph in a file of at most so many tensors, with
 // eight dims for each if that is more than the limit of dims.
@@ -72,15 +76,21 @@ func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
 // DimLimit returns how many dims all tensors may have.
 func DimLimit(maxTensors int) int64 { return max(MaxDims, 8*int64(maxTensors)) }
 
-// count adds the elements of a field to the tally.
-func (s *Source) count(d *FieldDef, f *Field) error {
-	n, err := s.elements(d, f)
-	if err != nil {
-		return err
+// add counts n elements of a field, and the memory that they take.
+func (t *Tally) add(d *FieldDef, f *Field, n int64) error {
+	if d.counted != notCounted {
+		if t.n[d.counted] += n; t.n[d.counted] > t.Max[d.counted] {
+			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
+		}
 	}
-	t := s.Tally
-	if t.n[d.counted] += n; t.n[d.counted] > t.Max[d.counted] {
-		return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
+	if each := d.takes[AsNeutral]; each > 0 && t.Room > 0 {
+		t.Cost += n * each
+		if d.wire == protowire.BytesType && d.Message == nil {
+			t.Cost += f.End - f.Start + 8
+		}
+		if t.Cost > t.Room {
+			return Defectf(f.At, tensor.ErrLimit, "more than %d bytes of memory for the graph (Options.MaxMemory)", t.Room)
+		}
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
 package protobuf
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -59,11 +57,10 @@ type Source struct {
 	Size int64
 	From *Window // moves Win; nil when that is everything
 
-	Usual    []string // that Str need not make anew
-	Carriers bool     // Check met the arm of a oneof in the messages of the outermost one
-	Dims     int      // how many dims a tensor may have, 0 for MaxDims
-	Tally    *Tally   // counts what Check meets, nil for nothing
-	Checked  bool     // the wire rules of all of it hold: nothing needs to be admitted again
+	Usual   []string // that Str need not make anew
+	Dims    int      // how many dims a tensor may have, 0 for MaxDims
+	Tally   *Tally   // counts what Check meets, nil for nothing
+	Checked bool     // the wire rules of all of it hold: nothing needs to be admitted again
 }
 
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
@@ -112,6 +109,7 @@ type Field struct {
 	Start int64  // of the value, for bytes behind the length
 	End   int64  // of the value
 	Val   uint64 // of varint, fixed32 and fixed64
+	N     int64  // how many values there are, set by Admit
 }
 
 // Next reads the field at p of a message that ends at end. It refuses what no
@@ -184,108 +182,6 @@ func (s *Source) fixed(f *Field, n, end int64) error {
 		f.Val = uint64(binary.LittleEndian.Uint32(b))
 	} else {
 		f.Val = binary.LittleEndian.Uint64(b)
-	}
-	return nil
-}
-
-// Admit checks a field that the message knows: its wire type, and everything
-// about its value that does not depend on other fields. Messages within are not
-// looked into. It returns the definition, nil for an unknown field.
-func (s *Source) Admit(m *Message, f *Field) (*FieldDef, error) {
-	d := m.Known(f.Num)
-	if d == nil || s.Checked {
-		return d, nil
-	}
-	if f.Typ != d.wire && (!d.Repeated || f.Typ != protowire.BytesType) {
-		return d, Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, d.wire)
-	}
-	switch d.Kind {
-	case KindString, KindName:
-		return d, s.checkString(d, f)
-	case KindInt, KindFloat, KindDouble, KindEnum:
-		return d, s.checkScalar(d, f)
-	}
-	return d, nil
-}
-
-// checkString checks UTF-8, and of names that they have no NUL.
-func (s *Source) checkString(d *FieldDef, f *Field) error {
-	b, err := s.Bytes(f.Start, f.End)
-	switch {
-	case err != nil:
-		return err
-	case !utf8.Valid(b):
-		return Defectf(f.At, tensor.ErrCorrupt, "invalid UTF-8")
-	case d.Kind == KindName && bytes.IndexByte(b, 0) >= 0:
-		return Defectf(f.At, tensor.ErrCorrupt, "name contains a NUL byte")
-	}
-	return nil
-}
-
-// checkScalar checks numbers, also packed ones.
-func (s *Source) checkScalar(d *FieldDef, f *Field) error {
-	if f.Typ != protowire.BytesType {
-		if d.Kind == KindEnum && int64(f.Val) != int64(int32(f.Val)) {
-			return Defectf(f.At, tensor.ErrCorrupt, "enum value %d beyond int32", f.Val)
-		}
-		return nil
-	}
-	if d.Kind == KindDouble {
-		if (f.End-f.Start)%8 != 0 {
-			return Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of doubles", f.End-f.Start)
-		}
-		return nil
-	}
-	if d.Kind == KindFloat {
-		if (f.End-f.Start)%4 != 0 {
-			return Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of floats", f.End-f.Start)
-		}
-		return nil
-	}
-	for p := f.Start; p < f.End; {
-		var err error
-		if _, p, err = s.Varint(p, f.End); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Check walks a message and all in it, to the given level, and refuses what
-// the wire rules of the format forbid.
-func (s *Source) Check(m *Message, p, end int64, level int) error {
-	if s.Checked {
-		return nil
-	}
-	if level > MaxLevels {
-		return TooDeep(p)
-	}
-	start := p
-	var seen uint64
-	var f Field
-	for p < end {
-		if err := s.Next(&f, p, end); err != nil {
-			return s.InMessage(m, start, &f, err)
-		}
-		d, err := s.Admit(m, &f)
-		if d != nil && err == nil && d.counted != notCounted && s.Tally != nil {
-			err = s.count(d, &f)
-		}
-		if d != nil && err == nil {
-			if d.Message != nil {
-				err = s.Check(d.Message, f.Start, f.End, level+1)
-			}
-			if seen |= 1 << f.Num; err == nil && m.Arms != 0 && seen&m.Arms == m.Arms {
-				err = BothArms(f.At)
-			}
-		}
-		if err != nil {
-			return s.InMessage(m, start, &f, err)
-		}
-		p = f.End
-	}
-	if level == 2 && seen&m.Arms != 0 {
-		s.Carriers = true
 	}
 	return nil
 }
