@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/mle/brotli"
@@ -39,7 +40,7 @@ func fill(info tensor.Info) []byte {
 	if err != nil {
 		panic(err)
 	}
-	r := rand.New(rand.NewPCG(tensor.XXH64([]byte(info.Name)), uint64(info.DType)))
+	r := rand.New(rand.NewPCG(xxhash.Sum64([]byte(info.Name)), uint64(info.DType)))
 	var b []byte
 	for range n {
 		x := float32(2*r.Float64() - 1)

@@ -35,7 +35,7 @@ func TestAsTypes(t *testing.T) {
 		"complex64": {Complex64},
 	}
 	for name, call := range asOf {
-		for _, d := range DTypes() {
+		for _, d := range allDTypes() {
 			v, err := FromBytes("w", d, Shape{3}, at(int(3*d.Size()), 0))
 			if err != nil {
 				t.Fatal(err)

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -138,21 +137,20 @@ type elements struct {
 
 // decodeElements fills dst with those from first on.
 func decodeElements[T Elem](dst []T, e elements, first int64) error {
-	isStored := e.info.Encoding == nil && viewable[T](e.info.DType)
+	info := e.info
+	isPlain := info.Encoding == nil && info.Quant == nil
 	single, isSingle := floats[float32](dst)
 	double, isDouble := floats[float64](dst)
-	switch isReal := e.info.Encoding != nil || e.info.Quant != nil; {
-	case isSingle && isReal:
-		return e.real(single, first)
-	case isDouble && isReal:
-		return e.widened(double, first)
-	case isStored:
-		decodeCopy(dst, e.from(first, len(dst)), e.info.DType.wordSize())
+	switch {
+	case (isPlain || !isSingle && !isDouble) && viewable[T](info.DType):
+		decodeCopy(dst, e.from(first, len(dst)), info.DType.wordSize())
 		return nil
 	case isSingle:
-		return toFloat(single, e.from(first, len(dst)), e.info.DType)
+		return e.real(single, first)
+	case isPlain && info.DType.Size() >= 4: // float32 does not hold all of them
+		return toFloat(double, e.from(first, len(dst)), info.DType)
 	}
-	return toFloat(double, e.from(first, len(dst)), e.info.DType)
+	return e.widened(double, first)
 }
 
 // from returns the bytes of n elements of a dtype.
@@ -161,16 +159,41 @@ func (e *elements) from(first int64, n int) []byte {
 	return e.b[int(first-e.at)*size:][:n*size]
 }
 
-// real decodes elements that stand for real numbers.
+// real decodes elements as the real numbers that they stand for, each rounded once.
 func (e *elements) real(dst []float32, first int64) error {
 	if e.info.Encoding != nil {
 		return decodeBlocks(dst, e.b, first-e.at, e.info.Encoding)
 	}
-	e.info.Quant.convert(dst, e.from(first, len(dst)), e.info.DType, e.info.Shape, first)
+	b := e.from(first, len(dst))
+	if q := e.info.Quant; q != nil {
+		q.convert(dst, b, e.info.DType, e.info.Shape, first)
+		return nil
+	}
+	switch e.info.DType {
+	case Float16:
+		vector.Float16(dst, b)
+	case BFloat16:
+		vector.BFloat16(dst, b)
+	case Int8:
+		vector.Linear(dst, b, vector.Int8, 1, 0)
+	case Uint8:
+		vector.Linear(dst, b, vector.Uint8, 1, 0)
+	case Bool:
+		for i, x := range b {
+			dst[i] = float32(min(x, 1))
+		}
+	case Float8E4M3FN, Float8E5M2:
+		table := float8Values(e.info.DType)
+		for i, x := range b {
+			dst[i] = table[x]
+		}
+	default:
+		return toFloat(dst, b, e.info.DType)
+	}
 	return nil
 }
 
-// widened is real by way of float32, which is what there is.
+// widened is real for float64, by way of float32.
 func (e *elements) widened(dst []float64, first int64) error {
 	single := scratch.Get().(*[]float32)
 	defer scratch.Put(single)
@@ -193,8 +216,7 @@ var scratch = sync.Pool{New: func() any {
 	return &room
 }}
 
-// decodeCopy is the copying twin of cast: it fills dst from little-endian
-// bytes made of words of the given size.
+// decodeCopy fills dst from little-endian bytes made of words of the given size.
 func decodeCopy[T Elem](dst []T, b []byte, word int) {
 	out := memory.BytesOf(dst)
 	copy(out, b)
@@ -213,100 +235,45 @@ func swapWords(b []byte, word int) {
 	}
 }
 
-// toFloat converts little-endian elements of any real dtype.
+// toFloat converts little-endian integers, float32 and float64.
 func toFloat[F float32 | float64](dst []F, b []byte, d DType) error {
-	le := binary.LittleEndian
 	switch d {
 	case Float64:
-		for i := range dst {
-			dst[i] = F(math.Float64frombits(le.Uint64(b[8*i:])))
-		}
+		convertAll[float64](dst, b)
 	case Float32:
-		for i := range dst {
-			dst[i] = F(math.Float32frombits(le.Uint32(b[4*i:])))
-		}
-	case Float16:
-		if out, ok := any(dst).([]float32); ok {
-			vector.Float16(out, b)
-			return nil
-		}
-		for i := range dst {
-			dst[i] = F(F16(le.Uint16(b[2*i:])).Float32())
-		}
-	case BFloat16:
-		if out, ok := any(dst).([]float32); ok {
-			vector.BFloat16(out, b)
-			return nil
-		}
-		for i := range dst {
-			dst[i] = F(BF16(le.Uint16(b[2*i:])).Float32())
-		}
-	default:
-		return intToFloat(dst, b, d)
-	}
-	return nil
-}
-
-// intToFloat is toFloat for the integer dtypes, bool, and the float8 types.
-func intToFloat[F float32 | float64](dst []F, b []byte, d DType) error {
-	le := binary.LittleEndian
-	switch d {
+		convertAll[float32](dst, b)
 	case Int64:
-		for i := range dst {
-			dst[i] = F(int64(le.Uint64(b[8*i:])))
-		}
+		convertAll[int64](dst, b)
 	case Int32:
-		for i := range dst {
-			dst[i] = F(int32(le.Uint32(b[4*i:])))
-		}
+		convertAll[int32](dst, b)
 	case Int16:
-		for i := range dst {
-			dst[i] = F(int16(le.Uint16(b[2*i:])))
-		}
+		convertAll[int16](dst, b)
 	case Int8:
-		if out, ok := any(dst).([]float32); ok {
-			vector.Linear(out, b, vector.Int8, 1, 0)
-			return nil
-		}
-		for i := range dst {
-			dst[i] = F(int8(b[i]))
-		}
+		convertAll[int8](dst, b)
 	case Uint64:
-		for i := range dst {
-			dst[i] = F(le.Uint64(b[8*i:]))
-		}
+		convertAll[uint64](dst, b)
 	case Uint32:
-		for i := range dst {
-			dst[i] = F(le.Uint32(b[4*i:]))
-		}
+		convertAll[uint32](dst, b)
 	case Uint16:
-		for i := range dst {
-			dst[i] = F(le.Uint16(b[2*i:]))
-		}
+		convertAll[uint16](dst, b)
 	case Uint8:
-		if out, ok := any(dst).([]float32); ok {
-			vector.Linear(out, b, vector.Uint8, 1, 0)
-			return nil
-		}
-		for i := range dst {
-			dst[i] = F(b[i])
-		}
-	case Bool:
-		for i := range dst {
-			dst[i] = F(min(b[i], 1))
-		}
-	case Float8E4M3FN:
-		table := e4m3fn()
-		for i := range dst {
-			dst[i] = F(table[b[i]])
-		}
-	case Float8E5M2:
-		table := e5m2()
-		for i := range dst {
-			dst[i] = F(table[b[i]])
-		}
+		convertAll[uint8](dst, b)
 	default:
 		return fmt.Errorf("%w: %v has no real values", ErrDType, d)
 	}
 	return nil
+}
+
+// convertAll converts elements of type T, which need not be aligned.
+func convertAll[T float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8, F float32 | float64](dst []F, b []byte) {
+	var piece [128]T
+	size := len(memory.BytesOf(piece[:1]))
+	for len(dst) > 0 {
+		n := min(len(dst), len(piece))
+		decodeCopy(piece[:n], b[:n*size], size)
+		for i, x := range piece[:n] {
+			dst[i] = F(x)
+		}
+		dst, b = dst[n:], b[n*size:]
+	}
 }

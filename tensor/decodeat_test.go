@@ -34,7 +34,7 @@ var toyBlocks = Encoding{Name: "TOY", BlockElems: 5, BlockBytes: 3, Decode: func
 // decodedKinds are all dtypes, plain and quantized in every way, and blocks.
 func decodedKinds() []partKind {
 	var all []partKind
-	for _, d := range DTypes() {
+	for _, d := range allDTypes() {
 		all = append(all, partKind{d.String(), func(r *rand.Rand) Info { return Info{DType: d, Shape: randShape(r)} }})
 		if !isInteger(d) {
 			continue

@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -12,9 +11,9 @@ import (
 // for, as rounded to float32 once. data holds the little-endian elements of any
 // integer dtype, row-major in shape; dst has as many elements.
 //
-// With q' = element - zero point, taken without overflow, a Linear element is
-// q' * scale and a Logarithmic one sign(q') * (exp2(|q'| * scale) - 1). Missing
-// zero points are 0; a single one serves all scales.
+// With q' = element - zero point, a Linear element is q' * scale and a Logarithmic
+// one sign(q') * (exp2(|q'| * scale) - 1). Missing zero points are 0; a single one
+// serves all scales.
 //
 // Errors: ErrQuantization for parameters that [Quantization.Check] refuses;
 // ErrShape when dst or data does not fit the shape.
@@ -22,90 +21,120 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if err := q.Check(dt, shape); err != nil {
 		return err
 	}
-	if _, err := channelSize(shape, q.Axis, len(dst)); err != nil {
+	if elems, err := shape.Elems(); err != nil {
 		return err
+	} else if elems != int64(len(dst)) {
+		return fmt.Errorf("%w: %d elements for %v", ErrShape, len(dst), shape)
 	}
-	size := int(dt.Size())
-	// Compared by division: the product could overflow a 32-bit int.
-	if len(data)/size != len(dst) || len(data)%size != 0 {
-		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), len(dst), dt)
+	if err := checkRoom(data, len(dst), dt); err != nil {
+		return err
 	}
 	q.convert(dst, data, dt, shape, 0)
 	return nil
 }
+
+// checkRoom refuses data that do not have n elements. It divides, as the product could overflow.
+func checkRoom(data []byte, n int, d DType) error {
+	if size := int(d.Size()); len(data)/size != n || len(data)%size != 0 {
+		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), n, d)
+	}
+	return nil
+}
+
+// channelRuns walks over the elements of a tensor, which belong to channels in turn.
+type channelRuns struct {
+	channel, channels int
+	left, inner       int64 // elements side by side: left in this run, and of each channel
+}
+
+// runsFrom starts at an element. There is one channel, or one for each index along axis.
+func runsFrom(first int64, channels, axis int, shape Shape) channelRuns {
+	inner := int64(math.MaxInt64)
+	if channels > 1 {
+		inner = 1
+		for _, d := range shape[axis+1:] {
+			inner *= d
+		}
+	}
+	return channelRuns{int(first / inner % int64(channels)), channels, inner - first%inner, inner}
+}
+
+// next takes up to n elements of one channel.
+func (r *channelRuns) next(n int) (channel, taken int) {
+	channel, taken = r.channel, int(min(int64(n), r.left))
+	if r.left -= int64(taken); r.left == 0 {
+		r.left = r.inner
+		if r.channel++; r.channel == r.channels {
+			r.channel = 0
+		}
+	}
+	return channel, taken
+}
+
+// shortRun is how many elements cost as much as setting up a vector loop.
+const shortRun = 8
 
 // convert converts the elements from first on, which there are.
 func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64) {
 	if len(dst) == 0 {
 		return
 	}
-	inner := int64(math.MaxInt64) // elements of a channel that are side by side
-	if len(q.Scales) > 1 {
-		inner = 1
-		for _, d := range shape[q.Axis+1:] {
-			inner *= d
-		}
-	}
-	c, left := int(first/inner%int64(len(q.Scales))), inner-first%inner
+	channels := len(q.Scales)
+	runs := runsFrom(first, channels, q.Axis, shape)
 	isBytes := q.Scheme == Linear && dt.Size() == 1
+	kind := vector.Uint8
+	if dt == Int8 {
+		kind = vector.Int8
+	}
 	switch {
-	case isBytes && inner == 1 && len(q.Scales) >= shortRun && len(dst) >= len(q.Scales)/8: // worth a look at all zero points
-		vector.Rows(dst, data, byteKind(dt), q.Scales, q.zeroRow(), c)
-	case isBytes && inner < shortRun:
-		q.convertBytes(dst, data, dt, c, int(left), int(inner))
+	case isBytes && runs.inner == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
+		zeros := q.ZeroPoints
+		if len(zeros) == 0 {
+			zeros = noZeroPoints
+		}
+		vector.Rows(dst, data, kind, q.Scales, zeros, runs.channel)
+	case isBytes && runs.inner >= shortRun:
+		for len(dst) > 0 {
+			c, n := runs.next(len(dst))
+			vector.Linear(dst[:n], data[:n], kind, q.Scales[c], q.zeroPoint(c))
+			dst, data = dst[n:], data[n:]
+		}
 	default:
-		q.convertRuns(dst, data, dt, c, left, inner)
+		q.convertSlowly(dst, data, dt, runs)
 	}
 }
 
-// convertRuns converts run after run of channels, of the first of which left elements are left.
-func (q *Quantization) convertRuns(dst []float32, data []byte, dt DType, c int, left, inner int64) {
+var noZeroPoints = []int32{0}
+
+// convertSlowly takes any dtype, scheme and length of runs.
+func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
+	var piece [512]float64
 	size := int(dt.Size())
 	for len(dst) > 0 {
-		n := int(min(left, int64(len(dst))))
-		p := realParams{float64(q.Scales[c]), q.zeroPoint(c)}
-		if q.Scheme == Linear && n >= shortRun {
-			linearRun(dst[:n], data, dt, p)
-		} else {
-			q.convertSlowly(dst[:n], data, dt, p)
-		}
-		dst, data, left = dst[n:], data[n*size:], inner
-		if c++; c == len(q.Scales) {
-			c = 0
-		}
-	}
-}
-
-// shortRun is how many elements cost as much as setting up a vector run.
-const shortRun = 8
-
-// convertBytes is convertRuns for runs that are short.
-func (q *Quantization) convertBytes(dst []float32, data []byte, dt DType, c, left, inner int) {
-	for i, b := range data[:len(dst)] {
-		v := int64(b)
-		if dt == Int8 {
-			v = int64(int8(b))
-		}
-		dst[i] = realParams{float64(q.Scales[c]), q.zeroPoint(c)}.linear(v)
-		if left--; left > 0 {
-			continue
-		}
-		left = inner
-		if c++; c == len(q.Scales) {
-			c = 0
+		numbers := piece[:min(len(dst), len(piece))]
+		_ = toFloat(numbers, data[:len(numbers)*size], dt) // takes all integers
+		data = data[len(numbers)*size:]
+		for len(numbers) > 0 {
+			c, n := runs.next(len(numbers))
+			scale, zero := float64(q.Scales[c]), float64(q.zeroPoint(c))
+			for i, x := range numbers[:n] {
+				if q.Scheme == Linear {
+					dst[i] = float32((x - zero) * scale)
+				} else {
+					dst[i] = logarithmic(x-zero, scale)
+				}
+			}
+			dst, numbers = dst[n:], numbers[n:]
 		}
 	}
 }
 
-// convertSlowly converts elements of one channel one by one.
-func (q *Quantization) convertSlowly(dst []float32, b []byte, dt DType, p realParams) {
-	for i := range dst {
-		if d := p.difference(b, dt, i); q.Scheme == Linear {
-			dst[i] = float32(d * p.scale)
-		} else {
-			dst[i] = p.logarithmic(d)
-		}
+// logarithmic takes an element less the zero point.
+func logarithmic(d, scale float64) float32 {
+	if d == 0 {
+		return 0 // whatever the scale
 	}
+	return float32(math.Copysign(math.Exp2(math.Abs(d)*scale)-1, d))
 }
 
 func isInteger(d DType) bool {
@@ -114,33 +143,6 @@ func isInteger(d DType) bool {
 		return true
 	}
 	return false
-}
-
-// channelSize returns how many elements of one channel lie side by side: the
-// product of the dims after axis, or all of them for PerTensor. n is the number
-// of elements the caller has.
-func channelSize(shape Shape, axis, n int) (int, error) {
-	elems, err := shape.Elems()
-	if err != nil {
-		return 0, err
-	}
-	if elems != int64(n) {
-		return 0, fmt.Errorf("%w: %d elements for %v", ErrShape, n, shape)
-	}
-	if axis == PerTensor {
-		return n, nil
-	}
-	if err := checkAxis(shape, axis); err != nil {
-		return 0, err
-	}
-	if n == 0 {
-		return 0, nil
-	}
-	inner := 1
-	for _, d := range shape[axis+1:] {
-		inner *= int(d) // divides n
-	}
-	return inner, nil
 }
 
 // Check reports as ErrQuantization why these parameters do not fit tensors of
@@ -179,117 +181,13 @@ func checkAxis(shape Shape, axis int) error {
 	return nil
 }
 
-// byteKind says which integers the bytes of an 8-bit dtype are.
-func byteKind(d DType) vector.Kind {
-	if d == Int8 {
-		return vector.Int8
-	}
-	return vector.Uint8
-}
-
-var noZeroPoints = []int32{0}
-
-// zeroRow returns the zero points of all channels, or the one that serves them all.
-func (q *Quantization) zeroRow() []int32 {
-	if len(q.ZeroPoints) == 0 {
-		return noZeroPoints
-	}
-	return q.ZeroPoints
-}
-
 // zeroPoint returns the zero point of channel c.
-func (q *Quantization) zeroPoint(c int) int64 {
+func (q *Quantization) zeroPoint(c int) int32 {
 	switch len(q.ZeroPoints) {
 	case 0:
 		return 0
 	case 1:
-		return int64(q.ZeroPoints[0])
+		return q.ZeroPoints[0]
 	}
-	return int64(q.ZeroPoints[c])
-}
-
-// realParams are the parameters of one channel.
-type realParams struct {
-	scale float64
-	zero  int64
-}
-
-// linear is exact except for its one rounding while v-zero has up to 29 bits.
-func (p realParams) linear(v int64) float32 { return float32(float64(v-p.zero) * p.scale) }
-
-// linearRun converts len(dst) elements from the front of b.
-func linearRun(dst []float32, b []byte, dt DType, p realParams) {
-	le := binary.LittleEndian
-	b = b[:len(dst)*int(dt.Size())]
-	switch dt {
-	case Int8, Uint8:
-		vector.Linear(dst, b, byteKind(dt), float32(p.scale), int32(p.zero))
-	case Int16:
-		for i := range dst {
-			dst[i] = p.linear(int64(int16(le.Uint16(b[2*i:]))))
-		}
-	case Uint16:
-		for i := range dst {
-			dst[i] = p.linear(int64(le.Uint16(b[2*i:])))
-		}
-	case Int32:
-		for i := range dst {
-			dst[i] = p.linear(int64(int32(le.Uint32(b[4*i:]))))
-		}
-	case Uint32:
-		for i := range dst {
-			dst[i] = p.linear(int64(le.Uint32(b[4*i:])))
-		}
-	default:
-		for i := range dst {
-			dst[i] = float32(p.difference(b, dt, i) * p.scale)
-		}
-	}
-}
-
-// logarithmic takes an element less the zero point.
-func (p realParams) logarithmic(d float64) float32 {
-	r := math.Exp2(math.Abs(d)*p.scale) - 1
-	switch {
-	case d == 0:
-		return 0 // whatever the scale
-	case d < 0:
-		return float32(-r)
-	}
-	return float32(r)
-}
-
-// difference returns element i less the zero point. Only the two 64-bit types
-// can leave the range of int64; their difference is then taken in float64,
-// which loses less than the float32 it ends in.
-func (p realParams) difference(b []byte, dt DType, i int) float64 {
-	le := binary.LittleEndian
-	var v int64
-	switch dt {
-	case Int8:
-		v = int64(int8(b[i]))
-	case Uint8:
-		v = int64(b[i])
-	case Int16:
-		v = int64(int16(le.Uint16(b[2*i:])))
-	case Uint16:
-		v = int64(le.Uint16(b[2*i:]))
-	case Int32:
-		v = int64(int32(le.Uint32(b[4*i:])))
-	case Uint32:
-		v = int64(le.Uint32(b[4*i:]))
-	case Int64:
-		v = int64(le.Uint64(b[8*i:]))
-	case Uint64:
-		u := le.Uint64(b[8*i:])
-		if u > math.MaxInt64 {
-			return float64(u) - float64(p.zero)
-		}
-		v = int64(u)
-	}
-	d := v - p.zero
-	if (v^p.zero)&(v^d) < 0 { // overflow: the signs differ, and the result's is not v's
-		return float64(v) - float64(p.zero)
-	}
-	return float64(d)
+	return q.ZeroPoints[c]
 }

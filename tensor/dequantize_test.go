@@ -206,7 +206,7 @@ func TestDequantizeBits(t *testing.T) {
 						if dt == Int8 {
 							v = int64(int8(b))
 						}
-						want := float32(float64(v-q.zeroPoint(c)) * float64(q.Scales[c]))
+						want := float32(float64(v-int64(q.zeroPoint(c))) * float64(q.Scales[c]))
 						if math.Float32bits(got[i]) != math.Float32bits(want) && !(want != want && got[i] != got[i]) {
 							t.Fatalf("%v %v axis %d: element %d, %#x, scale %g, zero %d, is %g, want %g",
 								dt, shape, axis, i, b, q.Scales[c], q.zeroPoint(c), got[i], want)

@@ -30,7 +30,7 @@
 //
 // # Checksums
 //
-// CRC32, CRC32C and Adler32 have an Update form for data that come in pieces and a
+// CRC32, CRC32C and Adler-32 have an Update form for data that come in pieces and a
 // Combine form for pieces that were summed apart, such as on several processors.
-// XXH64 is the digest of tensor data.
+// View.Digest is the XXH64 of tensor data.
 package tensor

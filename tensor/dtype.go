@@ -99,12 +99,3 @@ func ParseDType(name string) (d DType, ok bool) {
 	}
 	return Invalid, false
 }
-
-// DTypes returns all element types in the order of their numbers.
-func DTypes() []DType {
-	all := make([]DType, 0, numDTypes-1)
-	for d := Invalid + 1; d < numDTypes; d++ {
-		all = append(all, d)
-	}
-	return all
-}

@@ -85,7 +85,7 @@ func TestElemTypes(t *testing.T) {
 			takes[d] = true
 		}
 		isReal := test.kind == Float32 || test.kind == Float64
-		for _, d := range DTypes() {
+		for _, d := range allDTypes() {
 			v, _ := FromBytes("w", d, Shape{2}, at(int(2*d.Size()), 0))
 			if err := test.view(v); memory.LittleEndian && (err == nil) != takes[d] || err != nil && takes[d] && !errors.Is(err, ErrByteOrder) {
 				t.Errorf("As[%s] of %v = %v", name, d, err)

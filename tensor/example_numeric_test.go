@@ -15,26 +15,11 @@ func ExampleF16From() {
 	// 65504 +Inf
 }
 
-func ExampleF16From64() {
-	// Just above the middle between 1 and the next float16: through float32 it
-	// would become the middle itself, and then 1.
-	f := 1 + 0x1p-11 + 0x1p-40
-	fmt.Println(tensor.F16From64(f).Float32(), tensor.F16From(float32(f)).Float32())
-	// Output:
-	// 1.0009766 1
-}
-
 func ExampleBF16From() {
 	b := tensor.BF16From(3.14159)
 	fmt.Printf("%#04x %v\n", uint16(b), b.Float32())
 	// Output:
 	// 0x4049 3.140625
-}
-
-func ExampleBF16From64() {
-	fmt.Println(tensor.BF16From64(1e39).Float32())
-	// Output:
-	// +Inf
 }
 
 func ExampleF16_Float32() {
@@ -61,33 +46,6 @@ func ExampleCRC32C() {
 	// 0xe3069283
 }
 
-func ExampleAdler32() {
-	fmt.Printf("%#08x\n", tensor.Adler32([]byte("123456789")))
-	// Output:
-	// 0x091e01de
-}
-
-func ExampleUpdateCRC32() {
-	sum := tensor.UpdateCRC32(0, []byte("12345"))
-	fmt.Printf("%#x\n", tensor.UpdateCRC32(sum, []byte("6789")))
-	// Output:
-	// 0xcbf43926
-}
-
-func ExampleUpdateCRC32C() {
-	sum := tensor.UpdateCRC32C(0, []byte("12345"))
-	fmt.Printf("%#x\n", tensor.UpdateCRC32C(sum, []byte("6789")))
-	// Output:
-	// 0xe3069283
-}
-
-func ExampleUpdateAdler32() {
-	sum := tensor.UpdateAdler32(1, []byte("12345"))
-	fmt.Printf("%#08x\n", tensor.UpdateAdler32(sum, []byte("6789")))
-	// Output:
-	// 0x091e01de
-}
-
 // Parts of a file summed apart, by several goroutines for instance, add up.
 func ExampleCombineCRC32() {
 	head, tail := []byte("12345"), []byte("6789")
@@ -95,28 +53,6 @@ func ExampleCombineCRC32() {
 	fmt.Printf("%#x\n", sum)
 	// Output:
 	// 0xcbf43926
-}
-
-func ExampleCombineCRC32C() {
-	head, tail := []byte("12345"), []byte("6789")
-	sum := tensor.CombineCRC32C(tensor.CRC32C(head), tensor.CRC32C(tail), int64(len(tail)))
-	fmt.Printf("%#x\n", sum)
-	// Output:
-	// 0xe3069283
-}
-
-func ExampleCombineAdler32() {
-	head, tail := []byte("12345"), []byte("6789")
-	sum := tensor.CombineAdler32(tensor.Adler32(head), tensor.Adler32(tail), int64(len(tail)))
-	fmt.Printf("%#08x\n", sum)
-	// Output:
-	// 0x091e01de
-}
-
-func ExampleXXH64() {
-	fmt.Printf("%#x\n", tensor.XXH64([]byte("abc")))
-	// Output:
-	// 0x44bc2cf5ad770999
 }
 
 // Weights in one byte each, with a scale for every output channel, and back.

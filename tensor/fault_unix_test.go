@@ -53,7 +53,7 @@ func TestDecodeCut(t *testing.T) {
 	const rows, columns = 1 << 10, 1 << 8
 	o := cut(t, 8*rows*columns)
 	scales := make([]float32, rows)
-	for _, d := range DTypes() {
+	for _, d := range allDTypes() {
 		if d == Complex64 {
 			continue
 		}

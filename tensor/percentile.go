@@ -2,46 +2,36 @@ package tensor
 
 import "math"
 
-// clipRanges narrows the range of each channel to the percentile asked for.
-// All values are finite.
-func clipRanges(ranges []valueRange, src []float32, inner int, o QuantizeOptions) {
-	if len(src) == 0 {
+// clip narrows the range of each channel to the percentile asked for.
+func (z *Quantizer) clip(ranges []valueRange) {
+	if len(z.all) == 0 {
 		return
 	}
-	stride := inner * len(ranges)
-	keys := make([]uint32, len(src)/len(ranges)) // of one channel
+	inner := int(min(runsFrom(0, z.channels, z.axis, z.shape).inner, int64(len(z.all))))
+	keys := make([]uint32, len(z.all)/len(ranges)) // of one channel
 	for c := range ranges {
-		gather := func(mask uint32) {
+		pick := func(percent float64, mask uint32) float32 {
 			out := keys[:0]
-			for i := c * inner; i < len(src); i += stride {
-				for _, x := range src[i : i+inner] {
+			for i := c * inner; i < len(z.all); i += inner * len(ranges) {
+				for _, x := range z.all[i : i+inner] {
 					// Flipping the top bit makes the signed key an unsigned one.
 					out = append(out, uint32(orderKey(math.Float32bits(x)&mask))^sign32)
 				}
 			}
+			return keyValue(int32(selectKey(out, rank(percent, len(out))) ^ sign32))
 		}
-		pick := func(percent float64) float32 {
-			return keyValue(int32(selectKey(keys, rank(percent, len(keys))) ^ sign32))
+		var to valueRange
+		if tail := (100 - z.o.Percentile) / 2; z.o.Asymmetric {
+			to = valueRange{min(pick(tail, ^uint32(0)), 0), max(pick(100-tail, ^uint32(0)), 0)}
+		} else {
+			to.hi = pick(z.o.Percentile, ^uint32(sign32))
+			to.lo = -to.hi
 		}
-		if !o.Asymmetric {
-			gather(^uint32(sign32))
-			a := pick(o.Percentile)
-			narrowRange(&ranges[c], valueRange{-a, a})
-			continue
+		if to.lo < to.hi { // else it is nothing but 0
+			ranges[c] = to
 		}
-		tail := (100 - o.Percentile) / 2
-		gather(^uint32(0))
-		lo := pick(tail)
-		gather(^uint32(0)) // the selection moved them
-		narrowRange(&ranges[c], valueRange{min(lo, 0), max(pick(100-tail), 0)})
 	}
-}
-
-// narrowRange sets r unless to is nothing but 0.
-func narrowRange(r *valueRange, to valueRange) {
-	if to.lo < to.hi {
-		*r = to
-	}
+	z.all = nil
 }
 
 // rank returns which of n sorted values, from 0, has percent of them up to and

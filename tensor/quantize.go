@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -62,13 +61,6 @@ type QuantStats struct {
 // Other errors: ErrShape when src does not fit shape, ErrQuantization for an
 // axis or a percentile out of range, ErrDType for another dtype.
 func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
-	if o.DType == Float16 && o.Encoding == nil {
-		if _, err := channelSize(shape, PerTensor, len(src)); err != nil {
-			return nil, nil, stats, err
-		}
-		data, stats = quantizeHalf(src)
-		return data, nil, stats, nil
-	}
 	z, err := NewQuantizer(shape, o)
 	if err != nil {
 		return nil, nil, stats, err
@@ -87,19 +79,6 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 		return nil, nil, stats, err
 	}
 	return data, q, z.Stats(), nil
-}
-
-// channelCount returns the number of channels. An empty tensor may claim any
-// number of them without having an element to show for it: those get no
-// parameters that would have to be allocated, unless they are few.
-func channelCount(shape Shape, axis, n int) (int, error) {
-	if axis == PerTensor {
-		return 1, nil
-	}
-	if n == 0 && shape[axis] > fewChannels {
-		return 0, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[axis])
-	}
-	return int(shape[axis]), nil
 }
 
 // zeroPoints leaves out what readers take for granted: no zero points when all
@@ -171,47 +150,13 @@ func keyValue(k int32) float32 {
 // channel. Its zero value is that of 0 alone, which every range includes.
 type keyRange struct{ lo, hi int32 }
 
-// widen extends the range of each channel by its values in src, which holds all
-// of them in turn, inner values each.
-func widen(found []keyRange, src []float32, inner int) {
-	for rest := src; len(rest) > 0; {
-		for c := range found {
-			k := found[c]
-			for _, x := range rest[:inner] {
-				b := orderKey(math.Float32bits(x))
-				k.lo, k.hi = min(k.lo, b), max(k.hi, b)
-			}
-			found[c] = k
-			rest = rest[inner:]
-		}
-	}
-}
-
-// widenBoth is widen where the range is to be as large on both sides: the largest
-// magnitude is all that counts, and four at a time keep the processor busy.
-func widenBoth(found []keyRange, src []float32, inner int) {
-	for rest := src; len(rest) > 0; {
-		for c := range found {
-			found[c].hi = max(found[c].hi, largest(rest[:inner]))
-			rest = rest[inner:]
-		}
-	}
-}
-
-// largest returns the key of the largest magnitude.
-func largest(src []float32) int32 {
-	var a, b, c, d int32
-	for ; len(src) >= 4; src = src[4:] {
-		s := (*[4]float32)(src)
-		a = max(a, int32(math.Float32bits(s[0])&^sign32))
-		b = max(b, int32(math.Float32bits(s[1])&^sign32))
-		c = max(c, int32(math.Float32bits(s[2])&^sign32))
-		d = max(d, int32(math.Float32bits(s[3])&^sign32))
-	}
+// widen extends the range by values.
+func (k keyRange) widen(src []float32) keyRange {
 	for _, x := range src {
-		a = max(a, int32(math.Float32bits(x)&^sign32))
+		b := orderKey(math.Float32bits(x))
+		k.lo, k.hi = min(k.lo, b), max(k.hi, b)
 	}
-	return max(a, b, c, d)
+	return k
 }
 
 // finite reports whether the range has neither NaN nor infinities: the keys of
@@ -321,59 +266,9 @@ func (e errorSums) add(value, real float32) errorSums {
 	return e
 }
 
-// quantizeBytes converts all channels to 8-bit integers and adds to the sums.
-func quantizeBytes(dst []byte, src []float32, params []quantParams, inner int, sums errorSums) errorSums {
-	for i := 0; i < len(src); {
-		for _, p := range params {
-			out := dst[i : i+inner]
-			for j, x := range src[i : i+inner] {
-				q, r := p.round(x)
-				out[j] = byte(int32(q + p.zero))
-				sums = sums.add(x, r)
-			}
-			i += inner
-		}
-	}
-	return sums
-}
-
-// quantizeWords converts all channels to 16-bit integers and adds to the sums.
-func quantizeWords(dst []byte, src []float32, params []quantParams, inner int, sums errorSums) errorSums {
-	for i := 0; i < len(src); {
-		for _, p := range params {
-			out := dst[2*i : 2*(i+inner)]
-			for j, x := range src[i : i+inner] {
-				q, r := p.round(x)
-				binary.LittleEndian.PutUint16(out[2*j:], uint16(int32(q+p.zero)))
-				sums = sums.add(x, r)
-			}
-			i += inner
-		}
-	}
-	return sums
-}
-
-// quantizeHalf converts to float16 and compares.
-func quantizeHalf(src []float32) ([]byte, QuantStats) {
-	data := make([]byte, 2*len(src))
-	encodeFloat16(data, src)
-	var sums errorSums
-	var back [256]float32
-	for i := 0; i < len(src); i += len(back) {
-		part := src[i:min(i+len(back), len(src))]
-		vector.Float16(back[:len(part)], data[2*i:])
-		for j, x := range part {
-			r := back[j]
-			if x == r || x != x {
-				// Infinities and NaN arrive as they are: no error, and no part
-				// of the signal.
-				if y := float64(x); !math.IsInf(y, 0) && x == x {
-					sums = sums.add(x, x)
-				}
-				continue
-			}
-			sums = sums.add(x, r)
-		}
-	}
-	return data, sums.stats(len(src))
+// halfEncoding is float16 as an Encoding, which takes any values.
+var halfEncoding = &Encoding{
+	BlockElems: 1, BlockBytes: 2,
+	Decode: func(dst []float32, src []byte) error { vector.Float16(dst, src); return nil },
+	Encode: func(dst []byte, src []float32) error { encodeFloat16(dst, src); return nil },
 }

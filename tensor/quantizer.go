@@ -1,6 +1,9 @@
 package tensor
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Quantizer is Quantize for a tensor that comes in pieces, so that no more than
 // a piece is in memory. It sees the elements twice, row-major, in pieces of any
@@ -8,48 +11,54 @@ import "fmt"
 // Encode converts them. What it returns is what Quantize returns of the whole.
 type Quantizer struct {
 	o        QuantizeOptions
+	blocks   *Encoding // instead of integers
+	shape    Shape
 	lim      intLimits
 	axis     int
 	channels int
-	inner    int // elements of a channel that are side by side
 	elems    int
 	observed int
 	encoded  int
 	found    []keyRange
-	narrow   []valueRange // by a percentile
-	params   []quantParams
-	back     []float32 // what blocks stand for
+	all      []float32 // for a percentile
+	q        *Quantization
+	params   []quantParams // of each channel of q
+	back     []float32     // what blocks stand for
 	sums     errorSums
 }
 
-// NewQuantizer returns a Quantizer for a tensor of that shape. Float16, which
-// has no parameters, is ErrDType: Encode converts to it.
+// NewQuantizer returns a Quantizer for a tensor of that shape.
 func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
-	z := &Quantizer{o: o}
 	elems, err := shape.Elems()
 	if err != nil {
 		return nil, err
 	}
-	z.elems = int(elems) // channelSize refuses what an int does not hold
-	if e := o.Encoding; e != nil {
+	z := &Quantizer{o: o, blocks: o.Encoding, shape: shape, elems: int(elems), channels: 1}
+	if int64(z.elems) != elems {
+		return nil, fmt.Errorf("%w: %d elements are more than this platform can address", ErrShape, elems)
+	}
+	if z.blocks == nil && o.DType == Float16 {
+		z.blocks = halfEncoding
+	}
+	if e := z.blocks; e != nil {
 		if e.Encode == nil || e.Decode == nil {
 			return nil, fmt.Errorf("%w: cannot quantize to %s", ErrDType, e.Name)
 		}
-		if _, err := e.Bytes(shape); err != nil {
-			return nil, err
-		}
-		_, err := channelSize(shape, PerTensor, z.elems)
+		_, err := e.Bytes(shape)
 		return z, err
 	}
-	if z.lim, z.axis, err = o.limits(); err != nil {
+	if z.lim, z.axis, err = o.limits(); err != nil || z.axis == PerTensor {
+		z.grow(1)
+		return z, err
+	}
+	if err := checkAxis(shape, z.axis); err != nil {
 		return nil, err
 	}
-	if z.inner, err = channelSize(shape, z.axis, z.elems); err != nil {
-		return nil, err
+	// An empty tensor may claim any number of channels without an element to show for it.
+	if elems == 0 && shape[z.axis] > fewChannels {
+		return nil, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[z.axis])
 	}
-	if z.channels, err = channelCount(shape, z.axis, z.elems); err != nil {
-		return nil, err
-	}
+	z.channels = int(shape[z.axis])
 	z.grow(min(z.channels, fewChannels))
 	return z, nil
 }
@@ -65,57 +74,49 @@ func (z *Quantizer) grow(n int) {
 }
 
 // Observe takes the next elements into account. NaN and infinities are
-// ErrQuantization, more elements than the tensor has ErrShape. A percentile needs
-// all elements in one call, anything else is ErrQuantization.
+// ErrQuantization, more elements than the tensor has ErrShape. For a percentile
+// it keeps all elements in memory.
 func (z *Quantizer) Observe(src []float32) error {
 	if err := z.room(z.observed, len(src)); err != nil {
 		return err
 	}
-	if z.o.Encoding != nil {
+	if z.blocks != nil || len(src) == 0 {
 		z.observed += len(src)
 		return nil
 	}
-	percentile := z.o.Percentile > 0 && z.o.Percentile < 100
-	if percentile && len(src) != z.elems {
-		return fmt.Errorf("%w: a percentile is taken of all %d elements at once, not of %d", ErrQuantization, z.elems, len(src))
+	if z.o.Percentile > 0 && z.o.Percentile < 100 {
+		z.all = append(z.all, src...)
 	}
+	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
 	for rest := src; len(rest) > 0; {
-		r := z.next(z.observed, len(rest))
-		z.grow(r.channel + r.channels)
-		found := z.found[r.channel : r.channel+r.channels]
-		if z.o.Asymmetric {
-			widen(found, rest[:r.n], r.inner)
-		} else {
-			widenBoth(found, rest[:r.n], r.inner)
+		c, n := runs.next(len(rest))
+		z.grow(c + 1)
+		if z.found[c] = z.found[c].widen(rest[:n]); !z.found[c].finite() {
+			return notFinite(rest[:n], z.observed+len(src)-len(rest))
 		}
-		for _, k := range found {
-			if !k.finite() {
-				return notFinite(rest[:r.n], z.observed)
-			}
-		}
-		z.observed, rest = z.observed+r.n, rest[r.n:]
+		rest = rest[n:]
 	}
-	if percentile {
-		z.narrow = z.ranges()
-		clipRanges(z.narrow, src, z.inner, z.o)
-	}
+	z.observed += len(src)
 	return nil
 }
 
-// Parameters returns what the elements say together, nil for an Encoding. Before
-// all of them were observed it is ErrShape.
+// Parameters returns what the elements say together, nil for Float16 and an Encoding.
+// Before all of them were observed it is ErrShape. It has Encode begin at the first element.
 func (z *Quantizer) Parameters() (*Quantization, error) {
-	if z.o.Encoding != nil {
-		return nil, nil
+	z.encoded, z.sums = 0, errorSums{}
+	if z.blocks != nil || z.q != nil {
+		return z.q, nil
 	}
 	if z.observed != z.elems {
 		return nil, fmt.Errorf("%w: %d of %d elements were observed", ErrShape, z.observed, z.elems)
 	}
-	ranges := z.narrow
-	if ranges == nil {
-		ranges = z.ranges()
+	ranges := make([]valueRange, z.channels)
+	for c, k := range z.found {
+		ranges[c] = valueRange{keyValue(k.lo), keyValue(k.hi)}
 	}
+	z.clip(ranges)
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
+	z.q = q
 	z.params = make([]quantParams, z.channels)
 	for c, r := range ranges {
 		z.params[c] = z.lim.params(r, z.o.Asymmetric)
@@ -125,53 +126,61 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	return q, nil
 }
 
-// Encode puts the integers for the next elements into dst, little-endian, which
-// has room for exactly as many. Parameters must have been called. An Encoding takes
-// whole blocks, and no parameters.
+// Encode puts the next elements into dst, little-endian, which has room for exactly
+// as many. Parameters must have been called. An Encoding takes whole blocks, and no parameters.
 func (z *Quantizer) Encode(dst []byte, src []float32) error {
-	if z.o.Encoding != nil {
-		return z.blocks(dst, src)
+	if err := z.room(z.encoded, len(src)); err != nil {
+		return err
+	}
+	if z.blocks != nil {
+		return z.encodeBlocks(dst, src)
 	}
 	if z.params == nil || z.lim.size == 0 { // the zero Quantizer has neither
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
 	}
-	if err := z.room(z.encoded, len(src)); err != nil {
-		return err
-	}
 	if len(dst)/z.lim.size != len(src) || len(dst)%z.lim.size != 0 {
 		return fmt.Errorf("%w: %d bytes for %d elements", ErrShape, len(dst), len(src))
 	}
-	quantize := quantizeBytes
-	if z.lim.size == 2 {
-		quantize = quantizeWords
+	if len(src) == 0 {
+		return nil
 	}
+	runs, sums := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), z.sums
+	z.encoded += len(src)
 	for len(src) > 0 {
-		r := z.next(z.encoded, len(src))
-		size := r.n * z.lim.size
-		z.sums = quantize(dst[:size], src[:r.n], z.params[r.channel:r.channel+r.channels], r.inner, z.sums)
-		z.encoded, src, dst = z.encoded+r.n, src[r.n:], dst[size:]
+		c, n := runs.next(len(src))
+		p := z.params[c]
+		for j, x := range src[:n] {
+			q, r := p.round(x)
+			if v := int32(q + p.zero); z.lim.size == 1 {
+				dst[j] = byte(v)
+			} else {
+				binary.LittleEndian.PutUint16(dst[2*j:], uint16(v))
+			}
+			sums = sums.add(x, r)
+		}
+		src, dst = src[n:], dst[n*z.lim.size:]
 	}
+	z.sums = sums
 	return nil
 }
 
-// blocks is Encode for an Encoding.
-func (z *Quantizer) blocks(dst []byte, src []float32) error {
-	if err := z.room(z.encoded, len(src)); err != nil {
-		return err
-	}
-	e := z.o.Encoding
-	if err := e.Encode(dst, src); err != nil {
+// encodeBlocks is Encode for float16 and an Encoding. What is not finite, and arrives as it is,
+// is no error and no part of the signal.
+func (z *Quantizer) encodeBlocks(dst []byte, src []float32) error {
+	if err := z.blocks.Encode(dst, src); err != nil {
 		return err
 	}
 	if cap(z.back) < len(src) {
-		z.back = make([]float32, len(src))
+		z.back = make([]float32, min(len(src), z.elems))
 	}
 	back := z.back[:len(src)]
-	if err := e.Decode(back, dst); err != nil {
+	if err := z.blocks.Decode(back, dst); err != nil {
 		return err
 	}
 	for i, x := range src {
-		z.sums = z.sums.add(x, back[i])
+		if x-x == 0 {
+			z.sums = z.sums.add(x, back[i])
+		}
 	}
 	z.encoded += len(src)
 	return nil
@@ -179,14 +188,11 @@ func (z *Quantizer) blocks(dst []byte, src []float32) error {
 
 // size returns how many bytes n elements take, whole blocks of them.
 func (z *Quantizer) size(n int) int {
-	if e := z.o.Encoding; e != nil {
+	if e := z.blocks; e != nil {
 		return n / int(e.BlockElems) * int(e.BlockBytes)
 	}
 	return n * z.lim.size
 }
-
-// Rewind has Encode begin again at the first element, with the same parameters.
-func (z *Quantizer) Rewind() { z.encoded, z.sums = 0, errorSums{} }
 
 // Stats compares what was encoded so far with the original.
 func (z *Quantizer) Stats() QuantStats { return z.sums.stats(z.encoded) }
@@ -197,35 +203,4 @@ func (z *Quantizer) room(done, n int) error {
 		return fmt.Errorf("%w: %d elements after %d of %d", ErrShape, n, done, z.elems)
 	}
 	return nil
-}
-
-func (z *Quantizer) ranges() []valueRange {
-	ranges := make([]valueRange, z.channels)
-	for c, k := range z.found {
-		ranges[c] = valueRange{keyValue(k.lo), keyValue(k.hi)}
-	}
-	return ranges
-}
-
-// run is a stretch of elements: whole channels in turn, inner elements each, or
-// a part of one.
-type run struct{ n, channel, channels, inner int }
-
-// next returns the longest run from element pos on with at most n elements.
-func (z *Quantizer) next(pos, n int) run {
-	within := pos % z.inner
-	r := run{channel: pos / z.inner % z.channels, channels: 1, inner: z.inner}
-	all := z.channels * z.inner
-	switch {
-	case within > 0 || n < z.inner:
-		r.n = min(z.inner-within, n)
-		r.inner = r.n
-	case r.channel > 0 || n < all:
-		r.channels = min(z.channels-r.channel, n/z.inner)
-		r.n = r.channels * z.inner
-	default:
-		r.channels = z.channels
-		r.n = n / all * all
-	}
-	return r
 }

@@ -52,33 +52,6 @@ func (s Shape) product(unit, block int64) (int64, error) {
 	return int64(n), nil
 }
 
-// Strides returns the distance in elements between neighbors along each
-// axis, for the row-major layout that all formats have.
-func (s Shape) Strides() []int64 {
-	strides := make([]int64, len(s))
-	step := int64(1)
-	for i := len(s) - 1; i >= 0; i-- {
-		strides[i] = step
-		step *= s[i]
-	}
-	return strides
-}
-
-// Ints returns the dims as ints, for packages that have them so. One that is negative is
-// ErrShape, and one that no int holds ErrLimit, where int has 32 bits.
-func (s Shape) Ints() ([]int, error) {
-	dims := make([]int, len(s))
-	for i, d := range s {
-		switch dims[i] = int(d); {
-		case d < 0:
-			return nil, fmt.Errorf("%w: dim %d is %d", ErrShape, i, d)
-		case d > math.MaxInt:
-			return nil, fmt.Errorf("%w: dim %d is %d, more than an int of this platform", ErrLimit, i, d)
-		}
-	}
-	return dims, nil
-}
-
 // Equal reports whether both have the same dims.
 func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
 

@@ -5,8 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestShapeSizes(t *testing.T) {
@@ -67,22 +65,6 @@ func TestShapeSizes(t *testing.T) {
 	}
 }
 
-func TestShapeStrides(t *testing.T) {
-	for _, tt := range []struct {
-		shape Shape
-		want  []int64
-	}{
-		{nil, []int64{}},
-		{Shape{5}, []int64{1}},
-		{Shape{2, 3, 4}, []int64{12, 4, 1}},
-		{Shape{2, 0, 4}, []int64{0, 4, 1}},
-	} {
-		if d := cmp.Diff(tt.want, tt.shape.Strides()); d != "" {
-			t.Errorf("%v (-want +got)\n%s", tt.shape, d)
-		}
-	}
-}
-
 func TestShapeString(t *testing.T) {
 	for _, tt := range []struct {
 		shape Shape
@@ -108,29 +90,5 @@ func TestShapeEqualClone(t *testing.T) {
 	b[0] = 9
 	if a[0] != 2 {
 		t.Error("Clone shares memory")
-	}
-}
-
-// TestShapeInts: dims that fit come as ints, others are refused.
-func TestShapeInts(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		shape Shape
-		want  []int
-		err   error
-	}{
-		{"a scalar", Shape{}, []int{}, nil},
-		{"dims", Shape{2, 0, 1<<31 - 1}, []int{2, 0, 1<<31 - 1}, nil},
-		{"a negative one", Shape{2, -1}, nil, ErrShape},
-		{"a large one", Shape{math.MaxInt64}, nil, ErrLimit},
-	} {
-		got, err := test.shape.Ints()
-		if test.err == ErrLimit && math.MaxInt == math.MaxInt64 {
-			large := int64(math.MaxInt64)
-			test.want, test.err = []int{int(large)}, nil
-		}
-		if d := cmp.Diff(test.want, got); d != "" || !errors.Is(err, test.err) {
-			t.Errorf("%s: %v (-want +got)\n%s", test.name, err, d)
-		}
 	}
 }

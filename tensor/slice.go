@@ -11,15 +11,12 @@ import (
 )
 
 // Range selects the elements From <= i < To along one axis. As in Python, negative numbers
-// count from the end: Range{0, -1} is all but the last element. To the end is End. The zero
+// count from the end: Range{0, -1} is all but the last element. Range{0, End} is the whole axis. The zero
 // Range is an error, unless the axis has no elements, rather than a selection of nothing.
 type Range struct{ From, To int64 }
 
 // End as Range.To is the end of the axis, whatever its length.
 const End = math.MaxInt64
-
-// All selects a whole axis.
-func All() Range { return Range{0, End} }
 
 // At selects one element of an axis, from the end if i is negative; the axis stays, with a
 // dim of 1.
@@ -146,7 +143,7 @@ func resolve(shape Shape, ranges []Range) ([]Range, error) {
 	}
 	sel := make([]Range, len(shape))
 	for i, d := range shape {
-		r := All()
+		r := Range{0, End}
 		if i < len(ranges) {
 			r = ranges[i]
 		}
@@ -158,7 +155,11 @@ func resolve(shape Shape, ranges []Range) ([]Range, error) {
 			to = d
 		}
 		if from < 0 || from > to || to > d {
-			return nil, fmt.Errorf("%w: range %s of axis %d, which has %d", ErrShape, r, i, d)
+			end := ""
+			if r.To != End {
+				end = strconv.FormatInt(r.To, 10)
+			}
+			return nil, fmt.Errorf("%w: range %d:%s of axis %d, which has %d", ErrShape, r.From, end, i, d)
 		}
 		sel[i] = Range{from, to}
 	}
@@ -171,15 +172,6 @@ func fromEnd(i, d int64) int64 {
 		return i + d
 	}
 	return i
-}
-
-// String returns the range as Python has it: "2:-1", "2:" up to the end.
-func (r Range) String() string {
-	s := strconv.FormatInt(r.From, 10) + ":"
-	if r.To == End {
-		return s
-	}
-	return s + strconv.FormatInt(r.To, 10)
 }
 
 // extent returns the index of the first selected element and whether all of

@@ -10,17 +10,28 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
+// strides returns the distance in elements between neighbors along each axis.
+func strides(s Shape) []int64 {
+	strides := make([]int64, len(s))
+	step := int64(1)
+	for i := len(s) - 1; i >= 0; i-- {
+		strides[i] = step
+		step *= s[i]
+	}
+	return strides
+}
+
 // naiveSlice selects element by element.
 func naiveSlice(data []byte, size int64, shape Shape, sel []Range) []byte {
 	var out []byte
 	index := make([]int64, len(shape))
-	strides := shape.Strides()
+	steps := strides(shape)
 	var walk func(axis int)
 	walk = func(axis int) {
 		if axis == len(shape) {
 			at := int64(0)
 			for i, x := range index {
-				at += x * strides[i]
+				at += x * steps[i]
 			}
 			out = append(out, data[at*size:(at+1)*size]...)
 			return
@@ -56,7 +67,7 @@ func naiveContiguous(shape Shape, sel []Range) bool {
 func TestSliceRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	for range 3000 {
-		d := DTypes()[r.IntN(len(DTypes()))]
+		d := allDTypes()[r.IntN(len(allDTypes()))]
 		shape, sel := randSelection(r)
 		size, err := shape.ByteSize(d)
 		if err != nil {
@@ -89,7 +100,7 @@ func checkSliced(t *testing.T, v, got View, shape Shape, sel []Range) {
 	first := int64(0)
 	for i, r := range sel {
 		dims = append(dims, r.To-r.From)
-		first += r.From * shape.Strides()[i]
+		first += r.From * strides(shape)[i]
 	}
 	info := got.Info()
 	if !info.Shape.Equal(dims) || info.Size != info.Stored || info.Size != int64(len(got.ref().Data())) || info.Name != "w" {
@@ -136,7 +147,7 @@ func spellings(r *rand.Rand, shape Shape, sel []Range) []Range {
 	for i := range ranges {
 		switch {
 		case ranges[i] == (Range{0, shape[i]}) && r.IntN(2) == 0:
-			ranges[i] = All()
+			ranges[i] = Range{0, End}
 		case r.IntN(2) == 0 && ranges[i].To == shape[i]:
 			ranges[i].To = End
 		case ranges[i].To < shape[i] && (ranges[i] == Range{} || r.IntN(2) == 0):
@@ -159,15 +170,15 @@ func TestSliceErrors(t *testing.T) {
 	}
 	const max = 1<<63 - 1
 	for _, ranges := range [][]Range{
-		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -5}}, {{4, 5}}, {{5, 5}}, {All(), {0, 4}}, {All(), All(), All()},
+		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -5}}, {{4, 5}}, {{5, 5}}, {Range{0, End}, {0, 4}}, {Range{0, End}, Range{0, End}, Range{0, End}},
 		{{0, max - 1}}, {{max, max}}, {{-max - 1, max}}, {{0, -max - 1}}, {At(4)}, {At(-5)}, {At(max)}, {At(max - 1)}, {{-1, 0}},
-		{{5, End}}, {{-5, End}}, {{}}, {All(), {}},
+		{{5, End}}, {{-5, End}}, {{}}, {Range{0, End}, {}},
 	} {
 		if s, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
 			t.Errorf("%v = %v, %v, want ErrShape", ranges, s.Shape(), err)
 		}
 	}
-	for _, ranges := range [][]Range{{}, {All()}, {All(), All()}, {{4, 4}}, {{0, -4}}, {{4, End}}, {{-1, End}}, {At(-4)}} {
+	for _, ranges := range [][]Range{{}, {Range{0, End}}, {Range{0, End}, Range{0, End}}, {{4, 4}}, {{0, -4}}, {{4, End}}, {{-1, End}}, {At(-4)}} {
 		if _, err := v.Slice(ranges...); err != nil {
 			t.Errorf("%v: %v", ranges, err)
 		}
@@ -188,7 +199,7 @@ func TestRangeLikePython(t *testing.T) {
 		{Range{-3, -1}, "-3:-1", []byte{2, 3}},
 		{Range{1, 3}, "1:3", []byte{1, 2}},
 		{Range{0, -5}, "0:-5", []byte{}},
-		{All(), "0:", []byte{0, 1, 2, 3, 4}},
+		{Range{0, End}, "0:", []byte{0, 1, 2, 3, 4}},
 		{At(3), "3:4", []byte{3}},
 		{At(-1), "-1:", []byte{4}},
 		{At(-5), "-5:-4", []byte{0}},
@@ -199,8 +210,8 @@ func TestRangeLikePython(t *testing.T) {
 			continue
 		}
 		got, _ := s.Bytes()
-		if d := cmp.Diff(test.want, got); d != "" || test.r.String() != test.text {
-			t.Errorf("%s, %s (-want +got)\n%s", test.text, test.r, d)
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s (-want +got)\n%s", test.text, d)
 		}
 	}
 	// The zero Range is an error, but of an axis without elements it is all there is.
@@ -221,7 +232,7 @@ func TestSliceLifetime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column, err := v.Slice(All(), At(1))
+	column, err := v.Slice(Range{0, End}, At(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +243,7 @@ func TestSliceLifetime(t *testing.T) {
 	if b, err := column.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 3}) {
 		t.Errorf("a column after Close: %v, %v", b, err)
 	}
-	if _, err := v.Slice(All(), At(1)); !errors.Is(err, ErrClosed) {
+	if _, err := v.Slice(Range{0, End}, At(1)); !errors.Is(err, ErrClosed) {
 		t.Errorf("slicing after Close: %v", err)
 	}
 }
@@ -272,7 +283,7 @@ func TestSliceQuantization(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, &owner{}, at(6, 0))
-			s, err := v.Slice(All(), Range{1, 3})
+			s, err := v.Slice(Range{0, End}, Range{1, 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +314,7 @@ func TestSliceRepeats(t *testing.T) {
 	}{
 		"outside":       {plain, Range{1, 3}, ErrShape},
 		"blocks":        {blocks, Range{0, 6}, ErrShape},
-		"no tensor":     {View{}, All(), ErrClosed},
+		"no tensor":     {View{}, Range{0, End}, ErrClosed},
 		"outside twice": {failed(t, plain), Range{5, 6}, ErrShape},
 	} {
 		v, err := tt.v.Slice(tt.rng)
@@ -353,8 +364,8 @@ func TestSliceBlocks(t *testing.T) {
 		{"one row", []Range{At(2), At(1)}, Shape{1, 1, 8}, data[20:]},
 		{"one block", []Range{At(0), At(1), {4, 8}}, Shape{1, 1, 4}, data[6:8]},
 		{"up to the end", []Range{At(0), At(1), {4, End}}, Shape{1, 1, 4}, data[6:8]},
-		{"the same row of each", []Range{All(), At(1)}, Shape{3, 1, 8}, []byte{4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23}},
-		{"first blocks", []Range{{0, 2}, All(), {0, 4}}, Shape{2, 2, 4}, []byte{0, 1, 4, 5, 8, 9, 12, 13}},
+		{"the same row of each", []Range{Range{0, End}, At(1)}, Shape{3, 1, 8}, []byte{4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23}},
+		{"first blocks", []Range{{0, 2}, Range{0, End}, {0, 4}}, Shape{2, 2, 4}, []byte{0, 1, 4, 5, 8, 9, 12, 13}},
 		{"none", []Range{{1, 1}}, Shape{0, 2, 8}, []byte{}},
 	} {
 		s, err := v.Slice(tt.ranges...)
@@ -373,7 +384,7 @@ func TestSliceBlocks(t *testing.T) {
 	if d := cmp.Diff(Shape{3, 2, 8}, v.Shape()); d != "" {
 		t.Errorf("the whole changed: %s", d)
 	}
-	for name, ranges := range map[string][]Range{"through a block": {All(), All(), {0, 6}}, "from within one": {All(), All(), {2, 8}}} {
+	for name, ranges := range map[string][]Range{"through a block": {Range{0, End}, Range{0, End}, {0, 6}}, "from within one": {Range{0, End}, Range{0, End}, {2, 8}}} {
 		if _, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
 			t.Errorf("%s: %v", name, err)
 		}

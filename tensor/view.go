@@ -7,6 +7,7 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -311,7 +312,7 @@ func (v View) Clone() (View, error) {
 func (v View) Digest() (uint64, error) {
 	var sum uint64
 	err := v.Use(func(b []byte) error {
-		sum = XXH64(b)
+		sum = xxhash.Sum64(b)
 		return nil
 	})
 	return sum, err

@@ -65,7 +65,9 @@ func (j *job) verify() error {
 func (j *job) integersOf(it *item, v tensor.View) (content, error) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	it.z.Rewind()
+	if _, err := it.z.Parameters(); err != nil { // which has it begin again
+		return content{}, err
+	}
 	src, err := j.source(v)
 	if err != nil {
 		return content{}, err

@@ -95,7 +95,7 @@ func (x *subject) ranged(t *testing.T) {
 			for at := 0; at < len(want); at += size * int(shape[1]) {
 				column = append(column, want[at:at+size]...)
 			}
-			fetches("a column", len(column), func() ([]byte, error) { return sliced(v, tensor.All(), tensor.At(0)) }, column)
+			fetches("a column", len(column), func() ([]byte, error) { return sliced(v, tensor.Range{To: tensor.End}, tensor.At(0)) }, column)
 		}
 	}
 	if none {

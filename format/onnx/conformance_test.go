@@ -27,7 +27,7 @@ func neutral(p *format.Plan) *format.Plan {
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var known []tensor.DType
-	for _, d := range tensor.DTypes() {
+	for d := tensor.Invalid + 1; d.Valid(); d++ {
 		if codeOf(d) != 0 {
 			known = append(known, d)
 		}

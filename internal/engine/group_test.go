@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // mixed are the sizes of tensors that make one group and a half.
@@ -26,7 +26,7 @@ func mixedModel() (d *toy, data []byte) {
 	data = ramp(int(total))
 	want := make([]uint64, len(mixed))
 	for i, t := range d.tensors {
-		want[i] = tensor.XXH64(data[t.Offset : t.Offset+t.Size])
+		want[i] = xxhash.Sum64(data[t.Offset : t.Offset+t.Size])
 	}
 	d.file = sums{func(i int) driver.Sum { return driver.Sum{Kind: driver.XXH64, Want: want[i]} }}
 	return d, data
