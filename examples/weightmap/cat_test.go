@@ -293,7 +293,7 @@ func TestPieces(t *testing.T) {
 			n, first := int64(1), int64(0)
 			for i, r := range p.ranges {
 				n *= r.To - r.From
-				first += r.From * tt.shape.Strides()[i]
+				first = first*tt.shape[i] + r.From
 			}
 			if p.at != at || first != at || p.n != n || n < 1 || n > pieceElems {
 				t.Fatalf("%v: piece %d is %+v, first %d, %d elements", tt.shape, count, p, first, n)
