@@ -134,38 +134,6 @@ func TestCheckTouch(t *testing.T) {
 	contents(t, f)
 }
 
-// TestZeroFile: every method answers, none panics.
-func TestZeroFile(t *testing.T) {
-	var f File
-	ctx := context.Background()
-	_, lookup := f.Tensor("w")
-	_, meta := f.MetadataJSON()
-	_, ir := f.IR()
-	_, descriptors := f.Descriptors()
-	_, graph := f.Graph()
-	_, check := f.CheckSignature(ctx, trusted(testSigner))
-	_, integrity := f.VerifyIntegrity(ctx)
-	_, pin := f.Pin()
-	for name, err := range map[string]error{
-		"Tensor": lookup, "Verify": verify(&f), "MetadataJSON": meta, "IR": ir, "Descriptors": descriptors, "Graph": graph,
-		"CheckSignature": check, "VerifyIntegrity": integrity, "Pin": pin, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil }),
-	} {
-		if name != "Graph" && !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v, want ErrClosed", name, err)
-		}
-	}
-	if _, ok := f.Compression(); ok || f.Len() != 0 || f.NeedsKey() || f.Signature() != nil || f.Metadata() != nil || f.Notes() != nil || f.Path() != "" {
-		t.Error("the zero File says something")
-	}
-	if diff := cmp.Diff(Header{}, f.Header()); diff != "" {
-		t.Error(diff)
-	}
-	f.Close()
-	if s := SignatureStatus(99).String() + SectionStatus(99).String(); s != "unknownunknown" {
-		t.Error(s)
-	}
-}
-
 // TestFrom finds the File in a Model, and nothing in another.
 func TestFrom(t *testing.T) {
 	m, err := format.OpenBytes(plainGolden().build(), nil)
@@ -174,7 +142,7 @@ func TestFrom(t *testing.T) {
 	}
 	defer m.Close()
 	f, ok := From(m)
-	if !ok || f.Model() != m {
+	if !ok || f.Model != m {
 		t.Fatal("not found")
 	}
 	checkGolden(t, f)

@@ -1,8 +1,10 @@
 package mle
 
 import (
-	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -44,135 +46,179 @@ type IRNode struct {
 	Attributes              json.RawMessage // one JSON object, nil without
 }
 
-// ir decodes the graph section.
-func (f *parsed) ir() *IR {
-	g := &f.graph
-	ir := &IR{Inputs: g.inputIDs(), Outputs: g.outputIDs(), Tensors: slices.Grow([]Descriptor(nil), g.tensors), Nodes: slices.Grow([]IRNode(nil), g.nodes)}
-	for i := range g.tensors {
-		d := g.descriptor(i)
-		out := Descriptor{Name: string(f.name(nil, i)), DType: dtypeOf(d.code()), Code: d.code(),
-			Shape: make(tensor.Shape, d.rank()), Offset: d.offset(), Size: int64(d.size())}
-		d.shape(out.Shape)
-		ir.Tensors = append(ir.Tensors, out)
-	}
-	// Nodes may share attributes, so they share the copy too.
-	attrs := bytes.Clone(g.b[g.attrsAt:])
-	for i := range g.nodes {
-		n := g.node(i)
-		var object json.RawMessage
-		if size := n.attrSize(); size > 0 {
-			object = attrs[int(n.attrOffset())-g.attrsAt:][:size:size]
-		}
-		ir.Nodes = append(ir.Nodes, IRNode{
-			Op: opOfCode(n.code(), f.h.Version), Inputs: n.ids(nodeInputs), Outputs: n.ids(nodeOutputs),
-			Params: n.ids(nodeParams), Attributes: object,
-		})
+// IR returns the graph as the file has it. It is shared and must not be changed.
+func (f *File) IR() *IR {
+	ir := &IR{Inputs: f.f.inputs, Outputs: f.f.outputs, Nodes: f.f.nodes, Tensors: make([]Descriptor, f.f.tensors)}
+	for i := range ir.Tensors {
+		d := f.f.descriptor(i)
+		ir.Tensors[i] = Descriptor{Name: f.f.names.at(i), DType: dtypeOf(d.code()), Code: d.code(),
+			Shape: d.shape(make(tensor.Shape, d.rank())), Offset: d.offset(), Size: int64(d.size())}
 	}
 	return ir
 }
 
-// What is made of each thing in the graph section, an IR and the neutral graph
-// together, in bytes.
+// dynamicDim is how a dim of a placeholder that is not fixed is written.
+const dynamicDim = math.MaxUint32
+
+// What the neutral form takes in bytes: a node, an id in it, an id without descriptor, and a descriptor.
 const (
-	descriptorBytes = 256 // and its name
-	nodeBytes       = 104 + 120 + 64
-	idBytes         = 4 + 16
-	looseBytes      = 160 // an id that must be given a name
+	nodeBytes       = 120 + 64
+	idBytes         = 16
+	beyondBytes     = 160
+	descriptorBytes = 64
 )
 
-// cost returns about how many bytes Graph takes.
-func (f *parsed) cost() int64 {
-	g := &f.graph
-	n := int64(g.tensors)*descriptorBytes + int64(len(f.meta)) + int64(g.nodes)*nodeBytes
-	for i := range g.nodes {
-		node := g.node(i)
-		for list := range nodeLists {
-			for k := range int(node.count(list)) {
-				if n += idBytes; uint64(node.id(list, k)) >= uint64(g.tensors) {
-					n += looseBytes
-				}
-			}
+// ids reads n ids and counts those without descriptor.
+func (f *parsed) ids(b []byte, n int) []uint32 {
+	out := make([]uint32, n)
+	for k := range out {
+		out[k] = binary.LittleEndian.Uint32(b[4*k:])
+		if uint64(out[k]) >= uint64(f.tensors) {
+			f.beyond++
 		}
 	}
-	for _, r := range g.ranges() {
-		n += jsonmeta.Cost(g.b[r>>32:][:uint32(r)])
-	}
-	return n
+	return out
 }
 
-// build runs f if the graph is not out of proportion to its section.
-func (f *parsed) build(do func() error) error {
-	n := f.cost()
-	if err := f.memory.Build(n, f.h.Graph.Size+f.h.Metadata.Size); err != nil {
-		return wire.Error(formatName, "graph", f.h.Graph.Offset, err)
+// readNodes reads the nodes, which c is at, and checks the attributes behind them.
+func (f *parsed) readNodes(c *wire.Cursor, n int) error {
+	base := f.h.Graph.Offset
+	attrsAt := c.Offset() - base + int64(n)*nodeSize
+	if err := f.memory.Reserve(int64(n) * nodeSize); err != nil {
+		return wire.Error(formatName, "num_nodes", base, err)
 	}
-	defer f.memory.Release(n)
-	return do()
+	f.nodes = make([]IRNode, n)
+	f.attributes = map[sharedText][]format.Attribute{}
+	for i := range f.nodes {
+		at, n := c.Offset(), &f.nodes[i]
+		n.Op = opOfCode(c.U16("op"), f.h.Version)
+		counts := [...]uint16{c.U16("num_inputs"), c.U16("num_outputs"), c.U16("num_params")}
+		for k, list := range []*[]uint32{&n.Inputs, &n.Outputs, &n.Params} {
+			ids := c.Bytes("ids", 4*maxIDs)
+			if counts[k] > maxIDs {
+				field := [...]string{"num_inputs", "num_outputs", "num_params"}[k]
+				return fail(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", counts[k], maxIDs)
+			}
+			*list = f.ids(ids, int(counts[k]))
+			f.built += int64(counts[k]) * idBytes
+		}
+		from, size := int64(c.U32("attr_offset")), int64(c.U32("attr_size"))
+		if size == 0 {
+			continue
+		}
+		if from < attrsAt || from+size > int64(len(f.graph)) {
+			return fail(fmt.Sprintf("node %d attr_offset", i), at+nodeSize-8, format.ErrCorrupt,
+				"attributes from %d to %d of the graph section, they are between %d and %d", from, from+size, attrsAt, len(f.graph))
+		}
+		n.Attributes = f.graph[from:][:size:size]
+		if err := f.checkAttributes(n.Attributes, from, attrsAt); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// descriptorsByID tells which descriptor each id means. Usually that is the
-// one of that index. In a file with an id that has no descriptor, the
-// exporter numbered activations too without describing them: when the ids of
-// graph inputs and params are as many as the descriptors, they are theirs, in
-// ascending order.
-func (ir *IR) descriptorsByID() map[uint32]int {
-	beyond := false
-	var used []uint32
-	see := func(ids []uint32, named bool) {
-		for _, id := range ids {
-			beyond = beyond || uint64(id) >= uint64(len(ir.Tensors))
-		}
-		if named {
-			used = append(used, ids...)
-		}
+// checkAttributes checks attributes at an offset of the section. Nodes may share them, so a
+// small section can make much work: ranges that overlap out of all proportion are refused.
+func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error {
+	const proportion = 64
+	key := sharedText{&text[0], len(text)}
+	if _, ok := f.attributes[key]; ok {
+		return nil
 	}
-	see(ir.Inputs, true)
-	see(ir.Outputs, false)
-	for i := range ir.Nodes {
-		see(ir.Nodes[i].Inputs, false)
-		see(ir.Nodes[i].Outputs, false)
-		see(ir.Nodes[i].Params, true)
+	f.attributes[key] = nil
+	f.overlap += int64(len(text))
+	if area := int64(len(f.graph)) - attrsAt; f.overlap > proportion*area+1<<20 {
+		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit, "ranges of %d bytes overlap in %d", f.overlap, area)
 	}
-	byID := make(map[uint32]int, len(ir.Tensors))
-	if beyond {
-		slices.Sort(used)
-		if used = slices.Compact(used); len(used) == len(ir.Tensors) {
-			for i, id := range used {
-				byID[id] = i
+	if err := f.check.Check(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
+		return jsonError(err, "attributes", f.h.Graph.Offset+at)
+	}
+	f.built += jsonmeta.Cost(text)
+	return nil
+}
+
+// neutral translates the graph. It returns nil for one that has neither nodes nor inputs nor
+// outputs.
+func (f *parsed) neutral() (*driver.Graph, error) {
+	if len(f.nodes)+len(f.inputs)+len(f.outputs) == 0 {
+		return nil, nil
+	}
+	f.built += int64(len(f.nodes))*nodeBytes + int64(f.beyond)*beyondBytes + int64(f.tensors)*descriptorBytes
+	if err := f.memory.Build(f.built, f.h.Graph.Size+f.h.Metadata.Size); err != nil {
+		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
+	}
+	n := newNamer(f)
+	g := &driver.Graph{Inputs: n.values(f.inputs), Outputs: n.values(f.outputs), Nodes: make([]driver.Node, len(f.nodes))}
+	for i := range f.nodes {
+		from, to := &f.nodes[i], &g.Nodes[i]
+		*to = driver.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
+		if len(from.Attributes) == 0 {
+			continue
+		}
+		key := sharedText{&from.Attributes[0], len(from.Attributes)}
+		if to.Attributes = f.attributes[key]; to.Attributes == nil {
+			var err error
+			if to.Attributes, err = attributes(from.Attributes); err != nil {
+				return nil, wire.Error(formatName, "attributes", -1, err)
 			}
-			return byID
+			f.attributes[key] = to.Attributes
 		}
 	}
-	for i := range ir.Tensors {
-		byID[uint32(i)] = i
+	f.attributes = nil
+	return g, nil
+}
+
+// sparseIDs returns the ids of the descriptors, ascending, or nil where these are their
+// indices. In a file with an id that has no descriptor, the exporter numbered activations too
+// without describing them: when the ids of graph inputs and params are as many as the
+// descriptors, they are theirs.
+func (f *parsed) sparseIDs() []uint32 {
+	if f.beyond == 0 {
+		return nil
 	}
-	return byID
+	used := slices.Clone(f.inputs)
+	for i := range f.nodes {
+		used = append(used, f.nodes[i].Params...)
+	}
+	slices.Sort(used)
+	if used = slices.Compact(used); len(used) != f.tensors {
+		return nil
+	}
+	return used
 }
 
 // namer gives ids their names.
 type namer struct {
-	ir    *IR
-	byID  map[uint32]int
-	taken map[string]bool
-	loose map[uint32]string
+	*parsed
+	sparse []uint32
+	loose  map[uint32]string // ids without descriptor
+	taken  map[string]bool
 }
 
-func newNamer(ir *IR) *namer {
-	n := &namer{ir: ir, taken: map[string]bool{}, loose: map[uint32]string{}}
-	n.byID = ir.descriptorsByID()
-	for i := range ir.Tensors {
-		n.taken[ir.Tensors[i].Name] = true
+func newNamer(f *parsed) *namer { return &namer{f, f.sparseIDs(), map[uint32]string{}, nil} }
+
+// index returns the number of an id's descriptor.
+func (n *namer) index(id uint32) (int, bool) {
+	if n.sparse != nil {
+		return slices.BinarySearch(n.sparse, id)
 	}
-	return n
+	return int(id), uint64(id) < uint64(n.tensors)
 }
 
 // name returns the descriptor's name, or "value_<id>" for an id that has none.
 func (n *namer) name(id uint32) string {
-	if i, ok := n.byID[id]; ok {
-		return n.ir.Tensors[i].Name
+	if i, ok := n.index(id); ok {
+		return n.names.at(i)
 	}
 	if s, ok := n.loose[id]; ok {
 		return s
+	}
+	if n.taken == nil {
+		n.taken = make(map[string]bool, n.tensors)
+		for i := range n.tensors {
+			n.taken[n.names.at(i)] = true
+		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
 	for n.taken[s] {
@@ -182,19 +228,16 @@ func (n *namer) name(id uint32) string {
 	return s
 }
 
-func (n *namer) names(lists ...[]uint32) []string {
-	size := 0
-	for _, ids := range lists {
-		size += len(ids)
-	}
-	if size == 0 {
+func (n *namer) list(ids, more []uint32) []string {
+	if len(ids)+len(more) == 0 {
 		return nil
 	}
-	out := make([]string, 0, size)
-	for _, ids := range lists {
-		for _, id := range ids {
-			out = append(out, n.name(id))
-		}
+	out := make([]string, 0, len(ids)+len(more))
+	for _, id := range ids {
+		out = append(out, n.name(id))
+	}
+	for _, id := range more {
+		out = append(out, n.name(id))
 	}
 	return out
 }
@@ -204,10 +247,10 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
 		v := format.ValueInfo{Name: n.name(id)}
-		if i, ok := n.byID[id]; ok {
-			d := &n.ir.Tensors[i]
-			v.DType = d.DType
-			for _, size := range d.Shape {
+		if i, ok := n.index(id); ok {
+			d := n.descriptor(i)
+			v.DType = dtypeOf(d.code())
+			for _, size := range d.shape(make(tensor.Shape, d.rank())) {
 				if size == dynamicDim {
 					size = format.DynamicDim
 				}
@@ -219,41 +262,71 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	return out
 }
 
-// dynamicDim is how we write a dim of a placeholder that is not fixed.
-const dynamicDim = math.MaxUint32
-
-// Graph implements driver.Parsed. It returns nil for a graph that has neither nodes
-// nor inputs nor outputs. A node's inputs are its input_ids followed by its param_ids.
-func (f *parsed) Graph() (g *driver.Graph, err error) {
-	err = f.build(func() (err error) {
-		g, err = f.neutral(f.ir())
-		return err
-	})
-	return g, err
+// attributes makes neutral attributes of a JSON object.
+func attributes(object json.RawMessage) ([]format.Attribute, error) {
+	entries, err := jsonmeta.Metadata(object)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]format.Attribute, len(entries))
+	for i, e := range entries {
+		out[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
+	}
+	return out, nil
 }
 
-// neutral translates a graph.
-func (f *parsed) neutral(ir *IR) (g *driver.Graph, err error) {
-	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
-		return nil, nil
-	}
-	n := newNamer(ir)
-	g = &format.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs)}
-	shared := map[sharedText][]format.Attribute{}
-	g.Nodes = slices.Grow(g.Nodes, len(ir.Nodes))
-	for i := range ir.Nodes {
-		from := &ir.Nodes[i]
-		to := format.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}
-		if len(from.Attributes) > 0 {
-			at, seen := sharedText{&from.Attributes[0], len(from.Attributes)}, false
-			if to.Attributes, seen = shared[at]; !seen {
-				if to.Attributes, err = attributes(from.Attributes); err != nil {
-					return nil, wire.Error(formatName, "attributes", -1, err)
-				}
-				shared[at] = to.Attributes
-			}
+// attributeValue gives numbers and plain lists their Go types where these say
+// the same as the text, and leaves the rest as JSON.
+func attributeValue(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return json.RawMessage("null")
+	case json.Number:
+		if x, ok := jsonmeta.Float(string(v)); ok {
+			return x
 		}
-		g.Nodes = append(g.Nodes, to)
+		return json.RawMessage(v)
+	case json.RawMessage:
+		if list := listValue(v); list != nil {
+			return list
+		}
 	}
-	return g, nil
+	return v
+}
+
+// listValue makes []int64, []float64 or []string of an array of nothing else, nil of anything else.
+func listValue(array json.RawMessage) any {
+	var ints []int64
+	var floats []float64
+	var texts []string
+	n := 0
+	ok := jsonmeta.Elements(array, func(raw []byte) bool {
+		n++
+		if text, whole, isText := jsonmeta.Text(raw); isText && whole {
+			texts = append(texts, string(text))
+		} else if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil && strconv.FormatInt(i, 10) == string(raw) {
+			ints = append(ints, i)
+		} else if x, exact := jsonmeta.Float(string(raw)); exact {
+			floats = append(floats, x)
+		}
+		return max(len(texts), len(ints), len(floats)) == n
+	})
+	switch {
+	case !ok || n == 0:
+		return nil
+	case texts != nil:
+		return texts
+	case ints != nil:
+		return ints
+	}
+	return floats
+}
+
+// jsonError locates an error of a JSON text that begins at offset base.
+func jsonError(err error, field string, base int64) error {
+	var where *jsonmeta.Error
+	if errors.As(err, &where) {
+		base += where.Offset
+	}
+	return wire.Error(formatName, field, base, err)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -57,6 +58,76 @@ const (
 	minVersion = 1
 	maxVersion = 2
 )
+
+// Section is a range of the file, in bytes.
+type Section struct{ Offset, Size int64 }
+
+// End returns the offset behind the section.
+func (s Section) End() int64 { return s.Offset + s.Size }
+
+// Header is the file header. For version 1 the fields that it lacks are zero,
+// and sections are where they were found (see Shift).
+type Header struct {
+	Version    uint32
+	Features   Features
+	HeaderSize uint32 // 128 or 144; for version 1 the 64 bytes of its fields
+
+	Metadata    Section // JSON
+	Graph       Section
+	Weights     Section // as stored: compressed, encrypted
+	Signature   Section
+	Compression Section
+
+	// CRC-32 (IEEE) of the stored sections and of the header; 0 means not recorded.
+	MetadataChecksum, GraphChecksum, WeightsChecksum, HeaderChecksum uint32
+
+	MinReaderVersion, WriterVersion uint32
+
+	// Shift is by how many bytes the sections of a version 1 file are behind
+	// the offsets that it states: 0, or 16 for the files of one exporter.
+	Shift int64
+	// LegacySignature is version 1's signature_offset, which is not used.
+	LegacySignature uint64
+}
+
+// The sections in the order of the header.
+const (
+	metadataSection = iota
+	graphSection
+	weightsSection
+	signatureSection
+	compressionSection
+)
+
+// namedSection is a section and the offset of the header field with its offset.
+type namedSection struct {
+	name  string
+	field int64
+	Section
+}
+
+// sections lists all sections.
+func (h *Header) sections() [5]namedSection {
+	first := int64(atSections)
+	if h.Version == 1 {
+		first = atV1Sections
+	}
+	return [...]namedSection{
+		{"metadata", first, h.Metadata},
+		{"graph", first + 16, h.Graph},
+		{"weights", first + 32, h.Weights},
+		{"signature", signaturePos, h.Signature},
+		{"compression", compressionPos, h.Compression},
+	}
+}
+
+// plainSize returns the size of the weights section once decrypted.
+func (h *Header) plainSize() int64 {
+	if h.Features.Has(Encryption) {
+		return h.Weights.Size - seal.Overhead
+	}
+	return h.Weights.Size
+}
 
 // Features is the feature_flags field of a version 2 header.
 type Features uint32

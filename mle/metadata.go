@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -11,12 +12,111 @@ import (
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
-// Metadata implements driver.Parsed.
-func (f *parsed) Metadata() (driver.Metadata, error) {
+// namesKey is the metadata key of the names of all descriptors.
+const namesKey = "tensor_names"
+
+// names are the names of the descriptors.
+type names struct {
+	text string
+	list []jsonmeta.Span
+}
+
+func (n *names) at(i int) string { return n.text[n.list[i].From:n.list[i].To] }
+
+func (n *names) add(text []byte, name []byte) []byte {
+	n.list = append(n.list, jsonmeta.Span{From: len(text), To: len(text) + len(name)})
+	return append(text, name...)
+}
+
+// checkMetadata checks the metadata and notices where the names of the descriptors are in it.
+func (f *parsed) checkMetadata(list *jsonmeta.Strings) error {
 	if f.meta == nil {
-		return nil, nil
+		return nil
 	}
-	return jsonmeta.Metadata(f.meta)
+	entries := func(n int) error {
+		return f.memory.Build(int64(n)*jsonmeta.EntryBytes+int64(len(f.meta)), f.h.Metadata.Size)
+	}
+	err := f.check.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: list, Entries: entries})
+	if err != nil {
+		return jsonError(err, "metadata", f.h.Metadata.Offset)
+	}
+	return nil
+}
+
+// readNames reads the names of the descriptors from the metadata: one string each, all
+// different. Without such a list they are "tensor_0" and so on.
+func (f *parsed) readNames(list *jsonmeta.Strings) error {
+	if list.Found && list.Plain && len(list.Spans) == f.tensors {
+		f.names = names{string(f.meta), list.Spans}
+		return nil
+	}
+	f.names.list = make([]jsonmeta.Span, 0, f.tensors)
+	var text []byte
+	if !list.Found {
+		for i := range f.tensors {
+			text = f.names.add(text, strconv.AppendInt([]byte("tensor_"), int64(i), 10))
+		}
+		f.names.text = string(text)
+		return nil
+	}
+	bad := func(text string, args ...any) error {
+		return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
+	}
+	var err error
+	ok := jsonmeta.Elements(jsonmeta.Lookup(f.meta, namesKey), func(raw []byte) bool {
+		n := len(f.names.list)
+		name, whole, _ := jsonmeta.Text(raw)
+		switch {
+		case n == f.tensors:
+			err = bad("more names than the %d tensors", f.tensors)
+		case len(name) == 0:
+			err = bad("element %d is not a string, or an empty one", n)
+		case !whole: // the text itself is valid UTF-8, but an escape is half a character
+			err = bad("name %d is not valid UTF-8", n)
+		case bytes.IndexByte(name, 0) >= 0:
+			err = bad("name %d contains a NUL character", n)
+		}
+		text = f.names.add(text, name)
+		return err == nil
+	})
+	switch n := len(f.names.list); {
+	case err != nil:
+		return err
+	case !ok:
+		return bad("not an array")
+	case n < f.tensors:
+		return bad("%d names for %d tensors", n, f.tensors)
+	}
+	f.names.text = string(text)
+	return nil
+}
+
+// checkPlaceholderNames refuses a placeholder with the name of another
+// descriptor. The index has refused those of constants.
+func (f *parsed) checkPlaceholderNames() error {
+	if f.index.Len() == f.tensors {
+		return nil
+	}
+	seen := make(map[string]bool, f.tensors)
+	for i := range f.tensors {
+		name := f.names.at(i)
+		if seen[name] {
+			return f.nameTwice(name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (f *parsed) nameTwice(name string) error {
+	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
+}
+
+// restore removes a list of names that says no more than the tensors do.
+func restore(p *driver.Plan) {
+	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool {
+		return e.Key == namesKey && namesTensors(e.Value, p.Tensors)
+	})
 }
 
 // encodeMetadata makes the metadata object. The names of all descriptors are
@@ -82,19 +182,16 @@ func (f *parsed) notes() []string {
 		notes = append(notes, fmt.Sprintf("version 1 signature_offset %d ignored", h.LegacySignature))
 	}
 	if h.Version > 1 {
-		for _, s := range []struct {
-			name string
-			sum  uint32
-		}{{"header", h.HeaderChecksum}, {"metadata", h.MetadataChecksum}, {"graph", h.GraphChecksum}, {"weights", h.WeightsChecksum}} {
-			if s.sum == 0 {
-				notes = append(notes, s.name+" checksum not recorded")
+		for i, sum := range []uint32{h.HeaderChecksum, h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum} {
+			if sum == 0 {
+				notes = append(notes, [...]string{"header", "metadata", "graph", "weights"}[i]+" checksum not recorded")
 			}
 		}
 	}
 	if unknown := h.Features &^ knownFeatures; unknown != 0 {
 		notes = append(notes, fmt.Sprintf("unknown feature flags %#x", uint32(unknown)))
 	}
-	if f.graph.loose {
+	if f.beyond > 0 {
 		notes = append(notes, "the graph uses ids that no tensor descriptor has")
 	}
 	if f.flushed.Load() {

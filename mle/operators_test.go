@@ -97,22 +97,20 @@ func TestConversionRenumbers(t *testing.T) {
 // rewritten is the file written anew, through its IR or the neutral graph.
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &WriteOptions{Version: version}
 	if withIR {
-		if o.IR, err = f.IR(); err != nil {
-			t.Fatal(err)
-		}
+		o.IR = f.IR()
 	}
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := format.Copy(w, f.Model()); err != nil {
+	if err := format.Copy(w, f.Model); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes(), nil
@@ -210,12 +208,8 @@ func TestOperandsAndParams(t *testing.T) {
 // firstOperands names inputs and params of the first node.
 func firstOperands(t *testing.T, f *File) [][]string {
 	t.Helper()
-	ir, err := f.IR()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := newNamer(ir)
-	return [][]string{n.names(ir.Nodes[0].Inputs), n.names(ir.Nodes[0].Params)}
+	first := nodeOperands(f)[0]
+	return [][]string{first.Inputs, first.Params}
 }
 
 // TestNumberingIsThatOfExporters: ids come in the order in which values are met,
@@ -228,10 +222,7 @@ func TestNumberingIsThatOfExporters(t *testing.T) {
 	p.Graph.Outputs = []format.ValueInfo{{Name: "y", DType: tensor.Int8, Dims: format.FixedDims(7)}, {Name: "b"}}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "unused", DType: tensor.Int8, Shape: tensor.Shape{3}})
 	f := mustOpen(t, written(t, p, &WriteOptions{}), nil)
-	all, err := f.Descriptors()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := f.IR().Tensors
 	var got []string
 	for _, d := range all {
 		got = append(got, d.Name)

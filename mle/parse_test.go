@@ -325,9 +325,9 @@ func TestNamesWithoutMetadata(t *testing.T) {
 		if diff := cmp.Diff([]string{"tensor_0", "tensor_2"}, names); diff != "" {
 			t.Error(diff)
 		}
-		all, err := f.Descriptors()
-		if err != nil || len(all) != 4 || all[1].Name != "tensor_1" || all[1].Constant() {
-			t.Errorf("%+v, %v", all, err)
+		all := f.IR().Tensors
+		if len(all) != 4 || all[1].Name != "tensor_1" || all[1].Constant() {
+			t.Errorf("%+v", all)
 		}
 		if meta == "" && f.Metadata() != nil {
 			t.Error("metadata of nothing")
@@ -409,7 +409,7 @@ func TestSparseIDs(t *testing.T) {
 // one buffer, made at the first use.
 func TestDecompressedOnce(t *testing.T) {
 	f := mustOpen(t, compressedGolden(MethodZstd, zstdRaw(plainGolden().weights)).build(), nil)
-	if f.f.store.whole.done {
+	if f.f.whole.done {
 		t.Error("decompressed on open")
 	}
 	w, _ := f.Tensor("w")
@@ -429,7 +429,7 @@ func TestDecompressedOnce(t *testing.T) {
 	if _, err := w.Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if f.f.store.whole.b != nil {
+	if f.f.whole.b != nil {
 		t.Error("kept after Close")
 	}
 }
@@ -571,33 +571,6 @@ func (r *fetches) ReadAt(p []byte, off int64) (int, error) {
 		return 0, errMissing
 	}
 	return copy(p, r.b[off:]), nil
-}
-
-// TestSectionsReadTogether: sections that are next to each other are read at once, and an
-// error still names the one that cannot be read.
-func TestSectionsReadTogether(t *testing.T) {
-	file := compressedGolden(MethodLZ4, lz4Literals(plainGolden().weights))
-	file.sig = append([]byte{1, 1}, make([]byte, signatureSize-2)...)
-	file.flags |= uint32(Signing)
-	b := file.build()
-	h := mustOpen(t, b, nil).Header()
-	r := &fetches{b: b, missing: -1}
-	f, err := OpenReaderAt(r, int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	want := [][2]int64{{h.Metadata.Offset, h.Graph.End()}, {h.Compression.Offset, h.Signature.End()}}
-	if d := cmp.Diff(want, r.ranges[max(0, len(r.ranges)-2):]); d != "" {
-		t.Errorf("of %v (-want +got)\n%s", r.ranges, d)
-	}
-	for _, s := range []Section{h.Metadata, h.Graph, h.Compression, h.Signature} {
-		_, err := OpenReaderAt(&fetches{b: b, missing: s.End() - 1}, int64(len(b)), nil)
-		var e *format.Error
-		if !errors.Is(err, errMissing) || !errors.As(err, &e) || e.Offset != s.Offset {
-			t.Errorf("%+v: %v", s, err)
-		}
-	}
 }
 
 func TestFeaturesString(t *testing.T) {

@@ -43,25 +43,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{
-		Own:          f,
-		Signature:    f.signer(),
-		NeedsKey:     f.needsKey(),
-		LazyMetadata: f.Metadata,
-		LazyGraph:    f.Graph,
-		LazyNotes:    f.notes,
-		Restore:      f.Restore,
-		Load:         f.Load,
-		Shares:       f.Shares,
-		Verify:       f.Verify,
-		Touch:        f.Touch,
-		Authenticate: f.Authenticate,
-		Close:        f.Close,
-	}, nil
+	return parse(src, x, o)
 }
 
 // Layout implements driver.Layouter. The header of version 2 holds checksums of what follows.

@@ -17,7 +17,7 @@ func TestRestore(t *testing.T) {
 			Metadata: format.Metadata{{Key: "a", Value: "b"}, {Key: "tensor_names", Value: json.RawMessage(list)}},
 			Tensors:  []tensor.Info{{Name: "w"}},
 		}
-		new(parsed).Restore(p)
+		restore(p)
 		if d := cmp.Diff(want, len(p.Metadata)); d != "" {
 			t.Errorf("%s: %s", list, d)
 		}

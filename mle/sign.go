@@ -120,7 +120,7 @@ func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, ke
 		return err
 	}
 	if !bytes.Equal(copied, head) {
-		return errChanged("header", 0)
+		return fail("header", 0, format.ErrCorrupt, "changed while the file was copied")
 	}
 	end := size
 	if h.Signature.Size == 0 {

@@ -23,23 +23,6 @@ const (
 	sigHash  = 108
 )
 
-// checkSignatureSection checks size and algorithms.
-func checkSignatureSection(b []byte, base int64) error {
-	c := wire.NewCursor(formatName, b, base)
-	algorithm, digest := c.U8("signature algorithm"), c.U8("signature hash_algorithm")
-	switch {
-	case c.Err() != nil:
-		return c.Err()
-	case algorithm != 1:
-		return fail("signature algorithm", base, format.ErrUnsupported, "%d, only 1 (Ed25519) is known", algorithm)
-	case digest != 1:
-		return fail("signature hash_algorithm", base+1, format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
-	case len(b) != signatureSize:
-		return fail("signature_size", signaturePos+8, format.ErrCorrupt, "%d, not %d", len(b), signatureSize)
-	}
-	return nil
-}
-
 // signer returns who claims to have signed, nil for an unsigned file.
 func (f *parsed) signer() *driver.Signature {
 	if f.sig == nil {
@@ -97,8 +80,8 @@ func (f *parsed) unsigned() error {
 	return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
 }
 
-// Authenticate implements driver.Parsed.
-func (f *parsed) Authenticate(v driver.Verification) error {
+// authenticate checks that the trusted key signed the file.
+func (f *parsed) authenticate(v driver.Verification) error {
 	trusted, err := f.trustedKey(v.Trusted())
 	if err != nil {
 		return err
@@ -175,19 +158,18 @@ func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
 		v.Done(int64(len(b)), "signature")
 	}
 	hash(f.head[:at])
-	parts := f.parts()
-	slices.SortFunc(parts[:], func(a, b part) int { return cmp.Compare(a.at.Offset, b.at.Offset) })
-	for _, p := range parts {
-		if p.at.Size == 0 {
+	sections := f.h.sections()
+	slices.SortFunc(sections[:], func(a, b namedSection) int { return cmp.Compare(a.Offset, b.Offset) })
+	for _, s := range sections {
+		b, inMemory := map[Section][]byte{f.h.Metadata: f.meta, f.h.Graph: f.graph, f.h.Compression: f.table}[s.Section]
+		if s.Size == 0 || !inMemory && s.Section != f.h.Signature {
 			continue
 		}
-		if err := v.Feed(h, 0, at, p.at.Offset-at, "signature"); err != nil {
+		if err := v.Feed(h, 0, at, s.Offset-at, "signature"); err != nil {
 			return nil, err
 		}
-		if p.at != f.h.Signature {
-			hash(*p.bytes)
-		}
-		at = p.at.End()
+		hash(b)
+		at = s.End()
 	}
 	err := v.Feed(h, 0, at, f.src.Size()-at, "signature")
 	return h.Sum(nil), err

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
@@ -10,22 +9,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Verify implements driver.Parsed: the structure is read again, the weights are
-// checked as they are stored and as they come out, and the signature. Without the
-// key of an encrypted file everything else is checked before the answer is ErrKey.
-func (f *parsed) Verify(v driver.Verification) error {
+// verify checks the checksums of the structure, the weights as they are stored and as they come
+// out, and the signature. Without the key of an encrypted file everything else is checked before
+// the answer is ErrKey.
+func (f *parsed) verify(v driver.Verification) error {
 	trusted, err := f.trustedKey(v.Trusted())
 	if err != nil {
 		return err
 	}
 	f.expect(v)
-	if err := f.verifyHeader(); err != nil {
+	if err := f.h.checkSum(f.head); err != nil {
 		return err
 	}
-	for _, p := range f.parts() {
-		if err := p.verify(v); err != nil {
-			return err
-		}
+	if err := f.checkSums(); err != nil {
+		return err
 	}
 	weights := f.verifyWeights(v)
 	if weights != nil && !f.needsKey() {
@@ -42,17 +39,14 @@ func (f *parsed) Verify(v driver.Verification) error {
 
 // expect announces the work, for progress reports.
 func (f *parsed) expect(v driver.Verification) {
-	for _, p := range f.parts() {
-		v.Expect(p.at.Size)
-	}
 	if !f.chunkwise(v) {
 		v.Expect(f.h.Weights.Size)
 	}
 	switch {
-	case f.comp == nil || f.needsKey():
+	case f.comp == nil || f.needsKey() || f.comp.method == MethodNone && (f.comp.chunked || !f.h.Features.Has(Encryption)):
 	case f.comp.chunked:
 		for _, i := range f.wantedChunks(v) {
-			v.Expect(f.comp.chunk(i).size)
+			v.Expect(f.comp.chunks[i].size)
 		}
 	default:
 		v.Expect(f.comp.size)
@@ -62,7 +56,7 @@ func (f *parsed) expect(v driver.Verification) {
 	}
 }
 
-// cover records what vouched for what.
+// cover records which checksum covers what.
 func (f *parsed) cover(v driver.Verification) {
 	h := &f.h
 	by := func(sum string, recorded bool) string {
@@ -80,7 +74,7 @@ func (f *parsed) cover(v driver.Verification) {
 	}
 	v.Section("graph", by("crc32", h.GraphChecksum != 0))
 	switch {
-	case f.isChunked():
+	case f.comp != nil && f.comp.chunked:
 		v.VouchAll("crc32 of the chunk")
 	case h.WeightsChecksum == 0 && h.Features.Has(Encryption):
 		v.VouchAll("AES-256-GCM")
@@ -91,102 +85,44 @@ func (f *parsed) cover(v driver.Verification) {
 	}
 }
 
-// Touch implements driver.Parsed.
-func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
+// touch checks what covers tensor i.
+func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
-	case f.h.Features.Has(Encryption):
-		return true, nil // what decrypts is whole
-	case f.isChunked():
-		first, last := f.comp.covering(f.weightsOffset(i), f.index.Size(i))
-		return false, v.Each(last-first, func(k int) error {
+	case f.h.Features.Has(Encryption): // authenticated when it is decrypted
+		return true, nil
+	case f.comp == nil && f.h.WeightsChecksum == 0:
+		return true, nil
+	case f.comp != nil && f.comp.chunked:
+		first := f.comp.find(f.at[i])
+		return false, v.Each(len(f.comp.covering(f.at[i], f.index.Size(i))), func(k int) error {
 			_, err := f.storedChunk(first + k)
 			return err
 		})
-	case f.h.WeightsChecksum != 0:
-		err = f.verifyStored(v)
+	case f.comp != nil && f.comp.method != MethodNone:
+		// The tensor is about to be used, so the weights are kept. Their errors come first below.
+		_, _ = f.inflated()
 	}
-	if err != nil || f.comp == nil {
-		return true, err
-	}
-	if f.comp.method != MethodNone {
-		// The tensor is about to be used, so what comes out is kept.
-		if _, err := f.inflated(); err != nil {
-			return true, err
-		}
-	}
-	return true, f.verifyContents(v)
-}
-
-// errChanged says that the file is not the one that was opened.
-func errChanged(name string, at int64) error {
-	return fail(name, at, format.ErrCorrupt, "changed since the file was opened")
-}
-
-// verifyHeader reads the header again.
-func (f *parsed) verifyHeader() error {
-	b := make([]byte, len(f.head))
-	if _, err := f.src.ReadAt(b, 0); err != nil {
-		return err
-	}
-	if err := f.h.checkSum(b); err != nil {
-		return err
-	}
-	if n := f.h.HeaderSize; !bytes.Equal(b[:n], f.head[:n]) {
-		return errChanged("header", 0)
-	}
-	return nil
-}
-
-// verify reads the section again.
-func (p *part) verify(v driver.Verification) error {
-	sum, err := v.Hash(driver.CRC32, 0, p.at.Offset, p.at.Size, p.name)
-	if err == nil {
-		err = p.check(uint32(sum))
-	}
-	if err == nil && uint32(sum) != tensor.CRC32(*p.bytes) {
-		err = errChanged(p.name, p.at.Offset)
-	}
-	return err
+	return true, f.verifyWeights(v)
 }
 
 // chunkwise reports whether only the chunks of some tensors are checked.
-func (f *parsed) chunkwise(v driver.Verification) bool { return f.isChunked() && !v.All() }
+func (f *parsed) chunkwise(v driver.Verification) bool {
+	return f.comp != nil && f.comp.chunked && !v.All()
+}
 
-// isChunked reports whether the weights are cut into chunks.
-func (f *parsed) isChunked() bool { return f.comp != nil && f.comp.chunked }
-
-// verifyWeights checks the stored weights and what comes out of them.
+// verifyWeights checks the stored weights and what comes out of them. Without a checksum the
+// stored bytes are still read: they must be there.
 func (f *parsed) verifyWeights(v driver.Verification) error {
+	sum := uint32(0)
 	if !f.chunkwise(v) {
-		if err := f.verifyStored(v); err != nil {
+		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
+		if sum = uint32(crc); err == nil {
+			err = f.checkStoredSum(sum)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return f.verifyContents(v)
-}
-
-// verifyStored checks the checksum of the weights section. Without one the
-// bytes are still read: they must be there.
-func (f *parsed) verifyStored(v driver.Verification) error {
-	sum, err := f.storedSum(v)
-	if err == nil && f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
-		err = weightsSumError(f.h.WeightsChecksum, sum)
-	}
-	return err
-}
-
-func weightsSumError(want, got uint32) error {
-	return sumError("weights_checksum", atChecksums+8, want, got)
-}
-
-// storedSum returns the CRC-32 of the weights section.
-func (f *parsed) storedSum(v driver.Verification) (uint32, error) {
-	sum, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
-	return uint32(sum), err
-}
-
-// verifyContents checks what comes out of the stored weights.
-func (f *parsed) verifyContents(v driver.Verification) error {
 	encrypted := f.h.Features.Has(Encryption)
 	switch {
 	case f.needsKey():
@@ -194,19 +130,21 @@ func (f *parsed) verifyContents(v driver.Verification) error {
 	case f.comp == nil && !encrypted:
 		return nil
 	case f.comp == nil:
-		// Decryption vouches for what comes out of it.
 		_, err := f.stored(0, f.h.plainSize())
 		return err
 	case f.comp.chunked:
 		return f.verifyChunks(v)
 	case f.comp.method == MethodNone && !encrypted:
-		sum, err := f.storedSum(v)
-		if err != nil {
-			return err
-		}
 		return f.checkUncompressed(v, sum)
 	}
 	return f.verifyWhole(v)
+}
+
+func (f *parsed) checkStoredSum(sum uint32) error {
+	if want := f.h.WeightsChecksum; want != 0 && sum != want {
+		return sumError("weights_checksum", atChecksums+8, want, sum)
+	}
+	return nil
 }
 
 // verifyWhole checks weights that were compressed in one piece. What comes out
@@ -216,45 +154,100 @@ func (f *parsed) verifyWhole(v driver.Verification) error {
 	if err != nil {
 		return err
 	}
-	f.store.mu.Lock()
-	kept := f.store.whole
-	f.store.mu.Unlock()
+	f.whole.mu.Lock()
+	loaded, err := f.whole.b, f.whole.err
+	f.whole.mu.Unlock()
 	s := summed{v: v}
 	switch {
+	case err != nil:
 	case f.comp.method == MethodNone:
-		s.sum, err = sumUncompressed(v, in)
-	case kept.done && kept.err != nil:
-		err = kept.err
-	case kept.done:
-		s.sum, err = sumUncompressed(v, kept.b)
+		err = s.all(in)
+	case loaded != nil:
+		err = s.all(loaded)
 	default:
-		err = f.weightsError(f.expand(f.comp.method, &s, in, f.comp.size), 0)
+		err = f.weightsError(f.expand(&s, in, f.comp.size), 0)
 	}
 	if err != nil {
 		return err
 	}
-	return f.checkUncompressed(v, s.sum)
+	return f.checkUncompressed(v, uint32(s.crc))
+}
+
+// verifyChunks checks the sums of the chunks and, when none is left out, of
+// what comes out of all of them together.
+func (f *parsed) verifyChunks(v driver.Verification) error {
+	which := f.wantedChunks(v)
+	sums := make([]uint32, len(which))
+	err := v.Each(len(which), func(i int) error {
+		c := &f.comp.chunks[which[i]]
+		in, err := f.storedChunk(which[i])
+		if err != nil || f.comp.method == MethodNone {
+			sums[i] = c.checksum
+			return err
+		}
+		s := summed{v: v}
+		err = f.expand(&s, in, c.size)
+		sums[i] = uint32(s.crc)
+		return f.weightsError(err, c.stored)
+	})
+	if err != nil || len(which) < len(f.comp.chunks) {
+		return err
+	}
+	sum := uint32(0)
+	for i, s := range sums {
+		sum = tensor.CombineCRC32(sum, s, f.comp.chunks[i].size)
+	}
+	return f.checkUncompressed(v, sum)
+}
+
+// storedChunk returns the stored bytes of a chunk, whose checksum it checks.
+func (f *parsed) storedChunk(i int) ([]byte, error) {
+	c := &f.comp.chunks[i]
+	b, err := f.stored(c.stored, c.storedSize)
+	if err != nil {
+		return nil, err
+	}
+	if sum := tensor.CRC32(b); sum != c.checksum {
+		return nil, fail("chunk checksum", f.comp.base+int64(i)*chunkRow+24, format.ErrChecksum,
+			"chunk %d: %#08x recorded, %#08x computed", i, c.checksum, sum)
+	}
+	return b, nil
+}
+
+// wantedChunks lists the chunks of the tensors that are to be verified, in order.
+func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
+	wanted := make([]bool, len(f.comp.chunks))
+	for i := range f.at {
+		if !v.All() && v.Wanted(i) {
+			first := f.comp.find(f.at[i])
+			for k := range f.comp.covering(f.at[i], f.index.Size(i)) {
+				wanted[first+k] = true
+			}
+		}
+	}
+	for k, w := range wanted {
+		if w || v.All() {
+			which = append(which, k)
+		}
+	}
+	return which
 }
 
 // summed computes the CRC-32 of what is written, and counts it.
 type summed struct {
-	v   driver.Verification
-	sum uint32
+	v driver.Verification
+	crc
 }
 
 func (s *summed) Write(b []byte) (int, error) {
-	s.sum = tensor.UpdateCRC32(s.sum, b)
+	_, _ = s.crc.Write(b)
 	s.v.Done(int64(len(b)), "weights")
 	return len(b), s.v.Context().Err()
 }
 
-// sumUncompressed returns the CRC-32 of bytes in memory, and counts them.
-func sumUncompressed(v driver.Verification, b []byte) (sum uint32, err error) {
-	err = work.Chunks(v.Context(), b, nil, "", func(piece []byte) {
-		sum = tensor.UpdateCRC32(sum, piece)
-		v.Done(int64(len(piece)), "weights")
-	})
-	return sum, err
+// all writes b in pieces.
+func (s *summed) all(b []byte) error {
+	return work.Chunks(s.v.Context(), b, nil, "", func(piece []byte) { _, _ = s.Write(piece) })
 }
 
 // checkUncompressed compares the recorded sum of the uncompressed weights with
@@ -280,7 +273,7 @@ func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 // flushedSum is the CRC-32 of the floats that the reference implementation makes
 // of float16 weights: it decodes subnormal halves and -0 as 0. Chunks or not,
 // the halves are back to back.
-func (f *parsed) flushedSum(v driver.Verification) (sum uint32, err error) {
+func (f *parsed) flushedSum(v driver.Verification) (uint32, error) {
 	const exponent, step = 0x7C00, 64 << 10
 	in, err := f.stored(0, f.h.plainSize())
 	s := crc(0)

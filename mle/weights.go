@@ -1,107 +1,114 @@
 package mle
 
 import (
+	"context"
 	"errors"
+	"io"
+	"sort"
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// store keeps weights that are not in the file as such: decrypted, and
-// decompressed where all tensors are compressed together. Each is made when
-// the first tensor is asked for, once, and kept until Close.
-type store struct {
-	cipher *seal.Cipher // nil without key
-	mu     sync.Mutex
-	plain  once // decrypted section
-	whole  once // decompressed section
+// compression is the compression section.
+type compression struct {
+	method   Method
+	level    uint8
+	bits     uint8
+	size     int64  // of the uncompressed weights
+	checksum uint32 // CRC-32 of the uncompressed weights
+
+	chunked bool
+	chunks  []chunk
+	base    int64 // of the chunk table in the file
 }
 
-// once is the outcome of something that is done once. Only lasting failures are
-// kept: what a reader could not fetch may be there the next time.
-type once struct {
+// chunk is one row of the chunk table: where its bytes are in the uncompressed
+// weights and in the stored ones.
+type chunk struct {
+	offset, size       int64 // uncompressed
+	stored, storedSize int64
+	checksum           uint32 // CRC-32 of the stored bytes
+}
+
+const chunkBytes = 40 // of a chunk in memory
+
+// find returns the chunk that holds byte off of the uncompressed weights.
+func (p *compression) find(off int64) int {
+	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].offset > off }) - 1
+}
+
+// covering returns the chunks that hold n bytes at off. n is not 0.
+func (p *compression) covering(off, n int64) []chunk {
+	return p.chunks[p.find(off) : p.find(off+n-1)+1]
+}
+
+// cached is the result of work that is done once. It is kept until Close; of errors only those
+// are that will be the same the next time.
+type cached struct {
+	mu   sync.Mutex
 	done bool
 	b    []byte
 	err  error
 }
 
-func (o *once) get(make func() ([]byte, error)) ([]byte, error) {
-	if !o.done {
-		o.b, o.err = make()
-		o.done = o.err == nil || errors.Is(o.err, format.ErrCorrupt) || errors.Is(o.err, format.ErrKey) || errors.Is(o.err, format.ErrChecksum)
+// once returns what c has, or calls f for n bytes and keeps them.
+func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return c.b, c.err
 	}
-	return o.b, o.err
+	if err := f.memory.Reserve(n); err != nil {
+		return nil, f.weightsError(err, 0)
+	}
+	defer func() {
+		if c.b == nil { // also after a fault
+			f.memory.Release(n)
+		}
+	}()
+	c.b, c.err = do()
+	c.done = c.err == nil || errors.Is(c.err, format.ErrCorrupt) || errors.Is(c.err, format.ErrKey) || errors.Is(c.err, format.ErrChecksum)
+	return c.b, c.err
 }
 
-// setKey prepares decryption. A key for a file that is not encrypted is ignored.
-func (s *store) setKey(h *Header, key []byte) error {
-	if key == nil || !h.Features.Has(Encryption) {
-		return nil
+// close drops decrypted and decompressed weights, which nobody uses any more.
+func (f *parsed) close() error {
+	for _, c := range []*cached{&f.plain, &f.whole} {
+		c.done, c.b = false, nil
 	}
-	c, err := seal.New(key)
-	if err != nil {
-		return wire.Error(formatName, "key", -1, err)
-	}
-	s.cipher = c
-	return nil
-}
-
-// Close implements io.Closer: it forgets the weights. Nobody is at work any more.
-func (f *parsed) Close() error {
-	f.store.mu.Lock()
-	defer f.store.mu.Unlock()
-	f.store.plain, f.store.whole = once{}, once{}
 	return nil
 }
 
 // needsKey reports whether the weights are encrypted and there is no key.
-func (f *parsed) needsKey() bool { return f.h.Features.Has(Encryption) && f.store.cipher == nil }
+func (f *parsed) needsKey() bool { return f.h.Features.Has(Encryption) && f.cipher == nil }
 
-// Load implements driver.Parsed.
-func (f *parsed) Load(i int) ([]byte, error) {
-	off, n := f.lazy[i], f.index.Size(i)
-	var b []byte
-	var err error
+// load returns the bytes of tensor i, which is compressed or encrypted.
+func (f *parsed) load(i int) (b []byte, err error) {
+	off, n := f.at[i], f.index.Size(i)
 	switch {
 	case f.comp == nil || f.comp.method == MethodNone:
 		b, err = f.stored(off, n)
 	case f.comp.chunked:
-		b, err = f.loadChunks(off, n, 0)
+		b, err = f.loadChunks(off, n)
 	default:
 		if b, err = f.inflated(); err == nil {
 			b = b[off : off+n : off+n]
 		}
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || len(b) == 0 || memory.Address(b)%uintptr(f.index.DType(i).Size()) == 0 {
+		return b, err
 	}
-	return aligned(b, f.index.DType(i)), nil
+	return append(memory.Aligned(len(b))[:0], b...), nil
 }
 
-// Shares implements driver.Parsed: parts of the decrypted or the decompressed section.
-func (f *parsed) Shares(int) bool {
+// shares reports whether tensors are parts of the decrypted or the decompressed section.
+func (f *parsed) shares(int) bool {
 	return f.comp == nil || !f.comp.chunked || f.comp.method == MethodNone
-}
-
-// aligned returns b, or a copy of it that is aligned for dtype d.
-func aligned(b []byte, d tensor.DType) []byte {
-	if len(b) == 0 || memory.Address(b)%uintptr(d.Size()) == 0 {
-		return b
-	}
-	return append(memory.Aligned(len(b))[:0], b...)
-}
-
-// weightsOffset returns where tensor i begins in the uncompressed weights.
-func (f *parsed) weightsOffset(i int) int64 {
-	if f.lazy != nil {
-		return f.lazy[i]
-	}
-	_, off, _ := f.index.Place(i)
-	return off - f.h.Weights.Offset
 }
 
 // stored returns n bytes at off of the weights section, decrypted.
@@ -109,70 +116,94 @@ func (f *parsed) stored(off, n int64) ([]byte, error) {
 	if !f.h.Features.Has(Encryption) {
 		return f.src.Slice(f.h.Weights.Offset+off, n)
 	}
-	f.store.mu.Lock()
-	defer f.store.mu.Unlock()
-	b, err := f.store.plain.get(f.decrypt)
+	b, err := f.once(&f.plain, f.h.Weights.Size, f.decrypt)
 	if err != nil {
 		return nil, err
 	}
 	return b[off : off+n : off+n], nil
 }
 
-// decrypt opens the whole section: AES-GCM vouches for all of it or nothing.
+// decrypt opens the whole section, which AES-GCM authenticates as one.
 func (f *parsed) decrypt() ([]byte, error) {
 	s := f.h.Weights
-	if f.store.cipher == nil {
+	if f.cipher == nil {
 		return nil, fail("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
 	}
-	if err := f.memory.Reserve(s.Size); err != nil {
-		return nil, f.weightsError(err, 0)
-	}
-	kept := false
-	defer func() {
-		if !kept { // with an error, a fault, or a panic of the reader
-			f.memory.Release(s.Size)
-		}
-	}()
 	b, err := f.src.Slice(s.Offset, s.Size)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := f.store.cipher.Open(b, f.head[:aadSize])
-	if kept = err == nil; kept {
+	plain, err := f.cipher.Open(b, f.head[:aadSize])
+	if err == nil {
 		return plain, nil
 	}
-	if sum := tensor.CRC32(b); f.h.WeightsChecksum != 0 && sum != f.h.WeightsChecksum {
-		return nil, weightsSumError(f.h.WeightsChecksum, sum)
+	if err := f.checkStoredSum(tensor.CRC32(b)); err != nil {
+		return nil, err
 	}
-	return nil, wire.Error(formatName, "weights", s.Offset, err)
+	return nil, f.weightsError(err, 0)
 }
 
 // inflated returns the whole weights, which were compressed in one piece.
 func (f *parsed) inflated() ([]byte, error) {
-	in, err := f.stored(0, f.h.plainSize())
-	if err != nil {
-		return nil, err
-	}
-	f.store.mu.Lock()
-	defer f.store.mu.Unlock()
-	return f.store.whole.get(func() ([]byte, error) {
-		if err := f.memory.Reserve(f.comp.size); err != nil {
-			return nil, f.weightsError(err, 0)
+	return f.once(&f.whole, f.comp.size, func() ([]byte, error) {
+		in, err := f.stored(0, f.h.plainSize())
+		if err != nil {
+			return nil, err
 		}
-		kept := false
-		defer func() {
-			if !kept { // with an error, or a fault
-				f.memory.Release(f.comp.size)
-			}
-		}()
 		b, err := codecOf(f.comp.method).Decompress(in, f.comp.size)
-		kept = err == nil
 		return b, f.weightsError(err, 0)
 	})
 }
 
-// weightsError locates an error of decompression of the bytes at off of the
-// weights section.
+// isPlausible tells whether a size is believed before anything was decompressed.
+func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
+
+// loadChunks decompresses the chunks that hold n bytes at off, several at a time.
+func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
+	chunks := f.comp.covering(off, n)
+	first, last := chunks[0], chunks[len(chunks)-1]
+	in, err := f.stored(first.stored, last.stored+last.storedSize-first.stored)
+	if err != nil {
+		return nil, err
+	}
+	each := func(do func(c *chunk, stored []byte) error) error {
+		return work.Each(context.Background(), len(chunks), 0, func(i int) error {
+			c := &chunks[i]
+			stored := in[c.stored-first.stored:][:c.storedSize]
+			return f.src.Guard(func() error { return f.weightsError(do(c, stored), c.stored) })
+		})
+	}
+	size := last.offset + last.size - first.offset
+	if !isPlausible(size, int64(len(in))) { // prove it before there is memory for it
+		if err := each(func(c *chunk, stored []byte) error { return f.expand(io.Discard, stored, c.size) }); err != nil {
+			return nil, err
+		}
+	}
+	whole, err := buffer(size)
+	if err != nil {
+		return nil, f.weightsError(err, first.stored)
+	}
+	err = each(func(c *chunk, stored []byte) error {
+		return codecOf(f.comp.method).DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return whole[off-first.offset:][:n:n], nil
+}
+
+// expand writes what comes out of stored bytes to w, and counts what that takes.
+func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
+	c := codecOf(f.comp.method)
+	n := c.Window(in)
+	if err := f.memory.Reserve(n); err != nil {
+		return err
+	}
+	defer f.memory.Release(n)
+	return c.Expand(w, in, size)
+}
+
+// weightsError locates an error of the stored bytes at off of the weights section.
 func (f *parsed) weightsError(err error, off int64) error {
 	if err == nil {
 		return nil

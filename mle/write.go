@@ -331,7 +331,7 @@ func (e *encoder) compressionBytes() []byte {
 	for _, c := range e.out.chunks {
 		w.U64(uint64(c.offset))
 		w.U64(uint64(c.stored))
-		w.U64(uint64(c.storedSz))
+		w.U64(uint64(c.storedSize))
 		w.U32(c.checksum)
 		w.U32(0)
 	}

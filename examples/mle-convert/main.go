@@ -62,18 +62,16 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if _, err := f.Verify(ctx); err != nil {
 		return err
 	}
-	plan, err := format.PlanOf(f.Model())
+	plan, err := format.PlanOf(f.Model)
 	if err != nil {
 		return err
 	}
-	if j.write.IR, err = f.IR(); err != nil {
-		return err
-	}
+	j.write.IR = f.IR()
 	progress := cli.NewProgress(stderr, "converting")
 	j.write.Progress = progress.Report
 	w, err := mle.Create(j.output, plan, &j.write)
 	if err == nil {
-		err = format.Copy(w, f.Model())
+		err = format.Copy(w, f.Model)
 	}
 	progress.Finish()
 	if err != nil {

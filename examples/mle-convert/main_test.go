@@ -136,10 +136,8 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 		t.Fatal(err)
 	}
 	defer want.Close()
-	a, errA := want.IR()
-	b, errB := got.IR()
-	if diff := cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); errA != nil || errB != nil || diff != "" {
-		t.Error(errA, errB, diff)
+	if diff := cmp.Diff(want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); diff != "" {
+		t.Error(diff)
 	}
 	var first format.Metadata
 	for _, e := range got.Metadata() {

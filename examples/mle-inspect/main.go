@@ -20,10 +20,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -98,23 +101,12 @@ func (i *inspector) inspect(path string) error {
 	}
 	defer f.Close()
 	covered, bad := f.Verify(opts.Context)
-	integrity := "OK"
-	if bad != nil {
-		report, err := f.VerifyIntegrity(opts.Context)
-		if err != nil {
-			return err
-		}
-		integrity = verdict(report)
-		if err := report.Err(); err != nil {
-			bad = err
-		}
-	}
 	status, err := f.CheckSignature(opts.Context, i.trusted)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(i.out, "%sVersion: %s.0\nFeatures: %v\nCompression: %s\nSignature: %s\nIntegrity: %s\n",
-		i.gap, f.Version(), f.Header().Features, compression(f), i.signature(status), integrity)
+		i.gap, f.Version(), f.Header().Features, compression(f), i.signature(status), verdict(bad))
 	i.gap = "\n"
 	for _, note := range f.Notes() {
 		i.remark(path, note)
@@ -159,17 +151,21 @@ func (i *inspector) signature(s mle.SignatureStatus) string {
 	return "Valid (ED25519)"
 }
 
-// verdict describes a file that does not verify.
-func verdict(r *mle.Integrity) string {
-	for _, s := range r.Sections {
-		if s.Status == mle.Broken {
-			return "FAILED (" + s.Name + ")"
-		}
-	}
-	if !r.OK() {
+// verdict names the first section that is not whole.
+func verdict(err error) string {
+	var at *format.Error
+	switch {
+	case err == nil:
+		return "OK"
+	case errors.Is(err, format.ErrKey):
 		return "UNKNOWN (encrypted weights)"
+	case !errors.As(err, &at):
+		return "FAILED"
 	}
-	return "FAILED" // what is not a matter of one section
+	section := map[string]string{
+		"weights": "compression", "compression checksum": "compression", "chunk checksum": "compression", "model_hash": "signature",
+	}[at.Field]
+	return "FAILED (" + cmp.Or(section, strings.TrimSuffix(at.Field, "_checksum")) + ")"
 }
 
 // judge demands what --trust asks for, and says what is missing without it.

@@ -470,7 +470,7 @@ func TestConvertStorage(t *testing.T) {
 	}
 	defer m.Close()
 	got, err := m.At(0).Bytes()
-	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 || m.At(0).Name() != "a.w" || m.Model().Signature() == nil || m.At(0).Info().Compression != "zstd" {
+	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 || m.At(0).Name() != "a.w" || m.Model.Signature() == nil || m.At(0).Info().Compression != "zstd" {
 		t.Errorf("%v %v %s", m.At(0).Info(), err, diff)
 	}
 	if _, errs := do(t, 2, "convert", "-sign", in, in, out); !strings.Contains(errs, "in.safetensors") {

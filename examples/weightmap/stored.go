@@ -28,9 +28,7 @@ func rewrite(m *format.Model, path string, meta format.Metadata, common *format.
 		return err
 	}
 	p.Metadata = meta
-	if common.Format, err = storedAs(m, p, key); err != nil {
-		return err
-	}
+	common.Format = storedAs(m, p, key)
 	w, err := format.Create(m.Format(), path, p, common)
 	if err != nil {
 		return err
@@ -40,17 +38,17 @@ func rewrite(m *format.Model, path string, meta format.Metadata, common *format.
 
 // storedAs returns the options of a model's format that store it in the same way, nil where
 // there are none.
-func storedAs(m *format.Model, p *format.Plan, key []byte) (any, error) {
+func storedAs(m *format.Model, p *format.Plan, key []byte) any {
 	if f, ok := mle.From(m); ok {
 		return mleOptions(f, key)
 	}
 	if f, ok := mag.From(m); ok {
-		return &mag.WriteOptions{Snapshot: f.Snapshot(), Extended: !f.Snapshot()}, nil
+		return &mag.WriteOptions{Snapshot: f.Snapshot(), Extended: !f.Snapshot()}
 	}
 	if _, ok := mobi.From(m); ok && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Compression != "" }) {
-		return &mobi.WriteOptions{Gzip: 6}, nil
+		return &mobi.WriteOptions{Gzip: 6}
 	}
-	return nil, nil
+	return nil
 }
 
 // keepsEnding refuses a target with the ending of a format that the model will not be in,
@@ -86,9 +84,9 @@ func metadataOf(m *format.Model) format.Metadata {
 
 // mleOptions stores weights as a file does, but plainly where they were quantized to
 // int8: doing that twice would change them.
-func mleOptions(f *mle.File, key []byte) (*mle.WriteOptions, error) {
+func mleOptions(f *mle.File, key []byte) *mle.WriteOptions {
 	o := &mle.WriteOptions{Version: int(f.Header().Version)}
-	if encrypted(f.Model()) {
+	if encrypted(f.Model) {
 		o.Key = key
 	}
 	if o.Version > 1 {
@@ -97,9 +95,8 @@ func mleOptions(f *mle.File, key []byte) (*mle.WriteOptions, error) {
 	if c, ok := f.Compression(); ok && c.Method != mle.MethodInt8 {
 		o.Compression, o.Level, o.Chunked = c.Method, int(c.Level), c.Chunks > 0
 	}
-	var err error
-	o.IR, err = f.IR()
-	return o, err
+	o.IR = f.IR()
+	return o
 }
 
 // wiaOptions stores blocks and tensors as a file does.
