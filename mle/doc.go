@@ -9,10 +9,8 @@
 // several at a time. A size that a file claims is believed only as far as its
 // tensors and its bytes bear it out.
 //
-// Opening copies everything but the weights into private memory, up to
-// format.Options.MaxHeaderBytes, and nothing that was checked is read again: another
-// process may write to a mapped file at any moment. Verify reads the file again and
-// compares. It says what covers what (format.Coverage): "crc32" for header, metadata
+// Opening copies everything but the weights into private memory, since another
+// process may write to a mapped file at any moment, and decodes it. Verify says what covers what (format.Coverage): "crc32" for header, metadata
 // and graph; for tensors "crc32 of the weights", "crc32 of the chunk", "crc32 of
 // the uncompressed weights" or "AES-256-GCM"; "sha256 of the file" for what only the
 // signature covers; and nothing, as in version 1 without any of these. With
@@ -197,7 +195,7 @@
 // outputs than tensors may have, or scalars among these: a plan with such is refused
 // with the list of it, unless format.WriteOptions.AcceptLoss
 // names it. Operators must be of the list, or decimal codes.
-// WriteOptions.IR writes a graph as File.IR read it.
+// WriteOptions.IR writes a graph as File.IR returned it.
 //
 // # Weights and compression
 //

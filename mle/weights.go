@@ -192,15 +192,26 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 	return whole[off-first.offset:][:n:n], nil
 }
 
-// expand writes what comes out of stored bytes to w, and counts what that takes.
+// expand writes what comes out of stored bytes to w, and counts the memory that takes.
 func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	c := codecOf(f.comp.method)
 	n := c.Window(in)
+	whole := size <= n && isPlausible(size, int64(len(in)))
+	if whole {
+		n = size
+	}
 	if err := f.memory.Reserve(n); err != nil {
 		return err
 	}
 	defer f.memory.Release(n)
-	return c.Expand(w, in, size)
+	if !whole {
+		return c.Expand(w, in, size)
+	}
+	b, err := c.Decompress(in, size)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
 }
 
 // weightsError locates an error of the stored bytes at off of the weights section.
