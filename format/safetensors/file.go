@@ -34,9 +34,6 @@ func OpenFile(f *os.File, off, size int64, o *format.Options) (*format.Model, er
 // Shards returns the names of the files that the index of a sharded model joins, in the
 // order in which it names them first; nil for single files and models of other formats.
 func Shards(m *format.Model) []string {
-	f, ok := codec.Own(m).(*parsed)
-	if !ok {
-		return nil
-	}
-	return slices.Clone(f.shards)
+	list, _ := codec.Own(m).([]string)
+	return slices.Clone(list)
 }

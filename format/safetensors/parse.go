@@ -3,128 +3,213 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
-	"errors"
+	"encoding/binary"
 	"fmt"
-	"hash/maphash"
-	"slices"
+	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open model beside its index.
-type parsed struct {
-	texts    []text   // the file's; that of the index and those of the shards
-	shards   []string // names of the shards; nil for one file
-	unlisted int      // tensors of shards that the index does not name
-	listed   bool     // some tensors are of no dtype of this library
-	memory   *driver.Memory
+// model is what is found in the files of a model beside its tensors.
+type model struct {
+	o       *driver.Options
+	shards  []string // their names; nil for one file
+	meta    driver.Metadata
+	keys    map[string]int // where they are in meta, if there is more than one file
+	differ  int            // entries that another file has with another value
+	unknown bool           // some tensors are of no dtype of this library
 }
 
-// text is the part of a file that was parsed, and what Verify and Metadata need of it.
-type text struct {
-	src      driver.Source
-	len      int64
-	sum      uint64 // of the process, to find out whether the file changed
-	metadata []byte // the object with the metadata, nil for none
-}
-
-var seed = maphash.MakeSeed()
-
-// read returns the text in private memory, which memory counts while done was not called.
-func (t *text) read(memory *driver.Memory) (b []byte, done func(), err error) {
-	if err := memory.Reserve(t.len); err != nil {
-		return nil, nil, wire.Error(formatName, "header length", 0, err)
+// parse reads a file with tensors, or the index of a sharded model and all shards.
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	head, err := driver.Prefix(src, driver.SniffLen)
+	if err != nil {
+		return nil, err
 	}
-	done = func() { memory.Release(t.len) }
-	read := false
-	defer func() {
-		if !read { // with an error, or a panic of the reader
-			done()
-		}
-	}()
-	if t.src.InMemory() {
-		b = make([]byte, t.len)
-		_, err = t.src.ReadAt(b, 0)
+	x.Version = "1"
+	m := &model{o: o}
+	var notes []string
+	if isIndex(head) {
+		notes, err = m.parseIndex(src, x)
 	} else {
-		b, err = t.src.Slice(0, t.len) // which allocates nothing for bytes that a reader lacks
+		err = m.parseFile(src, head, 0, x)
 	}
-	t.sum = maphash.Bytes(seed, b)
-	read = err == nil
-	return b, done, err
+	if err != nil {
+		return nil, err
+	}
+	return &driver.Parsed{
+		Own:      m.shards,
+		Metadata: m.meta,
+		Notes:    notes,
+		Native:   m.native,
+		Verify:   func(v driver.Verification) error { v.Section("header", ""); return nil },
+	}, nil
+}
+
+// parseIndex reads the index of a sharded model, and all shards.
+func (m *model) parseIndex(src driver.Source, x *driver.Index) (notes []string, err error) {
+	m.keys = make(map[string]int)
+	var later []driver.Metadata
+	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
+		part := &model{o: m.o}
+		err := part.parseShard(src, s, y)
+		m.unknown = m.unknown || part.unknown
+		later = append(later, part.meta)
+		return err
+	}}
+	w, unlisted, err := join.Parse(src, x, m.o)
+	if err != nil {
+		return nil, err
+	}
+	m.shards = w.Shards
+	own, err := m.decode(w.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range own {
+		if e.Key != "total_size" && e.Key != "total_parameters" { // of the files
+			m.keys[e.Key] = len(m.meta)
+			m.meta = append(m.meta, e)
+		}
+	}
+	for _, meta := range later {
+		m.merge(meta)
+	}
+	if unlisted > 0 {
+		notes = append(notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", unlisted))
+	}
+	if m.differ > 0 {
+		notes = append(notes, fmt.Sprintf("metadata entries that differ between files, of which the first counts: %d", m.differ))
+	}
+	return notes, nil
+}
+
+// parseShard reads the header of a shard. An error says what the file is if it is known not to be one, such
+// as what Git LFS left in its place.
+func (m *model) parseShard(src driver.Source, space driver.Space, y *driver.Index) error {
+	head, err := driver.Prefix(src, driver.SniffLen)
+	if err != nil {
+		return err
+	}
+	err = m.parseFile(src, head, space, y)
+	what := cmp.Or(foreign.Name(head, src.Path()), foreign.Guess(head))
+	if what == "" || (fileFormat{}).Detect(head, 0) || !foreign.Blamed(err) {
+		return err
+	}
+	return wire.Error(formatName, "header length", 0, foreign.Error(what, err))
+}
+
+// merge adds the metadata of a shard. Of entries that differ the first counts; JSON values
+// that are no strings always differ.
+func (m *model) merge(meta driver.Metadata) {
+	for _, e := range meta {
+		i, taken := m.keys[e.Key]
+		if !taken {
+			m.keys[e.Key] = len(m.meta)
+			m.meta = append(m.meta, e)
+			continue
+		}
+		text, isText := m.meta[i].Value.(string)
+		if other, also := e.Value.(string); !isText || !also || text != other {
+			m.differ++
+		}
+	}
+}
+
+// decode makes the metadata of a JSON object that was checked.
+func (m *model) decode(object []byte) (driver.Metadata, error) {
+	if object == nil {
+		return nil, nil
+	}
+	if err := m.o.Memory.Build(jsonmeta.Cost(object), int64(len(object))); err != nil {
+		return nil, wire.Error(formatName, metadataKey, 0, err)
+	}
+	return jsonmeta.Metadata(object)
+}
+
+// native has a copy within the format keep tensors of dtypes that are not known, whose names mean
+// nothing elsewhere.
+func (m *model) native() (*driver.Native, error) {
+	if !m.unknown {
+		return nil, nil
+	}
+	return &driver.Native{Format: formatName}, nil
 }
 
 // parseFile reads a file with tensors, which is in a space and begins with head, into x.
-func (f *parsed) parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) error {
+func (m *model) parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index) error {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
+	most := min(maxHeader, m.o.MaxHeaderBytes)
 	switch {
 	case c.Err() != nil:
 		return c.Err()
 	case n > uint64(src.Size()-lengthSize):
 		return wire.Errorf(formatName, "header length", 0, format.ErrTruncated, "%d bytes, %d are left", n, src.Size()-lengthSize)
-	case n > maxHeader || int64(n) > o.MaxHeaderBytes:
-		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, min(maxHeader, o.MaxHeaderBytes))
+	case n > uint64(most):
+		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, most)
 	}
-	t := text{src: src, len: lengthSize + int64(n)}
-	b, done, err := t.read(o.Memory)
+	start := lengthSize + int64(n)
+	if err := m.o.Memory.Reserve(start); err != nil {
+		return wire.Error(formatName, "header length", 0, err)
+	}
+	defer m.o.Memory.Release(start)
+	b, err := src.Slice(0, start)
 	if err != nil {
 		return err
 	}
-	defer done()
-	p := parser{x: x, o: o, space: space, start: t.len, size: src.Size() - t.len, sorted: true}
-	if err := p.header(b[lengthSize:]); err != nil {
-		return err
+	if binary.LittleEndian.Uint64(b) != n {
+		return wire.Errorf(formatName, "header length", 0, format.ErrCorrupt, "changed while the file was read")
 	}
-	t.metadata = p.meta
-	f.listed = f.listed || p.encoding != nil
-	f.texts = append(f.texts, t)
-	return nil
+	p := parser{model: m, x: x, space: space, start: start, size: src.Size() - start}
+	return p.header(b[lengthSize:])
 }
 
 // parser reads one header.
 type parser struct {
+	*model
 	s     jsonmeta.Scanner
 	x     *driver.Index
-	o     *driver.Options
 	space driver.Space
-	meta  []byte
 
 	start, size int64 // of the buffer behind the header
-	next        int64 // in the buffer: where a tensor begins if all are in order
-	sorted      bool  // so far they are
 	dims        []int64
-	encoding    *tensor.Encoding // of the last tensor that has one
+	encoding    *tensor.Encoding // of the last tensor of a dtype that is not known
 }
-
-// strict are the rules of the reference's JSON parser.
-var strict = jsonmeta.Options{MaxDepth: maxDepth}
 
 // header reads all of it.
 func (p *parser) header(b []byte) error {
-	p.s = jsonmeta.NewScanner(b, strict)
+	p.s = jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth})
 	p.grow(b)
+	var meta []byte
 	seen := false
-	err := p.s.Object(func(key []byte, at int) error {
+	err := p.s.Object(func(key []byte, at int) (err error) {
 		if string(key) != metadataKey {
 			return p.tensor(key, at)
 		}
 		if seen {
-			return p.fail(metadataKey, at, format.ErrCorrupt, "it occurs twice")
+			return wire.Errorf(formatName, metadataKey, lengthSize+int64(at), format.ErrCorrupt, "it occurs twice")
 		}
 		seen = true
-		return p.metadata(b)
+		meta, err = p.metadata(b)
+		return located(err, metadataKey)
 	})
 	if err == nil {
 		err = p.s.End()
 	}
 	if err != nil {
-		return located(err, "header", lengthSize)
+		return located(err, "header")
 	}
-	return p.covered()
+	if p.meta, err = p.decode(meta); err != nil {
+		return err
+	}
+	return p.x.Covers(0, p.start, p.start+p.size)
 }
 
 // The least that an entry takes: `"":{"dtype":"","shape":[],"data_offsets":[0,0]},`
@@ -140,34 +225,25 @@ func (p *parser) grow(b []byte) {
 	p.x.Grow(n, min(max(len(b)-minEntry*n, 0), 256*n), dims)
 }
 
-// fail makes an error about a place in the header.
-func (p *parser) fail(field string, at int, sentinel error, text string, args ...any) error {
-	return wire.Errorf(formatName, field, lengthSize+int64(at), sentinel, text, args...)
-}
-
-// located gives the place to what is wrong with a JSON text that is at base.
-func located(err error, field string, base int64) error {
+// located gives the place to what is wrong with the header's JSON text.
+func located(err error, field string) error {
 	if j, ok := err.(*jsonmeta.Error); ok {
-		return wire.Error(formatName, field, base+j.Offset, err)
+		return wire.Error(formatName, field, lengthSize+j.Offset, err)
 	}
 	return err
 }
 
 // metadata reads the object with the strings, or null.
-func (p *parser) metadata(b []byte) error {
+func (p *parser) metadata(b []byte) ([]byte, error) {
 	if p.s.Null() {
-		return nil
+		return nil, nil
 	}
 	from := p.s.Offset()
 	err := p.s.Unique(func() error {
 		_, err := p.s.Text()
 		return err
 	})
-	if err == nil {
-		err = p.o.Memory.Reserve(int64(p.s.Offset() - from))
-	}
-	p.meta = bytes.Clone(b[from:p.s.Offset()])
-	return located(err, metadataKey, lengthSize)
+	return b[from:p.s.Offset()], err
 }
 
 // entry is what the header says of a tensor, but for the shape.
@@ -182,7 +258,7 @@ func (p *parser) tensor(name []byte, at int) error {
 	var e entry
 	err := p.s.Object(func(key []byte, at int) error { return p.field(&e, key, at) })
 	if err != nil {
-		return located(err, tensorField(name), lengthSize)
+		return located(err, tensorField(name))
 	}
 	t := driver.Tensor{Name: name, Shape: p.dims, Space: p.space, Offset: p.start + e.begin, Size: e.end - e.begin}
 	switch {
@@ -193,18 +269,16 @@ func (p *parser) tensor(name []byte, at int) error {
 	default:
 		err = p.check(&t, &e)
 	}
-	if err == nil && p.x.Add(&t) != nil {
-		err = fmt.Errorf("%w: the name occurs twice", format.ErrCorrupt)
+	if err == nil {
+		err = p.x.Add(&t)
 	}
 	if err != nil {
 		return wire.Error(formatName, tensorField(name), lengthSize+int64(at), err)
 	}
-	p.sorted = p.sorted && e.begin == p.next
-	p.next = e.end
 	return nil
 }
 
-func tensorField(name []byte) string { return fmt.Sprintf("tensor %q", name) }
+func tensorField(name []byte) string { return "tensor " + strconv.Quote(string(name)) }
 
 // field reads one field of an entry. Unknown ones are ignored.
 func (p *parser) field(e *entry, key []byte, at int) (err error) {
@@ -239,7 +313,7 @@ func (p *parser) field(e *entry, key []byte, at int) (err error) {
 func (p *parser) integers(list []int64) ([]int64, error) {
 	err := p.s.Array(func(i int) error {
 		if i == maxRank {
-			return p.fail("header", p.s.Offset(), format.ErrLimit, "more than %d numbers in an array", maxRank)
+			return wire.Errorf(formatName, "header", lengthSize+int64(p.s.Offset()), format.ErrLimit, "more than %d numbers in an array", maxRank)
 		}
 		n, err := p.s.Int()
 		list = append(list, n)
@@ -262,7 +336,7 @@ func (p *parser) check(t *driver.Tensor, e *entry) error {
 	}
 	which := named(e.dtype)
 	if which < 0 {
-		return p.unknown(t, e, n)
+		return p.checkUnknown(t, e, n)
 	}
 	d := &dtypes[which]
 	if _, err := t.Shape.ByteSize(d.whole()); err != nil {
@@ -275,96 +349,22 @@ func (p *parser) check(t *driver.Tensor, e *entry) error {
 	if size := n/8*d.bits + n%8*d.bits/8; t.Size != size {
 		return fmt.Errorf("%w: data_offsets [%d, %d]: %s %v takes %d bytes", format.ErrCorrupt, e.begin, e.end, d.name, t.Shape, size)
 	}
-	if t.DType = d.dtype; d.dtype == tensor.Invalid {
-		t.Encoding = d.enc
-	}
+	t.DType, t.Encoding = d.dtype, d.enc
 	return nil
 }
 
-// unknown lists elements of a type that the reference does not have: as many bytes as
-// the range says.
-func (p *parser) unknown(t *driver.Tensor, e *entry, n int64) error {
+// checkUnknown lists elements of a type that the reference does not have: as many bytes as
+// the range says. Tensors in a row share one description.
+func (p *parser) checkUnknown(t *driver.Tensor, e *entry, n int64) error {
 	if len(e.dtype) == 0 {
 		return fmt.Errorf("%w: an empty dtype", format.ErrCorrupt)
 	}
 	if (n == 0) != (t.Size == 0) {
 		return fmt.Errorf("%w: %d elements of the unknown dtype %q in %d bytes", format.ErrCorrupt, n, e.dtype, t.Size)
 	}
-	t.Encoding = p.encodingOf(e.dtype)
+	if p.encoding == nil || p.encoding.Name != string(e.dtype) {
+		p.encoding = &tensor.Encoding{Name: string(e.dtype)}
+	}
+	t.Encoding, p.unknown = p.encoding, true
 	return nil
-}
-
-// encodingOf describes elements that are no DType, tensors in a row with one description.
-func (p *parser) encodingOf(name []byte) *tensor.Encoding {
-	if e := p.encoding; e == nil || e.Name != string(name) {
-		p.encoding = &tensor.Encoding{Name: string(name)}
-	}
-	return p.encoding
-}
-
-// covered checks that the tensors cover the buffer.
-func (p *parser) covered() error {
-	if !p.sorted {
-		if err := p.inOrder(); err != nil {
-			return err
-		}
-	}
-	if p.next != p.size {
-		return wire.Errorf(formatName, "data", p.start+p.next, format.ErrCorrupt, "no tensor has the last %d bytes", p.size-p.next)
-	}
-	return nil
-}
-
-// inOrder checks tensors that the header lists in another order than their data.
-func (p *parser) inOrder() error {
-	order := make([]int32, p.x.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		_, aOff, aSize := p.x.Place(int(a))
-		_, bOff, bSize := p.x.Place(int(b))
-		return cmp.Or(cmp.Compare(aOff, bOff), cmp.Compare(aSize, bSize))
-	})
-	p.next = 0
-	for _, i := range order {
-		_, off, size := p.x.Place(int(i))
-		if begin := off - p.start; begin != p.next {
-			what := "overlaps another tensor"
-			if begin > p.next {
-				what = fmt.Sprintf("%d bytes before it are in no tensor", begin-p.next)
-			}
-			return wire.Errorf(formatName, tensorField([]byte(p.x.Name(int(i)))), off, format.ErrCorrupt, "data_offsets [%d, %d]: %s", begin, begin+size, what)
-		}
-		p.next += size
-	}
-	return nil
-}
-
-// Verify implements driver.Parsed: headers that changed since they were parsed are
-// found. The format has no sums.
-func (f *parsed) Verify(v driver.Verification) error {
-	v.Section("header", "")
-	return v.Each(len(f.texts), func(i int) error {
-		t := f.texts[i]
-		_, done, err := t.read(f.memory)
-		if err == nil {
-			done()
-		}
-		if err == nil && t.sum != f.texts[i].sum {
-			err = wire.Errorf(formatName, "header", 0, format.ErrCorrupt, "changed since the file was opened")
-		}
-		return inFile(err, t.src.Path())
-	})
-}
-
-// inFile names the file that an error is about, in a copy.
-func inFile(err error, path string) error {
-	var e *format.Error
-	if !errors.As(err, &e) || e.Path != "" {
-		return err
-	}
-	c := *e
-	c.Path = path
-	return &c
 }

@@ -39,21 +39,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	head, err := driver.Prefix(src, driver.SniffLen)
-	if err != nil {
-		return nil, err
-	}
-	f := &parsed{memory: o.Memory}
-	x.Version = "1"
-	if isIndex(head) {
-		err = f.parseIndex(src, x, o)
-	} else {
-		err = f.parseFile(src, head, 0, x, o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.Metadata, LazyNotes: f.notes, Native: f.Native, Verify: f.Verify}, nil
+	return parse(src, x, o)
 }
 
 // Losses implements driver.Lossy.

@@ -4,15 +4,10 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
-
-// maxIndex is the size of an index of shards beyond which it is refused.
-const maxIndex = 100_000_000
 
 // isIndex reports whether a file that begins with head is an index of shards.
 func isIndex(head []byte) bool {
@@ -23,45 +18,23 @@ func isIndex(head []byte) bool {
 // joined is a model in several files. Its tensors are those of the parts, in the order of the index.
 type joined struct {
 	src   driver.Source
-	sum   sum // of the index
 	parts []*parsed
 	part  []int // by tensor
 }
 
 // parseIndex reads an index, and all the files that it names.
 func parseIndex(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	n := src.Size()
-	if most := min(maxIndex, o.MaxHeaderBytes); n > most {
-		return nil, wire.Errorf("", "index", 0, format.ErrLimit, "%d bytes, the limit is %d", n, most)
-	}
-	if err := o.Memory.Reserve(n); err != nil {
-		return nil, wire.Error("", "index", 0, err)
-	}
-	defer o.Memory.Release(n)
-	b, err := driver.Private(src, 0, n)
-	if err != nil {
-		return nil, err
-	}
-	w, err := shards.Parse(formatName, b, o.MaxTensors)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := src.Dir()
-	if err != nil {
-		return nil, wire.Error("", "weight_map", 0, err)
-	}
-	f := &joined{src: src, sum: sum{0, n, tensor.CRC32(b)}}
+	f := &joined{src: src}
 	var places []place
-	open := func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) error {
+	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
 		p, err := parseFile(src, s, y, o)
 		f.parts = append(f.parts, p)
-		return wire.InFile(err, src.Path())
-	}
-	_, err = w.Join(dir, x, o, open, func(part, i int) {
+		return err
+	}, Placed: func(part, i int) {
 		f.part = append(f.part, part)
 		places = append(places, f.parts[part].places[i])
-	})
-	if err != nil {
+	}}
+	if _, _, err := join.Parse(src, x, o); err != nil {
 		return nil, err
 	}
 	for i, p := range f.parts { // which know tensors by their numbers in the model from here on
@@ -105,15 +78,10 @@ func (f *joined) Touch(v driver.Verification, i int) (bool, error) {
 
 // Verify implements driver.Parsed.
 func (f *joined) Verify(v driver.Verification) error {
-	crc, err := v.Rehash(driver.CRC32, 0, f.sum.at, f.sum.size)
-	if err == nil && uint32(crc) != f.sum.crc {
-		err = wire.Errorf("", "index", 0, format.ErrCorrupt, "changed since the file was opened")
-	}
 	for _, p := range f.parts {
-		if err != nil {
+		if err := wire.InFile(p.Verify(v), p.src.Path()); err != nil {
 			return err
 		}
-		err = wire.InFile(p.Verify(v), p.src.Path())
 	}
-	return err
+	return nil
 }

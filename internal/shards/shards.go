@@ -1,4 +1,4 @@
-// Package shards reads the index of a model in several files, as the Hub has them for safetensors and
+// Package shards reads models in several files by their index, as the Hub has them for safetensors and
 // PyTorch: a JSON object whose weight_map says which file a tensor is in.
 package shards
 
@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	maxIndex  = 100_000_000 // bytes
 	maxShards = 1 << 16
 	maxDepth  = 127
 )
@@ -39,6 +40,41 @@ type mapped struct {
 	name  []byte
 	at    int
 	shard int
+}
+
+// Model reads the index src of a model of a format and all its shards.
+type Model struct {
+	Format string
+	// Open reads the file of a shard.
+	Open func(src driver.Source, s driver.Space, y *driver.Index) error
+	// Placed, if not nil, is told where each tensor of the model was.
+	Placed func(shard, i int)
+}
+
+// Parse lists the tensors of the model in the order of the index. Tensors of shards that are not in the index are
+// counted as unlisted.
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w *Map, unlisted int, err error) {
+	n, most := src.Size(), min(maxIndex, o.MaxHeaderBytes)
+	if n > most {
+		return nil, 0, wire.Errorf(m.Format, "index", 0, driver.ErrLimit, "%d bytes, the limit is %d", n, most)
+	}
+	if err := o.Memory.Reserve(n); err != nil {
+		return nil, 0, wire.Error(m.Format, "index", 0, err)
+	}
+	defer o.Memory.Release(n)
+	b, err := src.Slice(0, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	if w, err = Parse(m.Format, b, o.MaxTensors); err != nil {
+		return nil, 0, err
+	}
+	dir, err := src.Dir()
+	if err != nil {
+		return nil, 0, wire.Error(m.Format, "weight_map", 0, err)
+	}
+	unlisted, err = m.join(w, dir, x, o)
+	return w, unlisted, err
 }
 
 // Parse reads the index of a model of a format, with no more tensors than most.
@@ -111,19 +147,17 @@ func (w *Map) add(name []byte, at, most int) error {
 	return nil
 }
 
-// Join opens all shards, and lists their tensors in the order of the map. open reads the file of a shard; o is what is
-// left of the limits, which it lowers. placed, which may be nil, is told where each tensor was. Tensors of
-// shards that are not in the map are counted as unlisted.
-func (w *Map) Join(dir driver.Dir, x *driver.Index, o *driver.Options, open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) error, placed func(shard, i int)) (unlisted int, err error) {
-	left, total := *o, 0
+// join opens all shards and lists the tensors of the map.
+func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options) (unlisted int, err error) {
+	total := 0
 	shards := make([]driver.Index, len(w.Shards))
 	for i, name := range w.Shards {
 		y := &shards[i]
 		y.Count(o.Memory)
 		defer y.Uncount()
-		src, space, err := w.open(dir, name, w.first[i], &left)
+		src, space, err := w.open(dir, name, w.first[i], o)
 		if err == nil {
-			err = open(src, space, y, &left)
+			err = wire.InFile(m.Open(src, space, y), src.Path())
 		}
 		if full := y.Err(); full != nil {
 			err = wire.Error(w.format, "tensors", 0, full)
@@ -131,22 +165,23 @@ func (w *Map) Join(dir driver.Dir, x *driver.Index, o *driver.Options, open func
 		if err != nil {
 			return 0, err
 		}
-		total += y.Len()
-		left.MaxTensors = o.MaxTensors - total
+		if total += y.Len(); total > o.MaxTensors {
+			return 0, wire.Errorf(w.format, "tensors", 0, driver.ErrLimit, "more than %d tensors in all shards", o.MaxTensors)
+		}
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
-	for _, m := range w.entries {
-		field := fmt.Sprintf("tensor %q", m.name)
-		y := &shards[m.shard]
-		i, ok := y.LookupBytes(m.name)
+	for _, e := range w.entries {
+		field := fmt.Sprintf("tensor %q", e.name)
+		y := &shards[e.shard]
+		i, ok := y.LookupBytes(e.name)
 		if !ok {
-			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[m.shard])
+			return 0, wire.Errorf(w.format, field, int64(e.at), driver.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard])
 		}
-		if x.Add(copied(y, i, m.name)) != nil {
-			return 0, wire.Errorf(w.format, field, int64(m.at), driver.ErrCorrupt, "the name occurs twice")
+		if err := x.Add(copied(y, i, e.name)); err != nil {
+			return 0, wire.Error(w.format, field, int64(e.at), err)
 		}
-		if placed != nil {
-			placed(m.shard, i)
+		if m.Placed != nil {
+			m.Placed(e.shard, i)
 		}
 	}
 	return total - x.Len(), nil
