@@ -73,7 +73,7 @@ func (m *Model) views(yield func(tensor.View) bool) {
 func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 
 // Graph returns the neutral form of the operator graph, nil when the file has
-// none. It builds the graph anew each time.
+// none. It may be shared: change a Clone of it.
 func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
 
 // Native returns what the file says that only its format has a place for, nil for nothing. It

@@ -18,6 +18,7 @@ func PlanOf(m *Model) (*Plan, error) {
 	if p.Native, err = m.Native(); err != nil {
 		return nil, err
 	}
-	p.Graph, err = m.Graph()
+	g, err := m.Graph()
+	p.Graph = g.Clone()
 	return p, err
 }

@@ -31,11 +31,11 @@ func named(input int, name string) []byte {
 func restored(t *testing.T, b []byte) *format.Plan {
 	t.Helper()
 	f := openImage(t, b)
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.f.Restore(p)
+	f.f.restore(p)
 	return p
 }
 
@@ -108,7 +108,7 @@ func TestRestoreRefused(t *testing.T) {
 		"NUL":               op(10, []uint32{9}, nil, named(0, "a\x00")),
 	} {
 		b := with(func(m *image) { m.ops = append(m.ops, op) })
-		want, err := format.PlanOf(openImage(t, b).Model())
+		want, err := format.PlanOf(openImage(t, b).Model)
 		if d := cmp.Diff(want, restored(t, b)); d != "" || err != nil {
 			t.Errorf("%s: %v %s", name, err, d)
 		}

@@ -2,6 +2,7 @@ package mobi
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -65,7 +66,7 @@ func withFields(p *format.Plan) *format.Plan {
 		attrs := n.Attributes
 		n.Attributes = nil
 		for _, a := range attrs {
-			if _, kind := quantParam([]byte(a.Name)); kind == notQuant {
+			if _, suffix, ok := inputParam(a.Name); !ok || !slices.Contains(quantSuffixes, suffix) {
 				n.Attributes = append(n.Attributes, a)
 			}
 		}

@@ -96,7 +96,7 @@ func tolerated() []corpus.Case {
 	add("plain", small().bytes(), "")
 	add("ASCII magic", with(func(m *image) { m.ascii = true }), "magic in ASCII order (MOBI)")
 	add("header checksum 0", with(func(m *image) { m.noSum = true }), "header checksum not recorded")
-	add("CRC-32 footer", with(func(m *image) { m.crc = true }), "footer is a CRC-32")
+	add("CRC-32 footer", with(func(m *image) { m.crc = true }), "")
 	add("reserved flags", with(func(m *image) { m.flags = 0xFFFF_FFFF }), "reserved flag bits 0xfffffff8 are set")
 	add("flags that the content does not bear out", with(func(m *image) { m.flags = 7 }), "")
 	add("gap before metadata", with(func(m *image) { m.gap = []byte("anything") }), "8 bytes between header and metadata are ignored")

@@ -20,7 +20,6 @@ func TestZeroFile(t *testing.T) {
 	for name, err := range map[string]error{
 		"Tensor":    func() error { _, err := f.Tensor("1"); return err }(),
 		"Constant":  func() error { _, err := f.Constant(1); return err }(),
-		"Graph":     func() error { _, err := f.Graph(); return err }(),
 		"Operators": func() error { _, err := f.Operators(); return err }(),
 		"Verify":    verify(t, &f),
 		"Do":        f.Do(func() error { return nil }),
@@ -60,7 +59,7 @@ func TestFrom(t *testing.T) {
 	}
 	defer m.Close()
 	f, ok := From(m)
-	if !ok || f.Name() != "modèl" || f.Model() != m {
+	if !ok || f.Name() != "modèl" || f.Model != m {
 		t.Errorf("From: %v", ok)
 	}
 	if _, ok := From(&format.Model{}); ok {

@@ -101,7 +101,7 @@ func exercise(t *testing.T, f *File, b []byte, check format.Check) {
 
 // rewrite writes f again, unless MOBI's neutral graph cannot say what it holds.
 func rewrite(t *testing.T, f *File) {
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func rewrite(t *testing.T, f *File) {
 	if err != nil {
 		return
 	}
-	if err := format.Copy(w, f.Model()); err != nil {
+	if err := format.Copy(w, f.Model); err != nil {
 		t.Fatalf("Copy: %v", err)
 	}
 	again, err := OpenBytes(out.Bytes(), nil)

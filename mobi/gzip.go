@@ -3,6 +3,9 @@ package mobi
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"sort"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -10,42 +13,151 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Load implements driver.Parsed: it decompresses constant i, exactly as many
-// bytes as its shape says, from one gzip member that fills the record.
-func (f *parsed) Load(i int) ([]byte, error) {
-	rec := &f.records[i]
-	b, err := f.src.Slice(int64(rec.offset), int64(rec.stored))
+// load decompresses constant i, which is a gzip member.
+func (f *parsed) load(i int) ([]byte, error) {
+	m := &f.members[sort.Search(len(f.members), func(n int) bool { return f.members[n].tensor >= i })]
+	b, err := f.src.Slice(m.offset, m.stored)
 	if err != nil {
 		return nil, err
 	}
 	out, err := gzip.Codec.Decompress(b, f.index.Size(i))
-	return out, rec.explain(err)
+	return out, f.explain(m, err)
 }
 
-// checkMember does what Load does and keeps nothing.
-func (f *parsed) checkMember(v driver.Verification, i int) error {
-	rec := &f.records[i]
-	b, err := f.src.Slice(int64(rec.offset), int64(rec.stored))
+// checkMember does what load does and keeps nothing.
+func (f *parsed) checkMember(v driver.Verification, m *member) error {
+	b, err := f.src.Slice(m.offset, m.stored)
 	if err != nil {
 		return err
 	}
-	if err := gzip.Codec.Expand(canceled{v.Context()}, b, f.index.Size(i)); err != nil {
-		return rec.explain(err)
+	if err := gzip.Codec.Expand(until{v.Context()}, b, f.index.Size(m.tensor)); err != nil {
+		return f.explain(m, err)
 	}
-	v.Done(int64(rec.stored), f.index.Name(i))
+	v.Done(m.stored, f.index.Name(m.tensor))
 	return nil
 }
 
-// canceled takes bytes until its context is done.
-type canceled struct{ ctx context.Context }
+// until takes bytes until its context is done.
+type until struct{ ctx context.Context }
 
-func (c canceled) Write(p []byte) (int, error) { return len(p), c.ctx.Err() }
+func (u until) Write(p []byte) (int, error) { return len(p), u.ctx.Err() }
 
 // explain names the constant in an error of the decompressor; those of the file
 // say where they are from.
-func (r *record) explain(err error) error {
+func (f *parsed) explain(m *member, err error) error {
 	if errors.As(err, new(*format.Error)) || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return wire.Error(name, "constant "+constantName(r.id), int64(r.offset), err)
+	return wire.Error(name, "constant "+f.index.Name(m.tensor), m.offset, err)
+}
+
+// packer writes a file with compressed constants. Which of them shrink decides the
+// place of all: until the last is known, they wait in the target behind the largest
+// file that there can be.
+type packer struct {
+	*document
+	target driver.Target
+	level  int
+	end    int64    // of what is in use of the target
+	stored []stored // by plan index
+	at     []int64  // by plan index: where the data waits
+}
+
+func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
+	if t.Sequential() {
+		return nil, planError("compression", fmt.Errorf("%w: compressed constants need a spool", format.ErrUnsupported))
+	}
+	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
+	p.end = int64(headerSize + len(d.head) + alignment + len(d.graph) + footerSize)
+	for i, s := range p.stored {
+		p.end = min(p.end+d.recordSize(i)+min(s.size, maxFileSize), maxFileSize)
+	}
+	if _, err := p.compressor(io.Discard, 0); err != nil {
+		return nil, planError("compression level", err)
+	}
+	return p, nil
+}
+
+func (p *packer) compressor(w io.Writer, size int64) (io.WriteCloser, error) {
+	return gzip.Codec.NewWriter(w, p.level, size)
+}
+
+// Tensor implements driver.Encoder: it stores constant i as it is and, behind it,
+// compressed; the smaller of the two stays.
+func (p *packer) Tensor(i int, in driver.Input) error {
+	plain, packed := io.NewOffsetWriter(p.target, p.end), &appender{t: p.target, off: p.end + in.Size(), left: in.Size() - 1}
+	z, err := p.compressor(packed, in.Size())
+	if err != nil {
+		return err
+	}
+	both := io.MultiWriter(z, plain)
+	if err := in.Each(func(b []byte) error { _, err := both.Write(b); return err }); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	p.at[i] = p.end
+	p.end += in.Size()
+	if packed.left >= 0 {
+		p.at[i] = p.end
+		p.stored[i] = stored{size: packed.off - p.end, gzip: true}
+		p.end = packed.off
+	}
+	return nil
+}
+
+// appender appends to a target as long as there is room; what comes after is
+// dropped and leaves left negative.
+type appender struct {
+	t    io.WriterAt
+	off  int64
+	left int64
+}
+
+func (a *appender) Write(p []byte) (int, error) {
+	if a.left -= int64(len(p)); a.left < 0 {
+		return len(p), nil
+	}
+	n, err := a.t.WriteAt(p, a.off)
+	a.off += int64(n)
+	return n, err
+}
+
+// Finish implements driver.Encoder: it moves the constants to their places.
+func (p *packer) Finish() error {
+	l, err := p.layout(p.stored)
+	if err != nil {
+		return err
+	}
+	sums := make([]uint64, len(p.stored))
+	for i, s := range p.stored {
+		sum := &summer{p.footer, p.footer.empty()}
+		to := io.MultiWriter(sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
+		if _, err := io.Copy(to, io.NewSectionReader(p.target, p.at[i], s.size)); err != nil {
+			return err
+		}
+		sums[i] = uint64(sum.sum)
+	}
+	late, err := l.Late(sums)
+	if err != nil {
+		return err
+	}
+	for _, part := range append(l.Parts, late...) {
+		if _, err := p.target.WriteAt(part.Bytes, part.Offset); err != nil {
+			return err
+		}
+	}
+	return p.target.Truncate(l.Size)
+}
+
+// summer is an io.Writer that sums.
+type summer struct {
+	kind Footer
+	sum  uint32
+}
+
+func (s *summer) Write(p []byte) (int, error) {
+	s.sum = s.kind.update(s.sum, p)
+	return len(p), nil
 }

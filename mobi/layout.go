@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -27,9 +28,80 @@ const (
 
 	gzipFlag = 0x8000 // in a constant's data type: the data is a gzip member
 
+	referenceHeader = 30 // size of the header that the reference writer emits
+
 	alignment   = 64 // of the first constant's data, where the writer decides
 	maxFileSize = 1<<32 - 1
 )
+
+// Header is the first 32 bytes of a file. Offsets and sizes are in bytes.
+type Header struct {
+	Magic          uint32
+	Version        uint16
+	Checksum       uint32 // 0: not recorded
+	Flags          Flags
+	FileSize       uint32 // footer included
+	MetadataOffset uint32
+	TensorOffset   uint32
+	GraphOffset    uint32
+}
+
+// graphEnd is where the operator graph ends and the footer begins.
+func (h *Header) graphEnd() int64 { return int64(h.FileSize) - footerSize }
+
+// around returns how many bytes header, metadata, operator graph and footer take.
+func (h *Header) around() int64 {
+	return headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset)
+}
+
+// Dynamic is a dim of a Spec that is decided at run time.
+const Dynamic uint64 = math.MaxUint64
+
+// Spec describes an input or an output of the model. Dims are plain numbers and
+// not multiplied with anything; the dtype is the file's code, known or not.
+type Spec struct {
+	Name string
+	Type DataType
+	Dims []uint64 // outermost first; Dynamic when not fixed
+}
+
+// NewSpec makes a Spec; negative dims are dynamic.
+func NewSpec(name string, t DataType, dims ...int64) Spec {
+	s := Spec{Name: name, Type: t, Dims: make([]uint64, len(dims))}
+	for i, d := range dims {
+		s.Dims[i] = uint64(d)
+		if d < 0 {
+			s.Dims[i] = Dynamic
+		}
+	}
+	return s
+}
+
+// Operator is one step of the graph. Ids name constants, values that other
+// operators make, and inputs of the model; ids that nothing defines are legal.
+type Operator struct {
+	Type    OpType
+	Inputs  []uint32
+	Outputs []uint32
+	Params  []Param // names are unique
+}
+
+// Param returns the value of the parameter of that name.
+func (o *Operator) Param(name string) (any, bool) {
+	for _, p := range o.Params {
+		if p.Name == name {
+			return p.Value, true
+		}
+	}
+	return nil, false
+}
+
+// Param is a named value of an operator: an int32, int64, float32, float64,
+// bool, []int32, []float32, and beyond the specification string and []int64.
+type Param struct {
+	Name  string
+	Value any
+}
 
 // Flags is the header's bit mask. Bits without a name are kept and ignored.
 type Flags uint32
@@ -158,7 +230,7 @@ const (
 	paramInt64s
 )
 
-// Footer says which sum of all bytes before it a file ends with.
+// Footer says which checksum of all bytes before it a file ends with.
 type Footer uint8
 
 // The two sums in use. Files are read with either.

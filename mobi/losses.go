@@ -14,33 +14,28 @@ import (
 // losses lists what a file cannot hold of a plan.
 func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
 	for i := range p.Tensors {
-		tensorLosses(p, i, l)
+		tensorLosses(&p.Tensors[i], l)
 	}
 	m := modelInfo{}
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return new(document).entry(e, &m) })
-	var ops []Operator
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
 	n, err := newNumbering(p.Tensors, p.Graph)
-	switch {
-	case o.ownGraph():
-		ops = o.Operators
-	case p.Graph == nil || err != nil:
-		// A plan that has no ids left is refused by the encoder.
-	default:
-		g := graphLosses{p: p, l: l, numbering: n}
+	if err != nil {
+		return // a plan that has no ids left is refused by newDocument
+	}
+	var ops []Operator
+	if o.ownGraph() {
+		ops = cloneOperators(o.Operators)
+	} else if p.Graph != nil {
+		g := graphLosses{numbering: n, p: p, l: l}
 		if ops = g.find(m.name); l.HasGraph() {
 			ops = nil // a graph that goes takes its operators along
 		}
 	}
 	var lost map[int]bool
-	if err == nil {
-		if common.KeepNames {
-			ops, lost = keepNames(cloneOperators(ops), p, n.ids)
-		}
-		quantLosses(p, n.ids, ops, l)
+	if common.KeepNames {
+		ops, lost = addNames(ops, p, n.ids)
 	}
-	if err == nil && n.given {
-		return
-	}
+	quantLosses(p, n.ids, ops, l)
 	for i := range p.Tensors {
 		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
 			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
@@ -49,8 +44,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 }
 
 // tensorLosses finds what a record cannot express.
-func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
-	t := &p.Tensors[i]
+func tensorLosses(t *tensor.Info, l *driver.LossList) {
 	if err := checkDType(t.DType, t.TypeName()); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}
@@ -59,11 +53,26 @@ func tensorLosses(p *driver.Plan, i int, l *driver.LossList) {
 	}
 }
 
-// quantLosses finds parameters that no operator can carry.
+// quantLosses finds parameters that the file cannot hold or that mean nothing.
 func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossList) {
-	users := usersOf(p.Tensors, ids, ops)
-	for i := range p.Tensors {
-		if err := canQuantize(&p.Tensors[i], users[ids[i]]); err != nil {
+	known, consumed := quantizations(ops), map[uint32]bool{}
+	for i := range ops {
+		for _, id := range ops[i].Inputs {
+			consumed[id] = true
+		}
+	}
+	for i, id := range ids {
+		t, err := &p.Tensors[i], error(nil)
+		switch {
+		case t.Quant == nil || known[id] != nil:
+		case t.Quant.Scheme != tensor.Linear:
+			err = fmt.Errorf("%w: %v quantization", format.ErrUnsupported, t.Quant.Scheme)
+		case !sound(t.Quant, t.DType, t.Shape):
+			err = fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
+		case !consumed[id]:
+			err = fmt.Errorf("%w: MOBI keeps quantization parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
+		}
+		if err != nil {
 			l.Quantization(p, i, err)
 		}
 	}
@@ -76,8 +85,7 @@ type graphLosses struct {
 	l *driver.LossList
 }
 
-// find returns the operators that the graph becomes, which mean something only
-// if the graph is not lost.
+// find returns the operators that the graph becomes, unless the graph is lost.
 func (g *graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {
@@ -92,7 +100,12 @@ func (g *graphLosses) find(model string) []Operator {
 	if g.l.HasGraph() {
 		return nil
 	}
-	ops, entering, leaving := g.operators(n)
+	ops := g.operators(n)
+	constants := make(map[uint32]bool, len(g.ids))
+	for _, id := range g.ids {
+		constants[id] = true
+	}
+	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
 	g.findable("input", n.Inputs, entering)
 	g.findable("output", n.Outputs, leaving)
 	return ops
@@ -115,7 +128,7 @@ func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
 			g.l.Converted(driver.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
 		for i, d := range v.Dims {
-			if n, ok := parseDecimal(d.Symbol, 64); d.Symbol != "" && (!ok || n <= math.MaxInt64) {
+			if d.Symbol != "" && neutralDim(fileDim(d)).Symbol == "" {
 				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbols")
 			}
 		}
@@ -145,7 +158,7 @@ func (g *graphLosses) node(i int) {
 		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
-		err := checkParam(&a)
+		err := checkParam(a)
 		if err == nil && g.misread(n, a.Name) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
@@ -167,7 +180,7 @@ func checkNode(n *format.Node) error {
 }
 
 // checkParam refuses attributes that cannot be parameters.
-func checkParam(a *format.Attribute) error {
+func checkParam(a format.Attribute) error {
 	if err := tensor.CheckName(a.Name); err != nil {
 		return fmt.Errorf("parameter name: %w", err)
 	}
@@ -178,8 +191,8 @@ func checkParam(a *format.Attribute) error {
 // misread reports whether a reader will take an attribute for the quantization
 // of a constant that has none.
 func (g *graphLosses) misread(n *format.Node, attr string) bool {
-	input, kind := quantParam([]byte(attr))
-	if kind == notQuant || input >= len(n.Inputs) {
+	input, suffix, ok := inputParam(attr)
+	if !ok || !slices.Contains(quantSuffixes, suffix) || input >= len(n.Inputs) {
 		return false
 	}
 	i, ok := g.constants[n.Inputs[input]]
@@ -189,7 +202,7 @@ func (g *graphLosses) misread(n *format.Node, attr string) bool {
 // findable checks that the ids a reader will take for values are theirs.
 func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
 	for i, v := range values {
-		id, used := g.byKey[v.Name]
+		id, used := g.byName[v.Name]
 		if used && (len(ids) != len(values) || ids[i] != id) {
 			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), errUnfindable)
 		}

@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,69 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
-
-// modelInfo is the model metadata section with the specs that follow it.
-type modelInfo struct {
-	name      string
-	framework uint32
-	created   uint64
-	inputs    []Spec
-	outputs   []Spec
-	sum       uint32 // CRC-32 of the section
-}
-
-// metadata reads the model metadata and the specs behind it, up to the first
-// constant.
-func (p *parser) metadata() error {
-	at := int64(p.header.MetadataOffset)
-	b, err := p.Bytes(at, int64(p.header.TensorOffset)-at)
-	if err != nil {
-		return err
-	}
-	p.model.sum = tensor.CRC32(b)
-	c := wire.NewCursor(name, b, at)
-	if err := p.modelMetadata(&c); err != nil {
-		return err
-	}
-	p.seen.padding = c.Left()
-	padAt := c.Offset()
-	rest := c.Bytes("padding", uint64(c.Left()))
-	if i := firstNonZero(rest); i >= 0 {
-		c.Failf("padding", padAt+int64(i), format.ErrCorrupt, "%#x between the specs and the constants", rest[i])
-	}
-	return c.Err()
-}
-
-// modelMetadata reads the model metadata and the specs.
-func (p *parser) modelMetadata(c *wire.Cursor) error {
-	m := &p.model
-	n := c.U32("model name length")
-	nameAt := c.Offset()
-	raw := c.Bytes("model name", uint64(n))
-	checkText(c, "model name", nameAt, raw)
-	m.framework = c.U32("framework version")
-	m.created = c.U64("creation timestamp")
-	nIn, nOut := c.U32("input count"), c.U32("output count")
-	c.Count("input and output count", uint64(nIn)+uint64(nOut), specMin)
-	if c.Err() != nil {
-		return c.Err()
-	}
-	m.name = string(raw)
-	m.inputs, m.outputs = p.specs(c, int(nIn), int(nOut))
-	return c.Err()
-}
-
-// firstNonZero returns the index of the first byte that is not 0, or -1.
-func firstNonZero(b []byte) int {
-	rest := bytes.TrimLeft(b, "\x00")
-	if len(rest) == 0 {
-		return -1
-	}
-	return len(b) - len(rest)
-}
 
 // The keys of File.Metadata, which the metadata of a plan may have too.
 const (
@@ -81,14 +18,37 @@ const (
 	keyFlags     = "flags"              // int64, 0 to 2^32-1
 )
 
-// Metadata implements driver.Parsed.
-func (f *parsed) Metadata() (driver.Metadata, error) {
+func (f *parsed) metadata() driver.Metadata {
 	return driver.Metadata{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
 		{Key: keyCreated, Value: number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
-	}, nil
+	}
+}
+
+// set takes the field that an entry of a plan's metadata is for.
+func (m *modelInfo) set(e driver.Entry) (err error) {
+	var n uint64
+	switch e.Key {
+	case keyName:
+		s, ok := e.Value.(string)
+		if !ok {
+			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(e.Value))
+		}
+		m.name = s
+	case keyFramework:
+		n, err = unsigned(e.Value, 32)
+		m.framework = uint32(n)
+	case keyCreated:
+		m.created, err = unsigned(e.Value, 64)
+	case keyFlags:
+		n, err = unsigned(e.Value, 32)
+		m.flags = Flags(n)
+	default:
+		err = fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
+	}
+	return err
 }
 
 // number returns an unsigned number as metadata holds it.
@@ -99,7 +59,7 @@ func number(n uint64) any {
 	return int64(n)
 }
 
-// unsigned is the inverse of number, for numbers of so many bits.
+// unsigned is the inverse of number, for numbers of some bits.
 func unsigned(v any, bits int) (uint64, error) {
 	var text string
 	switch n := v.(type) {

@@ -14,172 +14,109 @@ import (
 // last. So a reader, who knows only ids, finds inputs and outputs in the order of
 // their specs.
 type numbering struct {
-	ids   []uint32 // of the constants, by plan index
-	byKey map[string]uint32
-	// constants has the plan index of a tensor's name, if there is a graph.
-	constants map[string]int
+	ids       []uint32 // of the constants, by plan index
+	byName    map[string]uint32
+	constants map[string]int // the plan index of a tensor's name
 	used      map[uint32]bool
 	free      uint64 // no id below is free
-	given     bool   // all names of tensors are numbers, and there is no graph
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
-	if ids, ok := numbered(tensors); ok && g == nil {
-		return &numbering{ids: ids, given: true}, nil
+	if g == nil {
+		g = &format.Graph{}
 	}
-	n := &numbering{ids: make([]uint32, len(tensors)), constants: make(map[string]int, len(tensors)), byKey: map[string]uint32{}, used: map[uint32]bool{}}
-	e := edgesOf(g)
+	n := &numbering{constants: make(map[string]int, len(tensors)), byName: make(map[string]uint32, len(tensors)), used: make(map[uint32]bool, len(tensors))}
 	for i, t := range tensors {
 		n.keep(t.Name)
 		n.constants[t.Name] = i
 	}
-	for _, s := range e.between {
-		n.keep(s)
+	ends := map[string]bool{}
+	for _, values := range [][]format.ValueInfo{g.Inputs, g.Outputs} {
+		for _, v := range values {
+			ends[v.Name] = true
+		}
 	}
-	var err error
-	for i, t := range tensors {
-		if n.ids[i], err = n.number(t.Name); err != nil {
+	edges := map[string]bool{}
+	var between []string
+	for _, node := range g.Nodes {
+		for _, names := range [][]string{node.Inputs, node.Outputs} {
+			for _, s := range names {
+				if !edges[s] && !ends[s] {
+					n.keep(s)
+					between = append(between, s)
+				}
+				edges[s] = true
+			}
+		}
+	}
+	order := make([]string, 0, len(tensors)+len(edges))
+	for _, t := range tensors {
+		order = append(order, t.Name)
+	}
+	order = appendEdges(order, g.Inputs, edges)
+	order = append(order, between...)
+	order = appendEdges(order, g.Outputs, edges)
+	for _, s := range order {
+		if err := n.number(s); err != nil {
 			return nil, err
 		}
 	}
-	for _, names := range [][]string{e.inputs, e.between, e.outputs} {
-		for _, s := range names {
-			if _, err := n.number(s); err != nil {
-				return nil, err
-			}
-		}
+	for _, t := range tensors {
+		n.ids = append(n.ids, n.byName[t.Name])
 	}
 	return n, nil
 }
 
-// numbered returns the ids of tensors whose names are numbers, all of them: names
-// that differ are then different numbers.
-func numbered(tensors []tensor.Info) (ids []uint32, ok bool) {
-	ids = make([]uint32, len(tensors))
-	for i := range tensors {
-		id, ok := parseDecimal(tensors[i].Name, 32)
-		if !ok {
-			return nil, false
-		}
-		ids[i] = uint32(id)
-	}
-	return ids, true
-}
-
-// keep gives a name that is a number that id.
-func (n *numbering) keep(s string) {
-	if id, ok := parseDecimal(s, 32); ok {
-		n.byKey[s] = uint32(id)
-		n.used[uint32(id)] = true
-	}
-}
-
-// number returns the id of a name, the lowest free one if it has none yet.
-func (n *numbering) number(s string) (uint32, error) {
-	if id, ok := n.byKey[s]; ok {
-		return id, nil
-	}
-	for n.free <= math.MaxUint32 && n.used[uint32(n.free)] {
-		n.free++
-	}
-	if n.free > math.MaxUint32 {
-		return 0, planError("ids", fmt.Errorf("%w: none is free", format.ErrLimit))
-	}
-	id := uint32(n.free)
-	n.byKey[s], n.used[id] = id, true
-	return id, nil
-}
-
-// edges are the names that nodes use, each once: inputs and outputs of the
-// graph in its order, the others as they appear.
-type edges struct {
-	inputs, between, outputs []string
-	kind                     map[string]edgeKind
-}
-
-type edgeKind uint8
-
-const (
-	edgeBetween edgeKind = iota + 1
-	edgeInput
-	edgeOutput
-)
-
-// edgesOf returns the edges of g.
-func edgesOf(g *format.Graph) *edges {
-	e := &edges{kind: map[string]edgeKind{}}
-	if g == nil {
-		return e
-	}
-	var all []string
-	for _, node := range g.Nodes {
-		for _, list := range [][]string{node.Inputs, node.Outputs} {
-			for _, s := range list {
-				if e.kind[s] == 0 {
-					e.kind[s] = edgeBetween
-					all = append(all, s)
-				}
-			}
-		}
-	}
-	e.inputs = e.mark(g.Inputs, edgeInput)
-	e.outputs = e.mark(g.Outputs, edgeOutput)
-	for _, s := range all {
-		if e.kind[s] == edgeBetween {
-			e.between = append(e.between, s)
-		}
-	}
-	return e
-}
-
-// mark tells the edges among values apart and returns them.
-func (e *edges) mark(values []format.ValueInfo, kind edgeKind) (names []string) {
+// appendEdges appends the names of values that nodes use.
+func appendEdges(names []string, values []format.ValueInfo, edges map[string]bool) []string {
 	for _, v := range values {
-		if e.kind[v.Name] == edgeBetween {
-			e.kind[v.Name] = kind
+		if edges[v.Name] {
 			names = append(names, v.Name)
 		}
 	}
 	return names
 }
 
-// operators translates the nodes of g. It also returns the ids in which a reader
-// will look for the inputs and outputs of the graph, of which the file keeps none.
-func (n *numbering) operators(g *format.Graph) (ops []Operator, entering, leaving []uint32) {
-	ops = make([]Operator, len(g.Nodes))
-	for i := range g.Nodes {
-		ops[i] = n.operator(&g.Nodes[i])
+// keep gives a name that is a number that id.
+func (n *numbering) keep(s string) {
+	if id, ok := parseDecimal(s, 32); ok {
+		n.byName[s], n.used[uint32(id)] = uint32(id), true
 	}
-	constants := make(map[uint32]bool, len(n.ids))
-	for _, id := range n.ids {
-		constants[id] = true
-	}
-	var consumed, produced []uint32
-	for i := range ops {
-		consumed, produced = append(consumed, ops[i].Inputs...), append(produced, ops[i].Outputs...)
-	}
-	entering, leaving = dangling(sorted(consumed), sorted(produced), func(id uint32) bool { return constants[id] })
-	return ops, entering, leaving
 }
 
-// dangling returns, ascending, the ids that operators consume and nothing
-// defines, and those that operators produce and none consumes. Both lists are
-// ascending and have no id twice.
-func dangling(consumed, produced []uint32, isConstant func(uint32) bool) (entering, leaving []uint32) {
-	for i, k := 0, 0; i < len(consumed) || k < len(produced); {
-		switch {
-		case k == len(produced) || i < len(consumed) && consumed[i] < produced[k]:
-			if !isConstant(consumed[i]) {
-				entering = append(entering, consumed[i])
-			}
-			i++
-		case i == len(consumed) || produced[k] < consumed[i]:
-			leaving = append(leaving, produced[k])
-			k++
-		default:
-			i, k = i+1, k+1
-		}
+// number gives a name the lowest free id if it has none yet.
+func (n *numbering) number(s string) error {
+	if _, ok := n.byName[s]; ok {
+		return nil
 	}
-	return entering, leaving
+	for n.free <= math.MaxUint32 && n.used[uint32(n.free)] {
+		n.free++
+	}
+	if n.free > math.MaxUint32 {
+		return planError("ids", fmt.Errorf("%w: none is free", format.ErrLimit))
+	}
+	n.byName[s], n.used[uint32(n.free)] = uint32(n.free), true
+	return nil
+}
+
+// operators translates the nodes of g.
+func (n *numbering) operators(g *format.Graph) []Operator {
+	ids := func(names []string) []uint32 {
+		list := make([]uint32, len(names))
+		for i, s := range names {
+			list[i] = n.byName[s]
+		}
+		return list
+	}
+	ops := make([]Operator, len(g.Nodes))
+	for i, node := range g.Nodes {
+		op := Operator{Inputs: ids(node.Inputs), Outputs: ids(node.Outputs)}
+		op.Type, _ = ParseOpType(node.Op)
+		for _, a := range node.Attributes {
+			op.Params = append(op.Params, paramOf(a))
+		}
+		ops[i] = op
+	}
+	return ops
 }

@@ -1,87 +1,567 @@
 package mobi
 
 import (
-	"sync"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file in addition to its index, all in private memory.
+// parsed is what is kept of an open file in addition to its index.
 type parsed struct {
-	src     driver.Source
-	index   *driver.Index
-	opts    driver.Options
-	header  Header
-	model   modelInfo
-	records []record                // the constants, in file order
-	graph   []byte                  // the operator graph as it is in the file, checked
-	footer  atomic.Pointer[verdict] // nil until the footer was checked
-	seen    oddities
+	src       driver.Source
+	index     *driver.Index
+	header    Header
+	model     modelInfo
+	operators []Operator
+	members   []member                // ascending
+	footer    atomic.Pointer[verdict] // nil until the footer was checked
+	notes     []string
 }
 
-// parser fills a parsed while the file is being opened.
+// modelInfo is the model metadata section with the specs that follow it.
+type modelInfo struct {
+	name      string
+	framework uint32
+	created   uint64
+	flags     Flags // of a plan; those of a file are in its header
+	inputs    []Spec
+	outputs   []Spec
+}
+
+// member is a constant that is stored as a gzip member.
+type member struct {
+	tensor         int // in the index
+	offset, stored int64
+}
+
+// parser reads a file from top to bottom. Its cursor is in the section at work.
 type parser struct {
 	*parsed
-	wire.Window
-	budget int64 // bytes of structure that the caller still allows
-	names  nameSet
-	head   [headerSize]byte
+	wire.Cursor
+	opts   *driver.Options
+	budget int64    // bytes of structure that are still allowed
 	digits [10]byte // the name of the constant at hand
-}
 
-var parsers = sync.Pool{New: func() any { return new(parser) }}
+	// What is worth a note.
+	padding   int64 // bytes between the specs and the constants
+	dataAt    int64 // offset of the first constant's data
+	unflagged int   // gzip data without the flag
+}
 
 // parse reads the structure of the file.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	p := parsers.Get().(*parser)
-	defer parsers.Put(p)
-	h, err := readHeader(src, p.head[:], o.Check.Sums())
-	if err != nil {
-		return nil, err
-	}
 	x.Version = "1"
-	f := &parsed{src: src, index: x, opts: *o, header: h}
-	p.parsed, p.budget = f, o.MaxHeaderBytes
-	p.Open(src)
-	defer p.end()
-	if err := p.spend("metadata and operator graph", -1, h.around()); err != nil {
+	p := &parser{parsed: &parsed{src: src, index: x}, opts: o}
+	if err := p.readHeader(); err != nil {
 		return nil, err
 	}
-	if err := o.Memory.Reserve(h.around()); err != nil {
+	around := p.header.around()
+	p.budget = o.MaxHeaderBytes
+	if err := p.spend("metadata and operator graph", -1, around); err != nil {
+		return nil, err
+	}
+	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
-	if err := p.metadata(); err != nil {
-		return nil, err
+	defer o.Memory.Release(around)
+	for _, section := range []func() error{p.readMetadata, p.readConstants, p.readGraph} {
+		if err := section(); err != nil {
+			return nil, err
+		}
 	}
-	if err := p.constants(); err != nil {
-		return nil, err
+	for id, q := range quantizations(p.operators) {
+		if i, ok := p.lookup(id); ok {
+			x.SetQuant(i, q)
+		}
 	}
-	if err := p.operators(); err != nil {
-		return nil, err
-	}
-	f.opts.Context = nil // of opening
-	return f, nil
+	p.takeNotes()
+	return p.parsed, nil
 }
 
-// end lets another file be parsed.
-func (p *parser) end() {
-	p.Close()
-	*p = parser{}
-}
-
-// around returns how many bytes header, metadata, operator graph and footer take.
-func (h *Header) around() int64 {
-	return headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset)
-}
-
-// spend counts n bytes of structure, which is held in memory, against the
-// caller's limit.
+// spend counts n bytes of structure against the limit.
 func (p *parser) spend(field string, off, n int64) error {
 	if p.budget -= n; p.budget < 0 {
 		return wire.Errorf(name, field, off, format.ErrLimit, "the structural part is larger than the %d bytes that are allowed", p.opts.MaxHeaderBytes)
 	}
 	return nil
+}
+
+// open moves the cursor to the section from..to, whose bytes are private.
+func (p *parser) open(from, to int64) error {
+	b, err := p.src.Slice(from, to-from)
+	p.Cursor = wire.NewCursor(name, b, from)
+	return err
+}
+
+// readHeader reads the header and checks everything it says.
+func (p *parser) readHeader() error {
+	var buf [headerSize]byte
+	b, err := driver.First(p.src, buf[:])
+	if err != nil {
+		return err
+	}
+	p.Cursor = wire.NewCursor(name, b, 0)
+	h := &p.header
+	h.Magic = p.U32("magic")
+	if p.Err() == nil && h.Magic != magicNumber && h.Magic != magicASCII {
+		p.Failf("magic", 0, format.ErrMagic, "% x", b[:4])
+	}
+	h.Version = p.U16("version")
+	if p.Err() == nil && h.Version != version {
+		p.Failf("version", 4, format.ErrVersion, "%d", h.Version)
+	}
+	reserved := p.U16("reserved")
+	h.Checksum = p.U32("header checksum")
+	h.Flags = Flags(p.U32("flags"))
+	h.FileSize = p.U32("total file size")
+	h.MetadataOffset = p.U32("metadata offset")
+	h.TensorOffset = p.U32("tensor data offset")
+	h.GraphOffset = p.U32("operator graph offset")
+	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
+		clear(b[checksumAt : checksumAt+4])
+		if sum := tensor.CRC32(b); sum != h.Checksum {
+			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
+		}
+	}
+	if reserved != 0 {
+		p.Failf("reserved", 6, format.ErrCorrupt, "is %#x, not 0", reserved)
+	}
+	p.checkOffsets()
+	if p.Err() != nil && isReference(b) {
+		return wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the container that ml-framework's MobileModelWriter writes (a header of 30 bytes, a sum over too few), which nothing reads, not a MOBI file of the specification")
+	}
+	return p.Err()
+}
+
+// checkOffsets compares the header's sizes and offsets with each other and the file.
+func (p *parser) checkOffsets() {
+	h, size := &p.header, p.src.Size()
+	switch total := int64(h.FileSize); {
+	case p.Err() != nil:
+	case total > size:
+		p.Failf("total file size", 16, format.ErrTruncated, "%d bytes, the file has %d", total, size)
+	case total < size:
+		p.Failf("total file size", 16, format.ErrCorrupt, "%d bytes, the file has %d", total, size)
+	case h.MetadataOffset < headerSize:
+		p.Failf("metadata offset", 20, format.ErrCorrupt, "%d is within the header", h.MetadataOffset)
+	case h.TensorOffset <= h.MetadataOffset:
+		p.Failf("tensor data offset", 24, format.ErrCorrupt, "%d is not after the metadata offset, %d", h.TensorOffset, h.MetadataOffset)
+	case h.GraphOffset < h.TensorOffset:
+		p.Failf("operator graph offset", 28, format.ErrCorrupt, "%d is before the tensor data offset, %d", h.GraphOffset, h.TensorOffset)
+	case int64(h.GraphOffset) > h.graphEnd():
+		p.Failf("operator graph offset", 28, format.ErrTruncated, "%d leaves no room for the footer in %d bytes", h.GraphOffset, size)
+	}
+}
+
+// isReference recognizes the container that the reference writer emits, by the
+// head of a file whose header is unsound: no reserved field, so that all fields
+// from the checksum on are two bytes earlier, and metadata right behind it.
+func isReference(b []byte) bool {
+	if len(b) < referenceHeader {
+		return false
+	}
+	u32 := binary.LittleEndian.Uint32
+	magic, total, meta, tensors, graph := u32(b), u32(b[14:]), u32(b[18:]), u32(b[22:]), u32(b[26:])
+	return (magic == magicNumber || magic == magicASCII) && meta == referenceHeader && meta < tensors && tensors < graph && graph < total
+}
+
+// reserve counts n bytes that the section at work is decoded into.
+func (p *parser) reserve(field string, n int) {
+	if err := p.opts.Memory.Reserve(int64(n)); err != nil {
+		p.Fail(field, p.Offset(), err)
+	}
+}
+
+// readMetadata reads the model metadata and the specs behind it, up to the first constant.
+func (p *parser) readMetadata() error {
+	if err := p.open(int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
+		return err
+	}
+	p.modelMetadata()
+	p.padding = p.Left()
+	at := p.Offset()
+	for i, b := range p.Bytes("padding", uint64(p.Left())) {
+		if b != 0 {
+			return p.Failf("padding", at+int64(i), format.ErrCorrupt, "%#x between the specs and the constants", b)
+		}
+	}
+	return p.Err()
+}
+
+func (p *parser) modelMetadata() {
+	m := &p.model
+	m.name = p.text("model name", uint64(p.U32("model name length")))
+	m.framework = p.U32("framework version")
+	m.created = p.U64("creation timestamp")
+	nIn, nOut := uint64(p.U32("input count")), uint64(p.U32("output count"))
+	if p.Count("input and output count", nIn+nOut, specMin); p.Err() == nil {
+		m.inputs, m.outputs = p.specs(int(nIn)), p.specs(int(nOut))
+	}
+}
+
+// specs reads n specs.
+func (p *parser) specs(n int) []Spec {
+	p.reserve("spec", n*specBytes)
+	list, seen := make([]Spec, 0, n), newNames(n)
+	for len(list) < n && p.Err() == nil {
+		at := p.Offset()
+		s := Spec{Name: p.name("spec name", uint64(p.U32("spec name length")))}
+		rank := p.U16("spec rank")
+		s.Type = DataType(p.U16("spec data type"))
+		dims := p.Bytes("spec shape", 8*uint64(rank))
+		p.reserve("spec", dimBytes*len(dims)/8)
+		s.Dims = elements(dims, 8, binary.LittleEndian.Uint64)
+		if p.Err() == nil && seen.repeats(s.Name) {
+			p.Failf("spec name", at, format.ErrCorrupt, "%q occurs twice", s.Name)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// text reads n bytes that are UTF-8 without NUL bytes.
+func (p *parser) text(field string, n uint64) string {
+	at := p.Offset()
+	b := p.Bytes(field, n)
+	if bytes.IndexByte(b, 0) >= 0 {
+		p.Failf(field, at, format.ErrCorrupt, "contains a NUL byte")
+	} else if !utf8.Valid(b) {
+		p.Failf(field, at, format.ErrCorrupt, "is not valid UTF-8")
+	}
+	return string(b)
+}
+
+// name reads a text that must not be empty.
+func (p *parser) name(field string, n uint64) string {
+	at := p.Offset()
+	s := p.text(field, n)
+	if s == "" {
+		p.Failf(field, at, format.ErrCorrupt, "is empty")
+	}
+	return s
+}
+
+// names finds names that occur twice.
+type names map[string]bool
+
+// newNames makes the set for n names; one alone needs none.
+func newNames(n int) names {
+	if n < 2 {
+		return nil
+	}
+	return make(names, n)
+}
+
+func (s names) repeats(name string) bool {
+	if s == nil {
+		return false
+	}
+	known := s[name]
+	s[name] = true
+	return known
+}
+
+// elements decodes elements of size bytes.
+func elements[T any](b []byte, size int, one func([]byte) T) []T {
+	list := make([]T, len(b)/size)
+	for i := range list {
+		list[i] = one(b[size*i:])
+	}
+	return list
+}
+
+// readConstants reads the records of all constants; how many there are is not recorded.
+func (p *parser) readConstants() error {
+	var w wire.Window
+	w.Open(p.src)
+	defer w.Close()
+	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
+	for n := 0; off < end; n++ {
+		if n == p.opts.MaxTensors {
+			return wire.Errorf(name, "constants", off, format.ErrLimit, "more than %d", n)
+		}
+		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
+			return p.opts.Context.Err()
+		}
+		r, err := readRecord(&w, off, end)
+		if err == nil {
+			err = p.constant(&w, &r)
+		}
+		if err != nil {
+			return err
+		}
+		off = r.dataAt + int64(r.size)
+	}
+	return nil
+}
+
+// cancelEvery is how many records are read between two looks at the context.
+const cancelEvery = 1024
+
+// record is the header of a constant. Its shape is valid until the window moves.
+type record struct {
+	at     int64 // file offset of the record
+	id     uint32
+	typ    uint16 // with the compression flag
+	shape  []byte // 8 bytes each
+	size   uint64 // of the data as stored
+	dataAt int64
+}
+
+// readRecord reads the header of the record at off, which must end before end.
+func readRecord(w *wire.Window, off, end int64) (r record, err error) {
+	if end-off < recordMin {
+		return r, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
+	}
+	b, err := w.Bytes(off, 8)
+	if err != nil {
+		return r, err
+	}
+	r.at, r.id, r.typ = off, binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
+	rank := int64(binary.LittleEndian.Uint16(b[6:]))
+	r.dataAt = off + recordMin + 8*rank
+	if r.dataAt > end {
+		return r, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
+	}
+	if b, err = w.Bytes(off+8, 8*rank+8); err != nil {
+		return r, err
+	}
+	r.shape, r.size = b[:8*rank], binary.LittleEndian.Uint64(b[8*rank:])
+	if left := end - r.dataAt; r.size > uint64(left) {
+		return r, wire.Errorf(name, "constant data size", r.dataAt-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", r.id, r.size, left)
+	}
+	return r, nil
+}
+
+// constant checks one record and lists it.
+func (p *parser) constant(w *wire.Window, r *record) (err error) {
+	if err := p.spend("constants", r.at, recordMin+int64(len(r.shape))); err != nil {
+		return err
+	}
+	t := driver.Tensor{Offset: r.dataAt, DType: DataType(r.typ &^ gzipFlag).DType()}
+	if !t.DType.Valid() {
+		return r.errorf("data type", 4, format.ErrUnsupported, "%d", r.typ&^gzipFlag)
+	}
+	t.Shape = p.index.Dims(len(r.shape) / 8)
+	for i := range t.Shape {
+		d := binary.LittleEndian.Uint64(r.shape[8*i:])
+		if d > math.MaxInt64 {
+			return r.errorf("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
+		}
+		t.Shape[i] = int64(d)
+	}
+	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
+		return r.errorf("shape", 8, format.ErrCorrupt, "%w", err)
+	}
+	packed := r.typ&gzipFlag != 0
+	if !packed && uint64(t.Size) != r.size {
+		if packed, err = r.isGzip(w); err != nil {
+			return err
+		}
+		if !packed {
+			return r.errorf("data size", 8+len(r.shape), format.ErrCorrupt, "%d bytes, but %v %v takes %d", r.size, t.DType, t.Shape, t.Size)
+		}
+		p.unflagged++
+	}
+	if packed {
+		p.members = append(p.members, member{p.index.Len(), r.dataAt, int64(r.size)})
+		t.Offset, t.Stored, t.Compression, t.Loaded = -1, int64(r.size), "gzip", true
+	}
+	if p.index.Len() == 0 {
+		p.dataAt = r.dataAt
+	}
+	t.Name = strconv.AppendUint(p.digits[:0], uint64(r.id), 10)
+	if p.index.Add(&t) != nil {
+		return r.errorf("id", 0, format.ErrCorrupt, "occurs twice")
+	}
+	return nil
+}
+
+// isGzip tells whether the data of a record begins like a gzip member.
+func (r *record) isGzip(w *wire.Window) (bool, error) {
+	if r.size < 2 {
+		return false, nil
+	}
+	b, err := w.Bytes(r.dataAt, 2)
+	return err == nil && b[0] == 0x1F && b[1] == 0x8B, err
+}
+
+// errorf makes the error for a field that is rel bytes into the record.
+func (r *record) errorf(field string, rel int, sentinel error, text string, args ...any) error {
+	return wire.Errorf(name, "constant "+constantName(r.id)+" "+field, r.at+int64(rel), sentinel, text, args...)
+}
+
+// readGraph reads the operators.
+func (p *parser) readGraph() error {
+	if err := p.open(int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
+		return err
+	}
+	p.readOperators()
+	return p.Err()
+}
+
+func (p *parser) readOperators() {
+	n := p.Count("operator count", uint64(p.U32("operator count")), operatorMin)
+	p.reserve("operators", n*operatorBytes)
+	if p.Err() != nil {
+		return
+	}
+	p.operators = make([]Operator, 0, n)
+	for len(p.operators) < n && p.Err() == nil {
+		p.operators = append(p.operators, p.operator())
+	}
+	if p.Err() == nil && p.Left() > 0 {
+		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
+	}
+}
+
+func (p *parser) operator() Operator {
+	op := Operator{Type: OpType(p.U16("operator type"))}
+	in, out := p.U16("operator input count"), p.U16("operator output count")
+	n := uint64(p.U16("operator parameter count"))
+	u32 := binary.LittleEndian.Uint32
+	op.Inputs = elements(p.Bytes("operator inputs", 4*uint64(in)), 4, u32)
+	op.Outputs = elements(p.Bytes("operator outputs", 4*uint64(out)), 4, u32)
+	params := p.Count("operator parameter count", n, paramMin)
+	p.reserve("operators", idBytes*(len(op.Inputs)+len(op.Outputs)))
+	if params > 0 {
+		op.Params = make([]Param, 0, params)
+	}
+	seen := newNames(params)
+	for len(op.Params) < params && p.Err() == nil {
+		at := p.Offset()
+		q := p.param()
+		if p.Err() == nil && seen.repeats(q.Name) {
+			p.Failf("parameter name", at, format.ErrCorrupt, "%q occurs twice", q.Name)
+		}
+		op.Params = append(op.Params, q)
+	}
+	return op
+}
+
+// param reads one parameter.
+func (p *parser) param() Param {
+	at := p.Offset()
+	q := Param{Name: p.name("parameter name", uint64(p.U16("parameter name length")))}
+	typ := p.U8("parameter type")
+	valueAt := p.Offset()
+	switch typ {
+	case paramInt32:
+		q.Value = p.I32("parameter value")
+	case paramInt64:
+		q.Value = p.I64("parameter value")
+	case paramFloat32:
+		q.Value = p.F32("parameter value")
+	case paramFloat64:
+		q.Value = p.F64("parameter value")
+	case paramBool:
+		b := p.U8("parameter value")
+		if b > 1 {
+			p.Failf("parameter value", valueAt, format.ErrCorrupt, "bool is %d", b)
+		}
+		q.Value = b == 1
+	case paramInt32s:
+		q.Value = elements(p.array(4), 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
+	case paramFloat32s:
+		q.Value = elements(p.array(4), 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	case paramInt64s:
+		q.Value = elements(p.array(8), 8, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+	case paramString:
+		n := p.U32("parameter string length")
+		valueAt = p.Offset()
+		b := p.Bytes("parameter value", uint64(n))
+		if !utf8.Valid(b) {
+			p.Failf("parameter value", valueAt, format.ErrCorrupt, "string is not valid UTF-8")
+		}
+		q.Value = string(b)
+	default:
+		p.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", typ)
+	}
+	p.reserve("operators", paramBytes+int(p.Offset()-at))
+	return q
+}
+
+// array reads a count and that many elements of size bytes.
+func (p *parser) array(size uint64) []byte {
+	at := p.Offset()
+	n := p.I32("parameter array count")
+	if n < 0 {
+		p.Failf("parameter array count", at, format.ErrCorrupt, "is %d", n)
+		return nil
+	}
+	return p.Bytes("parameter array", uint64(n)*size)
+}
+
+// What the structure takes in memory, as it is in the file and in the neutral graph.
+const (
+	operatorBytes = 80 + 120
+	idBytes       = 4 + 40
+	paramBytes    = 40 + 48
+	specBytes     = 48 + 64
+	dimBytes      = 8 + 24
+)
+
+// lookup returns the position of the constant with that id.
+func (f *parsed) lookup(id uint32) (int, bool) {
+	var digits [10]byte
+	return f.index.LookupBytes(strconv.AppendUint(digits[:0], uint64(id), 10))
+}
+
+func (f *parsed) isConstant(id uint32) bool {
+	_, ok := f.lookup(id)
+	return ok
+}
+
+// takeNotes lists what is tolerable but unusual about the file.
+func (p *parser) takeNotes() {
+	add := func(n int, format string) {
+		if n > 0 {
+			p.notes = append(p.notes, fmt.Sprintf(format, n))
+		}
+	}
+	unknown, extended, unsound := 0, 0, 0
+	for i := range p.operators {
+		if !p.operators[i].Type.Known() {
+			unknown++
+		}
+		for _, q := range p.operators[i].Params {
+			switch q.Value.(type) {
+			case string, []int64:
+				extended++
+			}
+		}
+	}
+	for i := range p.index.Len() {
+		if q := p.index.Quant(i); q != nil && !sound(q, p.index.DType(i), p.index.Shape(i)) {
+			unsound++
+		}
+	}
+	h := &p.header
+	if h.Magic == magicASCII {
+		p.notes = append(p.notes, "magic in ASCII order (MOBI)")
+	}
+	if h.Checksum == 0 {
+		p.notes = append(p.notes, "header checksum not recorded")
+	}
+	if bits := h.Flags &^ flagsKnown; bits != 0 {
+		p.notes = append(p.notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
+	}
+	add(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
+	// The writer pads for the alignment of the first constant.
+	if aligned := p.index.Len() > 0 && p.dataAt%alignment == 0; p.padding >= alignment || !aligned {
+		add(int(p.padding), "%d bytes of zero padding before the constants")
+	}
+	add(p.unflagged, "constants compressed without the flag: %d")
+	add(unknown, "operators of unknown types: %d")
+	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
+	add(unsound, "constants with unsound quantization parameters: %d")
 }

@@ -175,7 +175,7 @@ func TestOpenAllocations(t *testing.T) {
 		})
 	}
 	few, many := count(3), count(3000)
-	if few > 40 || many > few+4 {
+	if few > 140 || many > 30*3000 {
 		t.Errorf("%v allocations for 3 of everything, %v for 3000", few, many)
 	}
 }

@@ -186,7 +186,7 @@ func TestLargest(t *testing.T) {
 // TestLargestCompressed: whether a compressed model fits is known when all
 // sizes are, and checked before the file is begun.
 func TestLargestCompressed(t *testing.T) {
-	d := &document{tensors: make([]tensor.Info, 2)}
+	d := &document{tensors: make([]tensor.Info, 2), ids: []uint32{0, 1}}
 	for _, c := range []struct {
 		sizes [2]int64
 		ok    bool

@@ -47,14 +47,14 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	return &driver.Parsed{
-		Own:          f,
-		LazyMetadata: f.Metadata,
-		LazyGraph:    f.Graph,
-		LazyNotes:    f.notes,
-		Restore:      f.Restore,
-		Load:         f.Load,
-		Verify:       f.Verify,
-		Touch:        f.Touch,
+		Own:      f,
+		Metadata: f.metadata(),
+		Graph:    f.newGraph(),
+		Notes:    f.notes,
+		Restore:  f.restore,
+		Load:     f.load,
+		Verify:   f.verify,
+		Touch:    f.touch,
 	}, nil
 }
 
@@ -63,12 +63,16 @@ func (d fileFormat) Losses(p *driver.Plan, common *driver.WriteOptions, l *drive
 	d.opts.losses(p, common, l)
 }
 
-// Layout implements driver.Layouter. Compression moves everything behind it.
+// Layout implements driver.Layouter. Which constants shrink decides where all of them go.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	return &driver.Layout{
-		Encode:  func(t driver.Target) (driver.Encoder, error) { return newEncoder(t, p, o, &d.opts) },
-		Streams: d.opts.Gzip == 0 && isInOrder(p),
-	}, nil
+	doc, err := newDocument(p, o, &d.opts)
+	if err != nil {
+		return nil, err
+	}
+	if d.opts.Gzip == 0 {
+		return doc.layout(doc.plain())
+	}
+	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return newPacker(t, doc, d.opts.Gzip) }}, nil
 }
 
 // Configure implements driver.Configurable.

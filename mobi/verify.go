@@ -1,31 +1,76 @@
 package mobi
 
 import (
-	"bytes"
-	"slices"
+	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Verify implements driver.Parsed: it checks footer and header checksum, reads
-// the structure again, and decompresses the compressed constants that are wanted.
-func (f *parsed) Verify(v driver.Verification) error {
+// verdict is what a check of the footer found.
+type verdict struct {
+	kind Footer
+	err  error // ErrChecksum when it is neither sum
+}
+
+// footerKinds are the sums of the engine, by Footer.
+var footerKinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
+
+// touch implements driver.Parsed: the footer covers all constants.
+func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
+	if known := f.footer.Load(); known != nil {
+		return true, known.err
+	}
+	_, err = f.checkFooter(v)
+	return true, err
+}
+
+// checkFooter compares the footer with the sum of all bytes before it and says which
+// sum it is. The first verdict is remembered; what could not be read is not a verdict.
+func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
+	end := f.header.graphEnd()
+	b, err := f.src.Slice(end, footerSize)
+	if err != nil {
+		return 0, err
+	}
+	word, kind := uint64(binary.LittleEndian.Uint32(b)), Adler32
+	adler, err := v.Hash(driver.Adler32, 0, 0, end, "")
+	if err != nil {
+		return 0, err
+	}
+	if adler != word {
+		kind = CRC32
+		var crc uint64
+		if crc, err = v.Rehash(driver.CRC32, 0, 0, end); err != nil {
+			return 0, err
+		}
+		if crc != word {
+			err = wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", word, adler, crc)
+		}
+	}
+	f.footer.CompareAndSwap(nil, &verdict{kind, err})
+	return kind, err
+}
+
+// verify implements driver.Parsed: it checks the footer and decompresses the
+// compressed constants that are wanted.
+func (f *parsed) verify(v driver.Verification) error {
 	v.Expect(f.header.graphEnd())
-	var packed []int
-	for i, r := range f.records {
-		if r.gzip && v.Wanted(i) {
-			packed = append(packed, i)
-			v.Expect(int64(r.stored))
+	var wanted []*member
+	for i := range f.members {
+		if m := &f.members[i]; v.Wanted(m.tensor) {
+			wanted = append(wanted, m)
+			v.Expect(m.stored)
 		}
 	}
 	footer, err := f.checkFooter(v)
 	if err == nil {
-		err = f.readAgain(v)
+		again := parser{parsed: &parsed{src: f.src}, opts: &driver.Options{}}
+		err = again.readHeader() // with its sum, which CheckStructure has left out
 	}
 	if err == nil {
-		err = v.Each(len(packed), func(n int) error { return f.checkMember(v, packed[n]) })
+		err = v.Each(len(wanted), func(i int) error { return f.checkMember(v, wanted[i]) })
 	}
 	if err != nil {
 		return err
@@ -37,41 +82,10 @@ func (f *parsed) Verify(v driver.Verification) error {
 	}
 	v.Section("header", header)
 	v.Section("metadata and operators", by)
-	for i := range f.records {
+	for i := range f.index.Len() {
 		if v.Wanted(i) {
 			v.Vouch(i, by)
 		}
 	}
 	return nil
-}
-
-// readAgain parses the file anew. Sums that fit vouch for what is in the file now:
-// it must still be what the constants were found in.
-func (f *parsed) readAgain(v driver.Verification) error {
-	o := f.opts
-	o.Context, o.Check, o.Memory = v.Context(), driver.CheckDefault, nil
-	if err := f.opts.Memory.Reserve(f.header.around()); err != nil {
-		return wire.Error(name, "metadata and operator graph", -1, err)
-	}
-	defer f.opts.Memory.Release(f.header.around())
-	var x driver.Index
-	now, err := parse(f.src, &x, &o)
-	if err != nil {
-		return err
-	}
-	if now.header != f.header || now.model.sum != f.model.sum || !bytes.Equal(now.graph, f.graph) ||
-		!slices.Equal(now.records, f.records) || !sameShapes(&x, f.index) {
-		return wire.Errorf(name, "header", 0, format.ErrCorrupt, "the file was changed since it was opened")
-	}
-	return nil
-}
-
-// sameShapes compares the constants of equal records.
-func sameShapes(a, b *driver.Index) bool {
-	for i := range a.Len() {
-		if a.DType(i) != b.DType(i) || !slices.Equal(a.Shape(i), b.Shape(i)) {
-			return false
-		}
-	}
-	return true
 }

@@ -57,7 +57,7 @@ func known() []driver.Operator {
 	}
 	for i := range ops {
 		for input := range 8 {
-			for _, suffix := range quantSuffix[quantScale:] {
+			for _, suffix := range quantSuffixes {
 				ops[i].Attributes = append(ops[i].Attributes, attr{Names: name("input" + strconv.Itoa(input) + suffix), Quantizes: input + 1})
 			}
 		}

@@ -3,11 +3,14 @@ package mobi
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a model to path, in a temporary file that takes its
@@ -21,78 +24,396 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a model to w. Nil options work. A plan that lists the
-// constants in the order of the file is streamed, unless they are compressed;
-// others are assembled elsewhere first, as Spool says. With SpoolNever those are
-// refused, and the constants must come in the plan's order.
+// NewWriter starts writing a model to w. Nil options work. Uncompressed constants are
+// streamed in the order of the file; those that come early wait where Spool says, or, with
+// SpoolNever, are refused. A file with compressed constants is assembled elsewhere first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// encoder writes a file whose constants are stored as they come, so that every
-// position is known from the plan.
-type encoder struct {
-	*document
-	target driver.Target
-	layout *layout
-	at     []int64     // by plan index: offset of the record
-	sums   []uint32    // by plan index: sum of record header and data
-	head   wire.Buffer // of the record at work
-	sum    summer      // of that record
+// document is a plan translated into the parts of a file, all but the data.
+type document struct {
+	flags   Flags
+	footer  Footer
+	tensors []tensor.Info // as in the plan
+	ids     []uint32      // of the tensors
+	head    []byte        // metadata and specs
+	graph   []byte        // the operator graph
 }
 
-// newEncoder checks the plan and picks the way to write it.
-func newEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
-	d, err := newDocument(p, common, o)
+// newDocument translates a plan and checks that readers will take the result.
+func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*document, error) {
+	if o.Footer > CRC32 {
+		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
+	}
+	m, err := o.modelInfo(p, common)
 	if err != nil {
 		return nil, err
 	}
-	if o.Gzip != 0 {
-		p, err := newPacker(t, d, o)
-		if err != nil {
-			return nil, err
+	n, err := newNumbering(p.Tensors, p.Graph)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{flags: m.flags, footer: o.Footer, tensors: p.Tensors, ids: n.ids}
+	var ops []Operator
+	switch {
+	case o.ownGraph() && p.Graph != nil:
+		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
+	case o.ownGraph():
+		m.inputs, m.outputs, ops = o.Inputs, o.Outputs, cloneOperators(o.Operators)
+	case p.Graph != nil:
+		m.inputs, m.outputs, ops = fileSpecs(p.Graph.Inputs), fileSpecs(p.Graph.Outputs), n.operators(p.Graph)
+		if m.name == "" {
+			m.name = p.Graph.Name
 		}
-		return p, nil
 	}
-	l, err := d.layout(d.plain())
-	if err != nil {
+	if common.KeepNames {
+		ops, _ = addNames(ops, p, d.ids)
+	}
+	addQuantization(ops, p.Tensors, d.ids)
+	if d.head, err = encodeHead(m); err != nil {
 		return nil, err
 	}
-	if t.Sequential() && !slices.IsSorted(l.order) {
-		return nil, planError("order", fmt.Errorf("%w: without a spool the plan must list constants in file order: by size, multiples of 8 first, then of 4, of 2, the rest", format.ErrUnsupported))
+	if d.graph, err = encodeGraph(ops); err != nil {
+		return nil, err
 	}
-	e := &encoder{document: d, target: t, layout: l, at: make([]int64, len(d.tensors)), sums: make([]uint32, len(d.tensors))}
-	for i, n := range l.order {
-		e.at[n] = l.at[i]
-	}
-	return e, l.begin(t)
+	return d, d.check()
 }
 
-// Tensor stores constant i where the plan puts it.
-func (e *encoder) Tensor(i int, in driver.Input) error {
-	e.head.Reset()
-	e.recordHead(&e.head, i, in.Size(), false)
-	head := e.head.Bytes()
-	e.sum = summer{kind: e.footer, sum: e.footer.update(e.footer.empty(), head)}
-	if _, err := e.target.WriteAt(head, e.at[i]); err != nil {
+// modelInfo takes the fields that MOBI has from a plan's metadata.
+func (o *WriteOptions) modelInfo(p *driver.Plan, common *driver.WriteOptions) (*modelInfo, error) {
+	sec := common.Created()
+	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(sec), flags: o.Flags}
+	for i := range p.Tensors {
+		if p.Tensors[i].Quant != nil {
+			m.flags |= FlagQuantized
+		}
+		if p.Tensors[i].DType == tensor.Float16 {
+			m.flags |= FlagFloat16
+		}
+	}
+	dated := false
+	for _, e := range p.Metadata {
+		if err := m.set(e); err != nil {
+			return nil, planError("metadata \""+e.Key+"\"", err)
+		}
+		dated = dated || e.Key == keyCreated
+	}
+	if sec < 0 && !dated {
+		return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
+	}
+	return m, nil
+}
+
+// ownGraph reports whether the options have specs or operators.
+func (o *WriteOptions) ownGraph() bool {
+	return o.Inputs != nil || o.Outputs != nil || o.Operators != nil
+}
+
+// cloneOperators copies operators, whose parameters the writer adds to.
+func cloneOperators(ops []Operator) []Operator {
+	out := slices.Clone(ops)
+	for i := range out {
+		out[i].Params = slices.Clone(out[i].Params)
+	}
+	return out
+}
+
+// check reads the encoded parts as an opened file is read: what a reader would
+// refuse is refused here, and the quantization parameters that a reader will find
+// must be those of the plan.
+func (d *document) check() error {
+	p := parser{parsed: &parsed{}, opts: &driver.Options{}, Cursor: wire.NewCursor(name, d.head, headerSize)}
+	if p.modelMetadata(); p.Err() != nil {
+		return planError("metadata and specs", p.Err())
+	}
+	p.Cursor = wire.NewCursor(name, d.graph, 0)
+	if p.readOperators(); p.Err() != nil {
+		return planError("operators", p.Err())
+	}
+	found := quantizations(p.operators)
+	for i, id := range d.ids {
+		if want := d.tensors[i].Quant; want != nil && !want.Equal(found[id]) {
+			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
+			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
+		}
+	}
+	return nil
+}
+
+// stored says how a constant is stored in the file.
+type stored struct {
+	size int64
+	gzip bool
+}
+
+// plain stores every constant as it is.
+func (d *document) plain() []stored {
+	list := make([]stored, len(d.tensors))
+	for i := range list {
+		list[i].size = d.tensors[i].Size
+	}
+	return list
+}
+
+// class orders constants so that all stay aligned for their dtype though there
+// is no padding between them: each record ends at a multiple of what the next
+// needs, since record headers take multiples of 8.
+func (s stored) class() int {
+	switch {
+	case s.gzip:
+		return 4
+	case s.size%8 == 0:
+		return 0
+	case s.size%4 == 0:
+		return 1
+	case s.size%2 == 0:
+		return 2
+	}
+	return 3
+}
+
+// layout finds the place of everything in a file whose constants are stored like this.
+// Only the footer depends on the data.
+func (d *document) layout(constants []stored) (*driver.Layout, error) {
+	order := make([]int, len(constants))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return constants[a].class() - constants[b].class() })
+	first := int64(headerSize + len(d.head))
+	if len(order) > 0 {
+		head := d.recordSize(order[0])
+		data, _ := wire.AlignUp(first+head, alignment)
+		first = data - head
+	}
+	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: footerKinds[d.footer], Streams: true}
+	end := first
+	records := make([]driver.Part, len(order))
+	for i, n := range order {
+		records[i].Offset = end
+		l.Offsets[n] = end + d.recordSize(n)
+		// Compared with the limit one by one: the sum cannot overflow.
+		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
+			break
+		}
+	}
+	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
+		return nil, planError("total file size", fmt.Errorf("%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize)))
+	}
+	for i, n := range order {
+		records[i].Bytes = d.record(n, constants[n])
+	}
+	front := driver.Part{Bytes: d.front(first, end, l.Size)}
+	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
+	l.Late = func(sums []uint64) ([]driver.Part, error) {
+		sum := d.footer.update(d.footer.empty(), front.Bytes)
+		for i, n := range order {
+			sum = d.footer.update(sum, records[i].Bytes)
+			sum = d.footer.combine(sum, uint32(sums[n]), constants[n].size)
+		}
+		var b wire.Buffer
+		b.U32(d.footer.update(sum, d.graph))
+		return []driver.Part{{Offset: l.Size - footerSize, Bytes: b.Bytes()}}, nil
+	}
+	return l, nil
+}
+
+// recordSize returns the size of the record header of constant i.
+func (d *document) recordSize(i int) int64 {
+	return recordMin + 8*int64(len(d.tensors[i].Shape))
+}
+
+// record makes the record header of constant i.
+func (d *document) record(i int, s stored) []byte {
+	t := &d.tensors[i]
+	code, _ := TypeOf(t.DType)
+	if s.gzip {
+		code |= gzipFlag
+	}
+	var b wire.Buffer
+	b.Grow(int(d.recordSize(i)))
+	b.U32(d.ids[i])
+	b.U16(uint16(code))
+	b.U16(uint16(len(t.Shape)))
+	for _, dim := range t.Shape {
+		b.I64(dim)
+	}
+	b.I64(s.size)
+	return b.Bytes()
+}
+
+// front makes everything before the first constant.
+func (d *document) front(first, graph, total int64) []byte {
+	var b wire.Buffer
+	b.Grow(int(first))
+	b.U32(magicNumber)
+	b.U16(version)
+	b.U16(0)
+	b.U32(0)
+	b.U32(uint32(d.flags))
+	b.U32(uint32(total))
+	b.U32(headerSize)
+	b.U32(uint32(first))
+	b.U32(uint32(graph))
+	b.Put32(checksumAt, tensor.CRC32(b.Bytes()))
+	b.Raw(d.head)
+	b.Fill(int(first)-b.Len(), 0)
+	return b.Bytes()
+}
+
+// encodeHead makes model metadata and specs. What fits its field is checked while
+// encoding, everything else by check.
+func encodeHead(m *modelInfo) ([]byte, error) {
+	var b wire.Buffer
+	if err := appendName(&b, m.name); err != nil {
+		return nil, planError("model name", err)
+	}
+	b.U32(m.framework)
+	b.U64(m.created)
+	b.U32(uint32(len(m.inputs)))
+	b.U32(uint32(len(m.outputs)))
+	for _, s := range slices.Concat(m.inputs, m.outputs) {
+		if err := appendSpec(&b, &s); err != nil {
+			return nil, planError(fmt.Sprintf("spec %q", s.Name), err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// appendName appends a length of four bytes and the name.
+func appendName(b *wire.Buffer, s string) error {
+	if err := fits("name length", len(s), math.MaxUint32); err != nil {
 		return err
 	}
-	err := in.CopyTo(e.target, e.at[i]+int64(len(head)), &e.sum)
-	e.sums[i] = e.sum.sum
-	return err
+	b.U32(uint32(len(s)))
+	b.Str(s)
+	return nil
 }
 
-// Finish writes operators and footer.
-func (e *encoder) Finish() error { return e.layout.finish(e.target, e.sums) }
-
-// summer is an io.Writer that sums.
-type summer struct {
-	kind Footer
-	sum  uint32
+func appendSpec(b *wire.Buffer, s *Spec) error {
+	if err := appendName(b, s.Name); err != nil {
+		return err
+	}
+	if err := fits("rank", len(s.Dims), math.MaxUint16); err != nil {
+		return err
+	}
+	b.U16(uint16(len(s.Dims)))
+	b.U16(uint16(s.Type))
+	for _, d := range s.Dims {
+		b.U64(d)
+	}
+	return nil
 }
 
-func (s *summer) Write(p []byte) (int, error) {
-	s.sum = s.kind.update(s.sum, p)
-	return len(p), nil
+// encodeGraph makes the operator graph.
+func encodeGraph(ops []Operator) ([]byte, error) {
+	var b wire.Buffer
+	if err := fits("operator count", len(ops), math.MaxUint32); err != nil {
+		return nil, planError("operators", err)
+	}
+	b.U32(uint32(len(ops)))
+	for i := range ops {
+		if err := appendOperator(&b, &ops[i]); err != nil {
+			return nil, planError(fmt.Sprintf("operator %d (%v)", i, ops[i].Type), err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+func appendOperator(b *wire.Buffer, op *Operator) error {
+	b.U16(uint16(op.Type))
+	for _, n := range []int{len(op.Inputs), len(op.Outputs), len(op.Params)} {
+		if err := fits("number of inputs, outputs or parameters", n, math.MaxUint16); err != nil {
+			return err
+		}
+		b.U16(uint16(n))
+	}
+	for _, id := range slices.Concat(op.Inputs, op.Outputs) {
+		b.U32(id)
+	}
+	for _, p := range op.Params {
+		if err := appendParam(b, &p); err != nil {
+			return fmt.Errorf("parameter %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func appendParam(b *wire.Buffer, p *Param) error {
+	if err := fits("name length", len(p.Name), math.MaxUint16); err != nil {
+		return err
+	}
+	b.U16(uint16(len(p.Name)))
+	b.Str(p.Name)
+	switch v := p.Value.(type) {
+	case int32:
+		b.U8(paramInt32)
+		b.I32(v)
+	case int64:
+		b.U8(paramInt64)
+		b.I64(v)
+	case float32:
+		b.U8(paramFloat32)
+		b.F32(v)
+	case float64:
+		b.U8(paramFloat64)
+		b.F64(v)
+	case bool:
+		b.U8(paramBool)
+		if v {
+			b.U8(1)
+		} else {
+			b.U8(0)
+		}
+	case string:
+		b.U8(paramString)
+		if !utf8.ValidString(v) {
+			return fmt.Errorf("%w: string is not valid UTF-8", format.ErrCorrupt)
+		}
+		return appendName(b, v)
+	case []int32:
+		return appendArray(b, paramInt32s, v, b.I32)
+	case []float32:
+		return appendArray(b, paramFloat32s, v, b.F32)
+	case []int64:
+		return appendArray(b, paramInt64s, v, b.I64)
+	default:
+		return fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(v))
+	}
+	return nil
+}
+
+func appendArray[T any](b *wire.Buffer, code uint8, v []T, one func(T)) error {
+	if err := fits("array length", len(v), math.MaxInt32); err != nil {
+		return err
+	}
+	b.U8(code)
+	b.I32(int32(len(v)))
+	for _, x := range v {
+		one(x)
+	}
+	return nil
+}
+
+// fits refuses what a field cannot say.
+func fits(what string, n int, most uint64) error {
+	if uint64(n) > most {
+		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
+	}
+	return nil
+}
+
+// checkDType refuses element types without a code, by the name that the tensor has for them.
+func checkDType(d tensor.DType, name string) error {
+	if _, ok := TypeOf(d); !ok {
+		return fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, name)
+	}
+	return nil
+}
+
+// planError says what of a plan cannot be written.
+func planError(field string, err error) error {
+	return wire.Error(name, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }

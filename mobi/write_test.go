@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func inMemory(o *WriteOptions) *WriteOptions {
 // rewritten reads f and writes it again.
 func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	t.Helper()
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +74,7 @@ func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	if err != nil {
 		t.Fatalf("NewWriter: %v", err)
 	}
-	if err := format.Copy(w, f.Model()); err != nil {
+	if err := format.Copy(w, f.Model); err != nil {
 		t.Fatalf("Copy: %v", err)
 	}
 	return out.Bytes()
@@ -265,80 +264,24 @@ func TestStreamed(t *testing.T) {
 	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
 		t.Errorf("%v, or the bytes differ", err)
 	}
-	checkStreams(t, p, want)
-	for name, change := range map[string]func(*WriteOptions){
-		"compressed": func(o *WriteOptions) { o.Gzip = 1 },
-		"order":      func(*WriteOptions) { slices.Reverse(p.Tensors) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := *o
-			change(&c)
-			var out bytes.Buffer
-			_, err := NewWriter(&out, p, &c)
-			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
-				t.Errorf("error %v after %d bytes", err, out.Len())
-			}
-		})
+	o.Spool = format.SpoolMemory // for constants that come early
+	out.Reset()
+	if w, err = NewWriter(&out, p, o); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// checkStreams: a plan in file order is streamed whatever Spool says, also when the
-// constants come in another order.
-func checkStreams(t *testing.T, p *format.Plan, want []byte) {
-	t.Helper()
-	for _, spool := range []format.Spool{format.SpoolFile, format.SpoolMemory} {
-		o := inMemory(nil)
-		o.Spool = spool
-		var out bytes.Buffer
-		w, err := NewWriter(&out, p, o)
-		if err != nil {
+	for i := range p.Tensors {
+		info := p.Tensors[len(p.Tensors)-1-i]
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
 			t.Fatal(err)
-		}
-		if out.Len() == 0 {
-			t.Error("the header was not streamed")
-		}
-		for i := range p.Tensors {
-			info := p.Tensors[len(p.Tensors)-1-i]
-			if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
-			t.Errorf("%v, or the bytes differ", err)
 		}
 	}
-}
-
-// TestSpoolFile: a compressed file goes through a temporary one, which is gone
-// afterwards, whether it was finished or given up.
-func TestSpoolFile(t *testing.T) {
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	t.Setenv("TMP", tmp)
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 20}}}}
-	want := writtenInOrder(t, p, &WriteOptions{Gzip: 6}, []int{0}, formattest.FillBits)
-	path := filepath.Join(t.TempDir(), "m.mobi")
-	for _, finish := range []bool{true, false} {
-		w, err := Create(path, p, &WriteOptions{Gzip: 6, WriteOptions: format.WriteOptions{Time: time.Unix(1_700_000_000, 0)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WriteTensor("1", bytes.NewReader(formattest.FillBits(p.Tensors[0]))); err != nil {
-			t.Fatal(err)
-		}
-		end := w.Abort
-		if finish {
-			end = w.Close
-		}
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
-		if left, _ := os.ReadDir(tmp); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
+	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
+		t.Errorf("%v, or the bytes differ", err)
 	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(want, got) {
-		t.Errorf("%d bytes that differ from %d, %v", len(got), len(want), err)
+	o.Spool, o.Gzip = format.SpoolNever, 1
+	out.Reset()
+	if _, err := NewWriter(&out, p, o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
+		t.Errorf("compressed: error %v after %d bytes", err, out.Len())
 	}
 }
 

@@ -1,6 +1,10 @@
 package driver
 
-import "github.com/weightmap/weightmap/tensor"
+import (
+	"slices"
+
+	"github.com/weightmap/weightmap/tensor"
+)
 
 // Graph is the neutral form of an operator graph. Edges are names: a node's
 // inputs are graph inputs, tensors of the model, or outputs of other nodes.
@@ -12,6 +16,34 @@ type Graph struct {
 	// Initializers lists the names of tensors with data that the graph
 	// declares, where a format records that; nil elsewhere.
 	Initializers []string
+}
+
+// Clone returns a graph with lists and subgraphs of its own. Attributes that are slices
+// of numbers or strings are shared.
+func (g *Graph) Clone() *Graph {
+	if g == nil {
+		return nil
+	}
+	c := *g
+	c.Inputs, c.Outputs, c.Nodes = slices.Clone(g.Inputs), slices.Clone(g.Outputs), slices.Clone(g.Nodes)
+	c.Initializers = slices.Clone(g.Initializers)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Inputs, n.Outputs, n.Attributes = slices.Clone(n.Inputs), slices.Clone(n.Outputs), slices.Clone(n.Attributes)
+		for j := range n.Attributes {
+			switch v := n.Attributes[j].Value.(type) {
+			case *Graph:
+				n.Attributes[j].Value = v.Clone()
+			case []*Graph:
+				v = slices.Clone(v)
+				for k := range v {
+					v[k] = v[k].Clone()
+				}
+				n.Attributes[j].Value = v
+			}
+		}
+	}
+	return &c
 }
 
 // ValueInfo describes a value that enters or leaves a graph.

@@ -24,7 +24,8 @@ type Layout struct {
 	Parts []Part
 	// Late returns what depends on the data: it is called after the last tensor with
 	// the sum of each, by its index in the plan, of the kind that Sums says. Such
-	// a file is not streamed. Nil for files without such parts.
+	// a file is not streamed unless Streams says that these parts come behind all else.
+	// Nil for files without such parts.
 	Late func(sums []uint64) ([]Part, error)
 	Sums Kind
 	// Files has the names of files, one for each tensor, that together are a directory.
@@ -33,7 +34,8 @@ type Layout struct {
 
 	// Encode starts a file whose places depend on its data. None of the fields above is used.
 	Encode func(t Target) (Encoder, error)
-	// Streams says that Encode works on a sequential target, with tensors in the plan's order.
+	// Streams says that Encode works on a sequential target, with tensors in the plan's order,
+	// or that Late's parts come behind all else.
 	Streams bool
 	// Ordered says that tensors must reach the Encoder in the plan's order. Those that come
 	// early wait where the caller's Spool says, or, if they are Secret, in memory.

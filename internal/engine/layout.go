@@ -50,7 +50,7 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, end, l.Size)
 	}
 	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
-	if t.Sequential() && l.Late != nil {
+	if t.Sequential() && l.Late != nil && !l.Streams {
 		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
 	}
 	if t.Sequential() {

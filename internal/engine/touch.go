@@ -78,7 +78,9 @@ func (t *touch) run(i int) error {
 		}
 		all, err := touch(v, i)
 		if err == nil && all {
-			t.done()
+			if err = t.m.spaces.structure.check(v); err == nil {
+				t.done()
+			}
 		}
 		return err
 	}

@@ -174,10 +174,7 @@ func (w *Writer) Files() []string {
 
 // streams reports whether the file can be written from front to back.
 func (w *Writer) streams() bool {
-	if w.layout.Encode != nil {
-		return w.layout.Streams
-	}
-	return w.layout.Late == nil
+	return w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
 }
 
 // order has early tensors wait for a driver that takes them in one order only.

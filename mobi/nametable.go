@@ -1,0 +1,177 @@
+package mobi
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// The format has no names of tensors. With WriteOptions.KeepNames they become
+// parameters of the first operator that consumes a constant. A plan without operators
+// gets some of a type of our own, which hold the names, the quantization, and the keys
+// of the plan's metadata. The package documentation describes both.
+const (
+	nameOperator  OpType = 0x574D // "MW" in the file
+	mostNames            = 8192   // inputs with names in one operator: each takes up to four of 65,535 parameters
+	metadataParam        = "fields"
+	suffixName           = "_name"
+)
+
+// addNames adds the names of a plan's tensors to operators, which it may change. lost
+// are the plan indices of those that no operator takes.
+func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost map[int]bool) {
+	if len(ops) == 0 {
+		return nameOperators(p, ids), nil
+	}
+	lost = map[int]bool{}
+	byID := make(map[uint32]int, len(ids))
+	for i, id := range ids {
+		if p.Tensors[i].Name != constantName(id) {
+			lost[i], byID[id] = true, i
+		}
+	}
+	for k := range ops {
+		op := &ops[k]
+		for input, id := range op.Inputs[:min(len(op.Inputs), mostNames)] {
+			param := "input" + strconv.Itoa(input) + suffixName
+			i, ok := byID[id]
+			if _, taken := op.Param(param); ok && lost[i] && !taken {
+				op.Params = append(op.Params, Param{param, p.Tensors[i].Name})
+				delete(lost, i)
+			}
+		}
+	}
+	return ops, lost
+}
+
+// nameOperators makes the operators for a plan without any.
+func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
+	var keys []string
+	for _, e := range p.Metadata {
+		if new(modelInfo).set(e) == nil {
+			keys = append(keys, e.Key)
+		}
+	}
+	for i, id := range ids {
+		t := &p.Tensors[i]
+		named := t.Name != constantName(id)
+		if !named && t.Quant == nil {
+			continue
+		}
+		if n := len(ops); n == 0 || len(ops[n-1].Inputs) == mostNames {
+			ops = append(ops, Operator{Type: nameOperator, Params: []Param{{metadataParam, strings.Join(keys, " ")}}})
+		}
+		op := &ops[len(ops)-1]
+		if named {
+			op.Params = append(op.Params, Param{"input" + strconv.Itoa(len(op.Inputs)) + suffixName, t.Name})
+		}
+		op.Inputs = append(op.Inputs, id)
+	}
+	return ops
+}
+
+// nameTable is what addNames stored in a file.
+type nameTable struct {
+	names map[string]string // by id in decimal
+	keys  []string          // of the metadata that the plan had
+	only  bool              // there are no other operators
+}
+
+// nameTable reads the names. ok is false when one constant has two.
+func (f *parsed) nameTable() (t nameTable, ok bool) {
+	t = nameTable{names: map[string]string{}, only: len(f.operators) > 0}
+	for i := range f.operators {
+		op := &f.operators[i]
+		for _, p := range op.Params {
+			input, name, ok := nameParam(p.Name, p.Value)
+			if !ok || input >= len(op.Inputs) || !f.isConstant(op.Inputs[input]) {
+				continue
+			}
+			id := constantName(op.Inputs[input])
+			if known, ok := t.names[id]; ok && known != name {
+				return t, false
+			}
+			t.names[id] = name
+		}
+		keys, ok := op.Param(metadataParam)
+		text, isText := keys.(string)
+		others := slices.ContainsFunc(op.Inputs, func(id uint32) bool { return !f.isConstant(id) })
+		t.only = t.only && ok && isText && op.Type == nameOperator && len(op.Outputs) == 0 && !others
+		t.keys = strings.Fields(text)
+	}
+	return t, true
+}
+
+// nameParam takes a parameter like "input1_name" apart.
+func nameParam(param string, value any) (input int, name string, ok bool) {
+	input, suffix, ok := inputParam(param)
+	name, isText := value.(string)
+	return input, name, ok && suffix == suffixName && isText && tensor.CheckName(name) == nil
+}
+
+func (t *nameTable) rename(s string) string {
+	if name, ok := t.names[s]; ok {
+		return name
+	}
+	return s
+}
+
+// restore implements driver.Parsed. Names that contradict each other or the graph,
+// which only foreign files have, stay where they are.
+func (f *parsed) restore(p *driver.Plan) {
+	t, ok := f.nameTable()
+	if p.Graph == nil || !ok || len(t.names) == 0 && !t.only || !t.fits(p) {
+		return
+	}
+	for i := range p.Tensors {
+		p.Tensors[i].Name = t.rename(p.Tensors[i].Name)
+	}
+	if t.only {
+		p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(t.keys, e.Key) })
+		p.Graph.Nodes = nil
+		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
+			p.Graph = nil
+		}
+		return
+	}
+	for i := range p.Graph.Nodes {
+		n := &p.Graph.Nodes[i]
+		n.Attributes = slices.DeleteFunc(n.Attributes, func(a driver.Attribute) bool {
+			input, name, ok := nameParam(a.Name, a.Value)
+			return ok && input < len(n.Inputs) && t.names[n.Inputs[input]] == name
+		})
+		for _, names := range [][]string{n.Inputs, n.Outputs} {
+			for k, s := range names {
+				names[k] = t.rename(s)
+			}
+		}
+	}
+}
+
+// fits reports whether every name would be that of one thing.
+func (t *nameTable) fits(p *driver.Plan) bool {
+	owners := map[string]string{} // the present name of what would have a name
+	fits := true
+	claim := func(s string) {
+		name := t.rename(s)
+		if owner, ok := owners[name]; ok && owner != s {
+			fits = false
+		}
+		owners[name] = s
+	}
+	for i := range p.Tensors {
+		claim(p.Tensors[i].Name)
+	}
+	for _, v := range slices.Concat(p.Graph.Inputs, p.Graph.Outputs) {
+		claim(v.Name)
+	}
+	for _, n := range p.Graph.Nodes {
+		for _, s := range slices.Concat(n.Inputs, n.Outputs) {
+			claim(s)
+		}
+	}
+	return fits
+}
