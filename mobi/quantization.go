@@ -105,11 +105,11 @@ func (s *quantSlot) quantization() *tensor.Quantization {
 	return q
 }
 
-// list returns the values of a parameter that is one or an array, nil for none.
+// list returns the values of a parameter that is one or an array, or absent.
 func list[T any](v any) ([]T, bool) {
 	switch v := v.(type) {
 	case nil:
-		return nil, true
+		return []T{}, true
 	case T:
 		return []T{v}, true
 	case []T:
