@@ -69,32 +69,28 @@
 //
 // # Opening
 //
-// Opening checks the whole structure, down to the last operator parameter, and
-// the header checksum, whatever the size of the file. It touches no data of
-// constants, and reads the structure from private memory, so that nothing that was
-// checked changes when another process writes to the file. The operator graph is
-// kept as it is in the file and decoded when File.Operators or File.Graph is
-// called. format.Options.MaxHeaderBytes bounds header, metadata, record headers,
-// operator graph and footer together. Opening allocates some thirty times at most,
-// whatever the number of constants and operators.
+// Opening reads and checks the whole structure, down to the last operator parameter, and
+// the header checksum, and decodes metadata and operators. It touches no data of
+// constants. format.Options.MaxMemory counts what the structure is decoded into.
 //
 // The footer covers every byte, so it is validated before the first byte of any
-// constant is handed out, through whichever accessor: that first use reads the
+// constant is returned, through whichever accessor: that first use reads the
 // whole file once, and later ones cost nothing more. When the footer is wrong, every
 // accessor fails with ErrChecksum; a read that fails is not a verdict and is tried
 // again. format.CheckAll validates the footer on open, format.CheckStructure neither
-// sum, then or later. File.Verify always does, and its Coverage says which sum it was:
-// "adler32 of the file" or "crc32 of the file".
+// checksum, then or later. File.Verify always does, and its Coverage says which checksum
+// it was: "adler32 of the file" or "crc32 of the file". Both compare the structure with
+// what was opened.
 //
 // # Compression
 //
 // A constant with bit 15 of its data type set is one gzip member that fills the
 // record. Without the bit, data whose size is not that of shape and dtype and
 // that begins 1F 8B is taken for one too: an older writer produces it.
-// Members are inflated when their data is asked for, once, and kept. They must
+// Members are inflated on first use, once, and cached. They must
 // yield exactly the bytes of the shape, with a correct trailer and nothing
 // behind it; a size out of proportion must be proved by the stream before memory
-// is taken for it. File.Verify inflates them too, without keeping anything.
+// is allocated for it. File.Verify inflates them too, without keeping anything.
 //
 // # Alignment
 //
@@ -104,9 +100,8 @@
 // compressed ones last, each group in the order of the plan, and it pads before
 // the first constant such that its data begins at a multiple of 64: every
 // uncompressed constant is aligned for its dtype and is viewed without a
-// copy. Files in any order are read; a misaligned constant is handed out by
-// copy, and its view says so. A plan in that order, without compression, is
-// streamed.
+// copy. Files in any order are read; a misaligned constant is copied, and its
+// view says so. Files without compression are streamed.
 //
 // # Names and graph
 //
@@ -124,8 +119,7 @@
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
 // free ids in the order of the plan before anything else does.
 //
-// A writer that is told to keep names (format.WriteOptions.KeepNames, as package convert
-// does) adds to the first operator that consumes a constant as input i the parameter
+// With format.WriteOptions.KeepNames, which package convert sets, the writer adds to the first operator that consumes a constant as input i the parameter
 // input{i}_name (string). Without operators it adds some of type 22349 (0x574D), which
 // consume up to 8192 constants each, make nothing, and carry those parameters, the
 // quantization, and fields (string): the metadata fields that the plan had, with blanks
