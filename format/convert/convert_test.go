@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"hash/adler32"
 	"io"
 	"math"
 	"os"
@@ -607,7 +608,9 @@ func (d spoiled) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout,
 	}
 	start := l.Encode
 	if start == nil {
-		start = func(t driver.Target) (driver.Encoder, error) { return plainly{t, l}, nil }
+		start = func(t driver.Target) (driver.Encoder, error) {
+			return plainly{t, l, make([]uint64, len(p.Tensors))}, nil
+		}
 	}
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
 		e, err := start(t)
@@ -615,16 +618,30 @@ func (d spoiled) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout,
 	}}, nil
 }
 
-// plainly writes a layout without parts that depend on data.
+// plainly writes a layout, with Adler-32 if it has checksums.
 type plainly struct {
 	driver.Target
-	l *driver.Layout
+	l    *driver.Layout
+	sums []uint64
 }
 
-func (w plainly) Tensor(i int, in driver.Input) error { return in.CopyTo(w, w.l.Offsets[i], nil) }
+func (w plainly) Tensor(i int, in driver.Input) error {
+	sum := adler32.New()
+	err := in.CopyTo(w, w.l.Offsets[i], sum)
+	w.sums[i] = uint64(sum.Sum32())
+	return err
+}
 
 func (w plainly) Finish() error {
-	for _, p := range w.l.Parts {
+	parts := w.l.Parts
+	if w.l.Late != nil {
+		late, err := w.l.Late(w.sums)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, late...)
+	}
+	for _, p := range parts {
 		if _, err := w.WriteAt(p.Bytes, p.Offset); err != nil {
 			return err
 		}
