@@ -92,26 +92,6 @@ func ExampleFile_Verify() {
 	// Output: ECDSA trusted ok
 }
 
-// Attributes that a node leaves out have the defaults of the specification.
-func ExampleAttributeOf() {
-	f, err := wia.OpenBytes(model(nil), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	g, err := f.Graph()
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, name := range []string{"kernel_shape", "strides"} {
-		value, _ := wia.AttributeOf(&g.Nodes[0], name)
-		fmt.Println(name, value)
-	}
-	// Output:
-	// kernel_shape [1 3]
-	// strides [1 1]
-}
-
 func ExampleValidate() {
 	g := &format.Graph{Nodes: []format.Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
 	for _, p := range wia.Validate(g, nil) {

@@ -7,15 +7,13 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// ModelMetadata is the metadata of section 5.1, and what ONNX models say besides.
+// ModelMetadata is the metadata of section 5.1.
 // The schema is not enforced: what it does not have, or what has another type
 // than it says, is in the Extra of the object it was found in, with its own key.
 type ModelMetadata struct {
 	ModelInfo      ModelInfo
 	TrainingInfo   TrainingInfo
 	DeploymentInfo DeploymentInfo
-	OperatorSets   []OperatorSet // under "opsets"; nil for none
-	IRVersion      int64         // under "ir_version"; 0 for none
 	Extra          format.Metadata
 }
 
@@ -111,26 +109,8 @@ next:
 				continue next
 			}
 		}
-		if !m.takeONNX(e) {
-			m.Extra = append(m.Extra, e)
-		}
+		m.Extra = append(m.Extra, e)
 	}
-}
-
-// takeONNX reports false for what it has no field for.
-func (m *ModelMetadata) takeONNX(e format.Entry) (ok bool) {
-	switch e.Key {
-	case keyOperatorSets:
-		var sets []OperatorSet
-		if sets, ok = operatorSets(e.Value); ok {
-			m.OperatorSets = sets
-		}
-	case keyIRVersion:
-		if m.IRVersion, ok = e.Value.(int64); ok {
-			ok = m.IRVersion != 0
-		}
-	}
-	return ok
 }
 
 // fill takes the pairs of one section.
@@ -187,8 +167,7 @@ func object(value any) (format.Metadata, bool) {
 }
 
 // Metadata returns the pairs of m for format.Plan: sections and fields in the
-// order of the specification, those that are empty left out, then what ONNX says,
-// then the others.
+// order of the specification, those that are empty left out, then the others.
 func (m *ModelMetadata) Metadata() (format.Metadata, error) {
 	var out format.Metadata
 	for _, s := range m.sections() {
@@ -210,16 +189,6 @@ func (m *ModelMetadata) Metadata() (format.Metadata, error) {
 			return nil, err
 		}
 		out = append(out, format.Entry{Key: s.key, Value: json.RawMessage(text)})
-	}
-	if m.OperatorSets != nil {
-		text, err := json.Marshal(m.OperatorSets)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, format.Entry{Key: keyOperatorSets, Value: json.RawMessage(text)})
-	}
-	if m.IRVersion != 0 {
-		out = append(out, format.Entry{Key: keyIRVersion, Value: m.IRVersion})
 	}
 	return append(out, m.Extra...), nil
 }

@@ -47,7 +47,7 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 		}
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
 			if w.ext == nil {
-				if w.ext, err = external.NewFile(w.externalFormat(), w.o.External, w.common.Path); err != nil {
+				if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path); err != nil {
 					return refuse("external data", err)
 				}
 			}

@@ -3,11 +3,9 @@ package wia
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Problem is a mistake in a graph that does not keep the file from being read.
@@ -32,13 +30,11 @@ func (f *File) Validate() ([]Problem, error) {
 	}), nil
 }
 
-// Validate checks a graph as ONNX would have it, and lists what is wrong: names
-// that nothing defines, or only a later node; cycles; names that are defined
-// twice; nodes without operator, with one that ONNX lacks, of unknown operator sets, and nodes that lack
-// inputs, outputs or attributes of the operators the specification lists.
-// isTensor tells the tensors of the model, which are defined without being
-// declared; nil means there are none. The problems are in the order of the
-// graph, cycles last; none of nil.
+// Validate checks a graph as ONNX would have it, and lists what is wrong in the order
+// of the graph: names that nothing defines, or only a later node, as in a cycle; names
+// that are defined twice; nodes without operator, with one that ONNX lacks, and of
+// unknown operator sets. isTensor tells the tensors of the model, which are defined
+// without being declared; nil means there are none.
 func Validate(g *format.Graph, isTensor func(name string) bool) []Problem {
 	if isTensor == nil {
 		isTensor = func(string) bool { return false }
@@ -112,7 +108,6 @@ func (v *validator) graph(path string, g *format.Graph, outer *scope) {
 			v.report(fmt.Sprintf("%s.outputs[%d]", path, i), "nothing defines output %q", out.Name)
 		}
 	}
-	v.cycles(path, g, s)
 }
 
 // node checks one node and adds its outputs to the scope.
@@ -139,7 +134,6 @@ func (v *validator) node(path string, i int, n *format.Node, s *scope) {
 			v.report(at, "%q is used before node %d defines it", in, maker)
 		}
 	}
-	v.operator(path, n)
 	for j := range n.Attributes {
 		v.attribute(fmt.Sprintf("%s.attributes[%d]", path, j), &n.Attributes[j], s)
 	}
@@ -157,123 +151,14 @@ func (v *validator) node(path string, i int, n *format.Node, s *scope) {
 // knownDomains are the operator sets of ONNX.
 var knownDomains = []string{"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"}
 
-// operator compares a node with what the specification says of its operator.
-func (v *validator) operator(path string, n *format.Node) {
-	op, ok := LookupOperator(n.Domain, n.Op)
-	if !ok {
-		return
-	}
-	v.parameters(path+".inputs", "input", n.Inputs, op.Inputs)
-	v.parameters(path+".outputs", "output", n.Outputs, op.Outputs)
-	for _, spec := range op.Attributes {
-		value, have := AttributeOf(n, spec.Name)
-		switch {
-		case !have && spec.Required:
-			v.report(path+".attributes", "%s needs the attribute %q", op.Name, spec.Name)
-		case have && value != nil && typeOf(value) != spec.Type:
-			v.report(path+".attributes", "the attribute %q of %s is a %T", spec.Name, op.Name, value)
-		}
-	}
-}
-
-// parameters checks that required ones are there and no others.
-func (v *validator) parameters(path, kind string, have []string, want []Parameter) {
-	for i, p := range want {
-		if !p.Optional && (i >= len(have) || have[i] == "") {
-			v.report(path, "the %s %q is missing", kind, p.Name)
-		}
-	}
-	if len(have) > len(want) {
-		v.report(fmt.Sprintf("%s[%d]", path, len(want)), "the operator has %d %ss", len(want), kind)
-	}
-}
-
-// typeOf returns the type an attribute value is written as.
-func typeOf(value any) AttributeType {
-	switch value.(type) {
-	case float32, float64:
-		return AttributeFloat
-	case int64, bool:
-		return AttributeInt
-	case string:
-		return AttributeString
-	case tensor.View:
-		return AttributeTensor
-	case *format.Graph:
-		return AttributeGraph
-	case []float32, []float64:
-		return AttributeFloats
-	case []int64, []int32:
-		return AttributeInts
-	case []string:
-		return AttributeStrings
-	case []tensor.View:
-		return AttributeTensors
-	case []*format.Graph:
-		return AttributeGraphs
-	}
-	return AttributeUndefined
-}
-
 // attribute checks the subgraphs of an attribute.
 func (v *validator) attribute(path string, a *format.Attribute, s *scope) {
 	switch value := a.Value.(type) {
 	case *format.Graph:
-		if value != nil {
-			v.graph(path+".g", value, s)
-		}
+		v.graph(path+".g", value, s)
 	case []*format.Graph:
 		for i, g := range value {
-			if g != nil {
-				v.graph(fmt.Sprintf("%s.graphs[%d]", path, i), g, s)
-			}
+			v.graph(fmt.Sprintf("%s.graphs[%d]", path, i), g, s)
 		}
 	}
 }
-
-// cycles reports the nodes of each cycle once. The search keeps its own stack:
-// chains of nodes can be longer than recursion should be deep.
-func (v *validator) cycles(path string, g *format.Graph, s *scope) {
-	const unseen, done = 0, -1
-	state := make([]int, len(g.Nodes)) // of a node on the stack: how deep it is, from 1 on
-	type frame struct{ node, input int }
-	for root := range g.Nodes {
-		if state[root] != unseen {
-			continue
-		}
-		stack := []frame{{node: root}}
-		state[root] = 1
-		for len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			inputs := g.Nodes[top.node].Inputs
-			if top.input == len(inputs) {
-				state[top.node] = done
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			maker, made := s.makers[inputs[top.input]]
-			top.input++
-			if !made || maker == top.node || state[maker] == done {
-				continue
-			}
-			if state[maker] == unseen {
-				stack = append(stack, frame{node: maker})
-				state[maker] = len(stack)
-				continue
-			}
-			cycle := stack[state[maker]-1:]
-			var names []string
-			for i := len(cycle) - 1; i >= 0 && len(names) < mostNamed; i-- {
-				names = append(names, fmt.Sprint(cycle[i].node))
-			}
-			if more := len(cycle) - len(names); more > 0 {
-				names[len(names)-1] += fmt.Sprintf(" and %d more", more)
-			}
-			v.report(fmt.Sprintf("%s.nodes[%d]", path, maker), "a cycle of nodes %s", strings.Join(names, ", "))
-		}
-	}
-}
-
-// mostNamed is how many nodes of a cycle are named: a cycle may be as long as the graph, and
-// there may be as many.
-const mostNamed = 8

@@ -92,12 +92,15 @@ func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fil
 	return w, nil
 }
 
-// externalFormat says which files the models of this format name. Encrypted ones must
-// have the key of the one that is written.
-func (w *encoder) externalFormat() external.Format {
-	return external.Format{Codec: wiaCodec, Options: &format.Options{Key: w.o.Key}, Locations: func(f any) []string {
-		return slices.Collect(maps.Keys(f.(*parsed).spaces))
-	}}
+// locations lists the external files that a model names. An encrypted one must have the
+// key of the one that is written.
+func (w *encoder) locations(path string) ([]string, error) {
+	f, err := Open(path, &format.Options{Key: w.o.Key})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return slices.Collect(maps.Keys(f.f.spaces)), nil
 }
 
 // begin starts the file: what is known is written where the target allows.

@@ -61,31 +61,16 @@ func file(m *format.Model, err error) (*File, error) {
 
 // OperatorSet is a version of a set of operators that a graph is made for.
 type OperatorSet struct {
-	Domain  string `json:"domain"` // "" or "ai.onnx" for ONNX's own
-	Version int64  `json:"version"`
+	Domain  string // "" or "ai.onnx" for ONNX's own
+	Version int64
 }
 
 // OperatorSets returns the operator sets that the model imports, nil after Close.
-func (f *File) OperatorSets() []OperatorSet {
-	value, _ := f.Metadata().Get(keyOperatorSets)
-	list, _ := opsets.Parse(value)
-	var sets []OperatorSet
-	for _, s := range list {
-		sets = append(sets, OperatorSet(s))
-	}
-	return sets
-}
+func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
 
 // IRVersion returns the version of the representation, 0 when the file does not say, and
 // after Close.
-func (f *File) IRVersion() int64 {
-	for _, e := range f.Metadata() {
-		if n, ok := e.Value.(int64); ok && e.Key == keyIRVersion {
-			return n
-		}
-	}
-	return 0
-}
+func (f *File) IRVersion() int64 { return opsets.IRVersion(f.Metadata()) }
 
 // Strings returns the elements of a tensor of strings, in memory of the caller's. They
 // are arbitrary bytes. Other tensors are ErrDType.

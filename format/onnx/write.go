@@ -136,8 +136,7 @@ type externalEncoder struct {
 
 // externalLayout is the layout of a model with a file of external data.
 func externalLayout(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (*driver.Layout, error) {
-	f := external.Format{Codec: codec, Locations: func(f any) []string { return slices.Collect(maps.Keys(f.(*parsed).files)) }}
-	ext, err := external.NewFile(f, own.External, o.Path)
+	ext, err := external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path)
 	if err != nil {
 		return nil, refuse("external data", err)
 	}
@@ -159,6 +158,16 @@ func externalLayout(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (
 		return e, nil
 	}
 	return &driver.Layout{Encode: start, Committed: ext.Committed}, nil
+}
+
+// locations lists the external files that a model names.
+func locations(path string) ([]string, error) {
+	m, err := codec.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return slices.Collect(maps.Keys(codec.Own(m).(*parsed).files)), nil
 }
 
 // place makes the layout. Where the external file will be is not known before the end, but

@@ -16,7 +16,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -25,31 +24,30 @@ import (
 
 // Format is what must be known of a format to tell which data its models name.
 type Format struct {
-	Codec   format.Codec
-	Options *format.Options // to open models
-	// Locations lists what a model names, in any form that leads there.
-	Locations func(own any) []string
+	driver.Driver
+	// Locations opens a model and lists what it names, in any form that leads there.
+	Locations func(path string) ([]string, error)
 }
 
 // File is the file of a model's external data, while it is written. Its name contains a
-// hash of what is in it, so that it takes the place of no other data: the old model
-// stays whole until the new one, which names this file, replaces it.
+// hash of its content, so that it replaces no other data: the old model stays whole until
+// the new one, which names this file, replaces it.
 type File struct {
-	// Location is what the model says. It has its length from the start, and is
-	// true once Finish returned.
+	// Location is what the model says. Its length never changes; its text is final
+	// once Finish returned.
 	Location string
 
-	format  Format
-	model   string
-	below   string // directory of the data, below that of the model: "" or "a/b/"
-	stem    string // what the names of all generations begin with
-	file    *sink.File
-	made    []string // directories that were not there
-	sums    map[int64]uint64
-	end     int64
-	placed  string        // where the file is, if it was not there before
-	claimed string        // see claims
-	former  []os.FileInfo // what the model names that is to be replaced
+	format Format
+	model  string // path
+	below  string // directory of the data, below that of the model: "" or "a/b/"
+	stem   string // what the names of all generations begin with
+	file   *sink.File
+	made   []string // directories that were not there
+	sums   map[int64]uint64
+	end    int64
+	place  string        // path of the file, once it is claimed
+	added  bool          // it was not there before
+	former []os.FileInfo // what the model names that is to be replaced
 }
 
 const (
@@ -57,11 +55,11 @@ const (
 	ending     = ".data"
 )
 
-// NewFile decides where it will be: location, by default the name of the model, is
-// what its name begins with. model is the path of the model.
+// NewFile decides where the file will be: its name begins with location, by default the name
+// of the model. model is the path of the model.
 func NewFile(f Format, location, model string) (*File, error) {
 	if model == "" {
-		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", format.ErrUnsupported)
+		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", driver.ErrUnsupported)
 	}
 	if location == "" {
 		location = filepath.Base(model)
@@ -79,7 +77,7 @@ func NewFile(f Format, location, model string) (*File, error) {
 	x.below, x.stem = path.Split(path.Clean(location))
 	// The name of the format keeps those of another apart, whose models are not looked at.
 	x.stem = sink.Shorten(x.stem)
-	if own := "." + f.Codec.Name(); !strings.HasSuffix(x.stem, own) {
+	if own := "." + f.Describe().Name; !strings.HasSuffix(x.stem, own) {
 		x.stem += own
 	}
 	if x.below == "" && x.isGeneration(filepath.Base(model)) {
@@ -113,10 +111,18 @@ func (x *File) Reserve(size, align int64) (off int64) {
 	return off
 }
 
-// Write stores a tensor at the offset that it was given, and feeds it to sum, which may be nil.
-func (x *File) Write(off int64, in driver.Input, sum io.Writer) error {
+// Write stores a tensor at the offset that Reserve returned, and feeds it to sum, which may be nil.
+func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	if x.file == nil {
-		if err := x.create(); err != nil {
+		if x.made, err = sink.MakeDirs(x.at(x.below)); err != nil {
+			return err
+		}
+		// The new file gets the permissions of the model that is to be replaced.
+		old, err := os.Stat(x.model)
+		if err != nil || !old.Mode().IsRegular() {
+			old = nil
+		}
+		if x.file, err = sink.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
 			return err
 		}
 	}
@@ -125,26 +131,13 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) error {
 	if sum != nil {
 		to = io.MultiWriter(h, sum)
 	}
-	err := in.CopyTo(x.file, off, to)
+	err = in.CopyTo(x.file, off, to)
 	x.sums[off] = h.Sum64()
 	return err
 }
 
-// create starts the file. It is to be like the model that is to be replaced.
-func (x *File) create() (err error) {
-	if x.made, err = sink.MakeDirs(x.at(x.below)); err != nil {
-		return err
-	}
-	old, err := os.Stat(x.model)
-	if err != nil || !old.Mode().IsRegular() {
-		old = nil
-	}
-	x.file, err = sink.CreateLike(filepath.Join(x.at(x.below), x.stem), old)
-	return err
-}
-
-// Finish puts the file in its place and says where that is. The model that names it
-// must follow, and then Committed; or Abort.
+// Finish puts the file in its place. The model that names it must follow, and then Committed;
+// or Abort.
 func (x *File) Finish(sync bool) error {
 	if x.file == nil {
 		return nil
@@ -157,14 +150,12 @@ func (x *File) Finish(sync bool) error {
 		return err
 	}
 	x.claim()
-	file, place := x.file, x.at(x.Location)
+	file := x.file
 	x.file = nil // it cleans up after itself
-	if err := file.CommitAs(place, sync); err != nil {
+	if err := file.CommitAs(x.place, sync); err != nil {
 		return err
 	}
-	if !there {
-		x.placed = place
-	}
+	x.added = !there
 	x.former, _ = x.namedBy(x.model)
 	if !sync {
 		return nil
@@ -177,8 +168,7 @@ func (x *File) Finish(sync bool) error {
 	return nil
 }
 
-// choose gives the file a name of its own: that of another only if it has the same
-// content.
+// choose names the file: like another only if that has the same content.
 func (x *File) choose() (there bool, err error) {
 	h := xxhash.New()
 	for _, off := range slices.Sorted(maps.Keys(x.sums)) {
@@ -224,29 +214,21 @@ func (x *File) dirs() []string {
 	return list
 }
 
-// unplace removes data that is in its place, unless that is another's by now.
-func (x *File) unplace() {
-	claims.Lock()
-	defer claims.Unlock()
-	x.release()
-	if x.placed == "" {
-		return
-	}
-	if placed, err := os.Lstat(x.placed); err == nil {
-		x.removeUnnamed([]os.FileInfo{placed}, false)
-	}
-	x.placed = ""
-}
-
-// Abort removes the file, unless a model names it.
+// Abort removes the file, unless a model or another writer of this program needs it.
 func (x *File) Abort() {
 	if x.file != nil {
 		x.file.Abort()
 		x.file = nil
 	}
-	x.unplace()
+	claims.Lock()
+	defer claims.Unlock()
+	x.release()
+	if placed, err := os.Lstat(x.place); err == nil && x.added {
+		x.removeUnnamed([]os.FileInfo{placed}, false)
+	}
+	x.place, x.added = "", false
 	for _, dir := range slices.Backward(x.made) {
-		_ = sink.Remove(dir) // unless somebody put something there
+		_ = sink.Remove(dir) // unless it is not empty any more
 	}
 	x.made = nil
 }

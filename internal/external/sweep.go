@@ -7,21 +7,49 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/sink"
 )
 
-// Committed says that the model is in place. If it will stay there, older generations
-// of the data that no model names any more are removed, by name: all of them, or, while
-// somebody seems to write a model in these directories, whose data may be there already,
-// those of the model that was replaced. None is if a model cannot be read. What cannot
-// be removed stays.
+// claims counts the writers of this program whose data is in place, by path, while their models
+// are not. Another writer may take such data for that of an old model, and must not remove it.
+// The lock is held while data is removed. Other programs are not seen.
+var claims = struct {
+	sync.Mutex
+	writers map[string]int
+}{writers: map[string]int{}}
+
+// claim keeps data from being removed until release.
+func (x *File) claim() {
+	claims.Lock()
+	defer claims.Unlock()
+	x.place = x.at(x.Location)
+	claims.writers[filepath.Base(x.place)]++
+}
+
+// release ends that, with claims locked.
+func (x *File) release() {
+	if x.place == "" {
+		return
+	}
+	if base := filepath.Base(x.place); claims.writers[base] > 1 {
+		claims.writers[base]--
+	} else {
+		delete(claims.writers, base)
+	}
+}
+
+// Committed says that the model is in place. If it will stay there, older generations of the
+// data that no model names any more are removed. While somebody seems to write a model in these
+// directories, whose data may be there already, only those of the model that was replaced are.
+// None is removed if a model cannot be read. What cannot be removed stays.
 func (x *File) Committed(durable bool) {
 	claims.Lock()
 	defer claims.Unlock()
 	x.release()
-	x.placed, x.made = "", nil
+	x.place, x.added, x.made = "", false, nil
 	if !durable {
 		return // a crash of the system may bring the old model back
 	}
@@ -41,20 +69,27 @@ func (x *File) places() []string {
 	return dirs
 }
 
-// removeUnnamed removes those data files that no model names and no writer claims, with claims held.
+// removeUnnamed removes those data files that no model names and no writer claims, with claims locked.
 // With certain it removes none if a model cannot be read, nor what one names that somebody is writing;
 // without, that may be the one that is given up.
 func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
-	old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return claims.names[o.Name()] > 0 })
+	old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return claims.writers[o.Name()] > 0 })
 	for _, dir := range x.places() {
 		if len(old) == 0 {
 			return
 		}
-		named, err := x.named(dir, certain)
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			if x.isGeneration(e.Name()) || !certain && sink.IsTemporary(e.Name()) {
+				continue
+			}
+			named, unread := x.namedBy(filepath.Join(dir, e.Name()))
+			old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return contains(named, o) })
+			err = cmp.Or(err, unread)
+		}
 		if err != nil && certain {
 			return
 		}
-		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return contains(named, o) })
 	}
 	for _, o := range old {
 		_ = sink.Remove(filepath.Join(x.at(x.below), o.Name()))
@@ -81,47 +116,27 @@ func (x *File) generations() (list []os.FileInfo) {
 	return list
 }
 
-// named lists the files that the models in a directory name, as far as they can be read, with those
-// that are not in place yet or without.
-func (x *File) named(dir string, begun bool) (list []os.FileInfo, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if x.isGeneration(e.Name()) || !begun && sink.IsTemporary(e.Name()) {
-			continue
-		}
-		files, unread := x.namedBy(filepath.Join(dir, e.Name()))
-		list, err = append(list, files...), cmp.Or(err, unread)
-	}
-	return list, err
-}
-
 // namedBy lists the files that a file names if it is a model of the format.
 func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return nil, nil
-	}
 	if ours, err := x.isModel(path); !ours {
 		return nil, err
 	}
-	m, err := x.format.Codec.Open(path, x.format.Options)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	for _, l := range x.format.Locations(x.format.Codec.Own(m)) {
+	locations, err := x.format.Locations(path)
+	for _, l := range locations {
 		if st, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(l))); err == nil {
 			list = append(list, st)
 		}
 	}
-	return list, nil
+	return list, err
 }
 
-// isModel goes by content, and by name where that says nothing.
+// isModel goes by name, and by content where that says nothing.
 func (x *File) isModel(path string) (bool, error) {
-	if slices.Contains(x.format.Codec.Extensions(), strings.ToLower(filepath.Ext(path))) {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return false, nil
+	}
+	if slices.Contains(x.format.Describe().Extensions, strings.ToLower(filepath.Ext(path))) {
 		return true, nil
 	}
 	f, err := os.Open(path)
@@ -129,14 +144,10 @@ func (x *File) isModel(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	head := make([]byte, driver.SniffLen)
 	n, err := f.ReadAt(head, 0)
 	if err == io.EOF {
 		err = nil
 	}
-	return err == nil && x.format.Codec.Detect(head[:n], st.Size()), err
+	return err == nil && x.format.Detect(head[:n], st.Size()), err
 }

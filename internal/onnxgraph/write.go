@@ -1,6 +1,7 @@
 package onnxgraph
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -21,6 +22,17 @@ const MaxTensor = 1 << 30
 func (sc *Schema) AppendGraph(b []byte, g *driver.Graph) ([]byte, error) {
 	w := writer{Schema: sc}
 	return w.graph(b, "", g)
+}
+
+// Same reports whether two graphs say the same: in wire form, and in what that lacks.
+func (sc *Schema) Same(a, b *driver.Graph) bool {
+	w := writer{Schema: sc, compared: true}
+	x, err := w.graph(nil, "", a)
+	if err != nil {
+		return false
+	}
+	y, err := w.graph(nil, "", b)
+	return err == nil && bytes.Equal(x, y)
 }
 
 // Losses lists what the format cannot hold of the graph of a plan.
@@ -50,6 +62,17 @@ type writer struct {
 	// report is told what takes another form, by its path. With it the data of tensors
 	// is left out. Nil while a file is written.
 	report func(path, why string)
+	// compared says that the result is not for a file: it has everything, and nothing is
+	// refused.
+	compared bool
+}
+
+// compare is a field of what a file does not have.
+func (w *writer) compare(b []byte, args ...any) []byte {
+	if !w.compared {
+		return b
+	}
+	return protobuf.PutBytes(b, 31, fmt.Sprintln(args...))
 }
 
 func (w *writer) converts(path, why string) {
@@ -82,7 +105,7 @@ func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err er
 			}
 		}
 	}
-	return b, nil
+	return w.compare(b, len(g.Initializers), g.Initializers), nil
 }
 
 // node appends the fields of node i, in the order of their numbers.
@@ -143,7 +166,7 @@ func (w *writer) values(b []byte, num protowire.Number, prefix string, list []dr
 // value appends one of them; one that says nothing stays untyped.
 func (w *writer) value(b []byte, num protowire.Number, v *driver.ValueInfo) []byte {
 	b, start := protobuf.Begin(b, num)
-	b = protobuf.PutText(b, valueName, v.Name)
+	b = w.compare(protobuf.PutText(b, valueName, v.Name), v.DType, v.Code)
 	if v.DType == tensor.Invalid && v.Dims == nil {
 		return protobuf.End(b, start)
 	}
@@ -181,7 +204,7 @@ func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte
 	typ := int32(Undefined)
 	switch v := a.Value.(type) {
 	case nil:
-		if w.Explicit {
+		if w.Explicit && w.report != nil {
 			err = fmt.Errorf("%w: an attribute without a value", driver.ErrUnsupported)
 		}
 	case int64:
@@ -288,7 +311,7 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 // subgraph appends the graph of an attribute.
 func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver.Graph) (_ []byte, err error) {
 	b, start := protobuf.Begin(b, num)
-	if g != nil && len(g.Initializers) > 0 {
+	if g != nil && len(g.Initializers) > 0 && !w.compared {
 		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
 	}
 	if g != nil {
@@ -302,7 +325,7 @@ func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver
 // tensor appends a tensor of an attribute, with its data.
 func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, error) {
 	info := v.Info()
-	if err := w.CheckTensor(&info); err != nil {
+	if err := w.CheckTensor(&info); err != nil && !w.compared {
 		return nil, err
 	}
 	if info.Size > MaxTensor {
@@ -311,14 +334,15 @@ func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, 
 	if w.report != nil {
 		return b, nil
 	}
+	var data []byte
 	c, err := v.Clone()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		data, err = c.Bytes()
 	}
-	data, err := c.Bytes()
-	if err != nil {
+	if err != nil && !w.compared {
 		return nil, err
 	}
 	b, start := protobuf.Begin(b, num)
+	b = w.compare(b, info.TypeName(), info.Quant)
 	return protobuf.End(w.AppendTensor(b, &info, data), start), nil
 }

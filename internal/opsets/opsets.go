@@ -24,17 +24,15 @@ func Parse(value any) (sets []Set, exact bool) {
 	}
 	sets, exact = []Set{}, true
 	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
-		pairs, ok := object(elem)
-		if !ok {
+		pairs, err := jsonmeta.Metadata(elem)
+		if err != nil || elem[0] != '{' {
 			return false
 		}
-		var set Set
-		var domain, version bool
-		set.Domain, domain = text(pairs, "domain")
-		set.Version, version = integer(pairs, "version")
-		sets = append(sets, set)
-		exact = exact && domain && len(pairs) == 2
-		return version
+		domain, named := get[string](pairs, "domain")
+		version, ok := get[int64](pairs, "version")
+		sets = append(sets, Set{domain, version})
+		exact = exact && named && len(pairs) == 2
+		return ok
 	})
 	if !ok {
 		return nil, false
@@ -42,25 +40,32 @@ func Parse(value any) (sets []Set, exact bool) {
 	return sets, exact
 }
 
-// text returns the string under a key.
-func text(pairs driver.Metadata, key string) (string, bool) {
+// get returns the value under a key if it is a T.
+func get[T any](pairs driver.Metadata, key string) (T, bool) {
 	value, _ := pairs.Get(key)
-	s, ok := value.(string)
-	return s, ok
+	v, ok := value.(T)
+	return v, ok
 }
 
-// integer returns the integer under a key.
-func integer(pairs driver.Metadata, key string) (int64, bool) {
-	value, _ := pairs.Get(key)
-	n, ok := value.(int64)
-	return n, ok
-}
-
-// object returns the pairs of a JSON object.
-func object(raw []byte) (driver.Metadata, bool) {
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, false
+// In returns the operator sets in the metadata of a model, nil for none.
+func In[T ~struct {
+	Domain  string
+	Version int64
+}](m driver.Metadata) []T {
+	value, _ := m.Get("opsets")
+	list, _ := Parse(value)
+	if list == nil {
+		return nil
 	}
-	pairs, err := jsonmeta.Metadata(raw)
-	return pairs, err == nil
+	sets := make([]T, len(list))
+	for i, s := range list {
+		sets[i] = T(s)
+	}
+	return sets
+}
+
+// IRVersion returns the version of ONNX's representation in the metadata of a model, 0 for none.
+func IRVersion(m driver.Metadata) int64 {
+	n, _ := get[int64](m, "ir_version")
+	return n
 }

@@ -6,94 +6,82 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Append writes the message that m points to in wire form: fields in the order of
-// their numbers, those with the zero value left out as proto3 does, then the
-// unknown ones. Lists of numbers are packed. The data of a tensor comes last, so
-// that a writer can put it where it wants.
-func (def *Message) Append(b []byte, m any) []byte {
-	if def.Typed != nil {
-		m = def.Typed(m)
+// PutVarint appends an integer field.
+func PutVarint(b []byte, num protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
+}
+
+// PutInt appends an integer field, but leaves out 0 as proto3 does.
+func PutInt(b []byte, num protowire.Number, v int64) []byte {
+	if v == 0 {
+		return b
 	}
-	for num := range def.Fields {
-		d := &def.Fields[num]
-		switch {
-		case d.subs != nil:
-			for i := range d.subs.len(m) {
-				b = PutMessage(b, protowire.Number(num), d.Message, d.subs.at(m, i))
-			}
-		case d.value != nil:
-			b = put(b, protowire.Number(num), d.value(m))
-		}
+	return PutVarint(b, num, v)
+}
+
+// PutFloat appends a float field.
+func PutFloat(b []byte, num protowire.Number, v float32) []byte {
+	return protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(v))
+}
+
+// PutLength appends the tag and the length of a field of n bytes.
+func PutLength(b []byte, num protowire.Number, n int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(n))
+}
+
+// PutBytes appends a field of bytes or text.
+func PutBytes[T ~[]byte | ~string](b []byte, num protowire.Number, v T) []byte {
+	return append(PutLength(b, num, int64(len(v))), v...)
+}
+
+// PutText appends a field of text, but leaves out "" as proto3 does.
+func PutText(b []byte, num protowire.Number, v string) []byte {
+	if v == "" {
+		return b
 	}
-	b = append(b, *def.Unknown(m)...)
-	if def.Tail != nil {
-		b = def.Tail(m, b)
+	return PutBytes(b, num, v)
+}
+
+// PutInts appends a packed list of integers, but leaves out an empty one.
+func PutInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	n := 0
+	for _, v := range list {
+		n += protowire.SizeVarint(uint64(v))
+	}
+	b = PutLength(b, num, int64(n))
+	for _, v := range list {
+		b = protowire.AppendVarint(b, uint64(v))
 	}
 	return b
 }
 
-// put writes the Go field that from points to.
-func put(b []byte, num protowire.Number, from any) []byte {
-	switch p := from.(type) {
-	case *string:
-		if *p != "" {
-			b = PutBytes(b, num, *p)
-		}
-	case **string:
-		if *p != nil {
-			b = PutBytes(b, num, **p)
-		}
-	case *[]string: // "" is a missing optional input
-		for _, v := range *p {
-			b = PutBytes(b, num, v)
-		}
-	case *[]byte:
-		if len(*p) > 0 {
-			b = PutBytes(b, num, *p)
-		}
-	case *[][]byte:
-		for _, v := range *p {
-			b = PutBytes(b, num, v)
-		}
-	case *Raw:
-		if *p != nil {
-			b = PutBytes(b, num, *p)
-		}
-	case *[]Raw:
-		for _, v := range *p {
-			b = PutBytes(b, num, v)
-		}
-	case **int64:
-		if *p != nil {
-			b = protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(**p))
-		}
-	case *int64:
-		b = PutInt(b, num, *p)
-	case *int32:
-		b = PutInt(b, num, int64(*p))
-	case **float32:
-		if *p != nil {
-			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(**p))
-		}
-	case *float32: // +0 is left out only: -0 and NaN are values
-		if math.Float32bits(*p) != 0 {
-			b = protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(*p))
-		}
-	case *[]int64:
-		b = PutInts(b, num, *p)
-	case *[]int32:
-		b = PutInts(b, num, *p)
-	case *[]float32:
-		b = PutFloats(b, num, *p)
+// PutFloats appends a packed list of floats, but leaves out an empty one.
+func PutFloats(b []byte, num protowire.Number, list []float32) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = PutLength(b, num, int64(4*len(list)))
+	for _, v := range list {
+		b = protowire.AppendFixed32(b, math.Float32bits(v))
 	}
 	return b
 }
 
-// PutMessage appends a message behind its length. The length is not known
-// before: the message is appended first and then moved by the few bytes that
-// its length takes.
-func PutMessage(b []byte, num protowire.Number, def *Message, m any) []byte {
+// Begin starts a message in a field; End ends it, given what Begin returned as start.
+func Begin(b []byte, num protowire.Number) (_ []byte, start int) {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
-	start := len(b)
-	return End(def.Append(b, m), start)
+	return b, len(b)
+}
+
+// End inserts the length of the message that began at start, and so moves it.
+func End(b []byte, start int) []byte {
+	n := len(b) - start
+	size := protowire.SizeVarint(uint64(n))
+	b = append(b, make([]byte, size)...)
+	copy(b[start+size:], b[start:start+n])
+	protowire.AppendVarint(b[:start], uint64(n))
+	return b
 }
