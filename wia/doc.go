@@ -146,8 +146,8 @@
 //	ir_version  a number
 //
 // as the newer upstream text has it. Both are kept by copies as all metadata is;
-// [File.OperatorSets], [File.IRVersion] and [ModelMetadata] read them, and
-// ModelMetadata writes them. Values of another form are ordinary metadata.
+// [File.OperatorSets] and [File.IRVersion] read them. Values of another form are
+// ordinary metadata.
 //
 // # Choices
 //
