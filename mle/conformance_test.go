@@ -102,9 +102,8 @@ func files() []formattest.File {
 func config() formattest.Config {
 	return formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, Scale: scale,
 		Exempt: map[string]string{
-			"Overlap":   "constants may share bytes",
-			"Holes":     "bytes of the weights that no tensor covers are ignored",
-			"OneTensor": "one checksum covers all weights that are not cut into chunks",
+			"Overlap": "constants may share bytes",
+			"Holes":   "bytes of the weights that no tensor covers are ignored",
 		}}
 }
 

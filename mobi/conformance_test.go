@@ -123,7 +123,6 @@ func TestConformance(t *testing.T) {
 		Exempt: map[string]string{
 			"LongNames":  "constants are numbered",
 			"Holes":      "record headers are between constants",
-			"OneTensor":  "the footer covers the file, which is read for one constant too",
 			"Duplicates": "ids are numbers: see the file with an id twice",
 		},
 		Samples: []formattest.Sample{

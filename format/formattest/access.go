@@ -2,17 +2,16 @@ package formattest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -21,49 +20,32 @@ type opened struct {
 	name   string
 	byPath bool
 	mapped bool // by a whole mapping, so that offsets tell alignment
-	fetch  bool // what is asked for is read then
-	open   func(t *testing.T) (model, error)
+	open   func(t *testing.T) (*format.Model, error)
 }
 
 // ways lists how b can be opened.
 func (x *subject) ways(b []byte, o *format.Options) []opened {
-	demand := changed(o, func(o *format.Options) { o.OnDemand = true })
 	return []opened{
-		{"bytes", false, false, false, func(*testing.T) (model, error) { return x.codec.OpenBytes(b, o) }},
-		{"misaligned bytes", false, false, false, func(*testing.T) (model, error) {
+		{"bytes", false, false, func(*testing.T) (*format.Model, error) { return x.codec.OpenBytes(b, o) }},
+		{"misaligned bytes", false, false, func(*testing.T) (*format.Model, error) {
 			return x.codec.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
 		}},
-		{"path", true, true, false, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, b), o) }},
-		{"reader", false, false, true, func(*testing.T) (model, error) {
+		{"path", true, true, func(t *testing.T) (*format.Model, error) { return x.codec.Open(x.stored(t, b), o) }},
+		{"reader", false, false, func(*testing.T) (*format.Model, error) {
 			return x.codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 		}},
-		{"file", false, true, false, func(t *testing.T) (model, error) { return x.window(t, b, o, 0, 0, -1) }},
-		{"window", false, false, false, func(t *testing.T) (model, error) {
+		{"file", false, true, func(t *testing.T) (*format.Model, error) { return x.window(t, b, o, 0, 0, -1) }},
+		{"window", false, false, func(t *testing.T) (*format.Model, error) {
 			return x.window(t, b, o, 4096+64, 77, int64(len(b)))
 		}},
-		{"odd window", false, false, false, func(t *testing.T) (model, error) {
+		{"odd window", false, false, func(t *testing.T) (*format.Model, error) {
 			return x.window(t, b, o, 37, 1, int64(len(b)))
-		}},
-		{"path, on demand", true, false, true, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, b), demand) }},
-		{"window, on demand", false, false, true, func(t *testing.T) (model, error) {
-			return x.window(t, b, demand, 37, 1, int64(len(b)))
-		}},
-	}
-}
-
-// copies lists the ways to open the sample that wait until its file has rested.
-func (x *subject) copies() []opened {
-	private := x.with(func(o *format.Options) { o.Private = true })
-	return []opened{
-		{"path, private", true, true, false, func(t *testing.T) (model, error) { return x.codec.Open(x.stored(t, x.file), private) }},
-		{"window, private", false, false, false, func(t *testing.T) (model, error) {
-			return x.window(t, x.file, private, 37, 1, int64(len(x.file)))
 		}},
 	}
 }
 
 // window opens b within a larger file.
-func (x *subject) window(t *testing.T, b []byte, o *format.Options, before, after int, size int64) (model, error) {
+func (x *subject) window(t *testing.T, b []byte, o *format.Options, before, after int, size int64) (*format.Model, error) {
 	junk := bytes.Repeat([]byte{0xa5}, before+after)
 	f, err := os.Open(x.stored(t, slices.Concat(junk[:before], b, junk[before:])))
 	if err != nil {
@@ -88,7 +70,7 @@ func (x *subject) content(t *testing.T) {
 // agreement: all ways to open a file show the same model.
 func (x *subject) agreement(t *testing.T) {
 	var want []tensor.Info
-	for _, way := range append(x.ways(x.file, x.s.Options), x.copies()...) {
+	for _, way := range x.ways(x.file, x.s.Options) {
 		t.Run(way.name, func(t *testing.T) {
 			m, err := way.open(t)
 			if err != nil {
@@ -118,7 +100,7 @@ func (x *subject) agreement(t *testing.T) {
 }
 
 // infos walks the tensors, and reaches each by its number too.
-func (x *subject) infos(t *testing.T, m model, byPath bool) []tensor.Info {
+func (x *subject) infos(t *testing.T, m *format.Model, byPath bool) []tensor.Info {
 	var all []tensor.Info
 	for name, v := range m.Tensors() {
 		if name != v.Name() || m.At(len(all)).Name() != name {
@@ -132,7 +114,7 @@ func (x *subject) infos(t *testing.T, m model, byPath bool) []tensor.Info {
 }
 
 // uses: Bytes, Use, ReadInto, ReadAt, Clone and Digest agree.
-func (x *subject) uses(t *testing.T, m model, byPath bool) {
+func (x *subject) uses(t *testing.T, m *format.Model, byPath bool) {
 	for _, v := range m.Tensors() {
 		want := x.base.Data[x.nameOf(v.Name(), byPath)]
 		into := make([]byte, len(want))
@@ -182,7 +164,7 @@ func isPlain(info tensor.Info) bool {
 }
 
 // checkViews looks at the addresses of a mapped model's tensors.
-func (x *subject) checkViews(t *testing.T, what string, m model) {
+func (x *subject) checkViews(t *testing.T, what string, m *format.Model) {
 	var base uintptr
 	for name, v := range m.Tensors() {
 		info := v.Info()
@@ -260,64 +242,5 @@ func address(b []byte) uintptr {
 	return uintptr(at)
 }
 
-// lookup: names find their tensors, and only they do.
-func (x *subject) lookup(t *testing.T) {
-	m := x.openBytes(t, x.file)
-	defer m.Close()
-	n := 0
-	for name, want := range m.Tensors() {
-		n++
-		got, err := m.Tensor(name)
-		if err != nil || got.Name() != name || !cmp.Equal(want.Info(), got.Info(), compared) {
-			t.Errorf("Tensor(%q) = %+v, %v; the walk shows %+v", name, got.Info(), err, want.Info())
-		}
-	}
-	if n != m.Len() {
-		t.Errorf("the walk shows %d tensors, Len is %d", n, m.Len())
-	}
-	for range m.Tensors() {
-		break // a walk can be left
-	}
-	if m.Format() != x.codec.Name() || m.Version() == "" {
-		t.Errorf("Format %q, Version %q", m.Format(), m.Version())
-	}
-}
-
-// strangers are names that no sample has.
-var strangers = []string{"", "no such tensor", "\x00", "0 ", "encoder.layer.000.attention.self.query.weighs"}
-
-// notFound: a name that is not there is ErrNotFound and named, wherever it is used.
-func (x *subject) notFound(t *testing.T) {
-	m := x.openBytes(t, x.file)
-	defer m.Close()
-	for _, name := range strangers {
-		v, err := m.Tensor(name)
-		x.named404(t, fmt.Sprintf("Tensor(%q)", name), name, err)
-		for _, a := range accessors {
-			if err := a.call(v); !errors.Is(err, format.ErrNotFound) {
-				t.Errorf("%s of the view that Tensor(%q) returns = %v, want ErrNotFound", a.name, name, err)
-			}
-		}
-		err = x.verified(m, format.WithTensors(name))
-		if x.s.VerifyErr == nil {
-			x.named404(t, fmt.Sprintf("Verify(WithTensors(%q))", name), name, err)
-		}
-		if x.writer.Name() != "" {
-			w, err := x.writer.NewWriter(new(bytes.Buffer), x.s.Plan, x.options(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			x.named404(t, fmt.Sprintf("WriteTensor(%q)", name), name, w.WriteTensor(name, strings.NewReader("")))
-			w.Abort()
-		}
-	}
-}
-
-// named404 demands of an error that it is ErrNotFound and names the tensor.
-func (x *subject) named404(t *testing.T, what, name string, err error) {
-	t.Helper()
-	var e *format.Error
-	if !errors.Is(err, format.ErrNotFound) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", name) {
-		t.Errorf("%s = %v, want ErrNotFound that names it", what, err)
-	}
-}
+// swapped tells whether elements of d are in another byte order than the host's.
+func swapped(d tensor.DType) bool { return !memory.LittleEndian && d.Size() > 1 }

@@ -187,7 +187,7 @@ func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 		return
 	}
 	defer m.Close()
-	walk(m)
+	Walk(m)
 }
 
 // words are what is put in place of fields: counts and sizes that claim much.
@@ -272,13 +272,6 @@ type failing struct {
 	b    []byte
 	mu   sync.Mutex
 	left int // reads that work
-}
-
-// fail lets no read work any more.
-func (f *failing) fail() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left = 0
 }
 
 func (f *failing) ReadAt(p []byte, off int64) (int, error) {

@@ -15,9 +15,7 @@ const maxProbe = 16 << 20
 
 // Walk reads everything of an open model in every way and drops what it finds:
 // only panics matter. It leaves the model open.
-func Walk(m *format.Model) { walk(m) }
-
-func walk(m model) {
+func Walk(m *format.Model) {
 	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
 	_, _, _ = m.Format(), m.Version(), m.Metadata()
 	_, _ = m.Graph()
@@ -53,7 +51,7 @@ func Fuzz(f *testing.F, c Config) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
-			x := &subject{cfg: &c, codec: codec{c.Codec, c.defects}}
+			x := &subject{cfg: &c, codec: c.Codec}
 			x.probe(t, b, &format.Options{Check: check, MaxMetadataBytes: maxProbe, MaxGraphBytes: maxProbe})
 		}
 	})

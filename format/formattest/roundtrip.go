@@ -17,12 +17,12 @@ import (
 
 // rewrite: writing what was read gives the same model, and the same bytes.
 func (x *subject) rewrite(t *testing.T) {
-	m, err := x.codec.Codec.OpenBytes(x.file, x.s.Options)
+	m, err := x.codec.OpenBytes(x.file, x.s.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	p, err := format.PlanOf(m)
+	p, err := planOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func sameView(a, b tensor.View) bool {
 }
 
 // take reads all of m. byPath tells that m knows the name of its file.
-func (x *subject) take(m model, byPath bool) (*snapshot, error) {
+func (x *subject) take(m *format.Model, byPath bool) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string][]byte{}}
 	plan, err := planOf(m)
 	if err != nil {
@@ -136,4 +136,13 @@ func firstDiff(a, b []byte) int {
 		}
 	}
 	return min(len(a), len(b))
+}
+
+// planOf is format.PlanOf without what only the format knows.
+func planOf(m *format.Model) (*format.Plan, error) {
+	p, err := format.PlanOf(m)
+	if err == nil {
+		p.Native = nil
+	}
+	return p, err
 }

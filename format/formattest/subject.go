@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // fixed is the creation time of all samples: same input, same bytes out.
@@ -23,11 +22,11 @@ type subject struct {
 	cfg    *Config
 	s      *Sample
 	tally  *tally
-	codec  codec     // reads
-	writer codec     // writes
-	file   []byte    // as written
-	want   *snapshot // from the plan
-	base   *snapshot // as read from file
+	codec  format.Codec // reads
+	writer format.Codec // writes
+	file   []byte       // as written
+	want   *snapshot    // from the plan
+	base   *snapshot    // as read from file
 	data   map[string][]byte
 	layout *layoutErrors // what changed bits do to the places of tensors, once that is known
 }
@@ -35,9 +34,9 @@ type subject struct {
 // newSubject writes the sample and reads it once.
 func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	t.Helper()
-	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, writer: codec{c.Codec, c.defects}, data: map[string][]byte{}}
+	x := &subject{cfg: c, s: s, codec: c.Codec, writer: c.Codec, data: map[string][]byte{}}
 	if s.Codec.Name() != "" {
-		x.writer = codec{s.Codec, c.defects}
+		x.writer = s.Codec
 	}
 	fill := s.Data
 	if fill == nil {
@@ -60,7 +59,7 @@ func foreign(t testing.TB, c *Config, f *File) *subject {
 	if s.Plan == nil {
 		s.Plan = &format.Plan{}
 	}
-	x := &subject{cfg: c, s: s, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	x := &subject{cfg: c, s: s, codec: c.Codec, file: f.Bytes}
 	x.read(t)
 	x.want, x.data = x.base, x.base.Data
 	if f.Plan != nil {
@@ -73,7 +72,7 @@ func foreign(t testing.TB, c *Config, f *File) *subject {
 
 // refused opens a file that must not open, in every way.
 func refused(t *testing.T, c *Config, f *File) {
-	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: codec{c.Codec, c.defects}, file: f.Bytes}
+	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: c.Codec, file: f.Bytes}
 	for _, way := range x.ways(f.Bytes, f.Options) {
 		m, err := way.open(t)
 		if err == nil {
@@ -188,7 +187,7 @@ func changed(of *format.Options, change func(*format.Options)) *format.Options {
 }
 
 // openBytes opens b, which must work.
-func (x *subject) openBytes(t testing.TB, b []byte) model {
+func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, x.s.Options)
 	if err != nil {
@@ -197,19 +196,8 @@ func (x *subject) openBytes(t testing.TB, b []byte) model {
 	return m
 }
 
-// mapped opens the sample by path, in debug mode: a use after Close kills.
-func (x *subject) mapped(t *testing.T) model {
-	t.Helper()
-	m, err := x.codec.Open(x.stored(t, x.file), x.with(func(o *format.Options) { o.Debug = true }))
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
 // verified verifies m; what the sample expects counts as success.
-func (x *subject) verified(m model, opts ...format.VerifyOption) error {
+func (x *subject) verified(m *format.Model, opts ...format.VerifyOption) error {
 	_, err := m.Verify(context.Background(), opts...)
 	if x.s.VerifyErr != nil {
 		if errors.Is(err, x.s.VerifyErr) {
@@ -220,27 +208,6 @@ func (x *subject) verified(m model, opts ...format.VerifyOption) error {
 		}
 	}
 	return err
-}
-
-// largest returns the tensor with the most bytes, false when all are empty.
-func (x *subject) largest() (tensor.Info, bool) {
-	var most tensor.Info
-	for _, p := range x.base.Plan.Tensors {
-		if len(x.data[p.Name]) > int(most.Size) {
-			most = p
-			most.Size = int64(len(x.data[p.Name]))
-		}
-	}
-	return most, most.Size > 0
-}
-
-// named returns the tensor of that name, which a format without names calls
-// what it likes.
-func (x *subject) named(m model, name string) (tensor.View, error) {
-	if x.cfg.NamesFromPath && m.Len() == 1 {
-		return m.At(0), nil
-	}
-	return m.Tensor(name)
 }
 
 // sentinels are what errors about files wrap.
