@@ -30,7 +30,7 @@ func covered(b []byte) []formattest.Range {
 // exempt are the properties that the format cannot have.
 func exempt() map[string]string {
 	return map[string]string{
-		"Holes":     "messages and padding are between the data of tensors",
+		"Holes": "messages and padding are between the data of tensors",
 	}
 }
 
