@@ -82,6 +82,9 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 
 // readNodes reads the nodes, which c is at, and checks the attributes behind them.
 func (f *parsed) readNodes(c *wire.Cursor, n int) error {
+	if n == 0 {
+		return nil
+	}
 	base := f.h.Graph.Offset
 	attrsAt := c.Offset() - base + int64(n)*nodeSize
 	if err := f.memory.Reserve(int64(n) * nodeSize); err != nil {

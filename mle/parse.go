@@ -74,8 +74,11 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 		}
 	}
 	p := &driver.Parsed{
-		Own: f, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore, Load: f.load, Shares: f.shares,
-		Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate, Close: f.close,
+		Own: f, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
+		Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
+	}
+	if f.at != nil {
+		p.Load, p.Shares, p.Close = f.load, f.shares, f.close
 	}
 	var err error
 	if f.meta != nil {

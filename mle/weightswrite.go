@@ -105,12 +105,12 @@ type plainWeights struct {
 func (w *plainWeights) tensor(i int, in driver.Input) error {
 	if i != w.next {
 		var sum crc
-		err := in.CopyTo(w.out, w.offsets[i], &sum)
+		err := in.CopyTo(&w.out, w.offsets[i], &sum)
 		w.early[i] = uint32(sum)
 		return err
 	}
 	w.pad()
-	err := in.CopyTo(w.out, w.offsets[i], &w.sum)
+	err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
 	w.pass()
 	return err
 }
