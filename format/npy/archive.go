@@ -2,9 +2,7 @@ package npy
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -17,19 +15,17 @@ import (
 // archiveFile is an open .npz file.
 type archiveFile struct {
 	parsed
-	dir    zip.Directory
-	dirSum uint32   // CRC-32 of the directory when it was read
 	others []string // the first entries that are no arrays
 	more   int      // of them
 	paths  int      // names with the form of paths that lead out of a directory
 	memory *driver.Memory
 }
 
-// window is how much is read at a time while opening: most headers fit.
-const window = 512
+// entryBytes is what an entry takes, besides the index.
+const entryBytes = 80
 
 // parseArchive reads a .npz file.
-func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archiveFile, error) {
+func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, int64(len(zip.LocalMagic)))
 	if err != nil {
 		return nil, err
@@ -37,70 +33,22 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*archi
 	if s := string(head); s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
 		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, zip.LocalMagic)
 	}
-	f := &archiveFile{parsed: parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes), checks: o.Check.Sums()}, memory: o.Memory}
-	if f.dir, err = zip.FindDirectory(src); err != nil {
-		return nil, err
-	}
-	switch d := f.dir; {
-	case d.Count > uint64(o.MaxTensors):
-		return nil, wire.Errorf("", "entries", d.Off, format.ErrLimit, "%d entries, at most %d are allowed", d.Count, o.MaxTensors)
-	case d.Size > o.MaxHeaderBytes:
-		return nil, wire.Errorf("", "directory", d.Off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, o.MaxHeaderBytes)
-	}
-	// The directory while it is read, and what is kept of each entry.
-	kept := entryBytes * int64(f.dir.Count)
-	if err := o.Memory.Reserve(f.dir.Size + kept); err != nil {
-		return nil, wire.Error("", "directory", f.dir.Off, err)
-	}
-	defer o.Memory.Release(f.dir.Size)
-	b, err := driver.Private(src, f.dir.Off, f.dir.Size)
+	a, err := zip.Open(src, o, entryBytes)
 	if err != nil {
 		return nil, err
 	}
-	f.dirSum = tensor.CRC32(b)
-	return f, f.parse(b, o)
-}
-
-// entryBytes is what an entry takes, besides the index.
-const entryBytes = 80
-
-// extent is the part of the file that an entry takes.
-type extent struct{ from, to, record int64 }
-
-// parse reads the central directory b and all that it leads to.
-func (f *archiveFile) parse(b []byte, o *driver.Options) error {
-	n := int(f.dir.Count)
-	f.index.Grow(n, max(0, len(b)-n*zip.CentralLen), 4*n)
-	f.entries = make([]entry, 0, n)
-	extents := make([]extent, 0, n)
-	s, r := zip.NewStream(window), &reader{most: f.most, buf: make([]byte, 0, window)}
-	var buf []byte
-	c := wire.NewCursor("", b, f.dir.Off)
-	f.index.Version = versions[0]
-	for range n {
-		if err := o.Context.Err(); err != nil {
-			return err
-		}
-		m, err := zip.ReadMember(&c)
-		if err != nil {
-			return err
-		}
-		e, end, err := zip.ReadLocal(s, f.src, &m, f.dir.Off, &buf)
-		if err == nil {
-			extents = append(extents, extent{int64(m.Local), end, m.At})
-			err = f.member(s, r, &m, e)
-		}
-		if err != nil {
-			return err
-		}
+	n := int(a.Count)
+	f := &archiveFile{parsed: parsed{src: src, index: x, checks: o.Check.Sums(), entries: make([]entry, 0, n)}, memory: o.Memory}
+	x.Version = versions[0]
+	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
+	r := &reader{src: src, most: min(maxHeader, o.MaxHeaderBytes)}
+	if err := a.Each(func(s *zip.Stream, m *zip.Member, e zip.Entry) error { return f.member(s, r, m, e) }); err != nil {
+		return nil, err
 	}
-	switch {
-	case c.Left() > 0:
-		return wire.Errorf("", "directory", c.Offset(), format.ErrCorrupt, "%d bytes follow its %d entries", c.Left(), n)
-	case n > 0 && len(f.entries) == 0:
-		return wire.Error("", "entries", f.dir.Off, f.noArrays(n))
+	if n > 0 && len(f.entries) == 0 {
+		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return disjoint(extents)
+	return &driver.Parsed{Notes: f.notes(), Load: f.load, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
 // noArrays says what an archive of n entries is that has no arrays.
@@ -111,17 +59,6 @@ func (f *archiveFile) noArrays(n int) error {
 		}
 	}
 	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)
-}
-
-// disjoint refuses entries that share bytes, which is how archives claim much.
-func disjoint(extents []extent) error {
-	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
-	for i := 1; i < len(extents); i++ {
-		if a, b := extents[i-1], extents[i]; b.from < a.to {
-			return wire.Errorf("", "offset", b.record+42, format.ErrCorrupt, "the entry at %d begins before the one at %d ends, at %d", b.from, a.from, a.to)
-		}
-	}
-	return nil
 }
 
 // member lists the tensor of an entry, whose data s is at.
@@ -152,8 +89,8 @@ func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entr
 	if err != nil {
 		return err
 	}
-	if !f.add(r, name, entry{Entry: e}) {
-		return m.Errorf("file name", m.At+zip.CentralLen, format.ErrCorrupt, "it occurs twice")
+	if err := f.add(r, name, entry{Entry: e}); err != nil {
+		return m.Wrap("file name", m.At+zip.CentralLen, err)
 	}
 	f.index.Version = max(f.index.Version, versions[r.major-1])
 	if leadsOut(name) {
@@ -194,9 +131,9 @@ func (f *archiveFile) notes() []string {
 	return notes
 }
 
-// TensorSum implements driver.Parsed. The file records the sum of an array with its
-// header: that of the data alone follows from it and from the header's.
-func (f *archiveFile) TensorSum(i int) driver.Sum {
+// tensorSum returns the checksum of the data alone. The file records the sum of an array with its
+// header.
+func (f *archiveFile) tensorSum(i int) driver.Sum {
 	e := &f.entries[i]
 	if f.index.Loaded(i) {
 		return driver.Sum{} // loading and Verify check it
@@ -204,17 +141,9 @@ func (f *archiveFile) TensorSum(i int) driver.Sum {
 	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.headSum, 0, e.Size-int64(e.head)))}
 }
 
-// Verify implements driver.Parsed: it compares the directory with what was read,
-// both sums of every entry, and, when some arrays are packed or not stored as they
-// are shown, the sum of every array.
-func (f *archiveFile) Verify(v driver.Verification) error {
-	sum, err := v.Rehash(driver.CRC32, 0, f.dir.Off, f.dir.Size)
-	if err != nil {
-		return err
-	}
-	if uint32(sum) != f.dirSum {
-		return wire.Errorf("", "directory", f.dir.Off, format.ErrCorrupt, "changed since the file was opened")
-	}
+// verify compares both checksums of every entry, and, when some arrays are packed or not stored as
+// they are shown, the checksum of every array.
+func (f *archiveFile) verify(v driver.Verification) error {
 	v.Section("directory", "")
 	var which []int
 	plain := true

@@ -13,11 +13,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load implements driver.Parsed.
-func (f *parsed) Load(i int) ([]byte, error) {
+// load returns the data of array i, little-endian and in row-major order.
+func (f *parsed) load(i int) ([]byte, error) {
 	e := &f.entries[i]
 	s := zip.Borrow()
-	b, err := f.load(s, e)
+	b, err := f.stored(s, e)
 	s.Release()
 	if err != nil {
 		return nil, f.located(i, err)
@@ -31,8 +31,8 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	return b, nil
 }
 
-// load reads the data of an array as it is stored.
-func (f *parsed) load(s *zip.Stream, e *entry) ([]byte, error) {
+// stored reads the data of an array as it is stored.
+func (f *parsed) stored(s *zip.Stream, e *entry) ([]byte, error) {
 	if err := s.Prove(f.src, &e.Entry); err != nil {
 		return nil, err
 	}

@@ -35,10 +35,11 @@ func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
 // reader reads the headers of arrays, in private memory that it uses again.
 type reader struct {
 	head
-	most  int64  // bytes of a header
-	entry []byte // name in the archive, nil for a lone file
-	at    int64  // where the array is, for errors
-	solid bool   // the bytes of the array are those of the file from there on
+	src   driver.Source // of an archive
+	most  int64         // bytes of a header
+	entry []byte        // name in the archive, nil for a lone file
+	at    int64         // where the array is, for errors
+	solid bool          // the bytes of the array are those of the file from there on
 	buf   []byte
 }
 
@@ -93,6 +94,11 @@ func (r *reader) read(in io.Reader, size int64) error {
 	}
 	if err := r.more(in, r.length); err != nil {
 		return err
+	}
+	if r.src != nil && r.solid {
+		if err := r.src.Record(r.buf, r.at); err != nil {
+			return err
+		}
 	}
 	r.sum = tensor.CRC32(r.buf)
 	l := literal{text: r.buf[text:], old: r.major < 3, lists: r.entry != nil}
@@ -162,14 +168,13 @@ type parsed struct {
 	src     driver.Source
 	index   *driver.Index
 	entries []entry // by tensor
-	most    int64   // bytes of a header
 	checks  bool    // loading checks sums
 
 	last *tensor.Encoding // of a type that is listed
 }
 
 // add lists the tensor of the array whose header r has read.
-func (f *parsed) add(r *reader, name []byte, e entry) bool {
+func (f *parsed) add(r *reader, name []byte, e entry) error {
 	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran && r.other == nil, r.sum
 	dims := f.index.Dims(r.rank)
 	copy(dims, r.dims[:r.rank])
@@ -184,35 +189,26 @@ func (f *parsed) add(r *reader, name []byte, e entry) bool {
 		t.Offset, t.Loaded = e.At+r.length, false
 	}
 	f.entries = append(f.entries, e)
-	return f.index.Add(&t) == nil
+	return f.index.Add(&t)
 }
 
 // versions of the header; an archive has the highest of its arrays.
 var versions = [...]string{"1.0", "2.0", "3.0"}
 
-// loneFile is an open .npy file.
-type loneFile struct{ parsed }
-
 // parseFile reads a .npy file.
-func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*loneFile, error) {
-	f := &loneFile{parsed{src: src, index: x, most: min(maxHeader, o.MaxHeaderBytes)}}
+func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	name, err := nameOf(src.Path())
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.readHeader()
-	if err != nil {
+	r := &reader{most: min(maxHeader, o.MaxHeaderBytes), solid: true}
+	if err := r.read(io.NewSectionReader(src, 0, src.Size()), src.Size()); err != nil {
 		return nil, err
 	}
+	f := &parsed{src: src, index: x}
 	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
-	f.add(r, []byte(name), entry{Entry: zip.Entry{Stored: src.Size(), Size: src.Size()}})
-	return f, nil
-}
-
-func (f *loneFile) readHeader() (*reader, error) {
-	r := &reader{most: f.most, solid: true}
-	return r, r.read(io.NewSectionReader(f.src, 0, f.src.Size()), f.src.Size())
+	return &driver.Parsed{Load: f.load}, f.add(r, []byte(name), entry{Entry: zip.Entry{Stored: src.Size(), Size: src.Size()}})
 }
 
 // nameOf returns the tensor name that the path of a file stands for.
@@ -228,14 +224,4 @@ func nameOf(path string) (string, error) {
 		return "", wire.Error("", "file name", -1, err)
 	}
 	return s, nil
-}
-
-// Verify implements driver.Parsed: a header that changed since it was read is
-// found. The format has no sums.
-func (f *loneFile) Verify(v driver.Verification) error {
-	r, err := f.readHeader()
-	if err == nil && (r.length != int64(f.entries[0].head) || r.sum != f.entries[0].headSum) {
-		err = r.errorf("header", 0, format.ErrCorrupt, "changed since the file was opened")
-	}
-	return err
 }

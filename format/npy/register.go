@@ -46,11 +46,7 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parseFile(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{Own: f, Load: f.Load, Verify: f.Verify}, nil
+	return parseFile(src, x, o)
 }
 
 // Losses implements driver.Lossy. A file is the name of its tensor; where a stream
@@ -87,11 +83,7 @@ func (archiveFormat) Detect(head []byte, size int64) bool {
 
 // Parse implements driver.Driver.
 func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parseArchive(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{Own: f, Notes: f.notes(), Load: f.Load, TensorSum: f.TensorSum, Verify: f.Verify}, nil
+	return parseArchive(src, x, o)
 }
 
 // Losses implements driver.Lossy.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -309,19 +308,5 @@ func TestRowMajor(t *testing.T) {
 		if !bytes.Equal(rowMajor(src, s, size), want) {
 			t.Fatalf("%v of %d bytes", s, size)
 		}
-	}
-}
-
-// TestSums: the sum of the data alone is that which follows from the file's.
-func TestSums(t *testing.T) {
-	b := f32().bytes()
-	f, err := OpenBytes(archiveOf(stored1("x", b)).bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s := archiveCodec.Own(f).(*archiveFile).TensorSum(0)
-	if s.Kind != driver.CRC32 || s.Want != uint64(crc32.ChecksumIEEE(floats(6))) {
-		t.Errorf("%+v", s)
 	}
 }

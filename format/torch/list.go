@@ -15,7 +15,7 @@ import (
 
 // lister walks the object of a pickle and lists tensors and metadata by their paths.
 type lister struct {
-	f      *parsed
+	*reading
 	root   string // name of an object that is no container
 	stored int64  // bytes of the pickle
 	at     int64  // of the pickle, for errors
@@ -34,8 +34,14 @@ type skip struct {
 	n     int
 }
 
-func newLister(f *parsed, at, stored int64) *lister {
-	return &lister{f: f, root: rootName(f.src.Path()), at: at, stored: stored, within: make(map[any]bool)}
+// list lists what the object of a pickle of stored bytes holds, which is at an offset of the file.
+func (r *reading) list(v any, at, stored int64) error {
+	l := &lister{reading: r, root: rootName(r.src.Path()), at: at, stored: stored, within: make(map[any]bool)}
+	err := l.list(v)
+	for _, s := range l.skipped {
+		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %s", s.n, s.kind, clip(s.first)))
+	}
+	return err
 }
 
 // rootName returns the name of a tensor that is all that a file holds: the file's.
@@ -64,7 +70,7 @@ func (l *lister) list(v any) error {
 	case string, bool, int64, float64:
 		name, err := l.name()
 		if err == nil {
-			l.f.meta = append(l.f.meta, driver.Entry{Key: name, Value: v})
+			l.meta = append(l.meta, driver.Entry{Key: name, Value: v})
 		}
 		return err
 	case tuple:
@@ -165,29 +171,21 @@ func (l *lister) skip(kind string) {
 // mostSkipped bounds the kinds that notes name.
 const mostSkipped = 16
 
-// notes says what is not shown.
-func (l *lister) notes() (notes []string) {
-	for _, s := range l.skipped {
-		notes = append(notes, fmt.Sprintf("not shown: %d of type %s, the first at %s", s.n, s.kind, clip(s.first)))
-	}
-	return notes
-}
-
 // tensor lists a tensor at the path.
 func (l *lister) tensor(t *rebuilt) error {
 	name, err := l.name()
 	if err != nil {
 		return err
 	}
-	f, s := l.f, t.storage
-	if f.index.Len() >= f.most {
-		return l.errorf(format.ErrLimit, "more than %d tensors", f.most)
+	s := t.storage
+	if l.x.Len() >= l.o.MaxTensors {
+		return l.errorf(format.ErrLimit, "more than %d tensors", l.o.MaxTensors)
 	}
-	i, ok := f.byKey[s.key]
+	i, ok := l.byKey[s.key]
 	if !ok {
 		return l.errorf(format.ErrCorrupt, "tensor %s is in storage %s, which is missing", clip(name), clip(s.key))
 	}
-	e := &f.stores[i]
+	e := &l.stores[i]
 	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
 		return l.errorf(format.ErrTruncated, "storage %s has %d bytes, %d elements of %d bytes from %d on are in it", clip(s.key), e.Size, s.count, s.elem.size, s.first)
 	}
@@ -202,17 +200,17 @@ func (l *lister) tensor(t *rebuilt) error {
 	case !t.contiguous():
 		p.stride = t.stride
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: f.space, Size: size, Offset: e.At + p.from}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: l.space, Size: size, Offset: e.At + p.from}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.stride != nil || f.big && t.elem.word > 1 && size > 0 {
+	if e.Packed || p.stride != nil || l.big && t.elem.word > 1 && size > 0 {
 		out.Loaded, out.Offset = true, -1
 	}
-	if f.index.Add(&out) != nil {
+	if l.x.Add(&out) != nil {
 		return l.errorf(format.ErrUnsupported, "two tensors have the name %s", clip(name))
 	}
-	f.places = append(f.places, p)
+	l.places = append(l.places, p)
 	return nil
 }
 

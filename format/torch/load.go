@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -15,39 +14,38 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load implements driver.Parsed: elements are taken by their strides, from an unpacked
-// storage, and turned around.
-func (f *parsed) Load(i int) ([]byte, error) {
-	b, err := f.load(i)
-	return b, f.located(i, err)
+// load takes elements by their strides, from an unpacked storage, and makes them little-endian.
+func (m *model) load(i int) ([]byte, error) {
+	b, err := m.gathered(i)
+	return b, m.located(i, err)
 }
 
-func (f *parsed) load(i int) ([]byte, error) {
-	p, shape, size := &f.places[i], f.index.Shape(i), f.index.Size(i)
-	e := &f.stores[p.store]
+func (m *model) gathered(i int) ([]byte, error) {
+	p, shape, size := &m.places[i], m.index.Shape(i), m.index.Size(i)
+	s := &m.stores[p.store]
 	extent := p.extent(shape)
-	if most := max(expandFloor, expandRatio*e.Size); size > most {
+	if most := max(expandFloor, expandRatio*s.Size); size > most {
 		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", format.ErrLimit, extent, size, most)
 	}
 	// The engine has counted the tensor, not what it is taken from.
 	aside := extent
-	if e.Packed {
-		aside = e.Size
-	} else if f.src.InMemory() {
+	if s.Packed {
+		aside = s.Size
+	} else if s.src.InMemory() {
 		aside = 0
 	}
-	err := f.memory.Reserve(aside)
+	err := m.memory.Reserve(aside)
 	if err != nil {
 		return nil, err
 	}
-	defer f.memory.Release(aside)
+	defer m.memory.Release(aside)
 	var b []byte
-	if e.Packed {
-		if b, err = e.Content(f.src); err == nil {
+	if s.Packed {
+		if b, err = s.Content(s.src); err == nil {
 			b = b[p.from : p.from+extent]
 		}
 	} else {
-		b, err = f.src.Slice(e.At+p.from, extent)
+		b, err = s.src.Slice(s.At+p.from, extent)
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +59,7 @@ func (f *parsed) load(i int) ([]byte, error) {
 	} else {
 		gather(out, b, shape, p.stride, int(p.elem.size))
 	}
-	if f.big {
+	if s.big {
 		turn(out, p.elem.word)
 	}
 	return out, nil
@@ -124,92 +122,71 @@ func turn(b []byte, word int) {
 	}
 }
 
-// checked remembers which storages have been compared with their sums.
-type checked struct{ done []atomic.Bool }
-
-func (c *checked) init(n int) { c.done = make([]atomic.Bool, n) }
-
-// located names tensor i in an error that names no place.
-func (f *parsed) located(i int, err error) error {
+// located names tensor i and its file in an error that names no place.
+func (m *model) located(i int, err error) error {
 	var e *format.Error
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return wire.Error("", fmt.Sprintf("tensor %q", f.index.Name(i)), f.stores[f.places[i].store].At, err)
+	s := &m.stores[m.places[i].store]
+	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", m.index.Name(i)), s.At, err), s.src.Path())
 }
 
-// Touch implements driver.Parsed: the CRC-32 of the storage that tensor i is in.
-func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
-	n := f.places[i].store
-	if !f.zipped || f.check.done[n].Load() {
+// touch checks the CRC-32 of the storage that tensor i is in.
+func (m *model) touch(v driver.Verification, i int) (all bool, err error) {
+	n := m.places[i].store
+	if !m.stores[n].zipped || m.passed[n].Load() {
 		return false, nil
 	}
-	err = f.located(i, f.compare(v, n, f.index.Name(i)))
-	f.check.done[n].Store(err == nil)
+	err = m.compare(v, i)
+	m.passed[n].Store(err == nil)
 	return false, err
 }
 
-// has reports whether tensor i is in this file.
-func (f *parsed) has(i int) bool { return f.mine == nil || f.mine(i) }
-
-// compare compares the CRC-32 of a storage with what the archive records.
-func (f *parsed) compare(v driver.Verification, n int, name string) error {
-	e := &f.stores[n]
-	if !e.Packed {
-		crc, err := v.Hash(driver.CRC32, f.space, e.At, e.Stored, name)
-		if err != nil {
-			return err
+// compare compares the CRC-32 of the storage of tensor i with what the archive records.
+func (m *model) compare(v driver.Verification, i int) error {
+	s, name := &m.stores[m.places[i].store], m.index.Name(i)
+	if !s.Packed {
+		crc, err := v.Hash(driver.CRC32, s.space, s.At, s.Stored, name)
+		if err == nil {
+			err = s.Compare(uint32(crc))
 		}
-		return e.Compare(uint32(crc))
+		return m.located(i, err)
 	}
-	s := zip.Borrow()
-	defer s.Release()
-	err := s.Walk(f.src, e, func(b []byte) error {
+	z := zip.Borrow()
+	defer z.Release()
+	err := z.Walk(s.src, &s.Entry, func(b []byte) error {
 		v.Done(int64(len(b)), name)
 		return v.Context().Err()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.Compare(z.Sum)
 	}
-	return e.Compare(s.Sum)
+	return m.located(i, err)
 }
 
-// Verify implements driver.Parsed: the structure is as it was, and each storage has the
-// CRC-32 that the archive records. The legacy container has no sums.
-func (f *parsed) Verify(v driver.Verification) error {
-	for _, s := range f.sums {
-		crc, err := v.Rehash(driver.CRC32, f.space, s.at, s.size)
-		if err != nil {
-			return err
-		}
-		if uint32(crc) != s.crc {
-			return wire.Errorf("", "structure", s.at, format.ErrCorrupt, "changed since the file was opened")
-		}
+// verify checks that each storage has the CRC-32 that its archive records. The legacy container has none.
+func (m *model) verify(v driver.Verification) error {
+	if slices.ContainsFunc(m.stores, func(s blob) bool { return s.zipped }) {
+		v.Section("directory", "")
 	}
-	if !f.zipped {
-		return nil
-	}
-	v.Section("directory", "")
-	first := make(map[int]int) // a tensor of each storage
-	for i := range f.places {
-		if _, seen := first[f.places[i].store]; !seen && f.has(i) && v.Wanted(i) {
-			first[f.places[i].store] = i
+	seen := make([]bool, len(m.stores))
+	var first, all []int // tensors: one of each storage, and all
+	for i := range m.places {
+		n := m.places[i].store
+		if !v.Wanted(i) || !m.stores[n].zipped {
+			continue
+		}
+		if all = append(all, i); !seen[n] {
+			seen[n] = true
+			first = append(first, i)
+			v.Expect(m.stores[n].Size)
 		}
 	}
-	stores := make([]int, 0, len(first))
-	for n := range first {
-		stores = append(stores, n)
-	}
-	slices.Sort(stores)
-	for _, n := range stores {
-		v.Expect(f.stores[n].Size)
-	}
-	err := v.Each(len(stores), func(k int) error {
-		i := first[stores[k]]
-		return f.located(i, f.compare(v, stores[k], f.index.Name(i)))
-	})
-	for i := range f.places {
-		if err == nil && f.has(i) && v.Wanted(i) {
+	slices.SortFunc(first, func(a, b int) int { return m.places[a].store - m.places[b].store })
+	err := v.Each(len(first), func(k int) error { return m.compare(v, first[k]) })
+	for _, i := range all {
+		if err == nil {
 			v.Vouch(i, driver.CRC32.String())
 		}
 	}

@@ -33,7 +33,7 @@ func (e *Entry) Compare(sum uint32) error {
 	return nil
 }
 
-// section reads a part of a file.
+// section reads a part of a file, ahead of what is used.
 type section struct {
 	src     driver.Source
 	at, end int64
@@ -44,7 +44,7 @@ func (s *section) Read(p []byte) (int, error) {
 	if n <= 0 {
 		return 0, io.EOF
 	}
-	n, err := s.src.ReadAt(p[:n], s.at)
+	n, err := s.src.ReadAhead(p[:n], s.at)
 	s.at += int64(n)
 	if errors.Is(err, io.EOF) {
 		err = nil
