@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"encoding/binary"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/readonce"
@@ -37,48 +38,35 @@ func (j *job) source(v tensor.View) (*source, error) {
 
 func (s *source) more() bool { return s.pos < s.elems }
 
-// next returns the numbers of the next piece, in dst if there is room.
-func next[F float32 | float64](s *source, dst []F) ([]F, error) {
-	if err := s.ctx.Err(); err != nil {
-		return nil, err
-	}
-	n := min(pieceElems, s.elems-s.pos)
-	dst = room(dst, int(n))
-	err := tensor.DecodeAt(dst, s.v, s.pos)
+// take returns how many elements the next piece has, which are read now.
+func (s *source) take() (n int64, err error) {
+	n = min(pieceElems, s.elems-s.pos)
 	s.read.Used(s.offset(s.pos+n) - s.offset(s.pos))
 	s.pos += n
-	return dst, err
+	return n, s.ctx.Err()
 }
 
-// floats calls f with the numbers of the next piece: where they are, if they are float32
-// in the mapping, else in mem.
-func (s *source) floats(mem *scratch, f func([]float32) error) error {
-	if s.info.DType != tensor.Float32 || s.info.Quant != nil || !s.v.ZeroCopy() {
-		numbers, err := next(s, mem.single)
-		if err != nil {
-			return err
-		}
-		mem.single = numbers
-		return f(numbers)
+// next returns the numbers of the next piece, in mem, which grows if need be.
+func next[F float32 | float64](s *source, mem *[]F) ([]F, error) {
+	first := s.pos
+	n, err := s.take()
+	if err != nil {
+		return nil, err
 	}
-	if err := s.ctx.Err(); err != nil {
-		return err
+	*mem = room(*mem, int(n))
+	return *mem, tensor.DecodeAt(*mem, s.v, first)
+}
+
+// raw returns the bytes of the next piece, in mem, which grows if need be.
+func (s *source) raw(mem *[]byte) ([]byte, error) {
+	first := s.offset(s.pos)
+	n, err := s.take()
+	if err != nil {
+		return nil, err
 	}
-	n := min(pieceElems, s.elems-s.pos)
-	err := s.v.Use(func(b []byte) error {
-		v, err := tensor.FromBytes(s.info.Name, tensor.Float32, tensor.Shape{n}, b[s.offset(s.pos):s.offset(s.pos+n)])
-		if err != nil {
-			return err
-		}
-		numbers, err := tensor.As[float32](v)
-		if err != nil {
-			return err
-		}
-		return f(numbers)
-	})
-	s.pos += n
-	s.read.Used(4 * n)
-	return err
+	*mem = room(*mem, int(s.offset(n)))
+	_, err = s.v.ReadAt(*mem, first)
+	return *mem, err
 }
 
 // room returns n elements, in s if it is large enough.
@@ -100,48 +88,53 @@ func (s *source) offset(i int64) int64 {
 // converter makes the data of a tensor in its new dtype.
 type converter struct {
 	*source
-	to *tensor.Info
-	z  *tensor.Quantizer
-	s  *scratch
+	to  *tensor.Info
+	z   *tensor.Quantizer
+	mem *scratch
 	tally
 }
 
-// tally counts what became of numbers in a narrower type.
-type tally struct {
-	lost            int64 // finite before, infinite now
-	nonzero, zeroed int64 // that were not 0, and those of them that are now
-}
-
 // convert returns the next piece, in dst if there is room.
-func (c *converter) convert(dst []byte) (_ []byte, err error) {
+func (c *converter) convert(dst []byte) ([]byte, error) {
 	if _, integer := spanOf(c.to.DType); integer && c.z == nil {
 		return c.integers(dst)
 	}
 	if c.info.DType == tensor.Float64 && c.z == nil {
-		if c.s.double, err = next(c.source, c.s.double); err != nil {
+		numbers, err := next(c.source, &c.mem.double)
+		if err != nil {
 			return nil, err
 		}
-		return encode(c, dst, c.s.double)
-	}
-	err = c.floats(c.s, func(numbers []float32) (err error) {
-		if c.z == nil {
-			dst, err = encode(c, dst, numbers)
-			return err
-		}
+		count(&c.tally, c.to.DType, numbers)
 		dst = c.buffer(dst, len(numbers))
-		return c.z.Encode(dst, numbers)
-	})
-	return dst, err
+		return dst, tensor.Encode(dst, c.to.DType, numbers)
+	}
+	numbers, err := next(c.source, &c.mem.single)
+	if err != nil {
+		return nil, err
+	}
+	dst = c.buffer(dst, len(numbers))
+	if c.z != nil {
+		return dst, c.z.Encode(dst, numbers)
+	}
+	count(&c.tally, c.to.DType, numbers)
+	return dst, tensor.Encode(dst, c.to.DType, numbers)
 }
 
-func encode[F float32 | float64](c *converter, dst []byte, numbers []F) ([]byte, error) {
-	dst = c.buffer(dst, len(numbers))
-	err := tensor.Encode(dst, c.to.DType, numbers)
-	if err == nil {
-		t := narrowed(c.to.DType, dst, numbers)
-		c.lost, c.nonzero, c.zeroed = c.lost+t.lost, c.nonzero+t.nonzero, c.zeroed+t.zeroed
+// integers makes the next piece of integers that another type holds.
+func (c *converter) integers(dst []byte) ([]byte, error) {
+	raw, err := c.raw(&c.mem.raw)
+	if err != nil {
+		return nil, err
 	}
-	return dst, err
+	in, size := int(c.info.DType.Size()), int(c.to.DType.Size())
+	dst = c.buffer(dst, len(raw)/in)
+	var eight [8]byte
+	for i := range len(dst) / size {
+		x, _ := integerAt(raw[i*in:], c.info.DType)
+		binary.LittleEndian.PutUint64(eight[:], uint64(x))
+		copy(dst[i*size:][:size], eight[:])
+	}
+	return dst, nil
 }
 
 // buffer returns memory for n elements of the new type.

@@ -152,12 +152,7 @@ func (j *job) quantize(it *item) error {
 		it.z, it.changes = z, true
 		return nil
 	}
-	if q.Percentile > 0 && q.Percentile < 100 {
-		err = j.observeAll(z, it.from)
-	} else {
-		err = j.observe(z, it.from)
-	}
-	if err != nil {
+	if err := j.observe(z, it.from); err != nil {
 		return err
 	}
 	params, err := z.Parameters()
@@ -173,33 +168,18 @@ func (j *job) quantize(it *item) error {
 	return nil
 }
 
-// observeAll shows z a whole tensor.
-func (j *job) observeAll(z *tensor.Quantizer, v tensor.View) error {
-	v, err := j.read.Tensor(v)
-	if err != nil {
-		return err
-	}
-	all, err := tensor.Decode[float32](nil, v)
-	if err != nil {
-		return err
-	}
-	j.read.Used(v.Info().Size)
-	return z.Observe(all)
-}
-
+// observe shows z a tensor.
 func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
 	s, err := j.source(v)
-	if err != nil {
-		return err
-	}
-	for s.more() {
-		if err := s.floats(mem, z.Observe); err != nil {
-			return err
+	for err == nil && s.more() {
+		var numbers []float32
+		if numbers, err = next(s, &mem.single); err == nil {
+			err = z.Observe(numbers)
 		}
 	}
-	return nil
+	return err
 }
 
 // graph brings the graph in line with the tensors that are kept and their new names.

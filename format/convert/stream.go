@@ -61,7 +61,7 @@ func (j *job) start(it *item) *stream {
 func (j *job) run(it *item, s *stream) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	c := &converter{to: &it.to, z: it.z, s: mem}
+	c := &converter{to: &it.to, z: it.z, mem: mem}
 	if c.source, s.err = j.source(it.from); s.err != nil {
 		return
 	}

@@ -72,7 +72,7 @@ func (j *job) integersOf(it *item, v tensor.View) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	c, h := &converter{source: src, to: &it.to, z: it.z, s: mem}, xxhash.New()
+	c, h := &converter{source: src, to: &it.to, z: it.z, mem: mem}, xxhash.New()
 	var piece []byte
 	for c.more() {
 		var err error

@@ -141,8 +141,9 @@ func (j *job) holds(d tensor.DType, it *item) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	var mem []byte
 	for s.more() {
-		raw, err := s.raw(nil)
+		raw, err := s.raw(&mem)
 		if err != nil {
 			return false, err
 		}
@@ -155,55 +156,14 @@ func (j *job) holds(d tensor.DType, it *item) (bool, error) {
 	return true, nil
 }
 
-// raw returns the bytes of the next piece, in dst if there is room.
-func (s *source) raw(dst []byte) ([]byte, error) {
-	if err := s.ctx.Err(); err != nil {
-		return nil, err
-	}
-	n := min(pieceElems, s.elems-s.pos)
-	dst = room(dst, int(s.offset(n)))
-	if _, err := s.v.ReadAt(dst, s.offset(s.pos)); err != nil {
-		return nil, err
-	}
-	s.read.Used(int64(len(dst)))
-	s.pos += n
-	return dst, nil
-}
-
-// integers makes the next piece of integers that another type holds.
-func (c *converter) integers(dst []byte) (_ []byte, err error) {
-	if c.s.raw, err = c.source.raw(c.s.raw); err != nil {
-		return nil, err
-	}
-	from, to := c.info.DType, c.to.DType
-	in, size := int(from.Size()), int(to.Size())
-	dst = c.buffer(dst, len(c.s.raw)/in)
-	var eight [8]byte
-	for i := range len(dst) / size {
-		x, _ := integerAt(c.s.raw[i*in:], from)
-		binary.LittleEndian.PutUint64(eight[:], uint64(x))
-		copy(dst[i*size:][:size], eight[:])
-	}
-	return dst, nil
-}
-
 // integerAt returns the element at the front of b. ok is false for one beyond an int64.
 func integerAt(b []byte, d tensor.DType) (x int64, ok bool) {
-	le := binary.LittleEndian
-	switch d {
-	case tensor.Int8:
-		return int64(int8(b[0])), true
-	case tensor.Uint8:
-		return int64(b[0]), true
-	case tensor.Int16:
-		return int64(int16(le.Uint16(b))), true
-	case tensor.Uint16:
-		return int64(le.Uint16(b)), true
-	case tensor.Int32:
-		return int64(int32(le.Uint32(b))), true
-	case tensor.Uint32:
-		return int64(le.Uint32(b)), true
+	var eight [8]byte
+	copy(eight[:], b[:d.Size()])
+	x = int64(binary.LittleEndian.Uint64(eight[:]))
+	if own, _ := spanOf(d); own.low < 0 {
+		shift := 64 - 8*d.Size()
+		x = x << shift >> shift
 	}
-	x = int64(le.Uint64(b))
-	return x, d == tensor.Int64 || x >= 0
+	return x, d != tensor.Uint64 || x >= 0
 }
