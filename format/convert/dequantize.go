@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -52,7 +51,15 @@ func (j *job) dequantize() error {
 		real[info.Name] = n.Outputs[0]
 		info.Quant = nil
 	}
-	consume(g, real)
+	walk(g, func(g *format.Graph) {
+		for _, n := range g.Nodes {
+			each(n.Inputs, func(s *string) {
+				if other, ok := real[*s]; ok {
+					*s = other
+				}
+			})
+		}
+	})
 	g.Nodes = append(t.nodes, g.Nodes...)
 	for i, v := range t.views {
 		j.items = append(j.items, &item{from: v, to: t.infos[i]})
@@ -62,18 +69,6 @@ func (j *job) dequantize() error {
 	}
 	j.to.Graph = g
 	return nil
-}
-
-// consume has nodes take other values.
-func consume(g *format.Graph, names map[string]string) {
-	for i := range g.Nodes {
-		for k, name := range g.Nodes[i].Inputs {
-			if other, ok := names[name]; ok {
-				g.Nodes[i].Inputs[k] = other
-			}
-		}
-	}
-	inner(g, func(g *format.Graph) { consume(g, names) })
 }
 
 // dequantizesSince returns the version of ONNX's operators that DequantizeLinear takes: an axis is newer.
@@ -117,11 +112,6 @@ func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	if err != nil {
 		return nil // which creating the file says
 	}
-	for i := range infos {
-		if infos[i].Size, err = infos[i].ByteSize(); err != nil {
-			return nil
-		}
-	}
 	var refused *format.LossError
 	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
 	if !errors.As(err, &refused) {
@@ -135,6 +125,9 @@ func (j *job) infos() []tensor.Info {
 	list := make([]tensor.Info, len(j.items))
 	for i, it := range j.items {
 		list[i] = it.to
+		if size, err := it.to.ByteSize(); err == nil { // else only its file says it
+			list[i].Size = size
+		}
 	}
 	return list
 }
@@ -146,18 +139,15 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 		shape = tensor.Shape{int64(len(q.Scales))}
 		n.Attributes = []format.Attribute{{Name: "axis", Value: int64(q.Axis)}}
 	}
-	var scales, zeros []byte
-	for i, s := range q.Scales {
-		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(s))
-		zero := int32(0)
+	zeros := make([]byte, len(q.Scales))
+	for i := range zeros {
 		if len(q.ZeroPoints) > 0 {
-			zero = q.ZeroPoints[min(i, len(q.ZeroPoints)-1)]
+			zeros[i] = byte(q.ZeroPoints[min(i, len(q.ZeroPoints)-1)])
 		}
-		zeros = append(zeros, byte(zero))
 	}
 	n.Op, n.Inputs, n.Outputs = "DequantizeLinear", []string{name, "", ""}, []string{t.fresh(name + "_real")}
-	if n.Inputs[1], err = t.add(t.fresh(name+"_scale"), tensor.Float32, shape, scales); err == nil {
-		n.Inputs[2], err = t.add(t.fresh(name+"_zero_point"), d, shape, zeros)
+	if n.Inputs[1], err = t.add(tensor.Of(t.fresh(name+"_scale"), shape, q.Scales)); err == nil {
+		n.Inputs[2], err = t.add(tensor.FromBytes(t.fresh(name+"_zero_point"), d, shape, zeros))
 	}
 	return n, err
 }
@@ -214,16 +204,12 @@ func (t *translator) quantized(in *format.Node) error {
 		if zero.DType != x.DType || !slices.Equal(zero.Shape, scale.Shape) {
 			return refuse
 		}
-		b := make([]byte, zero.Size)
-		if _, err := t.views[constants[2]].ReadInto(b); err != nil {
+		points, err := tensor.Decode[float32](nil, t.views[constants[2]])
+		if err != nil {
 			return err
 		}
-		for _, z := range b {
-			if x.DType == tensor.Int8 {
-				q.ZeroPoints = append(q.ZeroPoints, int32(int8(z)))
-			} else {
-				q.ZeroPoints = append(q.ZeroPoints, int32(z))
-			}
+		for _, z := range points {
+			q.ZeroPoints = append(q.ZeroPoints, int32(z))
 		}
 	}
 	if err := q.Check(x.DType, x.Shape); err != nil {

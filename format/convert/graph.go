@@ -23,8 +23,9 @@ func without(g *format.Graph, gone map[string]bool) (name string, ok bool) {
 
 // forget takes tensors out of the lists of declared ones.
 func forget(g *format.Graph, gone map[string]bool) {
-	g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
-	inner(g, func(g *format.Graph) { forget(g, gone) })
+	walk(g, func(g *format.Graph) {
+		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
+	})
 }
 
 // rename changes the names of values.
@@ -35,45 +36,43 @@ func rename(g *format.Graph, names map[string]string) {
 		}
 	}
 	values(g, change)
-	initializers(g, change)
+	walk(g, func(g *format.Graph) { each(g.Initializers, change) })
 }
 
 // values calls f with the names of all values that nodes and the graph's inputs and
 // outputs mention, those of inner graphs too.
 func values(g *format.Graph, f func(*string)) {
-	for _, list := range [][]format.ValueInfo{g.Inputs, g.Outputs} {
-		for i := range list {
-			f(&list[i].Name)
+	walk(g, func(g *format.Graph) {
+		for i := range g.Inputs {
+			f(&g.Inputs[i].Name)
 		}
-	}
-	for _, n := range g.Nodes {
-		for _, list := range [][]string{n.Inputs, n.Outputs} {
-			for i := range list {
-				f(&list[i])
-			}
+		for i := range g.Outputs {
+			f(&g.Outputs[i].Name)
 		}
-	}
-	inner(g, func(g *format.Graph) { values(g, f) })
+		for _, n := range g.Nodes {
+			each(n.Inputs, f)
+			each(n.Outputs, f)
+		}
+	})
 }
 
-// initializers calls f with the names of all declared tensors.
-func initializers(g *format.Graph, f func(*string)) {
-	for i := range g.Initializers {
-		f(&g.Initializers[i])
+func each(list []string, f func(*string)) {
+	for i := range list {
+		f(&list[i])
 	}
-	inner(g, func(g *format.Graph) { initializers(g, f) })
 }
 
-// inner calls f with the graphs in the attributes of nodes.
-func inner(g *format.Graph, f func(*format.Graph)) {
+// walk calls f with a graph, and then with those in the attributes of its nodes.
+func walk(g *format.Graph, f func(*format.Graph)) {
+	f(g)
 	for _, n := range g.Nodes {
 		for _, a := range n.Attributes {
 			switch v := a.Value.(type) {
 			case *format.Graph:
-				f(v)
+				walk(v, f)
 			case []*format.Graph:
 				for _, g := range v {
-					f(g)
+					walk(g, f)
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,26 +25,17 @@ func Glob(pattern string) *regexp.Regexp {
 // Matching returns a function for Options.Keep: tensors whose names match one of only, or
 // any if that is empty, and none of skip. See Glob.
 func Matching(only, skip []string) func(tensor.Info) bool {
-	in, out := globs(only), globs(skip)
-	return func(t tensor.Info) bool { return (len(in) == 0 || in.match(t.Name)) && !out.match(t.Name) }
-}
-
-type patterns []*regexp.Regexp
-
-func globs(list []string) (p patterns) {
-	for _, s := range list {
-		p = append(p, Glob(s))
-	}
-	return p
-}
-
-func (p patterns) match(name string) bool {
-	for _, g := range p {
-		if g.MatchString(name) {
-			return true
+	globs := func(list []string) func(name string) bool {
+		var all []*regexp.Regexp
+		for _, s := range list {
+			all = append(all, Glob(s))
+		}
+		return func(name string) bool {
+			return slices.ContainsFunc(all, func(g *regexp.Regexp) bool { return g.MatchString(name) })
 		}
 	}
-	return false
+	in, out := globs(only), globs(skip)
+	return func(t tensor.Info) bool { return (len(only) == 0 || in(t.Name)) && !out(t.Name) }
 }
 
 // Renames returns a function for Options.Rename made from rules "FROM=TO". The first whose

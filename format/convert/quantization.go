@@ -56,30 +56,29 @@ type role struct {
 // usesOf goes through the nodes of a graph, those of inner graphs too.
 func usesOf(g *format.Graph, tensors []tensor.Info) uses {
 	u := uses{}
-	ranks := map[string]tensor.Shape{}
+	if g == nil {
+		return u
+	}
+	shapes := map[string]tensor.Shape{}
 	for _, t := range tensors {
-		ranks[t.Name] = t.Shape
+		shapes[t.Name] = t.Shape
 	}
-	if g != nil {
-		u.graph(g, ranks)
-	}
-	return u
-}
-
-func (u uses) graph(g *format.Graph, shapes map[string]tensor.Shape) {
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		for k, name := range n.Inputs {
-			if shape, ok := shapes[name]; ok {
-				r, known := u[name]
-				if now := roleOf(n, k, shape); !known || now.constant != "" {
-					r = now
+	walk(g, func(g *format.Graph) {
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			for k, name := range n.Inputs {
+				shape, ok := shapes[name]
+				if !ok {
+					continue
 				}
-				u[name] = r
+				now := roleOf(n, k, shape)
+				if _, known := u[name]; !known || now.constant != "" {
+					u[name] = now
+				}
 			}
 		}
-	}
-	inner(g, func(g *format.Graph) { u.graph(g, shapes) })
+	})
+	return u
 }
 
 // roleOf returns what input k is to a node, by the names of operators that any of the formats has.

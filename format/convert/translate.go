@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -85,7 +83,7 @@ type translator struct {
 
 func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
 	return &translator{
-		plan: p, graph: clone(p.Graph), views: views, format: target, version: version,
+		plan: p, graph: clone(p.Graph), views: views, format: target,
 		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, numbers: map[string]int{}, consumed: map[string]bool{},
 		alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{},
 	}
@@ -190,20 +188,14 @@ func (t *translator) inputs() {
 
 // run translates the nodes.
 func (t *translator) run() {
-	value, _ := t.plan.Metadata.Get(keyOperatorSets)
-	sets, _ := opsets.Parse(value)
-	for _, s := range sets {
-		if s.Domain == "" || s.Domain == "ai.onnx" {
-			t.version = s.Version
-		}
-	}
+	t.version = operatorSet(t.plan)
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
-		for k, name := range in.Inputs {
-			if other, ok := t.alias[name]; ok {
-				in.Inputs[k] = other
+		each(in.Inputs, func(s *string) {
+			if other, ok := t.alias[*s]; ok {
+				*s = other
 			}
-		}
+		})
 		list, err := t.readAny(i)
 		for _, n := range list {
 			if err == nil {
@@ -304,17 +296,17 @@ func (t *translator) fresh(name string) string {
 	return out
 }
 
-// add makes a tensor.
-func (t *translator) add(name string, d tensor.DType, shape tensor.Shape, data []byte) (string, error) {
-	v, err := tensor.FromBytes(name, d, shape, data)
+// add takes in a tensor, and returns its name.
+func (t *translator) add(v tensor.View, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t.tensors[name] = len(t.views)
+	info := v.Info()
+	t.tensors[info.Name] = len(t.views)
 	t.views = append(t.views, v)
-	t.infos = append(t.infos, v.Info())
-	t.shapes[name] = shapeOf(shape)
-	return name, nil
+	t.infos = append(t.infos, info)
+	t.shapes[info.Name] = shapeOf(info.Shape)
+	return info.Name, nil
 }
 
 // in returns the shapes of what a node takes.
@@ -405,11 +397,7 @@ func (t *translator) instead(n *node, in []dims) []*node {
 func (t *translator) writeONNX(n *node) error {
 	out := format.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
 	if shape, ok := n.attrs["shape"].([]int64); ok && n.op == "Reshape" {
-		data := make([]byte, 0, 8*len(shape))
-		for _, d := range shape {
-			data = binary.LittleEndian.AppendUint64(data, uint64(d))
-		}
-		name, err := t.add(t.fresh(n.out[0]+"_shape"), tensor.Int64, tensor.Shape{int64(len(shape))}, data)
+		name, err := t.add(tensor.Of(t.fresh(n.out[0]+"_shape"), tensor.Shape{int64(len(shape))}, shape))
 		if err != nil {
 			return err
 		}
@@ -435,16 +423,7 @@ func (j *job) refuse() error {
 		return err
 	}
 	options := &driver.WriteOptions{Context: j.o.Context, Path: j.path}
-	p := &format.Plan{Metadata: j.to.Metadata, Tensors: slices.Clone(j.to.Tensors), Graph: j.to.Graph}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		if e := t.Encoding; e != nil && e.BlockBytes <= 0 {
-			continue // only its file says its size
-		}
-		if t.Size, err = t.ByteSize(); err != nil {
-			return j.fail(t.Name, fmt.Errorf("%w: %w", format.ErrPlan, err))
-		}
-	}
+	p := &format.Plan{Metadata: j.to.Metadata, Tensors: j.to.Tensors, Graph: j.to.Graph}
 	_, err = driver.Fit(lacking{to.Driver(), j.gaps, false}, p, options, j.o.AcceptLoss)
 	var refused *format.LossError
 	switch {
@@ -457,7 +436,7 @@ func (j *job) refuse() error {
 		_, err = driver.Fit(lacking{to.Driver(), j.gaps, true}, p, options, j.o.AcceptLoss)
 		var located *format.Error
 		if errors.As(err, &located) {
-			err = &format.Error{Format: located.Format, Path: j.path, Field: located.Field, Offset: -1, Err: located.Err}
+			located.Path = j.path
 		}
 		return err
 	}

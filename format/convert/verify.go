@@ -51,7 +51,7 @@ func (j *job) verify() error {
 			return err
 		}
 		if want := it.content(); got != want {
-			return j.fail(it.to.Name, fmt.Errorf("%w: it holds %v, %v was written", format.ErrChecksum, got, want))
+			return j.fail(it.to.Name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, want))
 		}
 	}
 	if len(others) == 0 {
@@ -62,31 +62,31 @@ func (j *job) verify() error {
 
 // integersOf returns the content of a quantized tensor of a format that shows the numbers which the
 // integers stand for.
-func (j *job) integersOf(it *item, v tensor.View) (content, error) {
+func (j *job) integersOf(it *item, v tensor.View) (string, error) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
 	if _, err := it.z.Parameters(); err != nil { // which has it begin again
-		return content{}, err
+		return "", err
 	}
 	src, err := j.source(v)
 	if err != nil {
-		return content{}, err
+		return "", err
 	}
 	c, h := &converter{source: src, to: &it.to, z: it.z, mem: mem}, xxhash.New()
 	var piece []byte
 	for c.more() {
 		var err error
 		if piece, err = c.convert(piece); err != nil {
-			return content{}, err
+			return "", err
 		}
 		h.Write(piece)
 	}
-	return content{it.to.TypeName(), fmt.Sprint([]int64(v.Shape())), h.Sum64()}, nil
+	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
 }
 
 // verifyRenamed looks for tensors whose names the target replaced.
 func (j *job) verifyRenamed(m *format.Model, items []*item, found map[string]bool) error {
-	there := make(map[content]int)
+	there := make(map[string]int)
 	for name, v := range m.Tensors() {
 		if found[name] {
 			continue
@@ -100,7 +100,7 @@ func (j *job) verifyRenamed(m *format.Model, items []*item, found map[string]boo
 	for _, it := range items {
 		c := it.content()
 		if there[c] == 0 {
-			return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %v", format.ErrChecksum, c))
+			return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, c))
 		}
 		there[c]--
 	}
@@ -113,38 +113,31 @@ func (j *job) fail(name string, err error) error {
 }
 
 // content is what two tensors have in common that are equal but for their names.
-type content struct {
-	dtype, shape string
-	sum          uint64
+func content(typeName string, shape tensor.Shape, sum uint64) string {
+	return fmt.Sprintf("%s %v with XXH64 %016x", typeName, []int64(shape), sum)
 }
 
-func (c content) String() string {
-	return fmt.Sprintf("%s %s with XXH64 %016x", c.dtype, c.shape, c.sum)
-}
-
-func (it *item) content() content {
-	return content{it.to.TypeName(), fmt.Sprint([]int64(it.to.Shape)), it.sum}
-}
+func (it *item) content() string { return content(it.to.TypeName(), it.to.Shape, it.sum) }
 
 // contentOf reads a tensor a piece at a time.
-func (j *job) contentOf(v tensor.View) (content, error) {
+func (j *job) contentOf(v tensor.View) (string, error) {
 	v, err := j.read.Tensor(v)
 	if err != nil {
-		return content{}, err
+		return "", err
 	}
 	info, h := v.Info(), xxhash.New()
 	r := io.NewSectionReader(v, 0, info.Size)
 	for {
 		if err := j.o.Context.Err(); err != nil {
-			return content{}, err
+			return "", err
 		}
 		n, err := io.CopyN(h, r, 1<<20)
 		j.read.Used(n)
 		switch {
 		case err == io.EOF:
-			return content{info.TypeName(), fmt.Sprint([]int64(info.Shape)), h.Sum64()}, nil
+			return content(info.TypeName(), info.Shape, h.Sum64()), nil
 		case err != nil:
-			return content{}, err
+			return "", err
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -72,7 +71,7 @@ func (t *translator) constant(in *format.Node) error {
 	if err != nil {
 		return err
 	}
-	name, err := t.add(in.Outputs[0], v.DType(), v.Shape(), data)
+	name, err := t.add(tensor.FromBytes(in.Outputs[0], v.DType(), v.Shape(), data))
 	t.consumed[name] = true
 	return err
 }
@@ -90,13 +89,9 @@ func (t *translator) targetShape(n *node) error {
 	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > mostDims {
 		return fmt.Errorf("%w: the shape %q is %v %v", format.ErrUnsupported, n.in[1], v.DType(), v.Shape())
 	}
-	b := make([]byte, 8*v.Len())
-	if _, err := v.ReadInto(b); err != nil {
+	shape, err := tensor.Decode([]int64{}, v)
+	if err != nil {
 		return err
-	}
-	shape := []int64{}
-	for ; len(b) > 0; b = b[8:] {
-		shape = append(shape, int64(binary.LittleEndian.Uint64(b)))
 	}
 	n.attrs["shape"] = shape
 	t.consumed[n.in[1]] = true
@@ -412,7 +407,7 @@ func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []
 	if err != nil || room > 8*w.Size {
 		return fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, in[1])
 	}
-	name, err := t.add(t.fresh(n.out[0]+"_bias"), d, size, make([]byte, room))
+	name, err := t.add(tensor.FromBytes(t.fresh(n.out[0]+"_bias"), d, size, make([]byte, room)))
 	out.Inputs = append(slices.Clone(n.in), name)
 	return err
 }
