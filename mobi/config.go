@@ -98,14 +98,13 @@ type Constant struct {
 // NewTensor copies v, a view of any format, into a Constant. It fails with
 // ErrUnsupported when MOBI has no code for the dtype.
 func NewTensor(id uint32, v tensor.View) (Constant, error) {
-	if err := checkDType(v.DType(), v.DType().String()); err != nil {
+	info := v.Info()
+	if err := checkDType(info.DType, info.DType.String()); err != nil {
 		return Constant{}, constantError(id, err)
 	}
-	data := make([]byte, v.Info().Size)
-	if _, err := v.ReadInto(data); err != nil {
-		return Constant{}, err
-	}
-	return Constant{ID: id, DType: v.DType(), Shape: v.Shape().Clone(), Data: data, Quant: v.Info().Quant}, nil
+	data := make([]byte, info.Size)
+	_, err := v.ReadInto(data)
+	return Constant{ID: id, DType: info.DType, Shape: info.Shape.Clone(), Data: data, Quant: info.Quant}, err
 }
 
 // NewTensorBytes makes a Constant over data, which is not copied. It fails with

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -66,7 +65,7 @@ func withFields(p *format.Plan) *format.Plan {
 		attrs := n.Attributes
 		n.Attributes = nil
 		for _, a := range attrs {
-			if _, suffix, ok := inputParam(a.Name); !ok || !slices.Contains(quantSuffixes, suffix) {
+			if _, _, ok := quantParam(a.Name); !ok {
 				n.Attributes = append(n.Attributes, a)
 			}
 		}

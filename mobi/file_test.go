@@ -131,27 +131,6 @@ func (s *shifting) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestMaxHeaderBytes: the limit counts what is not data, in memory and behind a
-// reader alike.
-func TestMaxHeaderBytes(t *testing.T) {
-	b := small().bytes()
-	f := openImage(t, b)
-	data := int64(0)
-	for _, v := range f.Tensors() {
-		data += v.Info().Size
-	}
-	for most, ok := range map[int64]bool{1: false, int64(len(b)) - data - 1: false, int64(len(b)) - data: true} {
-		o := &format.Options{MaxHeaderBytes: most}
-		_, err := OpenBytes(b, o)
-		_, errReader := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
-		for _, err := range []error{err, errReader} {
-			if ok != (err == nil) || !ok && !errors.Is(err, format.ErrLimit) {
-				t.Errorf("at most %d bytes: %v", most, err)
-			}
-		}
-	}
-}
-
 // TestOpenCanceled: a context ends opening.
 func TestOpenCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

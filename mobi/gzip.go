@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/adler32"
+	"hash/crc32"
 	"io"
 	"sort"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -72,21 +76,17 @@ func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) 
 	for i, s := range p.stored {
 		p.end = min(p.end+d.recordSize(i)+min(s.size, maxFileSize), maxFileSize)
 	}
-	if _, err := p.compressor(io.Discard, 0); err != nil {
+	if _, err := codecs.CheckLevel(level); err != nil {
 		return nil, planError("compression level", err)
 	}
 	return p, nil
 }
 
-func (p *packer) compressor(w io.Writer, size int64) (io.WriteCloser, error) {
-	return gzip.Codec.NewWriter(w, p.level, size)
-}
-
 // Tensor implements driver.Encoder: it stores constant i as it is and, behind it,
 // compressed; the smaller of the two stays.
 func (p *packer) Tensor(i int, in driver.Input) error {
-	plain, packed := io.NewOffsetWriter(p.target, p.end), &appender{t: p.target, off: p.end + in.Size(), left: in.Size() - 1}
-	z, err := p.compressor(packed, in.Size())
+	plain, packed := io.NewOffsetWriter(p.target, p.end), io.NewOffsetWriter(p.target, p.end+in.Size())
+	z, err := gzip.Codec.NewWriter(packed, p.level, in.Size())
 	if err != nil {
 		return err
 	}
@@ -99,29 +99,11 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 	}
 	p.at[i] = p.end
 	p.end += in.Size()
-	if packed.left >= 0 {
-		p.at[i] = p.end
-		p.stored[i] = stored{size: packed.off - p.end, gzip: true}
-		p.end = packed.off
+	if size, _ := packed.Seek(0, io.SeekCurrent); size < in.Size() {
+		p.at[i], p.stored[i] = p.end, stored{size: size, gzip: true}
+		p.end += size
 	}
 	return nil
-}
-
-// appender appends to a target as long as there is room; what comes after is
-// dropped and leaves left negative.
-type appender struct {
-	t    io.WriterAt
-	off  int64
-	left int64
-}
-
-func (a *appender) Write(p []byte) (int, error) {
-	if a.left -= int64(len(p)); a.left < 0 {
-		return len(p), nil
-	}
-	n, err := a.t.WriteAt(p, a.off)
-	a.off += int64(n)
-	return n, err
 }
 
 // Finish implements driver.Encoder: it moves the constants to their places.
@@ -132,12 +114,15 @@ func (p *packer) Finish() error {
 	}
 	sums := make([]uint64, len(p.stored))
 	for i, s := range p.stored {
-		sum := &summer{p.footer, p.footer.empty()}
+		var sum hash.Hash32 = adler32.New()
+		if p.footer == CRC32 {
+			sum = crc32.NewIEEE()
+		}
 		to := io.MultiWriter(sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
 		if _, err := io.Copy(to, io.NewSectionReader(p.target, p.at[i], s.size)); err != nil {
 			return err
 		}
-		sums[i] = uint64(sum.sum)
+		sums[i] = uint64(sum.Sum32())
 	}
 	late, err := l.Late(sums)
 	if err != nil {
@@ -149,15 +134,4 @@ func (p *packer) Finish() error {
 		}
 	}
 	return p.target.Truncate(l.Size)
-}
-
-// summer is an io.Writer that sums.
-type summer struct {
-	kind Footer
-	sum  uint32
-}
-
-func (s *summer) Write(p []byte) (int, error) {
-	s.sum = s.kind.update(s.sum, p)
-	return len(p), nil
 }

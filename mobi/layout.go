@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -247,28 +248,15 @@ func (f Footer) String() string {
 	return "Adler-32"
 }
 
-// empty returns the sum of no bytes.
-func (f Footer) empty() uint32 {
-	if f == CRC32 {
-		return 0
-	}
-	return 1
-}
-
-// update continues a sum with p.
-func (f Footer) update(sum uint32, p []byte) uint32 {
-	if f == CRC32 {
-		return tensor.UpdateCRC32(sum, p)
-	}
-	return tensor.UpdateAdler32(sum, p)
-}
-
-// combine joins the sums of two parts, the second n bytes long.
-func (f Footer) combine(first, second uint32, n int64) uint32 {
-	if f == CRC32 {
-		return tensor.CombineCRC32(first, second, n)
-	}
-	return tensor.CombineAdler32(first, second, n)
+// footers has what computes the two checksums, by Footer.
+var footers = [...]struct {
+	kind    driver.Kind
+	empty   uint32
+	update  func(sum uint32, p []byte) uint32
+	combine func(first, second uint32, n int64) uint32 // the second of n bytes
+}{
+	Adler32: {driver.Adler32, 1, tensor.UpdateAdler32, tensor.CombineAdler32},
+	CRC32:   {driver.CRC32, 0, tensor.UpdateCRC32, tensor.CombineCRC32},
 }
 
 // parseDecimal parses a number in its one decimal form: no sign, no leading zero.

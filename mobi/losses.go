@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,8 +47,8 @@ func tensorLosses(t *tensor.Info, l *driver.LossList) {
 	if err := checkDType(t.DType, t.TypeName()); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
 	}
-	if len(t.Shape) > math.MaxUint16 {
-		l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: rank %d", format.ErrLimit, len(t.Shape)))
+	if err := checkCount("rank", len(t.Shape)); err != nil {
+		l.Fixed(driver.LossShape, t.Name, err)
 	}
 }
 
@@ -176,7 +175,7 @@ func checkNode(n *format.Node) error {
 	if slices.Contains(n.Inputs, "") || slices.Contains(n.Outputs, "") {
 		return fmt.Errorf("%w: an input or output without a name", format.ErrUnsupported)
 	}
-	return fits("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)), math.MaxUint16)
+	return checkCount("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)))
 }
 
 // checkParam refuses attributes that cannot be parameters.
@@ -184,15 +183,16 @@ func checkParam(a format.Attribute) error {
 	if err := tensor.CheckName(a.Name); err != nil {
 		return fmt.Errorf("parameter name: %w", err)
 	}
-	p := paramOf(a)
-	return appendParam(new(wire.Buffer), &p)
+	p, e := paramOf(a), encoder{}
+	e.param(&p)
+	return e.err
 }
 
 // misread reports whether a reader will take an attribute for the quantization
 // of a constant that has none.
 func (g *graphLosses) misread(n *format.Node, attr string) bool {
-	input, suffix, ok := inputParam(attr)
-	if !ok || !slices.Contains(quantSuffixes, suffix) || input >= len(n.Inputs) {
+	input, _, ok := quantParam(attr)
+	if !ok || input >= len(n.Inputs) {
 		return false
 	}
 	i, ok := g.constants[n.Inputs[input]]

@@ -3,7 +3,6 @@ package mobi
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -22,7 +21,7 @@ func (f *parsed) metadata() driver.Metadata {
 	return driver.Metadata{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
-		{Key: keyCreated, Value: number(f.model.created)},
+		{Key: keyCreated, Value: driver.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
 }
@@ -51,28 +50,16 @@ func (m *modelInfo) set(e driver.Entry) (err error) {
 	return err
 }
 
-// number returns an unsigned number as metadata holds it.
-func number(n uint64) any {
-	if n > math.MaxInt64 {
-		return json.Number(strconv.FormatUint(n, 10))
-	}
-	return int64(n)
-}
-
-// unsigned is the inverse of number, for numbers of some bits.
+// unsigned returns a number of a plan's metadata that has at most so many bits.
 func unsigned(v any, bits int) (uint64, error) {
-	var text string
-	switch n := v.(type) {
-	case int64:
-		text = strconv.FormatInt(n, 10)
-	case json.Number:
-		text = n.String()
+	switch v.(type) {
+	case int64, json.Number:
 	default:
 		return 0, fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(v))
 	}
-	n, err := strconv.ParseUint(text, 10, bits)
+	n, err := strconv.ParseUint(fmt.Sprint(v), 10, bits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s is not an unsigned number of %d bits", format.ErrUnsupported, text, bits)
+		return 0, fmt.Errorf("%w: %v is not an unsigned number of %d bits", format.ErrUnsupported, v, bits)
 	}
 	return n, nil
 }

@@ -48,7 +48,6 @@ type parser struct {
 	*parsed
 	wire.Cursor
 	opts   *driver.Options
-	budget int64    // bytes of structure that are still allowed
 	digits [10]byte // the name of the constant at hand
 
 	// What is worth a note.
@@ -65,9 +64,8 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		return nil, err
 	}
 	around := p.header.around()
-	p.budget = o.MaxHeaderBytes
-	if err := p.spend("metadata and operator graph", -1, around); err != nil {
-		return nil, err
+	if around > o.MaxHeaderBytes {
+		return nil, wire.Errorf(name, "metadata and operator graph", -1, format.ErrLimit, "larger than the %d bytes that are allowed", o.MaxHeaderBytes)
 	}
 	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
@@ -85,14 +83,6 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	}
 	p.takeNotes()
 	return p.parsed, nil
-}
-
-// spend counts n bytes of structure against the limit.
-func (p *parser) spend(field string, off, n int64) error {
-	if p.budget -= n; p.budget < 0 {
-		return wire.Errorf(name, field, off, format.ErrLimit, "the structural part is larger than the %d bytes that are allowed", p.opts.MaxHeaderBytes)
-	}
-	return nil
 }
 
 // open moves the cursor to the section from..to, whose bytes are private.
@@ -211,7 +201,7 @@ func (p *parser) modelMetadata() {
 // specs reads n specs.
 func (p *parser) specs(n int) []Spec {
 	p.reserve("spec", n*specBytes)
-	list, seen := make([]Spec, 0, n), newNames(n)
+	list, seen := make([]Spec, 0, n), map[string]bool{}
 	for len(list) < n && p.Err() == nil {
 		at := p.Offset()
 		s := Spec{Name: p.name("spec name", uint64(p.U32("spec name length")))}
@@ -220,9 +210,10 @@ func (p *parser) specs(n int) []Spec {
 		dims := p.Bytes("spec shape", 8*uint64(rank))
 		p.reserve("spec", dimBytes*len(dims)/8)
 		s.Dims = elements(dims, 8, binary.LittleEndian.Uint64)
-		if p.Err() == nil && seen.repeats(s.Name) {
+		if seen[s.Name] {
 			p.Failf("spec name", at, format.ErrCorrupt, "%q occurs twice", s.Name)
 		}
+		seen[s.Name] = true
 		list = append(list, s)
 	}
 	return list
@@ -248,26 +239,6 @@ func (p *parser) name(field string, n uint64) string {
 		p.Failf(field, at, format.ErrCorrupt, "is empty")
 	}
 	return s
-}
-
-// names finds names that occur twice.
-type names map[string]bool
-
-// newNames makes the set for n names; one alone needs none.
-func newNames(n int) names {
-	if n < 2 {
-		return nil
-	}
-	return make(names, n)
-}
-
-func (s names) repeats(name string) bool {
-	if s == nil {
-		return false
-	}
-	known := s[name]
-	s[name] = true
-	return known
 }
 
 // elements decodes elements of size bytes.
@@ -344,9 +315,6 @@ func readRecord(w *wire.Window, off, end int64) (r record, err error) {
 
 // constant checks one record and lists it.
 func (p *parser) constant(w *wire.Window, r *record) (err error) {
-	if err := p.spend("constants", r.at, recordMin+int64(len(r.shape))); err != nil {
-		return err
-	}
 	t := driver.Tensor{Offset: r.dataAt, DType: DataType(r.typ &^ gzipFlag).DType()}
 	if !t.DType.Valid() {
 		return r.errorf("data type", 4, format.ErrUnsupported, "%d", r.typ&^gzipFlag)
@@ -436,13 +404,14 @@ func (p *parser) operator() Operator {
 	if params > 0 {
 		op.Params = make([]Param, 0, params)
 	}
-	seen := newNames(params)
+	seen := map[string]bool{}
 	for len(op.Params) < params && p.Err() == nil {
 		at := p.Offset()
 		q := p.param()
-		if p.Err() == nil && seen.repeats(q.Name) {
+		if seen[q.Name] {
 			p.Failf("parameter name", at, format.ErrCorrupt, "%q occurs twice", q.Name)
 		}
+		seen[q.Name] = true
 		op.Params = append(op.Params, q)
 	}
 	return op

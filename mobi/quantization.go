@@ -1,21 +1,24 @@
 package mobi
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The endings of the names of quantization parameters, after "input" and the index.
+// The quantization parameters of an input, and the endings of their names after "input"
+// and its index.
 const (
-	suffixScale     = "_scale"
-	suffixZeroPoint = "_zero_point"
-	suffixAxis      = "_axis"
+	scale = iota
+	zeroPoint
+	axis
 )
 
-var quantSuffixes = []string{suffixScale, suffixZeroPoint, suffixAxis}
+var quantSuffixes = [...]string{scale: "_scale", zeroPoint: "_zero_point", axis: "_axis"}
 
 // inputParam takes a name like "input1_scale" apart.
 func inputParam(name string) (input int, suffix string, ok bool) {
@@ -28,51 +31,28 @@ func inputParam(name string) (input int, suffix string, ok bool) {
 	return int(n), rest[at:], ok
 }
 
-// quantSlot collects the quantization parameters for one input of an operator.
-type quantSlot struct{ scale, zeroPoint, axis any }
-
-// slots finds the quantization parameters of an operator, by input.
-func (o *Operator) slots() map[int]*quantSlot {
-	var slots map[int]*quantSlot
-	for _, p := range o.Params {
-		input, suffix, ok := inputParam(p.Name)
-		if !ok || input >= len(o.Inputs) {
-			continue
-		}
-		s := slots[input]
-		if s == nil {
-			s = new(quantSlot)
-		}
-		switch suffix {
-		case suffixScale:
-			s.scale = p.Value
-		case suffixZeroPoint:
-			s.zeroPoint = p.Value
-		case suffixAxis:
-			s.axis = p.Value
-		default:
-			continue
-		}
-		if slots == nil {
-			slots = map[int]*quantSlot{}
-		}
-		slots[input] = s
-	}
-	return slots
+// quantParam is inputParam for names of quantization parameters.
+func quantParam(name string) (input, kind int, ok bool) {
+	input, suffix, ok := inputParam(name)
+	kind = slices.Index(quantSuffixes[:], suffix)
+	return input, kind, ok && kind >= 0
 }
 
 // quantizations returns what operators say of the ids they consume.
 func quantizations(ops []Operator) map[uint32]*tensor.Quantization {
 	found := map[uint32]*tensor.Quantization{}
 	for i := range ops {
-		slots := ops[i].slots()
-		for input := 0; len(slots) > 0; input++ {
-			s := slots[input]
-			if s == nil {
-				continue
+		op := &ops[i]
+		params := map[int][len(quantSuffixes)]any{}
+		for _, p := range op.Params {
+			if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
+				values := params[input]
+				values[kind] = p.Value
+				params[input] = values
 			}
-			delete(slots, input)
-			id, q := ops[i].Inputs[input], s.quantization()
+		}
+		for _, input := range slices.Sorted(maps.Keys(params)) {
+			id, q := op.Inputs[input], quantization(params[input])
 			if known := found[id]; known == nil {
 				found[id] = q
 			} else if !known.Equal(q) {
@@ -87,20 +67,20 @@ func quantizations(ops []Operator) map[uint32]*tensor.Quantization {
 // other or themselves: no scales, which Dequantize refuses for any shape.
 func unsound() *tensor.Quantization { return &tensor.Quantization{Axis: tensor.PerTensor} }
 
-func (s *quantSlot) quantization() *tensor.Quantization {
-	q := unsound()
-	scales, ok := list[float32](s.scale)
-	zeroPoints, okZero := list[int32](s.zeroPoint)
-	axis, okAxis := s.axis.(int32)
-	if s.scale == nil || !ok || !okZero || s.axis != nil && !okAxis || s.zeroPoint != nil && len(zeroPoints) == 0 && len(scales) > 0 {
-		return q
+func quantization(params [len(quantSuffixes)]any) *tensor.Quantization {
+	scales, okScales := list[float32](params[scale])
+	zeroPoints, okZero := list[int32](params[zeroPoint])
+	channel, okAxis := params[axis].(int32)
+	if params[scale] == nil || !okScales || !okZero || params[axis] != nil && !okAxis ||
+		params[zeroPoint] != nil && len(zeroPoints) == 0 && len(scales) > 0 {
+		return unsound()
 	}
-	q.Scales, q.ZeroPoints = scales, zeroPoints
-	if s.axis != nil {
-		q.Axis = int(axis)
-		if axis < 0 {
-			q.Axis = math.MinInt32 // PerTensor is -1, which is not an axis in a file
-		}
+	q := &tensor.Quantization{Scales: scales, ZeroPoints: zeroPoints, Axis: tensor.PerTensor}
+	switch {
+	case channel < 0:
+		q.Axis = math.MinInt32 // PerTensor is -1, which is not an axis in a file
+	case okAxis:
+		q.Axis = int(channel)
 	}
 	return q
 }
@@ -148,20 +128,19 @@ func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
 // quantParams makes the parameters for one input.
 func quantParams(input int, q *tensor.Quantization) []Param {
 	prefix := "input" + strconv.Itoa(input)
-	scale := Param{prefix + suffixScale, q.Scales}
+	params := []Param{{prefix + quantSuffixes[scale], q.Scales}}
 	if q.Axis == tensor.PerTensor && len(q.Scales) == 1 {
-		scale.Value = q.Scales[0]
+		params[0].Value = q.Scales[0]
 	}
-	params := []Param{scale}
 	switch len(q.ZeroPoints) {
 	case 0:
 	case 1:
-		params = append(params, Param{prefix + suffixZeroPoint, q.ZeroPoints[0]})
+		params = append(params, Param{prefix + quantSuffixes[zeroPoint], q.ZeroPoints[0]})
 	default:
-		params = append(params, Param{prefix + suffixZeroPoint, q.ZeroPoints})
+		params = append(params, Param{prefix + quantSuffixes[zeroPoint], q.ZeroPoints})
 	}
 	if q.Axis != tensor.PerTensor {
-		params = append(params, Param{prefix + suffixAxis, int32(q.Axis)})
+		params = append(params, Param{prefix + quantSuffixes[axis], int32(q.Axis)})
 	}
 	return params
 }

@@ -14,9 +14,6 @@ type verdict struct {
 	err  error // ErrChecksum when it is neither sum
 }
 
-// footerKinds are the sums of the engine, by Footer.
-var footerKinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
-
 // touch implements driver.Parsed: the footer covers all constants.
 func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
 	if known := f.footer.Load(); known != nil {
@@ -75,7 +72,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err != nil {
 		return err
 	}
-	by := footerKinds[footer].String() + " of the file"
+	by := footers[footer].kind.String() + " of the file"
 	header := by
 	if f.header.Checksum != 0 {
 		header = driver.CRC32.String()

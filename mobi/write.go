@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -188,7 +189,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		data, _ := wire.AlignUp(first+head, alignment)
 		first = data - head
 	}
-	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: footerKinds[d.footer], Streams: true}
+	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: footers[d.footer].kind, Streams: true}
 	end := first
 	records := make([]driver.Part, len(order))
 	for i, n := range order {
@@ -208,13 +209,14 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	front := driver.Part{Bytes: d.front(first, end, l.Size)}
 	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
 	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		sum := d.footer.update(d.footer.empty(), front.Bytes)
+		f := &footers[d.footer]
+		sum := f.update(f.empty, front.Bytes)
 		for i, n := range order {
-			sum = d.footer.update(sum, records[i].Bytes)
-			sum = d.footer.combine(sum, uint32(sums[n]), constants[n].size)
+			sum = f.update(sum, records[i].Bytes)
+			sum = f.combine(sum, uint32(sums[n]), constants[n].size)
 		}
 		var b wire.Buffer
-		b.U32(d.footer.update(sum, d.graph))
+		b.U32(f.update(sum, d.graph))
 		return []driver.Part{{Offset: l.Size - footerSize, Bytes: b.Bytes()}}, nil
 	}
 	return l, nil
@@ -263,146 +265,124 @@ func (d *document) front(first, graph, total int64) []byte {
 	return b.Bytes()
 }
 
-// encodeHead makes model metadata and specs. What fits its field is checked while
-// encoding, everything else by check.
-func encodeHead(m *modelInfo) ([]byte, error) {
-	var b wire.Buffer
-	if err := appendName(&b, m.name); err != nil {
-		return nil, planError("model name", err)
+// encoder appends sections. Its first failure sticks. What fits its field is checked
+// while encoding, everything else by check; what is larger than 4 GiB fits no file.
+type encoder struct {
+	wire.Buffer
+	err error
+}
+
+// count appends a number of two bytes.
+func (e *encoder) count(what string, n int) {
+	if e.err == nil {
+		e.err = checkCount(what, n)
 	}
-	b.U32(m.framework)
-	b.U64(m.created)
-	b.U32(uint32(len(m.inputs)))
-	b.U32(uint32(len(m.outputs)))
+	e.U16(uint16(n))
+}
+
+func checkCount(what string, n int) error {
+	if n > math.MaxUint16 {
+		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
+	}
+	return nil
+}
+
+// text appends a length of four bytes and the bytes.
+func (e *encoder) text(s string) {
+	e.U32(uint32(len(s)))
+	e.Str(s)
+}
+
+// encodeHead makes model metadata and specs.
+func encodeHead(m *modelInfo) ([]byte, error) {
+	var e encoder
+	e.text(m.name)
+	e.U32(m.framework)
+	e.U64(m.created)
+	e.U32(uint32(len(m.inputs)))
+	e.U32(uint32(len(m.outputs)))
 	for _, s := range slices.Concat(m.inputs, m.outputs) {
-		if err := appendSpec(&b, &s); err != nil {
-			return nil, planError(fmt.Sprintf("spec %q", s.Name), err)
+		e.text(s.Name)
+		e.count("rank", len(s.Dims))
+		e.U16(uint16(s.Type))
+		for _, d := range s.Dims {
+			e.U64(d)
+		}
+		if e.err != nil {
+			return nil, planError(fmt.Sprintf("spec %q", s.Name), e.err)
 		}
 	}
-	return b.Bytes(), nil
-}
-
-// appendName appends a length of four bytes and the name.
-func appendName(b *wire.Buffer, s string) error {
-	if err := fits("name length", len(s), math.MaxUint32); err != nil {
-		return err
-	}
-	b.U32(uint32(len(s)))
-	b.Str(s)
-	return nil
-}
-
-func appendSpec(b *wire.Buffer, s *Spec) error {
-	if err := appendName(b, s.Name); err != nil {
-		return err
-	}
-	if err := fits("rank", len(s.Dims), math.MaxUint16); err != nil {
-		return err
-	}
-	b.U16(uint16(len(s.Dims)))
-	b.U16(uint16(s.Type))
-	for _, d := range s.Dims {
-		b.U64(d)
-	}
-	return nil
+	return e.Bytes(), nil
 }
 
 // encodeGraph makes the operator graph.
 func encodeGraph(ops []Operator) ([]byte, error) {
-	var b wire.Buffer
-	if err := fits("operator count", len(ops), math.MaxUint32); err != nil {
-		return nil, planError("operators", err)
-	}
-	b.U32(uint32(len(ops)))
+	var e encoder
+	e.U32(uint32(len(ops)))
 	for i := range ops {
-		if err := appendOperator(&b, &ops[i]); err != nil {
-			return nil, planError(fmt.Sprintf("operator %d (%v)", i, ops[i].Type), err)
+		if e.operator(&ops[i]); e.err != nil {
+			return nil, planError(fmt.Sprintf("operator %d (%v)", i, ops[i].Type), e.err)
 		}
 	}
-	return b.Bytes(), nil
+	return e.Bytes(), nil
 }
 
-func appendOperator(b *wire.Buffer, op *Operator) error {
-	b.U16(uint16(op.Type))
+func (e *encoder) operator(op *Operator) {
+	e.U16(uint16(op.Type))
 	for _, n := range []int{len(op.Inputs), len(op.Outputs), len(op.Params)} {
-		if err := fits("number of inputs, outputs or parameters", n, math.MaxUint16); err != nil {
-			return err
-		}
-		b.U16(uint16(n))
+		e.count("number of inputs, outputs or parameters", n)
 	}
 	for _, id := range slices.Concat(op.Inputs, op.Outputs) {
-		b.U32(id)
+		e.U32(id)
 	}
-	for _, p := range op.Params {
-		if err := appendParam(b, &p); err != nil {
-			return fmt.Errorf("parameter %q: %w", p.Name, err)
+	for i := range op.Params {
+		if e.param(&op.Params[i]); e.err != nil {
+			e.err = fmt.Errorf("parameter %q: %w", op.Params[i].Name, e.err)
+			return
 		}
 	}
-	return nil
 }
 
-func appendParam(b *wire.Buffer, p *Param) error {
-	if err := fits("name length", len(p.Name), math.MaxUint16); err != nil {
-		return err
-	}
-	b.U16(uint16(len(p.Name)))
-	b.Str(p.Name)
+func (e *encoder) param(p *Param) {
+	e.count("name length", len(p.Name))
+	e.Str(p.Name)
 	switch v := p.Value.(type) {
 	case int32:
-		b.U8(paramInt32)
-		b.I32(v)
+		e.value(paramInt32, v)
 	case int64:
-		b.U8(paramInt64)
-		b.I64(v)
+		e.value(paramInt64, v)
 	case float32:
-		b.U8(paramFloat32)
-		b.F32(v)
+		e.value(paramFloat32, v)
 	case float64:
-		b.U8(paramFloat64)
-		b.F64(v)
+		e.value(paramFloat64, v)
 	case bool:
-		b.U8(paramBool)
-		if v {
-			b.U8(1)
-		} else {
-			b.U8(0)
-		}
-	case string:
-		b.U8(paramString)
-		if !utf8.ValidString(v) {
-			return fmt.Errorf("%w: string is not valid UTF-8", format.ErrCorrupt)
-		}
-		return appendName(b, v)
+		e.value(paramBool, v)
 	case []int32:
-		return appendArray(b, paramInt32s, v, b.I32)
+		e.value(paramInt32s, int32(len(v)), v)
 	case []float32:
-		return appendArray(b, paramFloat32s, v, b.F32)
+		e.value(paramFloat32s, int32(len(v)), v)
 	case []int64:
-		return appendArray(b, paramInt64s, v, b.I64)
+		e.value(paramInt64s, int32(len(v)), v)
+	case string:
+		e.U8(paramString)
+		e.text(v)
+		if !utf8.ValidString(v) {
+			e.err = fmt.Errorf("%w: string is not valid UTF-8", format.ErrCorrupt)
+		}
 	default:
-		return fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(v))
+		e.err = fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(v))
 	}
-	return nil
 }
 
-func appendArray[T any](b *wire.Buffer, code uint8, v []T, one func(T)) error {
-	if err := fits("array length", len(v), math.MaxInt32); err != nil {
-		return err
+func (e *encoder) value(code uint8, parts ...any) {
+	e.U8(code)
+	for _, v := range parts {
+		b, err := binary.Append(nil, binary.LittleEndian, v)
+		if err != nil {
+			e.err = err
+		}
+		e.Raw(b)
 	}
-	b.U8(code)
-	b.I32(int32(len(v)))
-	for _, x := range v {
-		one(x)
-	}
-	return nil
-}
-
-// fits refuses what a field cannot say.
-func fits(what string, n int, most uint64) error {
-	if uint64(n) > most {
-		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
-	}
-	return nil
 }
 
 // checkDType refuses element types without a code, by the name that the tensor has for them.
