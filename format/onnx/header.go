@@ -34,11 +34,12 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 	if err := checkText(e.Key); err != nil {
 		return false, err
 	}
-	if number := h.number(e.Key); number != nil && *number == nil {
-		if n, ok := e.Value.(int64); ok {
-			*number = &n
-			return false, nil
-		}
+	num := slices.Index(modelKeys[:], e.Key)
+	free := num > 0 && h.fields[num] == nil
+	isNumber := num == irVersion || num == modelVersion
+	if n, ok := e.Value.(int64); ok && free && isNumber {
+		h.fields[num] = n
+		return false, nil
 	}
 	value, err := e.Text()
 	if err == nil {
@@ -48,8 +49,8 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 		return false, err
 	}
 	_, isText := e.Value.(string)
-	if text := h.text(e.Key); text != nil && *text == nil && isText && !h.file.isProperty(e.Key) {
-		*text = &value
+	if free && !isNumber && isText && !h.file.isProperty(num) {
+		h.fields[num] = value
 		return false, nil
 	}
 	if sets, exact := opsets.Parse(e.Value); e.Key == keyOperatorSets && exact && !h.sets {
@@ -70,32 +71,6 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 	return !isText, nil
 }
 
-// number returns the field of the model for a key, nil for none.
-func (h *header) number(key string) **int64 {
-	switch key {
-	case keyIRVersion:
-		return &h.irVersion
-	case keyModelVersion:
-		return &h.modelVersion
-	}
-	return nil
-}
-
-// text is number for strings.
-func (h *header) text(key string) **string {
-	switch key {
-	case keyProducerName:
-		return &h.producer
-	case keyProducerVersion:
-		return &h.producerVersion
-	case keyDomain:
-		return &h.domain
-	case keyDocString:
-		return &h.doc
-	}
-	return nil
-}
-
 // plan takes what a plan says, and adds what a model must say.
 func (h *header) plan(p *driver.Plan) error {
 	for _, e := range p.Metadata {
@@ -103,12 +78,12 @@ func (h *header) plan(p *driver.Plan) error {
 			return fmt.Errorf("metadata %q: %w", e.Key, err)
 		}
 	}
-	if h.irVersion == nil {
+	if h.fields[irVersion] == nil {
 		v := int64(defaultIRVersion)
 		for i := range p.Tensors {
 			v = max(v, irVersionOf(storageOf(&p.Tensors[i]).code))
 		}
-		h.irVersion = &v
+		h.fields[irVersion] = v
 	}
 	domains := map[string]bool{}
 	if p.Graph != nil {
@@ -173,7 +148,7 @@ func (h *header) front() []byte {
 	if file == nil {
 		file = &original{}
 	}
-	b := putNumber(nil, 1, h.irVersion)
+	b := h.field(nil, irVersion)
 	for _, o := range h.opsets {
 		field := file.sets[o]
 		if field == nil {
@@ -181,11 +156,9 @@ func (h *header) front() []byte {
 		}
 		b = append(b, field...)
 	}
-	b = putString(b, 2, h.producer)
-	b = putString(b, 3, h.producerVersion)
-	b = putString(b, 4, h.domain)
-	b = putNumber(b, 5, h.modelVersion)
-	b = putString(b, 6, h.doc)
+	for num := irVersion + 1; num < len(h.fields); num++ {
+		b = h.field(b, num)
+	}
 	for _, e := range h.props {
 		field := file.props[e]
 		if field == nil {
@@ -196,18 +169,15 @@ func (h *header) front() []byte {
 	return append(b, file.rest...)
 }
 
-func putNumber(b []byte, num protowire.Number, v *int64) []byte {
-	if v == nil {
-		return b
+// field appends a field of the model, if the plan has it.
+func (h *header) field(b []byte, num int) []byte {
+	switch v := h.fields[num].(type) {
+	case int64:
+		return protobuf.PutVarint(b, protowire.Number(num), v)
+	case string:
+		return protobuf.PutBytes(b, protowire.Number(num), v)
 	}
-	return protobuf.PutVarint(b, num, *v)
-}
-
-func putString(b []byte, num protowire.Number, v *string) []byte {
-	if v == nil {
-		return b
-	}
-	return protobuf.PutBytes(b, num, *v)
+	return b
 }
 
 func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {

@@ -7,23 +7,38 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
+// model is a ModelProto but for its graph.
+type model struct {
+	fields [len(modelKeys)]any // by number: int64, string, or nil
+	opsets []opset
+	props  []stringEntry
+}
+
+type opset struct {
+	domain  string
+	version int64
+}
+
+type stringEntry struct{ key, value string }
+
+// modelKeys are the metadata keys of single fields, by number.
+var modelKeys = [...]string{
+	irVersion: keyIRVersion, 2: keyProducerName, 3: keyProducerVersion, 4: keyDomain, modelVersion: keyModelVersion, 6: keyDocString,
+}
+
+// The fields that are numbers.
+const (
+	irVersion    = 1
+	modelVersion = 5
+)
+
 // metadata returns the fields of the model under their names, then metadata_props.
 func (m *model) metadata() driver.Metadata {
 	out := make(driver.Metadata, 0, 7+len(m.props))
 	add := func(key string, value any) { out = append(out, driver.Entry{Key: key, Value: value}) }
-	for _, p := range []struct {
-		key    string
-		number *int64
-		text   *string
-	}{
-		{keyIRVersion, m.irVersion, nil}, {keyProducerName, nil, m.producer}, {keyProducerVersion, nil, m.producerVersion},
-		{keyDomain, nil, m.domain}, {keyModelVersion, m.modelVersion, nil}, {keyDocString, nil, m.doc},
-	} {
-		switch {
-		case p.number != nil:
-			add(p.key, *p.number)
-		case p.text != nil:
-			add(p.key, *p.text)
+	for num, value := range m.fields {
+		if value != nil {
+			add(modelKeys[num], value)
 		}
 	}
 	if len(m.opsets) > 0 {
@@ -43,7 +58,7 @@ func (m *model) metadata() driver.Metadata {
 // notes lists what is tolerable but worth knowing.
 func (f *parsed) notes() []string {
 	var notes []string
-	if f.model.irVersion == nil {
+	if f.model.fields[irVersion] == nil {
 		notes = append(notes, "the file does not say its IR version")
 	}
 	if len(f.model.opsets) == 0 {

@@ -273,10 +273,6 @@ func (c *original) check(t *tensor.Info) error {
 }
 
 // isProperty reports whether the file has metadata_props with the name of a field that it lacks.
-func (c *original) isProperty(key string) bool {
-	if c == nil {
-		return false
-	}
-	h := header{model: c.model}
-	return *h.text(key) == nil && slices.ContainsFunc(c.model.props, func(e stringEntry) bool { return e.key == key })
+func (c *original) isProperty(num int) bool {
+	return c != nil && c.model.fields[num] == nil && slices.ContainsFunc(c.model.props, func(e stringEntry) bool { return e.key == modelKeys[num] })
 }

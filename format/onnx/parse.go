@@ -301,8 +301,8 @@ func (f *parsed) readModel() error {
 	}
 	s.Tally = nil
 	f.index.Version = "unknown"
-	if v := m.irVersion; v != nil {
-		f.index.Version = fmt.Sprint(*v)
+	if v := m.fields[irVersion]; v != nil {
+		f.index.Version = fmt.Sprint(v)
 	}
 	keys := make([]string, len(m.props))
 	for i, p := range m.props {
@@ -320,18 +320,12 @@ func (f *parsed) readModel() error {
 // field takes a field of the model, or only checks it.
 func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	switch w.Num {
-	case 1:
-		m.irVersion = number(w.Val)
-	case 2:
-		w.Err = text(s, &m.producer, &w.Field)
-	case 3:
-		w.Err = text(s, &m.producerVersion, &w.Field)
-	case 4:
-		w.Err = text(s, &m.domain, &w.Field)
-	case 5:
-		m.modelVersion = number(w.Val)
-	case 6:
-		w.Err = text(s, &m.doc, &w.Field)
+	case irVersion, modelVersion:
+		m.fields[w.Num] = int64(w.Val)
+	case 2, 3, 4, 6:
+		var text string
+		w.Err = s.Str(&text, &w.Field)
+		m.fields[w.Num] = text
 	case 8:
 		m.opsets = append(m.opsets, opset{})
 		w.Err = m.opsets[len(m.opsets)-1].read(s, w.Field)
@@ -341,17 +335,6 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	default:
 		w.Check()
 	}
-}
-
-func number(v uint64) *int64 {
-	n := int64(v)
-	return &n
-}
-
-// text reads a string that may be missing.
-func text(s *protobuf.Source, to **string, f *protobuf.Field) error {
-	*to = new(string)
-	return s.Str(*to, f)
 }
 
 func (o *opset) read(s *protobuf.Source, msg protobuf.Field) error {

@@ -8,81 +8,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Merge reads a message whose wire rules have been checked into the struct that m
-// points to. A message that occurs again is read into the same struct: that is
-// how protobuf merges. Byte fields alias the payload.
-func (s *Source) Merge(def *Message, m any, msg Field) error {
-	if err := s.makeRoom(def, m, msg); err != nil {
-		return err
-	}
-	return s.Each(def, msg, func(f Field) error {
-		d := def.Known(f.Num)
-		if d == nil && s.IsOurs(def, &f) {
-			d = &def.Fields[f.Num]
-		}
-		switch {
-		case d == nil && def.Unknown == nil:
-			return nil
-		case d == nil:
-			return s.Keep(def.Unknown(m), &f)
-		case def.Seen != nil:
-			def.Seen(m, f.Num)
-		}
-		switch {
-		case d.subs != nil:
-			return s.Merge(d.Message, d.subs.next(m), f)
-		case d.value != nil:
-			return s.take(d.value(m), &f)
-		case d.data != nil:
-			b, err := s.Bytes(f.Start, f.End)
-			d.data(m, b)
-			return err
-		}
-		return nil
-	})
-}
-
-// makeRoom makes room for the elements of repeated fields: things that are large in
-// memory may be many in few bytes, and growing would leave copies.
-func (s *Source) makeRoom(def *Message, m any, msg Field) error {
-	var counts [32]int
-	err := s.Each(def, msg, func(f Field) error {
-		if d := def.Known(f.Num); d != nil && d.Repeated && int(f.Num) < len(counts) {
-			n, err := s.elements(d, &f)
-			counts[f.Num] += int(n)
-			return err
-		}
-		return nil
-	})
-	for num, n := range counts {
-		if n < 2 {
-			continue
-		}
-		switch d := &def.Fields[num]; {
-		case d.subs != nil:
-			d.subs.grow(m, n)
-		case d.value != nil:
-			growValues(d.value(m), n)
-		}
-	}
-	return err
-}
-
-// growValues is grow for the Go fields that take knows.
+// growValues makes room for n elements more of a list that take knows.
 func growValues(list any, n int) {
 	switch p := list.(type) {
 	case *[]string:
-		grow(p, n)
-	case *[][]byte:
-		grow(p, n)
-	case *[]Raw:
-		grow(p, n)
+		*p = slices.Grow(*p, n)
 	case *[]int64:
-		grow(p, n)
-	case *[]int32:
-		grow(p, n)
+		*p = slices.Grow(*p, n)
 	case *[]float32:
-		grow(p, n)
+		*p = slices.Grow(*p, n)
 	}
 }
 
@@ -163,28 +97,16 @@ func (s *Source) take(to any, f *Field) (err error) {
 	switch p := to.(type) {
 	case *string:
 		err = s.Str(p, f)
-	case **string:
-		err = s.Str(alloc(p), f)
 	case *[]string:
-		err = s.Str(extend(p), f)
-	case *[]byte:
-		*p, err = s.Bytes(f.Start, f.End)
-	case *[][]byte:
-		*extend(p), err = s.Bytes(f.Start, f.End)
-	case *[]Raw:
-		*extend(p), err = s.Bytes(f.Start, f.End)
+		var text string
+		err = s.Str(&text, f)
+		*p = append(*p, text)
 	case *int64:
 		*p = int64(f.Val)
-	case **int64:
-		*alloc(p) = int64(f.Val)
-	case *int32:
-		*p = int32(f.Val)
 	case *float32:
 		*p = math.Float32frombits(uint32(f.Val))
 	case *[]int64:
 		*p, err = AppendInts(s, *p, f, maxNumbers)
-	case *[]int32:
-		*p, err = AppendInt32s(s, *p, f)
 	case *[]float32:
 		*p, err = AppendFloats(s, *p, f)
 	}
