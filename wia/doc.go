@@ -197,13 +197,11 @@
 //
 // # Cost of opening
 //
-// Opening looks at every record, but neither copies nor touches tensor data, and
-// allocates a fixed number of times. Graph and metadata are checked on open and
-// built when they are asked for.
+// Opening looks at every record, but neither copies nor touches tensor data. The graph and the
+// metadata are decoded then, once. Tensors in attributes are views of a private copy of the
+// graph block, or of external files.
 //
 // Another process may write to the file at any moment. So what was checked is not
 // read from it again: header, metadata, graph and signatures are copied to private
-// memory, of Options.MaxHeaderBytes a block at most, and so are the descriptions of
-// tensors, in small pieces that jump over the data. Tensors in attributes
-// are views of that copy, or of external files.
+// memory, and so are the descriptions of tensors, in small pieces that jump over the data.
 package wia

@@ -1,47 +1,20 @@
 package wia
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// reserve counts what the graph takes in a form, before it is built.
-func (f *parsed) reserve(form protobuf.Form) (n int64, err error) {
-	n, err = f.graph.Cost(graphMsg, protobuf.Field{End: f.graph.Size}, form)
-	if err == nil {
-		err = f.memory.Build(n, f.hdr.blocks[graphBlock].size)
-	}
-	if err != nil {
-		return 0, wire.Error(formatName, "graph", f.graph.at, err)
-	}
-	return n, nil
-}
-
-// Graph implements driver.Parsed.
-func (f *parsed) Graph() (*driver.Graph, error) {
-	if f.graph.Size == 0 {
-		return nil, nil
-	}
-	n, err := f.reserve(protobuf.AsNeutral)
-	if err != nil {
-		return nil, err
-	}
-	defer f.memory.Release(n)
-	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeTensor}
-	g, err := r.Read(protobuf.Field{End: f.graph.Size})
-	return g, f.graph.locate("graph", err)
-}
 
 // graphSchema is what of the graph is this format's own.
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Name: 1, Nodes: 2, Inputs: 3, Outputs: 4, Initializers: 5,
 	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
-	TensorName: 1,
+	TensorName: 1, Merges: true, UniqueOutputs: true,
 	Undeclared: []string{},
 	SetType: func(v *driver.ValueInfo, code int32) {
 		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
@@ -70,40 +43,133 @@ var graphSchema = onnxgraph.Schema{
 	ValueNames: onnxgraph.Fields{nodeMsg: onnxgraph.Bits(3, 4), valueInfoMsg: onnxgraph.Bits(1)},
 }
 
-// attributeTensor makes the view of a tensor inside an attribute: of the private copy
-// of the graph, or of an external file. It was checked on open.
-func (f *parsed) attributeTensor(pieces ...protobuf.Field) (v tensor.View, err error) {
-	h := &head{}
-	for _, piece := range pieces {
-		if err := h.read(&f.graph.Source, piece.Start, piece.End, 3); err != nil {
-			return v, err
-		}
-	}
-	if err := h.check(0); err != nil {
-		return v, err
-	}
-	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.common()}
-	if h.arm == externalArm {
-		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
-		dir, _ := f.src.Dir()
-		return dir.View(f.spaces[string(h.ext.location)], &info), nil
-	}
-	data, err := f.graph.Bytes(h.raw.Start, h.raw.End)
-	if err == nil {
-		v, err = tensor.FromInfo(info, data)
-	}
-	return v, err
-}
-
-// common returns the parameters in the common form, nil for none.
-func (q *quantHead) common() *tensor.Quantization {
-	if !q.quantized() {
+// decodeGraph decodes the graph, once the tensors are listed that it declares.
+func (f *parsed) decodeGraph(maxTensors int) error {
+	p := &f.graph
+	if p.Size == 0 {
 		return nil
 	}
-	out := &tensor.Quantization{Scales: []float32{q.scale}, ZeroPoints: []int32{q.zero}}
-	if q.perChannel {
-		out.Scales, out.ZeroPoints = q.scales, q.zeros
+	stored := f.hdr.blocks[graphBlock].size
+	p.Tally = protobuf.NewTally(maxTensors)
+	p.Tally.Room = f.memory.Room(stored)
+	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &p.Source, Format: &graphTensors{f: f, declared: make([]bool, f.index.Len())}}
+	g, err := d.Decode(protobuf.Field{End: p.Size}, 1)
+	if err == nil {
+		if err = f.memory.Reserve(p.Tally.Cost); err != nil {
+			err = &protobuf.Defect{Err: err}
+		}
 	}
-	q.quantization(out)
-	return out
+	f.decoded, p.Tally = g, nil
+	return p.locate("graph", err)
+}
+
+// graphTensors checks the tensors in a graph.
+type graphTensors struct {
+	f        *parsed
+	declared []bool // by tensor, in the main graph
+	head     head
+	quant    quantMemory
+}
+
+// Initializer implements onnxgraph.Format. Subgraphs have their own scope: the data of their
+// initializers is no tensor of the file.
+func (g *graphTensors) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
+	h, x := &g.head, g.f.index
+	h.reset()
+	if err := h.read(&g.f.graph.Source, msg, level); err != nil {
+		return nil, err
+	}
+	if len(h.name) == 0 {
+		return nil, protobuf.InField("name", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "empty name"))
+	}
+	if h.data != 0 && !main {
+		return h.name, g.hide(msg.At, h.check(msg.At))
+	}
+	i, ok := x.LookupBytes(h.name)
+	switch {
+	case !ok:
+		return nil, protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q has no data", h.name)
+	case main && g.declared[i]:
+		return nil, protobuf.InField("name", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared twice", h.name))
+	case dtypeOf(h.dtype) != x.DType(i):
+		return nil, protobuf.InField("dtype", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, x.DType(i)))
+	case !x.Shape(i).Equal(h.dims):
+		return nil, protobuf.InField("dims", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i)))
+	}
+	g.declared[i] = g.declared[i] || main
+	g.f.carriers = g.f.carriers || main && h.data != 0
+	return h.name, nil
+}
+
+// AttributeTensor implements onnxgraph.Format. Such a tensor needs no name but carries its
+// own data.
+func (g *graphTensors) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
+	h := &g.head
+	h.reset()
+	for _, piece := range pieces {
+		if err := h.read(&g.f.graph.Source, piece, level); err != nil {
+			return tensor.View{}, err
+		}
+	}
+	err := h.check(at)
+	if err == nil && h.data == 0 && h.size > 0 {
+		err = h.noData(at)
+	}
+	if err = g.hide(at, err); err != nil {
+		return tensor.View{}, err
+	}
+	return g.f.view(h, &g.f.graph.Source, &g.quant)
+}
+
+// Sparse implements onnxgraph.Format. There are none.
+func (*graphTensors) Sparse(protobuf.Field, int, bool) error { return nil }
+
+// hide lists external data that no tensor of the file has. A graph that is being written has
+// no files yet.
+func (g *graphTensors) hide(at int64, err error) error {
+	f, h := g.f, &g.head
+	if err != nil || h.data != externalArm || f.src == nil {
+		return err
+	}
+	// They are few in real files. In a hostile one the list is larger than the file.
+	if err := f.memory.Reserve(elsewhereBytes + int64(len(h.name))); err != nil {
+		return &protobuf.Defect{At: at, Err: err}
+	}
+	s, err := f.space(h.ext.location)
+	f.hidden = append(f.hidden, elsewhere{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})
+	return err
+}
+
+// view makes the view of a tensor inside the graph, which was read from s and checked: of the
+// private copy of the graph, or of an external file.
+func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.View, err error) {
+	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.quantization(m)}
+	if h.data != externalArm {
+		data, err := s.Bytes(h.raw.Start, h.raw.End)
+		if err == nil {
+			v, err = tensor.FromInfo(info, data)
+		}
+		return v, err
+	}
+	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+	if f.src == nil {
+		return v, nil
+	}
+	dir, _ := f.src.Dir()
+	return dir.View(f.spaces[string(h.ext.location)], &info), nil
+}
+
+// graphOf decodes a graph in wire form that belongs to the tensors of a plan.
+func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
+	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
+	f.hdr.blocks[graphBlock].size = int64(len(b))
+	for i := range tensors {
+		t := &tensors[i]
+		_ = f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
+	}
+	err := f.decodeGraph(len(tensors))
+	if err == nil && f.carriers {
+		err = fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
+	}
+	return f.decoded, err
 }

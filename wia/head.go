@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -20,7 +21,7 @@ type head struct {
 	name  []byte
 	dims  []int64
 	dtype int32
-	arm   protowire.Number // rawArm, externalArm, or 0: no data
+	data  protowire.Number // rawArm, externalArm, or 0: there is none
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
@@ -69,143 +70,133 @@ func (h *head) reset() {
 	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
 	h.raw.Start, h.raw.End, h.packed.Start, h.packed.End = 0, 0, 0, 0
 	h.compressed, h.compression, h.uncompressed = false, 0, 0
-	if h.arm == externalArm {
+	if h.data == externalArm {
 		h.ext = externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]}
 	}
 	if h.quant.present {
 		h.quant = quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}
 	}
-	h.arm = 0
+	h.data = 0
 }
 
-// read merges the Tensor message at p..end into h, checking the wire rules.
-// Messages that occur again merge by being read into the same head. This is EachChecked,
-// written out: most of opening a model of many tensors is here.
-func (h *head) read(s *protobuf.Source, p, end int64, level int) error {
-	if level > protobuf.MaxLevels {
-		return protobuf.TooDeep(p)
+// read merges a Tensor message into h, checking the wire rules: messages that occur again
+// are read into the same head.
+func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	w := s.Walk(tensorMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			w.Err = s.CopyTo(&h.name, &w.Field)
+		case 2:
+			h.dims, w.Err = protobuf.AppendDims(s, h.dims, &w.Field)
+		case 3:
+			h.dtype = int32(w.Val)
+		case rawArm:
+			h.arm(&w)
+			h.raw = w.Field
+		case externalArm:
+			if h.arm(&w); w.Err == nil {
+				w.Err = h.ext.read(s, w.Field, level+1)
+			}
+		case 6:
+			w.Err = h.quant.readMetadata(s, w.Field, level+1)
+		}
 	}
-	start := p
-	var f protobuf.Field
-	for p < end {
-		err := s.Next(&f, p, end)
-		if err == nil && !s.Checked {
-			_, err = s.Admit(tensorMsg, &f)
-		}
-		if err == nil {
-			err = h.field(s, &f, level)
-		}
-		if err != nil {
-			return s.InMessage(tensorMsg, start, &f, err)
-		}
-		p = f.End
-	}
-	return nil
+	return w.Err
 }
 
-// field takes a field, if it is one that counts.
-func (h *head) field(s *protobuf.Source, f *protobuf.Field, level int) (err error) {
-	switch f.Num {
-	case 1:
-		err = s.CopyTo(&h.name, f)
-	case 2:
-		h.dims, err = protobuf.AppendDims(s, h.dims, f)
-	case 3:
-		h.dtype = int32(f.Val)
-	case rawArm:
-		h.raw = *f
-		fallthrough
-	case externalArm:
-		if h.arm != 0 && h.arm != f.Num {
-			return protobuf.BothArms(f.At)
-		}
-		if h.arm = f.Num; f.Num == externalArm {
-			err = h.ext.read(s, f, level+1)
-		}
-	case 6:
-		err = h.quant.read(s, f, level+1)
+// arm notes which field has the data. Messages that merge may have one each.
+func (h *head) arm(w *protobuf.Walk) {
+	if h.data != 0 && h.data != w.Num {
+		w.Err = protobuf.BothArms(w.At)
 	}
-	return err
+	h.data = w.Num
 }
 
 // read merges an ExternalData message.
-func (e *externalHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
-	if err := s.Hold(externalMsg, msg, level); err != nil {
-		return err
-	}
-	return s.Each(externalMsg, *msg, func(f protobuf.Field) (err error) {
-		switch f.Num {
+func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	w := s.Walk(externalMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
 		case 1:
-			err = s.CopyTo(&e.location, &f)
+			w.Err = s.CopyTo(&e.location, &w.Field)
 		case 2:
-			e.offset = int64(f.Val)
+			e.offset = int64(w.Val)
 		case 3:
-			e.length = int64(f.Val)
+			e.length = int64(w.Val)
 		case 4:
-			err = s.CopyTo(&e.checksum, &f)
+			w.Err = s.CopyTo(&e.checksum, &w.Field)
 		}
-		return err
-	})
-}
-
-// read checks a TensorMetadata message and merges its quantization.
-func (q *quantHead) read(s *protobuf.Source, msg *protobuf.Field, level int) error {
-	if err := s.Hold(tensorMetaMsg, msg, level); err != nil {
-		return err
 	}
-	return s.Each(tensorMetaMsg, *msg, func(f protobuf.Field) error {
-		if f.Num != 3 {
-			return nil
-		}
-		q.present = true
-		return s.Each(quantMsg, f, func(f protobuf.Field) error {
-			switch f.Num {
-			case 1:
-				q.kind = int32(f.Val)
-			case 2:
-				q.scale = math.Float32frombits(uint32(f.Val))
-			case 3:
-				q.zero = int32(f.Val)
-			case 5:
-				return q.readChannels(s, f)
-			}
-			return nil
-		})
-	})
+	return w.Err
 }
 
-// readChannels merges a PerChannelQuantization message that was checked.
-func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field) error {
-	q.perChannel = true
-	return s.Each(perChannelMsg, msg, func(f protobuf.Field) (err error) {
-		switch f.Num {
-		case 1:
-			q.scales, err = protobuf.AppendFloats(s, q.scales, &f)
-		case 2:
-			q.zeros, err = protobuf.AppendInt32s(s, q.zeros, &f)
-		case 3:
-			q.channel = int32(f.Val)
+// readMetadata merges the quantization of a TensorMetadata message.
+func (q *quantHead) readMetadata(s *protobuf.Source, msg protobuf.Field, level int) error {
+	w := s.Walk(tensorMetaMsg, msg, level)
+	for w.Next() {
+		if w.Num == 3 {
+			w.Err = q.read(s, w.Field, level+1)
+		} else {
+			w.Check()
 		}
-		return err
-	})
+	}
+	return w.Err
+}
+
+// read merges a QuantizationParams message.
+func (q *quantHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	q.present = true
+	w := s.Walk(quantMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			q.kind = int32(w.Val)
+		case 2:
+			q.scale = math.Float32frombits(uint32(w.Val))
+		case 3:
+			q.zero = int32(w.Val)
+		case 5:
+			w.Err = q.readChannels(s, w.Field, level+1)
+		}
+	}
+	return w.Err
+}
+
+// readChannels merges a PerChannelQuantization message.
+func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field, level int) error {
+	q.perChannel = true
+	w := s.Walk(perChannelMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			q.scales, w.Err = protobuf.AppendFloats(s, q.scales, &w.Field)
+		case 2:
+			q.zeros, w.Err = protobuf.AppendInt32s(s, q.zeros, &w.Field)
+		case 3:
+			q.channel = int32(w.Val)
+		}
+	}
+	return w.Err
 }
 
 // readCompressed reads a CompressedTensor message.
 func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.compressed = true
-	return s.EachChecked(compressedMsg, msg, func(f protobuf.Field) error {
-		switch f.Num {
+	w := s.Walk(compressedMsg, msg, level)
+	for w.Next() {
+		switch w.Num {
 		case 1:
-			return h.read(s, f.Start, f.End, level+1)
+			w.Err = h.read(s, w.Field, level+1)
 		case 2:
-			h.compression = int32(f.Val)
+			h.compression = int32(w.Val)
 		case 3:
-			h.packed = f
+			h.packed = w.Field
 		case 4:
-			h.uncompressed = int64(f.Val)
+			h.uncompressed = int64(w.Val)
 		}
-		return nil
-	})
+	}
+	return w.Err
 }
 
 // check checks what depends on several fields: dtype, dims, and that data, if
@@ -219,7 +210,7 @@ func (h *head) check(at int64) error {
 	if h.size, err = tensor.Shape(h.dims).ByteSize(h.dt); err != nil {
 		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	switch h.arm {
+	switch h.data {
 	case rawArm:
 		if n := h.raw.End - h.raw.Start; n != h.size {
 			return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
@@ -265,28 +256,41 @@ func parseChecksum(text []byte) (d digest, err error) {
 	return d, nil
 }
 
-// quantization returns the parameters in the common form, nil for none. What is
-// unsound is kept so that asking for real values fails.
-func (q *quantHead) quantization(out *tensor.Quantization) {
-	out.Axis = tensor.PerTensor
+// quantMemory is memory for parameters, which are many in a quantized model.
+type quantMemory struct {
+	quants onnxgraph.Arena[tensor.Quantization]
+	scales onnxgraph.Arena[float32]
+	zeros  onnxgraph.Arena[int32]
+}
+
+// quantization returns the parameters in the common form, nil for none. What is unsound is
+// kept so that asking for real values fails.
+func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
+	if !q.present || q.kind == quantNone {
+		return nil
+	}
+	out := &append(m.quants.Take(1), tensor.Quantization{Scheme: unsound, Axis: tensor.PerTensor})[0]
 	switch q.kind {
 	case quantLinear:
 		out.Scheme = tensor.Linear
 	case quantLogarithmic:
 		out.Scheme = tensor.Logarithmic
-	default:
-		out.Scheme = unsound
 	}
 	if !q.perChannel {
-		return
+		out.Scales, out.ZeroPoints = append(m.scales.Take(1), q.scale), append(m.zeros.Take(1), q.zero)
+		return out
 	}
-	out.Axis = int(q.channel)
+	out.Scales, out.Axis = append(m.scales.Take(len(q.scales)), q.scales...), int(q.channel)
+	if len(q.zeros) > 0 {
+		out.ZeroPoints = append(m.zeros.Take(len(q.zeros)), q.zeros...)
+	}
 	if q.channel < 0 {
 		out.Axis-- // not to be taken for PerTensor
 	}
-	if n := len(q.zeros); n == 1 && len(q.scales) != 1 {
+	if len(q.zeros) == 1 && len(q.scales) != 1 {
 		out.Scheme = unsound // one zero point does not serve several scales here
 	}
+	return out
 }
 
 // The codes of QuantizationType.
@@ -298,6 +302,3 @@ const (
 
 // unsound is a scheme that nothing dequantizes by.
 const unsound tensor.Scheme = 255
-
-// quantized reports whether the tensor has a quantization at all.
-func (q *quantHead) quantized() bool { return q.present && q.kind != quantNone }

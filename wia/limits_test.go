@@ -68,10 +68,13 @@ func TestCrowds(t *testing.T) {
 func TestCrowdOfNodes(t *testing.T) {
 	graph := bytes.Repeat(by(2), 1<<20+1)
 	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
-		_, err := OpenBytes(c.bytes(), nil)
+		_, err := OpenBytes(c.bytes(), &format.Options{MaxMemory: 1 << 30})
 		checkError(t, err, format.ErrLimit, "graph.nodes[1048576]", int64(len(c.bytes())))
+		if _, err := OpenBytes(c.bytes(), nil); !errors.Is(err, format.ErrLimit) {
+			t.Errorf("a graph that takes more than its file: %v", err)
+		}
 	}
-	mustOpen(t, container{graph: graph[2:]}.bytes(), nil)
+	mustOpen(t, container{graph: graph[2:]}.bytes(), &format.Options{MaxMemory: 1 << 30})
 }
 
 // TestCrowdOfDims: the tensor block has the same limit of dims, for one tensor
@@ -92,9 +95,9 @@ func TestCrowdOfDims(t *testing.T) {
 	}
 	f := mustOpen(t, container{}.bytes(), nil)
 	for n := 1; n <= 2; n++ {
-		x := &indexer{f: f.f, max: 10, dims: int64(protobuf.DimsOf(0)) - 1, scratch: &scratch{}}
-		h := &head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, arm: rawArm, raw: protobuf.Field{End: 1}}
-		if err := x.take(&f.f.tensors, h, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+		x := &indexer{f: f.f, max: 10, dims: int64(protobuf.DimsOf(0)) - 1}
+		x.head = head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, data: rawArm, raw: protobuf.Field{End: 1}}
+		if err := x.add(&f.f.tensors, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)
 		}
 	}
@@ -115,7 +118,7 @@ func TestInflationRatio(t *testing.T) {
 		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if _, err := OpenBytes(b, &format.Options{MaxMetadataBytes: 18 << 20, MaxGraphBytes: 18 << 20}); err != nil {
+		if _, err := OpenBytes(b, &format.Options{MaxMetadataBytes: 18 << 20, MaxGraphBytes: 18 << 20, MaxMemory: 64 << 20}); err != nil {
 			t.Errorf("%s with limits of the caller's: %v", what, err)
 		}
 	}

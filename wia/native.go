@@ -88,12 +88,11 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 // inline returns the view of a tensor inside the graph, and whether its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	h, s := &head{}, protobuf.InMemory(raw)
-	if h.read(s, 0, s.Size, 3) != nil || h.arm != externalArm || h.check(0) != nil {
+	if h.read(s, protobuf.Field{End: s.Size}, 3) != nil || h.data != externalArm || h.check(0) != nil {
 		return v, false, nil
 	}
-	dir, _ := f.src.Dir()
-	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: h.dims, Offset: h.ext.offset, Size: h.size, Stored: h.size}
-	return dir.View(f.spaces[string(h.ext.location)], &info), true, nil
+	v, err = f.view(h, s, &quantMemory{})
+	return v, true, err
 }
 
 // tail returns the unknown fields of the tensor block.
@@ -219,7 +218,7 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 		return err
 	})
 	b = append(b, rest...)
-	if err != nil || equals(b, p.Graph) {
+	if err != nil || equals(b, p) {
 		o.graph = b
 		return err
 	}
@@ -228,11 +227,9 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 }
 
 // equals reports whether a graph is that of a plan.
-func equals(b []byte, g *driver.Graph) bool {
-	f := &parsed{graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
-	r := onnxgraph.Reader{Schema: &graphSchema, Source: &f.graph.Source, Tensor: f.attributeTensor}
-	own, err := r.Read(protobuf.Field{End: f.graph.Size})
-	return err == nil && g != nil && graphSchema.Same(own, g)
+func equals(b []byte, p *driver.Plan) bool {
+	own, err := graphOf(b, p.Tensors)
+	return err == nil && p.Graph != nil && graphSchema.Same(own, p.Graph)
 }
 
 // quantizes reports whether a file has the quantization of a tensor, whatever it means.
@@ -241,7 +238,7 @@ func (o *original) quantizes(info *tensor.Info) bool {
 		return false
 	}
 	h, s := &head{}, protobuf.InMemory(o.tensors[info.Name])
-	return h.read(s, 0, s.Size, 2) == nil && h.quant.common().Equal(info.Quant)
+	return h.read(s, protobuf.Field{End: s.Size}, 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
 }
 
 // fields returns what the file says of a tensor besides, with the quantization of the plan.

@@ -76,7 +76,15 @@ func TestPlanKeepsAll(t *testing.T) {
 // TestPlanFollows: what only this format can say follows the tensors of a plan, or is listed.
 func TestPlanFollows(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
+	own := func(p *format.Plan) { // the graph that is not shared
+		x := &parsed{src: f.f.src, index: f.f.index, graph: f.f.graph, hdr: f.f.hdr, spaces: f.f.spaces}
+		if err := x.decodeGraph(10); err != nil {
+			t.Fatal(err)
+		}
+		p.Graph = x.decoded
+	}
 	g, err := planned(t, f, func(p *format.Plan) {
+		own(p)
 		i := slices.IndexFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == "w" })
 		p.Tensors[i].Name, p.Native.Renamed = "new", map[string]string{"new": "w"}
 		for i := range p.Graph.Initializers {
@@ -111,7 +119,10 @@ func TestPlanFollows(t *testing.T) {
 		t.Error(err)
 	}
 
-	rename := func(p *format.Plan) { p.Graph.Nodes[0].Op = "Other" }
+	rename := func(p *format.Plan) {
+		own(p)
+		p.Graph.Nodes[0].Op = "Other"
+	}
 	_, err = planned(t, f, rename, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"attribute", "value", "label"}}})
 	var refused *format.LossError
 	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool { return l.Item() == "native:doc_string" }) {

@@ -3,27 +3,27 @@ package wia
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file beyond its index, all in private memory
-// but the tensor block.
+// parsed is an open file, all in private memory but the tensor block.
 type parsed struct {
 	src       driver.Source
 	index     *driver.Index
-	hdr       header
-	most      int64 // Options.MaxHeaderBytes
 	memory    *driver.Memory
-	opts      driver.Options // of opening, but for its context
+	most      int64 // Options.MaxHeaderBytes
+	hdr       header
 	meta      payload
 	graph     payload
 	tensors   payload
+	metadata  driver.Metadata
+	decoded   *driver.Graph           // of graph
 	signature *signatures             // nil without a signature block
 	sums      sums                    // of the signature block
 	records   []record                // by tensor
@@ -33,165 +33,98 @@ type parsed struct {
 	spaces    map[string]driver.Space // by location
 	carriers  bool                    // initializers of the graph carry data
 	touched   [numBlocks]bool         // blocks whose sums were checked before first use
-
 }
 
-// parse reads the structure: everything but tensor data and external files.
+// parser reads the structure: everything but tensor data and external files.
+type parser struct {
+	*parsed
+	o      *driver.Options
+	cipher *seal.Cipher // nil unless the file is encrypted
+}
+
+// parse reads the blocks, each after those that it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x, most: o.MaxHeaderBytes, memory: o.Memory, opts: *o}
-	f.opts.Context = nil
-	if err := f.parse(o); err != nil {
+	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory, most: o.MaxHeaderBytes}}
+	if err := p.hdr.parse(src); err != nil {
 		return nil, err
 	}
-	return f, nil
+	x.Version = p.hdr.version()
+	for _, step := range []func() error{p.unlock, p.readMetadata, p.loadGraph, p.readTensors, p.readGraph, p.readSignatures} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p.parsed, nil
 }
 
-func (f *parsed) parse(o *driver.Options) error {
-	if err := f.hdr.parse(f.src); err != nil {
-		return err
-	}
-	f.index.Version = f.hdr.version()
-	l := &loader{src: f.src, hdr: &f.hdr, o: o, scratch: scratches.Get().(*scratch)}
-	defer l.scratch.free()
-	if err := l.unlock(); err != nil {
-		return err
-	}
-	return f.read(l)
-}
-
-// read reads the blocks, each after those that it depends on.
-func (f *parsed) read(l *loader) error {
-	if err := f.readMetadata(l); err != nil {
-		return err
-	}
-	if err := f.readGraph(l); err != nil {
-		return err
-	}
-	if err := f.readTensors(l); err != nil {
-		return err
-	}
-	return f.readSignatures(l)
-}
-
-func (f *parsed) readMetadata(l *loader) (err error) {
-	stored := f.hdr.blocks[metadataBlock].size
-	if err = l.load(&f.meta, metadataBlock, l.o.MetadataLimit(stored)); err != nil {
-		return err
-	}
-	if f.meta.Size == 0 && stored > 0 {
-		return wire.Errorf(formatName, "metadata", f.meta.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
-	}
-	if f.meta.Size == 0 {
+// unlock makes the cipher of an encrypted file.
+func (p *parser) unlock() (err error) {
+	if !p.hdr.encrypted {
 		return nil
 	}
-	err = jsonmeta.Check(f.meta.Win, jsonmeta.Options{Entries: func(n int) error {
+	if p.cipher, err = seal.New(p.o.Key); err != nil {
+		return wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
+	}
+	return nil
+}
+
+func (p *parser) readMetadata() (err error) {
+	m, stored := &p.meta, p.hdr.blocks[metadataBlock].size
+	if err = p.load(m, metadataBlock, p.o.MetadataLimit(stored)); err != nil || stored == 0 {
+		return err
+	}
+	if m.Size == 0 {
+		return wire.Errorf(formatName, "metadata", m.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
+	}
+	err = jsonmeta.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
 		// The text itself has a limit of its own.
-		size := int64(n) * jsonmeta.EntryBytes
-		if err := f.memory.Build(size, stored); err != nil {
-			return wire.Error(formatName, "metadata", f.meta.at, err)
+		if err := p.memory.Build(int64(n)*jsonmeta.EntryBytes, stored); err != nil {
+			return wire.Error(formatName, "metadata", m.at, err)
 		}
-		f.memory.Release(size)
 		return nil
 	}})
 	if err == nil {
-		return nil
+		p.metadata, err = jsonmeta.Metadata(m.Win)
 	}
-	if errors.Is(err, tensor.ErrLimit) {
+	if err == nil || errors.Is(err, tensor.ErrLimit) {
 		return err
 	}
 	at := int64(0)
 	if e, ok := err.(*jsonmeta.Error); ok {
 		at = e.Offset
 	}
-	return f.meta.locate("metadata", &protobuf.Defect{At: at, Err: err})
+	return m.locate("metadata", &protobuf.Defect{At: at, Err: err})
 }
 
-func (f *parsed) readGraph(l *loader) (err error) {
-	if err = l.load(&f.graph, graphBlock, l.o.GraphLimit(f.hdr.blocks[graphBlock].size)); err != nil {
+func (p *parser) loadGraph() error {
+	stored := p.hdr.blocks[graphBlock].size
+	err := p.load(&p.graph, graphBlock, p.o.GraphLimit(stored))
+	p.graph.Dims = protobuf.DimsOf(stored)
+	return err
+}
+
+func (p *parser) readTensors() error {
+	if err := p.loadTensors(); err != nil {
 		return err
 	}
-	return f.checkWire(&l.scratch.tally, l.o.MaxTensors)
+	return p.listTensors(p.o.MaxTensors)
 }
 
-// checkWire checks the wire rules of the graph block.
-func (f *parsed) checkWire(t *protobuf.Tally, maxTensors int) error {
-	g := &f.graph
-	t.Reset(maxTensors)
-	g.Dims = protobuf.DimsOf(f.hdr.blocks[graphBlock].size)
-	g.Tally = t
-	if err := g.locate("graph", g.Check(graphMsg, protobuf.Field{End: g.Size}, 1)); err != nil {
-		return err
-	}
-	g.Checked, g.Tally = true, nil
-	return nil
-}
+func (p *parser) readGraph() error { return p.decodeGraph(p.o.MaxTensors) }
 
-func (f *parsed) readTensors(l *loader) (err error) {
-	if err = l.loadTensors(&f.tensors); err != nil {
-		return err
-	}
-	x := &indexer{f: f, max: l.o.MaxTensors, scratch: l.scratch}
-	if err := x.build(); err != nil {
-		return err
-	}
-	return f.checkGraph()
-}
-
-// Load implements driver.Parsed for tensors that are not in the file as such:
-// compressed, or in a block that is compressed or encrypted.
-func (f *parsed) Load(i int) ([]byte, error) {
-	r := &f.records[i]
-	s := &f.stored[r.more]
-	if s.start == s.end {
-		return []byte{}, nil // an empty tensor may omit its data
-	}
-	p := f.payloadOf(i)
-	data, err := f.slice(p, s.start, s.end)
-	if err != nil {
-		return nil, err
-	}
-	if s.codec == None {
-		return aligned(data), nil
-	}
-	z, err := codecOf(s.codec)
-	if err == nil {
-		data, err = z.Decompress(data, f.index.Size(i))
-	}
-	return data, f.badData(i, err)
-}
-
-// Stream implements driver.Parsed.
-func (f *parsed) Stream(i int, w io.Writer) error {
-	s := &f.stored[f.records[i].more]
-	if s.start == s.end {
+// readSignatures reads the signature block, if there is one.
+func (p *parser) readSignatures() error {
+	if p.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
-	data, err := f.slice(f.payloadOf(i), s.start, s.end)
-	if err != nil {
+	var b payload
+	if err := p.load(&b, signatureBlock, 0); err != nil {
 		return err
 	}
-	if s.codec == None {
-		_, err = w.Write(data)
-		return err
-	}
-	z, err := codecOf(s.codec)
-	if err == nil {
-		window := z.Window(data)
-		if err = f.memory.Reserve(window); err == nil {
-			defer f.memory.Release(window)
-			err = z.Expand(w, data, f.index.Size(i))
-		}
-	}
-	return f.badData(i, err)
-}
-
-// badData says which tensor cannot be decoded.
-func (f *parsed) badData(i int, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = protobuf.InField("compressed_data", &protobuf.Defect{At: f.stored[f.records[i].more].start, Err: err})
-	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+	p.signature = &signatures{}
+	err := p.signature.read(&b.Source)
+	p.sums = p.signature.sums
+	return b.locate("signature", err)
 }
 
 // payloadOf returns the block that tensor i is in.
@@ -222,12 +155,4 @@ func (f *parsed) notes() []string {
 		notes = append(notes, "no checksums: the file has no signature block")
 	}
 	return notes
-}
-
-// Metadata implements driver.Parsed.
-func (f *parsed) Metadata() (driver.Metadata, error) {
-	if f.meta.Size == 0 {
-		return nil, nil
-	}
-	return jsonmeta.Metadata(f.meta.Win)
 }

@@ -43,28 +43,8 @@ func (p *payload) locate(name string, err error) error {
 	return wire.Error(formatName, d.Path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At))
 }
 
-// loader reads the blocks of a file.
-type loader struct {
-	src     driver.Source
-	hdr     *header
-	o       *driver.Options
-	cipher  *seal.Cipher // nil unless the file is encrypted
-	scratch *scratch
-}
-
-// unlock makes the cipher of an encrypted file.
-func (l *loader) unlock() (err error) {
-	if !l.hdr.encrypted {
-		return nil
-	}
-	if l.cipher, err = seal.New(l.o.Key); err != nil {
-		return wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
-	}
-	return nil
-}
-
 // load reads the payload of a block, of at most limit bytes if it is compressed.
-func (l *loader) load(p *payload, b block, limit int64) error {
+func (l *parser) load(p *payload, b block, limit int64) error {
 	s := l.hdr.blocks[b]
 	*p = payload{block: b, base: s.off, at: s.off}
 	compression, cipher := l.hdr.compression, l.cipher
@@ -74,8 +54,8 @@ func (l *loader) load(p *payload, b block, limit int64) error {
 	if b == signatureBlock {
 		cipher = nil
 	}
-	if b != tensorBlock && s.size > l.o.MaxHeaderBytes {
-		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.o.MaxHeaderBytes)
+	if b != tensorBlock && s.size > l.most {
+		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.most)
 	}
 	if err := l.o.Memory.Reserve(s.size); err != nil {
 		return wire.Error(formatName, b.String(), s.off, err)
@@ -119,17 +99,18 @@ func read(src driver.Source, s span, cipher *seal.Cipher, name string) ([]byte, 
 
 // loadTensors reads the payload of the tensor block. Only what is looked at is
 // read, unless the block is encrypted: then all of it must be decrypted.
-func (l *loader) loadTensors(p *payload) error {
+func (l *parser) loadTensors() error {
 	if l.cipher != nil {
-		return l.load(p, tensorBlock, 0)
+		return l.load(&l.tensors, tensorBlock, 0)
 	}
 	s := l.hdr.blocks[tensorBlock]
-	*p = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, Source: protobuf.Source{Size: s.size}}
+	l.tensors = payload{block: tensorBlock, base: s.off, at: s.off, inFile: true, Source: protobuf.Source{Size: s.size}}
 	return nil
 }
 
 // window opens a window of the tensor block.
-func (f *parsed) window(w *protobuf.Window) *protobuf.Window {
+func (f *parsed) window() *protobuf.Window {
+	w := &protobuf.Window{}
 	w.Open(f.src, f.tensors.base, f.tensors.Size, f.most)
 	return w
 }
@@ -138,7 +119,7 @@ func (f *parsed) window(w *protobuf.Window) *protobuf.Window {
 func (f *parsed) reader(p *payload) *protobuf.Source {
 	s := p.Source
 	if p.inFile {
-		s.From = f.window(&protobuf.Window{})
+		s.From = f.window()
 	}
 	return &s
 }

@@ -171,7 +171,7 @@ func (w *encoder) planStructure(p *driver.Plan, text []byte) (err error) {
 	}
 	graph, err := w.graphBlock(p)
 	if err == nil && len(graph) > 0 {
-		err = checkMessage(graph, p.Tensors)
+		_, err = graphOf(graph, p.Tensors) // which refuses what the reader would
 	}
 	if err != nil {
 		return refuse("graph", err)
@@ -216,25 +216,6 @@ func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 		b = protobuf.PutBytes(b, graphSchema.Initializers, putHead(nil, info))
 	}
 	return b, nil
-}
-
-// checkMessage refuses an encoded graph that the reader would refuse, by its own
-// rules: wire format, names that repeat, initializers that do not match the
-// plan's tensors, data of the wrong size.
-func checkMessage(b []byte, tensors []tensor.Info) error {
-	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
-	if err := f.checkWire(&protobuf.Tally{}, len(tensors)); err != nil {
-		return err
-	}
-	for i := range tensors {
-		t := &tensors[i]
-		f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
-	}
-	x := &indexer{f: &parsed{index: &driver.Index{}, graph: f.graph}, max: len(tensors), scratch: &scratch{}}
-	if err := x.initializers(); err != nil || x.tensors > 0 {
-		return fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
-	}
-	return f.checkGraph()
 }
 
 // store compresses and encrypts a whole block.

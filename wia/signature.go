@@ -50,58 +50,45 @@ type signature struct {
 	timestamp int64
 }
 
-// readSignatures reads the signature block, if there is one.
-func (f *parsed) readSignatures(l *loader) error {
-	if f.hdr.blocks[signatureBlock].size == 0 {
-		return nil
-	}
-	var p payload
-	if err := l.load(&p, signatureBlock, 0); err != nil {
-		return err
-	}
-	f.signature = &signatures{}
-	err := p.Check(signatureBlockMsg, protobuf.Field{End: p.Size}, 1)
-	if err == nil {
-		err = f.signature.read(&p.Source)
-	}
-	f.sums = f.signature.sums
-	return p.locate("signature", err)
-}
-
-// read reads the block, which was checked. The four digests are required, once each; those
-// of other blocks are ignored.
+// read reads the block. The four digests are required, once each; those of other blocks are
+// ignored.
 func (g *signatures) read(s *protobuf.Source) error {
 	var have [numSums]bool
-	err := s.Each(signatureBlockMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+	w := s.Walk(signatureBlockMsg, protobuf.Field{End: s.Size}, 1)
+	for w.Next() {
 		switch {
-		case f.Num == 1:
-			err = g.checksum(s, f, &have)
-		case f.Num == 2:
-			err = g.signer(s, f)
-		case signatureBlockMsg.Known(f.Num) == nil:
-			err = s.Keep(&g.unknown, &f)
-		}
-		return err
-	})
-	for i, ok := range have {
-		if err == nil && !ok {
-			err = protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
+		case w.Num == 1:
+			w.Err = g.checksum(s, w.Field, &have)
+		case w.Num == 2:
+			w.Err = g.signer(s, w.Field)
+		case w.Def == nil:
+			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
 	}
-	return err
+	for i, ok := range have {
+		if w.Err == nil && !ok {
+			return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
+		}
+	}
+	return w.Err
 }
 
 // checksum takes a BlockChecksum.
 func (g *signatures) checksum(s *protobuf.Source, msg protobuf.Field, have *[numSums]bool) error {
-	block, err := s.Last(checksumMsg, msg, 1)
-	if err != nil {
-		return err
+	var block, sum []byte
+	w := s.Walk(checksumMsg, msg, 2)
+	for w.Next() {
+		switch w.Num {
+		case 1:
+			block, w.Err = s.Bytes(w.Start, w.End)
+		case 2:
+			sum, w.Err = s.Bytes(w.Start, w.End)
+		}
 	}
-	sum, err := s.Last(checksumMsg, msg, 2)
 	i := slices.Index(sumNames[:], string(block))
 	switch {
-	case err != nil || i < 0:
-		return err
+	case w.Err != nil || i < 0:
+		return w.Err
 	case have[i]:
 		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", block))
 	case len(sum) != sha256.Size:
@@ -117,19 +104,20 @@ func (g *signatures) signer(s *protobuf.Source, msg protobuf.Field) error {
 	if g.signature == nil {
 		g.signature = &signature{}
 	}
-	return s.Each(signatureMsg, msg, func(f protobuf.Field) (err error) {
-		switch to := g.signature; f.Num {
+	to, w := g.signature, s.Walk(signatureMsg, msg, 2)
+	for w.Next() {
+		switch w.Num {
 		case 1:
-			err = s.Str(&to.algorithm, &f)
+			w.Err = s.Str(&to.algorithm, &w.Field)
 		case 2:
-			to.publicKey, err = s.Bytes(f.Start, f.End)
+			to.publicKey, w.Err = s.Bytes(w.Start, w.End)
 		case 3:
-			to.signature, err = s.Bytes(f.Start, f.End)
+			to.signature, w.Err = s.Bytes(w.Start, w.End)
 		case 4:
-			to.timestamp = int64(f.Val)
+			to.timestamp = int64(w.Val)
 		}
-		return err
-	})
+	}
+	return w.Err
 }
 
 // message returns what is signed: the four digests and the timestamp.

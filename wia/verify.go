@@ -1,15 +1,13 @@
 package wia
 
 import (
-	"errors"
+	"crypto/sha256"
 	"fmt"
-	"slices"
+	"io"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 var (
@@ -17,25 +15,23 @@ var (
 	errUncovered   = fmt.Errorf("%w: external data without a checksum is not covered by it", format.ErrSignature)
 )
 
-// Verify implements driver.Parsed. The tensor block has one sum for all its
-// tensors; it is spared only when none of them is wanted and no signature, which
-// covers it, is checked.
+// Verify implements driver.Parsed. The tensor block has one checksum for all its tensors; it
+// is skipped only when none of them is wanted and no signature, which covers it, is checked.
 func (f *parsed) Verify(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	e := f.errands(v)
-	for i := range e.Len() {
-		v.Expect(e.size(i))
+	c := f.checks(v)
+	for i := range c.len() {
+		v.Expect(c.size(i))
 	}
-	if err := v.Each(e.Len(), func(i int) error { return e.run(v, i) }); err != nil {
+	if err := v.Each(c.len(), func(i int) error { return c.run(v, i) }); err != nil {
 		return err
 	}
-	if err := f.readAgain(v); err != nil {
-		return err
-	}
-	for _, j := range slices.Backward(e.sums) {
-		v.Section(j.section, "sha256")
+	for sum := range numSums {
+		if sum != sumOfTensors || len(c.sums) == numSums {
+			v.Section(sumNames[sum], "sha256")
+		}
 	}
 	for i := range f.records {
 		if v.Wanted(i) {
@@ -45,14 +41,113 @@ func (f *parsed) Verify(v driver.Verification) error {
 	return f.checkSignature(v)
 }
 
-// Authenticate implements driver.Parsed: the four blocks and their signature.
-// External data must have checksums, which are not compared.
+// checks lists the checks of a verification. Tensors, which may be many in a small file, are
+// given by index.
+type checks struct {
+	f      *parsed
+	sums   []int    // of blocks, the largest first
+	claims []uint32 // on external files, equal ranges side by side
+	ends   []uint32 // of each range in claims
+	packed []uint32 // compressed tensors
+}
+
+// checks lists what is to be done. Equal ranges of external files are hashed once, however
+// many tensors share them.
+func (f *parsed) checks(v driver.Verification) *checks {
+	c := &checks{f: f, sums: []int{sumOfGraph, sumOfMetadata, sumOfHeader}}
+	block := v.All() || v.Trusted() != nil
+	for i := range f.records {
+		r := &f.records[i]
+		switch {
+		case !v.Wanted(i):
+		case r.external:
+			c.claims = append(c.claims, uint32(i))
+		default:
+			block = block || !r.graph
+			if r.compressed && f.index.Loaded(i) {
+				c.packed = append(c.packed, uint32(i))
+			}
+		}
+	}
+	for i := range f.hidden {
+		c.claims = append(c.claims, uint32(len(f.records)+i))
+	}
+	if block {
+		c.sums = []int{sumOfTensors, sumOfGraph, sumOfMetadata, sumOfHeader}
+	}
+	c.ends = f.groupClaims(c.claims)
+	return c
+}
+
+func (c *checks) len() int { return len(c.sums) + len(c.ends) + len(c.packed) }
+
+// shared returns the claims on range i.
+func (c *checks) shared(i int) []uint32 {
+	if i == 0 {
+		return c.claims[:c.ends[0]]
+	}
+	return c.claims[c.ends[i-1]:c.ends[i]]
+}
+
+// size returns how many bytes a check reads.
+func (c *checks) size(i int) int64 {
+	if i < len(c.sums) {
+		return c.f.summed(c.sums[i]).size
+	}
+	if i -= len(c.sums); i < len(c.ends) {
+		return c.f.claim(c.shared(i)[0]).rng.size
+	}
+	return c.f.index.Size(int(c.packed[i-len(c.ends)]))
+}
+
+func (c *checks) run(v driver.Verification, i int) error {
+	if i < len(c.sums) {
+		return c.f.checkSum(v, c.sums[i])
+	}
+	if i -= len(c.sums); i < len(c.ends) {
+		return c.f.checkRange(v, c.shared(i))
+	}
+	t := int(c.packed[i-len(c.ends)])
+	err := c.f.Stream(t, io.Discard)
+	v.Done(c.f.index.Size(t), c.f.index.Name(t))
+	return err
+}
+
+// summed returns what one of the four checksums covers.
+func (f *parsed) summed(sum int) extent {
+	if sum == sumOfHeader {
+		return extent{size: headerSize}
+	}
+	s := f.hdr.blocks[sum-1]
+	return extent{off: s.off, size: s.size}
+}
+
+// checkSum compares one of the four checksums.
+func (f *parsed) checkSum(v driver.Verification, sum int) error {
+	e := f.summed(sum)
+	got, err := sha256Of(v, e, sumNames[sum])
+	if err == nil && got != f.sums[sum] {
+		err = wire.Errorf(formatName, sumNames[sum], e.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], f.sums[sum][:8])
+	}
+	return err
+}
+
+// sha256Of returns the SHA-256 of a range.
+func sha256Of(v driver.Verification, e extent, part string) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	if err = v.Feed(h, e.space, e.off, e.size, part); err == nil {
+		h.Sum(sum[:0])
+	}
+	return sum, err
+}
+
+// Authenticate implements driver.Parsed: the four blocks and their signature. External data
+// must have checksums, which are not compared.
 func (f *parsed) Authenticate(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	err := v.Each(numSums, func(i int) error { return f.blockJob(i).run(v) })
-	if err != nil {
+	if err := v.Each(numSums, func(i int) error { return f.checkSum(v, i) }); err != nil {
 		return err
 	}
 	return f.checkSignature(v)
@@ -99,32 +194,6 @@ func (f *parsed) canVerify(v driver.Verification) error {
 	return nil
 }
 
-// location returns where an external file is, in one of the spellings of the file.
-func (f *parsed) location(s driver.Space) (location string) {
-	for l, n := range f.spaces {
-		if n == s && (location == "" || l < location) {
-			location = l
-		}
-	}
-	return location
-}
-
-// externalError says which tensor an error about external data is about, and
-// where its message is; of tensors in attributes it says only that.
-func (f *parsed) externalError(i int, err error) error {
-	var inner *tensor.Error
-	switch {
-	case err == nil:
-		return nil
-	case i < 0:
-		return wire.Error(formatName, "graph: external_data", f.graph.at, err)
-	case errors.As(err, &inner) && inner.Path == "" && inner.Field != "":
-		err = fmt.Errorf("%s: %w", inner.Field, inner.Err)
-	}
-	err = protobuf.InField("external_data", &protobuf.Defect{At: f.records[i].at, Err: err})
-	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
-}
-
 // Touch implements driver.Parsed: the sum of the tensor's block, or of its range of
 // an external file. Loading checks the rest.
 func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
@@ -143,9 +212,9 @@ func (f *parsed) Touch(v driver.Verification, i int) (all bool, err error) {
 		b, sum = graphBlock, sumOfGraph
 	}
 	if !f.touched[b] {
-		err := f.blockJob(sum).run(v)
+		err := f.checkSum(v, sum)
 		if err == nil {
-			err = f.readAgain(v)
+			err = v.Unchanged()
 		}
 		if err != nil {
 			return false, err

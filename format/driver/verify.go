@@ -71,6 +71,10 @@ type Verification interface {
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for sums that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
+	// Unchanged compares what Parse read of the files with what they are now, as every
+	// verification does in the end. Touch calls it once a checksum fits: the tensors must
+	// still be where Parse found them.
+	Unchanged() error
 	// Section records that a sum vouched for a section of the file that is not
 	// a tensor's: by is "crc32", "" when the file carries no sum for it.
 	Section(name, by string)

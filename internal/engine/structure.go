@@ -135,6 +135,9 @@ func (s *structure) check(v *verification) error {
 	return nil
 }
 
+// Unchanged implements driver.Verification.
+func (v *verification) Unchanged() error { return v.m.spaces.structure.check(v) }
+
 // stop ends keeping bytes.
 func (s *structure) stop() { s.keep, s.pieces = false, nil }
 

@@ -47,11 +47,12 @@ type Format interface {
 // Decode decodes the outermost graph, whose message is so many levels deep.
 func (d *Decoder) Decode(msg protobuf.Field, level int) (*driver.Graph, error) {
 	d.main = level
-	return d.graph(nil, level, msg)
+	return d.graph(nil, level, msg, msg.At)
 }
 
-// graph decodes a graph. A message that occurs again merges into that which was there.
-func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field) (*driver.Graph, error) {
+// graph decodes a graph. A message that occurs again merges into g; at is where it occurred
+// first.
+func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64) (*driver.Graph, error) {
 	if g == nil {
 		g = &driver.Graph{Initializers: d.Undeclared}
 	}
@@ -60,22 +61,26 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field) (*driver
 	}
 	if level > d.main {
 		d.names = append(d.names[:0], g.Initializers...)
-		if err := d.unique(d.Initializers, msg.At); err != nil {
+		if err := d.unique(d.Initializers, at); err != nil {
 			return g, err
 		}
 	}
-	if err := d.uniqueValues(d.Inputs, g.Inputs, msg.At); err != nil {
+	if err := d.uniqueValues(d.Inputs, g.Inputs, at); err != nil {
 		return g, err
 	}
 	if d.UniqueOutputs {
-		return g, d.uniqueValues(d.Outputs, g.Outputs, msg.At)
+		return g, d.uniqueValues(d.Outputs, g.Outputs, at)
 	}
 	return g, nil
 }
 
 // graphFields decodes the fields of one piece.
 func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
-	g.Nodes = slices.Grow(g.Nodes, min(d.Source.Count(msg, d.Nodes), mostNodes))
+	n := d.Source.Count(msg)
+	g.Nodes = slices.Grow(g.Nodes, min(n[d.Nodes], mostGrown))
+	g.Inputs = slices.Grow(g.Inputs, min(n[d.Inputs], mostGrown))
+	g.Outputs = slices.Grow(g.Outputs, min(n[d.Outputs], mostGrown))
+	g.Initializers = slices.Grow(g.Initializers, min(n[d.Initializers], mostGrown))
 	w := d.Source.Walk(d.Schema.Graph, msg, level)
 	for w.Next() {
 		switch w.Num {
@@ -99,8 +104,8 @@ func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) er
 	return w.Err
 }
 
-// mostNodes is how many nodes a list has room for before it holds any.
-const mostNodes = 1 << 16
+// mostGrown is how many elements a list has room for before it holds any.
+const mostGrown = 1 << 16
 
 // other checks a field that the neutral graph has no place for.
 func (d *Decoder) other(w *protobuf.Walk, level int, main bool) {
@@ -168,6 +173,7 @@ type attributeValues struct {
 	tensor   tensor.View
 	pieces   []protobuf.Field // of tensor
 	graph    *driver.Graph
+	graphAt  int64
 	tensors  []tensor.View
 	graphs   []*driver.Graph
 }
@@ -210,14 +216,17 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 				v.tensor, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
 			}
 		case fieldOf(Graph):
-			v.graph, w.Err = d.graph(v.graph, level+1, w.Field)
+			if v.graph == nil {
+				v.graphAt = w.At
+			}
+			v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
 		case fieldOf(Tensors):
 			var one tensor.View
 			one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
 			v.tensors = append(v.tensors, one)
 		case fieldOf(Graphs):
 			var one *driver.Graph
-			one, w.Err = d.graph(nil, level+1, w.Field)
+			one, w.Err = d.graph(nil, level+1, w.Field, w.At)
 			v.graphs = append(v.graphs, one)
 		default:
 			d.other(&w, level, false)
@@ -372,16 +381,15 @@ func (d *Decoder) str(f *protobuf.Field) (string, error) {
 // keep returns a string in a piece of memory that many share.
 func (d *Decoder) keep(b []byte) string {
 	if len(b) > d.text.Cap()-d.text.Len() {
-		room := max(len(b), min(2*d.text.Cap(), mostText), leastText)
 		d.text = strings.Builder{}
-		d.text.Grow(room)
+		d.text.Grow(max(len(b), int(min(d.Source.Size, mostText))))
 	}
 	at := d.text.Len()
 	d.text.Write(b)
 	return d.text.String()[at:]
 }
 
-const leastText, mostText = 256, 32 << 10
+const mostText = 32 << 10 // that a piece of memory has room for
 
 // Arena is memory for lists of unknown length. Lists that it returned never move.
 type Arena[T any] struct {
@@ -389,8 +397,8 @@ type Arena[T any] struct {
 	size int // of the piece that free is in
 }
 
-// take returns an empty list with room for n elements.
-func (a *Arena[T]) take(n int) []T {
+// Take returns an empty list with room for n elements.
+func (a *Arena[T]) Take(n int) []T {
 	if n > len(a.free) {
 		a.size = max(n, min(2*a.size, mostElements), leastElements)
 		a.free = make([]T, a.size)
@@ -405,7 +413,7 @@ const leastElements, mostElements = 8, 1 << 10
 // Keep cuts a stack off at a length, and returns what was above, nil for nothing.
 func (a *Arena[T]) Keep(stack *[]T, base int) (list []T) {
 	if top := (*stack)[base:]; len(top) > 0 {
-		list = append(a.take(len(top)), top...)
+		list = append(a.Take(len(top)), top...)
 		*stack = (*stack)[:base]
 	}
 	return list
@@ -414,7 +422,7 @@ func (a *Arena[T]) Keep(stack *[]T, base int) (list []T) {
 // Grow returns a list with room for n elements more.
 func (a *Arena[T]) Grow(list []T, n int64) []T {
 	if room := cap(list) - len(list); n > int64(room) {
-		list = append(a.take(2*len(list)+int(n)), list...)
+		list = append(a.Take(2*len(list)+int(n)), list...)
 	}
 	return list
 }

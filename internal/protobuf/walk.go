@@ -60,12 +60,19 @@ func (w *Walk) Next() bool {
 	return false
 }
 
-// Count returns how often a field occurs in a message, up to where that is broken.
-func (s *Source) Count(msg Field, num protowire.Number) (n int) {
+// Fail ends the walk and returns the error, with the name of the field in front of its path.
+func (w *Walk) Fail(err error) error {
+	w.Err = err
+	w.Next()
+	return w.Err
+}
+
+// Count returns how often each field occurs in a message, up to where that is broken.
+func (s *Source) Count(msg Field) (n [32]int) {
 	var f Field
 	for p := msg.Start; p < msg.End && s.Next(&f, p, msg.End) == nil; p = f.End {
-		if f.Num == num {
-			n++
+		if int(f.Num) < len(n) {
+			n[f.Num]++
 		}
 	}
 	return n
