@@ -3,6 +3,7 @@ package mle_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"log"
 	"os"
@@ -22,7 +23,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.mle")
 
-	public, private, err := mle.GenerateKey()
+	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,10 +74,18 @@ func ExampleSign() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	public, private, err := mle.GenerateKey()
+	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(mle.Sign(path, private, nil), mle.Verify(path, public))
-	// Output: <nil> <nil>
+	if err := mle.Sign(path, private, nil); err != nil {
+		log.Fatal(err)
+	}
+	f, err := mle.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Verify(context.Background(), format.WithTrustedKey(public)))
+	// Output: ok <nil>
 }

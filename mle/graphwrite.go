@@ -130,46 +130,34 @@ func tooMany(n int, what string) error {
 
 // describe gives a placeholder dtype and shape, unless it has them.
 func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
-	shape, err := describable(v)
-	if err != nil {
-		return err
+	if len(v.Dims) > maxRank {
+		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(v.Dims), maxRank)
 	}
-	d := &b.ir.Tensors[id]
-	known := d.Constant() || b.described[id]
-	switch why := unsaid(v); {
-	case why != "":
-		b.losses.Converted(format.LossValue, v.Name, why)
-	case known && contradicts(v, d):
-		b.losses.Converted(format.LossValue, v.Name, "another dtype or shape was said of this value before, or is that of its tensor")
-	}
+	var shape tensor.Shape
 	for k, dim := range v.Dims {
 		if dim.Symbol != "" {
 			b.label(fmt.Sprintf("%s dim %d (%s)", v.Name, k, dim.Symbol))
 		}
+		if dim.Symbol != "" || dim.Size == format.DynamicDim {
+			dim.Size = dynamicDim
+		}
+		if dim.Size < 0 || dim.Size > dynamicDim {
+			return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, dim.Size)
+		}
+		shape = append(shape, dim.Size)
+	}
+	d := &b.ir.Tensors[id]
+	known := d.Constant() || b.described[id]
+	if why := unsaid(v); why != "" {
+		b.losses.Converted(format.LossValue, v.Name, why)
+	} else if known && (v.DType != tensor.Invalid && v.DType != d.DType || len(shape) > 0 && !shape.Equal(d.Shape)) {
+		b.losses.Converted(format.LossValue, v.Name, "another dtype or shape was said of this value before, or is that of its tensor")
 	}
 	if !known {
 		d.DType, d.Shape, b.described[id] = v.DType, shape, true
 		d.Code, _ = dtypeCode(v.DType)
 	}
 	return nil
-}
-
-// describable returns the shape of a value as a descriptor has it.
-func describable(v *format.ValueInfo) (shape tensor.Shape, err error) {
-	if len(v.Dims) > maxRank {
-		return nil, fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(v.Dims), maxRank)
-	}
-	for _, dim := range v.Dims {
-		size := dim.Size
-		if size == format.DynamicDim || dim.Symbol != "" {
-			size = dynamicDim
-		}
-		if size < 0 || size > dynamicDim {
-			return nil, fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, size)
-		}
-		shape = append(shape, size)
-	}
-	return shape, nil
 }
 
 // unsaid returns what a placeholder cannot say of a value, "" for nothing.
@@ -188,16 +176,6 @@ func unsaid(v *format.ValueInfo) string {
 	return ""
 }
 
-// contradicts reports whether v says something that its descriptor does not.
-func contradicts(v *format.ValueInfo, d *Descriptor) bool {
-	if v.DType != tensor.Invalid && v.DType != d.DType {
-		return true
-	}
-	return len(v.Dims) > 0 && !slices.EqualFunc(v.Dims, d.Shape, func(dim format.Dim, size int64) bool {
-		return dim.Size == size || dim.Size == format.DynamicDim && size == dynamicDim
-	})
-}
-
 // node numbers the values of node i.
 func (b *graphBuilder) node(i int, n *format.Node) IRNode {
 	out := IRNode{Attributes: b.object(i, n.Attributes)}
@@ -208,9 +186,6 @@ func (b *graphBuilder) node(i int, n *format.Node) IRNode {
 		b.label(fmt.Sprintf("nodes[%d] domain (%s)", i, n.Domain))
 	}
 	op, ok := opOf(n.Op, b.version)
-	if ok {
-		_, ok = op.code(b.version)
-	}
 	err := fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version)
 	if ok {
 		out.Op = op

@@ -26,6 +26,9 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 		if _, known := dtypeCode(t.DType); !known && !o.Quantized {
 			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %s has no code; float32, float16, int8 and int32 have", format.ErrUnsupported, t.TypeName()))
 		}
+		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
+		}
 		if err := checkShape(t); err != nil {
 			l.Fixed(format.LossShape, t.Name, err)
 		}

@@ -1,6 +1,11 @@
 package mle
 
-import "strconv"
+import (
+	"strconv"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
 
 // Op is an operator of the graph, by its version 2 code. Codes without a name
 // are kept. Version 1 has codes of its own; reading and writing it translate,
@@ -64,11 +69,12 @@ func (o Op) String() string {
 }
 
 // opOf is the inverse of String for a file of that version, in which a decimal
-// code stands for itself.
+// code stands for itself; false when the version lacks the operator.
 func opOf(name string, version uint32) (Op, bool) {
 	for o, known := range opNames {
 		if name == known && name != "" {
-			return Op(o), true
+			_, ok := Op(o).code(version)
+			return Op(o), ok
 		}
 	}
 	n, err := strconv.ParseUint(name, 10, 16)
@@ -79,17 +85,45 @@ func opOf(name string, version uint32) (Op, bool) {
 // operandsOnly reports whether the reference implementation takes everything
 // the operator works on from input_ids, constants included.
 func (o Op) operandsOnly() bool {
-	switch o {
-	case opMatMul, opAdd, opMul, opAttention:
+	switch o.String() {
+	case "MatMul", "Add", "Mul", "Attention":
 		return true
 	}
 	return false
 }
 
-// Operators without param_ids.
-const (
-	opMatMul    Op = 6
-	opAdd       Op = 7
-	opMul       Op = 8
-	opAttention Op = 14
-)
+// Operators implements driver.Vocabulary; the package's documentation says where it is from.
+func (fileFormat) Operators() []driver.Operator { return vocabulary() }
+
+var vocabulary = sync.OnceValue(func() []driver.Operator {
+	type attr = driver.OperatorAttribute
+	name := func(s ...string) []string { return s }
+	var (
+		ints    = []int64(nil)
+		zero    = int64(0)
+		kernel  = attr{ONNX: "kernel_shape", Names: name("kernel_h", "kernel_w"), Value: zero, Default: []int64{2, 2}}
+		step    = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{2, 2}}
+		stride  = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{1, 1}}
+		pad     = attr{ONNX: "pads", Names: name("pad_h", "pad_w"), Symmetric: true, Value: zero, Default: []int64{0, 0, 0, 0}}
+		eps     = attr{ONNX: "epsilon", Names: name("eps"), Value: float32(0), Default: float32(1e-5)}
+		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
+	)
+	return []driver.Operator{
+		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Implied: []driver.Attribute{{Name: "transB", Value: int64(1)}}},
+		{Name: "ReLU", ONNX: "Relu"},
+		{Name: "Softmax", ONNX: "Softmax", Rank: 2},
+		{Name: "LayerNorm", ONNX: "LayerNormalization", Inputs: 3, Attributes: []attr{eps}},
+		{Name: "MatMul", ONNX: "MatMul", Rank: 2},
+		{Name: "Add", ONNX: "Add", SameShape: true},
+		{Name: "Mul", ONNX: "Mul", SameShape: true},
+		{Name: "Conv2D", ONNX: "Conv", Inputs: 3, Rank: 4, Attributes: []attr{stride, pad}},
+		{Name: "MaxPool2D", ONNX: "MaxPool", Rank: 4, Attributes: []attr{kernel, step, pad}},
+		{Name: "BatchNorm", ONNX: "BatchNormalization", Inputs: 5, Attributes: []attr{eps}},
+		{Name: "Dropout", ONNX: "Dropout"},
+		{Name: "AvgPool2D", ONNX: "AveragePool", Rank: 4, Attributes: []attr{kernel, step, pad, counted}},
+		{Name: "Flatten", ONNX: "Flatten", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: int64(1)}}},
+		{Name: "Reshape", ONNX: "Reshape", Attributes: []attr{{ONNX: "shape", Names: name("shape"), Value: ints}}},
+		{Name: "Transpose", ONNX: "Transpose", Attributes: []attr{{ONNX: "perm", Names: name("perm"), Value: ints}}},
+		{Name: "Concat", ONNX: "Concat", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: zero}}},
+	}
+})

@@ -123,7 +123,7 @@ func TestChangedWithoutChecksums(t *testing.T) {
 // TestKeyIsNotReadAgain: a key that is put into the file after it was opened says
 // nothing. A writer that toggled the key got a foreign signature accepted once.
 func TestKeyIsNotReadAgain(t *testing.T) {
-	_, forger, err := GenerateKey()
+	_, forger, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

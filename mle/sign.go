@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
@@ -17,16 +16,10 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// GenerateKey makes a key pair for signing, from the system's randomness.
-func GenerateKey() (ed25519.PublicKey, ed25519.PrivateKey, error) {
-	return ed25519.GenerateKey(rand.Reader)
-}
-
 // SignOptions changes how Sign works. Nil and the zero value work.
 type SignOptions struct {
 	Context context.Context // nil means never canceled
 	Time    time.Time       // of signing; zero means now
-	NoSync  bool            // as in format.WriteOptions
 	To      string          // the path of the signed file; "" replaces the file itself
 }
 
@@ -50,22 +43,7 @@ func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if opts.Time.IsZero() {
 		opts.Time = time.Now()
 	}
-	return located(signFile(path, key, &opts), path)
-}
-
-// located names the file in an error that does not, in a copy of it.
-func located(err error, path string) error {
-	if err == nil {
-		return nil
-	}
-	e := &format.Error{Format: formatName, Offset: -1, Err: err}
-	if known, ok := err.(*format.Error); ok {
-		*e = *known
-	}
-	if e.Path == "" {
-		e.Path = path
-	}
-	return e
+	return wire.InFile(signFile(path, key, &opts), path)
 }
 
 func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
@@ -77,10 +55,12 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		return err
 	}
 	defer src.Close()
-	h, head, size, err := headerOf(src)
+	m, err := OpenFile(src, 0, -1, nil)
 	if err != nil {
 		return err
 	}
+	h, head, size := m.f.h, bytes.Clone(m.f.head[:m.f.h.HeaderSize]), m.f.src.Size()
+	m.Close()
 	if h.Version == 1 {
 		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
 	}
@@ -96,18 +76,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		return err
 	}
 	src.Close() // some systems replace no open file
-	return f.Commit(!o.NoSync)
-}
-
-// headerOf reads and checks the structure of a file, and returns its header
-// with its bytes, and the size of the file.
-func headerOf(src *os.File) (h Header, head []byte, size int64, err error) {
-	m, err := OpenFile(src, 0, -1, nil)
-	if err != nil {
-		return h, nil, 0, err
-	}
-	defer m.Close()
-	return m.f.h, m.f.head[:m.f.h.HeaderSize], m.f.src.Size(), nil
+	return f.Commit(true)
 }
 
 // signCopy makes f a signed copy of src, which has this size and header.
@@ -124,11 +93,7 @@ func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, ke
 	}
 	end := size
 	if h.Signature.Size == 0 {
-		at, ok := wire.AlignUp(size, 8)
-		if !ok {
-			return fail("file size", -1, format.ErrLimit, "%d bytes", size)
-		}
-		h.Signature = Section{at, signatureSize}
+		h.Signature = behind(Section{Size: size}, signatureSize)
 		end = h.Signature.End()
 	}
 	if err := f.Truncate(end); err != nil {
@@ -145,9 +110,8 @@ func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, ke
 	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 }
 
-// copyFile copies all of src, which has that size, in steps that can be canceled
-// and that the system can do by sharing blocks. It counts: a copy that ended early
-// must not take the place of the file.
+// copyFile copies size bytes of src, in steps that can be canceled and that the system can do by
+// sharing blocks.
 func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
 	const step = 64 << 20
 	for done := int64(0); done < size; {
@@ -163,22 +127,7 @@ func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) err
 			return err
 		}
 	}
-	if n, _ := src.Read(make([]byte, 1)); n > 0 {
-		return fail("file size", size, format.ErrCorrupt, "the file grew while it was copied")
-	}
 	return nil
-}
-
-// Verify checks everything the file at path carries, and that it was signed
-// by the trusted key. It is the short form of Open and File.Verify.
-func Verify(path string, trusted ed25519.PublicKey) error {
-	f, err := Open(path, nil)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.Verify(context.Background(), format.WithTrustedKey(trusted))
-	return err
 }
 
 // sign hashes a file that is complete except for its signature section, and

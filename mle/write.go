@@ -35,10 +35,6 @@ func refuse(field string, sentinel error, text string, args ...any) error {
 		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
 }
 
-func refuseTensor(t *tensor.Info, sentinel error, text string, args ...any) error {
-	return refuse(fmt.Sprintf("tensor %q", t.Name), sentinel, text, args...)
-}
-
 // encode checks options and plan and starts a file. own are the format's options.
 func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOptions) (driver.Encoder, error) {
 	if err := own.check(); err != nil {
@@ -51,9 +47,6 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 	if own.Quantized {
 		p = asFloats(p)
 	}
-	if err := own.checkTensors(p); err != nil {
-		return nil, err
-	}
 	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
 	if err := e.layout(); err != nil {
 		return nil, err
@@ -62,16 +55,6 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		return nil, err
 	}
 	return e, nil
-}
-
-// checkTensors refuses a method that is not for these tensors.
-func (o *WriteOptions) checkTensors(p *driver.Plan) error {
-	for i := range p.Tensors {
-		if t := &p.Tensors[i]; o.Compression.lossy() && t.DType != tensor.Float32 {
-			return refuseTensor(t, format.ErrUnsupported, "%v compresses float32, not %v", o.Compression, t.DType)
-		}
-	}
-	return nil
 }
 
 // encoder assembles one file.
@@ -108,7 +91,7 @@ func (e *encoder) layout() error {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]
 		if !ok || at > math.MaxInt64/4-t.Size {
-			return refuseTensor(t, format.ErrLimit, "the weights reach beyond any file")
+			return refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the weights reach beyond any file")
 		}
 		e.offsets = append(e.offsets, at)
 		e.size = at + t.Size
@@ -137,13 +120,18 @@ func (e *encoder) layout() error {
 		h.HeaderSize = writtenV1
 	}
 	h.Metadata = Section{int64(h.HeaderSize), int64(len(e.meta))}
-	at, _ := wire.AlignUp(h.Metadata.End(), 8)
-	h.Graph = Section{at, int64(len(e.graph))}
+	h.Graph = behind(h.Metadata, len(e.graph))
 	h.Weights.Offset = h.Graph.End()
 	if e.size > 0 {
 		h.Weights.Offset, _ = wire.AlignUp(h.Graph.End(), alignment)
 	}
 	return nil
+}
+
+// behind returns the section after s.
+func behind(s Section, size int) Section {
+	at, _ := wire.AlignUp(s.End(), 8)
+	return Section{at, int64(size)}
 }
 
 // checkSize refuses what a method cannot hold, before anything is written.
@@ -160,37 +148,27 @@ func (e *encoder) checkSize() error {
 }
 
 // features returns the flags of the file.
-func (e *encoder) features() (f Features) {
-	o := e.o
+func (o *WriteOptions) features() (all Features) {
 	if o.Version == 1 {
 		return 0
 	}
 	// Readers that ignore the flag of encryption must not take ciphertext for
 	// weights: the checksum in a compression section refuses it for them.
-	if o.Compression != MethodNone || o.Key != nil {
-		f |= Compression
+	plain := o.Compression == MethodNone && o.Key == nil
+	for f, set := range map[Features]bool{
+		Compression: !plain, Quantized: o.Compression.lossy(), ChunkedWeights: o.Chunked, Encryption: o.Key != nil, Signing: o.Signer != nil,
+		MemoryMapping: plain, // every tensor is at a multiple of 64
+	} {
+		if set {
+			all |= f
+		}
 	}
-	if o.Compression.lossy() {
-		f |= Quantized
-	}
-	if o.Chunked {
-		f |= ChunkedWeights
-	}
-	if o.Key != nil {
-		f |= Encryption
-	}
-	if o.Signer != nil {
-		f |= Signing
-	}
-	if f&Compression == 0 {
-		f |= MemoryMapping // every tensor is stored plainly at a multiple of 64
-	}
-	return f
+	return all
 }
 
 // begin writes what precedes the weights, except version 2's header.
 func (e *encoder) begin() (err error) {
-	e.h.Features = e.features()
+	e.h.Features = e.o.features()
 	if e.o.Key != nil {
 		if e.cipher, err = seal.New(e.o.Key); err != nil {
 			return wire.Error(formatName, "key", -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
@@ -243,13 +221,11 @@ func (e *encoder) Finish() error {
 	var comp []byte
 	if h.Features.Has(Compression) {
 		comp = e.compressionBytes()
-		at, _ := wire.AlignUp(end, 8)
-		h.Compression = Section{at, int64(len(comp))}
+		h.Compression = behind(h.Weights, len(comp))
 		end = h.Compression.End()
 	}
 	if h.Features.Has(Signing) {
-		at, _ := wire.AlignUp(end, 8)
-		h.Signature = Section{at, signatureSize}
+		h.Signature = behind(Section{Size: end}, signatureSize)
 		end = h.Signature.End()
 	}
 	if h.Version == 1 {
