@@ -5,12 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +16,6 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/memory"
 
-	mapping "github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -126,129 +122,6 @@ func TestExternalData(t *testing.T) {
 	v, _ := f.Tensor("part")
 	if info := v.Info(); info.Offset != 4 || info.Size != 4 || info.Stored != 4 {
 		t.Errorf("%+v", info)
-	}
-	unpin, err := f.Pin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _ := v.Bytes()
-	f.Close()
-	if string(b) != "4567" {
-		t.Error("pinned bytes are gone")
-	}
-	unpin()
-	unpin()
-	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	v, _ = f.Tensor("all")
-	if _, err := v.Bytes(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("a view made after Close: %v", err)
-	}
-	if err := verify(f); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("verifying after Close: %v", err)
-	}
-}
-
-// TestExternalPinnedLater maps a file while the model is pinned already.
-func TestExternalPinnedLater(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
-	f := modelIn(t, dir, elsewhereRecord("w", "w.bin", 0, 4, ""))
-	unpin, err := f.Pin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, _ := f.Tensor("w")
-	b, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if string(b) != "data" {
-		t.Error("pinned bytes are gone")
-	}
-	unpin()
-}
-
-func TestExternalRefused(t *testing.T) {
-	testhost.NeedLinks(t)
-	testhost.NeedTimes(t)
-	root := t.TempDir()
-	dir := filepath.Join(root, "model")
-	must := func(err error) {
-		if err != nil {
-			t.Helper()
-			t.Skip("the file system lacks what this test needs: ", err)
-		}
-	}
-	must(os.Mkdir(dir, 0o755))
-	must(os.WriteFile(filepath.Join(root, "secret"), []byte("secret"), 0o644))
-	must(os.WriteFile(filepath.Join(dir, "short"), []byte("abc"), 0o644))
-	must(os.WriteFile(filepath.Join(dir, "good"), []byte("abcd"), 0o644))
-	must(os.Mkdir(filepath.Join(dir, "directory"), 0o755))
-	must(os.Symlink("../secret", filepath.Join(dir, "up")))
-	must(os.Symlink(filepath.Join(root, "secret"), filepath.Join(dir, "absolute")))
-	must(os.Symlink("..", filepath.Join(dir, "parent")))
-	must(os.Symlink("good", filepath.Join(dir, "link")))
-	must(os.Symlink("loop", filepath.Join(dir, "loop")))
-	tests := []struct {
-		name string
-		at   []byte
-		want error // nil: works
-	}{
-		{"link within", elsewhereRecord("w", "link", 0, 4, ""), nil},
-		{"link up", elsewhereRecord("w", "up", 0, 4, ""), format.ErrUnsupported},
-		{"absolute link", elsewhereRecord("w", "absolute", 0, 4, ""), format.ErrUnsupported},
-		{"directory link up", elsewhereRecord("w", "parent/secret", 0, 4, ""), format.ErrUnsupported},
-		{"link to itself", elsewhereRecord("w", "loop", 0, 4, ""), errAny},
-		{"missing", elsewhereRecord("w", "nope", 0, 4, ""), fs.ErrNotExist},
-		{"missing directory", elsewhereRecord("w", "nope/nope", 0, 4, ""), fs.ErrNotExist},
-		{"directory", elsewhereRecord("w", "directory", 0, 4, ""), mapping.ErrNotRegular},
-		{"the model's directory", elsewhereRecord("w", ".", 0, 4, ""), mapping.ErrNotRegular},
-		{"file as directory", elsewhereRecord("w", "good/", 0, 4, ""), mapping.ErrNotRegular},
-		{"too short", elsewhereRecord("w", "short", 0, 4, ""), tensor.ErrTruncated},
-		{"offset beyond the end", elsewhereRecord("w", "short", 9, 0, ""), tensor.ErrTruncated},
-		{"range beyond the end", elsewhereRecord("w", "good", 1, 4, ""), tensor.ErrTruncated},
-		{"wrong checksum", elsewhereRecord("w", "good", 0, 4, checksumText([]byte("abce"))), format.ErrChecksum},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			f := modelIn(t, dir, tt.at)
-			err := verify(f)
-			if tt.want == nil && err == nil {
-				return
-			}
-			if err == nil || tt.want != errAny && !errors.Is(err, tt.want) {
-				t.Fatalf("Verify: %v, want %v", err, tt.want)
-			}
-			v, viewErr := f.Tensor("w")
-			if _, err := v.Bytes(); (err == nil) != (viewErr == nil) {
-				t.Errorf("Tensor: %v, Bytes: %v", viewErr, err)
-			}
-			if _, err := v.Bytes(); !errors.Is(tt.want, format.ErrChecksum) && v.Info().Size > 0 && err == nil {
-				t.Error("has bytes")
-			}
-		})
-	}
-}
-
-// errAny stands for any error.
-var errAny = errors.New("any")
-
-func TestExternalDevice(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the test knows Linux's /dev only")
-	}
-	f, err := OpenBytes(container{tensor: elsewhereRecord("w", "null", 0, 4, "")}.bytes(), &format.Options{Dir: "/dev"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); !errors.Is(err, mapping.ErrNotRegular) {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -409,82 +282,5 @@ func TestAttributeExternalData(t *testing.T) {
 		if string(b) != "abcd" || err != nil {
 			t.Errorf("rewritten: %q %v", b, err)
 		}
-	}
-}
-
-// TestExternalConcurrent maps, reads and closes at the same time.
-func TestExternalConcurrent(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	var tensors [][]byte
-	for i := range 8 {
-		name := fmt.Sprintf("w%d", i)
-		os.WriteFile(filepath.Join(dir, name), []byte("data"), 0o644)
-		tensors = append(tensors, elsewhereRecord(name, name, 0, 4, checksumText([]byte("data"))))
-	}
-	for range 20 {
-		f := modelIn(t, dir, tensors...)
-		var group sync.WaitGroup
-		for i := range 4 {
-			group.Go(func() {
-				if i == 0 {
-					if err := verify(f); err != nil && !errors.Is(err, format.ErrClosed) {
-						t.Error(err)
-					}
-				}
-				for _, v := range f.Tensors() {
-					err := v.Use(func(b []byte) error {
-						if string(b) != "data" {
-							t.Errorf("%q", b)
-						}
-						return nil
-					})
-					if err != nil && !errors.Is(err, format.ErrClosed) {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		f.Close()
-		group.Wait()
-	}
-}
-
-// TestExternalCut: a file that is cut short while it is mapped is an error, not
-// a crash.
-func TestExternalCut(t *testing.T) {
-	testhost.NeedCuts(t)
-	dir := t.TempDir()
-	n := int64(1 << 20)
-	path := filepath.Join(dir, "w")
-	if err := os.WriteFile(path, make([]byte, n), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f := modelIn(t, dir, elsewhereRecord("w", "w", 0, n, checksumText(make([]byte, n))))
-	if err := verify(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 10); err != nil {
-		t.Fatal(err)
-	}
-	if err := verify(f); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("Verify: %v", err)
-	}
-	v, _ := f.Tensor("w")
-	if _, err := v.Clone(); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("Clone: %v", err)
-	}
-}
-
-// TestExternalAfterChdir: where a model lies is settled when it is opened.
-func TestExternalAfterChdir(t *testing.T) {
-	testhost.NeedTimes(t)
-	t.Chdir(t.TempDir())
-	os.WriteFile("w.bin", []byte("data"), 0o644)
-	f := modelIn(t, ".", elsewhereRecord("w", "w.bin", 0, 4, ""))
-	t.Chdir(t.TempDir())
-	v, _ := f.Tensor("w")
-	if b, err := v.Bytes(); string(b) != "data" {
-		t.Errorf("%q, %v", b, err)
 	}
 }
