@@ -84,11 +84,11 @@ func TestCrowdOfDims(t *testing.T) {
 		for most := 2; most <= 3; most++ {
 			s := protobuf.InMemory(dims)
 			var list []int64
-			err := s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
-				list, err = protobuf.AppendInts(s, list, &f, most)
-				return err
-			})
-			if (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+			w := s.Walk(tensorMsg, protobuf.Field{End: s.Size}, 1)
+			for w.Next() {
+				list, w.Err = protobuf.AppendInts(s, list, &w.Field, most)
+			}
+			if err := w.Err; (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 				t.Errorf("%s, three with a limit of %d: %v", what, most, err)
 			}
 		}

@@ -54,7 +54,7 @@ var (
 		3: protobuf.One("denotation", protobuf.KindString),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Fields: []protobuf.FieldDef{
-		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims).Takes(96, 80),
+		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims).Takes(96),
 	}}
 	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Fields: []protobuf.FieldDef{
 		1: protobuf.One("elem_type", protobuf.KindEnum),
@@ -77,13 +77,13 @@ var (
 		2:  protobuf.One("f", protobuf.KindFloat),
 		3:  protobuf.One("i", protobuf.KindInt),
 		4:  protobuf.One("s", protobuf.KindBytes),
-		5:  protobuf.OneMessage("t", tensorMsg).Takes(400, 168),
-		6:  protobuf.OneMessage("g", nil).Takes(160, 168),
+		5:  protobuf.OneMessage("t", tensorMsg).Takes(400),
+		6:  protobuf.OneMessage("g", nil).Takes(160),
 		7:  protobuf.Many("floats", protobuf.KindFloat).Each(protobuf.CountNumbers),
 		8:  protobuf.Many("ints", protobuf.KindInt).Each(protobuf.CountNumbers),
-		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings).Takes(40, 24),
-		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes).Takes(400, 168),
-		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes).Takes(160, 168),
+		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings).Takes(40),
+		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes).Takes(400),
+		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes).Takes(160),
 		13: protobuf.One("doc_string", protobuf.KindString),
 		20: protobuf.One("type", protobuf.KindEnum),
 		21: protobuf.One("ref_attr_name", protobuf.KindString),
@@ -93,17 +93,17 @@ var (
 		2: protobuf.One("op_type", protobuf.KindString),
 		3: protobuf.Many("inputs", protobuf.KindName).Each(protobuf.CountEdges),
 		4: protobuf.Many("outputs", protobuf.KindName).Each(protobuf.CountEdges),
-		5: protobuf.ManyMessages("attributes", attributeMsg).Each(protobuf.CountAttributes).Takes(104, 264),
+		5: protobuf.ManyMessages("attributes", attributeMsg).Each(protobuf.CountAttributes).Takes(104),
 		6: protobuf.One("doc_string", protobuf.KindString),
 		7: protobuf.One("domain", protobuf.KindOurs),
 	}}
 	graphMsg = &protobuf.Message{Name: "Graph", Fields: []protobuf.FieldDef{
 		1: protobuf.One("name", protobuf.KindName),
-		2: protobuf.ManyMessages("nodes", nodeMsg).Each(protobuf.CountNodes).Takes(120, 160),
-		3: protobuf.ManyMessages("inputs", valueInfoMsg).Each(protobuf.CountValues).Takes(64, 64),
+		2: protobuf.ManyMessages("nodes", nodeMsg).Each(protobuf.CountNodes).Takes(120),
+		3: protobuf.ManyMessages("inputs", valueInfoMsg).Each(protobuf.CountValues).Takes(64),
 		4: protobuf.ManyMessages("outputs", valueInfoMsg).Each(protobuf.CountValues),
-		5: protobuf.ManyMessages("initializers", tensorMsg).Each(protobuf.CountTensors).Takes(16, 168),
-		6: protobuf.OneMessage("metadata", graphMetaMsg).Takes(0, 64),
+		5: protobuf.ManyMessages("initializers", tensorMsg).Each(protobuf.CountTensors).Takes(16),
+		6: protobuf.OneMessage("metadata", graphMetaMsg),
 	}}
 	checksumMsg = &protobuf.Message{Name: "BlockChecksum", Fields: []protobuf.FieldDef{
 		1: protobuf.One("block_type", protobuf.KindString),

@@ -44,7 +44,6 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 // message is Message where names are the fields that name values.
 func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64) ([]byte, error) {
 	s := protobuf.InMemory(b)
-	s.Checked = true
 	err := s.Each(m, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
 		if names&(1<<f.Num) != 0 {
 			out = protobuf.PutBytes(out, f.Num, e.name(string(b[f.Start:f.End])))
@@ -127,7 +126,6 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 // Split returns the fields of a message that are in a set, and the others.
 func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
 	s := protobuf.InMemory(b)
-	s.Checked = true
 	_ = s.Each(m, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
 		if fields&(1<<f.Num) != 0 {
 			in = append(in, b[f.At:f.End]...)

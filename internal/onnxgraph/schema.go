@@ -107,3 +107,6 @@ func TypeOf(field protowire.Number) (typ int32, ok bool) {
 	typ = int32(field) - 1
 	return typ, typ > Undefined && typ <= Graphs
 }
+
+// fieldOf returns the field with the values of a type.
+func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }

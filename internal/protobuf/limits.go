@@ -55,14 +55,7 @@ type Tally struct {
 // NewTally makes the tally of a graph in a file of at most so many tensors, with
 // eight dims for each if that is more than the limit of dims.
 func NewTally(maxTensors int) *Tally {
-	t := &Tally{}
-	t.Reset(maxTensors)
-	return t
-}
-
-// Reset makes the tally what NewTally returns.
-func (t *Tally) Reset(maxTensors int) {
-	*t = Tally{Max: [numCounted]int64{
+	return &Tally{Max: [numCounted]int64{
 		CountNodes: maxNodes, CountValues: maxValues, CountEdges: maxEdges, CountAttributes: maxAttributes,
 		CountTensors: max(int64(maxTensors), format.DefaultMaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
 		CountStrings: maxStrings, CountNumbers: maxNumbers, CountProperties: maxProperties,
@@ -83,7 +76,7 @@ func (t *Tally) add(d *FieldDef, f *Field, n int64) error {
 			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
 		}
 	}
-	if each := d.takes[AsNeutral]; each > 0 && t.Room > 0 {
+	if each := d.takes; each > 0 && t.Room > 0 {
 		t.Cost += n * each
 		if d.wire == protowire.BytesType && d.Message == nil {
 			t.Cost += f.End - f.Start + 8
@@ -93,63 +86,4 @@ func (t *Tally) add(d *FieldDef, f *Field, n int64) error {
 		}
 	}
 	return nil
-}
-
-// elements returns the number of elements in a field that was checked, packed or not.
-func (s *Source) elements(d *FieldDef, f *Field) (n int64, err error) {
-	if f.Typ != protowire.BytesType || d.wire == protowire.BytesType {
-		return 1, nil
-	}
-	switch d.wire {
-	case protowire.Fixed32Type:
-		return (f.End - f.Start) / 4, nil
-	case protowire.Fixed64Type:
-		return (f.End - f.Start) / 8, nil
-	}
-	b, err := s.Bytes(f.Start, f.End)
-	for _, c := range b {
-		if c < 0x80 {
-			n++
-		}
-	}
-	return n, err
-}
-
-// Form is what is made of a message.
-type Form uint8
-
-// The forms: the neutral graph, and the Go structs of all messages.
-const (
-	AsNeutral Form = iota
-	AsMessage
-)
-
-// Cost returns about how many bytes of memory a message takes in a form. Its wire rules
-// were checked.
-func (s *Source) Cost(def *Message, msg Field, form Form) (total int64, err error) {
-	err = s.Each(def, msg, func(f Field) error {
-		d := def.Known(f.Num)
-		if d == nil {
-			if form == AsMessage {
-				total += 2 * (f.End - f.At) // unknown fields are kept
-			}
-			return nil
-		}
-		if d.takes[form] == 0 {
-			return nil
-		}
-		n, err := s.elements(d, &f)
-		total += n * d.takes[form]
-		switch {
-		case err != nil:
-		case d.Message != nil:
-			var inner int64
-			inner, err = s.Cost(d.Message, f, form)
-			total += inner
-		case d.wire == protowire.BytesType:
-			total += f.End - f.Start + 8
-		}
-		return err
-	})
-	return total, err
 }

@@ -87,9 +87,6 @@ func (w *Walk) Check() {
 
 // Check walks a message and all messages in it, and refuses what the wire rules forbid.
 func (s *Source) Check(m *Message, msg Field, level int) error {
-	if s.Checked {
-		return nil
-	}
 	w := s.Walk(m, msg, level)
 	for w.Next() {
 		w.Check()
@@ -101,7 +98,7 @@ func (s *Source) Check(m *Message, msg Field, level int) error {
 // value that does not depend on other fields, and counts it. Messages within are not
 // looked into. It returns the definition, nil for an unknown field.
 func (s *Source) Admit(m *Message, f *Field) (d *FieldDef, err error) {
-	if d = m.Known(f.Num); d == nil || s.Checked {
+	if d = m.Known(f.Num); d == nil {
 		return d, nil
 	}
 	if f.Typ != d.wire && (!d.Repeated || f.Typ != protowire.BytesType) {

@@ -57,10 +57,8 @@ type Source struct {
 	Size int64
 	From *Window // moves Win; nil when that is everything
 
-	Usual   []string // that Str need not make anew
-	Dims    int      // how many dims a tensor may have, 0 for MaxDims
-	Tally   *Tally   // counts what Check meets, nil for nothing
-	Checked bool     // the wire rules of all of it hold: nothing needs to be admitted again
+	Dims  int    // how many dims a tensor may have, 0 for MaxDims
+	Tally *Tally // counts what Check meets, nil for nothing
 }
 
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
@@ -224,26 +222,6 @@ func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
 	var fl Field
 	for p := msg.Start; p < msg.End; {
 		err := s.Next(&fl, p, msg.End)
-		if err == nil {
-			err = f(fl)
-		}
-		if err != nil {
-			return s.InMessage(m, msg.Start, &fl, err)
-		}
-		p = fl.End
-	}
-	return nil
-}
-
-// EachChecked calls f for the fields of one message after their wire rules were
-// checked; messages in it are left to f.
-func (s *Source) EachChecked(m *Message, msg Field, f func(Field) error) error {
-	var fl Field
-	for p := msg.Start; p < msg.End; {
-		err := s.Next(&fl, p, msg.End)
-		if err == nil && !s.Checked {
-			_, err = s.Admit(m, &fl)
-		}
 		if err == nil {
 			err = f(fl)
 		}

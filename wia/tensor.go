@@ -172,7 +172,7 @@ func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field, level i
 		case 1:
 			q.scales, w.Err = protobuf.AppendFloats(s, q.scales, &w.Field)
 		case 2:
-			q.zeros, w.Err = protobuf.AppendInt32s(s, q.zeros, &w.Field)
+			q.zeros, w.Err = protobuf.AppendInts(s, q.zeros, &w.Field, math.MaxInt)
 		case 3:
 			q.channel = int32(w.Val)
 		}

@@ -45,9 +45,9 @@ type FieldDef struct {
 	wire     protowire.Type
 	Repeated bool // numbers may then be packed
 	Message  *Message
-	counts   bool     // it counts for a limit, or takes memory
-	counted  Counted  // what limit its elements count for
-	takes    [2]int64 // bytes of memory for an element, by Form
+	counts   bool    // it counts for a limit, or takes memory
+	counted  Counted // what limit its elements count for
+	takes    int64   // bytes of memory for an element
 }
 
 // Known returns the definition of a field that the checks and the decoder must
@@ -68,7 +68,7 @@ func Bare(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, w
 func One(name string, k Kind) FieldDef {
 	d := Bare(name, k)
 	if d.wire == protowire.BytesType {
-		return d.Takes(1, 1)
+		return d.Takes(1)
 	}
 	return d
 }
@@ -79,21 +79,21 @@ func Many(name string, k Kind) FieldDef {
 	d.Repeated = true
 	switch k {
 	case KindFloat:
-		return d.Takes(4, 4)
+		return d.Takes(4)
 	case KindInt, KindEnum, KindDouble:
-		return d.Takes(8, 8)
+		return d.Takes(8)
 	}
-	return d.Takes(16, 16)
+	return d.Takes(16)
 }
 
 // OneMessage is a field of a single message.
 func OneMessage(name string, m *Message) FieldDef {
-	return BareMessage(name, m, false).Takes(usualMessage, usualMessage)
+	return BareMessage(name, m, false).Takes(usualMessage)
 }
 
 // ManyMessages is a field of several messages.
 func ManyMessages(name string, m *Message) FieldDef {
-	return BareMessage(name, m, true).Takes(usualMessage, usualMessage)
+	return BareMessage(name, m, true).Takes(usualMessage)
 }
 
 // BareMessage is a field of messages that are checked and not kept.
@@ -112,10 +112,10 @@ func (d FieldDef) Each(c Counted) FieldDef {
 // usualMessage is more than what the struct of a small message takes.
 const usualMessage = 64
 
-// Takes says how many bytes of memory an element of a field takes in either Form, besides
-// its text and the messages in it. 0 is for what the form does not have.
-func (d FieldDef) Takes(neutral, message int64) FieldDef {
-	d.takes = [2]int64{neutral, message}
-	d.counts = d.counts || neutral > 0
+// Takes says how many bytes of memory an element of a field takes, besides its text and the
+// messages in it; 0 is for what is not kept.
+func (d FieldDef) Takes(n int64) FieldDef {
+	d.takes = n
+	d.counts = d.counts || n > 0
 	return d
 }
