@@ -129,15 +129,13 @@ func (f *parsed) decrypt() ([]byte, error) {
 	if f.cipher == nil {
 		return nil, fail("weights", s.Offset, format.ErrKey, "they are encrypted, and no key was given")
 	}
-	b, err := f.src.Slice(s.Offset, s.Size)
-	if err != nil {
+	plain, err := f.cipher.OpenAt(f.src, s.Offset, s.Size, f.head[:aadSize])
+	if !errors.Is(err, format.ErrKey) {
+		return plain, err
+	}
+	if b, err := f.src.Slice(s.Offset, s.Size); err != nil {
 		return nil, err
-	}
-	plain, err := f.cipher.Open(b, f.head[:aadSize])
-	if err == nil {
-		return plain, nil
-	}
-	if err := f.checkStoredSum(tensor.CRC32(b)); err != nil {
+	} else if err := f.checkStoredSum(tensor.CRC32(b)); err != nil {
 		return nil, err
 	}
 	return nil, f.weightsError(err, 0)

@@ -38,17 +38,15 @@ func ReadPrivate(path string) (crypto.Signer, error) {
 	return read(path, ParsePrivate)
 }
 
-func read[K any](path string, parse func([]byte) (K, error)) (K, error) {
+func read[K any](path string, parse func([]byte) (K, error)) (key K, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		var none K
-		return none, err
+		return key, err
 	}
-	key, err := parse(text)
-	if err != nil {
-		return key, fmt.Errorf("%s: %w", path, err)
+	if key, err = parse(text); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return key, nil
+	return key, err
 }
 
 // ParsePublic is ReadPublic for the text of a PEM file.
@@ -57,11 +55,6 @@ func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsePublicDER(der)
-}
-
-// parsePublicDER parses a PKIX public key without its PEM armor.
-func parsePublicDER(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
@@ -83,13 +76,8 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	switch k := key.(type) {
-	case ed25519.PrivateKey:
-		return k, nil
-	case *rsa.PrivateKey:
-		return k, nil
-	case *ecdsa.PrivateKey:
-		return k, nil
+	if signer, ok := key.(crypto.Signer); ok {
+		return signer, nil
 	}
 	return nil, fmt.Errorf("%w: %T cannot sign", ErrKey, key)
 }

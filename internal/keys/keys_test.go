@@ -138,7 +138,7 @@ func TestOpenSSL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bare, err := parsePublicDER(raw)
+			bare, err := ParsePublic(pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: raw}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,8 +2,7 @@
 //
 //	nonce(12) || ciphertext || tag(16)
 //
-// What is decrypted comes from files that nobody vouches for, and is
-// authenticated as a whole: nothing is returned before the tag was checked.
+// Data is authenticated as a whole: nothing is returned before the tag was checked.
 package seal
 
 import (
@@ -60,10 +59,12 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	return c.gcm.Seal(out, out, plain, extra), nil
 }
 
-// OpenAt is Open for size bytes at off of a file, which are read where they are decrypted.
+// OpenAt decrypts size bytes at off of a file into aligned memory. It reads them once, as the
+// file may change. What Seal did not make with the same key and extra is driver.ErrKey, what is
+// too short driver.ErrCorrupt.
 func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte, error) {
 	if size < Overhead {
-		return nil, tooShort(size)
+		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, size, Overhead)
 	}
 	if err := wire.CheckSize(size); err != nil {
 		return nil, err
@@ -71,37 +72,11 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	if err := wire.Prove(file, off+size); err != nil {
 		return nil, err
 	}
-	b := buffer(size)
+	const skip = memory.Alignment - NonceSize // aligns what follows the nonce
+	b := memory.Aligned(skip + int(size))[skip:]
 	if _, err := file.ReadAt(b, off); err != nil {
 		return nil, err
 	}
-	return c.open(b, extra)
-}
-
-// Open decrypts into aligned memory of its own, and reads what is sealed once:
-// it may be in a file that changes. Whatever was not made by Seal with the same
-// key and extra is driver.ErrKey, what is too short driver.ErrCorrupt.
-func (c *Cipher) Open(sealed, extra []byte) ([]byte, error) {
-	if len(sealed) < Overhead {
-		return nil, tooShort(int64(len(sealed)))
-	}
-	b := buffer(int64(len(sealed)))
-	copy(b, sealed)
-	return c.open(b, extra)
-}
-
-func tooShort(n int64) error {
-	return fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, n, Overhead)
-}
-
-// buffer returns memory in which what is decrypted is aligned.
-func buffer(n int64) []byte {
-	const skip = memory.Alignment - NonceSize
-	return memory.Aligned(skip + int(n))[skip:]
-}
-
-// open decrypts in place.
-func (c *Cipher) open(b, extra []byte) ([]byte, error) {
 	plain, err := c.gcm.Open(b[NonceSize:NonceSize], b[:NonceSize], b[NonceSize:], extra)
 	if err != nil {
 		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", driver.ErrKey)
