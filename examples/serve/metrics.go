@@ -1,80 +1,99 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
+	"strconv"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weightmap/weightmap/format/live"
 )
 
-// metrics are what the service counts besides what its model counts.
+// metrics are what the service counts, and what its model does.
 type metrics struct {
-	mu       sync.Mutex
-	requests map[request]int64
-	within   [len(buckets)]int64 // predictions that took as long at most
-	all      int64
-	took     time.Duration
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec // by path and status: paths are those that the service knows
+	took     prometheus.Histogram   // predictions, in seconds
 }
 
-// request is what is counted: paths are those that the service knows.
-type request struct {
-	path   string
-	status int
-}
-
-// buckets are times that predictions take at most.
-var buckets = [...]time.Duration{
-	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
-	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, time.Second,
+func newMetrics(h *live.Handle, running func() int) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "serve_requests_total", Help: "Requests that were answered."}, []string{"path", "status"}),
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "serve_prediction_seconds", Help: "How long predictions took.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1},
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.took, modelStats{h}, prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "serve_predictions", Help: "Predictions that are being computed."}, func() float64 { return float64(running()) }))
+	return m
 }
 
 func (m *metrics) count(path string, status int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.requests == nil {
-		m.requests = map[request]int64{}
-	}
-	m.requests[request{path, status}]++
+	m.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
 }
 
-func (m *metrics) predicted(took time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all++
-	m.took += took
-	for i, most := range buckets {
-		if took <= most {
-			m.within[i]++
-		}
+func (m *metrics) predicted(took time.Duration) { m.took.Observe(took.Seconds()) }
+
+// handler answers GET /metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// modelStats is the Stats of a live model as Prometheus' metrics.
+type modelStats struct{ h *live.Handle }
+
+// stat is one of them.
+type stat struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*live.Stats) float64
+}
+
+func gauge(name, help string, value func(*live.Stats) float64) stat {
+	return stat{prometheus.NewDesc("weightmap_live_"+name, help, []string{"path"}, nil), prometheus.GaugeValue, value}
+}
+
+func counter(name, help string, value func(*live.Stats) float64) stat {
+	s := gauge(name, help, value)
+	s.kind = prometheus.CounterValue
+	return s
+}
+
+var modelMetrics = []stat{
+	gauge("generation", "Number of the current generation, 0 after Close.", func(s *live.Stats) float64 { return float64(s.Generation) }),
+	gauge("since_timestamp_seconds", "When the current generation became current.", func(s *live.Stats) float64 { return float64(s.Since.UnixMilli()) / 1000 }),
+	gauge("load_seconds", "How long the current generation took to load.", func(s *live.Stats) float64 { return s.LoadTime.Seconds() }),
+	gauge("file_bytes", "Size of the files of the current generation.", func(s *live.Stats) float64 { return float64(s.FileSize) }),
+	gauge("leases", "Leases that are held, of all generations.", func(s *live.Stats) float64 { return float64(s.Leases) }),
+	gauge("old_bytes", "Bytes of generations that were replaced and are still held.", func(s *live.Stats) float64 { return float64(s.OldBytes) }),
+	gauge("stale", "Whether the path leads elsewhere than to the current generation.", func(s *live.Stats) float64 { return bit(s.Stale) }),
+	gauge("overwritten", "Whether the files of the current generation were changed in place.", func(s *live.Stats) float64 { return bit(s.Overwritten) }),
+	counter("loads_total", "Generations that became current.", func(s *live.Stats) float64 { return float64(s.Loads) }),
+	counter("failures_total", "Generations that were refused or could not be loaded.", func(s *live.Stats) float64 { return float64(s.Failures) }),
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements prometheus.Collector.
+func (m modelStats) Describe(to chan<- *prometheus.Desc) {
+	for _, s := range modelMetrics {
+		to <- s.desc
 	}
 }
 
-// write adds the metrics to b, in Prometheus' text form.
-func (m *metrics) write(b *bytes.Buffer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b.WriteString("# HELP serve_requests_total Requests that were answered.\n# TYPE serve_requests_total counter\n")
-	order := func(a, b request) int { return cmp.Or(cmp.Compare(a.path, b.path), a.status-b.status) }
-	for _, r := range slices.SortedFunc(maps.Keys(m.requests), order) {
-		fmt.Fprintf(b, "serve_requests_total{path=%q,status=\"%d\"} %d\n", r.path, r.status, m.requests[r])
+// Collect implements prometheus.Collector.
+func (m modelStats) Collect(to chan<- prometheus.Metric) {
+	stats := m.h.Stats()
+	for _, s := range modelMetrics {
+		to <- prometheus.MustNewConstMetric(s.desc, s.kind, s.value(&stats), stats.Path)
 	}
-	b.WriteString("# HELP serve_prediction_seconds How long predictions took.\n# TYPE serve_prediction_seconds histogram\n")
-	for i, most := range buckets {
-		fmt.Fprintf(b, "serve_prediction_seconds_bucket{le=\"%g\"} %d\n", most.Seconds(), m.within[i])
-	}
-	fmt.Fprintf(b, "serve_prediction_seconds_bucket{le=\"+Inf\"} %d\nserve_prediction_seconds_sum %g\nserve_prediction_seconds_count %d\n", m.all, m.took.Seconds(), m.all)
-}
-
-// writeMetrics answers GET /metrics.
-func (s *server) writeMetrics(w http.ResponseWriter, _ *http.Request) {
-	var b bytes.Buffer
-	s.metrics.write(&b)
-	fmt.Fprintf(&b, "# HELP serve_predictions Predictions that are being computed.\n# TYPE serve_predictions gauge\nserve_predictions %d\n", len(s.turns))
-	_ = s.h.WritePrometheus(&b) // which a buffer does not refuse
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	_, _ = w.Write(b.Bytes())
 }

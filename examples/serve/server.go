@@ -22,11 +22,13 @@ type server struct {
 	limits   *limits
 	turns    chan struct{} // of predictions
 	draining atomic.Bool
-	metrics  metrics
+	metrics  *metrics
 }
 
 func newServer(h *live.Handle, l *limits) *server {
-	return &server{h: h, limits: l, turns: make(chan struct{}, l.predictions)}
+	s := &server{h: h, limits: l, turns: make(chan struct{}, l.predictions)}
+	s.metrics = newMetrics(h, func() int { return len(s.turns) })
+	return s
 }
 
 // http returns what serves connections, within the limits.
@@ -49,7 +51,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /reload", s.asked(s.reload))
 	mux.HandleFunc("GET /model", s.asked(s.model))
 	mux.HandleFunc("GET /healthz", s.asked(s.health))
-	mux.HandleFunc("GET /metrics", s.writeMetrics)
+	mux.Handle("GET /metrics", s.metrics.handler())
 	return guarded(mux)
 }
 

@@ -82,7 +82,7 @@ func ExampleOptions_validate() {
 }
 
 // What a service says about its models to those who watch it.
-func ExampleHandle_WritePrometheus() {
+func ExampleHandle_Stats() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
 	write(path, 1)
@@ -93,10 +93,6 @@ func ExampleHandle_WritePrometheus() {
 	defer h.Close()
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = h.WritePrometheus(w)
-	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if s := h.Stats(); s.Overwritten {
 			http.Error(w, "the model was overwritten in place", http.StatusServiceUnavailable)
