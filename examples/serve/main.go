@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // serve serves until the context ends, and then lets the requests end that have begun.
 func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) error {
-	o := &format.Options{Private: c.private, Context: ctx}
+	o := &format.Options{Context: ctx}
 	if c.trust != "" {
 		key, err := keys.ReadPublic(c.trust)
 		if err != nil {
@@ -109,7 +109,7 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 		o.Trusted = &signing.Policy{Trust: trust}
 	}
 	h, err := live.Open(c.path, &live.Options{
-		Open: o, Verify: true, Warm: true, Prepare: prepare, Interval: c.watch, Notify: func(e live.Event) { report(logs, e) },
+		Open: o, Copy: c.private, Verify: true, Warm: true, Prepare: prepare, Interval: c.watch, Notify: func(e live.Event) { report(logs, e) },
 	})
 	if err != nil {
 		return err

@@ -467,7 +467,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 func TestOverwritten(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		path := trained(t)
-		s, url := running(t, path, defaults, live.Options{Open: &format.Options{Private: private}})
+		s, url := running(t, path, defaults, live.Options{Copy: private})
 		m := digits.Draw(3, 1)
 		before, err := ask(url, &m)
 		if err != nil {

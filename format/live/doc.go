@@ -53,7 +53,7 @@
 // files of two versions, as any reader would find them.
 //
 // Windows replaces no file that is mapped: renaming onto it fails while a generation has it open. Set
-// format.Options.Private there, so that each generation is a copy, or give every version another name and open that.
+// Options.Copy there, so that each generation is in memory, or give every version another name and open that.
 //
 // # Detached signatures
 //
@@ -65,9 +65,8 @@
 // # Files that are overwritten in place
 //
 // A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) changes the memory of everybody who
-// has it mapped, and cuts it short at first. Where that may happen, format.Options.Private is the answer: each generation
-// is a copy of its own, made at one moment, that nobody changes. It costs nothing where the file system has reflinks, and
-// memory of the file's size elsewhere. Without it:
+// has it mapped, and cuts it short at first. Where that may happen, set Options.Copy: each generation
+// is read into memory once, and verified there. Without it:
 //
 //   - Model.Do, View.Use and what else is guarded in package format survive: a request that needs bytes that are not
 //     there fails with ErrTruncated. Raw slices outside of Do do not.

@@ -12,9 +12,13 @@ import (
 
 // Options says how generations are loaded. Nil and the zero value work.
 type Options struct {
-	// Open is how each generation is opened: limits, keys, a trusted key, a private copy.
+	// Open is how each generation is opened: limits, keys, a trusted key.
 	// Its Context is that of the first generation; later ones have that of Reload.
 	Open *format.Options
+	// Copy reads the files of each generation into memory, for files that other programs overwrite in
+	// place, and for systems that replace no file while it is mapped (Windows). A signing.Policy needs the files
+	// themselves, and so does a directory of .tsr files.
+	Copy bool
 	// Verify checks every checksum of a file before it becomes current.
 	Verify bool
 	// Workers is how many goroutines verify: those that answer requests need

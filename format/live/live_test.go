@@ -185,7 +185,7 @@ func TestReload(t *testing.T) {
 
 // TestReplaceCopied: a model that is a copy lets its file be replaced on every system.
 func TestReplaceCopied(t *testing.T) {
-	h, path := start(t, &Options{Open: &format.Options{Private: true}, Verify: true})
+	h, path := start(t, &Options{Copy: true, Verify: true})
 	writeModel(t, "mle", path, model{value: 2})
 	reload(t, h, 2)
 	if v := current(t, h); v != 2 {

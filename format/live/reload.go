@@ -83,7 +83,7 @@ func (h *Handle) number() uint64 {
 // install makes g current.
 func (h *Handle) install(g *generation) (uint64, error) {
 	g.number, g.since, g.format, g.stats = h.number()+1, time.Now(), g.model.Format(), g.model.Stats()
-	g.shared = g.stats.Mapped+g.stats.OnDemand > 0 && !h.open.Private
+	g.shared = g.stats.Mapped+g.stats.OnDemand > 0
 	h.mu.Lock()
 	h.state.loaded()
 	h.refused = identity{}
@@ -131,7 +131,7 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 		before = cur.id.again()
 	}
 	for range attempts {
-		m, err := h.openModel(ctx)
+		m, opened, err := h.openModel(ctx)
 		if err != nil {
 			now := before.again()
 			if before.change(now) == same || ctx.Err() != nil {
@@ -140,7 +140,7 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 			before = now
 			continue
 		}
-		if files := slices.Concat(h.files(m), bundles); !slices.Equal(files, before.paths) {
+		if files := slices.Concat(opened, bundles); !slices.Equal(files, before.paths) {
 			// Its other files are looked at before they are opened, too.
 			if err := m.Close(); err != nil {
 				return nil, before, err
@@ -163,11 +163,18 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 	return nil, before, h.fail(ErrChanged)
 }
 
-// openModel opens the model for as long as ctx lasts.
-func (h *Handle) openModel(ctx context.Context) (*format.Model, error) {
+// openModel opens the model for as long as ctx lasts, and returns the paths of its files.
+func (h *Handle) openModel(ctx context.Context) (*format.Model, []string, error) {
 	o := h.open
 	o.Context = ctx
-	return format.Open(h.path, &o)
+	if h.o.Copy {
+		return h.openCopy(&o)
+	}
+	m, err := format.Open(h.path, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, h.files(m), nil
 }
 
 // files returns the paths of the files of a model, the first by the name it was opened by.

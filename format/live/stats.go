@@ -52,7 +52,7 @@ type Stats struct {
 	Generation uint64 `json:"generation"`
 	Format     string `json:"format"`
 	// FileSize, Mapped and Heap are in bytes: that of all its files, how much of it is mapped, and how much
-	// is in memory (Options.Open.Private, and where files cannot be mapped). Files counts all that it has or names.
+	// is in memory (Options.Copy, and where files cannot be mapped). Files counts all that it has or names.
 	FileSize int64 `json:"file_size"`
 	Mapped   int64 `json:"mapped"`
 	Heap     int64 `json:"heap"`

@@ -1,12 +1,9 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"expvar"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
