@@ -9,6 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -104,7 +105,7 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error)
 	if err != nil {
 		return nil, engine.Explain(err, c.Name(), path)
 	}
-	w, err := engine.Create(p, o.engine(d, path))
+	w, err := save.Create(p, o.config(d, path))
 	return writer(w, err)
 }
 
@@ -121,11 +122,11 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, err
 	if err != nil {
 		return nil, engine.Explain(err, c.Name(), "")
 	}
-	out, err := engine.NewWriter(w, p, o.engine(d, ""))
+	out, err := save.NewWriter(w, p, o.config(d, ""))
 	return writer(out, err)
 }
 
-func writer(w *engine.Writer, err error) (*Writer, error) {
+func writer(w *save.Writer, err error) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}

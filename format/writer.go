@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,7 +17,7 @@ import (
 // at a time. Every Writer must end in Close or Abort; Abort after Close does
 // nothing, so it can be deferred. Calls wait for each other: what one of them calls, a reader or
 // WriteOptions.Progress, must not call the Writer, but may cancel its context.
-type Writer struct{ w *engine.Writer }
+type Writer struct{ w *save.Writer }
 
 // WriteTensor takes the little-endian data of a tensor of the plan: exactly
 // as many bytes as it has. Tensors may come in any order; in the plan's
@@ -106,10 +106,10 @@ func (o *WriteOptions) checked() (*WriteOptions, error) {
 	return &c, nil
 }
 
-// engine returns what the engine takes of the options.
-func (o *WriteOptions) engine(d driver.Driver, path string) *engine.WriteConfig {
-	return &engine.WriteConfig{
-		Driver: d, Progress: o.Progress, Spool: engine.Spool(o.Spool), Accept: o.AcceptLoss, MaxShard: o.MaxShard,
+// config returns what package save takes of the options.
+func (o *WriteOptions) config(d driver.Driver, path string) *save.Config {
+	return &save.Config{
+		Driver: d, Progress: o.Progress, Spool: save.SpoolMode(o.Spool), Accept: o.AcceptLoss, MaxShard: o.MaxShard,
 		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync, KeepNames: o.KeepNames},
 	}
 }

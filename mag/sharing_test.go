@@ -8,7 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,7 +16,7 @@ var errDisk = errors.New("disk error")
 
 // failing is a target whose operations fail after some.
 type failing struct {
-	sink.Memory
+	save.Memory
 	left   int
 	cancel context.CancelFunc // called instead of failing
 }
@@ -56,7 +56,7 @@ func (f *failing) Truncate(size int64) error {
 
 // encodeTied writes tied tensors, last first, so that data is compared, moved
 // and cut off.
-func encodeTied(ctx context.Context, t sink.Target) error {
+func encodeTied(ctx context.Context, t save.Target) error {
 	const n = 600_000
 	data := [][]byte{bytes.Repeat([]byte{1}, n), bytes.Repeat([]byte{1}, n), bytes.Repeat([]byte{2}, n-3), bytes.Repeat([]byte{1}, n)}
 	p := &format.Plan{}
@@ -68,7 +68,7 @@ func encodeTied(ctx context.Context, t sink.Target) error {
 		return err
 	}
 	for _, i := range []int{3, 2, 1, 0} {
-		in := sink.NewInput(context.Background(), bytes.NewReader(data[i]), int64(len(data[i])), nil)
+		in := save.NewInput(context.Background(), bytes.NewReader(data[i]), int64(len(data[i])), nil)
 		if err := e.Tensor(i, in); err != nil {
 			return err
 		}

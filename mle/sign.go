@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -67,7 +67,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
 		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file is signed when it is written")
 	}
-	f, err := sink.CreateFile(cmp.Or(o.To, path))
+	f, err := save.CreateFile(cmp.Or(o.To, path))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 }
 
 // signCopy makes f a signed copy of src, which has this size and header.
-func signCopy(f *sink.File, src *os.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
+func signCopy(f *save.File, src *os.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
 	if err := copyFile(o.Context, f, src, size); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func sign(ctx context.Context, t interface {
 }, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
 	h := sha256.New()
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
-		in := sink.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
+		in := save.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
 		if _, err := io.Copy(h, in); err != nil {
 			return err
 		}

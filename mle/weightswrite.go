@@ -7,7 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	codecs "github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -55,7 +55,7 @@ type weightsWriter interface {
 func (e *encoder) newWeights() (weightsWriter, error) {
 	e.out.window = window{e.t, e.h.Weights.Offset}
 	if e.cipher != nil {
-		e.out.window = window{&sink.Memory{}, 0}
+		e.out.window = window{&save.Memory{}, 0}
 	}
 	switch m := e.o.Compression; {
 	case e.o.Quantized:
@@ -65,7 +65,7 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 	case e.o.Chunked, m == MethodFloat16: // halves are the same, in pieces or not
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
 	case m == MethodLZ4:
-		raw := &sink.Memory{}
+		raw := &save.Memory{}
 		return &wholeWeights{e, window{raw, 0}}, raw.Truncate(e.size)
 	case m == MethodInt8:
 		return &wholeWeights{e, e.out.window}, nil
@@ -224,7 +224,7 @@ func (w *wholeWeights) finish() error {
 	if w.o.Compression == MethodInt8 {
 		return w.quantize()
 	}
-	out, sum, err := compress(MethodLZ4, w.raw.t.(*sink.Memory).Bytes(), w.o.Level)
+	out, sum, err := compress(MethodLZ4, w.raw.t.(*save.Memory).Bytes(), w.o.Level)
 	if err == nil {
 		_, err = w.out.Write(out)
 	}
@@ -268,7 +268,7 @@ func (w *wholeWeights) quantize() error {
 
 // eachPiece reads all weights.
 func (w *wholeWeights) eachPiece(f func([]float32) error) error {
-	in := sink.NewInput(w.base.Context, io.NewSectionReader(w.raw, 0, w.size), w.size, nil)
+	in := save.NewInput(w.base.Context, io.NewSectionReader(w.raw, 0, w.size), w.size, nil)
 	var floats []float32
 	return in.Each(func(p []byte) error {
 		floats = floatsOf(floats[:0], p)

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -249,7 +249,7 @@ func (e *encoder) Finish() error {
 
 // encrypt seals the weights, which are in memory, and writes them.
 func (e *encoder) encrypt() error {
-	out, err := e.cipher.Seal(e.out.t.(*sink.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
+	out, err := e.cipher.Seal(e.out.t.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
 	if err != nil {
 		return err
 	}

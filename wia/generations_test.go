@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -20,7 +20,7 @@ import (
 var errAny = errors.New("any")
 
 // save writes a model of one external tensor and returns the name of its data.
-func save(t *testing.T, path, data string, o *WriteOptions) string {
+func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	t.Helper()
 	if err := trySave(path, data, o); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	other := func(t *testing.T, dir, _ string) { save(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
+	other := func(t *testing.T, dir, _ string) { saveModel(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
 	const temporary = ".n.wia.0123456789ab.tmp"
 	tests := []struct {
 		name string
@@ -109,7 +109,7 @@ func TestGenerations(t *testing.T) {
 		{"a model that cannot be read", put("n.wia", "1AIW and nothing more"), false},
 		{"one of no such name", put("broken", "1AIW and nothing more"), false},
 		{"an encrypted model", func(t *testing.T, dir, _ string) {
-			save(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
+			saveModel(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
 		}, false},
 		{"somebody writes", put(temporary, ""), true},
 		{"somebody was killed", func(t *testing.T, dir, _ string) {
@@ -124,7 +124,7 @@ func TestGenerations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "m.wia")
-			old := save(t, path, "old data", &WriteOptions{})
+			old := saveModel(t, path, "old data", &WriteOptions{})
 			tt.prep(t, dir, old)
 			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDE0.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
 				put(name, "mine")(t, dir, "")
@@ -133,7 +133,7 @@ func TestGenerations(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := namesIn(t, dir)
-			fresh := save(t, path, "new data", &WriteOptions{})
+			fresh := saveModel(t, path, "new data", &WriteOptions{})
 			want := append(before, fresh)
 			if tt.gone {
 				want = slices.DeleteFunc(want, func(n string) bool { return n == old })
@@ -156,8 +156,8 @@ func TestGenerationsInTheMaking(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	save(t, path, "one", &WriteOptions{})
-	last := save(t, path, "two", &WriteOptions{})
+	saveModel(t, path, "one", &WriteOptions{})
+	last := saveModel(t, path, "two", &WriteOptions{})
 	want := []string{filepath.Base(temporary), "m.wia", coming, last}
 	slices.Sort(want)
 	if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
@@ -167,7 +167,7 @@ func TestGenerationsInTheMaking(t *testing.T) {
 	if err := os.Chtimes(temporary, past, past); err != nil {
 		t.Fatal(err)
 	}
-	last = save(t, path, "three", &WriteOptions{})
+	last = saveModel(t, path, "three", &WriteOptions{})
 	if d := cmp.Diff([]string{"m.wia", last}, namesIn(t, dir)); d != "" {
 		t.Error(d)
 	}
@@ -187,17 +187,17 @@ func TestGenerationsAtOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m.wia")
 			if tt.old != "" {
-				save(t, path, tt.old, &WriteOptions{})
+				saveModel(t, path, tt.old, &WriteOptions{})
 			}
 			placed := false
-			defer sink.SetHook(nil)
-			sink.SetHook(func(call, to string) error {
+			defer save.SetHook(nil)
+			save.SetHook(func(call, to string) error {
 				if !placed {
-					placed = call == sink.CallRename
+					placed = call == save.CallRename
 					return nil
 				}
-				sink.SetHook(nil)
-				save(t, path, tt.other, &WriteOptions{})
+				save.SetHook(nil)
+				saveModel(t, path, tt.other, &WriteOptions{})
 				return tt.err
 			})
 			if err := trySave(path, "data", &WriteOptions{}); !errors.Is(err, tt.err) {
@@ -220,9 +220,9 @@ func TestGenerationsAtOnce(t *testing.T) {
 func TestGenerationsBelow(t *testing.T) {
 	dir := t.TempDir()
 	o := &WriteOptions{External: "./weights//all.bin"}
-	save(t, filepath.Join(dir, "m.wia"), "old", o)
-	name := save(t, filepath.Join(dir, "m.wia"), "new", o)
-	shared := save(t, filepath.Join(dir, "n.wia"), "another", o)
+	saveModel(t, filepath.Join(dir, "m.wia"), "old", o)
+	name := saveModel(t, filepath.Join(dir, "m.wia"), "new", o)
+	shared := saveModel(t, filepath.Join(dir, "n.wia"), "another", o)
 	want := []string{filepath.Base(name), filepath.Base(shared)}
 	slices.Sort(want)
 	if d := cmp.Diff(want, namesIn(t, filepath.Join(dir, "weights"))); d != "" {
@@ -238,21 +238,21 @@ func TestGenerationsBelow(t *testing.T) {
 func TestGenerationSame(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
-	name := save(t, path, "data", &WriteOptions{})
+	name := saveModel(t, path, "data", &WriteOptions{})
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := save(t, path, "data", &WriteOptions{}); again != name {
+	if again := saveModel(t, path, "data", &WriteOptions{}); again != name {
 		t.Errorf("%s, then %s", name, again)
 	}
 	if c, _ := os.ReadFile(path); !bytes.Equal(b, c) {
 		t.Error("the same input gives another model")
 	}
 	// Failing now must not take the data from the model that is there.
-	defer sink.SetHook(nil)
-	sink.SetHook(func(call, to string) error {
-		if call == sink.CallRename && to == path {
+	defer save.SetHook(nil)
+	save.SetHook(func(call, to string) error {
+		if call == save.CallRename && to == path {
 			return errAny
 		}
 		return nil
@@ -260,7 +260,7 @@ func TestGenerationSame(t *testing.T) {
 	if err := trySave(path, "data", &WriteOptions{}); !errors.Is(err, errAny) {
 		t.Errorf("%v, want %v", err, errAny)
 	}
-	sink.SetHook(nil)
+	save.SetHook(nil)
 	if d := cmp.Diff([]string{"m.wia", name}, namesIn(t, dir)); d != "" {
 		t.Error(d)
 	}
@@ -268,7 +268,7 @@ func TestGenerationSame(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if other := save(t, path, "data", &WriteOptions{}); other == name {
+	if other := saveModel(t, path, "data", &WriteOptions{}); other == name {
 		t.Error("a file of other content was taken for the data")
 	}
 }
@@ -278,12 +278,12 @@ func TestGenerationSame(t *testing.T) {
 func TestGenerationNotDurable(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
-	old := save(t, path, "old", &WriteOptions{})
-	defer sink.SetHook(nil)
+	old := saveModel(t, path, "old", &WriteOptions{})
+	defer save.SetHook(nil)
 	renamed := false
-	sink.SetHook(func(call, to string) error {
-		renamed = renamed || call == sink.CallRename && to == path
-		if renamed && call == sink.CallSyncDir {
+	save.SetHook(func(call, to string) error {
+		renamed = renamed || call == save.CallRename && to == path
+		if renamed && call == save.CallSyncDir {
 			return errAny
 		}
 		return nil
@@ -291,11 +291,11 @@ func TestGenerationNotDurable(t *testing.T) {
 	if err := trySave(path, "new", &WriteOptions{}); !errors.Is(err, format.ErrNotDurable) || !errors.Is(err, errAny) {
 		t.Errorf("%v, want ErrNotDurable", err)
 	}
-	sink.SetHook(nil)
+	save.SetHook(nil)
 	if names := namesIn(t, dir); len(names) != 3 || !slices.Contains(names, old) {
 		t.Errorf("%q, want the model and both files of data", names)
 	}
-	fresh := save(t, path, "new", &WriteOptions{})
+	fresh := saveModel(t, path, "new", &WriteOptions{})
 	if d := cmp.Diff([]string{"m.wia", fresh}, namesIn(t, dir)); d != "" {
 		t.Error(d)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/sink"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 )
@@ -111,7 +111,7 @@ func (w *encoder) begin() error {
 	start, _ := wire.AlignUp(b[graphBlock].end(), alignment)
 	b[tensorBlock] = span{start, 0}
 	if w.cipher != nil {
-		w.block = newBlockWriter(&sink.Memory{}, 0)
+		w.block = newBlockWriter(&save.Memory{}, 0)
 	} else {
 		w.block = newBlockWriter(w.t, start)
 	}
@@ -258,7 +258,7 @@ func (w *encoder) Finish() error {
 		}
 	}
 	if w.cipher != nil {
-		stored, err := w.cipher.Seal(w.block.t.(*sink.Memory).Bytes()[:size], []byte(tensorBlock.String()))
+		stored, err := w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String()))
 		if err != nil {
 			return err
 		}

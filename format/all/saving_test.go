@@ -25,7 +25,7 @@ import (
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -58,7 +58,7 @@ type saving struct {
 // hook asks f before each call.
 func (s *saving) hook(f func(call, path string) error) {
 	var mu sync.Mutex
-	sink.SetHook(func(call, path string) error {
+	save.SetHook(func(call, path string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		return f(call, path)
@@ -68,7 +68,7 @@ func (s *saving) hook(f func(call, path string) error) {
 // run replaces the model at path, as on the system that s is about.
 func (s *saving) run(path string, n int) error {
 	s.hook(func(string, string) error { return nil })
-	defer sink.SetHook(nil)
+	defer save.SetHook(nil)
 	return s.save(path, n)
 }
 
@@ -427,13 +427,13 @@ func (g *stage) fails(k int, forever bool) bool {
 		if failed == "" {
 			failed = call
 		}
-		spool := strings.HasSuffix(path, ".spool") && call == sink.CallClose // which was read already
-		harmless = harmless && (call == sink.CallRemove || call == sink.CallInherit || call == sink.CallLock || spool)
+		spool := strings.HasSuffix(path, ".spool") && call == save.CallClose // which was read already
+		harmless = harmless && (call == save.CallRemove || call == save.CallInherit || call == save.CallLock || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()
 	err := g.save(filepath.Join(dir, g.file), 1)
-	sink.SetHook(nil)
+	save.SetHook(nil)
 	if now := testhost.OpenFiles(); len(now) > len(open) {
 		g.t.Errorf("call %d (%s) failed: open are %q, were %q", k, failed, now, open)
 	}
@@ -462,7 +462,7 @@ func (g *stage) fails(k int, forever bool) bool {
 		g.t.Errorf("%s: error %v, but the model is\n%s", when, err, o.Model)
 	}
 	// What cannot be removed stays, and so does what the old model needs while it may come back.
-	if d := cmp.Diff(want.Names, o.Names); d != "" && failed != sink.CallRemove && !forever && !errors.Is(err, format.ErrNotDurable) {
+	if d := cmp.Diff(want.Names, o.Names); d != "" && failed != save.CallRemove && !forever && !errors.Is(err, format.ErrNotDurable) {
 		g.t.Errorf("%s: left behind (-want +got)\n%s", when, d)
 	}
 	g.tidy(dir, when)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -279,18 +279,18 @@ func (s sharding) replacedBut(t *testing.T, k int, forever bool) bool {
 		return errInjected
 	})
 	err := put(path, s.format, plan, 10, order, o)
-	sink.SetHook(nil)
+	save.SetHook(nil)
 	got, bad := contents(opens)
 	want := models[0]
 	if err == nil || errors.Is(err, format.ErrNotDurable) {
 		want = models[1]
 	}
 	// When nothing can be undone any more there is no model rather than a mixture of two.
-	lost := forever && got == "" && err != nil && strings.Contains(failed, sink.CallRename)
+	lost := forever && got == "" && err != nil && strings.Contains(failed, save.CallRename)
 	if bad != nil || got != want && !lost {
 		t.Errorf("call %d (%s) failed: error %v, but the model is %q, %v", k, failed, err, got, bad)
 	}
-	if d := cmp.Diff(s.names(3), names(t, dir)); d != "" && !forever && failed != sink.CallRemove+" " {
+	if d := cmp.Diff(s.names(3), names(t, dir)); d != "" && !forever && failed != save.CallRemove+" " {
 		t.Errorf("call %d (%s) failed: %s", k, failed, d)
 	}
 	return failed != ""

@@ -1,41 +1,17 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// explain names format and file in an error that does not, in a copy: errors may be
-// kept and handed to several goroutines.
-func explain(err error, format, path string) error {
-	if err == nil {
-		return nil
-	}
-	var e *tensor.Error
-	ok := errors.As(err, &e)
-	if !ok {
-		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
-	}
-	if e.Format != "" && (e.Path != "" || path == "") {
-		return err
-	}
-	c := *e
-	if c.Format == "" {
-		c.Format = format
-	}
-	if c.Path == "" {
-		c.Path = path
-	}
-	if err != error(e) {
-		c.Err = err // what wraps e says more, and its text includes e's
-	}
-	return &c
-}
+// explain names format and file in an error that does not.
+func explain(err error, format, path string) error { return wire.Explain(err, format, path) }
 
 // Explain is explain for package format.
-func Explain(err error, format, path string) error { return explain(err, format, path) }
+func Explain(err error, format, path string) error { return wire.Explain(err, format, path) }
 
 // errorf makes an error about the model's file.
 func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
@@ -116,15 +115,7 @@ func (v *verification) fetched(i int, b []byte, base int64) (by string, err erro
 	}
 	s := v.sum(i)
 	_, off, size := v.m.index.Place(i)
-	got := sumOf(s.Kind, b[off-base:][:size])
+	got := checksum.Of(s.Kind, b[off-base:][:size])
 	v.Done(size, v.m.index.Name(i))
 	return s.Kind.String(), v.compareAll(i, s, got, off)
-}
-
-// sumOf returns a sum of bytes that are there.
-func sumOf(k driver.Kind, b []byte) uint64 {
-	if k == driver.XXH64 {
-		return xxhash.Sum64(b)
-	}
-	return update(k, empty(k), b, false)
 }

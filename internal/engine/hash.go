@@ -9,9 +9,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // partSize is the part of a file that is worth a goroutine of its own.
@@ -76,9 +76,9 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	if err != nil {
 		return 0, err
 	}
-	sum := empty(k)
+	sum := checksum.Empty(k)
 	for i, s := range sums {
-		sum = combine(k, sum, s, bound(i+1)-bound(i))
+		sum = checksum.Combine(k, sum, s, bound(i+1)-bound(i))
 	}
 	return sum, nil
 }
@@ -97,8 +97,12 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 		err := v.feed(r, off, size, part, func(b []byte) { _, _ = d.Write(b) })
 		return d.Sum64(), err
 	}
-	sum := empty(k)
-	err := v.feed(r, off, size, part, func(b []byte) { sum = update(k, sum, b, r.InMemory()) })
+	sum := checksum.Empty(k)
+	err := v.feed(r, off, size, part, func(b []byte) {
+		if sum = checksum.Update(k, sum, b); k == driver.NoSum && r.InMemory() {
+			probe(b)
+		}
+	})
 	return sum, err
 }
 
@@ -228,75 +232,14 @@ const (
 	copyStep = 1 << 10
 )
 
-// summer is an io.Writer that computes a sum.
-type summer struct {
-	kind driver.Kind
-	sum  uint64
-	xx   *xxhash.Digest // of XXH64
-}
-
-func newSummer(k driver.Kind) *summer {
-	s := &summer{kind: k, sum: empty(k)}
-	if k == driver.XXH64 {
-		s.xx = xxhash.New()
+// probe reads a byte of every page of b, so that missing ones are noticed.
+func probe(b []byte) {
+	if len(b) == 0 {
+		return
 	}
-	return s
-}
-
-func (s *summer) Write(b []byte) (int, error) {
-	if s.xx != nil {
-		return s.xx.Write(b)
+	x := b[len(b)-1]
+	for at := 0; at < len(b); at += page {
+		x |= b[at]
 	}
-	s.sum = update(s.kind, s.sum, b, false)
-	return len(b), nil
-}
-
-// Sum64 returns the sum of what was written.
-func (s *summer) Sum64() uint64 {
-	if s.xx != nil {
-		return s.xx.Sum64()
-	}
-	return s.sum
-}
-
-// empty is the sum of no bytes.
-func empty(k driver.Kind) uint64 {
-	if k == driver.Adler32 {
-		return 1
-	}
-	return 0
-}
-
-// update adds bytes to a sum. Without one they are touched, unless they have
-// just been copied.
-func update(k driver.Kind, sum uint64, b []byte, mapped bool) uint64 {
-	switch k {
-	case driver.CRC32:
-		return uint64(tensor.UpdateCRC32(uint32(sum), b))
-	case driver.CRC32C:
-		return uint64(tensor.UpdateCRC32C(uint32(sum), b))
-	case driver.Adler32:
-		return uint64(tensor.UpdateAdler32(uint32(sum), b))
-	}
-	if mapped && len(b) > 0 {
-		x := b[len(b)-1]
-		for at := 0; at < len(b); at += page {
-			x |= b[at]
-		}
-		witness.Store(uint32(x))
-	}
-	return 0
-}
-
-// combine returns the sum of two parts, the second of n bytes.
-func combine(k driver.Kind, a, b uint64, n int64) uint64 {
-	switch k {
-	case driver.CRC32:
-		return uint64(tensor.CombineCRC32(uint32(a), uint32(b), n))
-	case driver.CRC32C:
-		return uint64(tensor.CombineCRC32C(uint32(a), uint32(b), n))
-	case driver.Adler32:
-		return uint64(tensor.CombineAdler32(uint32(a), uint32(b), n))
-	}
-	return 0
+	witness.Store(uint32(x))
 }

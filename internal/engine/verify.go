@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -145,7 +146,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	name := v.m.index.Name(i)
 	space, off, size := v.m.index.Place(i)
 	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.vouched != nil {
-		sum := newSummer(s.Kind)
+		sum := checksum.New(s.Kind)
 		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
 		if err != nil {
 			return "", err
@@ -159,7 +160,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		if err != nil {
 			return "", err
 		}
-		return s.Kind.String(), v.compare(i, s, sumOf(s.Kind, data), off)
+		return s.Kind.String(), v.compare(i, s, checksum.Of(s.Kind, data), off)
 	}
 	r, err := v.m.spaces.home(space, i, name, off, size)
 	if err != nil {

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -41,7 +42,7 @@ type File struct {
 	model  string // path
 	below  string // directory of the data, below that of the model: "" or "a/b/"
 	stem   string // what the names of all generations begin with
-	file   *sink.File
+	file   *save.File
 	made   []string // directories that were not there
 	sums   map[int64]uint64
 	end    int64
@@ -76,7 +77,7 @@ func NewFile(f Format, location, model string) (*File, error) {
 	x := &File{format: f, model: model, sums: make(map[int64]uint64)}
 	x.below, x.stem = path.Split(path.Clean(location))
 	// The name of the format keeps those of another apart, whose models are not looked at.
-	x.stem = sink.Shorten(x.stem)
+	x.stem = save.Shorten(x.stem)
 	if own := "." + f.Describe().Name; !strings.HasSuffix(x.stem, own) {
 		x.stem += own
 	}
@@ -96,7 +97,7 @@ func (x *File) name(hash uint64) {
 func (x *File) isGeneration(base string) bool {
 	s, ok := strings.CutPrefix(base, x.stem+".")
 	s, end := strings.CutSuffix(s, ending)
-	return ok && end && len(s) == generation && sink.IsHex(s)
+	return ok && end && len(s) == generation && save.IsHex(s)
 }
 
 // at returns the path of a location.
@@ -114,7 +115,7 @@ func (x *File) Reserve(size, align int64) (off int64) {
 // Write stores a tensor at the offset that Reserve returned, and feeds it to sum, which may be nil.
 func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	if x.file == nil {
-		if x.made, err = sink.MakeDirs(x.at(x.below)); err != nil {
+		if x.made, err = save.MakeDirs(x.at(x.below)); err != nil {
 			return err
 		}
 		// The new file gets the permissions of the model that is to be replaced.
@@ -122,7 +123,7 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 		if err != nil || !old.Mode().IsRegular() {
 			old = nil
 		}
-		if x.file, err = sink.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
+		if x.file, err = save.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
 			return err
 		}
 	}
@@ -161,7 +162,7 @@ func (x *File) Finish(sync bool) error {
 		return nil
 	}
 	for _, dir := range slices.Backward(x.dirs()) {
-		if err := sink.SyncDir(dir); err != nil {
+		if err := save.SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -199,7 +200,7 @@ func (x *File) holds(path string) (there, same bool, err error) {
 		return true, false, nil // it cannot be read, and is left alone
 	}
 	defer f.Close()
-	same, err = sink.Same(f, x.file, x.end)
+	same, err = equal(f, x.file, x.end)
 	return true, same, err
 }
 
@@ -228,7 +229,26 @@ func (x *File) Abort() {
 	}
 	x.place, x.added = "", false
 	for _, dir := range slices.Backward(x.made) {
-		_ = sink.Remove(dir) // unless it is not empty any more
+		_ = save.Remove(dir) // unless it is not empty any more
 	}
 	x.made = nil
+}
+
+// equal compares size bytes of two files.
+func equal(a, b io.ReaderAt, size int64) (bool, error) {
+	const piece = 256 << 10
+	p, q := make([]byte, piece), make([]byte, piece)
+	for off := int64(0); off < size; off += piece {
+		n := min(piece, size-off)
+		if m, err := a.ReadAt(p[:n], off); int64(m) < n {
+			return false, err
+		}
+		if m, err := b.ReadAt(q[:n], off); int64(m) < n {
+			return false, err
+		}
+		if !bytes.Equal(p[:n], q[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

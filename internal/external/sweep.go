@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 )
 
 // claims counts the writers of this program whose data is in place, by path, while their models
@@ -54,7 +54,7 @@ func (x *File) Committed(durable bool) {
 		return // a crash of the system may bring the old model back
 	}
 	old := x.generations()
-	if slices.ContainsFunc(x.places(), sink.Busy) {
+	if slices.ContainsFunc(x.places(), save.Busy) {
 		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return !contains(x.former, o) })
 	}
 	x.removeUnnamed(old, true)
@@ -63,7 +63,7 @@ func (x *File) Committed(durable bool) {
 // places lists the directories where a model may be that names the data.
 func (x *File) places() []string {
 	dirs := x.dirs()
-	if real, err := sink.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
+	if real, err := save.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
 		dirs = append(dirs, filepath.Dir(real))
 	}
 	return dirs
@@ -80,7 +80,7 @@ func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 		}
 		entries, err := os.ReadDir(dir)
 		for _, e := range entries {
-			if x.isGeneration(e.Name()) || !certain && sink.IsTemporary(e.Name()) {
+			if x.isGeneration(e.Name()) || !certain && save.IsTemporary(e.Name()) {
 				continue
 			}
 			named, unread := x.namedBy(filepath.Join(dir, e.Name()))
@@ -92,7 +92,7 @@ func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 		}
 	}
 	for _, o := range old {
-		_ = sink.Remove(filepath.Join(x.at(x.below), o.Name()))
+		_ = save.Remove(filepath.Join(x.at(x.below), o.Name()))
 	}
 }
 

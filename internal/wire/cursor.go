@@ -81,6 +81,32 @@ func InFile(err error, path string) error {
 	return &c
 }
 
+// Explain names format and file in an error that does not, in a copy: errors may be
+// kept and handed to several goroutines.
+func Explain(err error, format, path string) error {
+	if err == nil {
+		return nil
+	}
+	var e *tensor.Error
+	if !errors.As(err, &e) {
+		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
+	}
+	if e.Format != "" && (e.Path != "" || path == "") {
+		return err
+	}
+	c := *e
+	if c.Format == "" {
+		c.Format = format
+	}
+	if c.Path == "" {
+		c.Path = path
+	}
+	if err != error(e) {
+		c.Err = err // what wraps e says more, and its text includes e's
+	}
+	return &c
+}
+
 // Bytes returns the next n bytes, aliasing the buffer. n is compared with
 // what is left before anything else happens, so any value is safe.
 func (c *Cursor) Bytes(field string, n uint64) []byte {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 )
 
 // OutputFlag adds -o, which names the file to write.
@@ -45,7 +45,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (e
 		return f(w)
 	}
 	defer NewTarget(path).Ended(&err)
-	w, err := sink.CreateFile(path)
+	w, err := save.CreateFile(path)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/sink"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -59,7 +59,7 @@ func File(ctx context.Context, in, out string, h Header) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	w, err := sink.CreateFile(out)
+	w, err := save.CreateFile(out)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,83 @@
+// Package checksum computes the sums that driver.Kind names.
+package checksum
+
+import (
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Empty is the sum of no bytes, of any kind but XXH64.
+func Empty(k driver.Kind) uint64 {
+	if k == driver.Adler32 {
+		return 1
+	}
+	return 0
+}
+
+// Update adds bytes to a sum of any kind but XXH64, whose sums do not continue.
+func Update(k driver.Kind, sum uint64, b []byte) uint64 {
+	switch k {
+	case driver.CRC32:
+		return uint64(tensor.UpdateCRC32(uint32(sum), b))
+	case driver.CRC32C:
+		return uint64(tensor.UpdateCRC32C(uint32(sum), b))
+	case driver.Adler32:
+		return uint64(tensor.UpdateAdler32(uint32(sum), b))
+	}
+	return 0
+}
+
+// Of returns the sum of b.
+func Of(k driver.Kind, b []byte) uint64 {
+	if k == driver.XXH64 {
+		return xxhash.Sum64(b)
+	}
+	return Update(k, Empty(k), b)
+}
+
+// Combine returns the sum of two parts, the second of n bytes, for a kind that has such: not XXH64.
+func Combine(k driver.Kind, a, b uint64, n int64) uint64 {
+	switch k {
+	case driver.CRC32:
+		return uint64(tensor.CombineCRC32(uint32(a), uint32(b), n))
+	case driver.CRC32C:
+		return uint64(tensor.CombineCRC32C(uint32(a), uint32(b), n))
+	case driver.Adler32:
+		return uint64(tensor.CombineAdler32(uint32(a), uint32(b), n))
+	}
+	return 0
+}
+
+// Digest is a sum of what is written to it, 0 for NoSum.
+type Digest struct {
+	kind driver.Kind
+	sum  uint64
+	xx   *xxhash.Digest // of XXH64
+}
+
+// New returns the Digest of no bytes.
+func New(k driver.Kind) *Digest {
+	d := &Digest{kind: k, sum: Empty(k)}
+	if k == driver.XXH64 {
+		d.xx = xxhash.New()
+	}
+	return d
+}
+
+// Write implements io.Writer.
+func (d *Digest) Write(b []byte) (int, error) {
+	if d.xx != nil {
+		return d.xx.Write(b)
+	}
+	d.sum = Update(d.kind, d.sum, b)
+	return len(b), nil
+}
+
+// Sum64 returns the sum of what was written.
+func (d *Digest) Sum64() uint64 {
+	if d.xx != nil {
+		return d.xx.Sum64()
+	}
+	return d.sum
+}

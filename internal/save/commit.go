@@ -1,0 +1,93 @@
+package save
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// commitAll puts finished files in place. The last one, which names the others, comes last,
+// so that they appear with its rename. With mixes some of the others replace files that
+// the old last one names: it is set aside before, so that no reader opens a mixture of both models.
+// Errors are those of Commit.
+func commitAll(files []*File, sync, mixes bool) error {
+	var m moves
+	err := m.place(files, sync, mixes)
+	if err != nil {
+		for _, undo := range slices.Backward(m.undo) {
+			err = errors.Join(err, undo())
+		}
+	}
+	for _, f := range files {
+		left := setAside(f.final) // perhaps by a writer that was killed
+		if err != nil {
+			left = f.Name()
+		}
+		if _, e := os.Lstat(left); e == nil {
+			_ = Remove(left)
+		}
+		f.release()
+	}
+	if err == nil && sync {
+		err = eachDir(files, durably)
+	}
+	return err
+}
+
+// moves are renames that can be undone.
+type moves struct{ undo []func() error }
+
+func (m *moves) rename(from, to string) error {
+	if err := rename(from, to); err != nil {
+		return err
+	}
+	m.undo = append(m.undo, func() error { return rename(to, from) })
+	return nil
+}
+
+func (m *moves) place(files []*File, sync, mixes bool) error {
+	last, others := files[len(files)-1], files[:len(files)-1]
+	if mixes {
+		if err := m.rename(last.final, setAside(last.final)); err != nil {
+			return err
+		}
+	}
+	for _, f := range others {
+		if _, err := os.Lstat(f.final); err == nil {
+			if err := m.rename(f.final, setAside(f.final)); err != nil {
+				return err
+			}
+		}
+		if err := m.rename(f.Name(), f.final); err != nil {
+			return err
+		}
+	}
+	if sync {
+		if err := eachDir(others, SyncDir); err != nil {
+			return err
+		}
+	}
+	return rename(last.Name(), last.final)
+}
+
+// eachDir calls f with the directories of files.
+func eachDir(files []*File, f func(dir string) error) error {
+	var done []string
+	for _, file := range files {
+		dir := filepath.Dir(file.final)
+		if slices.Contains(done, dir) {
+			continue
+		}
+		if err := f(dir); err != nil {
+			return err
+		}
+		done = append(done, dir)
+	}
+	return nil
+}
+
+// setAside is where the old file at path is until the new ones are in place.
+func setAside(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+Shorten(filepath.Base(path))+".weightmap-old")
+}

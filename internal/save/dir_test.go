@@ -1,0 +1,173 @@
+package save
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// beginDir starts a directory with a file.
+func beginDir(path, name, text string, sync bool) (*Writer, error) {
+	d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) {
+		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
+	}}
+	c := &Config{Driver: d, Options: driver.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}}
+	return Create(&driver.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, c)
+}
+
+// assemble makes a directory with a file.
+func assemble(path, name, text string, sync bool) error {
+	w, err := beginDir(path, name, text, sync)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("a", strings.NewReader("")); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// tree makes a directory with files.
+func tree(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		mustWrite(t, filepath.Join(path, name), text, 0o644)
+	}
+}
+
+// TestDir: a directory appears where nothing is or an empty directory, whose permissions it gets.
+func TestDir(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		parent := t.TempDir()
+		for _, name := range []string{"empty", "new"} {
+			path := filepath.Join(parent, name)
+			if name == "empty" {
+				if err := os.Mkdir(path, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := assemble(path, "a.toy", "text", sync); err != nil {
+				t.Fatal(err)
+			}
+			mustRead(t, filepath.Join(path, "a.toy"), "text")
+			if st, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && st.Mode().Perm() == 0o700 != (name == "empty") {
+				t.Errorf("%s: %v, %v", name, st.Mode(), err)
+			}
+		}
+		if d := cmp.Diff([]string{"empty", "new"}, entries(t, parent)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestDirRefused: a directory with something in it stays, also if it came meanwhile; the error names it.
+func TestDirRefused(t *testing.T) {
+	parent := t.TempDir()
+	for _, late := range []bool{false, true} {
+		for _, empty := range []bool{false, true} {
+			path := filepath.Join(parent, fmt.Sprint(late, empty))
+			switch put := func() { mustWrite(t, filepath.Join(path, "mine.toy"), "x", 0o644) }; {
+			case !late:
+				tree(t, path, nil)
+				put()
+			case empty:
+				tree(t, path, nil)
+			}
+			if late {
+				SetHook(func(call, to string) error {
+					if (call == CallRename || call == CallRemove) && to == path {
+						SetHook(nil)
+						if !empty {
+							tree(t, path, nil)
+						}
+						mustWrite(t, filepath.Join(path, "mine.toy"), "x", 0o644)
+					}
+					return nil
+				})
+			}
+			err := assemble(path, "b.toy", "new", false)
+			SetHook(nil)
+			if err == nil || !strings.Contains(err.Error(), path) && !strings.Contains(err.Error(), "mine.toy") {
+				t.Errorf("late %v, empty %v: %v", late, empty, err)
+			}
+			if d := cmp.Diff([]string{"mine.toy"}, entries(t, path)); d != "" {
+				t.Error(d)
+			}
+		}
+	}
+	if list := entries(t, parent); len(list) != 4 {
+		t.Errorf("left behind: %q", list)
+	}
+}
+
+// TestDirRestored: the empty directory is there again when the new one cannot take its place.
+func TestDirRestored(t *testing.T) {
+	parent := t.TempDir()
+	path := filepath.Join(parent, "m")
+	tree(t, path, nil)
+	failing(t, CallRename)
+	if err := assemble(path, "a.toy", "new", false); !errors.Is(err, errInjected) {
+		t.Errorf("%v, want %v", err, errInjected)
+	}
+	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestDirNotDurable: the new directory is in place when it is not known whether it stays.
+func TestDirNotDurable(t *testing.T) {
+	parent := t.TempDir()
+	path := filepath.Join(parent, "m")
+	SetHook(func(call, at string) error {
+		if call == CallSyncDir && at == parent {
+			return errInjected
+		}
+		return nil
+	})
+	defer SetHook(nil)
+	if err := assemble(path, "b.toy", "new", true); !errors.Is(err, driver.ErrNotDurable) {
+		t.Errorf("%v, want ErrNotDurable", err)
+	}
+	mustRead(t, filepath.Join(path, "b.toy"), "new")
+	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestSweepDir: the next writer of a directory removes what killed ones left, as far as
+// it is theirs.
+func TestSweepDir(t *testing.T) {
+	parent := t.TempDir()
+	old := time.Now().Add(-25 * time.Hour)
+	for name, file := range map[string]string{".m.0123456789ab.tmp": "a.toy", ".m.0123456789ac.tmp": "a.doc", ".n.0123456789ab.tmp": "a.toy", ".m.0123456789ad.tmp": "young.toy"} {
+		path := filepath.Join(parent, name)
+		tree(t, path, map[string]string{file: "left"})
+		if file != "young.toy" {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := assemble(filepath.Join(parent, "m"), "a.toy", "new", false); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".m.0123456789ac.tmp", ".m.0123456789ad.tmp", ".n.0123456789ab.tmp", "m"}
+	if d := cmp.Diff(want, entries(t, parent)); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package save
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// SyncDir makes the names in a directory durable. Where directories cannot be
+// synced, for want of a file system that can or of the right to read them, there
+// is nothing to be done.
+func SyncDir(dir string) error {
+	err := before(CallSyncDir, dir)
+	if err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err == nil {
+		err = d.Sync()
+		_ = d.Close()
+	}
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// keepOwner gives f the owner and the group of another file, as far as the system
+// lets us, and reports whether the group is the same.
+func keepOwner(f *os.File, of fs.FileInfo) (group bool) {
+	was, ok := of.Sys().(*syscall.Stat_t)
+	if !ok {
+		return true
+	}
+	now, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	is, ok := now.Sys().(*syscall.Stat_t)
+	if !ok || is.Uid == was.Uid && is.Gid == was.Gid {
+		return true
+	}
+	if f.Chown(int(was.Uid), int(was.Gid)) == nil || is.Gid == was.Gid {
+		return true
+	}
+	return f.Chown(-1, int(was.Gid)) == nil // the owner takes root, the group a member
+}

@@ -1,0 +1,237 @@
+package save
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// pattern returns n bytes.
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b[:min(n, 256)] {
+		b[i] = byte(i * 7)
+	}
+	for done := 256; done < n; done *= 2 {
+		copy(b[done:], b[:done])
+	}
+	return b
+}
+
+// readers make a reader of data in every way that Input treats differently.
+var readers = map[string]func(data []byte) io.Reader{
+	"bytes.Reader":   func(b []byte) io.Reader { return bytes.NewReader(b) },
+	"bytes.Buffer":   func(b []byte) io.Reader { return bytes.NewBuffer(bytes.Clone(b)) },
+	"strings.Reader": func(b []byte) io.Reader { return strings.NewReader(string(b)) },
+	"stream":         func(b []byte) io.Reader { return io.MultiReader(bytes.NewReader(b)) },
+	"halves":         func(b []byte) io.Reader { return iotest.HalfReader(bytes.NewReader(b)) },
+	"end with data":  func(b []byte) io.Reader { return iotest.DataErrReader(bytes.NewReader(b)) },
+	"odd Len":        func(b []byte) io.Reader { return &oddLen{bytes.NewReader(b)} },
+}
+
+// oddLen is a reader whose Len counts something else.
+type oddLen struct{ r *bytes.Reader }
+
+func (o *oddLen) Read(p []byte) (int, error)         { return o.r.Read(p) }
+func (o *oddLen) WriteTo(w io.Writer) (int64, error) { return o.r.WriteTo(w) }
+func (o *oddLen) Len() int                           { return 1 << 30 }
+
+// ways take all data of an Input.
+var ways = map[string]func(in *Input) ([]byte, error){
+	"Each": func(in *Input) (b []byte, err error) {
+		err = in.Each(func(p []byte) error {
+			if len(p) == 0 || len(p) > piece {
+				return errors.New("a piece of odd size")
+			}
+			b = append(b, p...)
+			return nil
+		})
+		return b, err
+	},
+	"ReadAll": (*Input).ReadAll,
+	"Read": func(in *Input) ([]byte, error) {
+		return io.ReadAll(in)
+	},
+	"CopyTo": func(in *Input) ([]byte, error) {
+		var m Memory
+		sum := crc32.NewIEEE()
+		err := in.CopyTo(&m, 5, sum)
+		if err == nil && len(m.Bytes()) > 5 && sum.Sum32() != crc32.ChecksumIEEE(m.Bytes()[5:]) {
+			err = errors.New("the sum saw other bytes")
+		}
+		return m.Bytes()[min(5, len(m.Bytes())):], err
+	},
+}
+
+// every runs f for each reader and each way to take its data.
+func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error))) {
+	for r, reader := range readers {
+		for w, take := range ways {
+			t.Run(r+"/"+w, func(t *testing.T) { f(t, reader, take) })
+		}
+	}
+}
+
+// TestInputAgrees: the data comes whole, whatever the reader and the way.
+func TestInputAgrees(t *testing.T) {
+	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
+		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, 4*piece + 1} {
+			moved := 0
+			in := NewInput(context.Background(), reader(pattern(n)), int64(n), func(k int) { moved += k })
+			got, err := take(in)
+			if err == nil {
+				err = in.Finish()
+			}
+			if err != nil || !bytes.Equal(got, pattern(n)) || moved != n || in.Size() != int64(n) {
+				t.Fatalf("%d bytes: got %d, progress %d, %v", n, len(got), moved, err)
+			}
+		}
+	})
+}
+
+// TestInputWrongSize: too few bytes and too many are errors.
+func TestInputWrongSize(t *testing.T) {
+	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
+		for _, tt := range []struct {
+			have, want int
+			err        error
+		}{
+			{0, 1, tensor.ErrTruncated}, {5, 6, tensor.ErrTruncated}, {piece, piece + 1, tensor.ErrTruncated},
+			{1, 0, tensor.ErrShape}, {6, 5, tensor.ErrShape}, {piece + 1, piece, tensor.ErrShape},
+		} {
+			in := NewInput(context.Background(), reader(pattern(tt.have)), int64(tt.want), nil)
+			got, err := take(in)
+			if err == nil {
+				err = in.Finish()
+			}
+			if !errors.Is(err, tt.err) {
+				t.Errorf("%d bytes for %d: %v, want %v", tt.have, tt.want, err, tt.err)
+			}
+			if len(got) > tt.want {
+				t.Errorf("%d bytes for %d: %d came through", tt.have, tt.want, len(got))
+			}
+		}
+	})
+}
+
+// TestInputCanceled stops between pieces.
+func TestInputCanceled(t *testing.T) {
+	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
+		ctx, cancel := context.WithCancel(context.Background())
+		moved := 0
+		in := NewInput(ctx, reader(pattern(4*piece)), 4*piece, func(k int) {
+			if moved += k; moved >= piece {
+				cancel()
+			}
+		})
+		got, err := take(in)
+		if !errors.Is(err, context.Canceled) || len(got) > 2*piece {
+			t.Errorf("%v after %d bytes", err, len(got))
+		}
+	})
+}
+
+// TestInputErrors passes on the errors of the reader and of who takes the data.
+func TestInputErrors(t *testing.T) {
+	broken := errors.New("broken")
+	for w, take := range ways {
+		for _, before := range []int{0, 10, piece} {
+			r := io.MultiReader(bytes.NewReader(pattern(before)), iotest.ErrReader(broken))
+			in := NewInput(context.Background(), r, int64(before+1), nil)
+			if _, err := take(in); !errors.Is(err, broken) {
+				t.Errorf("%s after %d bytes: %v", w, before, err)
+			}
+		}
+	}
+	for name, reader := range readers {
+		in := NewInput(context.Background(), reader(pattern(10)), 10, nil)
+		if err := in.Each(func([]byte) error { return broken }); !errors.Is(err, broken) {
+			t.Errorf("%s: Each = %v", name, err)
+		}
+		in = NewInput(context.Background(), reader(pattern(10)), 10, nil)
+		if err := in.CopyTo(&Memory{}, 0, brokenWriter{broken}); !errors.Is(err, broken) {
+			t.Errorf("%s: CopyTo with a broken sum = %v", name, err)
+		}
+	}
+	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
+	if _, err := in.ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Finish(); !errors.Is(err, broken) {
+		t.Errorf("an error behind the last byte: %v", err)
+	}
+}
+
+type brokenWriter struct{ err error }
+
+func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }
+
+// TestInputNotTaken: an encoder that leaves data behind is noticed.
+func TestInputNotTaken(t *testing.T) {
+	in := NewInput(context.Background(), bytes.NewReader(pattern(10)), 10, nil)
+	if err := in.Finish(); !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("nothing was taken: %v", err)
+	}
+	in = NewInput(context.Background(), bytes.NewReader(pattern(10)), 10, nil)
+	in.Read(make([]byte, 4))
+	rest, err := in.ReadAll()
+	if err == nil {
+		err = in.Finish()
+	}
+	if err != nil || !bytes.Equal(rest, pattern(10)[4:]) {
+		t.Errorf("the rest after a Read: %x, %v", rest, err)
+	}
+}
+
+// TestFinishNoProgress: a reader that never says anything does not hang Finish.
+func TestFinishNoProgress(t *testing.T) {
+	in := NewInput(context.Background(), silent{}, 0, nil)
+	if err := in.Finish(); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("Finish = %v", err)
+	}
+}
+
+type silent struct{}
+
+func (silent) Read([]byte) (int, error) { return 0, nil }
+
+// claims is a reader that says so many bytes more than it was asked for.
+type claims struct{ more int }
+
+func (c claims) Read(p []byte) (int, error) { return len(p) + c.more, nil }
+
+// TestInputAnswers: what a reader says of itself is not believed.
+func TestInputAnswers(t *testing.T) {
+	for w, take := range ways {
+		for _, tt := range []struct {
+			name string
+			r    io.Reader
+			err  error
+		}{
+			{"nothing for ever", silent{}, io.ErrNoProgress},
+			{"nothing after some", io.MultiReader(bytes.NewReader(pattern(10)), silent{}), io.ErrNoProgress},
+			{"more than asked for", claims{1}, tensor.ErrCorrupt},
+			{"a negative number", claims{math.MinInt}, tensor.ErrCorrupt},
+		} {
+			if _, err := take(NewInput(context.Background(), tt.r, piece+5, nil)); !errors.Is(err, tt.err) {
+				t.Errorf("%s, %s: %v", w, tt.name, err)
+			}
+		}
+	}
+}
+
+// TestReadAllIsBounded: a size that claims much takes no memory before data comes.
+func TestReadAllIsBounded(t *testing.T) {
+	in := NewInput(context.Background(), bytes.NewReader(nil), 1<<62, nil)
+	if _, err := in.ReadAll(); err == nil {
+		t.Error("2^62 bytes out of none")
+	}
+}

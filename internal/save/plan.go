@@ -1,0 +1,89 @@
+package save
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// complete copies the plan, with all sizes filled in, and makes the index of its names. It
+// refuses a bad or repeated name, an unknown dtype, an overflowing shape. The driver may read the
+// copy until the end; the graph is the caller's and read at once.
+func (w *Writer) complete(p *driver.Plan) error {
+	if p == nil {
+		p = &driver.Plan{}
+	}
+	if err := (nesting{}).check(p.Graph); err != nil {
+		return &tensor.Error{Format: w.format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
+	}
+	w.plan = &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
+	take := w.cfg.Driver.Describe().TakeValue
+	if take == nil {
+		take = driver.Number
+	}
+	for i := range w.plan.Metadata {
+		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
+	}
+	w.index = make(map[string]int, len(p.Tensors))
+	total := int64(0)
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		size, err := t.ByteSize()
+		if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
+			size, err = t.Size, nil // which only its file says
+		}
+		if err == nil {
+			err = tensor.CheckName(t.Name)
+		}
+		if _, twice := w.index[t.Name]; err == nil && twice {
+			err = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
+		}
+		if total += size; err == nil && total < 0 {
+			err = fmt.Errorf("%w: the sizes of all tensors overflow", tensor.ErrLimit)
+		}
+		if err != nil {
+			return w.planError(t.Name, err)
+		}
+		w.index[t.Name] = i
+		w.plan.Tensors[i] = tensor.Info{
+			Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size,
+			Quant: t.Quant.Clone(), Encoding: t.Encoding,
+		}
+	}
+	return nil
+}
+
+// nesting has the graphs that were checked, false while one is: those within it come next.
+type nesting map[*driver.Graph]bool
+
+// check refuses a graph that contains itself, which no walk would come to an end of, and a list with
+// none in it.
+func (n nesting) check(g *driver.Graph) error {
+	if g == nil || n[g] {
+		return nil
+	}
+	if _, inside := n[g]; inside {
+		return fmt.Errorf("%w: it contains itself", tensor.ErrCorrupt)
+	}
+	n[g] = false
+	for i := range g.Nodes {
+		for _, a := range g.Nodes[i].Attributes {
+			list, _ := a.Value.([]*driver.Graph)
+			if slices.Contains(list, nil) {
+				return fmt.Errorf("%w: attribute %q of node %d has a graph that is nil", tensor.ErrCorrupt, a.Name, i)
+			}
+			if one, ok := a.Value.(*driver.Graph); ok {
+				list = []*driver.Graph{one}
+			}
+			for _, sub := range list {
+				if err := n.check(sub); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	n[g] = true
+	return nil
+}

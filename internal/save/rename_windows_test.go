@@ -1,0 +1,34 @@
+package save
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRenameOpen: a file that is open is not replaced, the error says why, and nothing is left.
+func TestRenameOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.mag")
+	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	f, err := CreateFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(true); err == nil || !strings.Contains(err.Error(), "open or mapped") {
+		t.Errorf("replacing an open file: %v", err)
+	}
+	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
+		t.Errorf("the old file: %q, %v", b, err)
+	}
+	if list, err := os.ReadDir(filepath.Dir(path)); len(list) != 1 {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}

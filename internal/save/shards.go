@@ -1,0 +1,200 @@
+package save
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// shards writes a model into several files, which appear together.
+type shards struct {
+	cfg   *Config
+	files *driver.Shards
+	list  []*shard
+	of    []int // the shard of each tensor
+	index *File
+	over  bool
+}
+
+// shard is one of the files.
+type shard struct {
+	first  int // tensor of the model
+	left   int // tensors to come
+	path   string
+	plan   *driver.Plan
+	layout *driver.Layout
+	file   *File // nil before its first tensor
+	out    *buffer
+	enc    driver.Encoder // nil when the file is complete
+}
+
+// maxShards is the most that all formats can count.
+const maxShards = 1<<16 - 1
+
+// createShards divides the plan.
+func (w *Writer) createShards() error {
+	d, ok := w.cfg.Driver.(driver.Sharder)
+	if !ok {
+		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
+	}
+	s := &shards{cfg: w.cfg}
+	s.divide(w.plan)
+	if len(s.list) > maxShards {
+		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.cfg.MaxShard, len(s.list), maxShards)
+	}
+	plans := make([]*driver.Plan, len(s.list))
+	for i := range plans {
+		plans[i] = s.list[i].plan
+	}
+	var err error
+	if s.files, err = d.Shards(w.cfg.Options.Path, plans); err != nil {
+		return err
+	}
+	for i, part := range s.list {
+		part.path = s.files.Paths[i]
+		if part.layout, err = layoutOf(w.cfg, part.plan); err != nil {
+			return err
+		}
+	}
+	w.enc, w.files = s, s.files.Paths
+	if s.files.Index != "" {
+		w.files = append([]string{s.files.Index}, s.files.Paths...)
+	}
+	return s.list[0].open()
+}
+
+// divide begins a shard with each tensor that the one before has no room for.
+func (s *shards) divide(p *driver.Plan) {
+	s.of = make([]int, len(p.Tensors))
+	begin, size := 0, int64(0)
+	end := func(to int) {
+		plan := *p
+		plan.Metadata, plan.Tensors = slices.Clone(p.Metadata), p.Tensors[begin:to:to]
+		s.list = append(s.list, &shard{first: begin, left: to - begin, plan: &plan})
+		begin, size = to, 0
+	}
+	for i := range p.Tensors {
+		n := p.Tensors[i].Size
+		if i > begin && n > s.cfg.MaxShard-size {
+			end(i)
+		}
+		s.of[i] = len(s.list)
+		size += n
+	}
+	end(len(p.Tensors))
+}
+
+// Tensor implements driver.Encoder.
+func (s *shards) Tensor(i int, in driver.Input) error {
+	part := s.list[s.of[i]]
+	if err := part.open(); err != nil {
+		return err
+	}
+	if err := part.enc.Tensor(i-part.first, in); err != nil {
+		return err
+	}
+	if part.left--; part.left > 0 {
+		return nil
+	}
+	return part.finish(!s.cfg.Options.NoSync)
+}
+
+// open creates the file when its first tensor comes.
+func (p *shard) open() (err error) {
+	if p.file != nil {
+		return nil
+	}
+	f, err := CreateFile(p.path)
+	if err != nil {
+		return err
+	}
+	p.file, p.out = f, newBuffer(f)
+	p.enc, _, err = encoderOf(p.out, p.plan, p.layout)
+	return err
+}
+
+// finish completes the file, under its temporary name.
+func (p *shard) finish(sync bool) error {
+	if err := p.enc.Finish(); err != nil {
+		return err
+	}
+	if err := p.out.flush(); err != nil {
+		return err
+	}
+	p.enc, p.out = nil, nil
+	return p.file.finish(sync)
+}
+
+// Finish implements driver.Encoder: it puts all files in place, the one that opens the model
+// last.
+func (s *shards) Finish() error {
+	sync := !s.cfg.Options.NoSync
+	var files []*File
+	for _, part := range s.list {
+		if part.enc != nil { // of a model without tensors
+			if err := part.finish(sync); err != nil {
+				return err
+			}
+		}
+		files = append(files, part.file)
+	}
+	opens := s.files.Index
+	if opens == "" {
+		opens = s.files.Paths[0]
+		files = append(files[1:], files[0])
+	} else {
+		if err := s.writeIndex(sync); err != nil {
+			return err
+		}
+		files = append(files, s.index)
+	}
+	s.over = true
+	_, err := os.Lstat(opens)
+	mixes := err == nil && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
+	err = commitAll(files, sync, mixes)
+	if err == nil || errors.Is(err, driver.ErrNotDurable) {
+		s.removeOld()
+	}
+	return err
+}
+
+func (s *shards) writeIndex(sync bool) error {
+	f, err := CreateFile(s.files.Index)
+	if err != nil {
+		return err
+	}
+	s.index = f
+	if _, err := f.WriteAt(s.files.Text, 0); err != nil {
+		return err
+	}
+	return f.finish(sync)
+}
+
+// removeOld removes what only the old model had. That it cannot is no failure of writing.
+func (s *shards) removeOld() {
+	for _, path := range append(s.files.Old, s.cfg.Options.Path) {
+		st, err := os.Lstat(path)
+		if err == nil && st.Mode().IsRegular() && path != s.files.Index && !slices.Contains(s.files.Paths, path) {
+			_ = Remove(path)
+		}
+	}
+}
+
+// Close implements io.Closer: it removes what was not put in place.
+func (s *shards) Close() error {
+	if s.over {
+		return nil
+	}
+	s.over = true
+	for _, part := range s.list {
+		if part.file != nil {
+			part.file.Abort()
+		}
+	}
+	if s.index != nil {
+		s.index.Abort()
+	}
+	return nil
+}

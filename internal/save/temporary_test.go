@@ -1,0 +1,160 @@
+package save
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// TestLongNames: whatever name the file system takes for the file can be written.
+func TestLongNames(t *testing.T) {
+	for name, base := range map[string]string{
+		"255 bytes":      strings.Repeat("m", 251) + ".mag",
+		"characters":     strings.Repeat("ü", 125) + ".mag",
+		"just too long":  strings.Repeat("m", longest+1),
+		"just fits":      strings.Repeat("m", longest),
+		"a single byte":  "m",
+		"begins hidden":  ".m",
+		"looks like one": ".m.0123456789ab.tmp",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f, err := CreateFile(filepath.Join(dir, base))
+			if err != nil {
+				t.Fatal(err)
+			}
+			temp := filepath.Base(f.Name())
+			if len(temp) > longest+len("..")+digits+len(temporaryEnd) || !utf8.ValidString(temp) {
+				t.Errorf("the temporary file is %q", temp)
+			}
+			if !isTemporary(temp, base) || !isTemporary(temp, "") || isTemporary(temp, base+"x") {
+				t.Errorf("%q is not told to belong to %q", temp, base)
+			}
+			if err := f.Commit(false); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff([]string{base}, entries(t, dir)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	// Names of the same beginning do not share theirs.
+	long := strings.Repeat("m", 200)
+	if Shorten(long+"a") == Shorten(long+"b") {
+		t.Error("two long names have the same temporary ones")
+	}
+}
+
+// TestSweep: the next writer of a file removes what killed writers of that file left,
+// and nothing else.
+func TestSweep(t *testing.T) {
+	old, young := time.Now().Add(-25*time.Hour), time.Now().Add(-23*time.Hour)
+	long := strings.Repeat("m", 150)
+	tests := []struct {
+		target, name string
+		at           time.Time
+		gone         bool
+	}{
+		{"m.mag", ".m.mag.0123456789ab.tmp", old, true},
+		{"m.mag", ".m.mag.0123456789ab.tmp", young, false},
+		{"m.mag", ".m.mag.0123456789ab.tmp", time.Now().Add(time.Hour), false},
+		{"m.mag", ".n.mag.0123456789ab.tmp", old, false},
+		{"m", ".m.mag.0123456789ab.tmp", old, false},
+		{"mag", ".m.mag.0123456789ab.tmp", old, false},
+		{"m.mag", "m.mag.0123456789ab.tmp", old, false},
+		{"m.mag", ".m.mag.0123456789ab", old, false},
+		{"m.mag", ".m.mag.0123456789AB.tmp", old, false},
+		{"m.mag", ".m.mag.123456789ab.tmp", old, false},
+		{"m.mag", ".m.mag.00123456789ab.tmp", old, false},
+		{"m.mag", ".m.mag.0123456789ag.tmp", old, false},
+		{"m.mag", ".m.mag.tmp", old, false},
+		{"m.mag", "m.mag.bak", old, false},
+		{long, "." + Shorten(long) + ".0123456789ab.tmp", old, true},
+		{long + "x", "." + Shorten(long) + ".0123456789ab.tmp", old, false},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		path := filepath.Join(dir, tt.name)
+		mustWrite(t, path, "left", 0o644)
+		if err := os.Chtimes(path, tt.at, tt.at); err != nil {
+			t.Fatal(err)
+		}
+		replace(t, filepath.Join(dir, tt.target), "new", false)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) != tt.gone {
+			t.Errorf("%.30q of %v next to %.30q: %v, gone should be %v", tt.name, tt.at, tt.target, err, tt.gone)
+		}
+	}
+}
+
+// TestSweepNoFile: directories and links of such names are not removed.
+func TestSweepNoFile(t *testing.T) {
+	testhost.NeedLinks(t)
+	dir := t.TempDir()
+	old := time.Now().Add(-48 * time.Hour)
+	sub, link := filepath.Join(dir, ".m.0123456789ab.tmp"), filepath.Join(dir, ".m.0123456789ac.tmp")
+	if err := os.Mkdir(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(sub, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	replace(t, filepath.Join(dir, "m"), "new", false)
+	if d := cmp.Diff([]string{filepath.Base(sub), filepath.Base(link), "m"}, entries(t, dir)); d != "" {
+		t.Error(d)
+	}
+}
+
+// failing makes a call fail from now on, and says how often it was made.
+func failing(t *testing.T, call string) *int {
+	t.Helper()
+	n := new(int)
+	SetHook(func(c, _ string) error {
+		if c != call {
+			return nil
+		}
+		*n++
+		return errInjected
+	})
+	t.Cleanup(func() { SetHook(nil) })
+	return n
+}
+
+var errInjected = errors.New("injected")
+
+// TestNotDurable: when the directory cannot be synced, the error says that the new
+// file is there all the same.
+func TestNotDurable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m")
+	mustWrite(t, path, "old", 0o644)
+	n := failing(t, CallSyncDir)
+	f, err := CreateFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("new"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(true); !errors.Is(err, driver.ErrNotDurable) || !errors.Is(err, errInjected) {
+		t.Errorf("Commit = %v, want ErrNotDurable", err)
+	}
+	mustRead(t, path, "new")
+	if *n != 1 {
+		t.Errorf("%d directories were synced", *n)
+	}
+	replace(t, path, "newer", false) // nobody asked for it
+	mustRead(t, path, "newer")
+}

@@ -1,0 +1,168 @@
+//go:build unix
+
+package save
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
+)
+
+// TestPermissions: a new file gets what the umask leaves, and a replacement
+// what the old file had.
+func TestPermissions(t *testing.T) {
+	old := syscall.Umask(0o027)
+	defer syscall.Umask(old)
+	path := filepath.Join(t.TempDir(), "m.mag")
+	mode := func(want fs.FileMode) {
+		t.Helper()
+		st, err := os.Stat(path)
+		if err != nil || st.Mode().Perm() != want {
+			t.Errorf("mode %v, %v, want %v", st.Mode(), err, want)
+		}
+	}
+	replace(t, path, "new", false)
+	mode(0o640)
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, path, "newer", false)
+	mode(0o600)
+	if err := os.Chmod(path, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, path, "newest", false)
+	mode(0o664)
+}
+
+// TestPipe: what is not a regular file is refused without waiting for it.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if f, err := CreateFile(path); !errors.Is(err, os.ErrInvalid) {
+		if err == nil {
+			f.Abort()
+		}
+		t.Errorf("a pipe: %v", err)
+	}
+}
+
+// TestSymbolicLinkToNothing: a link without a file behind it shows where the
+// new file belongs.
+func TestSymbolicLinkToNothing(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("m.mag", link); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, link, "new", false)
+	mustRead(t, filepath.Join(dir, "m.mag"), "new")
+	if st, err := os.Lstat(link); err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", st, err)
+	}
+}
+
+// TestSymbolicLinkInCircles ends.
+func TestSymbolicLinkInCircles(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(os.Symlink("b", a), os.Symlink("a", b)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := CreateFile(a); err == nil {
+		f.Abort()
+		t.Error("a link that leads to itself was followed somewhere")
+	}
+}
+
+// TestOwner: the new file belongs to whom the old one belonged, with all its permissions.
+func TestOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	parent := t.TempDir()
+	path, dir := filepath.Join(parent, "m"), filepath.Join(parent, "d")
+	mustWrite(t, path, "old", 0o600)
+	tree(t, dir, nil)
+	for at, mode := range map[string]fs.FileMode{path: 0o640, dir: 0o750 | fs.ModeSetgid} {
+		if err := errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(at string, mode fs.FileMode) {
+		t.Helper()
+		st, err := os.Stat(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 4321 || st.Mode() != mode {
+			t.Errorf("%s: %v, %d:%d, want %v", filepath.Base(at), st.Mode(), own.Uid, own.Gid, mode)
+		}
+	}
+	replace(t, path, "new", false)
+	same(path, 0o640)
+	if err := assemble(dir, "a.txt", "new", false); err != nil {
+		t.Fatal(err)
+	}
+	same(dir, 0o750|fs.ModeSetgid|fs.ModeDir)
+}
+
+// TestOwnerNotKept: who cannot keep the group gives its rights to no other. The test
+// runs itself as somebody who owns nothing.
+func TestOwnerNotKept(t *testing.T) {
+	testhost.NeedChildren(t)
+	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
+		replace(t, filepath.Join(dir, "m"), "new", false)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root becomes somebody else")
+	}
+	dir, err := os.MkdirTemp("", "sink")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
+	mustWrite(t, program, string(self), 0o755)
+	mustWrite(t, path, "old", 0o600)
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
+	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 1234 || st.Mode() != 0o644 {
+		t.Errorf("%v, %d:%d, want -rw-r--r-- of 1234", st.Mode(), own.Uid, own.Gid)
+	}
+}
+
+// TestUnsyncable: where directories cannot be synced, that is no failure.
+func TestUnsyncable(t *testing.T) {
+	if err := SyncDir("/proc/self/fd"); runtime.GOOS == "linux" && err != nil {
+		t.Errorf("/proc: %v", err)
+	}
+	if err := SyncDir(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}

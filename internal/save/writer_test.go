@@ -1,0 +1,557 @@
+package save
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var errMine = errors.New("mine")
+
+// toy is a driver that cannot write.
+type toy struct{}
+
+func (toy) Describe() driver.Description {
+	return driver.Description{Name: "toy", Extensions: []string{".toy"}}
+}
+
+func (toy) Detect([]byte, int64) bool { return true }
+
+func (toy) Parse(driver.Source, *driver.Index, *driver.Options) (*driver.Parsed, error) {
+	return nil, driver.ErrUnsupported
+}
+
+// laidOut is a driver whose files have a layout.
+type laidOut struct {
+	toy
+	layout func(p *driver.Plan) (*driver.Layout, error)
+}
+
+func (d *laidOut) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return d.layout(p)
+}
+
+// encoded is a driver that writes itself: the tensors one after the other, and
+// at the front, in the end, their number. What goes wrong is said by the fields.
+type encoded struct {
+	toy
+	nothing                                   bool // Encode returns nothing
+	encodeErr, tensorErr, finishErr, closeErr error
+	leave                                     bool   // the data is not taken
+	streams                                   bool   // the number goes first
+	panics                                    string // where
+	made                                      []*encoder
+}
+
+type encoder struct {
+	d      *encoded
+	t      driver.Target
+	at     int64
+	n      int
+	closed int
+}
+
+func (d *encoded) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	return &driver.Layout{Streams: d.streams, Encode: func(t driver.Target) (driver.Encoder, error) { return d.encode(t, p) }}, nil
+}
+
+func (d *encoded) encode(t driver.Target, p *driver.Plan) (driver.Encoder, error) {
+	if d.nothing {
+		return nil, nil
+	}
+	e := &encoder{d: d, t: t, at: 1}
+	if d.encodeErr != nil {
+		return nil, d.encodeErr
+	}
+	d.made = append(d.made, e)
+	d.panic("Encode")
+	if d.streams {
+		_, err := t.WriteAt([]byte{byte('0' + len(p.Tensors))}, 0)
+		return e, err
+	}
+	return e, nil
+}
+
+func (e *encoder) Tensor(i int, in driver.Input) error {
+	e.n++
+	if e.d.tensorErr != nil || e.d.leave {
+		return e.d.tensorErr
+	}
+	at := e.at
+	e.at += in.Size()
+	return in.CopyTo(e.t, at, nil)
+}
+
+// panic is a function of the program that the driver calls.
+func (d *encoded) panic(in string) {
+	if d.panics == in {
+		panic(errMine)
+	}
+}
+
+func (e *encoder) Finish() error {
+	e.d.panic("Finish")
+	if e.d.finishErr != nil || e.d.streams {
+		return e.d.finishErr
+	}
+	_, err := e.t.WriteAt([]byte{byte('0' + e.n)}, 0)
+	return err
+}
+
+func (e *encoder) Close() error { e.closed++; return e.d.closeErr }
+
+// threeTensors is a plan, and threeData what is written.
+func threeTensors() *driver.Plan {
+	info := func(name string, n int64) tensor.Info {
+		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{n}}
+	}
+	return &driver.Plan{Tensors: []tensor.Info{info("a", 3), info("b", 2), info("empty", 0), info("c", 4)}}
+}
+
+var threeData = map[string]string{"a": "AAA", "b": "BB", "c": "CCCC", "empty": ""}
+
+// backwards lays threeTensors out as "head..CCCC|BBAAA...", c first.
+func backwards(p *driver.Plan) (*driver.Layout, error) {
+	return &driver.Layout{
+		Size: 19, Offsets: []int64{13, 11, 6, 6},
+		Parts: []driver.Part{{Offset: 0, Bytes: []byte("head")}, {Offset: 10, Bytes: []byte("|")}},
+	}, nil
+}
+
+const backwardsFile = "head\x00\x00CCCC|BBAAA\x00\x00\x00"
+
+func writeConfig(d driver.Driver) *Config {
+	return &Config{Driver: d, Options: driver.WriteOptions{Context: context.Background(), NoSync: true}}
+}
+
+// write feeds the tensors in the order of names, one letter each with e for the
+// empty one, and closes.
+func write(w *Writer, order string) error {
+	for _, name := range strings.Split(strings.ReplaceAll(order, "e", "empty"), " ") {
+		if err := w.WriteTensor(name, strings.NewReader(threeData[name])); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// TestLayout: whatever the order of the tensors and wherever they wait, the file
+// is as it was laid out.
+func TestLayout(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d := &laidOut{layout: backwards}
+	for _, order := range []string{"c e b a", "e c b a", "a b e c", "b e a c", "a e c b"} {
+		for _, spool := range []SpoolMode{SpoolFile, SpoolMemory} {
+			var out bytes.Buffer
+			c := writeConfig(d)
+			c.Spool = spool
+			w, err := NewWriter(&out, threeTensors(), c)
+			if err == nil {
+				err = write(w, order)
+			}
+			if out.String() != backwardsFile || err != nil {
+				t.Errorf("%s, spool %d: %q, %v", order, spool, out.String(), err)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "m.toy")
+		c := writeConfig(d)
+		c.Options.Path = path
+		w, err := Create(threeTensors(), c)
+		if err == nil {
+			err = write(w, order)
+		}
+		if b, _ := os.ReadFile(path); string(b) != backwardsFile || err != nil {
+			t.Errorf("%s, to a file: %q, %v", order, b, err)
+		}
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+// wantEmpty demands that nothing be left in a directory.
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}
+
+// TestLayoutStreams: in the order of the file everything goes straight through.
+func TestLayoutStreams(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	for _, spool := range []SpoolMode{SpoolNever, SpoolFile} {
+		var out bytes.Buffer
+		c := writeConfig(&laidOut{layout: backwards})
+		c.Spool = spool
+		w, err := NewWriter(&out, threeTensors(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ name, want string }{
+			{"empty", "head"}, {"c", backwardsFile[:10]}, {"b", backwardsFile[:13]}, {"a", backwardsFile[:16]},
+		} {
+			if err := w.WriteTensor(step.name, strings.NewReader(threeData[step.name])); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); got != step.want {
+				t.Errorf("after %s: %q, want %q", step.name, got, step.want)
+			}
+		}
+		if err := w.Close(); out.String() != backwardsFile || err != nil {
+			t.Errorf("%q, %v", out.String(), err)
+		}
+	}
+	c := writeConfig(&laidOut{layout: backwards})
+	c.Spool = SpoolNever
+	var out bytes.Buffer
+	w, err := NewWriter(&out, threeTensors(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.WriteTensor("a", strings.NewReader("AAA"))
+	wantError(t, "out of order, with SpoolNever", err, driver.ErrSequential, `tensor "a"`)
+	if out.Len() > 4 {
+		t.Errorf("written all the same: %q", out.String())
+	}
+}
+
+// TestLayoutLate: what depends on the data is written last, so it is not streamed,
+// and must stay in the file too.
+func TestLayoutLate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	part := driver.Part{}
+	for kind, want := range map[driver.Kind]uint64{
+		driver.XXH64: xxhash.Sum64([]byte("AAA")), driver.CRC32: uint64(tensor.CRC32([]byte("AAA"))), driver.CRC32C: uint64(tensor.CRC32C([]byte("AAA"))),
+		driver.Adler32: uint64(tensor.UpdateAdler32(1, []byte("AAA"))), driver.NoSum: 0,
+	} {
+		d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+			l, err := backwards(p)
+			l.Sums, l.Late = kind, func(sums []uint64) ([]driver.Part, error) {
+				if len(sums) != 4 || sums[0] != want {
+					t.Errorf("%v: sums %x, want %x", kind, sums, want)
+				}
+				return []driver.Part{part}, nil
+			}
+			return l, err
+		}}
+		for _, tt := range []struct {
+			spool SpoolMode
+			part  driver.Part
+			want  error
+		}{
+			{SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{SpoolNever, driver.Part{}, driver.ErrSequential},
+			{SpoolMemory, driver.Part{Offset: 18, Bytes: []byte("!!")}, driver.ErrPlan},
+			{SpoolMemory, driver.Part{Offset: -1, Bytes: []byte("!!")}, driver.ErrPlan},
+			{SpoolMemory, driver.Part{Offset: 1<<63 - 1, Bytes: []byte("!!")}, driver.ErrPlan},
+		} {
+			var out bytes.Buffer
+			c := writeConfig(d)
+			c.Spool, part = tt.spool, tt.part
+			w, err := NewWriter(&out, threeTensors(), c)
+			if err == nil {
+				err = write(w, "a c b e")
+			}
+			if !errors.Is(err, tt.want) || tt.want != nil && out.Len() > 0 || tt.want == nil && out.String() != "head!!"+backwardsFile[6:] {
+				t.Errorf("%v, %+v: %q, %v", kind, tt, out.String(), err)
+			}
+		}
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+// TestLyingLayouts: what a driver lays out is checked before anything is written.
+func TestLyingLayouts(t *testing.T) {
+	part := func(off int64, s string) driver.Part { return driver.Part{Offset: off, Bytes: []byte(s)} }
+	for _, tt := range []struct {
+		name string
+		l    *driver.Layout
+	}{
+		{"none", nil},
+		{"too few offsets", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20}}},
+		{"too many offsets", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30, 40}}},
+		{"overlapping tensors", &driver.Layout{Size: 100, Offsets: []int64{0, 2, 20, 30}}},
+		{"same place", &driver.Layout{Size: 100, Offsets: []int64{0, 0, 20, 30}}},
+		{"part in a tensor", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(31, "x")}}},
+		{"tensor in a part", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(8, "12345")}}},
+		{"overlapping parts", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(40, "12345"), part(44, "x")}}},
+		{"parts out of order", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(50, "x"), part(40, "x")}}},
+		{"negative", &driver.Layout{Size: 100, Offsets: []int64{-3, 10, 20, 30}}},
+		{"negative part", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(-1, "x")}}},
+		{"behind the end", &driver.Layout{Size: 33, Offsets: []int64{0, 10, 20, 30}}},
+		{"empty, behind the end", &driver.Layout{Size: 34, Offsets: []int64{0, 10, 35, 30}}},
+		{"part behind the end", &driver.Layout{Size: 34, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(33, "xx")}}},
+		{"overflow", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 1<<63 - 2}}},
+		{"part overflows", &driver.Layout{Size: 100, Offsets: []int64{0, 10, 20, 30}, Parts: []driver.Part{part(1<<63-1, "xx")}}},
+	} {
+		d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) { return tt.l, nil }}
+		var out bytes.Buffer
+		_, err := NewWriter(&out, threeTensors(), writeConfig(d))
+		wantError(t, tt.name, err, driver.ErrPlan, "")
+		if out.Len() > 0 {
+			t.Errorf("%s: %q was written", tt.name, out.String())
+		}
+		path := stored(t, "m.toy", []byte("old"))
+		c := writeConfig(d)
+		c.Options.Path = path
+		_, err = Create(threeTensors(), c)
+		wantError(t, tt.name, err, driver.ErrPlan, "")
+		untouched(t, path)
+	}
+	none := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Size: -1}, nil }}
+	w, err := NewWriter(io.Discard, nil, writeConfig(none))
+	if err == nil {
+		err = w.Close()
+	}
+	wantError(t, "a negative size", err, driver.ErrPlan, "")
+}
+
+// untouched demands that path hold "old" and be alone in its directory.
+func untouched(t *testing.T, path string) {
+	t.Helper()
+	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
+		t.Errorf("the old file is %q, %v", b, err)
+	}
+	if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}
+
+// TestEncoding: one whose header depends on the data is assembled first; one
+// that says it streams is not.
+func TestEncoding(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, streams := range []bool{false, true} {
+		for _, spool := range []SpoolMode{SpoolFile, SpoolMemory, SpoolNever} {
+			for _, order := range []string{"a b e c", "c a b e"} {
+				d := &encoded{streams: streams}
+				var out bytes.Buffer
+				c := writeConfig(d)
+				c.Spool = spool
+				w, err := NewWriter(&out, threeTensors(), c)
+				if err == nil {
+					err = write(w, order)
+				}
+				switch {
+				case spool == SpoolNever && (order != "a b e c" || !streams):
+					if !errors.Is(err, driver.ErrSequential) {
+						t.Errorf("streams %v, %s with SpoolNever: %v", streams, order, err)
+					}
+				case streams && (out.String() != "4AAABBCCCC" || err != nil):
+					t.Errorf("streams, %s, spool %d: %q, %v", order, spool, out.String(), err)
+				case err != nil || out.Len() != 10 || out.String()[0] != '4':
+					t.Errorf("%s, spool %d: %q, %v", order, spool, out.String(), err)
+				}
+				if len(d.made) != 1 || d.made[0].closed != 1 {
+					t.Errorf("the encoder was not closed once")
+				}
+			}
+		}
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+// TestEncodeNothing: a driver must not return nothing, and one that cannot write
+// says so.
+func TestEncodeNothing(t *testing.T) {
+	_, err := NewWriter(io.Discard, nil, writeConfig(&encoded{nothing: true}))
+	wantError(t, "no encoder", err, driver.ErrPlan, "")
+	_, err = NewWriter(io.Discard, nil, writeConfig(&toy{}))
+	wantError(t, "a format that cannot be written", err, driver.ErrUnsupported, "")
+}
+
+// TestWriterFailures: whatever part fails, the old file stays, nothing else is
+// left, the encoder is released once, and the writer says so ever after.
+func TestWriterFailures(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	good := func(w *Writer) error { return write(w, "a b e c") }
+	one := func(data string) func(w *Writer) error {
+		return func(w *Writer) error { return w.WriteTensor("a", strings.NewReader(data)) }
+	}
+	for _, tt := range []struct {
+		name   string
+		d      encoded
+		ctx    context.Context
+		run    func(w *Writer) error
+		want   error
+		closes int
+	}{
+		{name: "Encode", d: encoded{encodeErr: errMine}, want: errMine},
+		{name: "canceled before", ctx: canceled, want: context.Canceled, closes: 1},
+		{name: "Tensor", d: encoded{tensorErr: errMine}, run: good, want: errMine, closes: 1},
+		{name: "data left", d: encoded{leave: true}, run: good, want: tensor.ErrTruncated, closes: 1},
+		{name: "Finish", d: encoded{finishErr: errMine}, run: good, want: errMine, closes: 1},
+		{name: "Close of the encoder", d: encoded{closeErr: errMine}, run: good, want: errMine, closes: 1},
+		{name: "missing tensor", run: func(w *Writer) error { return w.Close() }, want: driver.ErrPlan, closes: 1},
+		{name: "short", run: one("AA"), want: tensor.ErrTruncated, closes: 1},
+		{name: "long", run: one("AAAA"), want: tensor.ErrShape, closes: 1},
+		{name: "abort", run: func(w *Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: driver.ErrAborted, closes: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, path := tt.d, stored(t, "m.toy", []byte("old"))
+			c := writeConfig(&d)
+			c.Options.Path = path
+			if tt.ctx != nil {
+				c.Options.Context = tt.ctx
+			}
+			w, err := Create(threeTensors(), c)
+			if err == nil && tt.run != nil {
+				err = tt.run(w)
+				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
+					if !errors.Is(err, driver.ErrAborted) {
+						t.Errorf("after the failure: %v", err)
+					}
+				}
+				if err := w.Abort(); err != nil {
+					t.Errorf("Abort after the failure: %v", err)
+				}
+			}
+			var e *tensor.Error
+			if !errors.Is(err, tt.want) || !errors.As(err, &e) || e.Format != "toy" {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			closes := 0
+			for _, e := range d.made {
+				closes += e.closed
+			}
+			if closes != tt.closes {
+				t.Errorf("the encoder was closed %d times, want %d", closes, tt.closes)
+			}
+			untouched(t, path)
+		})
+	}
+}
+
+// TestWriterPanics: a panic of a function of the program goes on, and leaves nothing and no
+// writer that seems to work.
+func TestWriterPanics(t *testing.T) {
+	for _, in := range []string{"Encode", "Finish", "Progress"} {
+		t.Run(in, func(t *testing.T) {
+			d, path := &encoded{panics: in}, stored(t, "m.toy", []byte("old"))
+			c := writeConfig(d)
+			c.Options.Path = path
+			c.Progress = func(int64, int64, string) { d.panic("Progress") }
+			var w *Writer
+			func() {
+				defer func() {
+					if thrown := recover(); thrown != errMine {
+						t.Errorf("recovered %v", thrown)
+					}
+				}()
+				w, _ = Create(threeTensors(), c)
+				_ = write(w, "a b e c")
+			}()
+			untouched(t, path)
+			if w != nil {
+				wantError(t, "Close", w.Close(), driver.ErrAborted, "")
+			}
+		})
+	}
+}
+
+// TestWriteDirectory: a layout with files makes a directory.
+func TestWriteDirectory(t *testing.T) {
+	files := []string{"0.toy", "1.toy", "2.toy", "3.toy"}
+	d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+		l := &driver.Layout{Files: files}
+		for range files {
+			l.Parts = append(l.Parts, driver.Part{Bytes: []byte("head ")})
+		}
+		return l, nil
+	}}
+	c := writeConfig(d)
+	c.Options.Path = filepath.Join(t.TempDir(), "m")
+	w, err := Create(threeTensors(), c)
+	if err == nil {
+		err = write(w, "c b e a")
+	}
+	got, readErr := os.ReadFile(filepath.Join(c.Options.Path, "0.toy"))
+	if err != nil || readErr != nil || string(got) != "head AAA" {
+		t.Errorf("%v, %v, %q", err, readErr, got)
+	}
+	_, err = Create(threeTensors(), c)
+	wantError(t, "again", err, os.ErrExist, "")
+	files = nil
+	d.layout = func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Files: []string{}}, nil }
+	_, err = Create(nil, c)
+	wantError(t, "no files", err, driver.ErrPlan, "")
+}
+
+// TestQueueFailures: a tensor that waits and then fails leaves nothing.
+func TestQueueFailures(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, spool := range []SpoolMode{SpoolFile, SpoolMemory} {
+		for what, run := range map[string]func(w *Writer) error{
+			"short":   func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("A")) },
+			"long":    func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("AAAA")) },
+			"missing": func(w *Writer) error { return errors.Join(w.WriteTensor("a", strings.NewReader("AAA")), w.Close()) },
+			"abort": func(w *Writer) error {
+				return errors.Join(w.WriteTensor("a", strings.NewReader("AAA")), w.Abort(), w.Close())
+			},
+		} {
+			c := writeConfig(&laidOut{layout: backwards})
+			c.Spool = spool
+			w, err := NewWriter(io.Discard, threeTensors(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run(w); err == nil {
+				t.Errorf("%s: no error", what)
+			}
+			wantEmpty(t, os.Getenv("TMPDIR"))
+		}
+	}
+}
+
+// TestWriteProgress counts each byte once, also of tensors that waited.
+func TestWriteProgress(t *testing.T) {
+	type report struct {
+		Done, Total int64
+		Name        string
+	}
+	var got []report
+	c := writeConfig(&laidOut{layout: backwards})
+	c.Spool = SpoolMemory
+	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
+	w, err := NewWriter(io.Discard, threeTensors(), c)
+	if err == nil {
+		err = write(w, "a b e c")
+	}
+	if d := cmp.Diff([]report{{3, 9, "a"}, {5, 9, "b"}, {9, 9, "c"}}, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+}
+
+// wantError demands a *tensor.Error of the toy format around an error, with a field.
+func wantError(t *testing.T, what string, err, want error, field string) {
+	t.Helper()
+	var e *tensor.Error
+	if !errors.Is(err, want) || !errors.As(err, &e) {
+		t.Errorf("%s: %v, want a *tensor.Error around %v", what, err, want)
+		return
+	}
+	if e.Format != "toy" || e.Field != field {
+		t.Errorf("%s: %v has format %q and field %q, want %q", what, err, e.Format, e.Field, field)
+	}
+}
+
+// stored writes a file into a new directory.
+func stored(t testing.TB, name string, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
