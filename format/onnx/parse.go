@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -130,15 +131,17 @@ func (f *parsed) read() error {
 	return nil
 }
 
-var lists wire.Pool[record]
+// lists has memory for records, whose number is known only at the end.
+var lists = sync.Pool{New: func() any { return new([]record) }}
 
 // scan walks the file once: it lists the initializers and keeps the rest.
 func (f *parsed) scan() error {
-	list := lists.Get()
-	f.records = *list
+	list := lists.Get().(*[]record)
+	f.records = (*list)[:0]
 	defer func() {
 		*list = f.records
-		f.records = lists.Done(list)
+		f.records = slices.Clone(f.records)
+		lists.Put(list)
 		f.head.join()
 		f.graph.join()
 	}()

@@ -1,13 +1,16 @@
 package wire
 
-import "io"
+import (
+	"io"
+	"sync"
+)
 
 // Window reads a file piece by piece into memory that nobody else changes: small
 // pieces where data is jumped over, larger and larger ones where all is looked at.
 type Window struct {
 	file Sized
-	buf  *[]byte // of the pool
-	have []byte  // what is at at of the file
+	buf  *[mostPiece]byte // of the pool
+	have []byte           // what is at at of the file
 	at   int64
 	size int64 // of the piece
 
@@ -22,13 +25,13 @@ type Sized interface {
 
 const (
 	leastPiece = 1 << 10
-	mostPiece  = mostPooled // bytes
+	mostPiece  = 64 << 10
 )
 
-var windows Pool[byte]
+var windows = sync.Pool{New: func() any { return new([mostPiece]byte) }}
 
 // Open starts at the beginning of a file.
-func (w *Window) Open(file Sized) { *w = Window{file: file, buf: windows.Get()} }
+func (w *Window) Open(file Sized) { *w = Window{file: file, buf: windows.Get().(*[mostPiece]byte)} }
 
 // Close lets others use the memory.
 func (w *Window) Close() {
@@ -95,15 +98,14 @@ func (w *Window) piece(off, n int64) ([]byte, error) {
 // read replaces the piece.
 func (w *Window) read(off, n int64) ([]byte, error) {
 	w.have = nil
-	if n > int64(cap(*w.buf)) {
-		if n > mostPiece {
-			if err := Prove(w.file, off+n); err != nil {
-				return nil, err
-			}
+	b := w.buf[:]
+	if n > mostPiece {
+		if err := Prove(w.file, off+n); err != nil {
+			return nil, err
 		}
-		*w.buf = make([]byte, 0, max(n, leastPiece))
+		b = make([]byte, n)
 	}
-	b := (*w.buf)[:n]
+	b = b[:n]
 	read := w.file.ReadAt
 	if src, ok := w.file.(source); ok {
 		read = src.ReadAhead
