@@ -2,11 +2,11 @@ package wia
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -34,15 +34,17 @@ type indexer struct {
 	quant quantMemory
 }
 
-var recordPool wire.Pool[record]
+// recordPool has memory for records, whose number is known only at the end.
+var recordPool = sync.Pool{New: func() any { return new([]record) }}
 
 // listTensors lists the tensors of both blocks in the order of their records.
 func (f *parsed) listTensors(most int) error {
-	list := recordPool.Get()
-	f.records = *list
+	list := recordPool.Get().(*[]record)
+	f.records = (*list)[:0]
 	defer func() {
 		*list = f.records
-		f.records = recordPool.Done(list)
+		f.records = slices.Clone(f.records)
+		recordPool.Put(list)
 	}()
 	if p := &f.tensors; p.inFile {
 		p.From = f.window()
