@@ -133,38 +133,51 @@ func writer(w *save.Writer, err error) (*Writer, error) {
 	return &Writer{w}, nil
 }
 
+// opening returns a model that is not open yet.
+func opening(opts *Options) (*Model, error) {
+	m := &Model{}
+	o, err := opts.Checked(&m.memory)
+	m.opening.Options = o
+	return m, err
+}
+
+// files says how the file that is parsed is opened.
+func (m *Model) files() source.Options {
+	s := m.opening.Files()
+	s.Parse = true
+	return s
+}
+
 // openPath opens with d, or, when that is nil, with the driver that the content
 // asks for.
 func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
-	o, err := opts.checked()
+	m, err := opening(opts)
 	if err != nil {
 		return nil, err
 	}
-	m := o.model()
-	r, err := source.Open(path, o.opening(m))
+	r, err := source.Open(path, m.files())
 	if isDir(path, err) {
-		return m.openDir(d, path, &o)
+		return m.openDir(d, path)
 	}
-	return m.finish(d, r, err, path, &o)
+	return m.finish(d, r, err, path)
 }
 
 func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
-	o, err := opts.checked()
+	m, err := opening(opts)
 	if err != nil {
 		return nil, err
 	}
-	return o.model().finish(d, source.FromBytes(b), nil, "", &o)
+	return m.finish(d, source.FromBytes(b), nil, "")
 }
 
 func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	o, err := opts.checked()
+	m, err := opening(opts)
 	if err == nil && r == nil {
 		err = missing("reader")
 	}
 	if err != nil {
 		return nil, err
 	}
-	m := o.model()
 	if s, ok := r.(interface {
 		Sibling(name string) (io.ReaderAt, int64, error)
 	}); ok {
@@ -176,35 +189,34 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 			return source.FromReaderAt(r, size), nil
 		}
 	}
-	return m.finish(d, source.FromReaderAt(r, size), nil, "", &o)
+	return m.finish(d, source.FromReaderAt(r, size), nil, "")
 }
 
 func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
-	o, err := opts.checked()
+	m, err := opening(opts)
 	if err == nil && f == nil {
 		err = missing("file")
 	}
 	if err != nil {
 		return nil, err
 	}
-	m := o.model()
-	r, err := source.OpenFile(f, off, size, o.opening(m))
-	return m.finish(d, r, err, f.Name(), &o)
+	r, err := source.OpenFile(f, off, size, m.files())
+	return m.finish(d, r, err, f.Name())
 }
 
 // missing is the error for an argument that is nil.
 func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
 
 // finish detects the format unless it is given, and parses.
-func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string, o *Options) (*Model, error) {
+func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string) (*Model, error) {
 	name := path
 	if r != nil && name == "" {
 		_, name = r.Origin() // of a reader
 	}
-	asked := asked(d, o)
+	asked := m.asked(d)
 	if err == nil && d == nil {
 		err = r.Guard(func() (err error) {
-			d, err = choose(r, name, o)
+			d, err = choose(r, name, m.opening.Options.Format)
 			return err
 		})
 		if err != nil {
@@ -214,43 +226,45 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 	if err != nil {
 		return nil, engine.Explain(err, With(d).Name(), name)
 	}
-	c, size := o.configure(m, d, path), r.Size()
-	err = m.m.Open(r, c)
-	if is := other(d, c.Head, size, name); is != "" {
+	size := r.Size()
+	m.opening.Driver, m.opening.Path = d, path
+	err = m.m.Open(r, &m.opening)
+	if is := other(d, m.opening.Head, size, name); is != "" {
 		err = named(err, is, asked, name)
 	}
 	return m.opened(err)
 }
 
 // asked returns the name of the format that was asked for, "" for whatever a file is.
-func asked(d driver.Driver, o *Options) string {
+func (m *Model) asked(d driver.Driver) string {
 	if d == nil {
-		return o.Format
+		return m.opening.Options.Format
 	}
 	return d.Describe().Name
 }
 
 // openDir opens the model in a directory: with d if that is a format of directories, by
 // the rule of Open if a format has one, and else with the first format of directories.
-func (m *Model) openDir(d driver.Driver, path string, o *Options) (*Model, error) {
-	asked := asked(d, o)
+func (m *Model) openDir(d driver.Driver, path string) (*Model, error) {
+	asked := m.asked(d)
 	var err error = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
-	if d == nil && o.Format != "" {
+	if d == nil && asked != "" {
 		var c Codec
-		if c, err = Lookup(o.Format); err != nil {
+		if c, err = Lookup(asked); err != nil {
 			return nil, engine.Explain(err, "", path)
 		}
 		d = c.d
 	}
 	_, dirs := d.(driver.DirParser)
 	if !dirs && findInDirectory != nil {
-		m, err = findInDirectory(m, d, path, o)
+		m, err = findInDirectory(m, d, path)
 	} else {
 		if d == nil {
 			d = keeper("")
 		}
 		if d != nil {
-			m, err = m.opened(m.m.OpenDir(o.configure(m, d, path), nil))
+			m.opening.Driver, m.opening.Path = d, path
+			m, err = m.opened(m.m.OpenDir(&m.opening, nil))
 		}
 	}
 	if err == nil {
@@ -272,16 +286,9 @@ func keeper(name string) driver.Driver {
 	return nil
 }
 
-// model returns a model that is not open yet.
-func (o *Options) model() *Model {
-	m := &Model{}
-	m.memory.Limit(o.MaxMemory)
-	return m
-}
-
 // opened lets the context of opening go. Drivers may keep the other options.
 func (m *Model) opened(err error) (*Model, error) {
-	m.opening.Options.Context, m.opening.Mapping.Context = context.Background(), nil
+	m.opening.Options.Context = context.Background()
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,11 @@ func FindInDirectories() {
 	engine.Leave()
 }
 
-var findInDirectory func(m *Model, d driver.Driver, path string, o *Options) (*Model, error)
+var findInDirectory func(m *Model, d driver.Driver, path string) (*Model, error)
 
 // find opens the model in a directory.
-func (m *Model) find(d driver.Driver, path string, o *Options) (*Model, error) {
-	dir := engine.OpenDirectory(path, o.Root, o.mapping(m))
+func (m *Model) find(d driver.Driver, path string) (*Model, error) {
+	dir := engine.OpenDirectory(path, m.opening.Options.Root, m.opening.Files())
 	defer dir.Close()
 	entries, err := dir.Entries()
 	if err != nil {
@@ -41,9 +41,10 @@ func (m *Model) find(d driver.Driver, path string, o *Options) (*Model, error) {
 	switch {
 	case name != "":
 		r, err := dir.Open(name)
-		return m.finish(d, r, err, filepath.Join(path, name), o)
+		return m.finish(d, r, err, filepath.Join(path, name))
 	case err == nil:
-		err = m.m.OpenDir(o.configure(m, of, path), entries)
+		m.opening.Driver, m.opening.Path = of, path
+		err = m.m.OpenDir(&m.opening, entries)
 	}
 	return m.opened(err)
 }

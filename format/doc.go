@@ -42,11 +42,18 @@
 //
 // # Limits
 //
-// Options.MaxMemory bounds what the library holds for one model, all together;
-// MaxTensors, MaxHeaderBytes, MaxMetadataBytes and MaxGraphBytes bound its parts. They
-// have defaults, and what exceeds one is ErrLimit. A service that opens files of
-// strangers sets MaxMemory to what it can spare for each. Options.MaxMapped bounds the
-// address space that is mapped; what does not fit is no error, but read on demand.
+// Options.MaxMemory bounds what the library holds for one model, all together. Tensors (MaxTensors),
+// bytes that are not data (MaxStructure) and what compressed sections inflate to have limits
+// of their own. What exceeds one is ErrLimit. A service that opens files of
+// strangers sets MaxMemory to what it can spare for each. A file that there is no room to map is read on
+// demand: one that is larger than the address space (5 GB where that has 32 bits), or beyond the limits of the
+// process (vm.max_map_count, RLIMIT_AS). Model.Notes and Stats say so. OpenReaderAt over a file
+// reads on demand in any case.
+//
+// # Contexts
+//
+// The structs of options for what opens or creates have a field Context: Options, WriteOptions. Methods of what is open take
+// a context as the first parameter: Model.Verify.
 //
 // # Errors
 //

@@ -17,31 +17,31 @@ import (
 // mapped, others that are an io.ReaderAt are read on demand, and the rest is read into memory, which
 // Options.MaxMemory bounds. Options.Dir and Root have no meaning here.
 func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
-	o, err := opts.checked()
+	m, err := opening(opts)
 	if err == nil && fsys == nil {
 		err = missing("file system")
 	}
 	if err != nil {
 		return nil, err
 	}
+	o := &m.opening.Options
 	o.Dir = ""
-	m := o.model()
-	name, err = inFS(fsys, name, &o)
+	name, err = inFS(fsys, name, o.Format)
 	if err != nil {
 		return nil, engine.Explain(err, o.Format, name)
 	}
 	m.opening.Sibling = func(n string) (*source.Region, error) {
-		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Mapping)
+		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Files())
 	}
-	r, err := m.regionOf(fsys, name, o.mapping(m))
+	r, err := m.regionOf(fsys, name, m.opening.Files())
 	if err != nil {
 		return nil, engine.Explain(err, o.Format, name)
 	}
-	return m.finish(nil, r, nil, "", &o)
+	return m.finish(nil, r, nil, "")
 }
 
 // inFS returns the file that opens the model called name.
-func inFS(fsys fs.FS, name string, o *Options) (string, error) {
+func inFS(fsys fs.FS, name, format string) (string, error) {
 	st, err := fs.Stat(fsys, name)
 	if err != nil || !st.IsDir() {
 		return name, err
@@ -55,8 +55,8 @@ func inFS(fsys fs.FS, name string, o *Options) (string, error) {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: !e.IsDir()}
 	}
 	var d driver.Driver
-	if o.Format != "" {
-		c, err := Lookup(o.Format)
+	if format != "" {
+		c, err := Lookup(format)
 		if err != nil {
 			return name, err
 		}

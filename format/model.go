@@ -6,7 +6,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/engine"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -15,7 +14,6 @@ import (
 type Model struct {
 	m       engine.Model
 	memory  driver.Memory // what it takes
-	space   source.Space  // that its mappings take, if they are bounded
 	opening engine.Config // how it was opened
 }
 
@@ -165,10 +163,10 @@ type Stats struct {
 	// FileSize is that of all files of the model that are open, or of which the beginning was read.
 	FileSize int64
 	// Mapped is how much of it is mapped, Heap how much is held in memory: bytes of the
-	// caller, systems and file systems that cannot map, copies of Options.Private.
+	// caller, systems and file systems that cannot map.
 	Mapped, Heap int64
 	// OnDemand is how much is neither, and read when it is asked for: behind a reader, or of
-	// files that are not mapped (Options.OnDemand, MaxMapped).
+	// files that there was no room to map.
 	OnDemand int64
 	// Resident is how much of Mapped and Heap the process has in physical memory now, which
 	// is what Evict gives back; -1 when the system does not say. What only the

@@ -57,9 +57,9 @@ func isDir(path string, err error) bool {
 }
 
 // choose returns the driver that the options force or the content shows.
-func choose(r *source.Region, path string, o *Options) (driver.Driver, error) {
-	if o.Format != "" {
-		c, err := Lookup(o.Format)
+func choose(r *source.Region, path, format string) (driver.Driver, error) {
+	if format != "" {
+		c, err := Lookup(format)
 		return c.d, err
 	}
 	head, err := r.Head(driver.SniffLen)

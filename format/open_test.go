@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -172,21 +171,10 @@ func TestCheckAll(t *testing.T) {
 	}
 }
 
-// TestOptions: limits that are not set get their defaults, those that make no sense
-// are refused.
+// TestOptions: those that make no sense are refused.
 func TestOptions(t *testing.T) {
-	want := Options{Context: context.Background(), MaxTensors: 1 << 22, MaxHeaderBytes: 1 << 30}
-	got, err := (*Options)(nil).checked()
-	if !reflect.DeepEqual(want, got) || err != nil {
-		t.Errorf("nil: %+v, %v", got, err)
-	}
-	mine := &Options{Context: t.Context(), Format: "mag", Check: CheckAll, MaxTensors: 1, MaxHeaderBytes: 2, MaxMetadataBytes: 3, MaxGraphBytes: 4, CacheBytes: 6, Key: []byte{5}, Dir: "d", Debug: true}
-	if got, err = mine.checked(); !reflect.DeepEqual(*mine, got) || err != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
 	for name, o := range map[string]*Options{
-		"MaxTensors": {MaxTensors: -1}, "MaxHeaderBytes": {MaxHeaderBytes: -1}, "MaxMetadataBytes": {MaxMetadataBytes: -1},
-		"MaxGraphBytes": {MaxGraphBytes: -1}, "CacheBytes": {CacheBytes: -1}, "Check": {Check: CheckAll + 1},
+		"MaxMemory": {MaxMemory: -1}, "CacheBytes": {CacheBytes: -1}, "Workers": {Workers: -1}, "Check": {Check: CheckAll + 1},
 	} {
 		path := stored(t, "m.fake", fakeFile)
 		for way, open := range map[string]func() (*Model, error){
@@ -201,7 +189,7 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	}
-	_, err = NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Spool: SpoolNever + 1})
+	_, err := NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Spool: SpoolNever + 1})
 	errIs(t, "Spool", err, ErrOption)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

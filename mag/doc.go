@@ -144,7 +144,6 @@
 //
 // # Limits
 //
-// Options.MaxTensors bounds the number of tensors and Options.MaxHeaderBytes
-// everything before the data. Neither container stores the size of that part, so
+// There are at most 4,194,304 tensors, and 1 GiB before the data. Neither container stores the size of that part, so
 // 16 KiB are read at first, or what so many records usually take, and more if need be.
 package mag

@@ -19,7 +19,7 @@ import (
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
 	// Most mutations break the checksum, so the structure is tried without it.
-	o := &format.Options{Check: format.CheckStructure, MaxTensors: 1 << 12}
+	o := &format.Options{Check: format.CheckStructure}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, strict := OpenBytes(b, nil)
 		m, err := OpenBytes(b, o)

@@ -28,7 +28,7 @@ type parsed struct {
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	s := structures.Get().(*structure)
 	defer structures.Put(s)
-	s.b, s.src, s.most, s.memory = s.b[:0], src, min(src.Size(), o.MaxHeaderBytes), o.Memory
+	s.b, s.src, s.most, s.memory = s.b[:0], src, min(src.Size(), driver.MaxStructure), o.Memory
 	defer s.release()
 	head, err := s.upTo(min(snapHeader+int64(len(markerPool)), src.Size()))
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *structure) grow(m measurer) ([]byte, error) {
 // checkCount compares the number of tensors in the header with the limit, and
 // the least number of bytes that all records take with the size of the file.
 func (f *parsed) checkCount(field string, at int64, n uint32, least uint64, o *driver.Options) error {
-	if uint64(n) > uint64(o.MaxTensors) {
-		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, o.MaxTensors)
+	if uint64(n) > uint64(driver.MaxTensors) {
+		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
 	}
 	if least > uint64(f.src.Size()) {
 		return wire.Errorf(formatName, field, at, format.ErrTruncated, "%d tensors, with all else, take at least %d bytes; the file has %d", n, least, f.src.Size())

@@ -27,36 +27,6 @@ func manyEntries(n int) []byte {
 	return f.bytes()
 }
 
-// TestLimits: MaxTensors and MaxHeaderBytes, from memory and through a reader.
-func TestLimits(t *testing.T) {
-	b := manyEntries(1000)
-	head := int64(len(b) - 1)
-	snap := snapWith(func(*snapFile) {})()
-	for _, c := range []struct {
-		name string
-		file []byte
-		o    format.Options
-		want error
-	}{
-		{"as many tensors as allowed", b, format.Options{MaxTensors: 1000}, nil},
-		{"one too many", b, format.Options{MaxTensors: 999}, format.ErrLimit},
-		{"as large as allowed", b, format.Options{MaxHeaderBytes: head}, nil},
-		{"one byte too large", b, format.Options{MaxHeaderBytes: head - 1}, format.ErrLimit},
-		{"much too large", b, format.Options{MaxHeaderBytes: 30}, format.ErrLimit},
-		{"snapshot tensors", snap, format.Options{MaxTensors: 1}, format.ErrLimit},
-		{"snapshot as large as allowed", snap, format.Options{MaxHeaderBytes: snapData}, nil},
-		{"snapshot too large", snap, format.Options{MaxHeaderBytes: snapData - 1}, format.ErrLimit},
-	} {
-		_, err := OpenBytes(c.file, &c.o)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: from memory: %v", c.name, err)
-		}
-		if _, err := OpenReaderAt(bytes.NewReader(c.file), int64(len(c.file)), &c.o); !errors.Is(err, c.want) {
-			t.Errorf("%s: through a reader: %v", c.name, err)
-		}
-	}
-}
-
 // counter counts the bytes that are read through it.
 type counter struct {
 	bytes.Reader

@@ -64,7 +64,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	if err := f.readGraph(); err != nil {
 		return nil, err
 	}
-	if err := f.readTensors(o.MaxTensors); err != nil {
+	if err := f.readTensors(driver.MaxTensors); err != nil {
 		return nil, err
 	}
 	if o.Key != nil && f.h.Features.Has(Encryption) {
@@ -295,8 +295,8 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 	for _, s := range all {
 		size += s.Size // sections are in the file, apart
 	}
-	if size -= f.h.Weights.Size; size > o.MaxHeaderBytes {
-		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, o.MaxHeaderBytes)
+	if size -= f.h.Weights.Size; size > driver.MaxStructure {
+		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, driver.MaxStructure)
 	}
 	if err := f.memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)

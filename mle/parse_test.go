@@ -547,13 +547,6 @@ func TestReaderAtFetchesNoWeights(t *testing.T) {
 	if _, err := v.Bytes(); err == nil {
 		t.Error("bytes out of nothing")
 	}
-	o := &format.Options{MaxHeaderBytes: 100}
-	if _, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o); !errors.Is(err, format.ErrLimit) {
-		t.Errorf("limit: %v", err)
-	}
-	if _, err := OpenBytes(b, o); !errors.Is(err, format.ErrLimit) {
-		t.Errorf("limit, in memory: %v", err)
-	}
 }
 
 // fetches is a reader that notes what is asked of it, and has not all of it.

@@ -64,8 +64,8 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		return nil, err
 	}
 	around := p.header.around()
-	if around > o.MaxHeaderBytes {
-		return nil, wire.Errorf(name, "metadata and operator graph", -1, format.ErrLimit, "larger than the %d bytes that are allowed", o.MaxHeaderBytes)
+	if around > driver.MaxStructure {
+		return nil, wire.Errorf(name, "metadata and operator graph", -1, format.ErrLimit, "larger than the %d bytes that are allowed", driver.MaxStructure)
 	}
 	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
@@ -257,7 +257,7 @@ func (p *parser) readConstants() error {
 	defer w.Close()
 	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
 	for n := 0; off < end; n++ {
-		if n == p.opts.MaxTensors {
+		if n == driver.MaxTensors {
 			return wire.Errorf(name, "constants", off, format.ErrLimit, "more than %d", n)
 		}
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {

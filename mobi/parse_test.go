@@ -186,17 +186,6 @@ func TestCheckStructure(t *testing.T) {
 	}
 }
 
-func TestMaxTensors(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		_, err := OpenBytes(small().bytes(), &format.Options{MaxTensors: n})
-		if n < 2 {
-			wantError(t, err, format.ErrLimit, "constants")
-		} else if err != nil {
-			t.Errorf("at most %d: %v", n, err)
-		}
-	}
-}
-
 func TestStrings(t *testing.T) {
 	got := []string{Float32.String(), Int32.String(), DataType(5).String(), Adler32.String(), CRC32.String()}
 	if d := cmp.Diff([]string{"float32", "int32", "5", "Adler-32", "CRC-32"}, got); d != "" {

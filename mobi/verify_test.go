@@ -238,8 +238,6 @@ func TestRemoteReads(t *testing.T) {
 	if got, err := v.Bytes(); err != nil || !cmp.Equal([]byte{5}, got) {
 		t.Errorf("% x, %v", got, err)
 	}
-	_, err = OpenReaderAt(src, int64(len(b)), &format.Options{MaxHeaderBytes: 100})
-	wantError(t, err, format.ErrLimit, "metadata and operator graph")
 }
 
 // counted is an io.ReaderAt that counts.

@@ -21,8 +21,8 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*parsed, erro
 	if len(names) == 0 {
 		return nil, wire.Errorf(name, "directory", -1, format.ErrCorrupt, "no %s file in it", extension)
 	}
-	if len(names) > o.MaxTensors {
-		return nil, wire.Errorf(name, "directory", -1, format.ErrLimit, "%d tensors, at most %d are allowed", len(names), o.MaxTensors)
+	if len(names) > driver.MaxTensors {
+		return nil, wire.Errorf(name, "directory", -1, format.ErrLimit, "%d tensors, at most %d are allowed", len(names), driver.MaxTensors)
 	}
 	x.Version = "1"
 	x.Grow(len(names), nameBytes(names), maxRank*len(names))

@@ -149,7 +149,6 @@ func TestDirectoryRefused(t *testing.T) {
 	}{
 		{"empty", nil, nil, format.ErrCorrupt, "model", "directory"},
 		{"name not UTF-8", map[string][]byte{"\xff.tsr": good}, nil, format.ErrCorrupt, "\xff.tsr", "file name"},
-		{"too many", map[string][]byte{"a.tsr": good, "b.tsr": good}, &format.Options{MaxTensors: 1}, format.ErrLimit, "model", "directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.field == "file name" && runtime.GOOS == "windows" {
@@ -165,15 +164,6 @@ func TestDirectoryRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDirectoryLimit allows exactly as many tensors as there are.
-func TestDirectoryLimit(t *testing.T) {
-	f, err := Open(tree(t, map[string][]byte{"a.tsr": good, "b.tsr": good}), &format.Options{MaxTensors: 2, Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
 }
 
 func TestDirectoryLinks(t *testing.T) {

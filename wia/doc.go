@@ -122,9 +122,8 @@
 // most 1,048,576 nodes, as many values (inputs and outputs of graphs) and
 // properties, 8,388,608 inputs and outputs of nodes, 2,097,152 attributes,
 // 8,388,608 strings and 67,108,864 numbers in them, 4,194,304 tensors, and
-// 33,554,432 dims of tensors and 4,194,304 of values. The tensor block has Options.MaxTensors tensors at most and
-// as many dims as a graph. Where Options.MaxTensors is raised, so are the limits
-// of tensors and, to eight for each, of dims.
+// 33,554,432 dims of tensors and 4,194,304 of values. The tensor block has at most 4,194,304 tensors and
+// as many dims as a graph.
 //
 // Messages may have unknown fields, which are skipped, and kept by copies and Rewrite. Known
 // fields of another wire type, groups, varints that overflow 64 bits, lengths

@@ -14,7 +14,7 @@ import (
 // may panic; what verifies must be readable, and what opens must survive
 // being rewritten.
 func exercise(t *testing.T, b []byte) {
-	o := &format.Options{MaxMetadataBytes: 1 << 20, MaxGraphBytes: 1 << 20, Key: testKey}
+	o := &format.Options{Key: testKey}
 	f, err := OpenBytes(b, o)
 	remote, remoteErr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 	if (err == nil) != (remoteErr == nil) {

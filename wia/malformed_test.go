@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -274,38 +273,5 @@ func TestErrorOffsets(t *testing.T) {
 	_, err = OpenBytes(c.bytes(), nil)
 	if !errors.As(err, &e) || e.Offset != int64(256+len(c.meta)) || !strings.Contains(err.Error(), "at byte 7 of the decoded block") {
 		t.Errorf("compressed: %v", err)
-	}
-}
-
-func TestLimits(t *testing.T) {
-	big := bytes.Repeat([]byte{' '}, 1000)
-	c := container{compression: 1, meta: gz(cat([]byte("{}"), big)), graph: gz(by(1, big))}
-	tests := []struct {
-		name string
-		o    format.Options
-		ok   bool
-	}{
-		{"all within", format.Options{MaxMetadataBytes: 1002, MaxGraphBytes: 1003}, true},
-		{"metadata", format.Options{MaxMetadataBytes: 1001}, false},
-		{"graph", format.Options{MaxGraphBytes: 1002}, false},
-	}
-	for _, tt := range tests {
-		f, err := OpenBytes(c.bytes(), &tt.o)
-		if tt.ok != (err == nil) || !tt.ok && !errors.Is(err, format.ErrLimit) {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if err == nil {
-			f.Close()
-		}
-	}
-	three := container{tensor: cat(by(1, inline("a", 8, []byte{1}, 1)), by(1, inline("b", 8, []byte{1}, 1))), graph: by(5, inline("c", 8, []byte{1}, 1))}
-	for n, ok := range map[int]bool{2: false, 3: true} {
-		if _, err := OpenBytes(three.bytes(), &format.Options{MaxTensors: n}); ok != (err == nil) || !ok && !errors.Is(err, format.ErrLimit) {
-			t.Errorf("%d tensors: %v", n, err)
-		}
-	}
-	b := c.bytes()
-	if _, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), &format.Options{MaxHeaderBytes: 10}); !errors.Is(err, format.ErrLimit) {
-		t.Errorf("MaxHeaderBytes: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ type parsed struct {
 	src       driver.Source
 	index     *driver.Index
 	memory    *driver.Memory
-	most      int64 // Options.MaxHeaderBytes
+	most      int64
 	hdr       header
 	meta      payload
 	graph     payload
@@ -44,7 +44,7 @@ type parser struct {
 
 // parse reads the blocks, each after those that it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory, most: o.MaxHeaderBytes}}
+	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory, most: driver.MaxStructure}}
 	if err := p.hdr.parse(src); err != nil {
 		return nil, err
 	}
@@ -107,10 +107,10 @@ func (p *parser) readTensors() error {
 	if err := p.loadTensors(); err != nil {
 		return err
 	}
-	return p.listTensors(p.o.MaxTensors)
+	return p.listTensors(driver.MaxTensors)
 }
 
-func (p *parser) readGraph() error { return p.decodeGraph(p.o.MaxTensors) }
+func (p *parser) readGraph() error { return p.decodeGraph(driver.MaxTensors) }
 
 // readSignatures reads the signature block, if there is one.
 func (p *parser) readSignatures() error {

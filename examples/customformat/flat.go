@@ -66,7 +66,7 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 		return nil, driver.Errorf(name, "magic", 0, format.ErrMagic, "%q", header[:4])
 	}
 	count, f := int64(le.Uint32(header[4:])), &file{fileSize: src.Size(), sum: le.Uint32(header[8:]), size: int64(le.Uint32(header[12:]))}
-	if count > int64(o.MaxTensors) || f.size > o.MaxHeaderBytes {
+	if count > int64(driver.MaxTensors) || f.size > driver.MaxStructure {
 		return nil, driver.Errorf(name, "count", 4, format.ErrLimit, "%d tensors, %d bytes of records", count, f.size)
 	}
 	stored, err := src.Slice(headerSize, f.size)

@@ -887,7 +887,7 @@ func TestOptions(t *testing.T) {
 		"unknown ending": {"out.bin", nil, format.ErrUnknownFormat},
 		"unknown format": {"out.mag", &convert.Options{To: "none"}, format.ErrUnknownFormat},
 		"no float":       {"out.mag", &convert.Options{DType: tensor.Int8}, format.ErrOption},
-		"limit":          {"out.mag", &convert.Options{Read: &format.Options{MaxHeaderBytes: 8}}, format.ErrLimit},
+		"limit":          {"out.mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit},
 	} {
 		dir := t.TempDir()
 		if _, err := convert.File(in, filepath.Join(dir, tt.out), tt.o); !errors.Is(err, tt.want) {

@@ -14,8 +14,9 @@ import (
 // that are kept. All methods work on nil, which has no limit of the caller's, and
 // are safe for concurrent use. Errors wrap ErrLimit and name the option.
 type Memory struct {
-	most int64 // Options.MaxMemory, 0 for none
-	used atomic.Int64
+	most      int64 // Options.MaxMemory, 0 for none
+	used      atomic.Int64
+	structure atomic.Int64
 }
 
 // NewMemory makes the account of a model that may take most bytes, 0 for any number.
@@ -58,6 +59,15 @@ func (m *Memory) Release(n int64) {
 	if m != nil {
 		m.used.Add(-n)
 	}
+}
+
+// Structure counts n bytes of structure, in whichever file of the model: all together are at most
+// MaxStructure.
+func (m *Memory) Structure(n int64) error {
+	if m != nil && m.structure.Add(n) > MaxStructure {
+		return fmt.Errorf("%w: the structure of all files of the model is larger than %d bytes", tensor.ErrLimit, int64(MaxStructure))
+	}
+	return nil
 }
 
 // Build is Reserve for n bytes that are made of a structure, such as a graph, which

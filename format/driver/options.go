@@ -2,59 +2,121 @@ package driver
 
 import (
 	"context"
+	"crypto"
+	"fmt"
+	"slices"
 	"time"
 )
 
-// Options are what a parser needs to know of how a file is opened. They are
-// checked and complete: Context is not nil, and of the limits only those may be
-// unset that depend on what is stored.
+// Options changes how a model is opened. Nil and the zero value work. Negative
+// limits and unknown values are ErrOption.
 type Options struct {
-	// Context ends long work of Parse.
+	// Context ends opening, between two reads of an io.ReaderAt and in long work;
+	// nil means never. A model that is open does not use it: its methods take their own.
 	Context context.Context
-	// Check says which sums opening verifies.
-	Check Check
-	// MaxTensors and MaxHeaderBytes are limits of format.Options.
-	MaxTensors     int
-	MaxHeaderBytes int64
-	// MaxMetadataBytes and MaxGraphBytes are 0 unless the caller set them: see
-	// MetadataLimit and GraphLimit.
-	MaxMetadataBytes int64
-	MaxGraphBytes    int64
-	// Key decrypts an encrypted file: 32 bytes for AES-256.
+	// Format forces a format by name instead of detecting it.
+	Format string
+	// Check says which checksums are verified when. Progress and Workers are for what
+	// CheckAll and Trusted verify, as in Model.Verify.
+	Check    Check
+	Progress Progress
+	Workers  int
+	// MaxMemory bounds what the library holds for the model, all together: copies of
+	// the structure, the index, inflated sections, metadata and graphs,
+	// tensors that are decoded, decrypted, realigned or cached, files that
+	// cannot be mapped, windows of codecs. It does not count mappings, and nothing
+	// that was handed over, as View.Clone does. With 0 there is no sum, but what
+	// a structure takes in memory, a graph above all, may be 16 MiB and 16 times
+	// its bytes in the file. Beyond either is ErrLimit. So are, whatever MaxMemory is, more than MaxTensors
+	// tensors, more than MaxStructure bytes that are not data, and compressed sections that inflate to
+	// more than 256 times their size and 16 MiB, or to more than 64 MiB (metadata) or 1 GiB (graph).
+	MaxMemory int64
+	// CacheBytes bounds the tensors that are kept once they were read through an
+	// io.ReaderAt, or on demand; with 0 they are read anew each time.
+	CacheBytes int64
+	// Key decrypts an encrypted file: 32 bytes for AES-256. Nil is none, and one of another
+	// size, an empty one too, is ErrKey; files that are not encrypted do not look at it. It
+	// is copied, and not kept longer than the model.
 	Key []byte
-	// Memory is the account of the model, for what a parser and its File allocate
-	// in proportion to the file. It may be nil.
+	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
+	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed
+	// since (also ErrChecksum), or of a format without signatures is ErrSignature, and
+	// an unusable key ErrKey as well: a private one, another type, one that is empty. The file that is opened is the one that was checked: its structure is in
+	// private memory, and that memory is what was hashed. Its data was as signed
+	// when it was opened: a process that can write to the file in place can still change it, and
+	// CheckTouch or Verify look again. External data must have a checksum in what
+	// was signed, which CheckTouch, CheckAll and Verify compare; opening does not.
+	//
+	// Models of any format can be checked against a detached signature instead: a *signing.Policy reads
+	// it from next to the model, a *signing.Report has verified it. All files of the model are
+	// hashed when it is opened, as they were parsed and mapped: what is not signed, or differs, is ErrSignature.
+	Trusted crypto.PublicKey
+	// Dir is where external data files are looked for when the model itself
+	// was not opened by path.
+	Dir string
+	// Root is a directory that links of the model's directory may lead to: those of its shards, parts
+	// and external data, and of its file where a directory was named. They may lead below their own directory in any case, and
+	// from a snapshot of a Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs unless
+	// Root is set. Any other link is ErrUnsupported.
+	// Programs of tsr, mag and mobi alone do not know Root and caches: see FindInDirectories.
+	Root string
+	// Lock keeps the mapped files in physical memory until Close (mlock), so that no use waits for the
+	// disk. Files that are mapped at their first use, such as shards and external data, are locked then;
+	// Prefetch maps those of a directory. A limit of the system (RLIMIT_MEMLOCK) is ErrLimit;
+	// ErrUnsupported are readers, files read on demand, bytes in memory, and systems other
+	// than Linux, Android, macOS and iOS.
+	Lock bool
+	// Debug makes Close withdraw access to the mapping instead of unmapping
+	// it, so that a use after Close stops the program at once. The address
+	// space is not given back: for tests only.
+	Debug bool
+
+	// Memory is for drivers: the account that opening makes of MaxMemory, for what they allocate
+	// in proportion to the file. Programs leave it nil.
 	Memory *Memory
 }
 
-// MetadataLimit returns how many bytes a compressed metadata section that is
-// stored in so many may inflate to.
-func (o *Options) MetadataLimit(stored int64) int64 {
-	return inflated(o.MaxMetadataBytes, DefaultMaxMetadataBytes, stored)
+// Checked returns a copy with every unset option at its default, and m as its account, or what makes no
+// sense. It works on nil.
+func (o *Options) Checked(m *Memory) (c Options, err error) {
+	if o != nil {
+		c = *o
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes}, {"Workers", int64(c.Workers)}, {"Check", int64(CheckAll) - int64(c.Check)}} {
+		if n.value < 0 {
+			return c, &Error{Field: n.name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, n.value)}
+		}
+	}
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	c.Key = slices.Clone(c.Key)
+	m.most = c.MaxMemory
+	c.Memory = m
+	return c, c.Context.Err()
 }
 
-// GraphLimit is MetadataLimit for a graph.
-func (o *Options) GraphLimit(stored int64) int64 {
-	return inflated(o.MaxGraphBytes, DefaultMaxGraphBytes, stored)
-}
-
-// Without limits of the caller's, a section may inflate to so many times its
-// stored size, to the floor in any case, and to the maximum at most.
+// A compressed section may inflate to a multiple of its stored size, to the floor in any case, and
+// to a maximum at most.
 const (
-	DefaultMaxMetadataBytes = 64 << 20
-	DefaultMaxGraphBytes    = 1 << 30
+	maxMetadata = 64 << 20
+	maxGraph    = 1 << 30
 
 	inflationRatio = 256
 	inflationFloor = 16 << 20
 )
 
-// inflated returns the caller's limit, or the default one, which grows with
-// what is stored.
-func inflated(set, most, stored int64) int64 {
-	switch {
-	case set > 0:
-		return set
-	case stored >= most/inflationRatio:
+// MetadataLimit returns to how many bytes a compressed metadata section of a stored size may inflate.
+func (*Options) MetadataLimit(stored int64) int64 { return inflated(maxMetadata, stored) }
+
+// GraphLimit is MetadataLimit for a graph.
+func (*Options) GraphLimit(stored int64) int64 { return inflated(maxGraph, stored) }
+
+func inflated(most, stored int64) int64 {
+	if stored >= most/inflationRatio {
 		return most
 	}
 	return min(most, max(inflationRatio*stored, inflationFloor))

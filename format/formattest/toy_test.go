@@ -119,9 +119,6 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	if c.Err() != nil {
 		return nil, c.Err()
 	}
-	if !src.InMemory() && int64(size) > o.MaxHeaderBytes {
-		return nil, wire.Errorf("toy", "size", 4, driver.ErrLimit, "%d bytes", size)
-	}
 	rec, err := src.Slice(toyHeader, int64(size))
 	if err != nil && y.has("swallows read errors") {
 		return nil, wire.Errorf("toy", "size", 4, driver.ErrTruncated, "no records")
@@ -131,9 +128,6 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	}
 	if o.Check.Sums() && !y.has("no checksum") && crc32.ChecksumIEEE(rec) != sum {
 		return nil, wire.Errorf("toy", "checksum", 8, driver.ErrChecksum, "records")
-	}
-	if int(tensors) > o.MaxTensors {
-		return nil, wire.Errorf("toy", "tensors", 12, driver.ErrLimit, "%d tensors", tensors)
 	}
 	c = wire.NewCursor("toy", rec, toyHeader)
 	if !y.has("trusts counts") {

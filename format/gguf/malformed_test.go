@@ -151,19 +151,3 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
-
-func TestLimits(t *testing.T) {
-	b := small().bytes()
-	for _, c := range []struct {
-		o     format.Options
-		field string
-	}{
-		{format.Options{MaxTensors: 2}, "tensor_count"},
-	} {
-		_, err := OpenBytes(b, &c.o)
-		var e *format.Error
-		if !errors.As(err, &e) || !errors.Is(err, format.ErrLimit) || e.Field != c.field {
-			t.Errorf("%v, want %s", err, c.field)
-		}
-	}
-}

@@ -55,7 +55,7 @@ func verify(v driver.Verification) error {
 
 // add reads the structure of one file.
 func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (err error) {
-	d := &decoder{head: driver.ReadHead(src, o), size: src.Size(), most: o.MaxHeaderBytes}
+	d := &decoder{head: driver.ReadHead(src, o), size: src.Size(), most: driver.MaxStructure}
 	defer func() {
 		if closeErr := d.head.Close(int64(d.at)); err == nil {
 			err = closeErr
@@ -81,8 +81,8 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (
 			return ofEntry(err, e.key)
 		}
 	}
-	if n := uint64(f.index.Len()) + tensors; n > uint64(o.MaxTensors) {
-		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, o.MaxTensors)
+	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
+		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 	}
 	from := d.at
 	size := d.records(tensors)

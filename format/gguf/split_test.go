@@ -187,14 +187,6 @@ func badSplits() []badSplit {
 	}
 }
 
-// TestSplitLimit: the limit is that of the model.
-func TestSplitLimit(t *testing.T) {
-	_, first := store(t, parts())
-	if _, err := Open(first, &format.Options{MaxTensors: 3}); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
-}
-
 // TestSplitConfined follows no link that leads out of the directory.
 func TestSplitConfined(t *testing.T) {
 	testhost.NeedLinks(t)

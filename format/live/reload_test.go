@@ -294,13 +294,9 @@ func TestPreparedIsClosed(t *testing.T) {
 // TestOverwritten: a file that is changed in place is noticed, whether what it holds then is good or not.
 func TestOverwritten(t *testing.T) {
 	testhost.NeedReplace(t)
-	for i := range 4 {
-		good, onDemand := i%2 == 0, i >= 2
-		if !onDemand && !testhost.Maps() {
-			continue
-		}
+	testhost.NeedMaps(t)
+	for _, good := range []bool{true, false} {
 		o := demanding()
-		o.Open.OnDemand = onDemand
 		var events []EventKind
 		o.Notify = func(e Event) { events = append(events, e.Kind) }
 		h, path := start(t, o)

@@ -1,7 +1,6 @@
 package mobile
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,10 +21,6 @@ func TestMemoryOptions(t *testing.T) {
 		aligned bool // views are the file itself
 	}{
 		{"none", Options{}, memory{Mapped: size}, true},
-		{"no room", Options{MaxMapped: size - 1}, memory{OnDemand: size}, false},
-		{"room", Options{MaxMapped: size}, memory{Mapped: size}, true},
-		{"on demand", Options{OnDemand: true}, memory{OnDemand: size}, false},
-		{"populated", Options{Populate: true}, memory{Mapped: size}, true},
 		{"locked", Options{Lock: true}, memory{Mapped: size, Locked: size}, true},
 	}
 	for _, test := range tests {
@@ -50,28 +45,4 @@ func TestMemoryOptions(t *testing.T) {
 			}
 		})
 	}
-	t.Run("kept", func(t *testing.T) {
-		m, err := Open(path, &Options{OnDemand: true, CacheBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		describe(t, m)
-		if m.m.Stats().Kept == 0 {
-			t.Error("nothing is kept")
-		}
-	})
-	t.Run("private", func(t *testing.T) {
-		m, err := Open(path, &Options{Private: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil { // in place
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, describe(t, m)); diff != "" {
-			t.Errorf("what is written over the file shows (-want +got)\n%s", diff)
-		}
-	})
 }

@@ -2,7 +2,6 @@ package mobile
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"sync/atomic"
 
@@ -38,33 +37,16 @@ type Options struct {
 	// Dir is where external data files are looked for when the model was not
 	// opened by path.
 	Dir string
-	// MaxTensors refuses files with more tensors; 0 means 4,194,304.
-	MaxTensors int64
-	// MaxHeaderBytes bounds what must be held in memory besides tensor data; 0
-	// means 1 GiB.
-	MaxHeaderBytes int64
-	// MaxMetadataBytes bounds compressed metadata once inflated; 0 means 64 MiB,
-	// and no more than 256 times the stored size or 16 MiB, whichever is more.
-	MaxMetadataBytes int64
-	// MaxGraphBytes bounds a compressed graph once inflated; 0 means 1 GiB, and no
-	// more than 256 times the stored size or 16 MiB, whichever is more.
-	MaxGraphBytes int64
 	// MaxMemory bounds what the library holds for the model, all together: its
 	// structure, inflated sections, a graph while it is built, tensors that are
 	// decoded. It does not count what is mapped or came in by OpenBytes, nor what was
 	// handed over. 0 means no sum, but a graph is held to 16 MiB and 16 times its bytes
 	// in the file. What would take more fails with CodeLimit.
 	MaxMemory int64
-	// MaxMapped bounds the address space that the model maps, in bytes; 0 means no limit.
-	// What does not fit, and everything with OnDemand, is read when it is asked for, of which
-	// CacheBytes are kept.
-	MaxMapped, CacheBytes int64
-	OnDemand              bool
-	// Populate reads the whole file into memory when it is opened, and Lock keeps it there.
-	// A limit of the system is CodeLimit.
-	Populate, Lock bool
-	// Private opens a copy, for files that somebody may overwrite in place.
-	Private bool
+	// CacheBytes bounds the tensors that are kept once they were read, where there was no room to map the file.
+	CacheBytes int64
+	// Lock keeps the whole file in physical memory. A limit of the system is CodeLimit.
+	Lock bool
 	// Debug makes Close withdraw access to the memory instead of giving it
 	// back, so that a use after Close stops the app at once. For tests only.
 	Debug bool
@@ -83,22 +65,14 @@ func (o *Options) options() (*format.Options, error) {
 		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}
 	}
 	return &format.Options{
-		Format:           o.Format,
-		Check:            check,
-		MaxTensors:       int(max(-1, min(o.MaxTensors, math.MaxInt))), // also where int has 32 bits
-		MaxHeaderBytes:   o.MaxHeaderBytes,
-		MaxMetadataBytes: o.MaxMetadataBytes,
-		MaxGraphBytes:    o.MaxGraphBytes,
-		MaxMemory:        o.MaxMemory,
-		MaxMapped:        o.MaxMapped,
-		CacheBytes:       o.CacheBytes,
-		OnDemand:         o.OnDemand,
-		Populate:         o.Populate,
-		Lock:             o.Lock,
-		Private:          o.Private,
-		Key:              o.Key,
-		Dir:              o.Dir,
-		Debug:            o.Debug,
+		Format:     o.Format,
+		Check:      check,
+		MaxMemory:  o.MaxMemory,
+		CacheBytes: o.CacheBytes,
+		Lock:       o.Lock,
+		Key:        o.Key,
+		Dir:        o.Dir,
+		Debug:      o.Debug,
 	}, nil
 }
 

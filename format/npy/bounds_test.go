@@ -8,16 +8,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestDirectoryLimit: a directory larger than the limit is refused as such, before
-// any entry is read.
-func TestDirectoryLimit(t *testing.T) {
-	var e *format.Error
-	_, err := archiveCodec.OpenBytes(pair().bytes(), &format.Options{MaxHeaderBytes: 100})
-	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "directory" {
-		t.Errorf("%v, want %v of the directory, which has 102 bytes", err, format.ErrLimit)
-	}
-}
-
 // TestBytesBehindFullBuffer: what follows a deflated array is found, also when the
 // array ends where a buffer does.
 func TestBytesBehindFullBuffer(t *testing.T) {

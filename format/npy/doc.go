@@ -38,7 +38,7 @@
 // that is not as above (ErrCorrupt); a negative dim, one of 2^63 or more, and a shape
 // whose size in bytes reaches 2^63, also when another dim is 0 (ErrCorrupt); more
 // than 64 dims, which is what NumPy 2 has at most, and a header of more than
-// 1 MiB or Options.MaxHeaderBytes (ErrLimit); fewer bytes of data than the shape takes
+// 1 MiB (ErrLimit); fewer bytes of data than the shape takes
 // (ErrTruncated), and more (ErrCorrupt).
 //
 // Tensors are handed out row-major and little-endian. Big-endian words and Fortran
@@ -72,8 +72,8 @@
 // bytes, so that no archive claims more than it has, and no deflated entry claims
 // more than 1032 times its bytes, which is what DEFLATE packs at most. Encrypted and
 // patched entries, other methods than stored (0) and deflated (8), and archives of
-// several disks are ErrUnsupported. The directory is bounded by
-// Options.MaxHeaderBytes, the number of entries by Options.MaxTensors.
+// several disks are ErrUnsupported. The directory has at most
+// 1 GiB and 4,194,304 entries.
 //
 // Deflated arrays are inflated at first use, once, and kept until Close. A size out of
 // proportion must be proved by the stream before memory is taken for it. A stream that holds more or

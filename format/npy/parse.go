@@ -201,7 +201,7 @@ func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*driver.P
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{most: min(maxHeader, o.MaxHeaderBytes), solid: true}
+	r := &reader{most: maxHeader, solid: true}
 	if err := r.read(io.NewSectionReader(src, 0, src.Size()), src.Size()); err != nil {
 		return nil, err
 	}

@@ -63,14 +63,6 @@ func refused(t *testing.T, file []byte, o *format.Options, want error, field str
 	}
 }
 
-// TestHeaderBytes: MaxHeaderBytes counts all that is kept, and each piece that is looked at.
-func TestHeaderBytes(t *testing.T) {
-	o := &format.Options{MaxHeaderBytes: 100}
-	open(t, modelOf(weight("w")))
-	refused(t, modelOf(bytes.Repeat(ld(1, str(4, "Relu")), 20)), o, format.ErrLimit, "graph.node[11]")
-	refused(t, modelOf(weight(strings.Repeat("n", 2000))), o, format.ErrLimit, "graph.initializer[0].name")
-}
-
 // TestTypedValues: a value of a list fits its element, and there are as many as were counted.
 func TestTypedValues(t *testing.T) {
 	for _, tt := range []struct {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -62,7 +61,7 @@ var graphSchema = onnxgraph.Schema{
 // but what tensors there are is none.
 func (f *parsed) readGraph() error {
 	s := &f.graph.Source
-	s.Tally = protobuf.NewTally(f.o.MaxTensors)
+	s.Tally = protobuf.NewTally(driver.MaxTensors)
 	names := 16 * int64(f.index.Len())
 	s.Tally.Cost, s.Tally.Room = names, f.o.Memory.Room(s.Size+names)
 	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: &graphTensors{f: f, s: s}}
@@ -83,7 +82,7 @@ func (f *parsed) readGraph() error {
 
 // decodeGraph decodes a graph in wire form without initializers, in a model of so many tensors.
 func decodeGraph(b []byte, tensors int) (*driver.Graph, error) {
-	f := &parsed{index: &driver.Index{}, o: &driver.Options{MaxTensors: max(tensors, format.DefaultMaxTensors)}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
+	f := &parsed{index: &driver.Index{}, o: &driver.Options{}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
 	f.graph.Source = *protobuf.InMemory(b)
 	if err := f.readGraph(); err != nil {
 		return nil, protobuf.InField("graph", err)

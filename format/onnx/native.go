@@ -73,7 +73,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
 		w := &protobuf.Window{}
-		w.Open(f.src, 0, f.src.Size(), f.o.MaxHeaderBytes)
+		w.Open(f.src, 0, f.src.Size(), driver.MaxStructure)
 		defer w.Close()
 		s := &protobuf.Source{Size: f.src.Size(), From: w}
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {

@@ -146,7 +146,7 @@ func (f *parsed) scan() error {
 		f.graph.join()
 	}()
 	window := &protobuf.Window{}
-	window.Open(f.src, 0, f.src.Size(), f.o.MaxHeaderBytes)
+	window.Open(f.src, 0, f.src.Size(), driver.MaxStructure)
 	defer window.Close()
 	s := &protobuf.Source{Size: f.src.Size(), From: window}
 	h := &head{}
@@ -189,7 +189,7 @@ func (f *parsed) scanGraph(s *protobuf.Source, h *head, msg protobuf.Field) erro
 
 // keep appends a field to a section.
 func (f *parsed) keep(c *section, s *protobuf.Source, fl *protobuf.Field) error {
-	n, most := fl.End-fl.At, f.o.MaxHeaderBytes
+	n, most := fl.End-fl.At, int64(driver.MaxStructure)
 	if n > most-f.head.Size-f.graph.Size {
 		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
 	}
@@ -223,8 +223,8 @@ func (f *parsed) initializer(s *protobuf.Source, h *head, msg protobuf.Field) er
 
 // add lists a tensor. at is the offset for errors.
 func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at int64) error {
-	if len(f.records) >= f.o.MaxTensors {
-		return protobuf.Defectf(at, tensor.ErrLimit, "more than %d tensors", f.o.MaxTensors)
+	if len(f.records) >= driver.MaxTensors {
+		return protobuf.Defectf(at, tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
 	}
 	if err := checkName(name, at); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 // readModel reads all but the graph.
 func (f *parsed) readModel() error {
 	s, m := &f.head.Source, &f.model
-	s.Tally = protobuf.NewTally(f.o.MaxTensors)
+	s.Tally = protobuf.NewTally(driver.MaxTensors)
 	s.Tally.Room = f.o.Memory.Room(s.Size)
 	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
 	for w.Next() {

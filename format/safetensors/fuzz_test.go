@@ -16,7 +16,7 @@ import (
 // *format.Error, and what opens reads back the same once it was written.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
-	o := &format.Options{MaxTensors: 1 << 10}
+	o := &format.Options{}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := OpenBytes(b, o)
 		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)

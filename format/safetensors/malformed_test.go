@@ -168,17 +168,6 @@ func TestLongestHeader(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	b := fileOf(base, count(6)...)
-	_, err := OpenBytes(b, &format.Options{MaxTensors: 1})
-	refused(t, err, format.ErrLimit, `tensor "b"`, atB)
-	_, err = OpenBytes(b, &format.Options{MaxHeaderBytes: int64(len(base)) - 1})
-	refused(t, err, format.ErrLimit, "header length", 0)
-	if _, err := OpenBytes(b, &format.Options{MaxTensors: 2, MaxHeaderBytes: int64(len(base))}); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestCut cuts a file everywhere, and flips every byte of its header: nothing panics.
 func TestCut(t *testing.T) {
 	b := fileOf(base, count(6)...)

@@ -146,17 +146,20 @@ func (m *model) native() (*driver.Native, error) {
 func (m *model) parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index) error {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
-	most := min(maxHeader, m.o.MaxHeaderBytes)
 	switch {
 	case c.Err() != nil:
 		return c.Err()
 	case n > uint64(src.Size()-lengthSize):
 		return wire.Errorf(formatName, "header length", 0, format.ErrTruncated, "%d bytes, %d are left", n, src.Size()-lengthSize)
-	case n > uint64(most):
-		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, most)
+	case n > maxHeader:
+		return wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, maxHeader)
 	}
 	start := lengthSize + int64(n)
-	if err := m.o.Memory.Reserve(start); err != nil {
+	err := m.o.Memory.Structure(start)
+	if err == nil {
+		err = m.o.Memory.Reserve(start)
+	}
+	if err != nil {
 		return wire.Error(formatName, "header length", 0, err)
 	}
 	defer m.o.Memory.Release(start)
@@ -218,7 +221,7 @@ const minEntry = 49
 // grow makes room for what seems to come. Wrong guesses cost allocations, and no more
 // memory than a few times the header.
 func (p *parser) grow(b []byte) {
-	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, p.o.MaxTensors)
+	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, driver.MaxTensors)
 	// An entry has three commas of its own, one behind it, and one less than dims. The
 	// braces of all and of the metadata are no entries.
 	dims := min(max(bytes.Count(b, []byte{','})-3*n+8, 0), 8*n)
@@ -264,8 +267,6 @@ func (p *parser) tensor(name []byte, at int) error {
 	switch {
 	case e.found != 1<<3-1:
 		err = fmt.Errorf("%w: it lacks a dtype, a shape or data_offsets", format.ErrCorrupt)
-	case p.x.Len() >= p.o.MaxTensors:
-		err = fmt.Errorf("%w: more than %d tensors", format.ErrLimit, p.o.MaxTensors)
 	default:
 		err = p.check(&t, &e)
 	}

@@ -60,7 +60,7 @@ func oldShards(path string) []string {
 	if err != nil {
 		return nil
 	}
-	w, err := shards.Parse(formatName, b, format.DefaultMaxTensors)
+	w, err := shards.Parse(formatName, b, driver.MaxTensors)
 	if err != nil {
 		return nil
 	}

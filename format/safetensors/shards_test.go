@@ -155,23 +155,6 @@ func TestLinkThatLeadsOut(t *testing.T) {
 	refused(t, err, format.ErrUnsupported, `shard "link"`, 15)
 }
 
-// TestShardedLimits: limits hold for all files together.
-func TestShardedLimits(t *testing.T) {
-	path := save(t, t.TempDir(), "i.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2)
-	for name, o := range map[string]format.Options{
-		"tensors": {MaxTensors: 4}, "mapped tensors": {MaxTensors: 2}, "index": {MaxHeaderBytes: int64(len(index)) - 1},
-	} {
-		if _, err := Open(path, &o); err == nil || !strings.Contains(err.Error(), "limit") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	f, err := Open(path, &format.Options{MaxTensors: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-}
-
 // TestShardChanged: Verify looks at the headers of shards.
 func TestShardChanged(t *testing.T) {
 	testhost.NeedReplace(t)

@@ -74,7 +74,7 @@ func (r *reading) word(name string, e *zip.Entry) error {
 
 // readPickle reads data.pkl, and lists what its object holds.
 func (r *reading) readPickle(e *zip.Entry) error {
-	if most := min(driver.MaxStructure, r.o.MaxHeaderBytes); e.Size > most {
+	if most := int64(driver.MaxStructure); e.Size > most {
 		return wire.Errorf("", "data.pkl", e.At, format.ErrLimit, "it has %d bytes, at most %d are allowed", e.Size, most)
 	}
 	if err := r.o.Memory.Reserve(e.Size); err != nil {

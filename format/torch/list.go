@@ -178,8 +178,8 @@ func (l *lister) tensor(t *rebuilt) error {
 		return err
 	}
 	s := t.storage
-	if l.x.Len() >= l.o.MaxTensors {
-		return l.errorf(format.ErrLimit, "more than %d tensors", l.o.MaxTensors)
+	if l.x.Len() >= driver.MaxTensors {
+		return l.errorf(format.ErrLimit, "more than %d tensors", driver.MaxTensors)
 	}
 	i, ok := l.byKey[s.key]
 	if !ok {

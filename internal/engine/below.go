@@ -118,19 +118,9 @@ func (s *spaces) mapBelow(root *os.Root, dir, name, path string, check func(os.F
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	o := &s.m.mapping
-	r, err := source.OpenFile(f, 0, -1, *o)
+	r, err := source.OpenFile(f, 0, -1, s.m.mapping)
 	if err != nil {
 		return nil, err
-	}
-	if r.Copied() { // what was copied is what was checked
-		if info, err = f.Stat(); err == nil {
-			err = check(info)
-		}
-		if err != nil {
-			r.Undo(o)
-			return nil, err
-		}
 	}
 	r.SetOrigin(s.m.desc.Name, path)
 	return r, nil

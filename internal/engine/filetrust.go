@@ -17,7 +17,7 @@ type FileTrust interface {
 // Recording checks the files of a model when they were parsed. There is one
 // implementation, and it is an interface so that programs without a FileTrust do not link that.
 type Recording interface {
-	check(ctx context.Context, m *Model) error
+	check(v *verification) error
 }
 
 // NewRecording returns a Recording at the end of which check is given the path of the model, "" without one, and its
@@ -28,9 +28,7 @@ func NewRecording(check func(ctx context.Context, path string, m *OpenModel) err
 
 type recording func(ctx context.Context, path string, m *OpenModel) error
 
-func (check recording) check(ctx context.Context, m *Model) error {
-	return check(ctx, m.Path(), &OpenModel{newVerification(m, ctx, &VerifyOptions{})})
-}
+func (check recording) check(v *verification) error { return check(v.ctx, v.m.Path(), &OpenModel{v}) }
 
 // OpenModel is a model that is being opened.
 type OpenModel struct{ v *verification }

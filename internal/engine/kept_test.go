@@ -25,7 +25,7 @@ func remoteModel(t *testing.T, cache int64) (*Model, *requests) {
 		d.tensors = append(d.tensors, u8(string(rune('a'+i)), 100*i, 100))
 	}
 	r := &requests{ReaderAt: bytes.NewReader(ramp(1600))}
-	return open(t, source.FromReaderAt(r, 1600), d, func(c *Config) { c.Cache = cache }), r
+	return open(t, source.FromReaderAt(r, 1600), d, func(c *Config) { c.Options.CacheBytes = cache }), r
 }
 
 // TestCache: what was read is there the next time, the latest first, and never
@@ -84,7 +84,7 @@ func (s *slow) ReadAt(p []byte, off int64) (int, error) {
 func TestCacheReadsOnce(t *testing.T) {
 	for _, size := range []int{100, 200} { // of the file: tensor b may be missing
 		s := &slow{bytes.NewReader(ramp(size)), make(chan struct{}, 10), make(chan struct{})}
-		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Cache = 100 })
+		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Options.CacheBytes = 100 })
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {

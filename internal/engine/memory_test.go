@@ -121,7 +121,7 @@ func TestMaxMemoryOfCache(t *testing.T) {
 	var account *driver.Memory
 	m := open(t, source.FromReaderAt(r, 400), d, func(c *Config) {
 		account = driver.NewMemory(4 << 10)
-		c.Cache, c.Options.Memory = 400, account
+		c.Options.CacheBytes, c.Options.Memory = 400, account
 	})
 	if err := account.Reserve(4<<10 - account.Used() - 250); err != nil {
 		t.Fatal(err)

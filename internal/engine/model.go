@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,18 +17,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Config says how a model is opened.
+// Config says what is opened, and how.
 type Config struct {
 	Driver  driver.Driver
-	Options driver.Options
+	Options driver.Options                            // as Checked returns them
 	Path    string                                    // of the file or directory, "" for bytes and readers
-	Dir     string                                    // of the other files of a model without path; "" for that of Path
-	Root    string                                    // where links of that directory may lead; "" for a cache that it is a snapshot of
 	Sibling func(name string) (*source.Region, error) // opens other files of a model without a directory; nil for none
-	Cache   int64                                     // bytes of tensors that are kept once they were read
-	Mapping source.Options
-	Trusted crypto.PublicKey // must have signed the file, or a FileTrust; nil for no demand
-	Head    []byte           // what the file begins with, if Open could not parse it
+	Head    []byte                                    // what the file begins with, if Open could not parse it
+}
+
+// Files says how the files of the model are opened.
+func (c *Config) Files() source.Options {
+	return source.Options{Debug: c.Options.Debug, Memory: c.Options.Memory}
 }
 
 // Model is an open model of any format.
@@ -42,6 +41,7 @@ type Model struct {
 	index   driver.Index
 	parsed  *driver.Parsed // never nil once opened
 	mapping source.Options // of other files
+	lock    bool
 
 	memory *driver.Memory
 	spaces spaces
@@ -101,19 +101,18 @@ func (m *Model) orClose(opened *bool) {
 }
 
 func (m *Model) init(r *source.Region, c *Config) {
-	m.desc, m.main, m.path, m.mapping = c.Driver.Describe(), r, c.Path, c.Mapping
+	m.desc, m.main, m.path = c.Driver.Describe(), r, c.Path
+	m.mapping, m.lock, m.memory = c.Files(), c.Options.Lock, c.Options.Memory
 	if m.byPath = c.Path != ""; !m.byPath {
 		_, m.path = r.Origin()
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
-	m.memory = c.Options.Memory
-	m.mapping.Memory = m.memory
 	m.index.Count(m.memory)
 	m.spaces.init(m, c)
-	if t, ok := c.Trusted.(FileTrust); ok {
+	if t, ok := c.Options.Trusted.(FileTrust); ok {
 		m.spaces.record = t.Recording()
 	}
-	m.cache.most, m.cache.memory = c.Cache, m.memory
+	m.cache.most, m.cache.memory = c.Options.CacheBytes, m.memory
 }
 
 // IsOpen reports whether Open was called.
@@ -136,30 +135,27 @@ func (m *Model) opened(err error, c *Config) error {
 	if err == nil {
 		err = m.checkIndex()
 	}
-	if err == nil && (m.mapping.Private || m.spaces.record != nil) {
+	if err == nil && m.spaces.record != nil {
 		err = m.spaces.openAll()
 	}
-	if err == nil && c.Trusted != nil {
-		err = m.authenticate(c.Options.Context, c.Trusted)
+	if err == nil && c.Options.Trusted != nil {
+		err = m.authenticate(&c.Options)
 		m.spaces.structure.stop()
 	}
 	if err != nil {
 		m.Close()
 		return explain(err, m.desc.Name, m.path)
 	}
-	if m.mapping.Lock || m.mapping.Populate {
-		for r := range m.regions() {
-			if err := m.hold(c.Options.Context, r); err != nil {
-				m.Close()
-				return err
-			}
+	for r := range m.regions() {
+		if err := m.hold(c.Options.Context, r); err != nil {
+			m.Close()
+			return err
 		}
 	}
-	m.mapping.Context = nil
 	check := c.Options.Check
 	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
 	if check == driver.CheckAll {
-		if _, err := m.Verify(c.Options.Context, &VerifyOptions{}); err != nil {
+		if _, err := m.Verify(c.Options.Context, &VerifyOptions{Progress: c.Options.Progress, Workers: c.Options.Workers}); err != nil {
 			m.Close()
 			return err
 		}
@@ -167,21 +163,20 @@ func (m *Model) opened(err error, c *Config) error {
 	return nil
 }
 
-// hold brings a file into memory and locks it there, if that was asked for.
+// hold locks a file in memory, if the options say so.
 func (m *Model) hold(ctx context.Context, r *source.Region) error {
-	err := r.Hold(ctx, &m.mapping)
-	if err == nil {
+	if !m.lock {
 		return nil
 	}
-	option := "Populate"
-	if m.mapping.Lock {
-		option = "Lock"
+	err := r.Lock(ctx)
+	if err == nil {
+		return nil
 	}
 	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
 		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
 	}
 	_, path := r.Origin()
-	return explain(&tensor.Error{Path: path, Field: "Options." + option, Offset: -1, Err: err}, m.desc.Name, m.path)
+	return explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err}, m.desc.Name, m.path)
 }
 
 // checkIndex does not trust the driver: a view must lie within its file and be

@@ -38,8 +38,8 @@ type spaces struct {
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{Region: m.main, s: s}
-	s.structure.memory, s.structure.keep = m.memory, c.Trusted != nil
-	s.dir, s.top, s.sibling = c.Dir, c.Root, c.Sibling
+	s.structure.memory, s.structure.keep = m.memory, c.Options.Trusted != nil
+	s.dir, s.top, s.sibling = c.Options.Dir, c.Options.Root, c.Sibling
 	if s.dir == "" && c.Path != "" {
 		s.dir = filepath.Dir(c.Path)
 	}
@@ -100,7 +100,7 @@ var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not
 // openAll opens the files that are there and were not needed yet.
 func (s *spaces) openAll() error {
 	for _, f := range s.files {
-		if f.id.Known() || f.was != nil && (s.m.mapping.Private || s.record != nil) {
+		if f.id.Known() || f.was != nil && s.record != nil {
 			if _, err := f.open(); err != nil {
 				return explain(err, s.m.desc.Name, f.path())
 			}

@@ -216,7 +216,7 @@ func TestDeclaredTooShort(t *testing.T) {
 	d := &toy{tensors: []driver.Tensor{in(1, u8("w", -1, 4))}}
 	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
 	r := source.FromBytes(nil)
-	err := new(Model).Open(r, config(d, func(c *Config) { c.Dir = dir }))
+	err := new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
 	wantError(t, "a negative offset", err, tensor.ErrTruncated, `tensor "w"`)
 }
 
@@ -232,7 +232,7 @@ func TestDirOfModel(t *testing.T) {
 		_, err := x.Declare("w.bin")
 		return err
 	}
-	m := open(t, source.FromReaderAt(bytes.NewReader(nil), 0), d, func(c *Config) { c.Dir = dir })
+	m := open(t, source.FromReaderAt(bytes.NewReader(nil), 0), d, func(c *Config) { c.Options.Dir = dir })
 	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" || !m.At(0).ZeroCopy() {
 		t.Error(got)
 	}

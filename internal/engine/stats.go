@@ -91,7 +91,7 @@ func (m *Model) copied(i int, locked bool) string {
 		return encrypted
 	case m.index.Loaded(i):
 		return decoded
-	case r == nil && m.mapping.OnDemand || r != nil && r.OnDemand():
+	case r != nil && r.OnDemand():
 		return onDemand
 	case r != nil && !r.InMemory():
 		return remote
@@ -145,7 +145,7 @@ func (m *Model) engineNotes() []string {
 	for r := range m.regions() {
 		_, path := r.Origin()
 		switch {
-		case path == "" || r == m.main && !m.byPath || r.Size() == 0 || r.Mapped() || r.Copied() || m.mapping.OnDemand:
+		case path == "" || r == m.main && !m.byPath || r.Size() == 0 || r.Mapped():
 			continue
 		case r.InMemory():
 			return append(notes, "the file is not mapped: it was read into memory")

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"crypto"
 	"fmt"
 
@@ -10,14 +9,14 @@ import (
 
 // authenticate demands that the file was signed by a key, as it was parsed: what the
 // parser read is hashed from memory, the rest from the file.
-func (m *Model) authenticate(ctx context.Context, key crypto.PublicKey) error {
+func (m *Model) authenticate(o *driver.Options) error {
+	v := newVerification(m, o.Context, &VerifyOptions{Trusted: o.Trusted, Progress: o.Progress, Workers: o.Workers})
 	if r := m.spaces.record; r != nil {
-		return explain(r.check(ctx, m), m.desc.Name, m.path)
+		return explain(r.check(v), m.desc.Name, m.path)
 	}
-	if err := m.checkTrusted(key, m.parsed.Authenticate != nil); err != nil {
+	if err := m.checkTrusted(o.Trusted, m.parsed.Authenticate != nil); err != nil {
 		return err
 	}
-	v := newVerification(m, ctx, &VerifyOptions{Trusted: key})
 	return explain(m.guard(func() error { return m.parsed.Authenticate(v) }), m.desc.Name, m.path)
 }
 

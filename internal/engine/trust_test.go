@@ -82,7 +82,7 @@ func TestRecorder(t *testing.T) {
 
 // TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
 func TestTrustedWithoutSignatures(t *testing.T) {
-	demand := func(c *Config) { c.Trusted = make(ed25519.PublicKey, 32) }
+	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
 	for _, d := range []*toy{{}, {file: signs{}}} {
 		err := new(Model).Open(source.FromBytes(ramp(8)), config(d, demand))
 		if !errors.Is(err, driver.ErrSignature) {

@@ -325,7 +325,7 @@ func TestSwappedForPipe(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return new(Model).Open(r, config(d, func(c *Config) { c.Dir = dir }))
+			return new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
 		})
 	})
 	t.Run("before that", func(t *testing.T) { // then it is not even opened

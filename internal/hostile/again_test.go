@@ -159,9 +159,6 @@ func (r *sick) open(s *sample, dir string, o *format.Options) (*format.Model, er
 var ways = []way{
 	{"mapped", false, func(*format.Options) {}},
 	{"checked when touched", false, func(o *format.Options) { o.Check = format.CheckTouch }},
-	{"on demand", false, func(o *format.Options) { o.OnDemand, o.CacheBytes = true, 1<<10 }},
-	{"private", false, func(o *format.Options) { o.Private = true }},
-	{"of little space", false, func(o *format.Options) { o.MaxMapped = 5 << 10 }},
 	{"reader", true, func(*format.Options) {}},
 	{"reader, checked when touched", true, func(o *format.Options) { o.Check = format.CheckTouch }},
 	{"reader with a cache", true, func(o *format.Options) { o.CacheBytes = 1 << 20 }},

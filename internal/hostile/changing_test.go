@@ -179,7 +179,6 @@ func (a *arena) round(t *testing.T, seed uint64) {
 	for k := range 3 {
 		o := a.s.options()
 		o.Check = []format.Check{format.CheckDefault, format.CheckTouch, format.CheckStructure, format.CheckAll}[r.IntN(4)]
-		o.OnDemand, o.Private = r.IntN(4) == 0, k > 0 && r.IntN(8) == 0
 		if a.s.trust != nil && r.IntN(2) == 0 {
 			o.Trusted = a.s.trust
 		}

@@ -15,7 +15,7 @@ import (
 
 // small keeps inputs from taking long, not from being tried.
 func small(dir string) *format.Options {
-	return &format.Options{Key: secret, Dir: dir, MaxTensors: 1 << 10, MaxMetadataBytes: 1 << 20, MaxGraphBytes: 1 << 20, MaxMemory: 64 << 20}
+	return &format.Options{Key: secret, Dir: dir, MaxMemory: 64 << 20}
 }
 
 const mostData = 1 << 22
@@ -51,16 +51,14 @@ func FuzzAgree(f *testing.F) {
 		mapped, err := format.Open(path, o)
 		held, heldErr := format.OpenBytes(b, o)
 		remote, remoteErr := format.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
-		o.OnDemand = true
-		demand, demandErr := format.Open(path, o)
-		models := []*format.Model{mapped, held, remote, demand}
-		for _, err := range []error{err, heldErr, remoteErr, demandErr} {
+		models := []*format.Model{mapped, held, remote}
+		for _, err := range []error{err, heldErr, remoteErr} {
 			if errors.Is(err, format.ErrLimit) {
 				return // what counts for limits differs
 			}
 		}
-		if (err == nil) != (heldErr == nil) || (err == nil) != (remoteErr == nil) || (err == nil) != (demandErr == nil) {
-			t.Fatalf("file: %v\nbytes: %v\nreader: %v\non demand: %v", err, heldErr, remoteErr, demandErr)
+		if (err == nil) != (heldErr == nil) || (err == nil) != (remoteErr == nil) {
+			t.Fatalf("file: %v\nbytes: %v\nreader: %v", err, heldErr, remoteErr)
 		}
 		if err != nil {
 			return

@@ -130,14 +130,10 @@ func use(path string, o *format.Options) error {
 func TestNothingLeft(t *testing.T) {
 	all := slices.Concat(sampled(t, t.TempDir()), collected(t))
 	ways := map[string]func(*format.Options){
-		"mapped":            func(o *format.Options) {},
-		"private":           func(o *format.Options) { o.Private = true },
-		"on demand":         func(o *format.Options) { o.OnDemand, o.CacheBytes = true, 1<<10 },
-		"checked":           func(o *format.Options) { o.Check = format.CheckAll },
-		"locked":            func(o *format.Options) { o.Lock, o.Populate = true, true },
-		"of little memory":  func(o *format.Options) { o.MaxMemory = 10 << 10 },
-		"of little space":   func(o *format.Options) { o.MaxMapped = 5 << 10 },
-		"private of little": func(o *format.Options) { o.Private, o.MaxMemory = true, 10<<10 },
+		"mapped":           func(o *format.Options) {},
+		"checked":          func(o *format.Options) { o.Check = format.CheckAll },
+		"locked":           func(o *format.Options) { o.Lock = true },
+		"of little memory": func(o *format.Options) { o.MaxMemory = 10 << 10 },
 	}
 	before := held(t)
 	opened := 0
@@ -155,7 +151,7 @@ func TestNothingLeft(t *testing.T) {
 		}
 		for looks := range int64(6) {
 			o := x.options
-			o.Context, o.Private = endingAfter(looks), looks%2 == 1
+			o.Context = endingAfter(looks)
 			_ = use(x.path, &o)
 			nothingLeft(t, before, x.name+", canceled")
 		}
@@ -172,32 +168,29 @@ func TestNoDescriptors(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, x := range sampled(t, t.TempDir()) {
-		for _, private := range []bool{false, true} {
-			o := x.options
-			o.Private = private
-			refused := 0
-			for n := range uint64(1000) {
-				before := held(t)
-				few := syscall.Rlimit{Cur: n, Max: limit.Max}
-				if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-					t.Skip(err)
-				}
-				err := use(x.path, &o)
-				if back := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); back != nil {
-					t.Fatal(back)
-				}
-				nothingLeft(t, before, x.name)
-				if err == nil {
-					break
-				}
-				if !errors.Is(err, syscall.EMFILE) {
-					t.Errorf("%s with %d descriptors: %v", x.name, n, err)
-				}
-				refused++
+		o := x.options
+		refused := 0
+		for n := range uint64(1000) {
+			before := held(t)
+			few := syscall.Rlimit{Cur: n, Max: limit.Max}
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+				t.Skip(err)
 			}
-			if refused == 0 {
-				t.Errorf("%s opened without a descriptor", x.name)
+			err := use(x.path, &o)
+			if back := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); back != nil {
+				t.Fatal(back)
 			}
+			nothingLeft(t, before, x.name)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, syscall.EMFILE) {
+				t.Errorf("%s with %d descriptors: %v", x.name, n, err)
+			}
+			refused++
+		}
+		if refused == 0 {
+			t.Errorf("%s opened without a descriptor", x.name)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package protobuf
 
 import (
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -57,7 +57,7 @@ type Tally struct {
 func NewTally(maxTensors int) *Tally {
 	return &Tally{Max: [numCounted]int64{
 		CountNodes: maxNodes, CountValues: maxValues, CountEdges: maxEdges, CountAttributes: maxAttributes,
-		CountTensors: max(int64(maxTensors), format.DefaultMaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
+		CountTensors: max(int64(maxTensors), driver.MaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
 		CountStrings: maxStrings, CountNumbers: maxNumbers, CountProperties: maxProperties,
 	}}
 }

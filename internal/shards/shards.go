@@ -54,7 +54,7 @@ type Model struct {
 // Parse lists the tensors of the model in the order of the index. Tensors of shards that are not in the index are
 // counted as unlisted.
 func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w *Map, unlisted int, err error) {
-	n, most := src.Size(), min(maxIndex, o.MaxHeaderBytes)
+	n, most := src.Size(), int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, driver.ErrLimit, "%d bytes, the limit is %d", n, most)
 	}
@@ -66,7 +66,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w 
 	if err != nil {
 		return nil, 0, err
 	}
-	if w, err = Parse(m.Format, b, o.MaxTensors); err != nil {
+	if w, err = Parse(m.Format, b, driver.MaxTensors); err != nil {
 		return nil, 0, err
 	}
 	dir, err := src.Dir()
@@ -165,8 +165,8 @@ func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options)
 		if err != nil {
 			return 0, err
 		}
-		if total += y.Len(); total > o.MaxTensors {
-			return 0, wire.Errorf(w.format, "tensors", 0, driver.ErrLimit, "more than %d tensors in all shards", o.MaxTensors)
+		if total += y.Len(); total > driver.MaxTensors {
+			return 0, wire.Errorf(w.format, "tensors", 0, driver.ErrLimit, "more than %d tensors in all shards", driver.MaxTensors)
 		}
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))

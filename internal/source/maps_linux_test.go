@@ -92,8 +92,9 @@ func TestDroppedRegions(t *testing.T) {
 // TestDroppedOnDemand: a file that is read on demand is closed with its region, or with the
 // last of it.
 func TestDroppedOnDemand(t *testing.T) {
+	noMore(t)
 	path := temp(t, ramp(10000))
-	r := mustOpen(t, path, Options{OnDemand: true})
+	r := mustOpen(t, path, Options{})
 	if n := testhost.OpenFilesOf(t, path); n != 1 {
 		t.Errorf("%d descriptors", n)
 	}
@@ -101,7 +102,7 @@ func TestDroppedOnDemand(t *testing.T) {
 		t.Errorf("%d descriptors after Close: %v", testhost.OpenFilesOf(t, path), err)
 	}
 	func() {
-		if _, err := Open(path, Options{OnDemand: true}); err != nil {
+		if _, err := Open(path, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}()

@@ -2,46 +2,10 @@ package source
 
 import (
 	"errors"
-	"math"
 	"os"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// Space is how many bytes of address space the files of a model may take. A nil Space has
-// no end.
-type Space struct {
-	most int64
-	used atomic.Int64
-}
-
-// Limit sets how many bytes there are, before any is taken.
-func (s *Space) Limit(most int64) { s.most = most }
-
-// take takes n bytes, or reports that there are not so many left.
-func (s *Space) take(n int64) bool {
-	if s == nil {
-		return true
-	}
-	if s.used.Add(n) <= s.most {
-		return true
-	}
-	s.used.Add(-n)
-	return false
-}
-
-// give gives back what was taken for a file that was not mapped.
-func (s *Space) give(n int64) {
-	if s != nil {
-		s.used.Add(-n)
-	}
-}
-
-// maps reports whether a file of so many bytes is to be mapped, and takes the space for it.
-func (o *Options) maps(size int64) bool {
-	return !o.OnDemand && size <= math.MaxInt && o.Space.take(size)
-}
 
 // lacks reports whether err says that a file could neither be mapped nor be read into memory,
 // for want of address space, mappings or memory that may be taken. It is then read on demand.

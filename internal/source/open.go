@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -89,9 +90,6 @@ func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 	if m := info.Mode(); !m.IsRegular() {
 		return &kindError{m}
 	}
-	if o.Private {
-		return r.setCopy(f, off, max(size, toEnd), o)
-	}
 	size, err = window(off, max(size, toEnd), info.Size())
 	if err != nil {
 		return err
@@ -100,16 +98,13 @@ func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 		r.setHeap([]byte{})
 		return nil
 	}
-	if o.maps(info.Size()) {
+	if info.Size() <= math.MaxInt {
 		err := r.mapDescriptor(f, off, size)
 		if err == nil && o.Parse && r.Mapped() {
 			r.head.borrow(f, off)
 		}
 		if err != nil && !noRoom(err) {
 			err = r.readWindow(f, off, size, o)
-		}
-		if !r.Mapped() {
-			o.Space.give(info.Size())
 		}
 		if !lacks(err) {
 			return err

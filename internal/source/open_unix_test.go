@@ -44,7 +44,7 @@ func TestOpenNeverWaits(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Skip("no pipes here: ", err)
 	}
-	for _, o := range []Options{{}, {NoLink: true}, {OnDemand: true}, {Private: true}} {
+	for _, o := range []Options{{}, {NoLink: true}} {
 		within(t, func() {
 			if _, err := Open(pipe, o); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
 				t.Errorf("%+v: %v", o, err)
@@ -109,41 +109,6 @@ func TestOpenKinds(t *testing.T) {
 	// Errors name the file as the caller did.
 	if _, err := Open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
 		t.Errorf("without permission: %v", err)
-	}
-}
-
-// TestNoRoomForMappings: where the system's limit of mappings is reached, files are read
-// on demand, and the space that they do not take is there for others.
-func TestNoRoomForMappings(t *testing.T) {
-	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENOMEM }
-	t.Cleanup(func() { mapFile = mmap.Open })
-	data := ramp(9000)
-	path := temp(t, data)
-	f := mustFile(t, path)
-	space := new(Space)
-	space.Limit(10000)
-	for name, open := range map[string]func(Options) (*Region, error){
-		"Open":     func(o Options) (*Region, error) { return Open(path, o) },
-		"OpenFile": func(o Options) (*Region, error) { return OpenFile(f, 1000, 5000, o) },
-	} {
-		want := data
-		if name == "OpenFile" {
-			want = data[1000:6000]
-		}
-		for _, private := range []bool{false, true} {
-			r, err := open(Options{Space: space, Private: private})
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			b, err := r.Copy(0, r.Size())
-			if err != nil || r.Mapped() || r.OnDemand() == r.InMemory() || !bytes.Equal(b, want) || space.used.Load() != 0 {
-				t.Errorf("%s: mapped %v, on demand %v, %d bytes, %v, %d of the space are taken", name, r.Mapped(), r.OnDemand(), len(b), err, space.used.Load())
-			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 	}
 }
 

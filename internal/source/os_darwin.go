@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"os"
 	"syscall"
 )
@@ -20,8 +19,6 @@ func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctimespec.Sec, st
 func readAhead(*os.File, int64, int64) {}
 
 func willNeed([]byte, int, int) error { return nil }
-
-func populatePages([]byte) error { return errors.ErrUnsupported }
 
 func forget([]byte) error { return nil }
 

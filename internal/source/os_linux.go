@@ -25,9 +25,6 @@ func readAhead(f *os.File, off, n int64) { _ = unix.Fadvise(int(f.Fd()), off, n,
 // forget takes the pages of a mapping from the process. What is touched again is mapped again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 
-// populatePages brings pages of a mapping into memory (Linux 5.14).
-func populatePages(b []byte) error { return unix.Madvise(b, unix.MADV_POPULATE_READ) }
-
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
 // mapped in this process, or swapped.
 func resident(mem []byte, lo, hi int) (n int64) {

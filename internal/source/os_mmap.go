@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -41,11 +42,6 @@ func (r *Region) openName(path string, o Options) error {
 	fd, err := openFile(path, o)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	if o.Private {
-		f := os.NewFile(uintptr(fd), path)
-		defer f.Close()
-		return r.openWindow(f, 0, toEnd, &o)
 	}
 	r.head.open(fd)
 	err = r.mapOpen(path, &o)
@@ -101,15 +97,12 @@ func (r *Region) mapOpen(path string, o *Options) error {
 	if err := o.Same.check(idOf(&st)); err != nil {
 		return err
 	}
-	if o.maps(st.Size) {
+	if st.Size <= math.MaxInt {
 		err := r.load(nameOf(r.head.fd), o)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = r.load(path, o); err == nil {
 				r.head.close() // which may be another file
 			}
-		}
-		if !r.Mapped() {
-			o.Space.give(st.Size)
 		}
 		if !lacks(err) {
 			return renamed(err, path)
@@ -175,21 +168,6 @@ func modeOf(mode uint32) fs.FileMode {
 		return fs.ModeDevice
 	}
 	return os.ModeIrregular
-}
-
-// stampOf takes the stamp of an open file.
-func stampOf(f *os.File) (s stamp, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return s, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return s, errors.ErrUnsupported
-	}
-	s.id = idOf(st)
-	s.sec, s.nsec = changed(st)
-	return s, nil
 }
 
 // Changed returns the time of the last change of a file that os.Stat looked at: of its content, name count, owner or

@@ -5,6 +5,7 @@ package source
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 )
@@ -18,8 +19,6 @@ const NoWait = 0
 func readAhead(*os.File, int64, int64) {}
 
 func willNeed([]byte, int, int) error { return nil }
-
-func populatePages([]byte) error { return errors.ErrUnsupported }
 
 func forget([]byte) error { return nil }
 
@@ -43,11 +42,8 @@ func (r *Region) openName(path string, o Options) error {
 	if err := r.regular(info.Mode()); err != nil {
 		return err
 	}
-	if !o.Private && o.maps(info.Size()) {
+	if info.Size() <= math.MaxInt {
 		err := r.load(path, &o)
-		if !r.Mapped() {
-			o.Space.give(info.Size())
-		}
 		if !lacks(err) {
 			return err
 		}
@@ -55,10 +51,6 @@ func (r *Region) openName(path string, o Options) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
-	}
-	if o.Private {
-		defer f.Close()
-		return r.openWindow(f, 0, toEnd, &o)
 	}
 	if info, err = f.Stat(); err == nil {
 		err = r.regular(info.Mode())
@@ -90,19 +82,6 @@ func duplicate(f *os.File) (*os.File, error) {
 		return nil, err
 	}
 	return own, nil
-}
-
-// stampOf takes the stamp of an open file: its size and when it was written, as far as the
-// system keeps that while others have it open.
-func stampOf(f *os.File) (s stamp, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return s, err
-	}
-	at := info.ModTime()
-	s.sec, s.nsec = at.Unix(), int64(at.Nanosecond())
-	s.id = ID{size: info.Size(), sec: s.sec, nsec: s.nsec, known: true}
-	return s, nil
 }
 
 // No file is held open while it is parsed.

@@ -176,7 +176,7 @@ func (r *Region) Evict() error {
 
 // Forget evicts a range of the window, but nothing that Hold brought in. It is a hint.
 func (r *Region) Forget(lo, hi int64) {
-	if r.ra == nil || r.holds || r.Enter() != nil {
+	if r.ra == nil || r.whole || r.Enter() != nil {
 		return
 	}
 	from := r.skip + int(lo)

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -29,18 +28,8 @@ type Options struct {
 	Same ID
 	// NoLink refuses a path whose last element is a link: it is not a regular file.
 	NoLink bool
-	// OnDemand keeps the file open and reads what is asked for, instead of mapping it.
-	OnDemand bool
-	// Space bounds what is mapped; nil for no bounds. What does not fit is read on demand.
-	Space *Space
-	// Private makes a copy of the file the window, which nobody changes.
-	Private bool
-	// Lock and Populate are what Hold does.
-	Lock, Populate bool
 	// Memory counts what is read into memory before it is; nil for no account.
 	Memory Account
-	// Context ends the copying of a file; nil for never.
-	Context context.Context
 }
 
 // Account counts memory of a model. It is told before that is taken, and may refuse.
@@ -65,15 +54,13 @@ type Region struct {
 
 	head head // while a mapped file is parsed
 
-	ra       *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
-	mem      []byte         // the whole mapping, from which win is cut
-	skip     int            // offset of win in mem
-	debug    bool
-	copied   bool         // Options.Private
-	inMemory bool         // the mapping is of memory
-	holds    bool         // Hold did its work
-	locked   atomic.Int64 // bytes, see Hold
-	held     int64        // bytes that were reserved
+	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
+	mem    []byte         // the whole mapping, from which win is cut
+	skip   int            // offset of win in mem
+	debug  bool
+	whole  bool         // Lock locked all of it
+	locked atomic.Int64 // bytes
+	held   int64        // that were reserved
 
 	format, path string
 	onFree       func() error
@@ -103,9 +90,6 @@ func (r *Region) InMemory() bool { return r.src == nil }
 // heap memory or a reader.
 func (r *Region) Mapped() bool { return r.ra != nil }
 
-// Copied reports whether the window is a private copy: see Options.Private.
-func (r *Region) Copied() bool { return r.copied }
-
 // OnDemand reports whether the region is a file that is not mapped, but read when bytes
 // are asked for.
 func (r *Region) OnDemand() bool { return r.file != nil }
@@ -113,10 +97,7 @@ func (r *Region) OnDemand() bool { return r.file != nil }
 // Held returns how many bytes of memory hold the window, as opposed to pages of a file,
 // which the system takes away when it needs them.
 func (r *Region) Held() int64 {
-	switch {
-	case r.inMemory:
-		return r.size
-	case r.ra != nil:
+	if r.ra != nil {
 		return 0
 	}
 	return int64(len(r.win))
@@ -225,12 +206,9 @@ func (r *Region) release(o *Options) {
 	}
 }
 
-// Undo closes a region that nobody has seen, and gives back what opening it took of the options'
-// accounts. Close does not: it ends with the model, whose accounts they are.
+// Undo closes a region that nobody has seen, and releases what opening it reserved. Close
+// does not: it ends with the model, whose account that is.
 func (r *Region) Undo(o *Options) {
-	if r.ra != nil {
-		o.Space.give(int64(len(r.mem)))
-	}
 	r.Close()
 	r.release(o)
 }

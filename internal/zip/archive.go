@@ -27,10 +27,10 @@ func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case d.Count > uint64(o.MaxTensors):
-		return nil, wire.Errorf("", "entries", d.Off, format.ErrLimit, "%d entries, at most %d are allowed", d.Count, o.MaxTensors)
-	case d.Size > o.MaxHeaderBytes:
-		return nil, wire.Errorf("", "directory", d.Off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, o.MaxHeaderBytes)
+	case d.Count > uint64(driver.MaxTensors):
+		return nil, wire.Errorf("", "entries", d.Off, format.ErrLimit, "%d entries, at most %d are allowed", d.Count, driver.MaxTensors)
+	case d.Size > driver.MaxStructure:
+		return nil, wire.Errorf("", "directory", d.Off, format.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, driver.MaxStructure)
 	}
 	if err := o.Memory.Reserve(d.Size + kept*int64(d.Count)); err != nil {
 		return nil, wire.Error("", "directory", d.Off, err)

@@ -32,7 +32,7 @@ public final class App implements Progress {
 		Options options = new Options();
 		options.setCheck(Mobile.CheckStructure);
 		options.setKey(new byte[32]);
-		options.setMaxTensors(1000);
+		options.setMaxMemory(1 << 30);
 		if (path != null) {
 			return Mobile.open(path, options);
 		}

@@ -1,14 +1,23 @@
+//go:build linux || darwin
+
 package source
 
 import (
 	"bytes"
 	"errors"
 	"os"
-	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/weightmap/weightmap/tensor"
+	"golang.org/x/exp/mmap"
 )
+
+// noMore has the system refuse mappings during a test.
+func noMore(t *testing.T) {
+	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENOMEM }
+	t.Cleanup(func() { mapFile = mmap.Open })
+}
 
 // demanded opens a file on demand in every way, and says where its window begins.
 func demanded(t *testing.T, path string, o Options, each func(t *testing.T, r *Region, from int)) {
@@ -30,16 +39,15 @@ func demanded(t *testing.T, path string, o Options, each func(t *testing.T, r *R
 // TestOnDemand: what is not mapped is read through the file that was opened, whatever has
 // its name by then, while it is parsed and afterwards, and takes no memory.
 func TestOnDemand(t *testing.T) {
+	noMore(t)
 	data := ramp(3 << 20)
 	for _, parse := range []bool{true, false} {
 		path := temp(t, data)
-		demanded(t, path, Options{OnDemand: true, Parse: parse}, func(t *testing.T, r *Region, from int) {
-			if runtime.GOOS != "windows" { // which lets nobody take the name
-				if err := os.Rename(path, path+".old"); err != nil {
-					t.Fatal(err)
-				}
-				defer os.Rename(path+".old", path)
+		demanded(t, path, Options{Parse: parse}, func(t *testing.T, r *Region, from int) {
+			if err := os.Rename(path, path+".old"); err != nil {
+				t.Fatal(err)
 			}
+			defer os.Rename(path+".old", path)
 			want := data[from:]
 			read := func() {
 				t.Helper()
@@ -74,8 +82,9 @@ func TestOnDemand(t *testing.T) {
 
 // TestOnDemandCut: of a file that was cut short what is missing is an error, and allocates little.
 func TestOnDemandCut(t *testing.T) {
+	noMore(t)
 	path := temp(t, ramp(3<<20))
-	r := mustOpen(t, path, Options{OnDemand: true})
+	r := mustOpen(t, path, Options{})
 	if err := os.Truncate(path, 9000); err != nil {
 		t.Skip(err)
 	}
@@ -90,55 +99,41 @@ func TestOnDemandCut(t *testing.T) {
 	}
 }
 
-// TestSpace: files are mapped as long as there is space, and read on demand from then on.
-func TestSpace(t *testing.T) {
-	if !maps {
-		t.Skip("files are not mapped here")
-	}
-	data := ramp(10000)
-	space := new(Space)
-	space.Limit(35000)
-	for i := range 5 {
-		path := temp(t, data) // a private copy is memory on Windows, which is not counted
-		o := Options{Space: space, Private: i%2 == 1}
-		r := mustOpen(t, path, o)
-		if want := i < 3 || runtime.GOOS == "windows"; r.Mapped() != want && (r.Mapped() || !r.InMemory() || !o.Private) || r.OnDemand() != (!want && !r.InMemory()) {
-			t.Errorf("file %d: mapped %v, on demand %v", i, r.Mapped(), r.OnDemand())
-		}
-		if b, err := r.Slice(0, 10000); err != nil || !bytes.Equal(b, data) {
-			t.Errorf("file %d: %v", i, err)
-		}
-	}
-	if r := mustOpen(t, temp(t, ramp(5000)), Options{Space: space}); !r.Mapped() {
-		t.Error("a smaller file fits")
-	}
-}
-
-// TestUndo: what was opened and is not used leaves the accounts as they were.
+// TestUndo: what was opened and is not used leaves the account as it was.
 func TestUndo(t *testing.T) {
+	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENODEV }
+	t.Cleanup(func() { mapFile = mmap.Open })
 	path := temp(t, ramp(9000))
 	f := mustFile(t, path)
-	for _, private := range []bool{false, true} {
-		a, space := &account{most: 10000}, new(Space)
-		space.Limit(10000)
-		o := Options{Space: space, Memory: a, Private: private}
+	o := Options{Memory: &account{most: 10000}}
+	for name, open := range map[string]func() (*Region, error){
+		"Open":     func() (*Region, error) { return Open(path, o) },
+		"OpenFile": func() (*Region, error) { return OpenFile(f, 1000, 5000, o) },
+	} {
 		for range 3 {
-			for name, open := range map[string]func() (*Region, error){
-				"Open":     func() (*Region, error) { return Open(path, o) },
-				"OpenFile": func() (*Region, error) { return OpenFile(f, 1000, 5000, o) },
-			} {
-				r, err := open()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r.OnDemand() {
-					t.Errorf("%s, private %v: there was no room", name, private)
-				}
-				r.Undo(&o)
-				if a.used != 0 || space.used.Load() != 0 || !r.Closed() {
-					t.Errorf("%s, private %v: %d bytes of memory and %d of the space are taken", name, private, a.used, space.used.Load())
-				}
+			r, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.OnDemand() {
+				t.Errorf("%s: there was no room", name)
+			}
+			if r.Undo(&o); o.Memory.(*account).used != 0 || !r.Closed() {
+				t.Errorf("%s: %d bytes of memory are taken", name, o.Memory.(*account).used)
 			}
 		}
 	}
 }
+
+// account is an Account that counts.
+type account struct{ most, used int64 }
+
+func (a *account) Reserve(n int64) error {
+	if a.used+n > a.most {
+		return tensor.ErrLimit
+	}
+	a.used += n
+	return nil
+}
+
+func (a *account) Release(n int64) { a.used -= n }

@@ -31,8 +31,8 @@ func lockedMemory(t *testing.T) (kb int) {
 	return kb
 }
 
-// held opens a file as a whole and a window of it, and holds it.
-func held(t *testing.T, path string, o Options) []*Region {
+// lockedRegions opens a file as a whole and a window of it, and locks it.
+func lockedRegions(t *testing.T, path string, o Options) []*Region {
 	t.Helper()
 	testhost.NeedResident(t)
 	f := mustFile(t, path)
@@ -43,7 +43,7 @@ func held(t *testing.T, path string, o Options) []*Region {
 	t.Cleanup(func() { w.Close() })
 	all := []*Region{mustOpen(t, path, o), w}
 	for _, r := range all {
-		if err := r.Hold(t.Context(), &o); err != nil {
+		if err := r.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,9 +55,9 @@ func held(t *testing.T, path string, o Options) []*Region {
 func TestLock(t *testing.T) {
 	const size = 100000
 	path := temp(t, ramp(size))
-	for _, o := range []Options{{Lock: true}, {Lock: true, Debug: true}, {Lock: true, Private: true}} {
+	for _, o := range []Options{{}, {Debug: true}} {
 		before := lockedMemory(t)
-		for i, r := range held(t, path, o) {
+		for i, r := range lockedRegions(t, path, o) {
 			want := int64([]int{size, 40000}[i])
 			if err := r.Evict(); err != nil || r.Locked() != want || r.Resident() != want {
 				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), r.Resident(), want)
@@ -65,7 +65,7 @@ func TestLock(t *testing.T) {
 			if now := lockedMemory(t); now <= before {
 				t.Errorf("%+v: %d kB are locked, %d before", o, now, before)
 			}
-			if err := r.Hold(t.Context(), &o); err != nil || r.Locked() != want {
+			if err := r.Lock(t.Context()); err != nil || r.Locked() != want {
 				t.Errorf("%+v: locked again: %v, %d bytes", o, err, r.Locked())
 			}
 			if err := r.Close(); err != nil {
@@ -78,47 +78,16 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestPopulate: pages are in memory that nobody touched, none before they are asked for, and
-// Evict gives them back.
-func TestPopulate(t *testing.T) {
-	const size = 3<<20 + 100
-	testhost.NeedResident(t)
-	path := temp(t, ramp(size))
-	r := mustOpen(t, path, Options{Populate: true, Parse: true})
-	if _, err := r.Head(1000); err != nil {
+// TestLockCut: pages that the file has lost are an error, which is not taken for a limit.
+func TestLockCut(t *testing.T) {
+	testhost.NeedCuts(t)
+	path := temp(t, ramp(100000))
+	r := mustOpen(t, path, Options{})
+	if err := os.Truncate(path, 5000); err != nil {
 		t.Fatal(err)
 	}
-	r.Parsed()
-	if n := r.Resident(); n != 0 {
-		t.Skipf("%d bytes are resident that nobody touched", n)
-	}
-	for i, r := range held(t, path, Options{Populate: true}) {
-		want := int64([]int{size, 40000}[i])
-		if r.Resident() != want || r.Locked() != 0 {
-			t.Errorf("%d bytes of %d are resident, %d locked", r.Resident(), want, r.Locked())
-		}
-		if err := r.Evict(); err != nil || r.Resident() != 0 {
-			t.Errorf("after Evict %d bytes are resident: %v", r.Resident(), err)
-		}
-	}
-}
-
-// TestHoldCut: pages that the file has lost are an error, which is not taken for a limit.
-func TestHoldCut(t *testing.T) {
-	testhost.NeedCuts(t)
-	for name, hold := range map[string]func(r *Region) error{
-		"Lock":     func(r *Region) error { return r.Hold(t.Context(), &Options{Lock: true}) },
-		"Populate": func(r *Region) error { return r.Hold(t.Context(), &Options{Populate: true}) },
-		"touch":    func(r *Region) error { return r.touch(r.mem) },
-	} {
-		path := temp(t, ramp(100000))
-		r := mustOpen(t, path, Options{})
-		if err := os.Truncate(path, 5000); err != nil {
-			t.Fatal(err)
-		}
-		if err := hold(r); !errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrLimit) {
-			t.Errorf("%s: %v", name, err)
-		}
+	if err := r.Lock(t.Context()); !errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrLimit) {
+		t.Error(err)
 	}
 }
 
@@ -128,7 +97,7 @@ func TestLockLimit(t *testing.T) {
 	t.Cleanup(func() { lockPages = lockMemory })
 	for _, no := range []error{unix.ENOMEM, unix.EPERM, unix.EAGAIN} {
 		lockPages = func([]byte) error { return no }
-		err := r.Hold(t.Context(), &Options{Lock: true})
+		err := r.Lock(t.Context())
 		if !errors.Is(err, tensor.ErrLimit) || !errors.Is(err, no) || !strings.Contains(err.Error(), "RLIMIT_MEMLOCK") || r.Locked() != 0 {
 			t.Errorf("%v: %v", no, err)
 		}
@@ -150,7 +119,7 @@ func TestLockLimitOfTheSystem(t *testing.T) {
 			fmt.Println("skip:", err)
 			return
 		}
-		err = r.Hold(t.Context(), &Options{Lock: true})
+		err = r.Lock(t.Context())
 		fmt.Println(errors.Is(err, tensor.ErrLimit), err)
 		return
 	}
