@@ -2,6 +2,7 @@ package wia
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -41,45 +42,30 @@ type DeploymentInfo struct {
 	Extra                format.Metadata
 }
 
-// slot is a field of one of the structs: exactly one pointer is set.
+// slot is a field of one of the structs: a *string, a *[]string or a *format.Metadata.
 type slot struct {
-	key    string
-	text   *string
-	list   *[]string
-	object *format.Metadata
-}
-
-func (m *ModelInfo) slots() []slot {
-	return []slot{
-		{key: "name", text: &m.Name}, {key: "version", text: &m.Version}, {key: "description", text: &m.Description},
-		{key: "author", text: &m.Author}, {key: "license", text: &m.License}, {key: "created_at", text: &m.CreatedAt},
-		{key: "framework", text: &m.Framework}, {key: "framework_version", text: &m.FrameworkVersion},
-	}
-}
-
-func (m *TrainingInfo) slots() []slot {
-	return []slot{{key: "dataset", text: &m.Dataset}, {key: "hyperparameters", object: &m.Hyperparameters}, {key: "metrics", object: &m.Metrics}}
-}
-
-func (m *DeploymentInfo) slots() []slot {
-	return []slot{
-		{key: "target_platforms", list: &m.TargetPlatforms},
-		{key: "input_preprocessing", object: &m.InputPreprocessing}, {key: "output_postprocessing", object: &m.OutputPostprocessing},
-	}
+	key string
+	to  any
 }
 
 // section is one of the three objects.
 type section struct {
 	key   string
-	slots []slot
 	extra *format.Metadata
+	slots []slot
 }
 
 func (m *ModelMetadata) sections() []section {
+	i, t, d := &m.ModelInfo, &m.TrainingInfo, &m.DeploymentInfo
 	return []section{
-		{"model_info", m.ModelInfo.slots(), &m.ModelInfo.Extra},
-		{"training_info", m.TrainingInfo.slots(), &m.TrainingInfo.Extra},
-		{"deployment_info", m.DeploymentInfo.slots(), &m.DeploymentInfo.Extra},
+		{"model_info", &i.Extra, []slot{
+			{"name", &i.Name}, {"version", &i.Version}, {"description", &i.Description}, {"author", &i.Author}, {"license", &i.License},
+			{"created_at", &i.CreatedAt}, {"framework", &i.Framework}, {"framework_version", &i.FrameworkVersion},
+		}},
+		{"training_info", &t.Extra, []slot{{"dataset", &t.Dataset}, {"hyperparameters", &t.Hyperparameters}, {"metrics", &t.Metrics}}},
+		{"deployment_info", &d.Extra, []slot{
+			{"target_platforms", &d.TargetPlatforms}, {"input_preprocessing", &d.InputPreprocessing}, {"output_postprocessing", &d.OutputPostprocessing},
+		}},
 	}
 }
 
@@ -98,43 +84,32 @@ func (f *File) ModelMetadata() (*ModelMetadata, error) {
 func (m *ModelMetadata) Set(pairs format.Metadata) {
 	*m = ModelMetadata{}
 	sections := m.sections()
-next:
 	for _, e := range pairs {
-		for _, s := range sections {
-			if e.Key != s.key {
-				continue
-			}
-			if inner, ok := object(e.Value); ok {
-				s.fill(inner)
-				continue next
+		k := slices.IndexFunc(sections, func(s section) bool { return s.key == e.Key })
+		inner, ok := object(e.Value)
+		if k < 0 || !ok {
+			m.Extra = append(m.Extra, e)
+			continue
+		}
+		s := sections[k]
+		for _, e := range inner {
+			k := slices.IndexFunc(s.slots, func(p slot) bool { return p.key == e.Key })
+			if k < 0 || !s.slots[k].take(e.Value) {
+				*s.extra = append(*s.extra, e)
 			}
 		}
-		m.Extra = append(m.Extra, e)
-	}
-}
-
-// fill takes the pairs of one section.
-func (s section) fill(pairs format.Metadata) {
-next:
-	for _, e := range pairs {
-		for _, p := range s.slots {
-			if p.key == e.Key && p.take(e.Value) {
-				continue next
-			}
-		}
-		*s.extra = append(*s.extra, e)
 	}
 }
 
 // take reports false for a value of another type.
 func (p slot) take(value any) (ok bool) {
-	switch {
-	case p.text != nil:
-		*p.text, ok = value.(string)
-	case p.object != nil:
-		*p.object, ok = object(value)
-	default:
-		*p.list, ok = texts(value)
+	switch to := p.to.(type) {
+	case *string:
+		*to, ok = value.(string)
+	case *format.Metadata:
+		*to, ok = object(value)
+	case *[]string:
+		*to, ok = texts(value)
 	}
 	return ok
 }
@@ -195,15 +170,24 @@ func (m *ModelMetadata) Metadata() (format.Metadata, error) {
 
 // value returns what is written, nil for nothing.
 func (p slot) value() (any, error) {
-	switch {
-	case p.text != nil && *p.text != "":
-		return *p.text, nil
-	case p.list != nil && *p.list != nil:
-		text, err := json.Marshal(*p.list)
-		return json.RawMessage(text), err
-	case p.object != nil && *p.object != nil:
-		text, err := jsonmeta.Marshal(*p.object, jsonmeta.Options{})
-		return json.RawMessage(text), err
+	var text []byte
+	var err error
+	switch from := p.to.(type) {
+	case *string:
+		if *from == "" {
+			return nil, nil
+		}
+		return *from, nil
+	case *format.Metadata:
+		if *from == nil {
+			return nil, nil
+		}
+		text, err = jsonmeta.Marshal(*from, jsonmeta.Options{})
+	case *[]string:
+		if *from == nil {
+			return nil, nil
+		}
+		text, err = json.Marshal(*from)
 	}
-	return nil, nil
+	return json.RawMessage(text), err
 }
