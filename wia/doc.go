@@ -134,7 +134,7 @@
 //
 // Graph inputs, graph outputs, initializers of one graph and attributes of one
 // node have unique names; nodes and properties need not. Edges and the structure
-// of the graph are not checked on open: that is what Validate is for.
+// of the graph are not checked.
 //
 // # ONNX models
 //

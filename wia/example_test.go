@@ -92,14 +92,6 @@ func ExampleFile_Verify() {
 	// Output: ECDSA trusted ok
 }
 
-func ExampleValidate() {
-	g := &format.Graph{Nodes: []format.Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
-	for _, p := range wia.Validate(g, nil) {
-		fmt.Println(p)
-	}
-	// Output: graph.nodes[0].inputs[0]: nothing defines "x"
-}
-
 // Rewrite compresses a file without losing anything it says.
 func ExampleRewriteTo() {
 	f, err := wia.OpenBytes(model(nil), nil)

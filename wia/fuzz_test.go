@@ -30,12 +30,8 @@ func exercise(t *testing.T, b []byte) {
 	if _, err := f.ModelMetadata(); err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Graph()
-	if err != nil {
+	if _, err := f.Graph(); err != nil {
 		t.Fatalf("a graph that was checked: %v", err)
-	}
-	if g != nil {
-		Validate(g, nil)
 	}
 	for name, v := range f.Tensors() {
 		w, err := remote.Tensor(name)

@@ -15,7 +15,6 @@ import (
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
-	"github.com/weightmap/weightmap/wia"
 )
 
 // cost is something that is done to a model, which may take time and memory in proportion to
@@ -30,7 +29,6 @@ type cost struct {
 var costs = []cost{
 	{"ONNX: a weight that many Gemm share", 2000, saved("onnx", gemms), converted("mobi")},
 	{"ONNX: nodes that share a value of many dims", 2000, saved("onnx", deep), converted("mle")},
-	{"WIA: cycles of nodes", 4000, saved("wia", cycles), validated},
 	{"GGUF: an array of uint8", 200_000, saved("gguf", array), converted("gguf")},
 	{"GGUF: an array of uint8 as JSON", 200_000, saved("gguf", array), converted("mle")},
 	{"safetensors: metadata that are lost", 20_000, saved("safetensors", entries), converted("mag")},
@@ -213,27 +211,6 @@ func deep(n int) *format.Plan {
 		node.Op, node.Inputs, node.Attributes = "Conv", []string{"x0", "weight"}, nil
 	}
 	return p
-}
-
-// cycles is a plan of n nodes and as many cycles, each as long as the graph.
-func cycles(n int) *format.Plan {
-	p := gemms(n)
-	p.Graph.Inputs, p.Graph.Outputs = nil, nil
-	for i := range p.Graph.Nodes {
-		p.Graph.Nodes[i] = format.Node{Op: "Add", Inputs: []string{fmt.Sprint("x", (i+1)%n), "x0"}, Outputs: []string{fmt.Sprint("x", i)}}
-	}
-	return p
-}
-
-// validated looks for mistakes in the graph of a WIA file.
-func validated(t *testing.T, path string) error {
-	f, err := wia.Open(path, nil)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.Validate()
-	return err
 }
 
 // array is a plan with a value of n bytes.
