@@ -293,20 +293,20 @@ func readRecord(w *wire.Window, off, end int64) (r record, err error) {
 	if end-off < recordMin {
 		return r, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
 	}
-	b, err := w.Bytes(off, 8)
+	b, err := w.Peek(off, 8)
 	if err != nil {
 		return r, err
 	}
-	r.at, r.id, r.typ = off, binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
 	rank := int64(binary.LittleEndian.Uint16(b[6:]))
 	r.dataAt = off + recordMin + 8*rank
 	if r.dataAt > end {
 		return r, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
-	if b, err = w.Bytes(off+8, 8*rank+8); err != nil {
+	if b, err = w.Bytes(off, recordMin+8*rank); err != nil {
 		return r, err
 	}
-	r.shape, r.size = b[:8*rank], binary.LittleEndian.Uint64(b[8*rank:])
+	r.at, r.id, r.typ = off, binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
+	r.shape, r.size = b[8:8+8*rank], binary.LittleEndian.Uint64(b[8+8*rank:])
 	if left := end - r.dataAt; r.size > uint64(left) {
 		return r, wire.Errorf(name, "constant data size", r.dataAt-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", r.id, r.size, left)
 	}

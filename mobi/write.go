@@ -190,11 +190,12 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		first = data - head
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: footers[d.footer].kind, Streams: true}
-	end := first
+	end, heads := first, int64(0)
 	records := make([]driver.Part, len(order))
 	for i, n := range order {
 		records[i].Offset = end
 		l.Offsets[n] = end + d.recordSize(n)
+		heads += d.recordSize(n)
 		// Compared with the limit one by one: the sum cannot overflow.
 		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
 			break
@@ -203,8 +204,12 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
 		return nil, planError("total file size", fmt.Errorf("%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize)))
 	}
+	var b wire.Buffer
+	b.Grow(int(heads))
 	for i, n := range order {
-		records[i].Bytes = d.record(n, constants[n])
+		at := b.Len()
+		d.record(&b, n, constants[n])
+		records[i].Bytes = b.Bytes()[at:]
 	}
 	front := driver.Part{Bytes: d.front(first, end, l.Size)}
 	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
@@ -215,9 +220,8 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 			sum = f.update(sum, records[i].Bytes)
 			sum = f.combine(sum, uint32(sums[n]), constants[n].size)
 		}
-		var b wire.Buffer
-		b.U32(f.update(sum, d.graph))
-		return []driver.Part{{Offset: l.Size - footerSize, Bytes: b.Bytes()}}, nil
+		footer := binary.LittleEndian.AppendUint32(nil, f.update(sum, d.graph))
+		return []driver.Part{{Offset: l.Size - footerSize, Bytes: footer}}, nil
 	}
 	return l, nil
 }
@@ -227,15 +231,13 @@ func (d *document) recordSize(i int) int64 {
 	return recordMin + 8*int64(len(d.tensors[i].Shape))
 }
 
-// record makes the record header of constant i.
-func (d *document) record(i int, s stored) []byte {
+// record appends the record header of constant i.
+func (d *document) record(b *wire.Buffer, i int, s stored) {
 	t := &d.tensors[i]
 	code, _ := TypeOf(t.DType)
 	if s.gzip {
 		code |= gzipFlag
 	}
-	var b wire.Buffer
-	b.Grow(int(d.recordSize(i)))
 	b.U32(d.ids[i])
 	b.U16(uint16(code))
 	b.U16(uint16(len(t.Shape)))
@@ -243,7 +245,6 @@ func (d *document) record(i int, s stored) []byte {
 		b.I64(dim)
 	}
 	b.I64(s.size)
-	return b.Bytes()
 }
 
 // front makes everything before the first constant.

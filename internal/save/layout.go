@@ -27,30 +27,31 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 	if len(l.Offsets) != len(p.Tensors) {
 		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
 	}
-	type extent struct{ from, to int64 }
-	extents := make([]extent, 0, len(p.Tensors)+len(l.Parts))
-	for i, off := range l.Offsets {
+	for i := range e.order {
 		e.order[i] = i
-		extents = append(extents, extent{off, off + p.Tensors[i].Size})
 	}
-	for i, part := range l.Parts {
-		if i > 0 && part.Offset < l.Parts[i-1].Offset {
-			return nil, fmt.Errorf("%w: the parts of the layout are not in order", driver.ErrPlan)
+	slices.SortStableFunc(e.order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(l.Offsets[a], l.Offsets[b]), cmp.Compare(p.Tensors[a].Size, p.Tensors[b].Size))
+	})
+	end, tensors, parts := int64(0), e.order, l.Parts
+	for len(tensors)+len(parts) > 0 {
+		var from, size int64
+		if len(tensors) > 0 {
+			from, size = l.Offsets[tensors[0]], p.Tensors[tensors[0]].Size
 		}
-		extents = append(extents, extent{part.Offset, part.Offset + int64(len(part.Bytes))})
-	}
-	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	end := int64(0)
-	for _, x := range extents {
-		if x.from < end || x.to < x.from {
-			return nil, fmt.Errorf("%w: in the layout, %d to %d overlaps what comes before", driver.ErrPlan, x.from, x.to)
+		if len(tensors) == 0 || len(parts) > 0 && cmp.Or(cmp.Compare(parts[0].Offset, from), cmp.Compare(int64(len(parts[0].Bytes)), size)) < 0 {
+			from, size, parts = parts[0].Offset, int64(len(parts[0].Bytes)), parts[1:]
+		} else {
+			tensors = tensors[1:]
 		}
-		end = x.to
+		if from < end || from+size < from {
+			return nil, fmt.Errorf("%w: in the layout, %d bytes at %d overlap what comes before", driver.ErrPlan, size, from)
+		}
+		end = from + size
 	}
 	if end > l.Size {
 		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, end, l.Size)
 	}
-	slices.SortStableFunc(e.order, func(a, b int) int { return cmp.Compare(l.Offsets[a], l.Offsets[b]) })
 	if t.Sequential() && l.Late != nil && !l.Streams {
 		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
 	}

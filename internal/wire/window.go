@@ -59,6 +59,15 @@ type source interface {
 	Record(b []byte, off int64) error
 }
 
+// Peek is Bytes of what may turn out to be no structure, or is read again with more.
+func (w *Window) Peek(off, n int64) ([]byte, error) {
+	b, err := w.piece(off, n)
+	if err != nil {
+		return nil, err
+	}
+	return b[:n:n], nil
+}
+
 // Bytes returns n bytes from off, which the file has. They are valid until the next call.
 func (w *Window) Bytes(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
