@@ -87,6 +87,16 @@ func TestZeroFile(t *testing.T) {
 	}
 }
 
+// TestTensorMessageOfAnother: a record that is another tensor's by now is not read.
+func TestTensorMessageOfAnother(t *testing.T) {
+	b := small().bytes()
+	f := mustOpen(t, b, nil)
+	copy(b[f.f.hdr.blocks[tensorBlock].off:], bytes.Replace(tensorBlockOf(t, f), []byte("\x0a\x01w"), []byte("\x0a\x01v"), 1))
+	if _, err := f.TensorMessage("w"); !errors.Is(err, tensor.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
 // TestVerifyFindsEveryChange: Verify finds any byte that changed since the file was
 // opened, those of the recorded sums too.
 func TestVerifyFindsEveryChange(t *testing.T) {

@@ -73,9 +73,6 @@ func (p *parser) readMetadata() (err error) {
 	if err = p.load(m, metadataBlock, p.o.MetadataLimit(stored)); err != nil || stored == 0 {
 		return err
 	}
-	if m.Size == 0 {
-		return wire.Errorf(formatName, "metadata", m.at, tensor.ErrCorrupt, "no JSON object in a block that is not empty")
-	}
 	err = jsonmeta.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
 		// The text itself has a limit of its own.
 		if err := p.memory.Build(int64(n)*jsonmeta.EntryBytes, stored); err != nil {
