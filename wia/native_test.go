@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -42,35 +41,6 @@ func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) 
 		return nil, err
 	}
 	return mustOpen(t, out.Bytes(), nil), nil
-}
-
-// TestPlanKeepsAll: a copy by a plan has what only this format can say, as Rewrite has.
-func TestPlanKeepsAll(t *testing.T) {
-	f := mustOpen(t, odd().bytes(), nil)
-	g, err := planned(t, f, func(*format.Plan) {}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameGraph(t, f, g)
-	compareRecords(t, f, g)
-	if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
-		t.Error("tensor block: unknown fields are lost")
-	}
-	one, errA := f.m.Native()
-	other, errB := g.m.Native()
-	if errA != nil || errB != nil {
-		t.Fatal(errA, errB)
-	}
-	var names []string
-	for _, k := range one.Kinds {
-		names = append(names, k.Name)
-	}
-	if diff := gocmp.Diff([]string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if diff := gocmp.Diff(len(one.Kinds), len(other.Kinds)); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // TestPlanFollows: what only this format can say follows the tensors of a plan, or is listed.

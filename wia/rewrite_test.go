@@ -74,6 +74,21 @@ func TestRewriteKeepsAll(t *testing.T) {
 			if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
 				t.Error("tensor block: unknown fields are lost")
 			}
+			one, errA := f.m.Native()
+			other, errB := g.m.Native()
+			if errA != nil || errB != nil {
+				t.Fatal(errA, errB)
+			}
+			var names []string
+			for _, k := range one.Kinds {
+				names = append(names, k.Name)
+			}
+			if diff := gocmp.Diff([]string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names); diff != "" {
+				t.Error(diff)
+			}
+			if len(other.Kinds) != len(names) {
+				t.Errorf("kinds of the copy: %v", other.Kinds)
+			}
 			s := g.f.hdr.blocks[signatureBlock]
 			if !bytes.Contains(out.Bytes()[s.off:s.end()], unknownFields()) {
 				t.Error("signature block: unknown fields are lost")
