@@ -55,6 +55,12 @@
 // The structs of options for what opens or creates have a field Context: Options, WriteOptions. Methods of what is open take
 // a context as the first parameter: Model.Verify.
 //
+// # Platforms
+//
+// Linux, Android, macOS, iOS and Windows map files. Elsewhere (FreeBSD, js/wasm) files are read into memory, and those that
+// are too large on demand. On Windows a mapped file can neither be cut short nor replaced while a model has it open. Files are
+// little-endian: on a big-endian host tensor.As of elements of several bytes is ErrByteOrder, and tensor.Decode swaps.
+//
 // # Errors
 //
 // Errors are *Error values with format, path, field and byte offset, around a

@@ -2,6 +2,7 @@ package all
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 // A model with some of everything, as far as each format holds it, goes from each format to
-// each. README shows the table.
+// each. The documentation of package convert shows the table.
 
 // order is that of the table. A .npy file holds one tensor, so it is no target for a model.
 var order = []string{"mobi", "mag", "tsr", "mle", "wia", "safetensors", "gguf", "npz", "onnx"}
@@ -99,30 +100,39 @@ func bits(t *testing.T, m *format.Model) (all []string) {
 }
 
 // TestTable: values are equal whatever else a target leaves out, names too but where
-// that is said, and README's table says what.
+// that is said, and that table says what.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	first := source(t, "wia", everything())
-	table := "| from \\ to | " + strings.Join(order, " | ") + " |\n|---|" + strings.Repeat("---|", len(order)) + "\n"
+	table := line("from \\ to", order)
 	for _, from := range order {
 		path := filepath.Join(dir, "source."+from)
 		if _, err := convertTo(first, path, from, true); err != nil {
 			t.Fatalf("source in %s: %v", from, err)
 		}
 		m := reopen(t, path)
-		table += "| " + from + " |"
+		var cells []string
 		for _, to := range order {
-			table += " " + cell(t, m, filepath.Join(t.TempDir(), "target."+to), to) + " |"
+			cells = append(cells, cell(t, m, filepath.Join(t.TempDir(), "target."+to), to))
 		}
-		table += "\n"
+		table += line(from, cells)
 	}
-	readme, err := os.ReadFile("../../README.md")
+	doc, err := os.ReadFile("../convert/doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), table) {
-		t.Errorf("README has another table than this:\n%s", table)
+	if !strings.Contains(string(doc), table) {
+		t.Errorf("the documentation of convert has another table than this:\n%s", table)
 	}
+}
+
+// line is a line of the table in the documentation.
+func line(head string, cells []string) string {
+	text := fmt.Sprintf("//\t%-12s", head)
+	for i, c := range cells {
+		text += fmt.Sprintf("%-*s ", max(len(order[i]), 4), c)
+	}
+	return strings.TrimRight(text, " ") + "\n"
 }
 
 // cell converts a model and says what that costs.

@@ -20,6 +20,23 @@
 // readers look past. Report.Kept lists them, and converting back restores them.
 // Other formats have no such room: a name that cannot be that of a file, in TSR, is lost.
 //
+// A model with metadata, an int8 tensor with its scale, and a graph with a named node loses between formats:
+//
+//	from \ to   mobi mag  tsr  mle  wia  safetensors gguf npz  onnx
+//	mobi        all  mqg  mqg  q    all  cqg         qg   mqg  c
+//	mag         all  all  all  all  all  all         all  all  all
+//	tsr         all  all  all  all  all  all         all  all  all
+//	mle         mn   mg   mg   all  all  g           g    mg   all
+//	wia         mln  mqg  mqg  ql   all  qg          qg   mqg  all
+//	safetensors m    m    m    all  all  all         all  m    all
+//	gguf        m    m    m    all  all  all         all  m    all
+//	npz         all  all  all  all  all  all         all  all  all
+//	onnx        mln  msg  mg   ql   all  cg          mg   mg   all
+//
+// where "all" is kept, or stored for converting back. Else the conversion is refused with the complete list, and Options.Lossy leaves
+// out or changes m metadata, c values written with another type, q parameters of quantization, s scalars, which get
+// the shape [1], g the graph, l labels (names of nodes and dims), n names of tensors that no operator consumes.
+//
 // Options.Storage asks for compression, a signature, encryption and the like, and
 // Options.Format for what one format alone has.
 //
