@@ -38,7 +38,7 @@ func FuzzOpen(f *testing.F) {
 		if _, err := tensor.Decode[float64](nil, v); err != nil {
 			t.Fatal(err)
 		}
-		p, err := format.PlanOf(m.Model())
+		p, err := format.PlanOf(m.Model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := format.Copy(w, r.Model()); err != nil {
+		if err := format.Copy(w, r.Model); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(out.Bytes(), b) {

@@ -281,7 +281,7 @@ func TestZeroFile(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if _, ok := From(f.Model()); ok {
+	if _, ok := From(f.Model); ok {
 		t.Error("From takes a model of no format")
 	}
 }
@@ -294,7 +294,7 @@ func TestFrom(t *testing.T) {
 	}
 	defer m.Close()
 	f, ok := From(m)
-	if !ok || f.Model() != m || f.Len() != 1 {
+	if !ok || f.Model != m || f.Len() != 1 {
 		t.Errorf("%v, %v", f, ok)
 	}
 }

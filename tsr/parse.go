@@ -1,97 +1,172 @@
 package tsr
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file or directory.
-type parsed struct {
+// parser lists the tensors of a file or of a directory.
+type parser struct {
 	index *driver.Index
-	src   driver.Source // of a file
-	dir   driver.Dir    // of a directory
-	notes []string
-
-	// Of the file at hand, so that a directory's are not allocated one by one.
-	header header
-	name   []byte
-	buf    [headerSize]byte
+	name  []byte // of the tensor at hand
 }
 
 // parseFile reads a single file.
-func parseFile(src driver.Source, x *driver.Index) (*parsed, error) {
-	tensorName, err := nameOf(src.Path())
+func parseFile(src driver.Source, x *driver.Index) (*driver.Parsed, error) {
+	var buf [headerSize]byte
+	head, err := driver.First(src, buf[:])
 	if err != nil {
 		return nil, err
 	}
-	f := &parsed{index: x, src: src}
-	if err := f.header.read(src, f.buf[:]); err != nil {
-		return nil, err
-	}
 	x.Version = "1"
-	x.Grow(1, len(tensorName), maxRank)
-	return f, f.add(0, tensorName)
+	x.Grow(1, len(src.Path()), maxRank)
+	p := parser{index: x}
+	return &driver.Parsed{}, p.add(src.Path(), head, src.Size(), 0)
 }
 
-// add lists the tensor of a file whose header was decoded.
-func (f *parsed) add(space driver.Space, tensorName string) error {
-	h := &f.header
-	f.name = append(f.name[:0], tensorName...)
-	shape := f.index.Dims(h.rank)
-	copy(shape, h.shape())
-	t := driver.Tensor{Name: f.name, DType: h.dtype, Shape: shape, Space: space, Offset: headerSize, Size: h.size}
-	if f.index.Add(&t) != nil {
-		return wire.Errorf(name, "file name", -1, format.ErrCorrupt, "tensor %q occurs twice", tensorName)
+// parseDir reads the headers of all .tsr files of a directory, which are one model. A link that
+// leads nowhere still promises one: opening it says what is wrong.
+func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	entries, err := dir.Entries()
+	if err != nil {
+		return nil, err
+	}
+	var names, others []string
+	size := 0
+	for _, e := range entries {
+		if (e.Regular || e.Err != nil) && strings.HasSuffix(e.Name, extension) {
+			names = append(names, e.Name)
+			size += len(e.Name)
+		} else {
+			others = append(others, e.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, wire.Errorf(name, "directory", -1, format.ErrCorrupt, "no %s file in it", extension)
+	}
+	x.Version = "1"
+	x.Grow(len(names), size, maxRank*len(names))
+	p := parser{index: x}
+	for batch := range slices.Chunk(names, 1024) { // between which the context counts
+		if err := o.Context.Err(); err != nil {
+			return nil, err
+		}
+		heads, err := dir.Peek(batch, headerSize)
+		if err != nil {
+			return nil, err
+		}
+		for i, h := range heads {
+			if h.Err == nil {
+				h.Err = p.add(batch[i], h.Head, h.Size, h.Space)
+			}
+			if h.Err != nil {
+				return nil, wire.InFile(h.Err, filepath.Join(dir.Path(), batch[i]))
+			}
+		}
+	}
+	return &driver.Parsed{Notes: note(others)}, nil
+}
+
+// note says which entries of a directory were ignored.
+func note(others []string) []string {
+	const most = 5
+	if len(others) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("ignored, not regular %s files: %q", extension, others[:min(most, len(others))])
+	if more := len(others) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{text}
+}
+
+// add lists the tensor of a file: head is its first bytes, size the number of all.
+func (p *parser) add(path string, head []byte, size int64, space driver.Space) error {
+	p.name = append(p.name[:0], "tensor"...)
+	if path != "" {
+		p.name = append(p.name[:0], strings.TrimSuffix(filepath.Base(path), extension)...)
+		if err := driver.CheckName(p.name); err != nil {
+			return wire.Error(name, "file name", -1, err)
+		}
+	}
+	t := driver.Tensor{Name: p.name, Space: space, Offset: headerSize}
+	if err := p.decode(head, size, &t); err != nil {
+		return err
+	}
+	if err := p.index.Add(&t); err != nil {
+		return wire.Error(name, "file name", -1, err)
 	}
 	return nil
 }
 
-// read reads and checks the header of a file. buf has room for it.
-func (h *header) read(src driver.Source, buf []byte) error {
-	b, err := driver.First(src, buf)
-	if err != nil {
-		return err
+// decode reads the header. Its errors name field and offset.
+func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
+	c := wire.NewCursor(name, b, 0)
+	// must refuses the field of some bytes that was just read.
+	must := func(field string, width, v, want int64, sentinel error) {
+		if v != want {
+			c.Failf(field, c.Offset()-width, sentinel, "%d, not %d", v, want)
+		}
 	}
-	return h.decode(b, src.Size())
+	if m := c.Bytes("magic", 4); m != nil && string(m) != magic {
+		c.Failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
+	}
+	must("version", 4, int64(c.I32("version")), version, format.ErrVersion)
+	must("header_size", 4, int64(c.I32("header_size")), headerSize, format.ErrCorrupt)
+	must("reserved_1", 4, int64(c.I32("reserved_1")), 0, format.ErrCorrupt)
+	if code := c.I32("dtype"); code >= 1 && code <= int32(len(dtypes)) {
+		t.DType = dtypes[code-1]
+	} else {
+		c.Failf("dtype", offDType, format.ErrUnsupported, "dtype %d", code)
+	}
+	rank := c.I32("ndim")
+	if rank < 0 || rank > maxRank {
+		c.Failf("ndim", offRank, format.ErrCorrupt, "%d, not 0 to 4", rank)
+	}
+	if c.Err() != nil {
+		return c.Err()
+	}
+	t.Shape = p.index.Dims(int(rank))
+	for i := range maxRank {
+		field := fieldOfDim[i]
+		d := int64(c.I32(field))
+		if unused := i < maxRank-len(t.Shape); unused {
+			must(field, 4, d, 1, format.ErrCorrupt)
+		} else {
+			t.Shape[i-maxRank+len(t.Shape)] = d
+		}
+		if d < 0 {
+			c.Failf(field, c.Offset()-4, format.ErrCorrupt, "%d is negative", d)
+		}
+	}
+	elements := c.I64("total_elements")
+	must("reserved_2", 8, c.I64("reserved_2"), 0, format.ErrCorrupt)
+	must("reserved_3", 8, c.I64("reserved_3"), 0, format.ErrCorrupt)
+	if c.Err() != nil {
+		return c.Err()
+	}
+	n, err := t.Shape.Elems()
+	if err == nil {
+		t.Size, err = t.Shape.ByteSize(t.DType)
+	}
+	stored := fileSize - headerSize
+	switch {
+	case err != nil:
+		c.Fail("dims", offDims, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+	case n != elements:
+		c.Failf("total_elements", offElements, format.ErrCorrupt, "%d, but shape %v has %d", elements, t.Shape, n)
+	case stored < t.Size:
+		c.Failf("data", fileSize, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", stored, t.Shape, t.Size)
+	case stored > t.Size:
+		c.Failf("data", headerSize+t.Size, format.ErrCorrupt, "%d bytes follow the data", stored-t.Size)
+	}
+	return c.Err()
 }
 
-// nameOf returns the tensor name that the path of a file stands for.
-func nameOf(path string) (string, error) {
-	if path == "" {
-		return "tensor", nil
-	}
-	s := strings.TrimSuffix(filepath.Base(path), extension)
-	if err := tensor.CheckName(s); err != nil {
-		return "", wire.Error(name, "file name", -1, err)
-	}
-	return s, nil
-}
-
-// Verify implements driver.Parsed: headers that changed since they were read
-// are found. The format has no sums.
-func (f *parsed) Verify(v driver.Verification) error {
-	return v.Each(f.index.Len(), func(i int) error {
-		if !v.Wanted(i) {
-			return nil
-		}
-		src := f.src
-		if f.dir != nil {
-			space, _, _ := f.index.Place(i)
-			var err error
-			if src, err = f.dir.OpenSpace(space); err != nil {
-				return err
-			}
-		}
-		var h header
-		err := h.read(src, make([]byte, headerSize))
-		if err == nil && (h.dtype != f.index.DType(i) || !h.shape().Equal(f.index.Shape(i))) {
-			err = wire.Errorf(name, "header", 0, format.ErrCorrupt, "changed since the file was opened")
-		}
-		return wire.InFile(err, src.Path())
-	})
-}
+var fieldOfDim = [maxRank]string{"dims[0]", "dims[1]", "dims[2]", "dims[3]"}

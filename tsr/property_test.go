@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := format.PlanOf(f.Model())
+		again, err := format.PlanOf(f.Model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := format.Copy(w, f.Model()); err != nil {
+		if err := format.Copy(w, f.Model); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()

@@ -33,33 +33,12 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
-	return result(parseFile(src, x))
-}
-
-func result(f *parsed, err error) (*driver.Parsed, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{Own: f, Notes: f.notes, Verify: f.Verify}, nil
+	return parseFile(src, x)
 }
 
 // ParseDir implements driver.DirParser.
 func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return result(parseDir(dir, x, o))
-}
-
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
-	if d.wantsDir(p, o.Path) {
-		dirLosses(p, l)
-	} else {
-		fileLosses(p, l)
-	}
-}
-
-// Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	return layout(p, d.wantsDir(p, o.Path)), nil
+	return parseDir(dir, x, o)
 }
 
 // Configure implements driver.Configurable.

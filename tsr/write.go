@@ -1,11 +1,15 @@
 package tsr
 
 import (
+	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing the tensors of p, float32, int8 or int32 of up to four
@@ -42,18 +46,17 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// layout puts each tensor behind its header: one in a file, or all in files of a directory.
-func layout(p *driver.Plan, dir bool) *driver.Layout {
-	l := &driver.Layout{}
+// Layout implements driver.Layouter. Each tensor is behind its header, in the one file or in one
+// of a directory.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	l := &driver.Layout{Size: headerSize + p.Tensors[0].Size, Offsets: []int64{headerSize}}
 	for i := range p.Tensors {
 		l.Parts = append(l.Parts, driver.Part{Bytes: encode(&p.Tensors[i])})
 	}
-	if dir {
+	if d.wantsDir(p, o.Path) {
 		l.Files, _ = fileNames(p.Tensors)
-		return l
 	}
-	l.Size, l.Offsets = headerSize+p.Tensors[0].Size, []int64{headerSize}
-	return l
+	return l, nil
 }
 
 // CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
@@ -65,4 +68,54 @@ func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, er
 	c := *o.orDefault()
 	c.directory = true
 	return Create(path, p, &c)
+}
+
+// encode returns the header of a tensor that can have one.
+func encode(t *tensor.Info) []byte {
+	var b wire.Buffer
+	b.Grow(headerSize)
+	b.Str(magic)
+	for _, v := range []int32{version, headerSize, 0, codeOf(t.DType), int32(len(t.Shape))} {
+		b.I32(v)
+	}
+	for range maxRank - len(t.Shape) {
+		b.I32(1)
+	}
+	for _, d := range t.Shape {
+		b.I32(int32(d))
+	}
+	b.I64(t.Size / t.DType.Size())
+	b.I64(0)
+	b.I64(0)
+	return b.Bytes()
+}
+
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+	l.TensorsOnly(p, "TSR")
+	l.DTypes(p, "TSR", dtypes)
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if len(t.Shape) > maxRank {
+			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than 4 dims", format.ErrUnsupported, t.Shape))
+			continue
+		}
+		for _, d := range t.Shape {
+			if d > math.MaxInt32 {
+				l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: dim %d does not fit 32 bits", format.ErrUnsupported, d))
+				break
+			}
+		}
+	}
+	switch n, dir := len(p.Tensors), d.wantsDir(p, o.Path); {
+	case n == 0:
+		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
+	case n > 1 && !dir:
+		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
+	case dir:
+		_, changed := fileNames(p.Tensors)
+		for _, c := range changed {
+			l.Renamed(p, c.tensor, "not usable as a file name: "+c.why)
+		}
+	}
 }
