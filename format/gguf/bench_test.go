@@ -9,7 +9,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -50,57 +49,5 @@ func BenchmarkOpen(b *testing.B) {
 				return f.Close()
 			}, func() error { return floor.Map(path) })
 		})
-	}
-}
-
-func BenchmarkTokens(b *testing.B) {
-	f, err := Open(many(b, 1, 100_000), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	b.Run("Value", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			f.Value("tokenizer.ggml.tokens")
-		}
-	})
-	b.Run("Metadata", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			f.Metadata()
-		}
-	})
-}
-
-// BenchmarkDecode decodes blocks, in terms of copying what comes out, all in cache.
-func BenchmarkDecode(b *testing.B) {
-	for _, e := range elementTypes {
-		if e.encoding == nil || e.encoding.Decode == nil {
-			continue
-		}
-		src, dst := make([]byte, 4096*e.encoding.BlockBytes), make([]float32, 4096*e.encoding.BlockElems)
-		b.Run(e.encoding.Name, func(b *testing.B) {
-			out := make([]float32, len(dst))
-			floor.Pairs(b, floor.Rounds, func() error { return e.encoding.Decode(dst, src) }, func() error { copy(out, dst); return nil })
-		})
-	}
-}
-
-// TestOpenAllocations opens files of very different sizes with as many allocations.
-func TestOpenAllocations(t *testing.T) {
-	testhost.NeedMaps(t)
-	count := func(path string) float64 {
-		return testing.AllocsPerRun(10, func() {
-			f, err := Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-		})
-	}
-	few, lots := count(many(t, 10, 10)), count(many(t, 5000, 20_000))
-	if lots > few+5 || lots > 40 {
-		t.Errorf("%v allocations for 10 tensors, %v for 5000", few, lots)
 	}
 }

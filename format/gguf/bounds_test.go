@@ -1,10 +1,8 @@
 package gguf
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -50,46 +48,6 @@ func TestBlockSizes(t *testing.T) {
 	}
 }
 
-// TestWindows: a structure is read in pieces whose ends fall anywhere, when its
-// records are like those before, grow or shrink; so is one with a fault in the last.
-func TestWindows(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		chars func(i int) int
-	}{
-		{"alike", func(int) int { return 300 }},
-		{"growing", func(i int) int { return 10 + i }},
-		{"shrinking", func(i int) int { return 610 - i }},
-		{"one large", func(i int) int { return 300 + 300_000*(i/599) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := fields{magic: "GGUF", version: 3}
-			for i := range 600 {
-				name := fmt.Sprintf("%0*d", tt.chars(i), i)
-				f.tensors = append(f.tensors, info{name: name, dims: []uint64{2}, typ: 24, data: []byte{byte(i), byte(i >> 8)}})
-			}
-			b := f.bytes()
-			m, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			for i, want := range f.tensors {
-				v := m.At(i)
-				got, err := v.Bytes()
-				if err != nil || v.Name() != want.name || !bytes.Equal(got, want.data) {
-					t.Fatalf("tensor %d is %.20q: %v, %v", i, v.Name(), got, err)
-				}
-			}
-			f.tensors[599].name = ""
-			b = f.bytes()
-			if _, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil); !errors.Is(err, format.ErrCorrupt) {
-				t.Errorf("no name: %v", err)
-			}
-		})
-	}
-}
-
 // TestMixedArrays: an array of the neutral metadata has one type and 8 levels.
 func TestMixedArrays(t *testing.T) {
 	for _, text := range []string{`["a", 1]`, `[1, "a"]`, `[true, 1]`, `[[1], 2]`, `[[[[[[[[[1]]]]]]]]]`} {
@@ -103,52 +61,5 @@ func TestMixedArrays(t *testing.T) {
 	}
 	if _, err := appendValue(nil, deep); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("arrays %d deep are written: %v", maxDepth+1, err)
-	}
-}
-
-// TestVerifyNoticesStructure: Verify reads the structure again, and every part of it
-// that changed since the file was opened is an error.
-func TestVerifyNoticesStructure(t *testing.T) {
-	two := func() fields {
-		return fields{magic: "GGUF", version: 3, entries: []kv{{"key", 4, le32(7)}}, tensors: []info{
-			{name: "a", dims: []uint64{2, 3}, typ: 0, data: floats(6)},
-			{name: "b", dims: []uint64{2, 3}, typ: 0, data: floats(6)},
-		}}
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(*fields)
-	}{
-		{"version", func(f *fields) { f.version = 2 }},
-		{"a value", func(f *fields) { f.entries[0].value = le32(8) }},
-		{"number of tensors", func(f *fields) { f.count = ptr(uint64(1)) }},
-		{"a name", func(f *fields) { f.tensors[1].name = "c" }},
-		{"a type", func(f *fields) { f.tensors[1].typ = 26 }},
-		{"a shape", func(f *fields) { f.tensors[1].dims = []uint64{3, 2} }},
-		{"an offset", func(f *fields) { f.tensors[1].offset = ptr(uint64(0)) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := two()
-			b := f.bytes()
-			m, err := OpenBytes(b, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			if _, err := m.Verify(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			tt.change(&f)
-			other := f.bytes()
-			if len(other) != len(b) || bytes.Equal(other, b) {
-				t.Fatalf("%d bytes instead of %d others", len(other), len(b))
-			}
-			copy(b, other)
-			_, err = m.Verify(t.Context())
-			var e *format.Error
-			if !errors.Is(err, format.ErrCorrupt) || !errors.As(err, &e) || e.Field != "header" || e.Offset != 0 {
-				t.Errorf("Verify: %v, want %v in the header", err, format.ErrCorrupt)
-			}
-		})
 	}
 }

@@ -3,13 +3,11 @@ package gguf
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -89,51 +87,6 @@ func TestPlainTypes(t *testing.T) {
 	}
 }
 
-// TestShapes reads ranks 0 to 4 and dims of 0, and data without padding.
-func TestShapes(t *testing.T) {
-	f := fields{magic: "GGUF", version: 3, unpadded: true, tensors: []info{
-		{name: "scalar", typ: 0, data: floats(1)},
-		{name: "vector", dims: []uint64{3}, typ: 0, data: floats(3)},
-		{name: "four", dims: []uint64{4, 3, 2, 1}, typ: 24, data: make([]byte, 24)},
-		{name: "empty", dims: []uint64{4, 0, 1 << 40}, typ: 0},
-		{name: "empty blocks", dims: []uint64{0, 3}, typ: 14},
-		{name: "last", dims: []uint64{1}, typ: 24, data: []byte{9}},
-		{name: "behind", dims: []uint64{0}, typ: 24},
-	}}
-	m := open(t, f.bytes())
-	want := []tensor.Shape{{}, {3}, {1, 2, 3, 4}, {1 << 40, 0, 4}, {3, 0}, {1}, {0}}
-	var got []tensor.Shape
-	for _, v := range m.Tensors() {
-		got = append(got, v.Shape())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := m.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if b, err := m.At(5).Bytes(); err != nil || !bytes.Equal(b, []byte{9}) {
-		t.Errorf("% x, %v", b, err)
-	}
-	if m.Notes() != nil {
-		t.Errorf("%q", m.Notes())
-	}
-}
-
-// TestHeaderOnly opens files that end with their header.
-func TestHeaderOnly(t *testing.T) {
-	f := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 0, []byte{1}}}}
-	for _, b := range [][]byte{f.header(), f.bytes()} {
-		if m := open(t, b); m.Len() != 0 || len(m.Metadata()) != 1 {
-			t.Error(m.Len(), m.Metadata())
-		}
-	}
-	f.tensors = []info{{name: "e", dims: []uint64{0}, typ: 0}}
-	if m := open(t, f.header()); m.Len() != 1 {
-		t.Error(m.Len())
-	}
-}
-
 // TestEncodings lists every other type with its raw bytes.
 func TestEncodings(t *testing.T) {
 	for code, e := range elementTypes {
@@ -169,30 +122,6 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestUnknownTypes lists types without a known size up to the next tensor.
-func TestUnknownTypes(t *testing.T) {
-	f := fields{magic: "GGUF", version: 3, tensors: []info{
-		{name: "new", dims: []uint64{10, 2}, typ: 99, data: make([]byte, 40)},
-		{name: "old", dims: []uint64{16}, typ: 4, data: make([]byte, 10)},
-		{name: "none", dims: []uint64{0}, typ: 99},
-		{name: "scalar", typ: 255, data: make([]byte, 32)},
-		{name: "last", dims: []uint64{7}, typ: 5, data: make([]byte, 8)},
-	}, unpadded: true}
-	m := open(t, f.bytes())
-	got := map[string]int64{}
-	for _, v := range m.Tensors() {
-		i := v.Info()
-		got[i.TypeName()+" "+i.Name] = i.Size
-	}
-	want := map[string]int64{"type 99 new": 64, "Q4_2 old": 32, "type 99 none": 0, "type 255 scalar": 32, "Q4_3 last": 8}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := m.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestTypeTable compares names and block sizes with the list of the reference.
 func TestTypeTable(t *testing.T) {
 	want := map[int]struct {
@@ -225,25 +154,5 @@ func TestZeroFile(t *testing.T) {
 	}
 	if _, ok := f.Value("general.alignment"); ok {
 		t.Error("a value")
-	}
-	for range f.Tensors() {
-		t.Error("a tensor")
-	}
-	nothing := func() error { return nil }
-	_, noTensor := f.Tensor("x")
-	_, noBytes := f.At(0).Bytes()
-	_, noSums := f.Verify(t.Context())
-	_, noPin := f.Pin()
-	for what, err := range map[string]error{"Tensor": noTensor, "At": noBytes, "Verify": noSums, "Pin": noPin, "Do": f.Do(nothing), "Prefetch": f.Prefetch(), "Evict": f.Evict(),
-		"Examine": codec.Examine(t.Context(), f.Model, func(driver.Verification) error { return nil })} {
-		if !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v, want %v", what, err, format.ErrClosed)
-		}
-	}
-	if g, err := f.Graph(); g != nil || err != nil && !errors.Is(err, format.ErrClosed) {
-		t.Error(g, err)
-	}
-	if diff := cmp.Diff(format.Stats{Resident: -1, Copies: map[string]int{}}, f.Stats()); diff != "" {
-		t.Error(diff)
 	}
 }

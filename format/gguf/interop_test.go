@@ -2,13 +2,11 @@ package gguf
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -56,42 +54,6 @@ func TestDecodePublished(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCodebooks compares the codebooks with their published definition, where it is at hand.
-func TestCodebooks(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "specs", "ggml", "codebooks.json"))
-	if err != nil {
-		t.Skip("no definition here: ", err)
-	}
-	var published map[string]struct {
-		Values []any `json:"values"`
-	}
-	if err := json.Unmarshal(text, &published); err != nil {
-		t.Fatal(err)
-	}
-	for which, name := range map[int]string{iq2xxs: "iq2xxs_grid", iq2xs: "iq2xs_grid", iq2s: "iq2s_grid", iq3xxs: "iq3xxs_grid", iq3s: "iq3s_grid", iq1s: "iq1s_grid"} {
-		got, size := book(which), books[which].size
-		if len(got) != size*len(published[name].Values) {
-			t.Fatalf("%s: %d numbers", name, len(got))
-		}
-		for i, v := range published[name].Values {
-			bits, err := strconv.ParseUint(v.(string), 0, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for j := range size {
-				if want := float32(int8(bits >> (8 * j))); got[i*size+j] != want {
-					t.Fatalf("%s: number %d of group %d is %v, want %v", name, j, i, got[i*size+j], want)
-				}
-			}
-		}
-	}
-	for i, v := range published["ksigns_iq2xs"].Values {
-		if float64(signsOf(uint32(i))) != v {
-			t.Errorf("signs of %d: %d, want %v", i, signsOf(uint32(i)), v)
-		}
 	}
 }
 

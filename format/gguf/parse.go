@@ -227,7 +227,7 @@ func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, f
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && size > 0 {
-		if size = upToNext(r.offset, room, starts); size == 0 {
+		if size = upToNext(r.offset, room, starts); size <= 0 {
 			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, r.offset, room)
 		}
 	}
@@ -248,11 +248,8 @@ func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, f
 }
 
 // upToNext returns how many bytes there are from an offset to the next tensor, or
-// to the end of the data.
+// to the end of the data. It is of no use for an offset behind that.
 func upToNext(off, room uint64, starts []uint64) int64 {
-	if off >= room {
-		return 0
-	}
 	end := room
 	if i, _ := slices.BinarySearch(starts, off+1); i < len(starts) {
 		end = min(end, starts[i])

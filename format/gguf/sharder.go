@@ -2,12 +2,10 @@ package gguf
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -19,16 +17,11 @@ func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, err
 		return &driver.Shards{Paths: []string{path}}, nil
 	}
 	s := &driver.Shards{}
+	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
 	total := 0
 	for _, p := range parts {
-		total += len(p.Tensors)
-	}
-	if total > math.MaxInt32 {
-		return nil, refuse("tensors", format.ErrLimit, "%d in several files, the most is 2^31-1", total)
-	}
-	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
-	for _, p := range parts {
 		meta = withQuantVersion(meta, p.Tensors)
+		total += len(p.Tensors)
 	}
 	stem := strings.TrimSuffix(path, extension)
 	if base, _, count, ok := splitPath(path); ok { // it replaces the model that path is a part of

@@ -58,14 +58,6 @@ func aligned(meta driver.Metadata, o *WriteOptions) (driver.Metadata, int64, err
 	return meta, int64(n), nil
 }
 
-// sizeOfInfos returns the number of bytes that describe the tensors.
-func sizeOfInfos(p *driver.Plan) (n int) {
-	for i := range p.Tensors {
-		n += 24 + len(p.Tensors[i].Name) + 8*len(p.Tensors[i].Shape)
-	}
-	return n
-}
-
 // layout makes the structure of a file, and the places of its tensors.
 func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	meta, align, err := aligned(p.Metadata, o)
@@ -87,7 +79,6 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), format.ErrUnsupported, "%v", err)
 		}
 	}
-	b = slices.Grow(b, sizeOfInfos(p))
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
 	at, ok := int64(0), true
 	for i := range p.Tensors {
