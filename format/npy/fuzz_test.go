@@ -3,11 +3,9 @@ package npy
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -84,36 +82,5 @@ func again(t *testing.T, m *format.Model) {
 		if err != nil || !bytes.Equal(x, y) || a.Name() != b.Name() || !a.Shape().Equal(b.Shape()) || a.DType() != b.DType() {
 			t.Fatalf("%+v, copied %+v, %v", a.Info(), b.Info(), err)
 		}
-	}
-}
-
-// TestProperties writes random models and reads them in every way there is.
-func TestProperties(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	for range 60 {
-		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), MinTensors: 1, Zero: true})
-		var z zip1
-		want := map[string][]byte{}
-		for _, info := range p.Tensors {
-			info.Size, _ = info.ByteSize()
-			b := append(encodeHeader(&info), formattest.Fill(info)...)
-			want[info.Name] = b[len(b)-int(info.Size):]
-			m := stored1(info.Name, b)
-			if r.IntN(2) == 0 {
-				m = deflated1(info.Name, b)
-			}
-			z.members = append(z.members, m)
-		}
-		f, err := OpenBytes(z.bytes(), &format.Options{Check: format.CheckTouch})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, v := range f.Tensors() {
-			if b, err := v.Bytes(); err != nil || !bytes.Equal(b, want[name]) {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
-		again(t, f)
-		f.Close()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -109,48 +108,6 @@ for n in ["text", "records", "columns", "none"]:
 	want := "text <U2 (3,) False\nrecords [('a', '<f4'), ('b', '<i4', (2,))] (2,) False\ncolumns >U1 (2, 3) True\nnone <M8[ns] (0,) False\n"
 	if d := cmp.Diff(want, out); d != "" {
 		t.Errorf("NumPy (-want +got)\n%s", d)
-	}
-}
-
-// TestListedNumPy: an archive of NumPy with labels beside its weights opens, and its copy is
-// read by NumPy as the same, objects too.
-func TestListedNumPy(t *testing.T) {
-	dir := t.TempDir()
-	numpy(t, dir, `
-import numpy as np
-np.savez("labels.npz", w=np.arange(6.0), text=np.array([["cat", "dog"]]), raw=np.array([b"ab"]), o=np.array([{"a": 1}, None], dtype=object),
-    day=np.array(["2024-02-29"], dtype="M8[D]"), rec=np.zeros(2, dtype=[("x", "<f4"), ("y", "<i2", (3,))]), big=np.arange(3, dtype=np.longdouble), scalar=np.array("x"))
-`)
-	path := filepath.Join(dir, "labels.npz")
-	m, err := Open(path, &format.Options{Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	w, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := tensor.Decode[float64](nil, w); err != nil || !slices.Equal(got, []float64{0, 1, 2, 3, 4, 5}) {
-		t.Errorf("%v, %v", got, err)
-	}
-	p, err := format.PlanOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := CreateArchive(filepath.Join(dir, "copy.npz"), p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Copy(out, m); err != nil {
-		t.Fatal(err)
-	}
-	if out := numpy(t, dir, `
-import numpy as np
-a, b = np.load("labels.npz", allow_pickle=True), np.load("copy.npz", allow_pickle=True)
-print(a.files == b.files, all((a[k] == b[k]).all() and a[k].dtype == b[k].dtype for k in a.files))
-`); out != "True True\n" {
-		t.Error(out)
 	}
 }
 

@@ -168,27 +168,6 @@ func TestLongestHeader(t *testing.T) {
 	}
 }
 
-// TestCut cuts a file everywhere, and flips every byte of its header: nothing panics.
-func TestCut(t *testing.T) {
-	b := fileOf(base, count(6)...)
-	for i := range b {
-		if _, err := OpenBytes(b[:i], nil); err == nil {
-			t.Errorf("the first %d bytes open", i)
-		}
-	}
-	for i := range len(base) + 8 {
-		for bit := range 8 {
-			c := bytes.Clone(b)
-			c[i] ^= 1 << bit
-			if f, err := OpenBytes(c, nil); err == nil {
-				f.Close()
-			} else if offsetOf(err) < 0 {
-				t.Errorf("byte %d: %v", i, err)
-			}
-		}
-	}
-}
-
 // TestClaims: what a header claims does not make the reader allocate much more than the
 // header is long.
 func TestClaims(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/gguf"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -49,26 +48,5 @@ func TestCopyUnknown(t *testing.T) {
 		if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%d elements in %d bytes: %v", 3-size, size, err)
 		}
-	}
-}
-
-// TestCopyUnknownShards: so has a copy of a sharded model.
-func TestCopyUnknownShards(t *testing.T) {
-	testhost.NeedMaps(t)
-	dir := t.TempDir()
-	in := save(t, dir, "i.json", `{"weight_map":{"a":"x.safetensors","k":"y.safetensors"}}`,
-		"x.safetensors", fileOf(`{"a":{"dtype":"Q9","shape":[3],"data_offsets":[0,2]}}`, 1, 2),
-		"y.safetensors", fileOf(`{"k":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 3))
-	out := filepath.Join(dir, "out.safetensors")
-	if _, err := convert.File(in, out, nil); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []described{{"k", "uint8", tensor.Shape{1}, []byte{3}}, {"a", "Q9", tensor.Shape{3}, []byte{1, 2}}}
-	if diff := cmp.Diff(want, describe(t, open(t, b))); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -100,22 +100,6 @@ func TestDTypes(t *testing.T) {
 	}
 }
 
-// TestMisaligned: views of a file whose header is not padded are copies.
-func TestMisaligned(t *testing.T) {
-	f := open(t, fileOf(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}`, 0, 0, 0, 0x80, 0x3f))
-	v, err := f.Tensor("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := tensor.Decode[float32](nil, v)
-	if err != nil || len(got) != 1 || got[0] != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
-	if len(f.Notes()) != 1 || !strings.Contains(f.Notes()[0], "not aligned") {
-		t.Errorf("notes: %q", f.Notes())
-	}
-}
-
 // TestAnyOrder: headers may list tensors in any order, and the data stays where it is;
 // moving one range makes a hole and an overlap.
 func TestAnyOrder(t *testing.T) {
@@ -176,58 +160,4 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestOpenAllocates: the number of allocations does not depend on that of tensors.
-func TestOpenAllocates(t *testing.T) {
-	allocs := func(n int) float64 {
-		b := many(n)
-		return testing.AllocsPerRun(20, func() {
-			f, err := OpenBytes(b, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-		})
-	}
-	if few, most := allocs(100), allocs(3000); most > few+2 {
-		t.Errorf("%v allocations for 100 tensors, %v for 3000", few, most)
-	}
-}
-
-// many returns a file of n tensors as they are called in models, one of two dims and
-// one of one dim in turn.
-func many(n int) []byte {
-	var h strings.Builder
-	h.WriteString(`{"__metadata__":{"format":"pt"}`)
-	at := 0
-	for i := range n {
-		shape, size := "[4]", 16
-		if i%2 == 0 {
-			shape, size = "[4,4]", 64
-		}
-		fmt.Fprintf(&h, `,"model.layers.%d.self_attn.q_proj.weight":{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, i, shape, at, at+size)
-		at += size
-	}
-	h.WriteString("}")
-	for (h.Len() % 8) != 0 {
-		h.WriteByte(' ')
-	}
-	return fileOf(h.String(), make([]byte, at)...)
-}
-
-// TestChanged: Verify finds a header that was changed.
-func TestChanged(t *testing.T) {
-	b := fileOf(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1)
-	f := open(t, b)
-	if _, err := f.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b[10] = 'b'
-	_, err := f.Verify(t.Context())
-	refused(t, err, format.ErrCorrupt, "header", 0)
-	b[10] = 'a'
-	b[0]++
-	_, err = f.Verify(t.Context())
-	refused(t, err, format.ErrCorrupt, "header", 0)
 }

@@ -142,49 +142,6 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is read and written again is what it was.
-func TestRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		var sources []source
-		for i := range r.IntN(6) {
-			d := dtypes[r.IntN(len(dtypes))]
-			shape := make(tensor.Shape, r.IntN(4))
-			for j := range shape {
-				shape[j] = r.Int64N(4)
-			}
-			in := tensor.Info{Name: strings.Repeat("n", i), DType: d.dtype, Shape: shape}
-			in.Name += string(rune('a' + r.IntN(26)))
-			if d.dtype == tensor.Invalid {
-				in.Shape = append(shape, d.enc.BlockElems*r.Int64N(3))
-				in.Encoding = d.enc
-			}
-			size, err := in.ByteSize()
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources = append(sources, source{in, count(int(size))})
-		}
-		b := write(t, nil, nil, sources...)
-		f := open(t, b)
-		p, err := format.PlanOf(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var again bytes.Buffer
-		w, err := NewWriter(&again, p, &format.WriteOptions{Spool: format.SpoolNever})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := format.Copy(w, f); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(b, again.Bytes()) {
-			t.Fatalf("written again:\n%q\n%q", b, again.Bytes())
-		}
-	}
-}
-
 func TestLosses(t *testing.T) {
 	p := &format.Plan{
 		Metadata: format.Metadata{

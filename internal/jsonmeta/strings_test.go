@@ -1,9 +1,7 @@
 package jsonmeta
 
 import (
-	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -124,27 +122,6 @@ func TestTwins(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestTwinsRandom compares them over random bytes and random pieces, at any place of a text.
-func TestTwinsRandom(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 1))
-	rounds := 200_000
-	if testing.Short() {
-		rounds = 20_000
-	}
-	for range rounds {
-		b := append(bytes.Repeat([]byte{' '}, r.IntN(9)), '"')
-		from := len(b) - 1
-		for range r.IntN(12) {
-			if r.IntN(4) == 0 {
-				b = append(b, byte(r.Uint32()))
-			} else {
-				b = append(b, morsels[r.IntN(len(morsels))]...)
-			}
-		}
-		checkTwins(t, b, from)
 	}
 }
 
