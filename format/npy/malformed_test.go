@@ -410,6 +410,10 @@ func TestNeither(t *testing.T) {
 	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !errors.Is(err, format.ErrUnknownFormat) {
 		t.Error(err)
 	}
+	z.members[0].name = "model.weights.h5"
+	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), "HDF5") {
+		t.Error(err)
+	}
 	if _, err := OpenBytes(binary.LittleEndian.AppendUint64(nil, 1), nil); !errors.Is(err, format.ErrMagic) {
 		t.Error(err)
 	}

@@ -53,6 +53,8 @@ var malformedHeaders = []struct {
 	{"invalid UTF-8 in metadata", swap(`"v"`, "\"\xc0\x80\""), format.ErrCorrupt, "__metadata__", 30},
 	{"lone surrogate in a field that is ignored", swap(`"dtype"`, `"x":"\ud800","dtype"`), format.ErrCorrupt, `tensor "a"`, 44},
 
+	{"no offsets of no elements", swap(`"shape":[1],"data_offsets":[0,4]}`, `"shape":[0]}`), format.ErrCorrupt, `tensor "a"`, atA},
+	{"unknown dtype that ends before it begins", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"X9","shape":[1],"data_offsets":[4,0]`), format.ErrCorrupt, `tensor "a"`, atA},
 	{"tensor twice", swap(`"b"`, `"a"`), format.ErrCorrupt, `tensor "a"`, atB},
 	{"tensor twice, escaped", swap(`"b"`, `"\u0061"`), format.ErrCorrupt, `tensor "a"`, atB},
 	{"__metadata__ twice", swap(`"a":{`, `"__metadata__":null,"a":{`), format.ErrCorrupt, "__metadata__", atA},

@@ -62,9 +62,6 @@ type Checker struct{ keys keys }
 
 // Check is the package's Check.
 func (c *Checker) Check(b []byte, o Options) error {
-	if bytes.HasPrefix(b, []byte("\ufeff")) {
-		return &Error{0, "a byte order mark"}
-	}
 	s := NewScanner(b, o)
 	s.space()
 	if !s.at('{') {

@@ -101,6 +101,9 @@ func TestMetadata(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if _, err := Metadata([]byte("[1]")); err == nil {
+		t.Error("an array is accepted")
+	}
 	for i := range text[:len(text)-1] {
 		if _, err := Metadata([]byte(text[:i])); err == nil {
 			t.Fatalf("the first %d bytes are accepted", i)

@@ -23,7 +23,7 @@ func Metadata(b []byte) (driver.Metadata, error) {
 	}
 	m := make(driver.Metadata, 0, n)
 	err := entries(b, func(key, raw []byte) error {
-		m = append(m, driver.Entry{Key: string(unescape(key)), Value: value(raw)})
+		m = append(m, driver.Entry{Key: string(key), Value: value(raw)})
 		return nil
 	})
 	return m, err
@@ -32,10 +32,7 @@ func Metadata(b []byte) (driver.Metadata, error) {
 // entries calls f for the pairs of a checked text, until it fails.
 func entries(b []byte, f func(key, value []byte) error) error {
 	s := NewScanner(b, checked)
-	if s.space(); !s.at('{') {
-		return s.fail("expected an object")
-	}
-	return s.object(func(key []byte, _ int) error {
+	return s.Object(func(key []byte, _ int) error {
 		from := s.i
 		if err := s.Skip(); err != nil {
 			return err
@@ -79,7 +76,7 @@ func value(raw []byte) any {
 // Lookup finds the value of a key of a text that Check accepts, nil when there is none.
 func Lookup(b []byte, key string) (found []byte) {
 	_ = entries(b, func(k, value []byte) error {
-		if string(unescape(k)) != key {
+		if string(k) != key {
 			return nil
 		}
 		found = value
