@@ -141,4 +141,3 @@ var badIndexes = []struct {
 	{"a pickle as a shard", `{"weight_map":{"a":"pytorch_model.bin"}}`, format.ErrTruncated, "header length", 0, "pytorch_model.bin"},
 	{"a shard that is broken", `{"weight_map":{"a":"s1.safetensors","x":"broken"}}`, format.ErrTruncated, `tensor "a"`, 48, "broken"},
 }
-

@@ -178,9 +178,6 @@ func (l *lister) tensor(t *rebuilt) error {
 		return err
 	}
 	s := t.storage
-	if l.x.Len() >= driver.MaxTensors {
-		return l.errorf(format.ErrLimit, "more than %d tensors", driver.MaxTensors)
-	}
 	i, ok := l.byKey[s.key]
 	if !ok {
 		return l.errorf(format.ErrCorrupt, "tensor %s is in storage %s, which is missing", clip(name), clip(s.key))

@@ -165,9 +165,7 @@ func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options)
 		if err != nil {
 			return 0, err
 		}
-		if total += y.Len(); total > driver.MaxTensors {
-			return 0, wire.Errorf(w.format, "tensors", 0, driver.ErrLimit, "more than %d tensors in all shards", driver.MaxTensors)
-		}
+		total += y.Len()
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
 	for _, e := range w.entries {
