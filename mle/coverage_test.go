@@ -133,20 +133,3 @@ func TestCheckTouch(t *testing.T) {
 	f := mustOpen(t, written(t, floatPlan(), &WriteOptions{Key: testKey, Compression: MethodZstd}), &format.Options{Check: format.CheckTouch, Key: testKey})
 	contents(t, f)
 }
-
-// TestFrom finds the File in a Model, and nothing in another.
-func TestFrom(t *testing.T) {
-	m, err := format.OpenBytes(plainGolden().build(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	f, ok := From(m)
-	if !ok || f.Model != m {
-		t.Fatal("not found")
-	}
-	checkGolden(t, f)
-	if _, ok := From(&format.Model{}); ok {
-		t.Error("found in nothing")
-	}
-}

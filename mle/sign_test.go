@@ -151,21 +151,6 @@ func TestSignatureStatus(t *testing.T) {
 	}
 }
 
-// TestTrustedKeyOfAnotherLength: whatever the caller trusts, nothing panics and
-// nothing is valid.
-func TestTrustedKeyOfAnotherLength(t *testing.T) {
-	f := mustOpen(t, written(t, mixedPlan(), &WriteOptions{Signer: testSigner}), nil)
-	for _, key := range []ed25519.PublicKey{nil, {}, make([]byte, 5), make([]byte, 32), make([]byte, 33), append(trusted(testSigner), 0), trusted(testSigner)[:31]} {
-		status, err := f.CheckSignature(context.Background(), key)
-		if err != nil || status != Untrusted {
-			t.Errorf("%d bytes: %v, %v", len(key), status, err)
-		}
-		if err := verify(f, format.WithTrustedKey(key)); !errors.Is(err, format.ErrSignature) {
-			t.Errorf("%d bytes: Verify: %v, want ErrSignature", len(key), err)
-		}
-	}
-}
-
 // TestSignExisting: signing later gives the bytes that signing while writing
 // gives, and touches nothing else.
 func TestSignExisting(t *testing.T) {
@@ -245,25 +230,6 @@ func TestSignCounts(t *testing.T) {
 		if err == nil && !bytes.Equal(out.Bytes(), data) {
 			t.Errorf("%s: other bytes", tt.name)
 		}
-	}
-}
-
-// TestSignForeignLayout signs a file whose sections are as others wrote them.
-func TestSignForeignLayout(t *testing.T) {
-	g := chunkedGolden(zstdRaw, MethodZstd)
-	g.headerSize, g.noSums = 144, true
-	path := saved(t, g.build())
-	if err := Sign(path, testSigner, nil); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	checkGolden(t, f)
-	if err := verifyFile(path, trusted(testSigner)); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -456,23 +455,6 @@ func TestSharedAttributesOnce(t *testing.T) {
 	for i := range g.Nodes {
 		if diff := cmp.Diff(attributes, g.Nodes[i].Attributes); diff != "" {
 			t.Fatalf("node %d (-want +got):\n%s", i, diff)
-		}
-	}
-}
-
-func TestWriterCancels(t *testing.T) {
-	for _, m := range []Method{MethodNone, MethodLZ4, MethodZstd, MethodInt8} {
-		ctx, cancel := context.WithCancel(context.Background())
-		o := &WriteOptions{Compression: m}
-		o.Context, o.Spool = ctx, format.SpoolMemory
-		p := one(tensor.Float32, 1<<18)
-		w, err := NewWriter(io.Discard, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cancel()
-		if err := w.WriteTensor("t", bytes.NewReader(make([]byte, 1<<20))); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v: %v", m, err)
 		}
 	}
 }
