@@ -342,8 +342,9 @@ func TestManySharedAttributes(t *testing.T) {
 	if used := allocatedBytes() - before; used > 128<<20 {
 		t.Errorf("%d bytes allocated", used)
 	}
-	if _, err := OpenBytes(build(2_000, 1), nil); !errors.Is(err, format.ErrLimit) {
-		t.Errorf("%v, want ErrLimit", err)
+	var e *format.Error
+	if _, err := OpenBytes(build(2_000, 1), nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "attributes" {
+		t.Errorf("%v, want ErrLimit of the attributes", err)
 	}
 	mustOpen(t, build(20, 1), nil)
 }

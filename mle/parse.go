@@ -58,13 +58,13 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 		return nil, err
 	}
 	x.Version = strconv.Itoa(int(f.h.Version))
-	if err := f.readSections(o); err != nil {
+	if err := f.readSections(o.Check.Sums()); err != nil {
 		return nil, err
 	}
 	if err := f.readGraph(); err != nil {
 		return nil, err
 	}
-	if err := f.readTensors(driver.MaxTensors); err != nil {
+	if err := f.readTensors(); err != nil {
 		return nil, err
 	}
 	if o.Key != nil && f.h.Features.Has(Encryption) {
@@ -290,13 +290,13 @@ func (h *Header) checkFeatures() error {
 }
 
 // readSections copies all sections but the weights into memory, and checks their checksums.
-func (f *parsed) readSections(o *driver.Options) (err error) {
+func (f *parsed) readSections(sums bool) (err error) {
 	all, size := f.h.sections(), int64(0)
 	for _, s := range all {
 		size += s.Size // sections are in the file, apart
 	}
 	if size -= f.h.Weights.Size; size > driver.MaxStructure {
-		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, driver.MaxStructure)
+		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
 	}
 	if err := f.memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)
@@ -309,7 +309,7 @@ func (f *parsed) readSections(o *driver.Options) (err error) {
 			return err
 		}
 	}
-	if o.Check.Sums() {
+	if sums {
 		err = f.checkSums()
 	}
 	if err == nil && f.sig != nil {
@@ -410,15 +410,12 @@ type totals struct {
 
 // readTensors checks the descriptors and the compression section that
 // depends on them, and fills the index.
-func (f *parsed) readTensors(most int) error {
+func (f *parsed) readTensors() error {
 	var sum totals
 	for i := range f.tensors {
 		if err := f.checkDescriptor(i, f.descriptor(i), &sum); err != nil {
 			return err
 		}
-	}
-	if sum.constants > most {
-		return fail("num_tensors", f.h.Graph.Offset+4, format.ErrLimit, "%d tensors, the limit is %d", sum.constants, most)
 	}
 	if f.h.Features.Has(Compression) {
 		if err := f.readCompression(sum.end); err != nil {

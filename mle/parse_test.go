@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -323,21 +324,29 @@ func TestReaderAtFetchesNoWeights(t *testing.T) {
 	}
 }
 
-// fetches is a reader that notes what is asked of it, and has not all of it.
-type fetches struct {
-	b       []byte
-	ranges  [][2]int64
-	missing int64 // a byte that cannot be read
+// beginning is a file of which all but the first bytes are zero.
+type beginning []byte
+
+func (b beginning) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	if off < int64(len(b)) {
+		copy(p, b[off:])
+	}
+	return len(p), nil
 }
 
-var errMissing = errors.New("missing")
-
-func (r *fetches) ReadAt(p []byte, off int64) (int, error) {
-	r.ranges = append(r.ranges, [2]int64{off, off + int64(len(p))})
-	if off <= r.missing && r.missing < off+int64(len(p)) {
-		return 0, errMissing
+// TestStructureLimit: metadata that a file may well have, but nobody's memory.
+func TestStructureLimit(t *testing.T) {
+	b := plainGolden().build()[:headerText]
+	const size = driver.MaxStructure
+	for pos, v := range map[int]uint64{16: headerText, 24: size, 32: headerText + size, 40: 144, 48: headerText, 56: 0} {
+		le.PutUint64(b[pos:], v)
 	}
-	return copy(p, r.b[off:]), nil
+	fixHeader(b)
+	var e *format.Error
+	if _, err := OpenReaderAt(beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
+		t.Error(err)
+	}
 }
 
 func TestFeaturesString(t *testing.T) {

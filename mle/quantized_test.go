@@ -83,6 +83,7 @@ func TestQuantizedRefused(t *testing.T) {
 	}
 	for name, info := range map[string]tensor.Info{
 		"another axis":        q(tensor.Int8, 1, 0),
+		"codes":               {Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scheme: tensor.Logarithmic, Axis: tensor.PerTensor, Scales: []float32{1}}},
 		"int16":               q(tensor.Int16, tensor.PerTensor, 0),
 		"zero point too high": q(tensor.Int8, 0, 128),
 		"zero point too low":  q(tensor.Uint8, 0, -1),

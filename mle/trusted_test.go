@@ -122,6 +122,11 @@ func TestUnusableKeys(t *testing.T) {
 			t.Errorf("Verify with %d bytes: %v", len(key), err)
 		}
 	}
+	for _, key := range []any{&rsa.PublicKey{}, "key"} { // stands for no key, which would trust anybody
+		if got, err := f.f.trustedKey(key); !errors.Is(err, format.ErrSignature) {
+			t.Errorf("%T: %v, %v", key, got, err)
+		}
+	}
 	if err := verify(f, format.WithTrustedKey((*rsa.PublicKey)(nil))); !errors.Is(err, format.ErrSignature) {
 		t.Errorf("a nil RSA key: %v", err)
 	}

@@ -221,6 +221,7 @@ func TestWriterRefuses(t *testing.T) {
 		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), WriteOptions{}, format.ErrCorrupt},
 		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), WriteOptions{}, format.ErrUnsupported},
 		{"metadata of a broken number", metaOf(json.Number(`true`)), WriteOptions{}, format.ErrUnsupported},
+		{"metadata that no JSON stands for", metaOf(make(chan int)), WriteOptions{}, format.ErrUnsupported},
 		{"metadata infinite", metaOf(math.Inf(1)), WriteOptions{}, format.ErrUnsupported},
 		{"IR without the tensor", one(tensor.Float32, 1), WriteOptions{IR: &IR{}}, format.ErrCorrupt},
 		{"IR of another tensor", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
@@ -421,6 +422,17 @@ func TestAttributeTypes(t *testing.T) {
 		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
 		}
+	}
+}
+
+// TestMember: a value without a JSON form is not left out.
+func TestMember(t *testing.T) {
+	if _, err := member("a", struct{}{}); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	why := errors.New("why it has none")
+	if _, err := member("a", why); !errors.Is(err, why) {
+		t.Error(err)
 	}
 }
 
