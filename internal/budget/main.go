@@ -106,7 +106,7 @@ func (c *counts) visit(name string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
-	if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+	if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 		return fs.SkipDir
 	}
 	if d.IsDir() || path.Ext(name) != ".go" {

@@ -3,14 +3,12 @@ module github.com/weightmap/weightmap/internal/peers
 go 1.25.0
 
 require (
-	github.com/bufbuild/protocompile v0.14.1
 	github.com/google/go-cmp v0.7.0
 	github.com/gpustack/gguf-parser-go v0.28.1
 	github.com/ollama/ollama v0.17.4
 	github.com/weightmap/weightmap v0.0.0
 	golang.org/x/exp v0.0.0-20260727155853-b88d891fe743
 	golang.org/x/sys v0.47.0
-	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -28,6 +26,7 @@ require (
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
 	gonum.org/v1/gonum v0.15.1 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace github.com/weightmap/weightmap => ../..

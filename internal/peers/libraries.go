@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -12,9 +10,7 @@ import (
 	ollama "github.com/ollama/ollama/fs/gguf"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/internal/peers/wiapb"
 	"golang.org/x/exp/mmap"
-	"google.golang.org/protobuf/proto"
 )
 
 // library opens models.
@@ -54,7 +50,6 @@ func peers() []library {
 		{"gguf-parser-go", "gguf", false, func(path string) (opened, error) { return openParser(path) }},
 		{fsggml, "gguf", false, openGGML},
 		{"ollama fs/gguf", "gguf", false, openOllama},
-		{"os.ReadFile and the protobuf runtime, a WIA file", "wia", false, openBlocks},
 		{"os.ReadFile", "mag", false, func(path string) (opened, error) {
 			_, err := os.ReadFile(path)
 			return nothing{}, err
@@ -159,38 +154,3 @@ func (f ollamaFile) Tensors() (all []entry) {
 	}
 	return all
 }
-
-// blocks are the messages of a WIA file.
-type blocks struct {
-	graph   wiapb.Graph
-	tensors wiapb.TensorData
-}
-
-// openBlocks reads a file and has the protobuf runtime, with generated code,
-// unmarshal its graph and its tensors, which it copies.
-func openBlocks(path string) (opened, error) {
-	file, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	b := &blocks{}
-	for at, m := range map[int]proto.Message{24: &b.graph, 40: &b.tensors} {
-		off, n := binary.LittleEndian.Uint64(file[at:]), binary.LittleEndian.Uint64(file[at+8:])
-		if size := uint64(len(file)); off > size || n > size-off {
-			return nil, fmt.Errorf("block of %d bytes at %d", n, off)
-		}
-		if err := proto.Unmarshal(file[off:off+n], m); err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-func (b *blocks) Tensors() (all []entry) {
-	for _, t := range b.tensors.GetTensors() {
-		all = append(all, entry{t.GetName(), int64(len(t.GetRawData()))})
-	}
-	return all
-}
-
-func (*blocks) Close() error { return nil }
