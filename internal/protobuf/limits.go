@@ -69,15 +69,15 @@ func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
 // DimLimit returns how many dims all tensors may have.
 func DimLimit(maxTensors int) int64 { return max(MaxDims, 8*int64(maxTensors)) }
 
-// add counts n elements of a field, and the memory that they take.
-func (t *Tally) add(d *FieldDef, f *Field, n int64) error {
+// add counts the elements of a field, and the memory that they take.
+func (t *Tally) add(d *FieldDef, f *Field) error {
 	if d.counted != notCounted {
-		if t.n[d.counted] += n; t.n[d.counted] > t.Max[d.counted] {
+		if t.n[d.counted] += f.N; t.n[d.counted] > t.Max[d.counted] {
 			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
 		}
 	}
 	if each := d.takes; each > 0 && t.Room > 0 {
-		t.Cost += n * each
+		t.Cost += f.N * each
 		if d.wire == protowire.BytesType && d.Message == nil {
 			t.Cost += f.End - f.Start + 8
 		}

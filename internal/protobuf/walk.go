@@ -40,17 +40,19 @@ func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 
 // Next moves to the next field.
 func (w *Walk) Next() bool {
-	if w.Err == nil && w.End < w.end {
-		if w.Err = w.s.Next(&w.Field, w.End, w.end); w.Err == nil {
-			w.Def, w.Err = w.s.Admit(w.m, &w.Field)
-		}
-		if arms := w.m.Arms; arms != 0 && w.Def != nil && w.Err == nil {
-			if w.arms |= 1 << w.Num & arms; w.arms == arms {
-				w.Err = BothArms(w.At)
+	if p := w.End; p < w.end && w.Err == nil {
+		if w.Err = w.s.Next(&w.Field, p, w.end); w.Err == nil {
+			if w.Def = w.m.Known(w.Num); w.Def == nil {
+				return true
 			}
-		}
-		if w.Err == nil {
-			return true
+			if w.Err = w.s.admit(w.Def, &w.Field); w.Err == nil && w.m.Arms != 0 {
+				if w.arms |= 1 << w.Num & w.m.Arms; w.arms == w.m.Arms {
+					w.Err = BothArms(w.At)
+				}
+			}
+			if w.Err == nil {
+				return true
+			}
 		}
 	}
 	if w.Err != nil && w.m != nil {
@@ -94,28 +96,25 @@ func (s *Source) Check(m *Message, msg Field, level int) error {
 	return w.Err
 }
 
-// Admit checks the wire type of a field that the message knows, and everything about its
-// value that does not depend on other fields, and counts it. Messages within are not
-// looked into. It returns the definition, nil for an unknown field.
-func (s *Source) Admit(m *Message, f *Field) (d *FieldDef, err error) {
-	if d = m.Known(f.Num); d == nil {
-		return d, nil
-	}
+// admit checks the wire type of a field, and everything about its value that does not depend
+// on other fields, and counts it. Messages within are not looked into.
+func (s *Source) admit(d *FieldDef, f *Field) (err error) {
+	f.N = 1
 	if f.Typ != d.wire && (!d.Repeated || f.Typ != protowire.BytesType) {
-		return d, Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, d.wire)
+		return Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, d.wire)
 	}
-	n := int64(1)
 	switch d.Kind {
 	case KindString, KindName:
 		err = s.checkString(d.Kind, f)
 	case KindInt, KindFloat, KindDouble, KindEnum:
-		n, err = s.Values(d, f)
+		if f.Typ == protowire.BytesType || d.Kind == KindEnum {
+			f.N, err = s.values(d, f)
+		}
 	}
-	f.N = n
-	if err == nil && s.Tally != nil && d.counts {
-		err = s.Tally.add(d, f, n)
+	if d.counts && s.Tally != nil && err == nil {
+		err = s.Tally.add(d, f)
 	}
-	return d, err
+	return err
 }
 
 // checkString checks UTF-8, and of names that they have no NUL.
@@ -132,8 +131,8 @@ func (s *Source) checkString(k Kind, f *Field) error {
 	return nil
 }
 
-// Values returns how many numbers a field holds, packed or not, and refuses what is none.
-func (s *Source) Values(d *FieldDef, f *Field) (int64, error) {
+// values returns how many numbers a field holds, packed or not, and refuses what is none.
+func (s *Source) values(d *FieldDef, f *Field) (int64, error) {
 	size := f.End - f.Start
 	switch {
 	case f.Typ != protowire.BytesType:

@@ -107,7 +107,7 @@ type Field struct {
 	Start int64  // of the value, for bytes behind the length
 	End   int64  // of the value
 	Val   uint64 // of varint, fixed32 and fixed64
-	N     int64  // how many values there are, set by Admit
+	N     int64  // how many values there are, set by Walk
 }
 
 // Next reads the field at p of a message that ends at end. It refuses what no
