@@ -87,14 +87,14 @@ func rewritten(t *testing.T, f *File) {
 
 // planAgain writes f by its plan: what only this format can say is in the copy.
 func planAgain(t *testing.T, f *File) {
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, &WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolMemory, AcceptLoss: []string{"metadata", "conversion"}}})
 	if err == nil {
-		err = format.Copy(w, f.Model())
+		err = format.Copy(w, f.Model)
 	}
 	if err != nil {
 		t.Fatalf("a copy is refused: %v", err)
@@ -104,7 +104,7 @@ func planAgain(t *testing.T, f *File) {
 		t.Fatalf("what was copied: %v", err)
 	}
 	defer g.Close()
-	n, err := g.m.Native()
+	n, err := g.Native()
 	if err != nil || len(n.Kinds) != len(p.Native.Kinds) {
 		t.Fatalf("%v: kinds %v, were %v", err, n.Kinds, p.Native.Kinds)
 	}

@@ -83,7 +83,7 @@ func asDescribed(t *testing.T, f *File, path string) {
 // copied writes f again through its neutral form, which keeps graph and versions.
 func copied(t *testing.T, f *File, g *format.Graph) {
 	t.Helper()
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func copied(t *testing.T, f *File, g *format.Graph) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, f.Model()); err != nil {
+	if err := format.Copy(w, f.Model); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(path, nil)

@@ -46,7 +46,7 @@ type DeploymentInfo struct {
 // Close.
 func (f *File) ModelMetadata() (*ModelMetadata, error) {
 	m := &ModelMetadata{}
-	err := f.m.Do(func() error {
+	err := f.Do(func() error {
 		if len(f.f.meta.Win) == 0 {
 			return nil
 		}

@@ -13,7 +13,7 @@ import (
 // planned writes the plan of a model, after it was changed.
 func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) (*File, error) {
 	t.Helper()
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}

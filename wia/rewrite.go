@@ -42,11 +42,11 @@ func CreateRewrite(path string, f *File, o *WriteOptions) (*format.Writer, error
 // plan returns the plan of a file, and the codec that writes its metadata as they are.
 func (f *File) plan(o *WriteOptions) (c format.Codec, p *format.Plan, err error) {
 	d := fileFormat{opts: *o}
-	if p, err = format.PlanOf(f.m); err != nil {
+	if p, err = format.PlanOf(f.Model); err != nil {
 		return c, nil, err
 	}
 	if p.Metadata = o.Metadata; o.Metadata == nil {
-		err = f.m.Do(func() error {
+		err = f.Do(func() error {
 			if d.metadata = f.f.meta.Win; len(d.metadata) == 0 {
 				d.metadata = []byte("{}")
 			}
@@ -60,5 +60,5 @@ func (f *File) copyTo(w *format.Writer, err error) error {
 	if err != nil {
 		return err
 	}
-	return format.Copy(w, f.m)
+	return format.Copy(w, f.Model)
 }

@@ -74,8 +74,8 @@ func TestRewriteKeepsAll(t *testing.T) {
 			if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
 				t.Error("tensor block: unknown fields are lost")
 			}
-			one, errA := f.m.Native()
-			other, errB := g.m.Native()
+			one, errA := f.Native()
+			other, errB := g.Native()
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}

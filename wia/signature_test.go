@@ -175,7 +175,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	f := mustOpen(t, b, &format.Options{Key: testKey})
-	if !f.Encrypted() || f.Model().NeedsKey() || f.Compression() != Zstd {
+	if !f.Encrypted() || f.Model.NeedsKey() || f.Compression() != Zstd {
 		t.Error("header")
 	}
 	for name, v := range f.Tensors() {
