@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
-	"hash/adler32"
-	"hash/crc32"
 	"io"
 	"sort"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -114,15 +112,12 @@ func (p *packer) Finish() error {
 	}
 	sums := make([]uint64, len(p.stored))
 	for i, s := range p.stored {
-		var sum hash.Hash32 = adler32.New()
-		if p.footer == CRC32 {
-			sum = crc32.NewIEEE()
-		}
+		sum := checksum.New(l.Sums)
 		to := io.MultiWriter(sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
 		if _, err := io.Copy(to, io.NewSectionReader(p.target, p.at[i], s.size)); err != nil {
 			return err
 		}
-		sums[i] = uint64(sum.Sum32())
+		sums[i] = sum.Sum64()
 	}
 	late, err := l.Late(sums)
 	if err != nil {

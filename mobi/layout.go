@@ -248,16 +248,8 @@ func (f Footer) String() string {
 	return "Adler-32"
 }
 
-// footers has what computes the two checksums, by Footer.
-var footers = [...]struct {
-	kind    driver.Kind
-	empty   uint32
-	update  func(sum uint32, p []byte) uint32
-	combine func(first, second uint32, n int64) uint32 // the second of n bytes
-}{
-	Adler32: {driver.Adler32, 1, tensor.UpdateAdler32, tensor.CombineAdler32},
-	CRC32:   {driver.CRC32, 0, tensor.UpdateCRC32, tensor.CombineCRC32},
-}
+// kinds are the two checksums, by Footer.
+var kinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
 
 // parseDecimal parses a number in its one decimal form: no sign, no leading zero.
 func parseDecimal(s string, bits int) (n uint64, ok bool) {

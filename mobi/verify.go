@@ -72,7 +72,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err != nil {
 		return err
 	}
-	by := footers[footer].kind.String() + " of the file"
+	by := kinds[footer].String() + " of the file"
 	header := by
 	if f.header.Checksum != 0 {
 		header = driver.CRC32.String()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -189,7 +190,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		data, _ := wire.AlignUp(first+head, alignment)
 		first = data - head
 	}
-	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: footers[d.footer].kind, Streams: true}
+	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: kinds[d.footer], Streams: true}
 	end, heads := first, int64(0)
 	records := make([]driver.Part, len(order))
 	for i, n := range order {
@@ -214,13 +215,12 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	front := driver.Part{Bytes: d.front(first, end, l.Size)}
 	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
 	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		f := &footers[d.footer]
-		sum := f.update(f.empty, front.Bytes)
+		sum := checksum.Of(l.Sums, front.Bytes)
 		for i, n := range order {
-			sum = f.update(sum, records[i].Bytes)
-			sum = f.combine(sum, uint32(sums[n]), constants[n].size)
+			sum = checksum.Update(l.Sums, sum, records[i].Bytes)
+			sum = checksum.Combine(l.Sums, sum, sums[n], constants[n].size)
 		}
-		footer := binary.LittleEndian.AppendUint32(nil, f.update(sum, d.graph))
+		footer := binary.LittleEndian.AppendUint32(nil, uint32(checksum.Update(l.Sums, sum, d.graph)))
 		return []driver.Part{{Offset: l.Size - footerSize, Bytes: footer}}, nil
 	}
 	return l, nil
