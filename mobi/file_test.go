@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestZeroFile: the zero File and one of nothing answer and never panic.
@@ -64,59 +61,6 @@ func TestFrom(t *testing.T) {
 	}
 	if _, ok := From(&format.Model{}); ok {
 		t.Error("the zero Model is a MOBI file")
-	}
-}
-
-// TestStructureIsPrivate: what opening checked does not change when another
-// program writes to the file, mapped or behind a reader.
-func TestStructureIsPrivate(t *testing.T) {
-	testhost.NeedReplace(t)
-	b := small().bytes()
-	want := openImage(t, b)
-	other := bytes.Repeat([]byte{0xFF}, len(b))
-
-	path := filepath.Join(t.TempDir(), "m.mobi")
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := os.WriteFile(path, other, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	checkStructure(t, want, f)
-
-	src := &shifting{b: b}
-	f, err = OpenReaderAt(src, int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src.b = other
-	checkStructure(t, want, f)
-}
-
-// checkStructure compares all that two files say but their data.
-func checkStructure(t *testing.T, want, f *File) {
-	t.Helper()
-	ops, err := f.Operators()
-	wantOps, _ := want.Operators()
-	if d := cmp.Diff(wantOps, ops); d != "" || err != nil {
-		t.Errorf("Operators: %v (-want +got)\n%s", err, d)
-	}
-	g, err := f.Graph()
-	wantGraph, _ := want.Graph()
-	if d := cmp.Diff(wantGraph, g); d != "" || err != nil {
-		t.Errorf("Graph: %v (-want +got)\n%s", err, d)
-	}
-	if d := cmp.Diff(want.Inputs(), f.Inputs()); d != "" {
-		t.Errorf("Inputs (-want +got)\n%s", d)
-	}
-	if d := cmp.Diff(want.Metadata(), f.Metadata()); d != "" {
-		t.Errorf("Metadata (-want +got)\n%s", d)
 	}
 }
 

@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -139,18 +138,6 @@ func TestNumbering(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"5", "out1"}, g.Nodes[0].Outputs); d != "" {
 		t.Errorf("outputs of the first node (-want +got)\n%s", d)
-	}
-}
-
-// TestGraphJSON is what scripts see.
-func TestGraphJSON(t *testing.T) {
-	g, err := openImage(t, small().bytes()).Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(g.Inputs[0].Dims)
-	if string(b) != "[-1,2]" || err != nil {
-		t.Errorf("%s, %v", b, err)
 	}
 }
 

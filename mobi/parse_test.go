@@ -192,33 +192,3 @@ func TestStrings(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
-
-// TestOpenFile reads a file that lies within another, as in an Android package.
-func TestOpenFile(t *testing.T) {
-	b := small().bytes()
-	path := filepath.Join(t.TempDir(), "assets")
-	if err := os.WriteFile(path, append(append(make([]byte, 4096), b...), "more"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(file, 4096, int64(len(b)), nil)
-	file.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for id, v := range f.Constants() {
-		if id == 7 {
-			break
-		}
-		if got, err := tensor.Decode[float32](nil, v); err != nil || !cmp.Equal([]float32{1, -2}, got) {
-			t.Errorf("constant %d: %v, %v", id, got, err)
-		}
-	}
-	if err := verify(t, f); err != nil {
-		t.Error(err)
-	}
-}

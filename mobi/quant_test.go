@@ -3,12 +3,10 @@ package mobi
 import (
 	"errors"
 	"math"
-	"runtime/debug"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -139,43 +137,5 @@ func TestQuantizedFloat(t *testing.T) {
 	}
 	if got, err := v.Bytes(); err != nil || string(got[:4]) != string(f32s(1)) {
 		t.Errorf("%x, %v", got, err)
-	}
-}
-
-// TestOpenAllocations: many operators with parameters, quantized constants and
-// specs cost no more allocations than few.
-func TestOpenAllocations(t *testing.T) {
-	if testhost.Race {
-		t.Skip("allocations are not counted under the race detector")
-	}
-	// A collection would empty the pools of buffers.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	file := func(n int) []byte {
-		return with(func(m *image) {
-			m.records, m.ops, m.inputs = nil, nil, nil
-			for i := range n {
-				id := uint32(i)
-				m.inputs = append(m.inputs, spec("in"+constantName(id), 0, 1, 2))
-				m.records = append(m.records, recordOf(id, 2, []uint64{2, 1}, []byte{1, 2}))
-				m.ops = append(m.ops, op(0, []uint32{id, id}, []uint32{id}, param("a", 7, u32s(0)...), param("b", 4, 1),
-					param("input0_scale", 6, array(f32s(1, 2), 4)...), param("input0_axis", 0, i32s(0)...), param("input0_zero_point", 5, array(i32s(1, 2), 4)...)))
-			}
-		})
-	}
-	// A collection empties the pools of the parser, and filling them again allocates.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	count := func(n int) float64 {
-		b := file(n)
-		return testing.AllocsPerRun(5, func() {
-			f, err := OpenBytes(b, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-		})
-	}
-	few, many := count(3), count(3000)
-	if few > 140 || many > 30*3000 {
-		t.Errorf("%v allocations for 3 of everything, %v for 3000", few, many)
 	}
 }

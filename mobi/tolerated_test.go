@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,25 +20,6 @@ func floats(t *testing.T, v tensor.View) []float32 {
 		t.Fatal(err)
 	}
 	return got
-}
-
-// TestMisaligned views a constant that does not lie at a multiple of its
-// element size.
-func TestMisaligned(t *testing.T) {
-	for shift := range 8 {
-		f := openImage(t, with(func(m *image) { m.pad = make([]byte, shift) }))
-		v, _ := f.Constant(9)
-		if want := v.Info().Offset%4 == 0 && memory.LittleEndian; v.ZeroCopy() != want {
-			t.Errorf("offset %d: ZeroCopy() = %v", v.Info().Offset, v.ZeroCopy())
-		}
-		got, err := tensor.As[float32](v)
-		if !memory.LittleEndian && errors.Is(err, tensor.ErrByteOrder) {
-			got, err = tensor.Decode[float32](nil, v)
-		}
-		if err != nil || !cmp.Equal([]float32{1, -2}, got) {
-			t.Errorf("offset %d: %v, %v", v.Info().Offset, got, err)
-		}
-	}
 }
 
 // TestSeparateKinds uses one name for an input, an output and a constant, and

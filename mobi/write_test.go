@@ -284,21 +284,3 @@ func TestStreamed(t *testing.T) {
 		t.Errorf("compressed: error %v after %d bytes", err, out.Len())
 	}
 }
-
-// TestGzipLarge: data of several pieces in memory, which a target may take on
-// another goroutine than the one that compresses, give the same file each time.
-func TestGzipLarge(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{3 << 20}}}}
-	data := make([]byte, 3<<20)
-	for i := range data {
-		data[i] = byte(i * i >> 16)
-	}
-	fill := func(tensor.Info) []byte { return data }
-	want := writtenInOrder(t, p, &WriteOptions{Gzip: 1}, []int{0}, fill)
-	for range 5 {
-		got := writtenInOrder(t, p, &WriteOptions{Gzip: 1}, []int{0}, fill)
-		if err := ValidateBytes(got); err != nil || !bytes.Equal(want, got) {
-			t.Fatalf("%v, or the bytes differ", err)
-		}
-	}
-}
