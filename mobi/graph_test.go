@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -90,14 +89,6 @@ func TestGraphOfUnknown(t *testing.T) {
 	want := format.ValueInfo{Name: "x", Dims: []format.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1}, {Size: 0}}}
 	if d := cmp.Diff(want, g.Inputs[0]); d != "" {
 		t.Errorf("input (-want +got)\n%s", d)
-	}
-}
-
-// TestGraphOfNothing: the format always has a graph, if an empty one.
-func TestGraphOfNothing(t *testing.T) {
-	g, err := openImage(t, (&image{}).bytes()).Graph()
-	if d := cmp.Diff(&format.Graph{}, g, cmpopts.EquateEmpty()); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
 	}
 }
 

@@ -11,17 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-func unwrapped(err error) error {
-	for errors.Unwrap(err) != nil {
-		var e *format.Error
-		if !errors.As(err, &e) {
-			break
-		}
-		err = e.Err
-	}
-	return err
-}
-
 // wantError demands a sentinel, and a field that contains the text.
 func wantError(t *testing.T, err, sentinel error, field string) {
 	t.Helper()

@@ -2,14 +2,8 @@ package mobi
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
-	"math"
-	"runtime"
-	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,34 +16,6 @@ func floats(t *testing.T, v tensor.View) []float32 {
 	return got
 }
 
-// TestSeparateKinds uses one name for an input, an output and a constant, and
-// ids that repeat.
-func TestSeparateKinds(t *testing.T) {
-	f := openImage(t, with(func(m *image) {
-		m.inputs = [][]byte{spec("9", 0)}
-		m.outputs = [][]byte{spec("9", 0)}
-		m.ops = append(m.ops, op(0, []uint32{9, 9, 1000}, []uint32{9, 1000, 1000}))
-	}))
-	if err := verify(t, f); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestRank reads a constant of rank 65535, which nothing forbids.
-func TestRank(t *testing.T) {
-	dims := make([]uint64, 65535)
-	for i := range dims {
-		dims[i] = 1
-	}
-	b := with(func(m *image) { m.records = append(m.records, recordOf(3, 2, dims, []byte{5})) })
-	for _, f := range []*File{openImage(t, b), openRemote(t, b)} {
-		v, _ := f.Constant(3)
-		if v.Info().Shape == nil || len(v.Shape()) != 65535 || v.Len() != 1 {
-			t.Errorf("rank %d, %d elements", len(v.Shape()), v.Len())
-		}
-	}
-}
-
 func openRemote(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
@@ -58,27 +24,6 @@ func openRemote(t *testing.T, b []byte) *File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
-}
-
-// TestEmptyConstants: dims of 0, compressed or not, and a scalar.
-func TestEmptyConstants(t *testing.T) {
-	f := openImage(t, with(func(m *image) {
-		m.records = append(m.records,
-			recordOf(1, 0, []uint64{0}, nil),
-			recordOf(2, 0, []uint64{math.MaxInt64 / 4, 0}, nil),
-			recordOf(3, 0x8000, []uint64{3, 0}, zipped(nil)),
-			recordOf(4, 4, nil, i32s(-5)),
-		)
-	}))
-	for id, want := range map[uint32]int64{1: 0, 2: 0, 3: 0, 4: 1} {
-		v, found := f.Constant(id)
-		if b, err := v.Bytes(); found != nil || err != nil || v.Len() != want || int64(len(b)) != v.Info().Size {
-			t.Errorf("constant %d: %d elements, %d bytes, %v", id, v.Len(), len(b), err)
-		}
-	}
-	if err := verify(t, f); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestCompressed(t *testing.T) {
@@ -104,76 +49,11 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// brokenGzip are members that a file may carry, to be found on use.
-var brokenGzip = map[string]struct {
-	dims []uint64
-	data []byte
-}{
-	"one byte too many":      {[]uint64{99}, zipped(make([]byte, 100))},
-	"one byte too few":       {[]uint64{101}, zipped(make([]byte, 100))},
-	"a bomb":                 {[]uint64{10}, zipped(make([]byte, 64<<20))},
-	"a shape of 10 GB":       {[]uint64{10 << 30}, zipped(make([]byte, 100))},
-	"a shape of 2^63-1":      {[]uint64{math.MaxInt64}, zipped(make([]byte, 100))},
-	"two members":            {[]uint64{100}, append(zipped(make([]byte, 50)), zipped(make([]byte, 50))...)},
-	"second member is empty": {[]uint64{100}, append(zipped(make([]byte, 100)), zipped(nil)...)},
-	"a byte behind it":       {[]uint64{100}, append(zipped(make([]byte, 100)), 0)},
-	"trailer cut":            {[]uint64{100}, cut(zipped(make([]byte, 100)), 1)},
-	"wrong CRC":              {[]uint64{100}, flipped(zipped(make([]byte, 100)), 8)},
-	"wrong length":           {[]uint64{100}, flipped(zipped(make([]byte, 100)), 1)},
-	"no gzip at all":         {[]uint64{100}, make([]byte, 100)},
-	"nothing":                {[]uint64{1}, nil},
-	"header alone":           {[]uint64{1}, []byte{0x1F, 0x8B}},
-}
-
 func cut(b []byte, n int) []byte { return b[:len(b)-n] }
 
 func flipped(b []byte, fromEnd int) []byte {
 	b[len(b)-fromEnd] ^= 1
 	return b
-}
-
-func TestBrokenGzip(t *testing.T) {
-	for name, c := range brokenGzip {
-		t.Run(name, func(t *testing.T) {
-			f := openImage(t, with(func(m *image) { m.records = append(m.records, recordOf(1, 0x8002, c.dims, c.data)) }))
-			v, _ := f.Constant(1)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := v.Bytes()
-			_, decodeErr := tensor.Decode[float32](nil, v)
-			runtime.ReadMemStats(&after)
-			for _, err := range []error{err, decodeErr, verify(t, f), verify(t, f, format.WithTensors("1"))} {
-				if !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrLimit) {
-					t.Errorf("error %v", err)
-				}
-				if err != nil && !strings.Contains(err.Error(), "constant 1") {
-					t.Errorf("error %v does not name the constant", err)
-				}
-			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
-				t.Errorf("took %d bytes of memory for %d bytes of input", n, len(c.data))
-			}
-			if err := verify(t, f, format.WithTensors("9", "7")); err != nil {
-				t.Errorf("verification of the others: %v", err)
-			}
-		})
-	}
-}
-
-// TestUnflaggedNeedsMagic: data of the wrong size are gzip only if they begin
-// like it, and data of the right size never are.
-func TestUnflaggedNeedsMagic(t *testing.T) {
-	b := with(func(m *image) {
-		m.records = append(m.records, recordOf(1, 2, []uint64{5}, []byte{0x1F, 0x8B, 8, 0, 0}))
-	})
-	v, _ := openImage(t, b).Constant(1)
-	if got, err := v.Bytes(); err != nil || !bytes.Equal([]byte{0x1F, 0x8B, 8, 0, 0}, got) || !v.ZeroCopy() {
-		t.Errorf("% x, %v", got, err)
-	}
-	for _, data := range [][]byte{{0x1F}, {0x8B, 0x1F, 8}, nil} {
-		_, err := OpenBytes(with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{5}, data)) }), nil)
-		wantError(t, err, format.ErrCorrupt, "constant 1 data size")
-	}
 }
 
 // TestFooterCoversAll flips every bit and wants full verification to notice,
@@ -194,13 +74,4 @@ func TestFooterCoversAll(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestZeroFooter: a footer of 0 is a value like any other.
-func TestZeroFooter(t *testing.T) {
-	b := small().bytes()
-	binary.LittleEndian.PutUint32(b[len(b)-4:], 0)
-	v, _ := openImage(t, b).Constant(9)
-	_, err := v.Bytes()
-	wantError(t, err, format.ErrChecksum, "footer")
 }
