@@ -18,8 +18,8 @@ func text(s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s))), s...)
 }
 
-// carrier is an operator that keeps names, with what the metadata was given.
-func carrier(in []uint32, params ...[]byte) []byte {
+// nameOp is an operator that stores names, and the keys of the metadata.
+func nameOp(in []uint32, params ...[]byte) []byte {
 	return op(0x574D, in, nil, append([][]byte{param("fields", 7, text("name flags")...)}, params...)...)
 }
 
@@ -72,10 +72,10 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreCarried: operators that only carry names are gone, with the graph if it
+// TestRestoreOnlyNames: operators that only store names are gone, with the graph if it
 // was nothing else, and with the metadata that only MOBI asks for.
-func TestRestoreCarried(t *testing.T) {
-	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}, named(0, "w"))}}
+func TestRestoreOnlyNames(t *testing.T) {
+	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{nameOp([]uint32{3}, named(0, "w"))}}
 	p := restored(t, m.bytes())
 	var keys []string
 	for _, e := range p.Metadata {
@@ -118,9 +118,9 @@ func TestRestoreRefused(t *testing.T) {
 		"output":              op(0x574D, []uint32{3}, []uint32{60}, param("fields", 7, text("")...)),
 		"no fields":           op(0x574D, []uint32{3}, nil),
 		"fields are a number": op(0x574D, []uint32{3}, nil, param("fields", 0, i32s(1)...)),
-		"no constant":         carrier([]uint32{3, 41}),
+		"no constant":         nameOp([]uint32{3, 41}),
 	} {
-		m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{carrier([]uint32{3}), op}}
+		m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{nameOp([]uint32{3}), op}}
 		if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) != 2 || len(p.Metadata) != 4 {
 			t.Errorf("%s: %+v", name, p)
 		}
