@@ -348,20 +348,6 @@ func isNamed[N string | []byte](x *Index, i int, name N) bool {
 	return x.names.String()[start:end] == string(name)
 }
 
-// Is reports whether tensor i is t, for formats that read a file again to find what
-// changed in it and need no second index for that.
-func (x *Index) Is(i int, t *Tensor) bool {
-	r := &x.records[i]
-	same := r.dtype == t.DType && r.space == t.Space && r.offset == t.Offset && r.size == t.Size && r.loaded == t.Loaded &&
-		isNamed(x, i, t.Name) && x.Shape(i).Equal(t.Shape)
-	if !same || i >= len(x.extras) {
-		return same && t.Compression == "" && t.Quant == nil && t.Encoding == nil
-	}
-	e := &x.extras[i]
-	return e.compression == t.Compression && (t.Compression == "" || e.stored == t.Stored) && e.quant.Equal(t.Quant) &&
-		(e.encoding == t.Encoding || e.encoding != nil && t.Encoding != nil && e.encoding.Name == t.Encoding.Name)
-}
-
 // DType returns the dtype of tensor i.
 func (x *Index) DType(i int) tensor.DType { return x.records[i].dtype }
 

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -19,12 +18,15 @@ const (
 
 // Reader evicts what was read of a model. Its methods are safe for concurrent use.
 type Reader struct {
-	m             *format.Model
+	m             Evicter
 	used, decoded atomic.Int64
 }
 
+// Evicter is a model.
+type Evicter interface{ Evict() error }
+
 // New returns a Reader of m.
-func New(m *format.Model) *Reader { return &Reader{m: m} }
+func New(m Evicter) *Reader { return &Reader{m: m} }
 
 // Tensor returns a view of the same data as v. If the tensor is decoded, it is held in
 // memory by that view alone.

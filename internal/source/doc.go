@@ -40,18 +40,9 @@
 //
 // # On demand
 //
-// A file that is not mapped keeps its descriptor, and is read when bytes are asked for:
-// with [Options].OnDemand, where Options.Space has an end, and where the system has no room
-// for another mapping or the file is larger than the address space. It is the
-// file that was opened, whatever has its name by then.
-//
-// # Copies
-//
-// With [Options].Private the window is a copy of the file. A file system that shares blocks
-// makes it in no time, as a file without a name that is mapped like any other. Elsewhere it is
-// a sealed file in memory (memfd), which goes when it is unmapped and does not wait for the
-// garbage collector, and heap on systems without. The file had one stamp before and after it
-// was copied, and at a time when another change would have left another stamp.
+// A file that is not mapped keeps its descriptor, and is read when bytes are requested: where the
+// system has no room for another mapping or the file is larger than the address space. It is the
+// file that was opened, even when another file has its name by then.
 //
 // # How bytes are mapped
 //
