@@ -66,7 +66,7 @@ func BenchmarkWrite(b *testing.B) {
 		for _, c := range []struct {
 			name string
 			o    WriteOptions
-		}{{"digests", WriteOptions{}}, {"plain", WriteOptions{NoDigests: true, NoSharing: true}}, {"snapshot", WriteOptions{Snapshot: true}}} {
+		}{{"digests", WriteOptions{}}, {"plain", WriteOptions{NoDigests: true}}, {"snapshot", WriteOptions{Snapshot: true}}} {
 			b.Run(m.name+"/"+c.name, func(b *testing.B) {
 				path := filepath.Join(b.TempDir(), m.name+".mag")
 				m.write(b, path, &c.o)

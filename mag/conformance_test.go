@@ -85,7 +85,7 @@ func TestConformance(t *testing.T) {
 				{Name: "empty", Plan: &format.Plan{}, Structural: structural},
 				{Name: "metadata", Plan: &format.Plan{Metadata: small.Metadata}, Structural: structural},
 				{Name: "extended", Plan: extended, Codec: (&WriteOptions{Extended: true, Checksum: CRC32}).codec(), Structural: everything},
-				{Name: "plain", Plan: small, Codec: (&WriteOptions{NoDigests: true, NoSharing: true}).codec(), Structural: structural},
+				{Name: "plain", Plan: small, Codec: (&WriteOptions{NoDigests: true}).codec(), Structural: structural},
 				{Name: "tied", Plan: tied, Structural: everything, Data: func(t tensor.Info) []byte {
 					return bytes.Repeat([]byte{byte(len(t.Name) % 2)}, int(t.Size))
 				}},

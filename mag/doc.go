@@ -74,12 +74,6 @@
 // caller's entries come first in the file, in the plan's order, then the digests in
 // the order of the tensors.
 //
-// Tied weights. Tensors with the same bytes are written once: found by XXH64,
-// confirmed by comparing them, their records name the same offset. It is that
-// of the first of them in the plan, and every tensor after is as far down as it can
-// be, so the bytes of a file do not depend on the order in which tensors were
-// written.
-//
 // The format cannot express tensors of rank 0 or without elements; the writer
 // refuses them, and string or bool metadata, graphs and quantization parameters,
 // with the list of all it cannot hold: format.WriteOptions.AcceptLoss may

@@ -23,7 +23,7 @@ func bytesOf(values ...float32) []byte {
 	return b
 }
 
-// save writes a model of two tied tensors.
+// save writes a model of two tensors.
 func save(path string) {
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
@@ -94,7 +94,7 @@ func ExampleCreate() {
 	}
 	// Output:
 	// embedding at 256, XXH64 c2ae52754474866e
-	// output at 256, XXH64 c2ae52754474866e
+	// output at 320, XXH64 c2ae52754474866e
 }
 
 // A snapshot is written from front to back, here into memory.

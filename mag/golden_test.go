@@ -136,8 +136,8 @@ func goldenV1() v1File {
 		},
 		tensors: []v1Tensor{
 			{aux: [4]byte{0, 2}, numel: 6, offset: 320, shape: []uint64{2, 3}, key: "w", data: floats(6)},
-			{aux: [4]byte{3, 1}, numel: 6, offset: 320, shape: []uint64{6}, key: "tied"},
-			{aux: [4]byte{2, 1}, numel: 3, offset: 384, shape: []uint64{3}, key: "Größe", data: []byte{1, 2, 3}},
+			{aux: [4]byte{3, 1}, numel: 6, offset: 384, shape: []uint64{6}, key: "tied", data: floats(6)},
+			{aux: [4]byte{2, 1}, numel: 3, offset: 448, shape: []uint64{3}, key: "Größe", data: []byte{1, 2, 3}},
 		},
 		tail: repeated(0xFF, 61),
 	}
@@ -315,7 +315,7 @@ func TestGoldenRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []content{
-		{"1", p1.Metadata, []string{"w float32 [2, 3] 320", "tied int32 [6] 320", "Größe bool [3] 384"}, d1},
+		{"1", p1.Metadata, []string{"w float32 [2, 3] 320", "tied int32 [6] 384", "Größe bool [3] 448"}, d1},
 		{"0.1.0", nil, []string{"long int64 [1] 256", "w float32 [2, 3] 264", "scalar bfloat16 [] 288", "flags bool [3] 290"}, d2},
 	}
 	if diff := cmp.Diff(want, []content{contentOf(t, f), contentOf(t, s)}, cmp.AllowUnexported(content{})); diff != "" {

@@ -3,18 +3,15 @@ package mag
 import (
 	"bytes"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -50,7 +47,7 @@ func randomMetadata(r *rand.Rand) (m format.Metadata) {
 
 // layoutV1 is where tensors are by the rules of doc.go, worked out anew from
 // the whole content.
-func layoutV1(p *format.Plan, data map[string][]byte, o *WriteOptions) (offsets []int64, size int64) {
+func placesV1(p *format.Plan, data map[string][]byte, o *WriteOptions) (offsets []int64, size int64) {
 	at := int64(24)
 	for _, m := range p.Metadata {
 		at += 16 + int64(len(m.Key))
@@ -61,17 +58,10 @@ func layoutV1(p *format.Plan, data map[string][]byte, o *WriteOptions) (offsets 
 			at += 16 + 6 + int64(len(t.Name))
 		}
 	}
-	seen := map[string]int64{}
 	for _, t := range p.Tensors {
-		b := string(data[t.Name])
-		if old, ok := seen[b]; ok && !o.NoSharing {
-			offsets = append(offsets, old)
-			continue
-		}
 		at = (at + 63) / 64 * 64
 		offsets = append(offsets, at)
-		seen[b] = at
-		at += int64(len(b))
+		at += int64(len(data[t.Name]))
 	}
 	if len(offsets) > 0 {
 		at = (at + 63) / 64 * 64
@@ -86,7 +76,7 @@ func TestAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p, data := randomModel(r, []tensor.DType{tensor.Float32, tensor.Int32, tensor.Bool, tensor.Float16}, 1, 1+r.IntN(4))
 		p.Metadata = randomMetadata(r)
-		o := &WriteOptions{NoDigests: r.IntN(3) == 0, NoSharing: r.IntN(4) == 0, Checksum: Checksum(r.IntN(2))}
+		o := &WriteOptions{NoDigests: r.IntN(3) == 0, Checksum: Checksum(r.IntN(2))}
 		want := write(t, p, data, nil, o)
 		got := write(t, p, data, r.Perm(len(p.Tensors)), o)
 		if !bytes.Equal(want, got) {
@@ -99,7 +89,7 @@ func TestAnyOrder(t *testing.T) {
 		if _, err := f.Verify(t.Context()); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		offsets, size := layoutV1(p, data, o)
+		offsets, size := placesV1(p, data, o)
 		checkModel(t, f, p, data, offsets)
 		if int64(len(got)) != size {
 			t.Errorf("seed %d: %d bytes, want %d", seed, len(got), size)
@@ -216,59 +206,6 @@ func TestLargeData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offsets, _ := layoutV1(p, data, &WriteOptions{})
+	offsets, _ := placesV1(p, data, &WriteOptions{})
 	checkModel(t, f, p, data, offsets)
-}
-
-// TestCollidingDigests writes different data of one XXH64 with sharing: only
-// comparing the bytes tells them apart.
-func TestCollidingDigests(t *testing.T) {
-	a, b := collision()
-	if bytes.Equal(a, b) || xxhash.Sum64(a) != xxhash.Sum64(b) {
-		t.Fatalf("no collision: %x %x", xxhash.Sum64(a), xxhash.Sum64(b))
-	}
-	p, data := &format.Plan{}, map[string][]byte{}
-	for i, d := range [][]byte{a, b, a, b, b} {
-		name := strconv.Itoa(i)
-		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{int64(len(d))}})
-		data[name] = d
-	}
-	want := write(t, p, data, nil, nil)
-	offsets, _ := layoutV1(p, data, &WriteOptions{})
-	r := rand.New(rand.NewPCG(4, 4))
-	for range 30 {
-		got := write(t, p, data, r.Perm(5), nil)
-		if !bytes.Equal(got, want) {
-			t.Fatal("the bytes depend on the order of arrival")
-		}
-		f, err := OpenBytes(got, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkModel(t, f, p, data, offsets)
-	}
-}
-
-// collision returns two inputs of 64 bytes with equal XXH64. They are two
-// stripes of four words, and a lane's state after the first word is
-// rotl(start + word*prime2, 31) * prime1, to which the second adds its word*prime2:
-// so that word can make up for any change of the first.
-func collision() (a, b []byte) {
-	prime1, prime2 := uint64(11400714785074694791), uint64(14029467366897019727)
-	inverse := uint64(1)
-	for range 6 { // Newton: each step doubles the number of right bits, from 1
-		inverse *= 2 - prime2*inverse
-	}
-	state := func(word uint64) uint64 {
-		return bits.RotateLeft64(prime1+prime2+word*prime2, 31) * prime1
-	}
-	stripes := func(first, second uint64) []byte {
-		var w wire.Buffer
-		w.U64(first)
-		w.Fill(24, 1)
-		w.U64(second)
-		w.Fill(24, 2)
-		return w.Bytes()
-	}
-	return stripes(5, 6), stripes(7, 6+(state(5)-state(7))*inverse)
 }

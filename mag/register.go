@@ -50,22 +50,6 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 	d.opts.losses(p, l)
 }
 
-// Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	return &driver.Layout{
-		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, &d.opts) },
-		Streams: d.streams(p),
-	}, nil
-}
-
-// streams reports whether nothing in the header depends on data.
-func (d fileFormat) streams(p *driver.Plan) bool {
-	if d.opts.Snapshot {
-		return isBySize(p)
-	}
-	return d.opts.NoDigests && d.opts.NoSharing
-}
-
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)

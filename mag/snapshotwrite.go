@@ -1,8 +1,6 @@
 package mag
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,14 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// snapshotEncoder writes a snapshot container. All that precedes the data is
-// known from the plan, so it is written first.
-type snapshotEncoder struct {
-	t       driver.Target
-	offsets []int64 // of each tensor of the plan
-}
-
-func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
+// layoutSnapshot is the layout of a snapshot container: the tensors by the size of their
+// elements, largest first.
+func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*driver.Layout, error) {
 	if err := checkSnapshotPlan(p, common, o); err != nil {
 		return nil, err
 	}
@@ -30,31 +23,19 @@ func newSnapshotEncoder(t driver.Target, p *driver.Plan, common *driver.WriteOpt
 	slices.SortStableFunc(order, func(a, b int) int {
 		return int(p.Tensors[b].DType.Size() - p.Tensors[a].DType.Size())
 	})
-	if t.Sequential() && !isBySize(p) {
-		return nil, fmt.Errorf("%w: tensors are ordered by the size of their elements: sort the plan so, largest first, or let the file be spooled", format.ErrUnsupported)
-	}
-	pool, size, err := poolOf(p, order)
+	pool, base, err := poolOf(p, order)
 	if err != nil {
 		return nil, err
 	}
-	e := &snapshotEncoder{t: t, offsets: make([]int64, len(order))}
-	at := size
+	l := &driver.Layout{Size: base, Offsets: make([]int64, len(order))}
 	for _, i := range order {
-		e.offsets[i] = at
-		if at += p.Tensors[i].Size; at < 0 {
+		l.Offsets[i] = l.Size
+		if l.Size += p.Tensors[i].Size; l.Size < 0 {
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	head := appendSnapshot(p, order, pool, e.offsets, size, uint64(common.Created()))
-	if _, err = t.WriteAt(head, 0); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-// isBySize reports whether a plan lists its tensors in the order of the file.
-func isBySize(p *driver.Plan) bool {
-	return slices.IsSortedFunc(p.Tensors, func(a, b tensor.Info) int { return int(b.DType.Size() - a.DType.Size()) })
+	l.Parts = []driver.Part{{Bytes: appendSnapshot(p, order, pool, l.Offsets, base, uint64(common.Created()))}}
+	return l, nil
 }
 
 // checkSnapshotPlan refuses what the container cannot hold.
@@ -137,20 +118,4 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64,
 	w.Put32(snapChecksumAt, tensor.CRC32C(w.Bytes()[snapSummedFrom:]))
 	w.Str(markerBuffer)
 	return w.Bytes()
-}
-
-// Tensor implements driver.Encoder.
-func (e *snapshotEncoder) Tensor(i int, in driver.Input) error {
-	return explain(in.CopyTo(e.t, e.offsets[i], nil))
-}
-
-// Finish implements driver.Encoder: everything is written by then.
-func (e *snapshotEncoder) Finish() error { return nil }
-
-// explain says what to do about a target that cannot go back.
-func explain(err error) error {
-	if errors.Is(err, driver.ErrSequential) {
-		return fmt.Errorf("%w; without spooling, tensors must come in the order of the file", err)
-	}
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -137,25 +136,5 @@ func TestVerifyStructure(t *testing.T) {
 	}
 	if _, err := OpenBytes(file.bytes(), &format.Options{Check: format.CheckAll}); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("CheckAll: %v", err)
-	}
-}
-
-// TestSharedDataIsHashedOnce: tied weights are read once, however many records name them.
-func TestSharedDataIsHashedOnce(t *testing.T) {
-	p, data := &format.Plan{}, map[string][]byte{}
-	for i := range 500 {
-		name := fmt.Sprint("tied", i)
-		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1000}})
-		data[name] = bytes.Repeat([]byte{7}, 4000)
-	}
-	f, err := OpenBytes(write(t, p, data, nil, nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	total := int64(0)
-	c, err := f.Verify(t.Context(), format.WithProgress(func(_, n int64, _ string) { total = n }))
-	if err != nil || total != 4000 || len(c.Uncovered()) > 0 {
-		t.Errorf("%d bytes, %v, %v", total, err, c)
 	}
 }

@@ -16,20 +16,19 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 }
 
 // NewWriter starts writing a file to w. Nil options work. Version 1 files with
-// digests or shared data are assembled elsewhere first, as Spool says; others
-// are streamed, and so are snapshots whose plan lists the tensors in the order of
-// the file: by the size of their elements, largest first.
+// digests are assembled elsewhere first, as Spool says; other files are streamed. The tensors
+// of snapshots are ordered by the size of their elements, largest first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// encode starts a file of the container that the options choose.
-func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (driver.Encoder, error) {
-	if o.Snapshot {
-		return newSnapshotEncoder(t, p, common, o)
+// Layout implements driver.Layouter.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	if d.opts.Snapshot {
+		return layoutSnapshot(p, o, &d.opts)
 	}
-	return newEncoder(t, p, common, o)
+	return layoutV1(p, &d.opts)
 }
 
 // refuse is the error for a plan that cannot be written.
