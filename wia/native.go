@@ -232,7 +232,7 @@ func equals(b []byte, p *driver.Plan) bool {
 	return err == nil && p.Graph != nil && graphSchema.Same(own, p.Graph)
 }
 
-// quantizes reports whether a file has the quantization of a tensor, whatever it means.
+// quantizes reports whether a file has the quantization of a tensor, sound or not.
 func (o *original) quantizes(info *tensor.Info) bool {
 	if o == nil || o.tensors[info.Name] == nil {
 		return false

@@ -13,21 +13,20 @@ type WriteOptions struct {
 	format.WriteOptions
 	// Compression says how the metadata and graph blocks are stored.
 	Compression Compression
-	// CompressTensor says how a tensor is stored; nil means none is compressed. It is asked
-	// about tensors as they are planned, not as they are stored where they come from: Compression
-	// is "", Stored is Size, and Offset is -1, with Rewrite too (File.Tensor says how f has it). It may be
-	// asked more than once, and its answer for tensors in external files is not used.
+	// CompressTensor says how a tensor is stored; nil means none is compressed. It gets tensors
+	// of the plan, so Compression is "", Stored is Size, and Offset is -1, with Rewrite too. It may
+	// be called more than once for a tensor, and its result for external data is not used.
 	// Compressed tensors cannot be views into the mapping, and a file with any
 	// cannot be streamed (see Spool), since sizes come first.
 	CompressTensor func(tensor.Info) Compression
 	// Level is the compression level from 1 (fast) to 9 (small); 0 means 6.
 	Level int
-	// ExternalFrom puts tensors of at least so many bytes into another file in the
-	// model's directory; 0 means none. It needs Create: a stream has no directory.
+	// ExternalFrom moves tensors of at least this many bytes to another file in the
+	// model's directory; 0 moves none. It needs Create: a stream has no directory.
 	ExternalFrom int64
 	// External is what the location of that file begins with, relative to the
 	// model's directory and with slashes; "" means the model's file name. A hash of the data
-	// follows, so that a new file takes the place of none that a model needs: the data
+	// follows, so that a new file never replaces one that a model needs: the data
 	// of "m.wia" is in "m.wia.<16 hexadecimal digits>.data"; see the package documentation.
 	External string
 	// Key encrypts metadata, graph and tensor block with AES-256: 32 bytes; nil encrypts

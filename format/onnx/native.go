@@ -261,12 +261,12 @@ func (c *original) imports(domain string) bool {
 // check says why a tensor that is only listed cannot be written: its bytes mean something in
 // a copy alone.
 func (c *original) check(t *tensor.Info) error {
-	switch kept := storageOf(t); {
+	switch as := storageOf(t); {
 	case codeOfTensor(t) != 0:
 		return nil
-	case c == nil || kept.code == 0 || c.shells[t.Name].code != kept.code:
+	case c == nil || as.code == 0 || c.shells[t.Name].code != as.code:
 		return fmt.Errorf("%w: the format has no %s", driver.ErrUnsupported, t.TypeName())
-	case kept.form == asSparse && c.shells[t.Name].moved:
+	case as.form == asSparse && c.shells[t.Name].moved:
 		return fmt.Errorf("%w: a sparse tensor keeps its name", driver.ErrUnsupported)
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 // zero value work: all data is in the model.
 type WriteOptions struct {
 	format.WriteOptions
-	// ExternalFrom puts tensors of at least so many bytes into another file in the
-	// model's directory; 0 means none. It needs Create: a stream has no directory.
+	// ExternalFrom moves tensors of at least this many bytes to another file in the
+	// model's directory; 0 moves none. It needs Create: a stream has no directory.
 	ExternalFrom int64
 	// External is what the location of that file begins with, relative to the model's
 	// directory and with slashes; "" means the model's file name. A hash of the data

@@ -244,9 +244,9 @@ func checkTensor(info *tensor.Info) error {
 
 // putTensor appends the fields of a tensor in an attribute.
 func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
-	kept := storageOf(info)
-	b = protobuf.PutInt(putDims(b, info.Shape), 2, int64(kept.code))
-	if kept.form == asFields {
+	as := storageOf(info)
+	b = protobuf.PutInt(putDims(b, info.Shape), 2, int64(as.code))
+	if as.form == asFields {
 		return protobuf.PutText(append(b, data...), 8, info.Name)
 	}
 	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)

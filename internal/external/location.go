@@ -10,7 +10,7 @@ import (
 )
 
 // CheckLocation refuses locations that are no slash-separated path below the
-// model's directory, whatever the host's file system would make of them. That
+// model's directory, on any system. That
 // symbolic links do not lead out is seen when the file is used.
 func CheckLocation(l []byte) error {
 	reason := ""

@@ -234,22 +234,22 @@ func (h *header) graph(g *driver.Graph) ([]byte, error) {
 // initializer returns the field of a tensor up to its data, for one at an offset of the
 // file. more are fields besides.
 func initializer(t *tensor.Info, more []byte, at int64) []byte {
-	kept := storageOf(t)
-	if kept.form == asSparse {
+	as := storageOf(t)
+	if as.form == asSparse {
 		return protobuf.PutLength(nil, 15, t.Size)
 	}
 	head := append(putDims(nil, t.Shape), more...)
-	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(kept.code)), 8, t.Name)
-	if kept.form == asRaw {
+	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(as.code)), 8, t.Name)
+	if as.form == asRaw {
 		tail = protobuf.PutLength(tail, rawData, t.Size)
 	}
 	size := int64(len(head)+len(tail)) + t.Size
 	padding := int64(0)
-	if byte7 := kept.code > 0 && kept.code < 0x80; byte7 && kept.form == asRaw && t.Size > 0 {
+	if byte7 := as.code > 0 && as.code < 0x80; byte7 && as.form == asRaw && t.Size > 0 {
 		padding = paddingOf(at, size, t.Size)
 	}
 	b := append(protobuf.PutLength(nil, 5, size+padding), head...)
-	return append(appendPadding(b, byte(kept.code), padding), tail...)
+	return append(appendPadding(b, byte(as.code), padding), tail...)
 }
 
 // paddingOf returns how many bytes more a field of size bytes needs at an offset for the
@@ -263,7 +263,7 @@ func paddingOf(at, size, data int64) int64 {
 	}
 }
 
-// appendPadding appends data_type again until it takes so many bytes: of a field that
+// appendPadding appends padding bytes: data_type again. Of a field that
 // occurs more than once the last counts, which is the same.
 func appendPadding(b []byte, code byte, padding int64) []byte {
 	if padding%2 != 0 { // a varint with a byte more, which says nothing
