@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -282,5 +284,21 @@ func TestAttributeExternalData(t *testing.T) {
 		if string(b) != "abcd" || err != nil {
 			t.Errorf("rewritten: %q %v", b, err)
 		}
+	}
+}
+
+// TestInlinedTooLarge: data that moves into the graph is bounded.
+func TestInlinedTooLarge(t *testing.T) {
+	testhost.NeedTimes(t)
+	dir := t.TempDir()
+	const n = onnxgraph.MaxTensor + 1
+	path := filepath.Join(dir, "w.bin")
+	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, n)); err != nil {
+		t.Skip("the file system has no room for a hole: ", err)
+	}
+	c := attr(by(5, decl("", 8, n), by(5, st(1, "w.bin"), vi(3, n))))
+	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
+	if err := RewriteTo(io.Discard, f, nil); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
 	}
 }

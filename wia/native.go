@@ -205,7 +205,7 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 	}
 	lists, rest := onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Initializers))
 	front, rest := onnxgraph.Split(graphMsg, rest, graphSchema.Neutral[graphMsg]&^onnxgraph.Bits(6))
-	b, err := e.Message(nil, graphMsg, front)
+	b, err := e.Message(make([]byte, 0, len(graph)), graphMsg, front)
 	if err != nil {
 		return err
 	}

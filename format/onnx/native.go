@@ -215,7 +215,7 @@ func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
 	}
 	graph := c.graph
 	if c.rest, err = e.Message(nil, modelMsg, c.rest); err == nil {
-		c.graph, err = e.Message(nil, graphMsg, graph)
+		c.graph, err = e.Message(make([]byte, 0, len(graph)), graphMsg, graph)
 	}
 	if err != nil {
 		return err

@@ -361,7 +361,10 @@ func TestListedAlone(t *testing.T) {
 		"of another format": func(p *format.Plan) { p.Native.Format, p.Native.Kinds = "mag", nil },
 		"another tensor":    func(p *format.Plan) { p.Tensors[1].Name = "other" },
 		"another type":      func(p *format.Plan) { p.Tensors[1].Encoding = &tensor.Encoding{Name: "type 99"} },
-		"broken":            func(p *format.Plan) { p.Native.Raw = []byte{0x3a, 9, 1} },
+		"a foreign type": func(p *format.Plan) {
+			p.Tensors[1].Name, p.Tensors[1].Encoding = "other", &tensor.Encoding{Name: "Q4_0"}
+		},
+		"broken": func(p *format.Plan) { p.Native.Raw = []byte{0x3a, 9, 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := format.PlanOf(m.Model)
@@ -373,6 +376,19 @@ func TestListedAlone(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestSparseRenamed: the name of a sparse tensor is within its bytes.
+func TestSparseRenamed(t *testing.T) {
+	m := open(t, modelOf(sparseOf(ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))))
+	p, err := format.PlanOf(m.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Tensors[0].Name, p.Native.Renamed = "new", map[string]string{"new": "s"}
+	if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {
+		t.Error(err)
 	}
 }
 

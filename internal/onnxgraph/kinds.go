@@ -16,7 +16,7 @@ const (
 	subgraphInitializers = "subgraph_initializers"
 )
 
-// Kinds lists the native fields of a message, by what they are called. level is 0 for a message
+// Kinds lists the native fields of a message that was checked, by what they are called. level is 0 for a message
 // that has a graph in it, 1 for a graph.
 func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
 	k, s := kinds{sc, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
@@ -36,9 +36,6 @@ type kinds struct {
 // fields adds the native fields of a message that is at a place: the numbers of the fields
 // that it is in, each with which of several it is.
 func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
-	if level > protobuf.MaxLevels {
-		return protobuf.TooDeep(msg.At)
-	}
 	var counts [32]uint64 // the first is of unknown fields, which keep their order
 	return s.Each(m, msg, func(f protobuf.Field) error {
 		d, native := m.Known(f.Num), !k.Neutral.Has(m, f.Num)

@@ -31,7 +31,7 @@ func (sc *Schema) Same(a, b *driver.Graph) bool {
 	if err != nil {
 		return false
 	}
-	y, err := w.graph(nil, "", b)
+	y, err := w.graph(make([]byte, 0, len(x)+1), "", b)
 	return err == nil && bytes.Equal(x, y)
 }
 
