@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // Buffer appends little-endian fields. The zero Buffer is empty.
 type Buffer struct{ b []byte }
@@ -14,9 +11,6 @@ func (w *Buffer) Grow(n int) {
 		w.b = append(make([]byte, 0, len(w.b)+n), w.b...)
 	}
 }
-
-// Reset makes the Buffer empty and keeps its memory.
-func (w *Buffer) Reset() { w.b = w.b[:0] }
 
 // Bytes returns what was appended; it is valid until the next append.
 func (w *Buffer) Bytes() []byte { return w.b }
@@ -42,12 +36,6 @@ func (w *Buffer) I32(v int32) { w.U32(uint32(v)) }
 // I64 appends a two's complement integer of eight bytes.
 func (w *Buffer) I64(v int64) { w.U64(uint64(v)) }
 
-// F32 appends an IEEE 754 binary32.
-func (w *Buffer) F32(v float32) { w.U32(math.Float32bits(v)) }
-
-// F64 appends an IEEE 754 binary64.
-func (w *Buffer) F64(v float64) { w.U64(math.Float64bits(v)) }
-
 // Raw appends bytes as they are.
 func (w *Buffer) Raw(p []byte) { w.b = append(w.b, p...) }
 
@@ -63,9 +51,6 @@ func (w *Buffer) Fill(n int, value byte) {
 
 // Put32 overwrites the four bytes at position at.
 func (w *Buffer) Put32(at int, v uint32) { binary.LittleEndian.PutUint32(w.b[at:], v) }
-
-// Put64 overwrites the eight bytes at position at.
-func (w *Buffer) Put64(at int, v uint64) { binary.LittleEndian.PutUint64(w.b[at:], v) }
 
 // AlignUp returns the next multiple of to, a power of two, at or after n. ok is
 // false when that overflows.
