@@ -41,8 +41,8 @@ func (s *short) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 // TestSliceProves: for a part that a reader only claims to have no memory is taken.
 func TestSliceProves(t *testing.T) {
 	const rows, row = 4, 256 << 20
-	if got := lastOf(Shape{3, 4, 5}, []Range{{0, 2}, {1, 3}, {2, 5}}); got != 1*20+2*5+4 {
-		t.Errorf("the last element is %d", got)
+	if first, last, n := (grid{Shape{3, 4, 5}, []Range{{0, 2}, {1, 3}, {2, 5}}, 1}).extent(); first != 5+2 || last != 1*20+2*5+4 || n != 2*2*3 {
+		t.Errorf("%d elements from %d to %d", n, first, last)
 	}
 	s := &short{heap: heap{memory.Hide(make([]byte, 100))}}
 	info := &Info{Name: "w", DType: Uint8, Shape: Shape{rows, row}, Size: rows * row}

@@ -61,8 +61,11 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	}
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
-	first, contiguous := extent(g.shape, g.sel)
-	first *= g.unit
+	first, last, n := g.extent()
+	contiguous := n == 0 || last-first+1 == n
+	if first *= g.unit; n == 0 {
+		first = 0
+	}
 	if contiguous && viewed(r) {
 		if info.Offset >= 0 {
 			info.Offset += first
@@ -174,55 +177,37 @@ func fromEnd(i, d int64) int64 {
 	return i
 }
 
-// extent returns the index of the first selected element and whether all of
-// them follow one another in row-major order.
-func extent(shape Shape, sel []Range) (first int64, contiguous bool) {
-	contiguous = true
-	step, split := int64(1), false // split: an inner axis is not taken whole
-	for i := len(sel) - 1; i >= 0; i-- {
-		n := sel[i].To - sel[i].From
-		if n == 0 {
-			return 0, true
-		}
-		first += sel[i].From * step
-		if split && n > 1 {
-			contiguous = false
-		}
-		split = split || n != shape[i]
-		step *= shape[i]
+// extent returns the indexes of the first and the last selected unit, and how many there are:
+// they follow one another if these say so.
+func (g grid) extent() (first, last, n int64) {
+	n = 1
+	step := int64(1)
+	for i := len(g.sel) - 1; i >= 0; i-- {
+		first += g.sel[i].From * step
+		last += (g.sel[i].To - 1) * step
+		n *= g.sel[i].To - g.sel[i].From
+		step *= g.shape[i]
 	}
-	return first, contiguous
+	return first, last, n
 }
 
 // probeOver is the size above which memory is taken only once the last byte is there.
 const probeOver = 1 << 20
 
-// lastOf returns the index of the last selected element of a selection that has any.
-func lastOf(shape Shape, sel []Range) (last int64) {
-	step := int64(1)
-	for i := len(sel) - 1; i >= 0; i-- {
-		last += (sel[i].To - 1) * step
-		step *= shape[i]
-	}
-	return last
-}
-
-// gather copies the selected rows to the heap.
-func (v View) gather(info *Info, sel grid) (View, error) {
+// gather copies the selected units to the heap.
+func (v View) gather(info *Info, g grid) (View, error) {
 	if !memory.Addressable(info.Size) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
 	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error {
-		if info.Size > probeOver {
-			last := lastOf(sel.shape, sel.sel) * sel.unit
-			if err := read(make([]byte, 1), last); err != nil {
+		if _, last, _ := g.extent(); info.Size > probeOver {
+			if err := read(make([]byte, 1), last*g.unit); err != nil {
 				return err
 			}
 		}
 		out = memory.Aligned(int(info.Size))
-		g := gatherer{read: read, elem: sel.unit}
-		_, err := g.axis(out, 0, sel.shape, sel.sel)
+		_, err := g.copy(out, 0, read)
 		return err
 	})
 	if err != nil {
@@ -232,32 +217,23 @@ func (v View) gather(info *Info, sel grid) (View, error) {
 	return onHeap(info, out), nil
 }
 
-// gatherer copies selections with read, run by run.
-type gatherer struct {
-	read func(p []byte, off int64) error
-	elem int64
-}
-
-// axis copies the selection from the tensor's bytes at off on to dst and returns
-// what is left of dst. All arguments describe the same remaining axes.
-func (g *gatherer) axis(dst []byte, off int64, shape Shape, sel []Range) ([]byte, error) {
-	if len(dst) == 0 {
+// copy copies the selection of the bytes from off on, run by run, and returns what is left of dst.
+func (g grid) copy(dst []byte, off int64, read func(p []byte, off int64) error) ([]byte, error) {
+	first, last, n := g.extent()
+	switch n *= g.unit; {
+	case n == 0:
 		return dst, nil
+	case (last-first+1)*g.unit == n:
+		return dst[n:], read(dst[:n], off+first*g.unit)
 	}
-	if first, ok := extent(shape, sel); ok {
-		n := g.elem
-		for _, r := range sel {
-			n *= r.To - r.From
-		}
-		return dst[n:], g.read(dst[:n], off+first*g.elem)
-	}
-	row := g.elem
-	for _, d := range shape[1:] {
+	inner := grid{g.shape[1:], g.sel[1:], g.unit}
+	row := g.unit
+	for _, d := range inner.shape {
 		row *= d
 	}
 	var err error
-	for i := sel[0].From; i < sel[0].To && err == nil; i++ {
-		dst, err = g.axis(dst, off+i*row, shape[1:], sel[1:])
+	for i := g.sel[0].From; i < g.sel[0].To && err == nil; i++ {
+		dst, err = inner.copy(dst, off+i*row, read)
 	}
 	return dst, err
 }
