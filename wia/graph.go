@@ -44,14 +44,13 @@ var graphSchema = onnxgraph.Schema{
 }
 
 // decodeGraph decodes the graph, once the tensors are listed that it declares.
-func (f *parsed) decodeGraph(maxTensors int) error {
+func (f *parsed) decodeGraph() error {
 	p := &f.graph
 	if p.Size == 0 {
 		return nil
 	}
 	stored := f.hdr.blocks[graphBlock].size
-	p.Tally = protobuf.NewTally(maxTensors)
-	p.Tally.Room = f.memory.Room(stored)
+	p.Tally = protobuf.NewTally(f.memory.Room(stored))
 	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &p.Source, Format: &graphTensors{f: f, declared: make([]bool, f.index.Len())}}
 	g, err := d.Decode(protobuf.Field{End: p.Size}, 1)
 	if err == nil {
@@ -167,7 +166,7 @@ func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
 		t := &tensors[i]
 		_ = f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
-	err := f.decodeGraph(len(tensors))
+	err := f.decodeGraph()
 	if err == nil && f.carriers {
 		err = fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}

@@ -45,12 +45,12 @@ var crowds = []struct {
 // so that the graphs are small.
 func TestCrowds(t *testing.T) {
 	for _, c := range crowds {
-		if got := protobuf.NewTally(1).Max[c.counted]; got != int64(c.limit) {
+		if got := protobuf.NewTally(0).Max[c.counted]; got != int64(c.limit) {
 			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
 		}
 		for n := 7; n <= 8; n++ {
 			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
-			s.Tally = protobuf.NewTally(1)
+			s.Tally = protobuf.NewTally(0)
 			s.Tally.Max[c.counted] = 7 + c.beside
 			err := s.Check(graphMsg, protobuf.Field{End: s.Size}, 1)
 			if n == 7 && err != nil {
@@ -95,7 +95,7 @@ func TestCrowdOfDims(t *testing.T) {
 	}
 	f := mustOpen(t, container{}.bytes(), nil)
 	for n := 1; n <= 2; n++ {
-		x := &indexer{f: f.f, max: 10, dims: int64(protobuf.DimsOf(0)) - 1}
+		x := &indexer{f: f.f, dims: int64(protobuf.DimsOf(0)) - 1}
 		x.head = head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, data: rawArm, raw: protobuf.Field{End: 1}}
 		if err := x.add(&f.f.tensors, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
 			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)

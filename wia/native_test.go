@@ -48,7 +48,7 @@ func TestPlanFollows(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	own := func(p *format.Plan) { // the graph that is not shared
 		x := &parsed{src: f.f.src, index: f.f.index, graph: f.f.graph, hdr: f.f.hdr, spaces: f.f.spaces}
-		if err := x.decodeGraph(10); err != nil {
+		if err := x.decodeGraph(); err != nil {
 			t.Fatal(err)
 		}
 		p.Graph = x.decoded

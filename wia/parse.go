@@ -17,7 +17,6 @@ type parsed struct {
 	src       driver.Source
 	index     *driver.Index
 	memory    *driver.Memory
-	most      int64
 	hdr       header
 	meta      payload
 	graph     payload
@@ -44,12 +43,12 @@ type parser struct {
 
 // parse reads the blocks, each after those that it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory, most: driver.MaxStructure}}
+	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory}}
 	if err := p.hdr.parse(src); err != nil {
 		return nil, err
 	}
 	x.Version = p.hdr.version()
-	for _, step := range []func() error{p.unlock, p.readMetadata, p.loadGraph, p.readTensors, p.readGraph, p.readSignatures} {
+	for _, step := range []func() error{p.unlock, p.readMetadata, p.loadGraph, p.readTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -104,10 +103,8 @@ func (p *parser) readTensors() error {
 	if err := p.loadTensors(); err != nil {
 		return err
 	}
-	return p.listTensors(driver.MaxTensors)
+	return p.listTensors()
 }
-
-func (p *parser) readGraph() error { return p.decodeGraph(driver.MaxTensors) }
 
 // readSignatures reads the signature block, if there is one.
 func (p *parser) readSignatures() error {

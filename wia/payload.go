@@ -54,8 +54,8 @@ func (l *parser) load(p *payload, b block, limit int64) error {
 	if b == signatureBlock {
 		cipher = nil
 	}
-	if b != tensorBlock && s.size > l.most {
-		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, l.most)
+	if b != tensorBlock && s.size > driver.MaxStructure {
+		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, int64(driver.MaxStructure))
 	}
 	if err := l.o.Memory.Reserve(s.size); err != nil {
 		return wire.Error(formatName, b.String(), s.off, err)
@@ -111,7 +111,7 @@ func (l *parser) loadTensors() error {
 // window opens a window of the tensor block.
 func (f *parsed) window() *protobuf.Window {
 	w := &protobuf.Window{}
-	w.Open(f.src, f.tensors.base, f.tensors.Size, f.most)
+	w.Open(f.src, f.tensors.base, f.tensors.Size)
 	return w
 }
 

@@ -28,7 +28,6 @@ type stored struct {
 // indexer lists the tensors.
 type indexer struct {
 	f     *parsed
-	max   int   // tensors
 	dims  int64 // so far
 	head  head
 	quant quantMemory
@@ -38,7 +37,7 @@ type indexer struct {
 var recordPool = sync.Pool{New: func() any { return new([]record) }}
 
 // listTensors lists the tensors of both blocks in the order of their records.
-func (f *parsed) listTensors(most int) error {
+func (f *parsed) listTensors() error {
 	list := recordPool.Get().(*[]record)
 	f.records = (*list)[:0]
 	defer func() {
@@ -53,7 +52,7 @@ func (f *parsed) listTensors(most int) error {
 			p.Source = protobuf.Source{Size: p.Size}
 		}()
 	}
-	x := &indexer{f: f, max: most}
+	x := &indexer{f: f}
 	passes := []func() error{x.tensorBlock, x.initializers}
 	if f.hdr.blocks[graphBlock].off < f.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
@@ -114,11 +113,11 @@ func (x *indexer) initializers() error {
 func (x *indexer) add(p *payload, fl *protobuf.Field, graph bool) error {
 	f, h := x.f, &x.head
 	b := &f.hdr.blocks
-	most := min(protobuf.DimLimit(x.max), int64(protobuf.DimsOf(b[graphBlock].size+b[tensorBlock].size)))
+	most := int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
 	x.dims += int64(len(h.dims))
 	switch {
-	case len(f.records) >= x.max:
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", x.max)
+	case len(f.records) >= driver.MaxTensors:
+		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
 	case x.dims > most:
 		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", most)
 	}

@@ -61,9 +61,9 @@ var graphSchema = onnxgraph.Schema{
 // but what tensors there are is none.
 func (f *parsed) readGraph() error {
 	s := &f.graph.Source
-	s.Tally = protobuf.NewTally(driver.MaxTensors)
 	names := 16 * int64(f.index.Len())
-	s.Tally.Cost, s.Tally.Room = names, f.o.Memory.Room(s.Size+names)
+	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size + names))
+	s.Tally.Cost = names
 	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: &graphTensors{f: f, s: s}}
 	g, err := d.Decode(protobuf.Field{End: s.Size}, 2)
 	if err != nil {
@@ -80,8 +80,8 @@ func (f *parsed) readGraph() error {
 	return nil
 }
 
-// decodeGraph decodes a graph in wire form without initializers, in a model of so many tensors.
-func decodeGraph(b []byte, tensors int) (*driver.Graph, error) {
+// decodeGraph decodes a graph in wire form without initializers.
+func decodeGraph(b []byte) (*driver.Graph, error) {
 	f := &parsed{index: &driver.Index{}, o: &driver.Options{}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
 	f.graph.Source = *protobuf.InMemory(b)
 	if err := f.readGraph(); err != nil {

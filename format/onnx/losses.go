@@ -70,7 +70,7 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 	}
 	b, err := graphSchema.AppendGraph(nil, &bare)
 	if err == nil {
-		err = checkGraph(b, len(p.Tensors))
+		err = checkGraph(b)
 	}
 	if err != nil {
 		l.Graph("", err)

@@ -213,7 +213,7 @@ func frameOf(p *driver.Plan) (f frame, err error) {
 		f.shells = h.file.shells
 	}
 	f.after, f.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
-	return f, checkGraph(graph, len(p.Tensors))
+	return f, checkGraph(graph)
 }
 
 // graph returns the graph without initializers.

@@ -73,7 +73,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
 		w := &protobuf.Window{}
-		w.Open(f.src, 0, f.src.Size(), driver.MaxStructure)
+		w.Open(f.src, 0, f.src.Size())
 		defer w.Close()
 		s := &protobuf.Source{Size: f.src.Size(), From: w}
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
@@ -244,7 +244,7 @@ func (c *original) lose(kind, text string, args ...any) {
 
 // equals reports whether a graph is that of the file.
 func (c *original) equals(g *driver.Graph) bool {
-	own, err := decodeGraph(c.graph, 0)
+	own, err := decodeGraph(c.graph)
 	if err != nil || g == nil || own == nil {
 		return err == nil && g == nil && own == nil
 	}

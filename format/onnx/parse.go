@@ -146,7 +146,7 @@ func (f *parsed) scan() error {
 		f.graph.join()
 	}()
 	window := &protobuf.Window{}
-	window.Open(f.src, 0, f.src.Size(), driver.MaxStructure)
+	window.Open(f.src, 0, f.src.Size())
 	defer window.Close()
 	s := &protobuf.Source{Size: f.src.Size(), From: window}
 	h := &head{}
@@ -288,8 +288,7 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 // readModel reads all but the graph.
 func (f *parsed) readModel() error {
 	s, m := &f.head.Source, &f.model
-	s.Tally = protobuf.NewTally(driver.MaxTensors)
-	s.Tally.Room = f.o.Memory.Room(s.Size)
+	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size))
 	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
 	for w.Next() {
 		if m.field(s, &w); w.Err == nil && w.Def != nil {

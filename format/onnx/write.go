@@ -260,7 +260,7 @@ func checkFront(b []byte) error {
 }
 
 // checkGraph refuses an encoded graph that the reader would refuse.
-func checkGraph(b []byte, tensors int) error {
-	_, err := decodeGraph(b, tensors)
+func checkGraph(b []byte) error {
+	_, err := decodeGraph(b)
 	return err
 }

@@ -26,23 +26,24 @@ const (
 	numCounted
 )
 
-// The limits are far above what models have: the largest graphs have some
-// hundred thousand nodes.
-const (
-	maxNodes      = 1 << 20
-	maxValues     = 1 << 20
-	maxEdges      = 1 << 23
-	maxAttributes = 1 << 21
-	MaxDims       = 1 << 25
-	maxValueDims  = 1 << 22
-	maxStrings    = 1 << 23
-	maxNumbers    = 1 << 26
-	maxProperties = 1 << 20
-)
+// MaxDims is how many dims the tensors of a graph, or of a block, may have.
+const MaxDims = 1 << 25
 
-var countedNames = [numCounted]string{
-	CountNodes: "nodes", CountValues: "values", CountEdges: "inputs and outputs of nodes", CountAttributes: "attributes",
-	CountTensors: "tensors", CountDims: "dims", CountValueDims: "dims of values", CountStrings: "strings", CountNumbers: "numbers", CountProperties: "properties",
+// limits are far above what models have: the largest graphs have some hundred thousand nodes.
+var limits = [numCounted]struct {
+	name string
+	most int64
+}{
+	CountNodes:      {"nodes", 1 << 20},
+	CountValues:     {"values", 1 << 20},
+	CountEdges:      {"inputs and outputs of nodes", 1 << 23},
+	CountAttributes: {"attributes", 1 << 21},
+	CountTensors:    {"tensors", driver.MaxTensors},
+	CountDims:       {"dims", MaxDims},
+	CountValueDims:  {"dims of values", 1 << 22},
+	CountStrings:    {"strings", 1 << 23},
+	CountNumbers:    {"numbers", 1 << 26},
+	CountProperties: {"properties", 1 << 20},
 }
 
 // Tally counts what a graph has.
@@ -52,28 +53,24 @@ type Tally struct {
 	Room   int64 // how many it may take; 0 does not count them
 }
 
-// NewTally makes the tally of a graph in a file of at most so many tensors, with
-// eight dims for each if that is more than the limit of dims.
-func NewTally(maxTensors int) *Tally {
-	return &Tally{Max: [numCounted]int64{
-		CountNodes: maxNodes, CountValues: maxValues, CountEdges: maxEdges, CountAttributes: maxAttributes,
-		CountTensors: max(int64(maxTensors), driver.MaxTensors), CountDims: DimLimit(maxTensors), CountValueDims: maxValueDims,
-		CountStrings: maxStrings, CountNumbers: maxNumbers, CountProperties: maxProperties,
-	}}
+// NewTally makes the tally of a graph whose objects may take so many bytes of memory.
+func NewTally(room int64) *Tally {
+	t := &Tally{Room: room}
+	for i := range limits {
+		t.Max[i] = limits[i].most
+	}
+	return t
 }
 
 // DimsOf returns how many dims the tensors of a section may have that takes so many
 // bytes in the file: one a byte, or a million where it is compressed.
 func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
 
-// DimLimit returns how many dims all tensors may have.
-func DimLimit(maxTensors int) int64 { return max(MaxDims, 8*int64(maxTensors)) }
-
 // add counts the elements of a field, and the memory that they take.
 func (t *Tally) add(d *FieldDef, f *Field) error {
 	if d.counted != notCounted {
 		if t.n[d.counted] += f.N; t.n[d.counted] > t.Max[d.counted] {
-			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], countedNames[d.counted])
+			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], limits[d.counted].name)
 		}
 	}
 	if each := d.takes; each > 0 && t.Room > 0 {

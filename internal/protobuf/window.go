@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -9,12 +10,11 @@ import (
 type Window struct {
 	pieces     wire.Window
 	base, size int64
-	most       int64
 }
 
-// Open begins with size bytes at base of a file, with at most so many at a time.
-func (w *Window) Open(src wire.Sized, base, size, most int64) {
-	w.base, w.size, w.most = base, size, most
+// Open begins with size bytes at base of a file.
+func (w *Window) Open(src wire.Sized, base, size int64) {
+	w.base, w.size = base, size
 	w.pieces.Open(src)
 }
 
@@ -23,8 +23,8 @@ func (w *Window) Close() { w.pieces.Close() }
 
 // fill reads at least n bytes.
 func (w *Window) fill(at, n int64) ([]byte, error) {
-	if n > w.most {
-		return nil, Defectf(at, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", n, w.most)
+	if n > driver.MaxStructure {
+		return nil, Defectf(at, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", n, int64(driver.MaxStructure))
 	}
 	b, err := w.pieces.Piece(w.base+at, n)
 	if err != nil {
