@@ -183,7 +183,7 @@ func (d *decoder) records(n uint64) (x extent) {
 		}
 		x.names += len(r.name)
 		x.dims += len(r.dims) / 8
-		x.open = x.open || d.err == nil && !elementTypeOf(r.typ).sized()
+		x.open = x.open || r.typ >= uint32(len(elementTypes)) || !elementTypes[r.typ].sized()
 	}
 	return x
 }

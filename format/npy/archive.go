@@ -41,7 +41,7 @@ func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*drive
 	f := &archiveFile{parsed: parsed{src: src, index: x, checks: o.Check.Sums(), entries: make([]entry, 0, n)}, memory: o.Memory}
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
-	r := &reader{src: src, most: maxHeader}
+	r := new(reader)
 	if err := a.Each(func(s *zip.Stream, m *zip.Member, e zip.Entry) error { return f.member(s, r, m, e) }); err != nil {
 		return nil, err
 	}

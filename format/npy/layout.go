@@ -137,7 +137,7 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 // are listed depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
-	r := &reader{most: maxHeader, entry: []byte{}}
+	r := &reader{entry: []byte{}}
 	err := r.read(bytes.NewReader(b), int64(len(b))+t.Size)
 	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
 }

@@ -35,11 +35,9 @@ func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
 // reader reads the headers of arrays, in private memory that it uses again.
 type reader struct {
 	head
-	src   driver.Source // of an archive
-	most  int64         // bytes of a header
-	entry []byte        // name in the archive, nil for a lone file
-	at    int64         // where the array is, for errors
-	solid bool          // the bytes of the array are those of the file from there on
+	entry []byte // name in the archive, nil for a lone file
+	at    int64  // where the array is, for errors
+	solid bool   // the bytes of the array are those of the file from there on
 	buf   []byte
 }
 
@@ -89,16 +87,11 @@ func (r *reader) read(in io.Reader, size int64) error {
 	switch {
 	case r.length > size:
 		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", r.length, size)
-	case r.length > r.most:
-		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", r.length, r.most)
+	case r.length > maxHeader:
+		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", r.length, int64(maxHeader))
 	}
 	if err := r.more(in, r.length); err != nil {
 		return err
-	}
-	if r.src != nil && r.solid {
-		if err := r.src.Record(r.buf, r.at); err != nil {
-			return err
-		}
 	}
 	r.sum = tensor.CRC32(r.buf)
 	l := literal{text: r.buf[text:], old: r.major < 3, lists: r.entry != nil}
@@ -201,7 +194,7 @@ func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*driver.P
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{most: maxHeader, solid: true}
+	r := &reader{solid: true}
 	if err := r.read(io.NewSectionReader(src, 0, src.Size()), src.Size()); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ var targets = []target{
 	{"internal/wire", []string{"mag", "tsr"}},
 	{"internal/protobuf", []string{"wia", "format/onnx"}},
 	{"internal/onnxgraph", []string{"wia", "format/onnx"}},
+	{"internal/zip", []string{"format/npy", "format/torch"}},
 	{"internal/jsonmeta", []string{"format/safetensors", "mle", "wia"}},
 	{"internal/external", []string{"wia", "format/onnx"}},
 	{"internal/source", []string{"internal/engine", "format", "mag"}},

@@ -4,7 +4,6 @@ package zip
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -310,9 +309,6 @@ func ReadLocal(s *Stream, src driver.Source, m *Member, limit int64, buf *[]byte
 	}
 	*buf = slices.Grow((*buf)[:0], names+extras)[:names+extras]
 	if _, err := io.ReadFull(s.R, *buf); err != nil {
-		return e, 0, err
-	}
-	if err := cmp.Or(src.Record(b, at), src.Record(*buf, at+localLen)); err != nil {
 		return e, 0, err
 	}
 	if name := (*buf)[:names]; !bytes.Equal(name, m.Name) {
