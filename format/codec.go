@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
 	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/source"
 )
@@ -103,7 +103,7 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error)
 	}
 	d, err := driver.Configure(c.d, o.Format, &o.Storage)
 	if err != nil {
-		return nil, engine.Explain(err, c.Name(), path)
+		return nil, load.Explain(err, c.Name(), path)
 	}
 	w, err := save.Create(p, o.config(d, path))
 	return writer(w, err)
@@ -120,7 +120,7 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, err
 	}
 	d, err := driver.Configure(c.d, o.Format, &o.Storage)
 	if err != nil {
-		return nil, engine.Explain(err, c.Name(), "")
+		return nil, load.Explain(err, c.Name(), "")
 	}
 	out, err := save.NewWriter(w, p, o.config(d, ""))
 	return writer(out, err)
@@ -224,7 +224,7 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 		}
 	}
 	if err != nil {
-		return nil, engine.Explain(err, With(d).Name(), name)
+		return nil, load.Explain(err, With(d).Name(), name)
 	}
 	size := r.Size()
 	m.opening.Driver, m.opening.Path = d, path
@@ -251,7 +251,7 @@ func (m *Model) openDir(d driver.Driver, path string) (*Model, error) {
 	if d == nil && asked != "" {
 		var c Codec
 		if c, err = Lookup(asked); err != nil {
-			return nil, engine.Explain(err, "", path)
+			return nil, load.Explain(err, "", path)
 		}
 		d = c.d
 	}
@@ -273,7 +273,7 @@ func (m *Model) openDir(d driver.Driver, path string) (*Model, error) {
 	if is := foreign.Directory(path); is != "" {
 		err = named(err, is, asked, path)
 	}
-	return nil, engine.Explain(err, asked, path)
+	return nil, load.Explain(err, asked, path)
 }
 
 // keeper returns the first format of directories that have files of that name, or of any.

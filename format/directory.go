@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 )
 
 const (
@@ -24,14 +24,14 @@ var usual = [...]string{"model.safetensors" + shardIndex, "model.safetensors", t
 // it from init. A program none of whose formats does, of tsr, mag and mobi alone, is 20 kB smaller.
 func FindInDirectories() {
 	findInDirectory = (*Model).find
-	engine.Leave()
+	load.Leave()
 }
 
 var findInDirectory func(m *Model, d driver.Driver, path string) (*Model, error)
 
 // find opens the model in a directory.
 func (m *Model) find(d driver.Driver, path string) (*Model, error) {
-	dir := engine.OpenDirectory(path, m.opening.Options.Root, m.opening.Files())
+	dir := load.OpenDirectory(path, m.opening.Options.Root, m.opening.Files())
 	defer dir.Close()
 	entries, err := dir.Entries()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -28,14 +28,14 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	o.Dir = ""
 	name, err = inFS(fsys, name, o.Format)
 	if err != nil {
-		return nil, engine.Explain(err, o.Format, name)
+		return nil, load.Explain(err, o.Format, name)
 	}
 	m.opening.Sibling = func(n string) (*source.Region, error) {
 		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Files())
 	}
 	r, err := m.regionOf(fsys, name, m.opening.Files())
 	if err != nil {
-		return nil, engine.Explain(err, o.Format, name)
+		return nil, load.Explain(err, o.Format, name)
 	}
 	return m.finish(nil, r, nil, "")
 }

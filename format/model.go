@@ -5,22 +5,22 @@ import (
 	"iter"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Model is an open model file of any format. Its methods are safe for
 // concurrent use, Close included. The zero Model is closed.
 type Model struct {
-	m       engine.Model
+	m       load.Model
 	memory  driver.Memory // what it takes
-	opening engine.Config // how it was opened
+	opening load.Config   // how it was opened
 }
 
 // dead is what the zero Model is.
-var dead = engine.Dead()
+var dead = load.Dead()
 
-func (m *Model) engine() *engine.Model {
+func (m *Model) engine() *load.Model {
 	if m == nil || !m.m.IsOpen() {
 		return dead
 	}

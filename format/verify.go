@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 )
 
 // VerifyOption changes how Model.Verify works. The zero VerifyOption changes nothing.
-type VerifyOption struct{ set func(*engine.VerifyOptions) }
+type VerifyOption struct{ set func(*load.VerifyOptions) }
 
 // WithProgress reports the progress of a verification, by one goroutine at a time, which is any. p must
 // not close the model, which waits for the verification; it may end that by its context.
 func WithProgress(p Progress) VerifyOption {
-	return VerifyOption{func(o *engine.VerifyOptions) { o.Progress = p }}
+	return VerifyOption{func(o *load.VerifyOptions) { o.Progress = p }}
 }
 
 // WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
@@ -27,7 +27,7 @@ func WithTrustedKey(key crypto.PublicKey) VerifyOption {
 	if key == nil {
 		key = noKey{}
 	}
-	return VerifyOption{func(o *engine.VerifyOptions) { o.Trusted = key }}
+	return VerifyOption{func(o *load.VerifyOptions) { o.Trusted = key }}
 }
 
 // noKey is the key of who demands a signature and has none.
@@ -37,23 +37,23 @@ type noKey struct{}
 // format's checksums allow; the structural part is still checked.
 // A name that no tensor has is ErrNotFound.
 func WithTensors(names ...string) VerifyOption {
-	return VerifyOption{func(o *engine.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
+	return VerifyOption{func(o *load.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }
 
 // WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption, and more
 // than 256 are as many.
 func WithWorkers(n int) VerifyOption {
-	return VerifyOption{func(o *engine.VerifyOptions) { o.Workers = n }}
+	return VerifyOption{func(o *load.VerifyOptions) { o.Workers = n }}
 }
 
 // noVerifyOptions is what calls without options share. Nothing writes to it.
-var noVerifyOptions engine.VerifyOptions
+var noVerifyOptions load.VerifyOptions
 
-func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
+func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
 	if len(opts) == 0 {
 		return &noVerifyOptions, nil
 	}
-	o := &engine.VerifyOptions{}
+	o := &load.VerifyOptions{}
 	for _, f := range opts {
 		if f.set != nil {
 			f.set(o)
@@ -72,7 +72,7 @@ func verifyOptions(opts []VerifyOption) (*engine.VerifyOptions, error) {
 // mean the same for every file: a format may carry no sums, or only for a part.
 // The zero Coverage covers nothing.
 type Coverage struct {
-	c     engine.Coverage
+	c     load.Coverage
 	index *driver.Index // names the tensors of c; nil in the zero Coverage
 }
 
@@ -104,7 +104,7 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 			return
 		}
 		for i, by := range c.c.Tensors {
-			if by != engine.NotLooked && !yield(Covered{c.index.Name(i), c.c.By[by]}) {
+			if by != load.NotLooked && !yield(Covered{c.index.Name(i), c.c.By[by]}) {
 				return
 			}
 		}
@@ -119,7 +119,7 @@ func (c *Coverage) Uncovered() []string {
 		return nil
 	}
 	for i, by := range c.c.Tensors {
-		if by != engine.NotLooked && c.c.By[by] == "" && c.index.Size(i) > 0 {
+		if by != load.NotLooked && c.c.By[by] == "" && c.index.Size(i) > 0 {
 			names = append(names, c.index.Name(i))
 		}
 	}

@@ -111,7 +111,7 @@ func TestLayers(t *testing.T) {
 		if !slices.Contains(imports, module+"format/driver") {
 			t.Errorf("%s does not import format/driver", name)
 		}
-		for _, other := range append(formats, "internal/engine", "internal/source") {
+		for _, other := range append(formats, "internal/load", "internal/source") {
 			if slices.Contains(imports, module+other) {
 				t.Errorf("%s imports %s", name, other)
 			}

@@ -53,7 +53,7 @@ func TestOverwriteUnderLoad(t *testing.T) {
 		} else {
 			overwrite(t, path, b)
 		}
-	}}, rounds(40))
+	}}, rounds(400))
 	if n := mapped(t, filepath.Dir(path)); n > 0 {
 		t.Errorf("%d bytes of the file itself are mapped", n)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -32,15 +32,15 @@ type Policy struct {
 }
 
 var (
-	_ engine.FileTrust = (*Policy)(nil)
-	_ engine.FileTrust = (*Report)(nil)
+	_ load.FileTrust = (*Policy)(nil)
+	_ load.FileTrust = (*Report)(nil)
 )
 
 // Recording is how format.Open calls the Policy.
-func (p *Policy) Recording() engine.Recording { return engine.NewRecording(p.checkFiles) }
+func (p *Policy) Recording() load.Recording { return load.NewRecording(p.checkFiles) }
 
 // Recording is how format.Open calls the Report.
-func (r *Report) Recording() engine.Recording { return engine.NewRecording(r.checkFiles) }
+func (r *Report) Recording() load.Recording { return load.NewRecording(r.checkFiles) }
 
 // BundlePaths returns where the bundle of a model may be. Package live watches these files.
 func (p *Policy) BundlePaths(model string) []string {
@@ -60,7 +60,7 @@ func (p *Policy) BundlePaths(model string) []string {
 }
 
 // checkFiles checks the files of a model that is being opened, and those next to it.
-func (p *Policy) checkFiles(ctx context.Context, path string, m *engine.OpenModel) error {
+func (p *Policy) checkFiles(ctx context.Context, path string, m *load.OpenModel) error {
 	if p == nil {
 		p = &Policy{}
 	}
@@ -109,7 +109,7 @@ func (p *Policy) rootOf(r *Report, model string) string {
 }
 
 // checkFiles hashes a model that was verified again, as it was opened.
-func (r *Report) checkFiles(ctx context.Context, _ string, m *engine.OpenModel) error {
+func (r *Report) checkFiles(ctx context.Context, _ string, m *load.OpenModel) error {
 	if r == nil || r.said == nil {
 		return &tensor.Error{Offset: -1, Err: fmt.Errorf("%w: nothing was verified", driver.ErrSignature)}
 	}
@@ -117,7 +117,7 @@ func (r *Report) checkFiles(ctx context.Context, _ string, m *engine.OpenModel) 
 }
 
 // checkOpen compares the files of a model that is open, and no other.
-func (r *Report) checkOpen(ctx context.Context, o *Options, m *engine.OpenModel) error {
+func (r *Report) checkOpen(ctx context.Context, o *Options, m *load.OpenModel) error {
 	var jobs []job
 	if _, err := r.opened(&jobs, m); err != nil {
 		return err

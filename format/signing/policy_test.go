@@ -18,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/signing"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -260,8 +260,8 @@ type meddler struct {
 	restore func()
 }
 
-func (m *meddler) Recording() engine.Recording {
-	return engine.NewRecording(func(ctx context.Context, path string, open *engine.OpenModel) error {
+func (m *meddler) Recording() load.Recording {
+	return load.NewRecording(func(ctx context.Context, path string, open *load.OpenModel) error {
 		m.restore()
 		return signing.CheckFiles(m.Policy, ctx, path, open)
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/engine"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -77,7 +77,7 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 
 // check compares all files of the model with those that are signed. Of those that are open, it
 // reads what was opened.
-func (r *Report) check(ctx context.Context, o *Options, open *engine.OpenModel) error {
+func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) error {
 	t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func different(path, how string) error {
 
 // opened adds the files of a model that is open to what is hashed, and returns which they are. Each
 // must be signed.
-func (r *Report) opened(jobs *[]job, m *engine.OpenModel) (map[int]bool, error) {
+func (r *Report) opened(jobs *[]job, m *load.OpenModel) (map[int]bool, error) {
 	isOpen := map[int]bool{}
 	if m == nil {
 		return isOpen, nil

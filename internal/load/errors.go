@@ -1,0 +1,29 @@
+package load
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// explain names format and file in an error that does not.
+func explain(err error, format, path string) error { return wire.Explain(err, format, path) }
+
+// Explain is explain for package format.
+func Explain(err error, format, path string) error { return wire.Explain(err, format, path) }
+
+// errorf makes an error about the model's file.
+func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {
+	return &tensor.Error{
+		Format: m.desc.Name, Path: m.path, Field: field, Offset: off,
+		Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)),
+	}
+}
+
+// NotFound is the error for a name that no tensor has.
+func NotFound(format, path, name string) error {
+	return &tensor.Error{Format: format, Path: path, Field: tensorField(name), Offset: -1, Err: tensor.ErrNotFound}
+}
+
+func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }

@@ -1,0 +1,245 @@
+package load
+
+import (
+	"cmp"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/work"
+)
+
+// partSize is the part of a file that is worth a goroutine of its own.
+const partSize = 4 << 20
+
+// page is the distance at which bytes are touched to learn that they are there:
+// no system has smaller pages.
+const page = 4096
+
+// witness keeps the compiler from dropping reads whose values nobody wants.
+var witness atomic.Uint32
+
+// mostWorkers is how many goroutines verify at most: each may have a buffer of its own.
+const mostWorkers = 256
+
+func (v *verification) workers() int {
+	if v.o.Workers > 0 {
+		return min(v.o.Workers, mostWorkers)
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Hash implements driver.Verification.
+func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part string) (uint64, error) {
+	r, err := v.m.spaces.region(s)
+	if err != nil {
+		return 0, err
+	}
+	return v.hash(k, r, off, size, part, true)
+}
+
+// Rehash implements driver.Verification.
+func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (uint64, error) {
+	return newVerification(v.m, v.ctx, &VerifyOptions{Workers: v.o.Workers}).Hash(k, s, off, size, "")
+}
+
+// hash returns a sum of a range. With wide, all workers take a part where sums
+// of parts combine.
+func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
+	if err := r.Check(off, size); err != nil {
+		return 0, err
+	}
+	partSize := int64(partSize)
+	if !r.InMemory() {
+		partSize = max(partSize, v.step())
+	}
+	parts := int(size / partSize)
+	if !wide || k == driver.XXH64 || parts < 2 {
+		return v.hashPart(k, r, off, size, part)
+	}
+	sums := make([]uint64, parts)
+	bound := func(i int) int64 {
+		if i == parts {
+			return size
+		}
+		return int64(i) * partSize
+	}
+	err := v.Each(parts, func(i int) (err error) {
+		sums[i], err = v.hashPart(k, r, off+bound(i), bound(i+1)-bound(i), part)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	sum := checksum.Empty(k)
+	for i, s := range sums {
+		sum = checksum.Combine(k, sum, s, bound(i+1)-bound(i))
+	}
+	return sum, nil
+}
+
+// hashPart returns a sum of a range of r.
+func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
+	if k == driver.XXH64 {
+		if b := r.Bytes(); b != nil && size <= work.Step {
+			sum := xxhash.Sum64(b[off : off+size])
+			v.used(r, off, size)
+			v.Done(size, part)
+			return sum, v.ctx.Err()
+		}
+		var d xxhash.Digest
+		d.Reset()
+		err := v.feed(r, off, size, part, func(b []byte) { _, _ = d.Write(b) })
+		return d.Sum64(), err
+	}
+	sum := checksum.Empty(k)
+	err := v.feed(r, off, size, part, func(b []byte) {
+		if sum = checksum.Update(k, sum, b); k == driver.NoSum && r.InMemory() {
+			probe(b)
+		}
+	})
+	return sum, err
+}
+
+// Feed implements driver.Verification.
+func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part string) error {
+	r, err := v.m.spaces.region(s)
+	if err == nil {
+		err = r.Check(off, size)
+	}
+	if err != nil {
+		return err
+	}
+	live := func(off, size int64) error {
+		fed := v.copied(r, off, size, part, func(b []byte) {
+			if err == nil {
+				_, err = h.Write(b)
+			}
+		})
+		return cmp.Or(fed, err)
+	}
+	if known := &v.m.spaces.structure; known.keep {
+		return known.feed(h, s, off, size, live, func(n int64) { v.Done(n, part) })
+	}
+	return live(off, size)
+}
+
+var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
+
+// buffer returns at least n bytes, which go back to steps.
+func buffer(n int64) *[]byte {
+	buf := steps.Get().(*[]byte)
+	if n > int64(len(*buf)) {
+		*buf = make([]byte, n)
+	}
+	return buf
+}
+
+// readStep is how much of what is behind a reader is read at a time: it may be far away, or
+// fetch parts of it at the same time.
+const readStep = 8 << 20
+
+// step is readStep, or what the model may take of memory.
+func (v *verification) step() int64 {
+	return min(readStep, max(work.Step, v.m.memory.Left()/int64(2*v.workers())))
+}
+
+// feed calls f with the steps of a range of r.
+func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
+	if r.InMemory() {
+		b, err := r.Slice(off, size)
+		if err != nil {
+			return err
+		}
+		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
+			f(b)
+			v.used(r, off, int64(len(b)))
+			off += int64(len(b))
+		})
+	}
+	return v.copied(r, off, size, part, f)
+}
+
+// copied is feed by way of private memory. Whatever hashes in assembly that has a stack
+// frame, as SHA-256 does, must not fault in a mapping: the runtime cannot unwind it.
+func (v *verification) copied(r *source.Region, off, size int64, part string, f func([]byte)) error {
+	most := int64(cacheStep)
+	if !r.InMemory() {
+		most = v.step()
+	}
+	buf := buffer(min(size, most))
+	defer steps.Put(buf)
+	for end := off + size; off < end; {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		n := min(end-off, most)
+		if err := v.passed(r, off, (*buf)[:n], f); err != nil {
+			return err
+		}
+		v.Done(n, part)
+		v.used(r, off, n)
+		off += n
+	}
+	return nil
+}
+
+// passed calls f with bytes of r, as many as p has and in its memory: at once what a reader
+// delivers, and of what is in memory little copies, one in the place of the other.
+// What f reads then is in the nearest cache.
+func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
+	if !r.InMemory() {
+		_, err := r.ReadAtContext(v.ctx, p, off)
+		if err == nil {
+			f(p)
+		}
+		return err
+	}
+	if err := r.Enter(); err != nil {
+		return err
+	}
+	defer r.Leave()
+	b, err := r.Slice(off, int64(len(p)))
+	if err != nil {
+		return err
+	}
+	err = r.Guard(func() error {
+		for len(b) > 0 {
+			n := copy(p[:min(len(p), copyStep)], b)
+			f(p[:n])
+			b = b[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		// A bulk copy stops anywhere in what is missing; this finds the first byte.
+		if _, exact := r.ReadAt(p[:len(b)], off+int64(len(p)-len(b))); exact != nil {
+			return exact
+		}
+	}
+	return err
+}
+
+const (
+	// cacheStep is how much is copied between two looks at the context.
+	cacheStep = 128 << 10
+	// copyStep is how much is copied at a time.
+	copyStep = 1 << 10
+)
+
+// probe reads a byte of every page of b, so that missing ones are noticed.
+func probe(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	x := b[len(b)-1]
+	for at := 0; at < len(b); at += page {
+		x |= b[at]
+	}
+	witness.Store(uint32(x))
+}

@@ -1,0 +1,266 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// remoteModel has 16 tensors of 100 bytes behind a reader.
+func remoteModel(t *testing.T, cache int64) (*Model, *requests) {
+	t.Helper()
+	d := &toy{}
+	for i := range int64(16) {
+		d.tensors = append(d.tensors, u8(string(rune('a'+i)), 100*i, 100))
+	}
+	r := &requests{ReaderAt: bytes.NewReader(ramp(1600))}
+	return open(t, source.FromReaderAt(r, 1600), d, func(c *Config) { c.Options.CacheBytes = cache }), r
+}
+
+// TestCache: what was read is there the next time, the latest first, and never
+// more of it than the caller allows.
+func TestCache(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cache int64
+		use   string
+		want  int64 // requests
+		kept  int64
+	}{
+		{"none", 0, "aaab", 4, 0},
+		{"smaller than a tensor", 99, "aa", 2, 0},
+		{"one", 100, "aabba", 3, 100},
+		{"a little more than one", 199, "aba", 3, 100},
+		{"three", 300, "abcabccba", 3, 300},
+		{"the oldest goes", 300, "abcdbcda", 5, 300},
+		{"use makes young", 300, "abcadab", 5, 300},
+		{"all", 1 << 40, "abcdefghijklmnopabcdefghijklmnop", 16, 1600},
+	} {
+		m, r := remoteModel(t, tt.cache)
+		for _, name := range tt.use {
+			v, err := m.Tensor(string(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := v.Bytes()
+			if off := v.Info().Offset; err != nil || !bytes.Equal(b, ramp(1600)[off:off+100]) {
+				t.Fatalf("%s: %q: %v, %v", tt.name, name, b, err)
+			}
+			if kept := m.Stats().Kept; kept > tt.cache {
+				t.Errorf("%s: %d bytes are kept, at most %d are allowed", tt.name, kept, tt.cache)
+			}
+		}
+		if n, kept := r.n.Load(), m.Stats().Kept; n != tt.want || kept != tt.kept {
+			t.Errorf("%s: %d requests, %d bytes kept, want %d and %d", tt.name, n, kept, tt.want, tt.kept)
+		}
+	}
+}
+
+// slow is a reader that waits to be let go, and says when somebody reads.
+type slow struct {
+	io.ReaderAt
+	reads chan struct{}
+	let   chan struct{}
+}
+
+func (s *slow) ReadAt(p []byte, off int64) (int, error) {
+	s.reads <- struct{}{}
+	<-s.let
+	return s.ReaderAt.ReadAt(p, off)
+}
+
+// TestCacheReadsOnce: who wants what another goroutine is reading waits for it, and gets its error.
+func TestCacheReadsOnce(t *testing.T) {
+	for _, size := range []int{100, 200} { // of the file: tensor b may be missing
+		s := &slow{bytes.NewReader(ramp(size)), make(chan struct{}, 10), make(chan struct{})}
+		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Options.CacheBytes = 100 })
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				b, err := m.At(0).Bytes()
+				if want := ramp(200)[100:]; size == 200 && (err != nil || !bytes.Equal(b, want)) {
+					t.Errorf("other bytes, or %v", err)
+				}
+				if size == 100 && !errors.Is(err, tensor.ErrTruncated) {
+					t.Errorf("%v, want ErrTruncated", err)
+				}
+			})
+		}
+		<-s.reads
+		time.Sleep(20 * time.Millisecond) // in which the others would read, too
+		if n := len(s.reads); n > 0 {
+			t.Errorf("%d more read what one was reading", n)
+		}
+		close(s.let)
+		group.Wait()
+	}
+}
+
+// TestCacheConcurrently: many use, evict and close.
+func TestCacheConcurrently(t *testing.T) {
+	m, _ := remoteModel(t, 350)
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(g)))
+			for range 300 {
+				v := m.At(r.IntN(16))
+				b, err := v.Bytes()
+				if off := v.Info().Offset; err == nil && !bytes.Equal(b, ramp(1600)[off:off+100]) {
+					t.Error("wrong bytes")
+				}
+				if m.Stats().Kept > 350 {
+					t.Error("too much is kept")
+				}
+			}
+			if g == 0 {
+				m.Close()
+			}
+		})
+	}
+	group.Wait()
+	if kept := m.Stats().Kept; kept != 0 {
+		t.Errorf("%d bytes are kept after Close", kept)
+	}
+}
+
+// TestRanged: parts of tensors behind a reader are fetched alone, and errors of the
+// reader name the tensor.
+func TestRanged(t *testing.T) {
+	m, r := remoteModel(t, 0)
+	v := m.At(3)
+	if v.ZeroCopy() {
+		t.Error("a view behind a reader is zero-copy")
+	}
+	s, err := v.Slice(tensor.Range{From: 10, To: 14})
+	if err != nil || r.n.Load() != 0 {
+		t.Fatalf("%v, %d requests", err, r.n.Load())
+	}
+	for what, read := range map[string]func() ([]byte, error){
+		"Bytes of a slice":    s.Bytes,
+		"ReadInto of a slice": func() ([]byte, error) { b := make([]byte, 4); _, err := s.ReadInto(b); return b, err },
+		"ReadAt of a slice":   func() ([]byte, error) { b := make([]byte, 4); _, err := s.ReadAt(b, 0); return b, err },
+		"ReadAt":              func() ([]byte, error) { b := make([]byte, 4); _, err := v.ReadAt(b, 10); return b, err },
+	} {
+		r.n.Store(0)
+		r.bytes.Store(0)
+		got, err := read()
+		if d := cmp.Diff(ramp(314)[310:], got); d != "" || err != nil || r.n.Load() != 1 || r.bytes.Load() != 4 {
+			t.Errorf("%s: %v, %d requests for %d bytes (-want +got)\n%s", what, err, r.n.Load(), r.bytes.Load(), d)
+		}
+		r.broken.Store(true)
+		_, err = read()
+		wantError(t, what, err, errMine, "")
+		r.broken.Store(false)
+	}
+}
+
+// TestStats counts what is mapped, on the heap, behind a reader, copied and why.
+func TestStats(t *testing.T) {
+	mixed := &toy{
+		tensors: []driver.Tensor{
+			u8("plain", 0, 8), u8("nothing", 3, 0),
+			{Name: []byte("aligned"), DType: tensor.Complex64, Shape: tensor.Shape{1}, Offset: 4, Size: 8},
+			{Name: []byte("odd"), DType: tensor.Float32, Shape: tensor.Shape{1}, Offset: 2, Size: 4},
+			{Name: []byte("packed"), DType: tensor.Uint8, Shape: tensor.Shape{4}, Offset: -1, Size: 4, Stored: 2, Compression: "gzip", Loaded: true},
+			loaded(u8("decoded", 0, 4)),
+		},
+		file: loads{func(i int) ([]byte, error) { return ramp(4), nil }},
+	}
+	locked := &toy{tensors: mixed.tensors, file: struct {
+		loads
+		locks
+	}{}}
+	type counts struct {
+		File, Mapped, Heap int64
+		ZeroCopy           int
+		Copies             map[string]int
+	}
+	path := stored(t, "m.toy", ramp(16))
+	mapped, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	isMapped := int64(0)
+	if mapped.Mapped() {
+		isMapped = 16
+	}
+	for _, tt := range []struct {
+		name string
+		r    *source.Region
+		d    *toy
+		want counts
+	}{
+		{"mapped", mapped, mixed, counts{16, isMapped, 16 - isMapped, 3, map[string]int{"misaligned": 1, "compressed": 1, "decoded": 1}}},
+		{"heap", source.FromBytes(ramp(16)), mixed, counts{16, 0, 16, 3, map[string]int{"misaligned": 1, "compressed": 1, "decoded": 1}}},
+		{"an odd address", source.FromBytes(ramp(17)[1:]), mixed, counts{16, 0, 16, 2, map[string]int{"misaligned": 2, "compressed": 1, "decoded": 1}}},
+		{"locked", source.FromBytes(ramp(16)), locked, counts{16, 0, 16, 3, map[string]int{"misaligned": 1, "compressed": 1, "encrypted": 1}}},
+		{"reader", source.FromReaderAt(bytes.NewReader(ramp(16)), 16), mixed, counts{16, 0, 0, 0, map[string]int{"behind a reader": 4, "compressed": 1, "decoded": 1}}},
+	} {
+		m := open(t, tt.r, tt.d)
+		s := m.Stats()
+		if n := s.Copies["byte order"]; !memory.LittleEndian && n > 0 {
+			// Whatever else they are, those of several bytes are copies for that alone.
+			lost := n - tt.want.Copies["misaligned"]
+			delete(tt.want.Copies, "misaligned")
+			tt.want.Copies["byte order"], tt.want.ZeroCopy = n, tt.want.ZeroCopy-lost
+		}
+		if d := cmp.Diff(tt.want, counts{s.FileSize, s.Mapped, s.Heap, s.ZeroCopy, s.Copies}); d != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, d)
+		}
+		zero := 0
+		for _, v := range m.Tensors() {
+			if v.ZeroCopy() {
+				zero++
+			}
+		}
+		if zero != s.ZeroCopy || s.Lent || s.Kept != 0 || s.Verified != 0 {
+			t.Errorf("%s: %d views are zero-copy: %+v", tt.name, zero, s)
+		}
+		if s.Resident > s.Mapped+s.Heap || s.Resident < s.Heap && s.Resident != -1 {
+			t.Errorf("%s: %d bytes are resident: %+v", tt.name, s.Resident, s)
+		}
+		if tt.d == locked {
+			continue
+		}
+		for _, v := range m.Tensors() {
+			if _, err := v.Bytes(); err != nil {
+				t.Error(err)
+			}
+		}
+		want := int64(4 + 4) // the loaded ones
+		for _, why := range []int{s.Copies["misaligned"]} {
+			want += int64(4 * why)
+		}
+		if s.Copies["misaligned"] == 2 {
+			want += 4 // the other has 8 bytes
+		}
+		if s = m.Stats(); s.Kept != want && memory.LittleEndian || s.Lent != tt.r.InMemory() {
+			t.Errorf("%s, used: %d bytes are kept, want %d; lent %v", tt.name, s.Kept, want, s.Lent)
+		}
+	}
+}
+
+// TestResident: on Linux the pages that were touched are counted.
+func TestResident(t *testing.T) {
+	testhost.NeedResident(t)
+	const size = 3<<20 + 100
+	m := openPath(t, stored(t, "m.toy", make([]byte, size)), &toy{tensors: []driver.Tensor{u8("w", 0, size)}})
+	if _, err := m.At(0).Digest(); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Stats(); s.Resident != size {
+		t.Errorf("%d bytes of %d are resident after all were read", s.Resident, size)
+	}
+}

@@ -1,0 +1,186 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// unpacked is a file whose tensors, of 1000 bytes each, must be loaded.
+type unpacked struct{ loads, streams int }
+
+func (f *unpacked) Load(int) ([]byte, error) {
+	f.loads++
+	return ramp(1000), nil
+}
+
+func (f *unpacked) TensorSum(int) driver.Sum {
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(ramp(1000)))}
+}
+
+// streamed is unpacked, and need not hold a tensor to check it.
+type streamed struct{ unpacked }
+
+func (f *streamed) Stream(_ int, w io.Writer) error {
+	f.streams++
+	_, err := io.Copy(w, bytes.NewReader(ramp(1000)))
+	return err
+}
+
+// unpackable lists n tensors that a driver loads.
+func unpackable(n int, f any) *toy {
+	d := &toy{file: f}
+	for i := range n {
+		d.tensors = append(d.tensors, loaded(u8(string(rune('a'+i)), -1, 1000)))
+	}
+	return d
+}
+
+// TestMaxMemoryOfKept: tensors that are kept count, the one that is too many is
+// ErrLimit, and those that are there stay.
+func TestMaxMemoryOfKept(t *testing.T) {
+	var account *driver.Memory
+	m := open(t, source.FromBytes(nil), unpackable(4, &unpacked{}), func(c *Config) {
+		account = driver.NewMemory(2500 + 4<<10)
+		c.Options.Memory = account
+	})
+	index := account.Used()
+	if err := account.Reserve(4<<10 - index); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []error{nil, nil, tensor.ErrLimit, tensor.ErrLimit} {
+		for range 2 {
+			_, err := m.At(i).Bytes()
+			if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "MaxMemory") {
+				t.Errorf("tensor %d: %v, want %v", i, err, want)
+			}
+		}
+	}
+	if got := account.Used(); got != 2000+4<<10 {
+		t.Errorf("%d bytes are counted, want %d", got, 2000+4<<10)
+	}
+}
+
+// TestEvictKept: Evict forgets decoded tensors, and counts them no more; slices of them stay.
+func TestEvictKept(t *testing.T) {
+	var account *driver.Memory
+	f := &unpacked{}
+	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *Config) {
+		account = driver.NewMemory(0)
+		c.Options.Memory = account
+	})
+	index := account.Used()
+	for round := range 3 {
+		b, err := m.At(round % 2).Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Stats(); s.Kept != 1000 || account.Used() != index+1000 {
+			t.Errorf("%d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		}
+		if err := m.Evict(); err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
+			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		}
+		if d := cmp.Diff(ramp(1000), b); d != "" {
+			t.Error(d)
+		}
+	}
+	if f.loads != 3 {
+		t.Errorf("%d loads", f.loads)
+	}
+}
+
+// TestMaxMemoryOfIndex: an index that takes more than allowed ends opening, whatever
+// the driver makes of it.
+func TestMaxMemoryOfIndex(t *testing.T) {
+	c := config(unpackable(20, &unpacked{}), func(c *Config) { c.Options.Memory = driver.NewMemory(1000) })
+	err := new(Model).Open(source.FromBytes(nil), c)
+	if !errors.Is(err, tensor.ErrLimit) || !strings.Contains(err.Error(), "MaxMemory") {
+		t.Errorf("%v, want ErrLimit that names the option", err)
+	}
+}
+
+// TestMaxMemoryOfCache: what does not fit is not kept, and read anew.
+func TestMaxMemoryOfCache(t *testing.T) {
+	d := &toy{}
+	for i := range int64(4) {
+		d.tensors = append(d.tensors, u8(string(rune('a'+i)), 100*i, 100))
+	}
+	r := &requests{ReaderAt: bytes.NewReader(ramp(400))}
+	var account *driver.Memory
+	m := open(t, source.FromReaderAt(r, 400), d, func(c *Config) {
+		account = driver.NewMemory(4 << 10)
+		c.Options.CacheBytes, c.Options.Memory = 400, account
+	})
+	if err := account.Reserve(4<<10 - account.Used() - 250); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if _, err := m.At(i).Bytes(); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept := m.Stats().Kept; kept != 200 {
+		t.Errorf("%d bytes are kept, want 200", kept)
+	}
+}
+
+// TestVerifyStreams: verification does not load what it can have piece by piece.
+func TestVerifyStreams(t *testing.T) {
+	f := &streamed{}
+	m := open(t, source.FromBytes(nil), unpackable(3, f))
+	if _, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if f.loads != 0 || f.streams != 3 {
+		t.Errorf("%d loads and %d streams, want 0 and 3", f.loads, f.streams)
+	}
+}
+
+// told is a file that does something before it loads.
+type told struct {
+	unpacked
+	do func()
+}
+
+func (f *told) Load(i int) ([]byte, error) {
+	f.do()
+	return f.unpacked.Load(i)
+}
+
+// TestMaxMemoryAfterPanic: what was counted for a tensor that a reader's panic kept from being loaded is free again.
+func TestMaxMemoryAfterPanic(t *testing.T) {
+	f := &told{do: func() { panic(errMine) }}
+	account := driver.NewMemory(8 << 10)
+	m := open(t, source.FromBytes(nil), unpackable(1, f), func(c *Config) { c.Options.Memory = account })
+	before := account.Used()
+	for range 20 {
+		func() {
+			defer func() {
+				if r := recover(); r != errMine {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			_, err := m.At(0).Bytes()
+			t.Errorf("no panic, but %v", err)
+		}()
+	}
+	if got := account.Used(); got != before {
+		t.Errorf("%d bytes are counted, %d before", got, before)
+	}
+	f.do = func() {}
+	if _, err := m.At(0).Bytes(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,482 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/fault"
+	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Config says what is opened, and how.
+type Config struct {
+	Driver  driver.Driver
+	Options driver.Options                            // as Checked returns them
+	Path    string                                    // of the file or directory, "" for bytes and readers
+	Sibling func(name string) (*source.Region, error) // opens other files of a model without a directory; nil for none
+	Head    []byte                                    // what the file begins with, if Open could not parse it
+}
+
+// Files says how the files of the model are opened.
+func (c *Config) Files() source.Options {
+	return source.Options{Debug: c.Options.Debug, Memory: c.Options.Memory}
+}
+
+// Model is an open model of any format.
+type Model struct {
+	desc    driver.Description
+	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
+	path    string         // in errors: what it was opened by, or what a reader is called
+	byPath  bool           // which is that of a file or directory
+	isDir   bool
+	index   driver.Index
+	parsed  *driver.Parsed // never nil once opened
+	mapping source.Options // of other files
+	lock    bool
+
+	memory *driver.Memory
+	spaces spaces
+	infos  infoTable
+	kept   kept
+	cache  cache
+	touch  touch
+	sums   atomic.Int64 // that were verified
+}
+
+// Open parses the file in r, which belongs to the model from here on, also
+// when opening fails. m is the zero Model.
+func (m *Model) Open(r *source.Region, c *Config) error {
+	m.init(r, c)
+	finished := false
+	defer m.orClose(&finished)
+	err := m.guard(func() (err error) {
+		m.parsed, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
+		if foreign.Blamed(err) {
+			head, _ := m.main.Head(driver.SniffLen)
+			c.Head = bytes.Clone(head)
+		}
+		return err
+	})
+	err = m.opened(err, c)
+	finished = true
+	return err
+}
+
+// OpenDir parses the directory c.Path, which has these entries; nil for not listed yet. m is the
+// zero Model.
+func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
+	p, ok := c.Driver.(driver.DirParser)
+	if !ok {
+		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
+	}
+	m.init(source.FromBytes(nil), c)
+	m.spaces.dir, m.spaces.entries, m.isDir = c.Path, entries, true
+	finished := false
+	defer m.orClose(&finished)
+	err := m.guard(func() (err error) {
+		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
+		return err
+	})
+	err = m.opened(err, c)
+	finished = true
+	return err
+}
+
+// orClose closes a model that was not opened to the end, since a reader panicked.
+func (m *Model) orClose(opened *bool) {
+	if !*opened {
+		m.spaces.parsed()
+		m.main.OnFree(m.spaces.close)
+		m.Close()
+	}
+}
+
+func (m *Model) init(r *source.Region, c *Config) {
+	m.desc, m.main, m.path = c.Driver.Describe(), r, c.Path
+	m.mapping, m.lock, m.memory = c.Files(), c.Options.Lock, c.Options.Memory
+	if m.byPath = c.Path != ""; !m.byPath {
+		_, m.path = r.Origin()
+	}
+	m.main.SetOrigin(m.desc.Name, m.path)
+	m.index.Count(m.memory)
+	m.spaces.init(m, c)
+	if t, ok := c.Options.Trusted.(FileTrust); ok {
+		m.spaces.record = t.Recording()
+	}
+	m.cache.most, m.cache.memory = c.Options.CacheBytes, m.memory
+}
+
+// IsOpen reports whether Open was called.
+func (m *Model) IsOpen() bool { return m.main != nil }
+
+// opened completes or undoes an open.
+func (m *Model) opened(err error, c *Config) error {
+	if m.parsed == nil {
+		m.parsed = new(driver.Parsed)
+	}
+	m.spaces.parsed()
+	m.main.Parsed()
+	m.index.Seal()
+	if len(m.spaces.files) > 0 {
+		m.main.OnFree(m.spaces.close)
+	}
+	if full := m.index.Err(); full != nil {
+		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
+	}
+	if err == nil {
+		err = m.checkIndex()
+	}
+	if err == nil && m.spaces.record != nil {
+		err = m.spaces.openAll()
+	}
+	if err == nil && c.Options.Trusted != nil {
+		err = m.authenticate(&c.Options)
+		m.spaces.structure.stop()
+	}
+	if err != nil {
+		m.Close()
+		return explain(err, m.desc.Name, m.path)
+	}
+	for r := range m.regions() {
+		if err := m.hold(c.Options.Context, r); err != nil {
+			m.Close()
+			return err
+		}
+	}
+	check := c.Options.Check
+	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
+	if check == driver.CheckAll {
+		if _, err := m.Verify(c.Options.Context, &VerifyOptions{Progress: c.Options.Progress, Workers: c.Options.Workers}); err != nil {
+			m.Close()
+			return err
+		}
+	}
+	return nil
+}
+
+// hold locks a file in memory, if the options say so.
+func (m *Model) hold(ctx context.Context, r *source.Region) error {
+	if !m.lock {
+		return nil
+	}
+	err := r.Lock(ctx)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
+		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
+	}
+	_, path := r.Origin()
+	return explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err}, m.desc.Name, m.path)
+}
+
+// checkIndex does not trust the driver: a view must lie within its file and be
+// as long as its description says.
+func (m *Model) checkIndex() error {
+	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
+		space, off, n := m.index.Place(i)
+		size, err := m.byteSize(i, n)
+		switch {
+		case err != nil:
+		case n < 0:
+			err = fmt.Errorf("%w: the driver gives it %d bytes", tensor.ErrCorrupt, n)
+		case n != size:
+			err = fmt.Errorf("%w: the driver gives %d bytes to %v %v, which takes %d", tensor.ErrCorrupt, n, m.index.DType(i), m.index.Shape(i), size)
+		case !m.spaces.known(space):
+			err = errUnknown
+		case m.index.Loaded(i) && m.parsed.Load == nil:
+			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
+		case !m.index.Loaded(i):
+			err = m.spaces.check(space, off, n)
+		}
+		if err != nil {
+			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: off, Err: err}
+		}
+	}
+	return nil
+}
+
+// byteSize returns how many bytes tensor i should have, n when only the file knows.
+func (m *Model) byteSize(i int, n int64) (int64, error) {
+	e := m.index.Encoding(i)
+	switch {
+	case e == nil:
+		return m.index.Shape(i).ByteSize(m.index.DType(i))
+	case e.BlockBytes <= 0:
+		return n, nil
+	}
+	return e.Bytes(m.index.Shape(i))
+}
+
+// Parsed returns what the driver made of the file.
+func (m *Model) Parsed() *driver.Parsed { return m.parsed }
+
+// Format returns the name of the format.
+func (m *Model) Format() string { return m.desc.Name }
+
+// Path returns the name the model was opened by, "" for bytes and readers.
+func (m *Model) Path() string {
+	if !m.byPath {
+		return ""
+	}
+	return m.path
+}
+
+// Index returns the list of tensors, which must not be changed.
+func (m *Model) Index() *driver.Index { return &m.index }
+
+// Tensor returns the tensor of that name.
+func (m *Model) Tensor(name string) (v tensor.View, err error) {
+	i, ok := m.index.Lookup(name)
+	if !ok || m.main.Closed() {
+		return m.missing(name, tensorField(name))
+	}
+	err = m.at(i, &v)
+	return v, err
+}
+
+// missing returns the error for a tensor that there is not.
+func (m *Model) missing(name, field string) (tensor.View, error) {
+	err := tensor.ErrNotFound
+	if m.main.Closed() {
+		err = tensor.ErrClosed
+	}
+	return failed(&tensor.Info{Name: name, Offset: -1}, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: err})
+}
+
+// failed returns an error, and a view that repeats it.
+func failed(info *tensor.Info, err error) (tensor.View, error) {
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
+}
+
+// At returns tensor i in file order. The error of one that cannot be reached
+// comes from the view's accessors.
+func (m *Model) At(i int) (v tensor.View) {
+	if uint(i) >= uint(m.index.Len()) {
+		v, _ = m.missing("", fmt.Sprintf("tensor %d", i))
+		return v
+	}
+	_ = m.at(i, &v)
+	return v
+}
+
+// at makes the view of tensor i. It takes a pointer because views have six words,
+// which every function on the way would copy.
+func (m *Model) at(i int, v *tensor.View) error {
+	var data []byte
+	if !m.index.Loaded(i) {
+		space, off, size := m.index.Place(i)
+		if space != 0 {
+			return m.spaces.view(m.Info(i), space, i, m.spaces.files[space-1], v)
+		}
+		if mem := m.main.Bytes(); mem != nil {
+			data = mem[off : off+size : off+size]
+		}
+	}
+	*v = tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data))
+	return nil
+}
+
+// recordAt returns where the file describes tensor i, -1 when that is not known.
+func (m *Model) recordAt(i int) int64 {
+	if m.parsed.RecordAt != nil && i >= 0 {
+		return m.parsed.RecordAt(i)
+	}
+	return -1
+}
+
+// Tensors walks the tensors in file order.
+func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
+	return func(yield func(string, tensor.View) bool) {
+		for i := range m.index.Len() {
+			if !yield(m.index.Name(i), m.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Select returns the positions of the tensors of those names, of all when there
+// are not names, ascending and each once.
+func (m *Model) Select(names []string) ([]int, error) {
+	if len(names) == 0 {
+		which := make([]int, m.index.Len())
+		for i := range which {
+			which[i] = i
+		}
+		return which, nil
+	}
+	which := make([]int, len(names))
+	for k, name := range names {
+		i, ok := m.index.Lookup(name)
+		if !ok {
+			return nil, NotFound(m.desc.Name, m.path, name)
+		}
+		which[k] = i
+	}
+	slices.Sort(which)
+	return slices.Compact(which), nil
+}
+
+// within runs f, which may look at the file, between Enter and Leave.
+func (m *Model) within(f func() error) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	return explain(m.guard(f), m.desc.Name, m.path)
+}
+
+// guard turns faults in any memory of the model into errors.
+func (m *Model) guard(f func() error) error {
+	addr, err := fault.GuardOwner(m.Holds, f)
+	if addr != 0 {
+		return m.Fault(addr)
+	}
+	return err
+}
+
+// Do runs f between Enter and Leave. A fault in any memory of the model becomes an
+// error that names the tensor.
+func (m *Model) Do(f func() error) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	return m.guard(f)
+}
+
+// Metadata returns the file's key-value pairs, nil when there are none.
+func (m *Model) Metadata() (meta driver.Metadata, err error) {
+	if m.parsed.Metadata == nil && m.parsed.LazyMetadata == nil {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		meta = m.parsed.Metadata
+		if m.parsed.LazyMetadata != nil {
+			meta, err = m.parsed.LazyMetadata()
+		}
+		return err
+	})
+	return slices.Clone(meta), err
+}
+
+// Graph returns the graph, nil when there is none.
+func (m *Model) Graph() (g *driver.Graph, err error) {
+	if m.parsed.Graph == nil && m.parsed.LazyGraph == nil {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		g = m.parsed.Graph
+		if m.parsed.LazyGraph != nil {
+			g, err = m.parsed.LazyGraph()
+		}
+		return err
+	})
+	return g, err
+}
+
+// Native returns what only the format has a place for, nil for nothing.
+func (m *Model) Native() (n *driver.Native, err error) {
+	if m.parsed.Native == nil {
+		return nil, nil
+	}
+	err = m.within(func() (err error) {
+		n, err = m.parsed.Native()
+		return err
+	})
+	return n, err
+}
+
+// Notes lists what was tolerated.
+func (m *Model) Notes() (notes []string) {
+	_ = m.within(func() error {
+		notes = slices.Clone(m.parsed.Notes)
+		if m.parsed.LazyNotes != nil {
+			notes = append(notes, m.parsed.LazyNotes()...)
+		}
+		return nil
+	})
+	return append(notes, m.engineNotes()...)
+}
+
+// Signature returns nil for an unsigned file.
+func (m *Model) Signature() *driver.Signature {
+	s := m.parsed.Signature
+	if s == nil || m.main.Closed() {
+		return nil
+	}
+	c := *s
+	return &c
+}
+
+// NeedsKey reports whether data cannot be read without the key.
+func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
+
+// Prefetch asks the system to read all files ahead, and maps those of a directory.
+func (m *Model) Prefetch() error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	if err := m.spaces.openAll(); err != nil {
+		return err
+	}
+	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
+}
+
+// Evict takes the pages of all mappings from the process, and forgets copies of tensors.
+func (m *Model) Evict() error {
+	m.cache.evict()
+	return m.advise(func(r *source.Region) error {
+		if r == m.main {
+			m.kept.evict(m)
+		}
+		return r.Evict()
+	})
+}
+
+// advise tells the system something about all files.
+func (m *Model) advise(tell func(*source.Region) error) error {
+	if err := m.main.Enter(); err != nil {
+		return err
+	}
+	defer m.main.Leave()
+	for r := range m.regions() {
+		if err := tell(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pin holds the memory of all files across Close.
+func (m *Model) Pin() (unpin func(), err error) { return m.main.Pin() }
+
+// Close forbids further access, waits for running uses, and gives the memory back.
+func (m *Model) Close() error {
+	err := m.main.Close()
+	m.kept.drop()
+	m.cache.drop()
+	if m.parsed != nil && m.parsed.Close != nil {
+		err = errors.Join(err, m.parsed.Close())
+	}
+	return err
+}
+
+// Dead returns a model that was closed and had no tensors.
+func Dead() *Model {
+	m := &Model{main: source.FromBytes(nil), parsed: new(driver.Parsed)}
+	m.spaces.m, m.spaces.frozen = m, true
+	m.main.Close()
+	return m
+}

@@ -1,0 +1,503 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestLyingDrivers: what a parser says is checked once more, so that a view never
+// leaves its file.
+func TestLyingDrivers(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		t    driver.Tensor
+		file any
+		want error
+	}{
+		{"behind the end", u8("w", 60, 5), nil, tensor.ErrTruncated},
+		{"far behind the end", u8("w", 1<<62, 4), nil, tensor.ErrTruncated},
+		{"empty, behind the end", u8("w", 65, 0), nil, tensor.ErrTruncated},
+		{"offset and size overflow", u8("w", 1<<63-2, 4), nil, tensor.ErrTruncated},
+		{"negative offset", u8("w", -1, 4), nil, tensor.ErrTruncated},
+		{"too large for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{3}, Size: 4}, nil, tensor.ErrCorrupt},
+		{"too small for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{3}, Size: 4}, nil, tensor.ErrCorrupt},
+		{"negative size", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-1}, Size: -1}, nil, tensor.ErrShape},
+		{"overflowing shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{1 << 62, 4}}, nil, tensor.ErrShape},
+		{"no dtype", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: 1}, nil, tensor.ErrDType},
+		{"no dtype, and no size", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: -5, Offset: 5, Encoding: &tensor.Encoding{Name: "x"}}, nil, tensor.ErrCorrupt},
+		{"too few blocks", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{4}, Size: 1, Encoding: &tensor.Encoding{Name: "x", BlockElems: 2, BlockBytes: 1}}, nil, tensor.ErrCorrupt},
+		{"loaded, without a Loader", loaded(u8("w", 0, 4)), sums{}, tensor.ErrCorrupt},
+		{"unknown space", in(1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},
+		{"space that is negative as an int32", in(1<<32-1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},
+		{"loaded, in an unknown space", in(3, loaded(u8("w", 0, 4))), loads{}, tensor.ErrCorrupt},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for kind, r := range map[string]*source.Region{
+				"memory": source.FromBytes(ramp(64)),
+				"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
+			} {
+				m := &Model{}
+				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), tt.t}, file: tt.file}))
+				wantError(t, kind, err, tt.want, `tensor "w"`)
+				if !r.Closed() {
+					t.Errorf("%s: the file is still open", kind)
+				}
+			}
+		})
+	}
+	open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("end", 60, 4), u8("nothing", 64, 0)}})
+}
+
+// TestParseErrors: errors of the driver get format and path, and the file is closed.
+func TestParseErrors(t *testing.T) {
+	r := source.FromBytes(ramp(8))
+	m := &Model{}
+	err := m.Open(r, config(&toy{before: func(driver.Source) error { return errMine }}, func(c *Config) { c.Path = "m.toy" }))
+	if want := "toy: m.toy: mine"; err == nil || err.Error() != want || !r.Closed() {
+		t.Errorf("%v, want %s; closed: %v", err, want, r.Closed())
+	}
+	err = m.OpenDir(&Config{Driver: fileOnly{&toy{}}, Path: "d"}, nil)
+	wantError(t, "a directory of a format without", err, source.ErrNotRegular, "")
+}
+
+// fileOnly hides that a toy knows directories.
+type fileOnly struct{ driver.Driver }
+
+// TestErrorsAreRepeated: a view that came with an error answers it, and nothing
+// else, whatever is asked of it.
+func TestErrorsAreRepeated(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir+"/m.toy", ramp(8))
+	d := &toy{tensors: []driver.Tensor{u8("w", 0, 8), in(1, u8("far", 0, 4))}}
+	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("none.bin"); return err }
+	m := openPath(t, dir+"/m.toy", d)
+	for _, tt := range []struct {
+		name, field string
+		want        error
+	}{
+		{"typo", `tensor "typo"`, tensor.ErrNotFound},
+		{"far", `tensor "far"`, errNotExist},
+	} {
+		v, err := m.Tensor(tt.name)
+		wantError(t, tt.name, err, tt.want, tt.field)
+		if v.Name() != tt.name || v.ZeroCopy() {
+			t.Errorf("%s: the view is of %q, zero-copy %v", tt.name, v.Name(), v.ZeroCopy())
+		}
+		for what, call := range accessors {
+			if got := call(v); got != err {
+				t.Errorf("%s of %s: %v, want the error that Tensor gave: %v", what, tt.name, got, err)
+			}
+		}
+	}
+	for i, want := range map[int]error{-1: tensor.ErrNotFound, 2: tensor.ErrNotFound, 1: errNotExist} {
+		for what, call := range accessors {
+			if err := call(m.At(i)); !errors.Is(err, want) {
+				t.Errorf("%s of At(%d): %v, want %v", what, i, err, want)
+			}
+		}
+	}
+	m.Close()
+	for _, name := range []string{"typo", "far"} {
+		v, err := m.Tensor(name)
+		if !errors.Is(err, tensor.ErrClosed) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
+		for what, call := range accessors {
+			if err := call(v); !errors.Is(err, tensor.ErrClosed) {
+				t.Errorf("%s of %s after Close: %v", what, name, err)
+			}
+		}
+	}
+}
+
+// TestAfterClose: views that were there before answer ErrClosed.
+func TestAfterClose(t *testing.T) {
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(ramp(16)),
+		"reader": source.FromReaderAt(bytes.NewReader(ramp(16)), 16),
+	} {
+		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, file: loads{func(int) ([]byte, error) { return ramp(4), nil }}})
+		before := []tensor.View{m.At(0), m.At(1)}
+		if _, err := before[1].Bytes(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, v := range append(before, m.At(0), m.At(1)) {
+			for what, call := range accessors {
+				if err := call(v); !errors.Is(err, tensor.ErrClosed) && !errors.Is(err, tensor.ErrDType) && !errors.Is(err, tensor.ErrShape) {
+					t.Errorf("%s: %s of %q: %v", name, what, v.Name(), err)
+				}
+			}
+		}
+		for _, tensorName := range []string{"w", "packed", "none"} {
+			late, err := m.Tensor(tensorName)
+			wantError(t, name+": Tensor", err, tensor.ErrClosed, fmt.Sprintf("tensor %q", tensorName))
+			for what, call := range accessors {
+				if got := call(late); got != err {
+					t.Errorf("%s: %s of %q taken late: %v, want the error that Tensor gave: %v", name, what, tensorName, got, err)
+				}
+			}
+		}
+		_, verify := m.Verify(context.Background(), &VerifyOptions{})
+		_, graph := m.Graph()
+		_, pin := m.Pin()
+		for what, err := range map[string]error{
+			"Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }),
+		} {
+			if !errors.Is(err, tensor.ErrClosed) {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+		if s := m.Stats(); graph != nil || s.Resident != -1 || s.Kept != 0 || s.FileSize != 0 || m.Len() != 2 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// Len is what package format says of a model.
+func (m *Model) Len() int { return m.index.Len() }
+
+func TestDead(t *testing.T) {
+	m := Dead()
+	for what, call := range accessors {
+		v, _ := m.Tensor("w")
+		if a, b := call(m.At(0)), call(v); !errors.Is(a, tensor.ErrClosed) || !errors.Is(b, tensor.ErrClosed) {
+			t.Errorf("%s: %v and %v", what, a, b)
+		}
+	}
+	for range m.Tensors() {
+		t.Error("a tensor")
+	}
+	if _, err := m.Verify(context.Background(), &VerifyOptions{}); !errors.Is(err, tensor.ErrClosed) {
+		t.Error(err)
+	}
+	if m.Stats(); m.Format() != "" || m.Path() != "" || m.Notes() != nil || m.Signature() != nil || m.NeedsKey() || m.Close() != nil {
+		t.Error("a dead model says something")
+	}
+}
+
+// TestDescriptions: what the driver added is what views show, in order.
+func TestDescriptions(t *testing.T) {
+	q := &tensor.Quantization{Scales: []float32{1}}
+	m := open(t, source.FromBytes(ramp(64)), &toy{
+		file: loads{func(int) ([]byte, error) { return ramp(9), nil }},
+		tensors: []driver.Tensor{
+			{Name: []byte("w"), DType: tensor.Float16, Shape: tensor.Shape{2, 4}, Offset: 8, Size: 16, Quant: q},
+			{Name: []byte("packed"), DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip", Loaded: true},
+			{Name: []byte("scalar"), DType: tensor.Uint8, Offset: 63, Size: 1},
+		},
+	})
+	want := []tensor.Info{
+		{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2, 4}, Offset: 8, Size: 16, Stored: 16, Quant: q},
+		{Name: "packed", DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip"},
+		{Name: "scalar", DType: tensor.Uint8, Shape: tensor.Shape{}, Offset: 63, Size: 1, Stored: 1},
+	}
+	var got []tensor.Info
+	for name, v := range m.Tensors() {
+		if name != v.Name() {
+			t.Errorf("the walk shows %q as %q", v.Name(), name)
+		}
+		got = append(got, v.Info())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	for i, name := range []string{"w", "packed", "scalar"} {
+		v, err := m.Tensor(name)
+		if err != nil || v.Name() != name || m.At(i).Name() != name {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if m.Format() != "toy" || m.Index().Version != "7" {
+		t.Errorf("%s %s", m.Format(), m.Index().Version)
+	}
+}
+
+// TestInfosConcurrently makes the same descriptions from several goroutines: a
+// view's description stays where it is.
+func TestInfosConcurrently(t *testing.T) {
+	const n = 1000
+	d := &toy{}
+	for i := range n {
+		d.tensors = append(d.tensors, u8(fmt.Sprint(i), 0, 1))
+	}
+	m := open(t, source.FromBytes(ramp(8)), d)
+	infos := make([][n]*tensor.Info, 4)
+	var group sync.WaitGroup
+	for g := range infos {
+		group.Go(func() {
+			for i := range n {
+				i = (i*7 + g*100) % n
+				infos[g][i] = m.Info(i)
+			}
+		})
+	}
+	group.Wait()
+	for i := range n {
+		if infos[0][i].Name != fmt.Sprint(i) || infos[0][i] != infos[1][i] || infos[0][i] != infos[2][i] || infos[0][i] != infos[3][i] {
+			t.Fatalf("tensor %d: %v", i, infos[0][i])
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	m := open(t, source.FromBytes(ramp(8)), &toy{tensors: []driver.Tensor{u8("a", 0, 1), u8("b", 0, 1), u8("c", 0, 1)}})
+	for _, tt := range []struct {
+		names []string
+		want  []int
+	}{{nil, []int{0, 1, 2}}, {[]string{"c", "a", "c"}, []int{0, 2}}} {
+		got, err := m.Select(tt.names)
+		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", tt.names, err, d)
+		}
+	}
+	_, err := m.Select([]string{"a", "x"})
+	wantError(t, "a name that is none", err, tensor.ErrNotFound, `tensor "x"`)
+}
+
+// TestLoading: the driver is asked once for each tensor, also by many at once,
+// its errors are not kept, and what it returns is not trusted.
+func TestLoading(t *testing.T) {
+	var calls [4]atomic.Int32
+	m := open(t, source.FromBytes(ramp(8)), &toy{
+		tensors: []driver.Tensor{u8("plain", 0, 8), loaded(u8("a", 0, 3)), loaded(u8("b", 0, 3)), loaded(u8("short", 0, 3))},
+		file: loads{func(i int) ([]byte, error) {
+			if calls[i].Add(1) == 1 && i == 2 {
+				return nil, errMine
+			}
+			return bytes.Repeat([]byte{byte(i)}, min(3, 5-i)), nil
+		}},
+	})
+	a := m.At(1)
+	if a.ZeroCopy() {
+		t.Error("a loaded tensor says it is a view")
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 10 {
+				if b, err := a.Bytes(); err != nil || !bytes.Equal(b, []byte{1, 1, 1}) {
+					t.Errorf("%v, %v", b, err)
+				}
+				if err := a.Use(func([]byte) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	_, err := m.At(2).Bytes()
+	wantError(t, "the first load of b", err, errMine, "")
+	if got := bytesOf(t, m, "b"); got != "[2 2 2]" {
+		t.Errorf("the second load of b: %v", got)
+	}
+	_, err = m.At(3).Bytes()
+	wantError(t, "too few bytes", err, tensor.ErrCorrupt, `tensor "short"`)
+	if calls[0].Load() != 0 || calls[1].Load() != 1 || calls[2].Load() != 2 {
+		t.Errorf("loaded %d, %d and %d times", calls[0].Load(), calls[1].Load(), calls[2].Load())
+	}
+	if kept := m.Stats().Kept; kept != 6 {
+		t.Errorf("%d bytes are kept, want 6", kept)
+	}
+	bytesA, _ := a.Bytes()
+	m.Close()
+	if !bytes.Equal(bytesA, []byte{1, 1, 1}) {
+		t.Error("Close changed a copy that was handed out")
+	}
+}
+
+// TestLoadInsideUse: a use of one tensor may load another, and itself.
+func TestLoadInsideUse(t *testing.T) {
+	m := open(t, source.FromBytes(ramp(8)), &toy{
+		tensors: []driver.Tensor{loaded(u8("a", 0, 1)), loaded(u8("b", 0, 1))},
+		file:    loads{func(i int) ([]byte, error) { return []byte{byte(i)}, nil }},
+	})
+	var got []byte
+	err := m.Do(func() error {
+		return m.At(0).Use(func(a []byte) error {
+			return m.At(1).Use(func(b []byte) error {
+				return m.At(0).Use(func(again []byte) error {
+					got = append(append(append(got, a...), b...), again...)
+					return nil
+				})
+			})
+		})
+	})
+	if err != nil || !bytes.Equal(got, []byte{0, 1, 0}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestMisaligned: a tensor at an odd address is copied once and kept.
+func TestMisaligned(t *testing.T) {
+	w := driver.Tensor{Name: []byte("w"), DType: tensor.Uint32, Shape: tensor.Shape{2}, Offset: 3, Size: 8}
+	m := open(t, source.FromBytes(ramp(32)), &toy{tensors: []driver.Tensor{w}})
+	v := m.At(0)
+	first, err := tensor.As[uint32](v)
+	if !memory.LittleEndian && errors.Is(err, tensor.ErrByteOrder) {
+		return
+	}
+	if err != nil || first[0] != 0x06050403 || v.ZeroCopy() {
+		t.Fatalf("%x, %v, ZeroCopy %v", first, err, v.ZeroCopy())
+	}
+	if second, _ := tensor.As[uint32](v); &first[0] != &second[0] {
+		t.Error("copied twice")
+	}
+	if d := cmp.Diff([]string{"1 tensor is not aligned: views are copies"}, m.Notes()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestCloseUnderUse closes while others load, touch and read: whoever came before
+// Close finishes, whoever came later is told.
+func TestCloseUnderUse(t *testing.T) {
+	for range 20 {
+		m := open(t, source.FromBytes(ramp(64)), &toy{
+			onTouch: true,
+			tensors: []driver.Tensor{loaded(u8("a", 0, 3)), u8("b", 0, 64), {Name: []byte("odd"), DType: tensor.Int16, Shape: tensor.Shape{4}, Offset: 1, Size: 8}},
+			file: struct {
+				loads
+				touches
+			}{
+				loads{func(int) ([]byte, error) { return []byte{1, 1, 1}, nil }},
+				touches{func(driver.Verification, int) (bool, error) { return false, nil }},
+			},
+		})
+		var group sync.WaitGroup
+		start := make(chan struct{})
+		for g := range 4 {
+			group.Go(func() {
+				<-start
+				for i := range 50 {
+					err := m.At((i + g) % 3).Use(func([]byte) error {
+						return m.At((i + g + 1) % 3).Use(func([]byte) error { return nil })
+					})
+					if err != nil && !errors.Is(err, tensor.ErrClosed) {
+						t.Error(err)
+					}
+					m.Stats()
+					m.Notes()
+					m.Tensor("none")
+				}
+			})
+		}
+		close(start)
+		for range 2 {
+			group.Go(func() { ; m.Close() })
+		}
+		group.Wait()
+	}
+}
+
+// TestModelAllocations: lookups and views allocate nothing.
+func TestModelAllocations(t *testing.T) {
+	d := &toy{}
+	for i := range 200 {
+		d.tensors = append(d.tensors, driver.Tensor{Name: fmt.Append(nil, i), DType: tensor.Int8, Shape: tensor.Shape{16}, Offset: 0, Size: 16})
+	}
+	m := open(t, source.FromBytes(ramp(64)), d)
+	v, _ := m.Tensor("150")
+	use := func([]byte) error { return nil }
+	do := func() error { return nil }
+	for name, f := range map[string]func(){
+		"Tensor": func() { m.Tensor("150") },
+		"At":     func() { m.At(7) },
+		"Bytes":  func() { v.Bytes() },
+		"As":     func() { tensor.As[int8](v) },
+		"Use":    func() { v.Use(use) },
+		"Do":     func() { m.Do(do) },
+	} {
+		f()
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// TestFileInterfaces: what a driver keeps of a file is asked while the file is
+// open, with errors that name it, and not after.
+func TestFileInterfaces(t *testing.T) {
+	f := &talking{}
+	m := open(t, source.FromBytes(ramp(8)), &toy{file: f}, func(c *Config) { c.Path = "m.toy" })
+	f.m = m
+	meta, err := m.Metadata()
+	if v, _ := meta.Get("k"); v != "v" || err != nil {
+		t.Errorf("%v, %v", meta, err)
+	}
+	g, err := m.Graph()
+	if err == nil || err.Error() != "toy: m.toy: mine" || g != nil {
+		t.Errorf("%v, %v", g, err)
+	}
+	if n := m.Notes(); len(n) != 2 || n[0] != "a note" || m.Signature().Algorithm != "none" {
+		t.Errorf("%q, %v", n, m.Signature())
+	}
+	calls := f.calls
+	m.Close()
+	_, errMeta := m.Metadata()
+	_, errGraph := m.Graph()
+	if n := m.Notes(); !errors.Is(errMeta, tensor.ErrClosed) || !errors.Is(errGraph, tensor.ErrClosed) || len(n) != 1 || m.Signature() != nil {
+		t.Errorf("after Close: %v, %v, %q, %v", errMeta, errGraph, n, m.Signature())
+	}
+	if calls != 3 || f.calls != 3 {
+		t.Errorf("%d calls, %d after Close", calls, f.calls-calls)
+	}
+}
+
+// talking is a File that wants to be asked between Enter and Leave.
+type talking struct {
+	m     *Model
+	calls int
+}
+
+func (f *talking) call() {
+	f.calls++
+	if f.m.main.Closed() {
+		panic("called after Close")
+	}
+}
+
+func (f *talking) Metadata() (driver.Metadata, error) {
+	f.call()
+	return driver.Metadata{{Key: "k", Value: "v"}}, nil
+}
+func (f *talking) Graph() (*driver.Graph, error) { f.call(); return nil, errMine }
+func (f *talking) Notes() []string               { f.call(); return []string{"a note"} }
+func (f *talking) Signature() *driver.Signature {
+	return &driver.Signature{Algorithm: "none"}
+}
+
+// remarks is a file whose notes are its own, with room for more.
+type remarks struct{ notes []string }
+
+func (r remarks) Notes() []string { return r.notes }
+
+// TestNotes: who asks gets a list of its own.
+func TestNotes(t *testing.T) {
+	own := append(make([]string, 0, 8), "one", "two")
+	d := &toy{file: remarks{own}, tensors: []driver.Tensor{{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{1}, Offset: 3, Size: 4}}}
+	m := open(t, source.FromBytes(ramp(8)), d)
+	want := []string{"one", "two", "1 tensor is not aligned: views are copies"}
+	got := m.Notes()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got[0] = "spoiled"
+	if diff := cmp.Diff(want, m.Notes()); diff != "" || own[:3][2] != "" {
+		t.Errorf("%q: %s", own[:3], diff)
+	}
+}

@@ -1,0 +1,96 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// batch is how many files one goroutine looks at in one go.
+const batch = 64
+
+// spaceBytes is what a file takes in memory, about.
+const spaceBytes = 256
+
+// directory returns the directory as a file, which is kept open while parsing. A file that
+// os.Root opened would ask for the status of all that is in it.
+func (s *spaces) directory() (*os.File, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
+	if s.list == nil {
+		f, err := os.Open(itself(s.dir))
+		if err != nil {
+			return nil, err
+		}
+		s.list = f
+	}
+	return s.list, nil
+}
+
+// Peek implements driver.Dir.
+func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
+	if s.frozen {
+		return nil, errFrozen
+	}
+	if _, err := s.directory(); err != nil {
+		return nil, err
+	}
+	if err := s.m.memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
+		return nil, &tensor.Error{Format: s.m.desc.Name, Path: s.dir, Field: "directory", Offset: -1, Err: err}
+	}
+	heads, files, dir := make([]driver.Peek, len(names)), make([]space, len(names)), s.laterDir()
+	buf := make([]byte, n*len(names))
+	err := work.Each(context.Background(), (len(names)+batch-1)/batch, 0, func(k int) error {
+		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
+			files[i].name, files[i].dir, files[i].later = names[i], dir, (*space).mapLater
+			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
+		}
+		return nil
+	})
+	for i := range files {
+		s.files = append(s.files, &files[i])
+		files[i].Model, files[i].number = s.m, driver.Space(len(s.files))
+		heads[i].Space = files[i].number
+		if full := s.structure.add(heads[i].Space, heads[i].Head, 0); full != nil {
+			return nil, full
+		}
+	}
+	return heads, err
+}
+
+// peek reads the beginning of a file into p.
+func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
+	n := 0
+	if source.Peeks && isEntry(f.name) {
+		n, f.id, h.Err = source.Peek(s.list, f.name, p)
+		h.Head, h.Size, f.peeked = p[:n], f.id.Size(), f.id.Size()
+		if !errors.Is(h.Err, source.ErrNotRegular) {
+			return
+		}
+	}
+	// A link may lead elsewhere.
+	root, err := openRoot(s.dir)
+	if err != nil {
+		h.Err = err
+		return
+	}
+	defer root.Close()
+	file, info, err := s.openBelow(root, s.dir, f.name)
+	if err != nil {
+		h.Err = err
+		return
+	}
+	defer file.Close()
+	n, err = file.ReadAt(p, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	f.was, h.Head, h.Size, h.Err, f.peeked = info, p[:n], info.Size(), err, info.Size()
+}

@@ -1,0 +1,438 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// modelDir makes a directory with a model, a file next to it and a secret above.
+func modelDir(t *testing.T) string {
+	t.Helper()
+	testhost.NeedTimes(t)
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "m.toy"), ramp(8))
+	put(t, filepath.Join(dir, "w.bin"), ramp(64))
+	put(t, filepath.Join(dir, "sub", "w.bin"), bytes.Repeat([]byte{9}, 64))
+	put(t, filepath.Join(dir, "..", "secret"), ramp(64))
+	return dir
+}
+
+// declared opens a model with a tensor of 4 bytes at 2 in the named file.
+func declared(t *testing.T, dir, name string, change ...func(*Config)) *Model {
+	t.Helper()
+	d := &toy{tensors: []driver.Tensor{u8("own", 0, 8), in(1, u8("w", 2, 4))}}
+	d.dir = func(dir driver.Dir) error {
+		s, err := dir.Declare(name)
+		if again, _ := dir.Declare(name); s != 1 || again != 1 {
+			t.Errorf("Declare gives %d, then %d", s, again)
+		}
+		return err
+	}
+	return openPath(t, filepath.Join(dir, "m.toy"), d, change...)
+}
+
+// TestDeclared: a file is opened when a tensor in it is first used, as often as
+// that fails, and closed with the model.
+func TestDeclared(t *testing.T) {
+	dir := modelDir(t)
+	m := declared(t, dir, "sub/w.bin")
+	if s := m.Stats(); s.FileSize != 8 {
+		t.Errorf("%d bytes are open before the first use", s.FileSize)
+	}
+	if got := bytesOf(t, m, "w"); got != "[9 9 9 9]" {
+		t.Error(got)
+	}
+	v := m.At(1)
+	if !v.ZeroCopy() || v.Info().Offset != 2 {
+		t.Errorf("%+v, zero-copy %v", v.Info(), v.ZeroCopy())
+	}
+	r := m.spaces.files[0].region.Load()
+	if s := m.Stats(); s.FileSize != 72 || !s.Lent {
+		t.Errorf("%+v", s)
+	}
+	row, err := v.Slice(tensor.Range{From: 1, To: 3})
+	if err != nil || !row.ZeroCopy() || row.Info().Offset != 3 {
+		t.Errorf("a slice: %+v, %v", row.Info(), err)
+	}
+	if err := m.Prefetch(); err != nil {
+		t.Error(err)
+	}
+	if err := m.Close(); err != nil || !r.Closed() {
+		t.Errorf("Close: %v, the other file is closed: %v", err, r.Closed())
+	}
+	for _, v := range []tensor.View{v, row, m.At(1)} {
+		if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+// TestDeclaredMisaligned: tensors of other files are copied and kept like others,
+// and errors name their file.
+func TestDeclaredMisaligned(t *testing.T) {
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{in(1, driver.Tensor{Name: []byte("w"), DType: tensor.Uint16, Shape: tensor.Shape{2}, Offset: 3, Size: 4})}}
+	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
+	m := openPath(t, filepath.Join(dir, "m.toy"), d)
+	v := m.At(0)
+	first, err := tensor.As[uint16](v)
+	if err != nil || first[1] != 0x0605 || v.ZeroCopy() || m.Stats().Kept != 4 {
+		t.Errorf("%x, %v, %+v", first, err, m.Stats())
+	}
+	if second, _ := tensor.As[uint16](v); &first[0] != &second[0] {
+		t.Error("copied twice")
+	}
+	var e *tensor.Error
+	if _, err := tensor.As[int8](v); !errors.As(err, &e) || e.Path != filepath.Join(dir, "w.bin") || e.Offset != 3 {
+		t.Errorf("%v does not say where", err)
+	}
+}
+
+// TestDeclaredIsConfined: nothing outside of the directory is reached.
+func TestDeclaredIsConfined(t *testing.T) {
+	testhost.NeedLinks(t)
+	dir := modelDir(t)
+	secret := filepath.Join(dir, "..", "secret")
+	for link, target := range map[string]string{
+		"out": "../secret", "far": secret, "up": "..", "in": "sub/w.bin", "loop": "loop",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Skip("no symbolic links here")
+		}
+	}
+	for name, want := range map[string]error{
+		"../secret": tensor.ErrCorrupt, secret: tensor.ErrCorrupt, "sub/../../secret": tensor.ErrCorrupt,
+		"out": driver.ErrUnsupported, "far": driver.ErrUnsupported, "up/secret": driver.ErrUnsupported,
+		"sub": tensor.ErrCorrupt, ".": tensor.ErrCorrupt, "": errAny, "loop": errAny, "w.bin/": errAny, "w.bin\x00": errAny,
+		"none": os.ErrNotExist, "none/w.bin": os.ErrNotExist,
+		"in": nil, "w.bin": nil, "./w.bin": nil, "sub//w.bin": nil,
+	} {
+		m := declared(t, dir, name)
+		for what, call := range map[string]func() error{
+			"use":    func() error { _, err := m.Tensor("w"); return err },
+			"verify": func() error { _, err := m.Verify(context.Background(), &VerifyOptions{}); return err },
+		} {
+			err := call()
+			if want == nil && err == nil {
+				continue
+			}
+			if want == nil || err == nil || want != errAny && !errors.Is(err, want) {
+				t.Errorf("%s of %q: %v, want %v", what, name, err, want)
+				continue
+			}
+			wantError(t, what+" of "+name, err, err, `tensor "w"`)
+		}
+		if _, err := m.At(0).Bytes(); err != nil {
+			t.Errorf("%q: the model's own tensor: %v", name, err)
+		}
+		// The same names when the file is opened at once.
+		d := &toy{dir: func(dir driver.Dir) error { _, _, err := dir.Open(name); return err }}
+		r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = &Model{}
+		err = m.Open(r, config(d, func(c *Config) { c.Path = filepath.Join(dir, "m.toy") }))
+		if (err == nil) != (want == nil) || want != nil && want != errAny && !errors.Is(err, want) && !errors.Is(err, source.ErrNotRegular) {
+			t.Errorf("opening %q: %v, want %v", name, err, want)
+		}
+		if err == nil {
+			m.Close()
+		}
+	}
+}
+
+var errAny = errors.New("any error")
+
+// TestDeclaredChanges: between the open and the first use the file must stay what
+// it was.
+func TestDeclaredChanges(t *testing.T) {
+	testhost.NeedLinks(t)
+	for _, tt := range []struct {
+		name   string
+		change func(path string) error
+		want   error
+	}{
+		{"nothing", func(string) error { return nil }, nil},
+		{"removed", os.Remove, os.ErrNotExist},
+		{"replaced", func(p string) error {
+			return errors.Join(os.WriteFile(p+".new", ramp(64), 0o644), os.Rename(p+".new", p))
+		}, tensor.ErrCorrupt},
+		{"grown", func(p string) error { return os.Truncate(p, 65) }, tensor.ErrCorrupt},
+		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, tensor.ErrCorrupt},
+		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, driver.ErrUnsupported},
+	} {
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		if err := tt.change(filepath.Join(dir, "w.bin")); err != nil {
+			t.Skip(err)
+		}
+		if _, err := m.Tensor("w"); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	// A file that comes later is not the one that the model was opened with.
+	dir := modelDir(t)
+	m := declared(t, dir, "late.bin")
+	if _, err := m.Tensor("w"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	put(t, filepath.Join(dir, "late.bin"), ramp(64))
+	_, err := m.Tensor("w")
+	wantError(t, "a file that came later", err, tensor.ErrCorrupt, `tensor "w"`)
+}
+
+// TestDeclaredTooShort: ranges are checked when the file is opened. This one
+// was taken on trust, and a negative one panicked.
+func TestDeclaredTooShort(t *testing.T) {
+	dir := modelDir(t)
+	for _, tt := range []struct {
+		off, size int64
+	}{{60, 5}, {65, 0}, {1 << 62, 4}} {
+		d := &toy{tensors: []driver.Tensor{in(1, u8("w", tt.off, tt.size))}, file: sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}}
+		d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
+		m := openPath(t, filepath.Join(dir, "m.toy"), d)
+		_, err := m.Tensor("w")
+		wantError(t, fmt.Sprint(tt), err, tensor.ErrTruncated, `tensor "w"`)
+		_, err = m.Verify(context.Background(), &VerifyOptions{})
+		wantError(t, fmt.Sprint("Verify, ", tt), err, tensor.ErrTruncated, `tensor "w"`)
+	}
+	d := &toy{tensors: []driver.Tensor{in(1, u8("w", -1, 4))}}
+	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
+	r := source.FromBytes(nil)
+	err := new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
+	wantError(t, "a negative offset", err, tensor.ErrTruncated, `tensor "w"`)
+}
+
+// TestDirOfModel: bytes and readers have the directory that the caller names, or
+// none.
+func TestDirOfModel(t *testing.T) {
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{in(1, u8("w", 2, 4))}}
+	d.dir = func(x driver.Dir) error {
+		if x.Path() != dir {
+			t.Errorf("the directory is %s", x.Path())
+		}
+		_, err := x.Declare("w.bin")
+		return err
+	}
+	m := open(t, source.FromReaderAt(bytes.NewReader(nil), 0), d, func(c *Config) { c.Options.Dir = dir })
+	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" || !m.At(0).ZeroCopy() {
+		t.Error(got)
+	}
+	d.dir = func(x driver.Dir) error {
+		if _, err := x.Entries(); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("entries of no directory: %v", err)
+		}
+		if _, _, err := x.Open("w.bin"); !errors.Is(err, driver.ErrUnsupported) {
+			t.Errorf("a file of no directory: %v", err)
+		}
+		_, err := x.Declare("w.bin")
+		return err
+	}
+	m = open(t, source.FromBytes(nil), d)
+	_, err := m.Tensor("w")
+	wantError(t, "no directory", err, driver.ErrUnsupported, `tensor "w"`)
+}
+
+// TestDeclaredElsewhere: the program may change its directory before first use.
+func TestDeclaredElsewhere(t *testing.T) {
+	t.Chdir(modelDir(t))
+	m := declared(t, ".", "w.bin")
+	t.Chdir(t.TempDir())
+	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" {
+		t.Error(got)
+	}
+}
+
+// TestShards: files that are opened while parsing are part of the model.
+func TestShards(t *testing.T) {
+	dir := modelDir(t)
+	var entries []driver.DirEntry
+	var kept driver.Dir
+	var regions []*source.Region
+	d := &toy{
+		tensors: []driver.Tensor{in(1, u8("a", 0, 64)), in(2, u8("b", 60, 4))},
+		dir: func(x driver.Dir) (err error) {
+			kept = x
+			if entries, err = x.Entries(); err != nil {
+				return err
+			}
+			for i, name := range []string{"w.bin", "sub/w.bin", "w.bin"} {
+				src, s, err := x.Open(name)
+				if err != nil {
+					return err
+				}
+				if want := driver.Space(i%2 + 1); s != want || src.Path() != filepath.Join(dir, filepath.FromSlash(name)) || src.Size() != 64 {
+					t.Errorf("%s: space %d, path %s, %d bytes", name, s, src.Path(), src.Size())
+				}
+				again, err := x.OpenSpace(s)
+				if err != nil || again.Path() != src.Path() {
+					t.Errorf("OpenSpace: %v", err)
+				}
+			}
+			return nil
+		},
+	}
+	m := &Model{}
+	if err := m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil); err != nil {
+		t.Fatal(err)
+	}
+	for r := range m.regions() {
+		regions = append(regions, r)
+	}
+	if d := cmp.Diff([]driver.DirEntry{{Name: "m.toy", Regular: true}, {Name: "sub"}, {Name: "w.bin", Regular: true}}, entries); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
+		t.Errorf("%s, %+v", got, m.Stats())
+	}
+	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+		t.Error(err)
+	}
+	_, errDeclare := kept.Declare("x")
+	_, _, errOpen := kept.Open("w.bin")
+	_, errEntries := kept.Entries()
+	if errDeclare == nil || errOpen == nil || errEntries == nil {
+		t.Errorf("after parsing: %v, %v, %v", errDeclare, errOpen, errEntries)
+	}
+	unpin, err := m.Pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.At(1).Bytes()
+	m.Close()
+	if err != nil || !bytes.Equal(b, []byte{9, 9, 9, 9}) {
+		t.Errorf("a pinned slice: %v, %v", b, err)
+	}
+	unpin()
+	for _, r := range regions {
+		if !r.Closed() {
+			t.Error("a file is still open")
+		}
+	}
+}
+
+// TestFailedOpenClosesShards: they were left to the garbage collector.
+func TestFailedOpenClosesShards(t *testing.T) {
+	dir := modelDir(t)
+	m := &Model{}
+	err := m.OpenDir(config(&toy{dir: func(x driver.Dir) error {
+		_, _, err := x.Open("w.bin")
+		return errors.Join(err, errMine)
+	}}, func(c *Config) { c.Path = dir }), nil)
+	if !errors.Is(err, errMine) {
+		t.Fatal(err)
+	}
+	for r := range m.regions() {
+		if !r.Closed() {
+			t.Error("a file is still open")
+		}
+	}
+}
+
+// TestNotMapped: a model whose file did not get mapped says so. On systems with
+// mappings a file that was mapped must not.
+func TestNotMapped(t *testing.T) {
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{u8("w", 0, 8)}}
+	note := []string{"the file is not mapped: it was read into memory"}
+	m := open(t, source.FromBytes(ramp(8)), d, func(c *Config) { c.Path = "m.toy" })
+	if s := m.Stats(); s.Mapped != 0 || s.Heap != 8 || !cmp.Equal(m.Notes(), note) {
+		t.Errorf("heap: %+v, %q", s, m.Notes())
+	}
+	m = open(t, source.FromBytes(ramp(8)), d)
+	if s := m.Stats(); s.Heap != 8 || m.Notes() != nil {
+		t.Errorf("bytes of the caller: %+v, %q", s, m.Notes())
+	}
+	switch runtime.GOOS {
+	case "linux", "android", "darwin", "ios", "windows":
+	default:
+		return
+	}
+	m = openPath(t, filepath.Join(dir, "m.toy"), d)
+	if s := m.Stats(); s.Mapped != 8 || s.Heap != 0 || m.Notes() != nil {
+		t.Errorf("mapped: %+v, %q", s, m.Notes())
+	}
+	m = declared(t, dir, "w.bin")
+	m.At(1)
+	if s := m.Stats(); s.Mapped != 72 || s.Heap != 0 || m.Notes() != nil {
+		t.Errorf("mapped, with another file: %+v, %q", s, m.Notes())
+	}
+	if s := m.spaces.files[0]; s.region.Load() != nil {
+		heap := source.FromBytes(ramp(64))
+		heap.SetOrigin("toy", "w.bin")
+		defer s.region.Swap(heap).Close()
+	}
+	if s := m.Stats(); s.Mapped != 8 || s.Heap != 64 || !cmp.Equal(m.Notes(), note) {
+		t.Errorf("another file on the heap: %+v, %q", s, m.Notes())
+	}
+}
+
+// TestNoDirectory: a model without a directory has no other files, in particular not
+// those of the root directory.
+func TestNoDirectory(t *testing.T) {
+	testhost.NeedTimes(t)
+	path := filepath.Join(t.TempDir(), "w.bin")
+	put(t, path, ramp(8))
+	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
+	s := &spaces{m: new(Model)}
+	if _, err := (&file{s: s}).Dir(); !errors.Is(err, errNoDir) {
+		t.Errorf("Dir: %v, want %v", err, errNoDir)
+	}
+	if _, err := s.Entries(); !errors.Is(err, errNoDir) {
+		t.Errorf("Entries: %v, want %v", err, errNoDir)
+	}
+	if _, err := s.Peek([]string{below}, 8); !errors.Is(err, errNoDir) {
+		t.Errorf("Peek: %v, want %v", err, errNoDir)
+	}
+	n, err := s.Declare(below)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
+		t.Errorf("%s: %v, want %v", below, err, errNoDir)
+	}
+}
+
+// TestNoPeekAfterParsing: files are added to a model while it is parsed, and not later.
+func TestNoPeekAfterParsing(t *testing.T) {
+	s := &spaces{m: new(Model), dir: modelDir(t)}
+	s.parsed()
+	if got, err := s.Peek([]string{"w.bin"}, 8); !errors.Is(err, errFrozen) {
+		t.Errorf("%v, %v, want %v", got, err, errFrozen)
+	}
+}
+
+// TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
+// when nobody would give it back.
+func TestDeclaredAfterClose(t *testing.T) {
+	s := &spaces{m: new(Model), dir: modelDir(t)}
+	n, err := s.Declare("w.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.parsed()
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
+		t.Errorf("%v, want %v", err, tensor.ErrClosed)
+	}
+}

@@ -1,0 +1,156 @@
+package load
+
+import (
+	"fmt"
+
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Stats is what a model takes and hands out.
+type Stats struct {
+	FileSize int64 // of all files that are open, or of which the beginning was read
+	Mapped   int64 // bytes of mappings
+	Heap     int64 // bytes of files that are held in memory
+	OnDemand int64 // bytes of files that are neither, and read when they are asked for
+	Resident int64 // of mapped and heap bytes, -1 when the system does not say
+	Locked   int64 // of mapped bytes, see source.Options.Lock
+	Kept     int64 // bytes of copies that are held
+	ZeroCopy int   // tensors that are handed out without a copy
+	Lent     bool  // raw slices left the library
+	Verified int64 // sums that were compared
+	// Copies counts the tensors that are handed out by copy, by reason.
+	Copies map[string]int
+}
+
+// Reasons for copies.
+const (
+	compressed = "compressed"
+	encrypted  = "encrypted"
+	misaligned = "misaligned"
+	byteOrder  = "byte order"
+	remote     = "behind a reader"
+	onDemand   = "read on demand"
+	decoded    = "decoded"
+)
+
+// Stats looks at the model as it is now.
+func (m *Model) Stats() Stats {
+	s := Stats{Kept: m.kept.bytes.Load() + m.cache.held(), Verified: m.sums.Load(), Copies: map[string]int{}}
+	if m.main.Enter() != nil {
+		s.Resident = -1
+		return s
+	}
+	defer m.main.Leave()
+	for r := range m.regions() {
+		s.FileSize += r.Size()
+		s.Lent = s.Lent || r.Lent()
+		s.Locked += r.Locked()
+		held := r.Held()
+		s.Heap += held
+		switch {
+		case r.Mapped():
+			s.Mapped += r.Size() - held
+		case !r.InMemory():
+			s.OnDemand += r.Size() - held
+		}
+		if n := r.Resident(); n < 0 || s.Resident < 0 {
+			s.Resident = -1
+		} else {
+			s.Resident += n
+		}
+	}
+	for _, f := range m.spaces.files {
+		if f.region.Load() == nil {
+			s.FileSize += f.peeked
+		}
+	}
+	locked := m.NeedsKey()
+	for i := range m.index.Len() {
+		if why := m.copied(i, locked); why != "" {
+			s.Copies[why]++
+		} else {
+			s.ZeroCopy++
+		}
+	}
+	return s
+}
+
+// copied says why tensor i is handed out by copy, "" when it is not.
+func (m *Model) copied(i int, locked bool) string {
+	d := m.index.DType(i)
+	space, off, _ := m.index.Place(i)
+	r := m.main
+	if space != 0 {
+		r = m.spaces.files[space-1].region.Load() // nil until it is opened
+	}
+	switch {
+	case m.index.Compression(i) != "":
+		return compressed
+	case m.index.Loaded(i) && locked:
+		return encrypted
+	case m.index.Loaded(i):
+		return decoded
+	case r != nil && r.OnDemand():
+		return onDemand
+	case r != nil && !r.InMemory():
+		return remote
+	case !memory.LittleEndian && d.Size() > 1:
+		return byteOrder
+	case !m.aligned(i, d, off):
+		return misaligned
+	}
+	return ""
+}
+
+// aligned tells whether tensor i is aligned in memory, as far as its file is open.
+func (m *Model) aligned(i int, d tensor.DType, off int64) bool {
+	if m.index.Size(i) == 0 {
+		return true
+	}
+	space, _, _ := m.index.Place(i)
+	if space == 0 {
+		if b := m.main.Bytes(); b != nil {
+			return (memory.Address(b)+uintptr(off))%uintptr(wordSize(d)) == 0
+		}
+	}
+	return off%wordSize(d) == 0
+}
+
+// wordSize is what elements of d are aligned to: complex64 is two words.
+func wordSize(d tensor.DType) int64 {
+	if d == tensor.Complex64 {
+		return d.Size() / 2
+	}
+	return max(1, d.Size())
+}
+
+// engineNotes are about what every format has.
+func (m *Model) engineNotes() []string {
+	var notes []string
+	n := 0
+	for i := range m.index.Len() {
+		_, off, size := m.index.Place(i)
+		if !m.index.Loaded(i) && size > 0 && off%wordSize(m.index.DType(i)) != 0 {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+	case 1:
+		notes = append(notes, "1 tensor is not aligned: views are copies")
+	default:
+		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
+	}
+	for r := range m.regions() {
+		_, path := r.Origin()
+		switch {
+		case path == "" || r == m.main && !m.byPath || r.Size() == 0 || r.Mapped():
+			continue
+		case r.InMemory():
+			return append(notes, "the file is not mapped: it was read into memory")
+		}
+		return append(notes, "the file is not mapped: it is read on demand")
+	}
+	return notes
+}

@@ -1,0 +1,45 @@
+package load
+
+import (
+	"sync"
+
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// sweepEvery is how many bytes of a mapping a verification reads before it evicts them.
+const sweepEvery = 8 << 20
+
+// sweeper evicts the pages that a verification brought into memory, so that the process
+// does not grow with the file. A model that was used keeps its pages.
+type sweeper struct {
+	off    bool // all of the model is verified, and it was used before
+	mu     sync.Mutex
+	region *source.Region
+	lo, hi int64 // the range of it that was read since the last sweep
+	read   int64 // bytes
+}
+
+// used is told that n bytes at off were read.
+func (s *sweeper) used(r *source.Region, off, n int64) {
+	if s.off {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r != s.region {
+		s.sweep()
+		s.region, s.lo = r, off
+	}
+	s.lo, s.hi = min(s.lo, off), max(s.hi, off+n)
+	if s.read += n; s.read >= sweepEvery {
+		s.sweep()
+		s.lo = off
+	}
+}
+
+func (s *sweeper) sweep() {
+	if s.region != nil && s.lo < s.hi {
+		s.region.Forget(s.lo, s.hi)
+	}
+	s.hi, s.read = 0, 0
+}

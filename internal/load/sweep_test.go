@@ -1,0 +1,116 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestVerifySweeps: verification evicts the pages that it brought into memory, of large tensors,
+// of small ones and of other files, and none of a model that was used.
+func TestVerifySweeps(t *testing.T) {
+	testhost.NeedResident(t)
+	const most = 2 * sweepEvery
+	large := []driver.Tensor{u8("first", 0, 2<<20), u8("a", 8<<20, 24<<20), u8("b", 32<<20, 24<<20)}
+	var small, files []driver.Tensor
+	for i := range int64(560) {
+		small = append(small, u8("", i*100<<10, 100<<10))
+		small[i].Name = []byte{byte('a' + i%26), byte('a' + i/26)}
+	}
+	for i := range 14 {
+		files = append(files, in(driver.Space(i+1), u8(string(rune('a'+i)), 0, 4<<20)))
+	}
+	dir := t.TempDir()
+	for i := range 14 {
+		put(t, filepath.Join(dir, string(rune('a'+i))), make([]byte, 4<<20))
+	}
+	put(t, filepath.Join(dir, "m.toy"), make([]byte, 56<<20))
+	for what, tensors := range map[string][]driver.Tensor{"large": large, "small": small, "files": files} {
+		for _, touched := range []bool{false, true} {
+			d := &toy{tensors: tensors}
+			if what == "files" {
+				d.dir = func(dir driver.Dir) error {
+					var errs []error
+					for i := range 14 {
+						_, err := dir.Declare(string(rune('a' + i)))
+						errs = append(errs, err)
+					}
+					return errors.Join(errs...)
+				}
+			}
+			m := openPath(t, filepath.Join(dir, "m.toy"), d)
+			before := int64(0)
+			if touched {
+				if _, err := m.At(0).Digest(); err != nil {
+					t.Fatal(err)
+				}
+				before = m.Stats().Resident
+			}
+			if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if now := m.Stats().Resident; touched != (now > most) || now < before {
+				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
+			}
+		}
+	}
+}
+
+// TestVerifySweepsNothingHeld: what was asked to be in memory stays.
+func TestVerifySweepsNothingHeld(t *testing.T) {
+	testhost.NeedResident(t)
+	path := filepath.Join(t.TempDir(), "m.toy")
+	const size = 3 * sweepEvery
+	put(t, path, make([]byte, size))
+	r, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{}
+	t.Cleanup(func() { m.Close() })
+	d := &toy{tensors: []driver.Tensor{u8("w", 0, size)}}
+	switch err := m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, true })); {
+	case errors.Is(err, tensor.ErrLimit):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if now := m.Stats().Resident; now != size {
+		t.Errorf("%d bytes of %d are resident", now, size)
+	}
+}
+
+// TestSweepNothing: a file that was just swept is left for another, of which there is nothing to sweep.
+func TestSweepNothing(t *testing.T) {
+	testhost.NeedMaps(t)
+	var files [2]*source.Region
+	for i := range files {
+		path := filepath.Join(t.TempDir(), "file")
+		put(t, path, make([]byte, 2*sweepEvery))
+		r, err := source.Open(path, source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = r
+	}
+	var s sweeper
+	for range 3 {
+		for _, r := range files {
+			s.used(r, sweepEvery, sweepEvery)
+		}
+	}
+	for _, r := range files {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// touch has sums checked before the bytes they cover are first handed out.
+type touch struct {
+	pending atomic.Bool // some tensors were not checked yet
+	left    atomic.Int64
+	m       *Model
+
+	mu   sync.Mutex // of the driver's Touch
+	once sync.Once
+	seen []touched // by tensor; made when the first is touched
+}
+
+// touched is what is known of one tensor.
+type touched struct {
+	good atomic.Bool
+	mu   sync.Mutex
+	err  error // a lasting one
+}
+
+// init asks for checks if there is anything to check.
+func (t *touch) init(m *Model, wanted bool) {
+	t.m = m
+	t.left.Store(int64(m.index.Len()))
+	t.pending.Store(wanted && (m.parsed.Touch != nil || m.parsed.TensorSum != nil) && m.index.Len() > 0)
+}
+
+// done says that everything was checked.
+func (t *touch) done() { t.pending.Store(false) }
+
+// check checks the tensor of that name, once. It is called between Enter and Leave.
+func (t *touch) check(name string) error {
+	i, ok := t.m.index.Lookup(name)
+	if !ok {
+		return nil
+	}
+	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
+	s := &t.seen[i]
+	if s.good.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.good.Load() {
+		return s.err
+	}
+	err := explain(t.m.guard(func() error { return t.run(i) }), t.m.desc.Name, t.m.path)
+	switch {
+	case err == nil:
+		s.good.Store(true)
+		if t.left.Add(-1) == 0 {
+			t.done()
+		}
+	case isLasting(err):
+		s.err = err
+	}
+	return err
+}
+
+// run checks what covers tensor i.
+func (t *touch) run(i int) error {
+	v := newVerification(t.m, context.Background(), &VerifyOptions{})
+	if touch := t.m.parsed.Touch; touch != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.pending.Load() {
+			return nil // another tensor's check vouched for all
+		}
+		all, err := touch(v, i)
+		if err == nil && all {
+			if err = t.m.spaces.structure.check(v); err == nil {
+				t.done()
+			}
+		}
+		return err
+	}
+	_, err := v.tensor(i, true)
+	return err
+}
+
+// isLasting reports whether an error would come again. What a reader could not
+// deliver may be there the next time.
+func isLasting(err error) bool {
+	for _, e := range []error{tensor.ErrCorrupt, driver.ErrChecksum, driver.ErrKey, driver.ErrSignature} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

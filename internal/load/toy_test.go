@@ -1,0 +1,296 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+var errMine = errors.New("mine")
+
+// toy is a driver that does what a test says. What a File can do is decided by
+// the interfaces of the value that parse returns: see the types below.
+type toy struct {
+	onTouch bool // CheckOnTouch
+	tensors []driver.Tensor
+	file    any
+	before  func(src driver.Source) error // of adding the tensors
+	dir     func(dir driver.Dir) error
+}
+
+func (d *toy) Describe() driver.Description {
+	return driver.Description{Name: "toy", Extensions: []string{".toy"}, CheckOnTouch: d.onTouch}
+}
+
+func (d *toy) Detect([]byte, int64) bool { return true }
+
+func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+	x.Version = "7"
+	if d.before != nil {
+		if err := d.before(src); err != nil {
+			return nil, err
+		}
+	}
+	if d.dir != nil {
+		dir, _ := src.Dir() // one that is missing takes declarations
+		if err := d.dir(dir); err != nil {
+			return nil, err
+		}
+	}
+	d.add(x)
+	return asParsed(d.file), nil
+}
+
+func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+	if err := d.dir(dir); err != nil {
+		return nil, err
+	}
+	d.add(x)
+	return asParsed(d.file), nil
+}
+
+func (d *toy) add(x *driver.Index) {
+	for i := range d.tensors {
+		x.Add(&d.tensors[i])
+	}
+}
+
+// The parts that files of a toy are made of, by embedding.
+type (
+	sums     struct{ sum func(i int) driver.Sum }
+	loads    struct{ load func(i int) ([]byte, error) }
+	verifies struct {
+		verify func(v driver.Verification) error
+	}
+	touches struct {
+		touch func(v driver.Verification, i int) (bool, error)
+	}
+	signs  struct{ signature *driver.Signature }
+	trusts struct{ signs }
+	locks  struct{}
+)
+
+func (s sums) TensorSum(i int) driver.Sum                          { return s.sum(i) }
+func (l loads) Load(i int) ([]byte, error)                         { return l.load(i) }
+func (f verifies) Verify(v driver.Verification) error              { return f.verify(v) }
+func (f signs) Signature() *driver.Signature                       { return f.signature }
+func (trusts) Authenticate(driver.Verification) error              { return nil }
+func (locks) Locked() bool                                         { return true }
+func (f touches) Touch(v driver.Verification, i int) (bool, error) { return f.touch(v, i) }
+
+// u8 describes a tensor of bytes.
+func u8(name string, off, size int64) driver.Tensor {
+	return driver.Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: tensor.Shape{size}, Offset: off, Size: size}
+}
+
+// in puts a tensor into a space.
+func in(s driver.Space, t driver.Tensor) driver.Tensor { t.Space = s; return t }
+
+// loaded makes a tensor one that comes from Loader.
+func loaded(t driver.Tensor) driver.Tensor { t.Loaded, t.Offset = true, -1; return t }
+
+// ramp returns n aligned bytes 0, 1, 2...
+func ramp(n int) []byte {
+	b := memory.Aligned(n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+// config is the usual one, changed by a test.
+func config(d driver.Driver, change ...func(*Config)) *Config {
+	c := &Config{Driver: d, Options: driver.Options{Context: context.Background()}}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func check(k driver.Check) func(*Config) { return func(c *Config) { c.Options.Check = k } }
+
+// open opens a region with a toy, or fails the test.
+func open(t testing.TB, r *source.Region, d *toy, change ...func(*Config)) *Model {
+	t.Helper()
+	m := &Model{}
+	if err := m.Open(r, config(d, change...)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// stored writes a file into a new directory.
+func stored(t testing.TB, name string, b []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	put(t, path, b)
+	return path
+}
+
+func put(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openPath maps a file and opens it with a toy.
+func openPath(t testing.TB, path string, d *toy, change ...func(*Config)) *Model {
+	t.Helper()
+	r, err := source.Open(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, r, d, append([]func(*Config){func(c *Config) { c.Path = path }}, change...)...)
+}
+
+// requests counts what is asked of a reader, and fails while broken is set.
+type requests struct {
+	io.ReaderAt
+	n, bytes atomic.Int64
+	broken   atomic.Bool
+}
+
+func (r *requests) ReadAt(p []byte, off int64) (int, error) {
+	r.n.Add(1)
+	r.bytes.Add(int64(len(p)))
+	if r.broken.Load() {
+		return 0, errMine
+	}
+	return r.ReaderAt.ReadAt(p, off)
+}
+
+// accessors are all ways to the bytes of a view.
+var accessors = map[string]func(v tensor.View) error{
+	"Bytes":               func(v tensor.View) error { _, err := v.Bytes(); return err },
+	"Use":                 func(v tensor.View) error { return v.Use(func([]byte) error { return nil }) },
+	"ReadInto":            func(v tensor.View) error { _, err := v.ReadInto(make([]byte, v.Info().Size)); return err },
+	"ReadInto, too short": func(v tensor.View) error { _, err := v.ReadInto(nil); return err },
+	"ReadAt":              func(v tensor.View) error { _, err := v.ReadAt(make([]byte, 1), 0); return err },
+	"ReadAt of nothing":   func(v tensor.View) error { _, err := v.ReadAt(nil, 0); return err },
+	"ReadAt of the end":   func(v tensor.View) error { _, err := v.ReadAt(make([]byte, 1), v.Info().Size); return err },
+	"ReadAt negative":     func(v tensor.View) error { _, err := v.ReadAt(make([]byte, 1), -1); return err },
+	"Clone":               func(v tensor.View) error { _, err := v.Clone(); return err },
+	"Digest":              func(v tensor.View) error { _, err := v.Digest(); return err },
+	"Slice":               func(v tensor.View) error { return sliced(v) },
+	"Slice, wrong":        func(v tensor.View) error { _, err := v.Slice(tensor.At(1<<40), tensor.At(0), tensor.At(0)); return err },
+	"As":                  func(v tensor.View) error { _, err := tensor.As[uint8](v); return err },
+	"As, wrong":           func(v tensor.View) error { _, err := tensor.As[float64](v); return err },
+	"Decode":              func(v tensor.View) error { _, err := tensor.Decode[float32](nil, v); return err },
+	"DecodeAt":            func(v tensor.View) error { return tensor.DecodeAt(make([]float32, 1), v, 0) },
+	"DecodeAt, wrong":     func(v tensor.View) error { return tensor.DecodeAt(make([]int64, 1), v, -1) },
+	"Decode, wrong":       func(v tensor.View) error { _, err := tensor.Decode[int64](nil, v); return err },
+}
+
+// sliced uses a slice, which may be made of a view that is closed.
+func sliced(v tensor.View) error {
+	s, err := v.Slice()
+	if err == nil {
+		_, err = s.Bytes()
+	}
+	return err
+}
+
+// wantError demands a *tensor.Error of the toy format around an error, with a field.
+func wantError(t *testing.T, what string, err, want error, field string) {
+	t.Helper()
+	var e *tensor.Error
+	if !errors.Is(err, want) || !errors.As(err, &e) {
+		t.Errorf("%s: %v, want a *tensor.Error around %v", what, err, want)
+		return
+	}
+	if e.Format != "toy" || e.Field != field {
+		t.Errorf("%s: %v has format %q and field %q, want %q", what, err, e.Format, e.Field, field)
+	}
+}
+
+// bytesOf returns the bytes of a tensor, or fails the test.
+func bytesOf(t *testing.T, m *Model, name string) string {
+	t.Helper()
+	v, err := m.Tensor(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := v.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(b)
+}
+
+var errNotExist = os.ErrNotExist
+
+// asParsed returns what a file offers by its methods.
+func asParsed(f any) *driver.Parsed {
+	p := &driver.Parsed{Own: f}
+	if m, ok := f.(interface {
+		Metadata() (driver.Metadata, error)
+	}); ok {
+		p.LazyMetadata = m.Metadata
+	}
+	if m, ok := f.(interface{ Graph() (*driver.Graph, error) }); ok {
+		p.LazyGraph = m.Graph
+	}
+	if m, ok := f.(interface{ Notes() []string }); ok {
+		p.LazyNotes = m.Notes
+	}
+	if m, ok := f.(interface {
+		Native() (*driver.Native, error)
+	}); ok {
+		p.Native = m.Native
+	}
+	if m, ok := f.(interface{ Restore(*driver.Plan) }); ok {
+		p.Restore = m.Restore
+	}
+	if m, ok := f.(interface{ RecordAt(int) int64 }); ok {
+		p.RecordAt = m.RecordAt
+	}
+	if m, ok := f.(interface{ Load(int) ([]byte, error) }); ok {
+		p.Load = m.Load
+	}
+	if m, ok := f.(interface{ Stream(int, io.Writer) error }); ok {
+		p.Stream = m.Stream
+	}
+	if m, ok := f.(interface{ Shares(int) bool }); ok {
+		p.Shares = m.Shares
+	}
+	if m, ok := f.(interface{ TensorSum(int) driver.Sum }); ok {
+		p.TensorSum = m.TensorSum
+	}
+	if m, ok := f.(interface {
+		Verify(driver.Verification) error
+	}); ok {
+		p.Verify = m.Verify
+	}
+	if m, ok := f.(interface {
+		Touch(driver.Verification, int) (bool, error)
+	}); ok {
+		p.Touch = m.Touch
+	}
+	if m, ok := f.(interface {
+		Authenticate(driver.Verification) error
+	}); ok {
+		p.Authenticate = m.Authenticate
+	}
+	if m, ok := f.(interface{ Close() error }); ok {
+		p.Close = m.Close
+	}
+	if m, ok := f.(interface{ Signature() *driver.Signature }); ok {
+		p.Signature = m.Signature()
+	}
+	if m, ok := f.(interface{ Locked() bool }); ok {
+		p.NeedsKey = m.Locked()
+	}
+	return p
+}

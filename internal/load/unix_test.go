@@ -1,0 +1,381 @@
+//go:build linux || darwin
+
+package load
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// cutModel opens a model of eight pages with a tensor a page, whose file has two
+// left, and a declared file of four pages, which has one left: tensors "x0"
+// to "x3".
+func cutModel(t *testing.T, d *toy, change ...func(*Config)) *Model {
+	t.Helper()
+	testhost.NeedCuts(t)
+	page := int64(os.Getpagesize())
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "m.toy"), filepath.Join(dir, "x.bin")
+	put(t, path, make([]byte, 8*page))
+	put(t, other, make([]byte, 4*page))
+	for i := range int64(8) {
+		d.tensors = append(d.tensors, u8("t"+string(rune('0'+i)), i*page, page))
+	}
+	for i := range int64(4) {
+		d.tensors = append(d.tensors, in(1, u8("x"+string(rune('0'+i)), i*page, page)))
+	}
+	d.tensors = append(d.tensors, driver.Tensor{Name: []byte("odd"), DType: tensor.Uint16, Shape: tensor.Shape{page / 2}, Offset: 5*page + 1, Size: page})
+	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("x.bin"); return err }
+	m := openPath(t, path, d, change...)
+	if _, err := m.Tensor("x0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// sum reads all bytes.
+func sum(b []byte) (n int) {
+	for _, x := range b {
+		n += int(x)
+	}
+	return n
+}
+
+var total int
+
+// TestCutShort: a fault in any file of a model names the tensor whose bytes are
+// gone, wherever it is caught.
+func TestCutShort(t *testing.T) {
+	m := cutModel(t, &toy{})
+	view := func(name string) tensor.View {
+		v, err := m.Tensor(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	raw := func(name string) []byte {
+		b, err := view(name).Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	t1, t6, x2 := raw("t1"), raw("t6"), raw("x2")
+	outer := view("t1")
+	for _, tt := range []struct {
+		name  string
+		f     func() error
+		want  error
+		field string
+	}{
+		{"Use of what is left", func() error { return outer.Use(func(b []byte) error { total += sum(b); return nil }) }, nil, ""},
+		{"Use", func() error { return view("t3").Use(func(b []byte) error { total += sum(b); return nil }) }, tensor.ErrTruncated, `tensor "t3"`},
+		{"Use, of another tensor", func() error { return outer.Use(func([]byte) error { total += sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
+		{"Use, of another file", func() error { return outer.Use(func([]byte) error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
+		{"Use in another file, of this", func() error { return view("x0").Use(func([]byte) error { total += sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
+		{"nested", func() error {
+			return outer.Use(func(a []byte) error {
+				return view("x0").Use(func(b []byte) error { total += sum(a) + sum(b) + sum(x2); return nil })
+			})
+		}, tensor.ErrTruncated, `tensor "x2"`},
+		{"after an inner fault", func() error {
+			return outer.Use(func(a []byte) error {
+				if err := view("t2").Use(func(b []byte) error { total += sum(b); return nil }); !errors.Is(err, tensor.ErrTruncated) {
+					t.Errorf("inside: %v", err)
+				}
+				total += sum(t1)
+				return errMine
+			})
+		}, errMine, ""},
+		{"Do", func() error { return m.Do(func() error { total += sum(t1) + sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
+		{"Do, of another file", func() error { return m.Do(func() error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
+		{"ReadInto", func() error { _, err := view("t4").ReadInto(make([]byte, len(t1))); return err }, tensor.ErrTruncated, `tensor "t4"`},
+		{"ReadAt", func() error { _, err := view("x3").ReadAt(make([]byte, 9), 7); return err }, tensor.ErrTruncated, `tensor "x3"`},
+		{"Clone", func() error { _, err := view("t7").Clone(); return err }, tensor.ErrTruncated, `tensor "t7"`},
+		{"Digest", func() error { _, err := view("x1").Digest(); return err }, tensor.ErrTruncated, `tensor "x1"`},
+		{"a copy of what is misaligned", func() error { _, err := view("odd").Bytes(); return err }, tensor.ErrTruncated, `tensor "t5"`},
+		{"a system call", func() error {
+			return view("t6").Use(func(b []byte) error {
+				r, w, err := os.Pipe()
+				if err != nil {
+					return err
+				}
+				defer r.Close()
+				defer w.Close()
+				_, err = w.Write(b[:100])
+				return err
+			})
+		}, tensor.ErrTruncated, `tensor "t6"`},
+	} {
+		err := tt.f()
+		if tt.want == nil || tt.want == errMine {
+			if err != tt.want {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			continue
+		}
+		wantError(t, tt.name, err, tt.want, tt.field)
+	}
+	// What is not the model's stays a panic.
+	other := cutModel(t, &toy{})
+	v, _ := other.Tensor("t6")
+	foreign, _ := v.Bytes()
+	err := other.Do(func() error {
+		return m.Do(func() error { total += sum(foreign); return nil })
+	})
+	wantError(t, "another model's fault", err, tensor.ErrTruncated, `tensor "t6"`)
+}
+
+// TestVerifyCutShort: verification meets missing bytes on its workers.
+func TestVerifyCutShort(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		m := cutModel(t, &toy{})
+		_, err := m.Verify(context.Background(), &VerifyOptions{Workers: workers})
+		wantError(t, "all", err, tensor.ErrTruncated, `tensor "t2"`)
+		_, err = m.Verify(context.Background(), &VerifyOptions{Workers: workers, Tensors: []string{"t1", "x0", "x3"}})
+		wantError(t, "some", err, tensor.ErrTruncated, `tensor "x3"`)
+		if _, err = m.Verify(context.Background(), &VerifyOptions{Tensors: []string{"t1", "x0"}}); err != nil {
+			t.Errorf("what is left: %v", err)
+		}
+	}
+}
+
+// TestTogetherCutShort: what is wrong first is reported, damage or missing bytes, although
+// sums are computed two at a time; and progress does not count bytes twice.
+func TestTogetherCutShort(t *testing.T) {
+	testhost.NeedCuts(t)
+	const cut = 64 << 10 // in t1
+	for _, damaged := range []bool{false, true} {
+		d, data := mixedModel()
+		path := stored(t, "m.toy", data)
+		m := openPath(t, path, d)
+		want, field := tensor.ErrTruncated, `tensor "t1"`
+		if damaged {
+			data[100] ^= 1
+			put(t, path, data)
+			want, field = driver.ErrChecksum, `tensor "t0"`
+		}
+		if err := os.Truncate(path, cut); err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		report := func(done, _ int64, _ string) { last = done }
+		_, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1, Progress: report})
+		wantError(t, "cut", err, want, field)
+		if last > cut {
+			t.Errorf("%d bytes were counted of %d", last, cut)
+		}
+	}
+}
+
+// TestFeedCutShort: what is copied for a hash ends with the first missing byte, wherever
+// copying begins, and everything before it was hashed.
+func TestFeedCutShort(t *testing.T) {
+	m := cutModel(t, &toy{})
+	cut := 2 * int64(os.Getpagesize())
+	for _, off := range []int64{0, 1, cut - 100, cut - 1, cut, cut + 77} {
+		fed := int64(0)
+		err := newVerification(m, context.Background(), &VerifyOptions{}).Feed(counts{&fed}, 0, off, 3*cut-off, "part")
+		var e *tensor.Error
+		if !errors.As(err, &e) || !errors.Is(err, tensor.ErrTruncated) || e.Offset != max(cut, off) {
+			t.Errorf("from %d on: %v, want offset %d", off, err, max(cut, off))
+		}
+		if missed := cut - off - fed; missed >= copyStep || missed < min(0, cut-off) {
+			t.Errorf("from %d on: %d bytes were hashed of %d", off, fed, cut-off)
+		}
+	}
+}
+
+// counts adds up what is written.
+type counts struct{ n *int64 }
+
+func (c counts) Write(p []byte) (int, error) { *c.n += int64(len(p)); return len(p), nil }
+
+// TestTouchCutShort: the check before first use meets missing bytes; that is not
+// held against the tensor for good.
+func TestTouchCutShort(t *testing.T) {
+	d := &toy{file: sums{func(int) driver.Sum {
+		return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(make([]byte, os.Getpagesize())))}
+	}}}
+	m := cutModel(t, d, check(driver.CheckTouch))
+	v, err := m.Tensor("t2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Bytes()
+	wantError(t, "touch", err, tensor.ErrTruncated, `tensor "t2"`)
+	if err := os.Truncate(m.path, 8*int64(os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Bytes(); err != nil {
+		t.Errorf("after the file is whole again: %v", err)
+	}
+}
+
+// TestDoCloses: Close waits for Do.
+func TestDoCloses(t *testing.T) {
+	m := cutModel(t, &toy{})
+	entered, closed := make(chan struct{}), make(chan struct{})
+	go func() {
+		<-entered
+		m.Close()
+		close(closed)
+	}()
+	var group sync.WaitGroup
+	group.Add(1)
+	err := m.Do(func() error {
+		close(entered)
+		for !m.main.Closed() {
+			runtime.Gosched()
+		}
+		select {
+		case <-closed:
+			t.Error("Close did not wait")
+		default:
+		}
+		group.Done()
+		return errMine
+	})
+	group.Wait()
+	<-closed
+	if err != errMine {
+		t.Error(err)
+	}
+}
+
+// TestFIFO: a pipe is refused without waiting for its other end.
+func TestFIFO(t *testing.T) {
+	dir := modelDir(t)
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Skip(err)
+	}
+	m := declared(t, dir, "pipe")
+	_, err := m.Tensor("w")
+	wantError(t, "declared", err, tensor.ErrCorrupt, `tensor "w"`)
+	if !errors.Is(err, source.ErrNotRegular) {
+		t.Error(err)
+	}
+	err = new(Model).OpenDir(config(&toy{dir: func(x driver.Dir) error {
+		list, err := x.Entries()
+		if err == nil && (len(list) != 4 || list[1].Name != "pipe" || list[1].Regular) {
+			t.Errorf("%v", list)
+		}
+		_, _, err = x.Open("pipe")
+		return err
+	}}, func(c *Config) { c.Path = dir }), nil)
+	wantError(t, "opened", err, source.ErrNotRegular, "")
+}
+
+// TestSwappedForPipe: a pipe that takes the place of a file of the model, or of its
+// directory, after that was looked at, is an error: opening it would wait for its
+// other end.
+func TestSwappedForPipe(t *testing.T) {
+	fifo := func(t *testing.T, path string) {
+		t.Helper()
+		if err := errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within := func(t *testing.T, want error, f func() error) {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() { done <- f() }()
+		select {
+		case err := <-done:
+			if err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("it hangs")
+		}
+	}
+	use := func(m *Model) func() error {
+		return func() error { _, err := m.At(1).Bytes(); return err }
+	}
+	t.Run("declared", func(t *testing.T) {
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		testHookLooked = func() { fifo(t, filepath.Join(dir, "w.bin")) }
+		t.Cleanup(func() { testHookLooked = nil })
+		within(t, tensor.ErrCorrupt, use(m))
+	})
+	t.Run("opened while parsing", func(t *testing.T) {
+		dir := modelDir(t)
+		testHookLooked = func() { fifo(t, filepath.Join(dir, "sub", "w.bin")) }
+		t.Cleanup(func() { testHookLooked = nil })
+		d := &toy{dir: func(d driver.Dir) error { _, _, err := d.Open("sub/w.bin"); return err }}
+		within(t, tensor.ErrCorrupt, func() error {
+			r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
+			if err != nil {
+				return err
+			}
+			return new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
+		})
+	})
+	t.Run("before that", func(t *testing.T) { // then it is not even opened
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		fifo(t, filepath.Join(dir, "w.bin"))
+		testHookLooked = func() { t.Error("it is opened") }
+		t.Cleanup(func() { testHookLooked = nil })
+		within(t, tensor.ErrCorrupt, use(m))
+	})
+	t.Run("directory", func(t *testing.T) {
+		dir := modelDir(t)
+		m := declared(t, dir, "w.bin")
+		fifo(t, dir)
+		within(t, nil, use(m))
+	})
+	t.Run("directory of a model", func(t *testing.T) {
+		dir := modelDir(t)
+		fifo(t, dir)
+		d := &toy{dir: func(d driver.Dir) error { _, err := d.Entries(); return err }}
+		within(t, nil, func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir }), nil) })
+	})
+}
+
+// TestNoDescriptorsKept: open models hold no descriptors, whatever files they have.
+func TestNoDescriptorsKept(t *testing.T) {
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Skip(err)
+	}
+	few := old
+	few.Cur = 64
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) })
+	dir := modelDir(t)
+	d := &toy{tensors: []driver.Tensor{u8("own", 0, 8), in(1, u8("w", 2, 4)), in(2, u8("x", 2, 4)), in(3, u8("y", 0, 8))}}
+	d.dir = func(dir driver.Dir) error {
+		_, declared := dir.Declare("w.bin")
+		_, _, below := dir.Open("sub/w.bin")
+		_, _, plain := dir.Open("m.toy")
+		return errors.Join(declared, below, plain)
+	}
+	for range 200 {
+		m := openPath(t, filepath.Join(dir, "m.toy"), d)
+		for i := range m.Index().Len() {
+			if _, err := m.At(i).Bytes(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

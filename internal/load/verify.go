@@ -1,0 +1,316 @@
+package load
+
+import (
+	"context"
+	"crypto"
+	"fmt"
+	"io"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// VerifyOptions says how a model is verified.
+type VerifyOptions struct {
+	Progress driver.Progress
+	Trusted  crypto.PublicKey
+	Tensors  []string
+	Workers  int
+}
+
+// Coverage is what a verification found to be covered by what.
+type Coverage struct {
+	Sections  []Section
+	Signature driver.SignatureState
+	By        []string // what vouches for tensors
+	Tensors   []uint16 // by tensor: an index into By, or NotLooked
+}
+
+// Section is a part of a file that is not a tensor.
+type Section struct{ Name, By string }
+
+// NotLooked is the entry of a tensor that was not asked for.
+const NotLooked = 1<<16 - 1
+
+// Verify checks every sum the file carries and all data, or that of some tensors.
+func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
+	if err := m.main.Enter(); err != nil {
+		return Coverage{}, err
+	}
+	defer m.main.Leave()
+	v := newVerification(m, ctx, o)
+	v.sweeper.off = m.infos.blocks.Load() != nil
+	if err := v.run(); err != nil {
+		return Coverage{}, m.locate(explain(err, m.desc.Name, m.path))
+	}
+	if v.all {
+		m.touch.done()
+	}
+	return v.coverage(), nil
+}
+
+// Examine runs f with the means of a verification that nobody reports on.
+func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
+	v := newVerification(m, ctx, &VerifyOptions{})
+	return m.within(func() error { return f(v) })
+}
+
+// verification implements driver.Verification.
+type verification struct {
+	m        *Model
+	ctx      context.Context
+	o        *VerifyOptions
+	progress *work.Progress // nil when nobody wants to know
+	which    []int          // the tensors asked for
+	wanted   []bool         // by tensor; nil for all
+	all      bool
+	same     map[int][]int // by tensor: those that share its data
+	ledger
+	sweeper
+}
+
+var _ driver.Verification = (*verification)(nil)
+
+func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0}
+	if o.Progress != nil {
+		v.progress = work.NewProgress(o.Progress, 0)
+	}
+	return v
+}
+
+func (v *verification) run() (err error) {
+	m := v.m
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	if v.o.Trusted != nil {
+		if err := m.checkTrusted(v.o.Trusted, m.parsed.Authenticate != nil); err != nil {
+			return err
+		}
+	}
+	if v.which, err = m.Select(v.o.Tensors); err != nil {
+		return err
+	}
+	if !v.all {
+		v.wanted = make([]bool, m.index.Len())
+		for _, i := range v.which {
+			v.wanted[i] = true
+		}
+	}
+	v.vouched = make([]uint16, m.index.Len())
+	for i := range v.vouched {
+		v.vouched[i] = NotLooked
+	}
+	if m.parsed.Verify != nil {
+		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
+			return err
+		}
+	}
+	if err := v.tensors(); err != nil {
+		return err
+	}
+	return v.Unchanged()
+}
+
+// tensors checks those that nothing has vouched for yet.
+func (v *verification) tensors() error {
+	left := v.which[:0:len(v.which)]
+	for _, i := range v.which {
+		if v.vouched[i] == NotLooked {
+			left = append(left, i)
+		}
+	}
+	if len(left) == 0 {
+		return v.ctx.Err()
+	}
+	left, total := v.share(left), int64(0)
+	for _, i := range left {
+		total += v.m.index.Size(i)
+	}
+	v.Expect(total)
+	groups := v.group(left, total)
+	wide := len(groups) < v.workers()
+	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
+}
+
+// tensor checks one tensor and returns what vouches for it. With wide it may
+// take all workers.
+func (v *verification) tensor(i int, wide bool) (by string, err error) {
+	s := v.sum(i)
+	name := v.m.index.Name(i)
+	space, off, size := v.m.index.Place(i)
+	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.vouched != nil {
+		sum := checksum.New(s.Kind)
+		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
+		if err != nil {
+			return "", err
+		}
+		return s.Kind.String(), v.compare(i, s, sum.Sum64(), off)
+	}
+	if v.m.index.Loaded(i) {
+		// It is kept only when it was touched: then its bytes are wanted next.
+		data, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
+		v.Done(size, name)
+		if err != nil {
+			return "", err
+		}
+		return s.Kind.String(), v.compare(i, s, checksum.Of(s.Kind, data), off)
+	}
+	r, err := v.m.spaces.home(space, i, name, off, size)
+	if err != nil {
+		return "", err
+	}
+	got, err := v.hash(s.Kind, r, off, size, name, wide)
+	if err != nil {
+		return "", err
+	}
+	return s.Kind.String(), v.compareAll(i, s, got, off)
+}
+
+// counter counts what is written as done, and ends when the verification does.
+type counter struct {
+	io.Writer
+	v    *verification
+	name string
+}
+
+func (c counter) Write(b []byte) (int, error) {
+	if err := c.v.ctx.Err(); err != nil {
+		return 0, err
+	}
+	c.v.Done(int64(len(b)), c.name)
+	return c.Writer.Write(b)
+}
+
+// sum returns the sum of tensor i, NoSum when the file has none.
+func (v *verification) sum(i int) driver.Sum {
+	if v.m.parsed.TensorSum != nil {
+		return v.m.parsed.TensorSum(i)
+	}
+	return driver.Sum{}
+}
+
+// place is data that tensors may share, and the kind of sum that is computed of it.
+type place struct {
+	space     driver.Space
+	off, size int64
+	kind      driver.Kind
+}
+
+func (v *verification) placeOf(i int) (p place) {
+	p.space, p.off, p.size = v.m.index.Place(i)
+	p.kind = v.sum(i).Kind
+	return p
+}
+
+// share takes those tensors off a list whose data, as such in the file, another on it
+// has too: however many records name the same bytes, they are read once. Few models
+// have any, and where data follows data none can.
+func (v *verification) share(list []int) []int {
+	apart, end := true, place{}
+	for _, i := range list {
+		space, off, size := v.m.index.Place(i)
+		apart = apart && !v.m.index.Loaded(i) && (space != end.space || off >= end.off)
+		end = place{space: space, off: off + max(1, size)}
+	}
+	if apart {
+		return list
+	}
+	first := make(map[place]int)
+	v.same = make(map[int][]int)
+	kept := list[:0]
+	for _, i := range list {
+		if !v.m.index.Loaded(i) {
+			p := v.placeOf(i)
+			if k, known := first[p]; known {
+				v.same[k] = append(v.same[k], i)
+				continue
+			}
+			first[p] = i
+		}
+		kept = append(kept, i)
+	}
+	return kept
+}
+
+// compareAll is compare for tensor i and those that share its data.
+func (v *verification) compareAll(i int, s driver.Sum, got uint64, off int64) error {
+	if err := v.compare(i, s, got, off); err != nil {
+		return err
+	}
+	for _, k := range v.same[i] {
+		if err := v.compare(k, v.sum(k), got, off); err != nil {
+			return err
+		}
+		v.vouched[k] = v.number(s.Kind.String())
+	}
+	return nil
+}
+
+// compare compares a sum of tensor i with what the file says.
+func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error {
+	if s.Kind == driver.NoSum {
+		return nil
+	}
+	v.m.sums.Add(1)
+	if got == s.Want {
+		return nil
+	}
+	e := &tensor.Error{Format: v.m.desc.Name, Path: v.m.path, Field: tensorField(v.m.index.Name(i)), Offset: off}
+	if s.Field != "" {
+		e.Field, e.Offset = s.Field, s.Offset
+	}
+	e.Err = fmt.Errorf("%w: the data has %v %s, the file records %s", driver.ErrChecksum, s.Kind, text(s.Kind, got), text(s.Kind, s.Want))
+	return e
+}
+
+func text(k driver.Kind, sum uint64) string {
+	if k == driver.XXH64 {
+		return fmt.Sprintf("%016x", sum)
+	}
+	return fmt.Sprintf("%08x", sum)
+}
+
+// VouchAll implements driver.Verification.
+func (v *verification) VouchAll(by string) {
+	number := v.number(by)
+	for _, i := range v.which {
+		if v.vouched[i] == NotLooked {
+			v.vouched[i] = number
+		}
+	}
+}
+
+// Context implements driver.Verification.
+func (v *verification) Context() context.Context { return v.ctx }
+
+// Trusted implements driver.Verification.
+func (v *verification) Trusted() crypto.PublicKey { return v.o.Trusted }
+
+// All implements driver.Verification.
+func (v *verification) All() bool { return v.all }
+
+// Wanted implements driver.Verification.
+func (v *verification) Wanted(i int) bool { return v.wanted == nil || v.wanted[i] }
+
+// Expect implements driver.Verification.
+func (v *verification) Expect(n int64) { v.progress.Expect(n) }
+
+// Done implements driver.Verification.
+func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
+
+// Each implements driver.Verification.
+func (v *verification) Each(n int, f func(i int) error) error {
+	if n == 0 {
+		return v.ctx.Err()
+	}
+	return work.Each(v.ctx, n, v.workers(), func(i int) error {
+		return v.m.guard(func() error { return f(i) })
+	})
+}

@@ -1,0 +1,415 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/work"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestCoverage: what vouched for which tensor is recorded, and what was not asked
+// for is not looked at.
+func TestCoverage(t *testing.T) {
+	var looked []bool
+	file := struct {
+		sums
+		verifies
+		loads
+		signs
+	}{
+		sums{func(i int) driver.Sum {
+			if i == 1 {
+				return driver.Sum{Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, ramp(16)[8:]))}
+			}
+			return driver.Sum{}
+		}},
+		verifies{func(v driver.Verification) error {
+			looked = []bool{v.All(), v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
+			v.Section("header", "crc32")
+			v.Section("graph", "")
+			if v.Wanted(2) {
+				v.Vouch(2, "sha256 of the weights")
+			}
+			v.Signed(driver.SignatureUnknown)
+			return nil
+		}},
+		loads{func(int) ([]byte, error) { return ramp(4), nil }},
+		signs{&driver.Signature{}},
+	}
+	d := &toy{file: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("vouched", 16, 8), loaded(u8("packed", 0, 4))}}
+	for _, tt := range []struct {
+		names  []string
+		looked []bool
+		want   []string
+	}{
+		{nil, []bool{true, true, true, true, true}, []string{"", "adler32", "sha256 of the weights", ""}},
+		{[]string{"vouched", "summed"}, []bool{false, false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
+	} {
+		m := open(t, source.FromBytes(ramp(64)), d)
+		c, err := m.Verify(context.Background(), &VerifyOptions{Tensors: tt.names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, by := range c.Tensors {
+			if by == NotLooked {
+				got = append(got, "-")
+			} else {
+				got = append(got, c.By[by])
+			}
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%v (-want +got)\n%s", tt.names, d)
+		}
+		if d := cmp.Diff([]Section{{"header", "crc32"}, {"graph", ""}}, c.Sections); d != "" || c.Signature != driver.SignatureUnknown {
+			t.Errorf("%v, signature %v (-want +got)\n%s", tt.names, c.Signature, d)
+		}
+		if d := cmp.Diff(tt.looked, looked); d != "" {
+			t.Errorf("%v (-want +got)\n%s", tt.names, d)
+		}
+	}
+}
+
+// TestVerifyRefuses: unknown names, keys where there are no signatures, and what
+// the driver and the sums find.
+func TestVerifyRefuses(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
+	for _, tt := range []struct {
+		name  string
+		file  any
+		ctx   context.Context
+		o     VerifyOptions
+		want  error
+		field string
+	}{
+		{"unknown name", nil, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
+		{"a key", nil, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
+		{"no key", nil, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
+		{"the driver", verifies{func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
+		{"a sum", sums{func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
+		{"a sum without field", sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
+		{"canceled", nil, canceled, VerifyOptions{}, context.Canceled, ""},
+	} {
+		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, file: tt.file})
+		if tt.ctx == nil {
+			tt.ctx = context.Background()
+		}
+		c, err := m.Verify(tt.ctx, &tt.o)
+		wantError(t, tt.name, err, tt.want, tt.field)
+		if c.Tensors != nil {
+			t.Errorf("%s: a coverage comes with the error", tt.name)
+		}
+	}
+	r := source.FromBytes(ramp(64))
+	m := &Model{}
+	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, file: sums{func(int) driver.Sum { return sum }}}, check(driver.CheckAll)))
+	wantError(t, "CheckAll", err, driver.ErrChecksum, "record")
+	if !r.Closed() {
+		t.Error("CheckAll left the file open")
+	}
+	key := make(ed25519.PublicKey, 32)
+	m = open(t, source.FromBytes(ramp(64)), &toy{file: struct {
+		trusts
+		verifies
+	}{verifies: verifies{func(v driver.Verification) error {
+		if !key.Equal(v.Trusted()) {
+			t.Error("the driver does not see the key")
+		}
+		return nil
+	}}}})
+	if _, err := m.Verify(context.Background(), &VerifyOptions{Trusted: key}); err != nil {
+		t.Error(err)
+	}
+}
+
+// many makes n tensors of size bytes, with gaps after each, in an order of
+// records that is not that of the file.
+func many(n int, size, gap int64) (d *toy, data []byte) {
+	data = make([]byte, int64(n)*(size+gap))
+	r := rand.NewChaCha8([32]byte{1})
+	r.Read(data)
+	d = &toy{}
+	for i := range n {
+		at := int64(i*7%n) * (size + gap)
+		d.tensors = append(d.tensors, u8(fmt.Sprint("t", i), at, size))
+	}
+	d.file = sums{func(i int) driver.Sum {
+		off := d.tensors[i].Offset
+		return driver.Sum{Kind: driver.XXH64, Want: xxhash.Sum64(data[off : off+size])}
+	}}
+	return d, data
+}
+
+// TestVerifyCoalesces: 10,000 small tensors behind a reader take few requests,
+// and what lies far apart is not fetched.
+func TestVerifyCoalesces(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		n         int
+		size, gap int64
+		requests  int64
+		bytes     int64
+	}{
+		{"dense", 40_001, 256, 0, 2, 40_001 * 256},
+		{"small gaps", 40_001, 256, 64, 2, 40_001*320 - 64},
+		{"far apart", 101, 16, 64 << 10, 101, 101 * 16},
+		{"one large", 1, 3 << 20, 0, 1, 3 << 20},
+	} {
+		d, data := many(tt.n, tt.size, tt.gap)
+		r := &requests{ReaderAt: bytes.NewReader(data)}
+		m := open(t, source.FromReaderAt(r, int64(len(data))), d)
+		var last, total int64
+		o := &VerifyOptions{Progress: func(done, of int64, _ string) { last, total = done, of }}
+		if _, err := m.Verify(context.Background(), o); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if r.n.Load() > tt.requests || r.bytes.Load() > tt.bytes || m.Stats().Verified != int64(tt.n) {
+			t.Errorf("%s: %d requests for %d bytes, want at most %d for %d; %d sums", tt.name, r.n.Load(), r.bytes.Load(), tt.requests, tt.bytes, m.Stats().Verified)
+		}
+		if want := int64(tt.n) * tt.size; last != want || total != want {
+			t.Errorf("%s: progress ended at %d of %d, want %d", tt.name, last, total, want)
+		}
+		bad := min(1, tt.n-1)
+		m = open(t, source.FromReaderAt(flipped{data, d.tensors[bad].Offset}, int64(len(data))), d)
+		_, err := m.Verify(context.Background(), &VerifyOptions{})
+		wantError(t, tt.name, err, driver.ErrChecksum, fmt.Sprintf("tensor \"t%d\"", bad))
+	}
+}
+
+// flipped reads data with a flipped bit.
+type flipped struct {
+	data []byte
+	at   int64
+}
+
+func (f flipped) ReadAt(p []byte, off int64) (int, error) {
+	n, err := bytes.NewReader(f.data).ReadAt(p, off)
+	if off <= f.at && f.at < off+int64(n) {
+		p[f.at-off] ^= 0x10
+	}
+	return n, err
+}
+
+// TestVerifyOverlapping: tensors that share bytes are all checked.
+func TestVerifyOverlapping(t *testing.T) {
+	data := ramp(4096)
+	tensors := []driver.Tensor{u8("all", 0, 4096), u8("none", 50, 0), u8("half", 1024, 2048), u8("same", 0, 4096), u8("last", 4095, 1)}
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(data),
+		"reader": source.FromReaderAt(bytes.NewReader(data), 4096),
+	} {
+		m := open(t, r, &toy{tensors: tensors, file: sums{func(i int) driver.Sum {
+			return driver.Sum{Kind: driver.CRC32C, Want: uint64(tensor.CRC32C(data[tensors[i].Offset:][:tensors[i].Size]))}
+		}}})
+		c, err := m.Verify(context.Background(), &VerifyOptions{})
+		if err != nil || m.Stats().Verified != 5 {
+			t.Fatalf("%s: %v, %d sums", name, err, m.Stats().Verified)
+		}
+		for i, by := range c.Tensors {
+			if by == NotLooked || c.By[by] != "crc32c" {
+				t.Errorf("%s: tensor %d: %d", name, i, by)
+			}
+		}
+	}
+}
+
+// TestProgress: reports grow, never beyond the total, and end with it.
+func TestProgress(t *testing.T) {
+	d, data := many(300, 5000, 3)
+	d.tensors = append(d.tensors, loaded(u8("packed", 0, 77)), u8("big", 0, int64(len(data))))
+	plain := d.file.(sums)
+	d.file = struct {
+		sums
+		loads
+		verifies
+	}{
+		sums{func(i int) driver.Sum {
+			if i >= 300 {
+				return driver.Sum{}
+			}
+			return plain.sum(i)
+		}},
+		loads{func(int) ([]byte, error) { return ramp(77), nil }},
+		verifies{func(v driver.Verification) error {
+			v.Expect(100)
+			v.Done(40, "header")
+			if err := v.Feed(io.Discard, 0, 8, 60, "header"); err != nil {
+				return err
+			}
+			v.Vouch(7, "header")
+			return v.Context().Err()
+		}},
+	}
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(data),
+		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
+	} {
+		for _, workers := range []int{1, 4, math.MaxInt/8 + 1, math.MaxInt} { // 16 times the third is 0
+			m := open(t, r, d)
+			var done, total int64
+			_, err := m.Verify(context.Background(), &VerifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
+				if n < done || of < total || n > of || part == "" {
+					t.Errorf("%s: %d of %d after %d of %d, at %q", name, n, of, done, total, part)
+				}
+				done, total = n, of
+			}})
+			if want := int64(100 + 299*5000 + 77 + len(data)); err != nil || done != want || total != want {
+				t.Errorf("%s: %d of %d, want %d: %v", name, done, total, want, err)
+			}
+		}
+	}
+}
+
+// TestVerifyCancel: a verification stops between steps.
+func TestVerifyCancel(t *testing.T) {
+	data := make([]byte, 2*readStep)
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(data),
+		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
+	} {
+		for _, kind := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
+			ctx, cancel := context.WithCancel(context.Background())
+			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, file: sums{func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
+			var steps atomic.Int64
+			_, err := m.Verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
+			wantError(t, name, err, context.Canceled, "")
+			if steps.Load() != 1 {
+				t.Errorf("%s: %d steps after canceling", name, steps.Load()-1)
+			}
+		}
+	}
+}
+
+// TestHash: sums by several workers, in steps, over memory or a reader, are those
+// of package tensor, for every size about the bounds of parts.
+func TestHash(t *testing.T) {
+	data := make([]byte, 2*readStep+partSize/2+13)
+	rand.NewChaCha8([32]byte{2}).Read(data)
+	whole := map[driver.Kind]func([]byte) uint64{
+		driver.XXH64:   xxhash.Sum64,
+		driver.CRC32:   func(b []byte) uint64 { return uint64(tensor.CRC32(b)) },
+		driver.CRC32C:  func(b []byte) uint64 { return uint64(tensor.CRC32C(b)) },
+		driver.Adler32: func(b []byte) uint64 { return uint64(tensor.UpdateAdler32(1, b)) },
+		driver.NoSum:   func([]byte) uint64 { return 0 },
+	}
+	sizes := []int64{0, 1, 7, work.Step - 1, work.Step, work.Step + 1, partSize, 2*partSize - 1, 2 * partSize, 2*partSize + 1, 2*readStep - 1, int64(len(data) - 13)}
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(data),
+		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
+	} {
+		m := open(t, r, &toy{})
+		for kind, want := range whole {
+			for _, workers := range []int{1, 3} {
+				v := newVerification(m, context.Background(), &VerifyOptions{Workers: workers})
+				for _, size := range sizes {
+					for _, off := range []int64{0, 13} {
+						got, err := v.Hash(kind, 0, off, size, "part")
+						if err != nil || got != want(data[off:off+size]) {
+							t.Errorf("%s: %v of %d bytes at %d with %d workers: %x, %v", name, kind, size, off, workers, got, err)
+						}
+					}
+				}
+			}
+		}
+		v := newVerification(m, context.Background(), &VerifyOptions{})
+		h := sha256.New()
+		if err := v.Feed(h, 0, 5, work.Step+9, "part"); err != nil || [32]byte(h.Sum(nil)) != sha256.Sum256(data[5:work.Step+14]) {
+			t.Errorf("%s: Feed: %v", name, err)
+		}
+		if err := v.Feed(failing{}, 0, 5, work.Step+9, "part"); err != errMine {
+			t.Errorf("%s: Feed to a writer that fails: %v", name, err)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errMine }
+
+// TestHashOutside: ranges that leave the file are errors of the file, and spaces
+// that there are not errors of the driver.
+func TestHashOutside(t *testing.T) {
+	for name, r := range map[string]*source.Region{
+		"memory": source.FromBytes(ramp(64)),
+		"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
+	} {
+		v := newVerification(open(t, r, &toy{}), context.Background(), &VerifyOptions{})
+		for _, tt := range []struct {
+			s         driver.Space
+			off, size int64
+			want      error
+		}{
+			{0, 60, 5, tensor.ErrTruncated}, {0, 64, 1, tensor.ErrTruncated}, {0, 65, 0, tensor.ErrTruncated},
+			{0, 1 << 62, 1 << 62, tensor.ErrTruncated}, {0, 0, 1<<63 - 1, tensor.ErrTruncated},
+			{0, -1, 4, tensor.ErrCorrupt}, {0, 4, -1, tensor.ErrCorrupt},
+			{1, 0, 4, tensor.ErrCorrupt}, {1<<32 - 1, 0, 4, tensor.ErrCorrupt},
+		} {
+			for _, k := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
+				_, err := v.Hash(k, tt.s, tt.off, tt.size, "")
+				if fed := v.Feed(io.Discard, tt.s, tt.off, tt.size, ""); !errors.Is(err, tt.want) || !errors.Is(fed, tt.want) {
+					t.Errorf("%s, %v: Hash %v and Feed %v, want %v", name, tt, err, fed, tt.want)
+				}
+			}
+		}
+	}
+}
+
+// TestVerifySharedData: bytes that several tensors name are read once, and every sum of
+// them is compared.
+func TestVerifySharedData(t *testing.T) {
+	data := ramp(64)
+	good := uint64(tensor.CRC32(data[8:24]))
+	var list []driver.Tensor
+	for i := range 100 {
+		list = append(list, u8(fmt.Sprint("t", i), 8, 16))
+	}
+	list = append(list, u8("other", 0, 8), u8("overlaps", 4, 16), u8("bare", 8, 16))
+	for _, bad := range []int{-1, 0, 57, 99} {
+		d := &toy{tensors: list, file: sums{func(i int) driver.Sum {
+			s := driver.Sum{Kind: driver.CRC32, Want: good}
+			switch {
+			case i == bad:
+				s.Want++
+			case i >= 100:
+				s = driver.Sum{}
+			}
+			return s
+		}}}
+		for _, r := range []*source.Region{source.FromBytes(data), source.FromReaderAt(bytes.NewReader(data), 64)} {
+			m := open(t, r, d)
+			total, done := int64(0), int64(0)
+			c, err := m.Verify(t.Context(), &VerifyOptions{Progress: func(d, n int64, _ string) { done, total = d, n }})
+			if bad >= 0 {
+				var e *tensor.Error
+				if !errors.Is(err, driver.ErrChecksum) || !errors.As(err, &e) || e.Field != fmt.Sprintf("tensor %q", fmt.Sprint("t", bad)) {
+					t.Errorf("%d: %v", bad, err)
+				}
+				continue
+			}
+			if err != nil || total != 16+8+16+16 || done != total {
+				t.Errorf("%d of %d bytes, %v", done, total, err)
+			}
+			for i, by := range c.Tensors {
+				if want := map[bool]string{true: "crc32"}[i < 100]; by == NotLooked || c.By[by] != want {
+					t.Fatalf("tensor %d: %d", i, by)
+				}
+			}
+		}
+	}
+}
