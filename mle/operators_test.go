@@ -126,24 +126,6 @@ func firstOp(b []byte) uint16 {
 	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
 }
 
-// TestWriteVersion1Operators: the writer has version 1's table.
-func TestWriteVersion1Operators(t *testing.T) {
-	for name, want := range map[string]uint16{"SVM": 28, "Decomposition": 32, "Linear": 1, "15": 15, "4711": 4711} {
-		b := written(t, graphOf(format.Node{Op: name, Outputs: []string{"y"}}), &WriteOptions{Version: 1})
-		if got := firstOp(b); got != want {
-			t.Errorf("%s is %d, want %d", name, got, want)
-		}
-	}
-	for _, name := range []string{"GradientBoosting", "Conv1D", "DBSCAN", "CrossAttention", "28", "nothing"} {
-		p := graphOf(format.Node{Op: "ReLU"})
-		p.Graph.Nodes = append(p.Graph.Nodes, format.Node{Op: name})
-		_, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{Version: 1})
-		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "nodes[1]") || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestIRRefusesUnknownOps: an Op that no code stands for.
 func TestIRRefusesUnknownOps(t *testing.T) {
 	for _, op := range []Op{onlyV1 + 1, onlyV1 + 99, onlyV1 + 15, 1 << 20} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,28 +133,6 @@ func halfGolden() *gFile {
 	return g
 }
 
-// TestSharedAttributes: ranges may be shared and overlap.
-func TestSharedAttributes(t *testing.T) {
-	g := plainGolden()
-	node := g.nodes[0]
-	for range 5 {
-		g.nodes = append(g.nodes, node)
-	}
-	for i := range g.nodes {
-		g.nodes[i].attrOffset = uint32(144 + 4*56 + len(g.nodes)*208)
-	}
-	f := mustOpen(t, g.build(), nil)
-	graph, err := f.Graph()
-	if err != nil || len(graph.Nodes) != 6 {
-		t.Fatal(err)
-	}
-	for _, n := range graph.Nodes {
-		if diff := cmp.Diff([]format.Attribute{{Name: "alpha", Value: 0.5}, {Name: "axes", Value: []int64{1, 2}}}, n.Attributes); diff != "" {
-			t.Error(diff)
-		}
-	}
-}
-
 func TestUnknownOpsAndLooseIDs(t *testing.T) {
 	g := plainGolden()
 	g.nodes[0].op = 999
@@ -271,21 +248,6 @@ func TestManyChunksOfLittle(t *testing.T) {
 			t.Errorf("%v: %v", m, err)
 		}
 	}
-}
-
-// TestOpenFile opens a window of a file that is closed then.
-func TestOpenFile(t *testing.T) {
-	file, err := os.Open(saved(t, append([]byte("before "), plainGolden().build()...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(file, 7, -1, nil)
-	file.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	checkGolden(t, f)
 }
 
 // TestWeightsChecksumWaits: a change of the weights does not keep a file from
