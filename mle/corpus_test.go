@@ -126,8 +126,8 @@ func sumCases() []corpus.Case {
 	}
 }
 
-// signed signs a file by hand; the section is its last.
-func signed(g *gFile, key ed25519.PrivateKey) []byte {
+// signedBy signs a file by hand; the section is its last.
+func signedBy(g *gFile, key ed25519.PrivateKey) []byte {
 	g.flags |= 4
 	g.sig = make([]byte, 140)
 	b := g.build()
@@ -139,17 +139,17 @@ func signed(g *gFile, key ed25519.PrivateKey) []byte {
 
 func signatureCases() []corpus.Case {
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))
-	flip := func(at int) []byte { b := signed(plainGolden(), testSigner); b[at] ^= 1; return b }
+	flip := func(at int) []byte { b := signedBy(plainGolden(), testSigner); b[at] ^= 1; return b }
 	unsigned := plainGolden().build()
 	return []corpus.Case{
-		good("signed", signed(plainGolden(), testSigner), "2"),
-		good("signed by the trusted key", signed(plainGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
+		good("signed", signedBy(plainGolden(), testSigner), "2"),
+		good("signed by the trusted key", signedBy(plainGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
 		good("signature changed, no trusted key", flip(atBehind+50), "2"),
-		good("signed and compressed", signed(zstdGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
+		good("signed and compressed", signedBy(zstdGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
 		corpus.Late("signed, model hash changed", flip(atBehind+108), format.ErrSignature, "model_hash", atBehind+108),
 		corpus.Late("signed, reserved header byte changed", signedReserved(), format.ErrSignature, "model_hash", atBehind+108),
 		corpus.Late("not signed, but a trusted key", unsigned, format.ErrSignature, "signature_size", 72).TrustedBy(trusted(testSigner)),
-		corpus.Late("signed by another key", signed(plainGolden(), other), format.ErrSignature, "signature", atBehind+12).TrustedBy(trusted(testSigner)),
+		corpus.Late("signed by another key", signedBy(plainGolden(), other), format.ErrSignature, "signature", atBehind+12).TrustedBy(trusted(testSigner)),
 		corpus.Late("signature changed", flip(atBehind+50), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
 		corpus.Late("model hash changed, a trusted key", flip(atBehind+108), format.ErrSignature, "signature", atBehind).TrustedBy(trusted(testSigner)),
 	}
@@ -157,7 +157,7 @@ func signatureCases() []corpus.Case {
 
 // signedReserved changes a byte that nothing reads, and makes the checksum right.
 func signedReserved() []byte {
-	b := signed(plainGolden(), testSigner)
+	b := signedBy(plainGolden(), testSigner)
 	b[125] = 1
 	fixHeader(b)
 	return b

@@ -58,34 +58,3 @@ func Example() {
 	// [1 2 3 4] zstd
 	// valid <nil>
 }
-
-// ExampleSign signs a file that exists already.
-func ExampleSign() {
-	dir, err := os.MkdirTemp("", "mle")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mle")
-	w, err := mle.Create(path, nil, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := mle.Sign(path, private, nil); err != nil {
-		log.Fatal(err)
-	}
-	f, err := mle.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Println(f.Verify(context.Background(), format.WithTrustedKey(public)))
-	// Output: ok <nil>
-}

@@ -250,42 +250,6 @@ func TestManyChunksOfLittle(t *testing.T) {
 	}
 }
 
-// TestWeightsChecksumWaits: a change of the weights does not keep a file from
-// opening, but from verifying.
-func TestWeightsChecksumWaits(t *testing.T) {
-	b := plainGolden().build()
-	b[len(b)-1] ^= 1
-	f := mustOpen(t, b, nil)
-	var e *format.Error
-	err := verify(f)
-	if !errors.Is(err, format.ErrChecksum) || !errors.As(err, &e) || e.Field != "weights_checksum" || e.Offset != 104 {
-		t.Errorf("%v", err)
-	}
-	if _, err := OpenBytes(b, &format.Options{Check: format.CheckAll}); !errors.Is(err, format.ErrChecksum) {
-		t.Errorf("CheckAll: %v", err)
-	}
-	// Neither structure nor graph are checked when nothing is.
-	b = plainGolden().build()
-	b[130] ^= 1
-	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrChecksum) {
-		t.Errorf("metadata changed: %v", err)
-	}
-	mustOpen(t, b, &format.Options{Check: format.CheckStructure})
-}
-
-func TestReaderAtFetchesNoWeights(t *testing.T) {
-	b := plainGolden().build()
-	f, err := OpenReaderAt(bytes.NewReader(b[:len(b)-72]), int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); err == nil {
-		t.Error("bytes out of nothing")
-	}
-}
-
 // beginning is a file of which all but the first bytes are zero.
 type beginning []byte
 
@@ -342,5 +306,21 @@ func TestCodes(t *testing.T) {
 		if got := dtypeOf(uint8(code)); got != want {
 			t.Errorf("dtype %d is %v", code, got)
 		}
+	}
+}
+
+// TestEscapedNames: names mean the same whether they have escapes or not.
+func TestEscapedNames(t *testing.T) {
+	plain := plainGolden()
+	plain.metadata = `{"tensor_names":["w","模型","b","y"]}`
+	escaped := plainGolden()
+	escaped.metadata = `{"tensor\u005fnames" : [ "\u0077", "\u6a21型" ,"b","\u0079"]}`
+	want := mustOpen(t, plain.build(), nil)
+	got := mustOpen(t, escaped.build(), nil)
+	if d := cmp.Diff(contents(t, want), contents(t, got)); d != "" {
+		t.Errorf("tensors (-plain +escaped)\n%s", d)
+	}
+	if d := cmp.Diff(want.IR().Tensors, got.IR().Tensors); d != "" {
+		t.Errorf("descriptors (-plain +escaped)\n%s", d)
 	}
 }

@@ -275,27 +275,6 @@ func TestLossyRefusesValues(t *testing.T) {
 	}
 }
 
-// TestQuantizerBounds: values stay within half a step, zero is exact, the whole
-// range is used.
-func TestQuantizerBounds(t *testing.T) {
-	for _, values := range [][]float32{{0}, {0, 0}, {-1, 1}, {3, 7}, {-5, -2}, {1e-30, 0}, {-0.001, 100}, {math.MaxFloat32, -math.MaxFloat32}} {
-		packed, sum, err := compress(MethodInt8, floats(values...), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := codecOf(MethodInt8).Decompress(packed, int64(4*len(values)))
-		if err != nil || crc32.ChecksumIEEE(back) != sum {
-			t.Errorf("%v: %v, or another checksum", values, err)
-		}
-		scale := float64(math.Float32frombits(le.Uint32(packed)))
-		for i, x := range floatsOf(nil, back) {
-			if d := math.Abs(float64(x) - float64(values[i])); d > scale*0.5000001 && d/math.MaxFloat32 < 1 || values[i] == 0 && x != 0 {
-				t.Errorf("%v: %v came back as %v, scale %v", values, values[i], x, scale)
-			}
-		}
-	}
-}
-
 // TestRandomPlans: whatever the plan and the options, what was written is what
 // is read, in any order of arrival.
 func TestRandomPlans(t *testing.T) {
