@@ -2,20 +2,19 @@
 // operator graph, and weights that may be compressed, quantized, cut into
 // chunks, encrypted, signed and checksummed.
 //
-// Everything is little-endian and packed, whatever the host; integers are
-// unsigned. Plain weights are views into the mapped file. Compressed and encrypted
-// weights are decompressed and decrypted when the first tensor is asked for, once,
-// and kept until Close; chunks are decompressed for the tensors that need them,
-// several at a time. A size that a file claims is believed only as far as its
-// tensors and its bytes bear it out.
+// Everything is little-endian and packed on any host; integers are unsigned. Plain
+// weights are views into the mapped file. Compressed and encrypted weights are
+// decrypted and decompressed once, for the first tensor in use, and kept until Close;
+// chunks are decompressed in parallel, for the tensors that need them. The reader
+// allocates no more than a file's bytes and tensors justify, whatever sizes it claims.
 //
 // Opening copies everything but the weights into private memory, since another
-// process may write to a mapped file at any moment, and decodes it. Verify says what covers what (format.Coverage): "crc32" for header, metadata
-// and graph; for tensors "crc32 of the weights", "crc32 of the chunk", "crc32 of
-// the uncompressed weights" or "AES-256-GCM"; "sha256 of the file" for what only the
-// signature covers; and nothing, as in version 1 without any of these. With
-// format.CheckTouch the weights' sum, or those of a tensor's chunks, are checked before
-// the first use.
+// process may write to a mapped file at any moment, and decodes it. Verify says which
+// checksum covers what (format.Coverage): "crc32" for header, metadata and graph; for
+// tensors "crc32 of the weights", "crc32 of the chunk", "crc32 of the uncompressed
+// weights" or "AES-256-GCM"; "sha256 of the file" for what only the signature covers;
+// nothing for a version 1 file. With format.CheckTouch the checksum of the weights, or those
+// of a tensor's chunks, are checked before the first use.
 //
 // The specification marks access policies as a future feature. They are left out:
 // there is nothing about them in the layout, and neither reader nor writer knows
@@ -224,7 +223,7 @@
 //
 // 4 and 5 are lossy: the uncompressed weights are float32, and the checksum is that
 // of the floats that come out. The reference implementation decodes subnormal halves
-// and -0 as 0 and sums that; readers take its sum too (File.Notes tells, once Verify
+// and -0 as 0 before it computes the checksum; readers accept that too (File.Notes tells, once Verify
 // has met it), and hand out the IEEE values. All constants must be float32. Tensors
 // appear as float32 with Info.Compression "int8" or "float16". The writer maps the
 // range of all values, 0 included, to 0 to 255, and refuses what no byte or half
@@ -242,7 +241,7 @@
 //
 // Rows ascend from uncompressed offset 0; a chunk reaches to the next, the last to
 // uncompressed_size. Stored bytes are back to back and fill the section. A chunk is
-// stored as a section of its type would be, INT8 with a scale of its own. A tensor
+// stored as a section of its type would be, INT8 with its own scale. A tensor
 // takes one chunk or more, with the padding behind it, and no chunk holds parts of
 // two tensors that are apart.
 //
@@ -257,7 +256,7 @@
 // section, and weights_checksum to the encrypted one. The key is the caller's
 // (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens
 // and its tensors answer ErrKey, and so does Verify after checking everything else;
-// a wrong key is ErrKey. The cipher vouches for the section as a whole, which is
+// a wrong key is ErrKey. The cipher authenticates the section as a whole, which is
 // therefore held in memory when it is written and when it is read (as all weights of
 // one LZ4 block are). Nonces are random:
 // only encrypted files differ when they are written twice.

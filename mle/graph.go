@@ -32,7 +32,7 @@ func (d *Descriptor) Constant() bool { return d.Size != 0 }
 
 // IR is the graph as the file has it: ids are numbers, which usually count
 // descriptors but in files from the field need not. Operators mean the same
-// whatever the file's version, see Op.
+// in either version, see Op.
 type IR struct {
 	Inputs, Outputs []uint32
 	Tensors         []Descriptor

@@ -8,7 +8,7 @@ import (
 )
 
 // Op is an operator of the graph, by its version 2 code. Codes without a name
-// are kept. Version 1 has codes of its own; reading and writing it translate,
+// are kept. Version 1 has other codes; reading and writing translate,
 // so that an Op means the same in either version.
 //
 // A version 1 file may hold a code that only version 2 gives a meaning, such as

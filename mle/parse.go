@@ -37,7 +37,7 @@ type parsed struct {
 	overlap         int64                             // bytes of attributes, shared ones once
 	built           int64                             // bytes of memory for the neutral graph
 	comp            *compression                      // nil without compression
-	at              []int64                           // by tensor: offset in the uncompressed weights; nil when they lie in the file as such
+	at              []int64                           // by tensor: offset in the uncompressed weights; nil when they are stored plainly
 
 	cipher *seal.Cipher // nil without key
 	plain  cached       // decrypted section
@@ -90,7 +90,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	return p, err
 }
 
-// readHeader reads the header, whatever the version, and checks that its
+// readHeader reads the header of either version and checks that its
 // sections are in the file, apart from each other.
 func (f *parsed) readHeader(sums bool) (err error) {
 	if f.head, err = driver.Prefix(f.src, headerStruct); err != nil {
@@ -209,7 +209,7 @@ func (h *Header) readV2(c *wire.Cursor) error {
 }
 
 // checkSum accepts the sum over header_size bytes and that of the
-// reference implementation, which takes 144 bytes whatever header_size says.
+// reference implementation, which always takes 144 bytes.
 func (h *Header) checkSum(head []byte) error {
 	if h.HeaderChecksum == 0 {
 		return nil
@@ -498,8 +498,7 @@ func (f *parsed) fillIndex() error {
 	return f.checkPlaceholderNames()
 }
 
-// storedSize returns what tensor.Info.Stored says of a tensor that is not in the
-// file as such.
+// storedSize returns tensor.Info.Stored of a tensor that is loaded.
 func (f *parsed) storedSize(off, size int64) int64 {
 	switch {
 	case f.comp == nil || f.comp.method == MethodNone:

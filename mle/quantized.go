@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// mostExact is how many float32 a tensor may have beside quantized ones: a number that no
-// other is like takes 41 bytes.
+// mostExact is how many float32 a tensor may have next to quantized ones: a number unlike its
+// neighbors takes 41 bytes.
 const mostExact = 1 << 20
 
 // asFloats returns the plan as readers of its file see it: quantized tensors are float32.
@@ -60,16 +60,16 @@ func zeroByte(t *tensor.Info, channel int) int64 {
 	return z
 }
 
-// quantizedLosses finds what a file with quantized tensors cannot hold beside them.
+// quantizedLosses finds what a file with quantized tensors cannot hold next to them.
 func quantizedLosses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		switch {
 		case t.Quant != nil || t.DType == tensor.Float32 && t.Size <= 4*mostExact:
 		case t.DType == tensor.Float32:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE keeps at most %d numbers of a tensor as they are beside quantized ones", format.ErrUnsupported, mostExact))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE keeps at most %d numbers of a tensor exactly when others are quantized", format.ErrUnsupported, mostExact))
 		default:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE has nothing but float32 beside quantized tensors, not %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE takes float32, not %s", format.ErrUnsupported, t.TypeName()))
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 		size := float32(math.Abs(float64(x)))
 		switch {
 		case !(size <= math.MaxFloat32):
-			return fmt.Errorf("%w: MLE has no %v beside quantized tensors", format.ErrQuantization, x)
+			return fmt.Errorf("%w: next to quantized tensors MLE cannot store %v", format.ErrQuantization, x)
 		case x != 0 && scale != 0 && size != scale:
 			if err := put(); err != nil {
 				return err

@@ -149,7 +149,7 @@ func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureSta
 }
 
 // modelHash is the SHA-256 of all bytes of the file but the signature section: of the
-// structure as it was read, so that this is what was signed whatever the file has
+// structure as it was read, so that this is what was signed even if the file has
 // become since, and of the rest as it is in the file.
 func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
 	h, at := sha256.New(), int64(f.h.HeaderSize)

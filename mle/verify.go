@@ -250,9 +250,8 @@ func (s *summed) all(b []byte) error {
 	return work.Chunks(s.v.Context(), b, nil, "", func(piece []byte) { _, _ = s.Write(piece) })
 }
 
-// checkUncompressed compares the recorded sum of the uncompressed weights with
-// theirs. The reference implementation's own sum over float16 weights will do
-// as well; Notes tells about it from then on.
+// checkUncompressed compares the checksum of the uncompressed weights with the recorded one,
+// which may be the reference implementation's for float16 weights: Notes tells from then on.
 func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 	if sum == f.comp.checksum {
 		return nil

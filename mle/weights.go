@@ -76,7 +76,7 @@ func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, er
 	return c.b, c.err
 }
 
-// close drops decrypted and decompressed weights, which nobody uses any more.
+// close drops decrypted and decompressed weights.
 func (f *parsed) close() error {
 	for _, c := range []*cached{&f.plain, &f.whole} {
 		c.done, c.b = false, nil
