@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"hash/adler32"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -49,29 +47,6 @@ func BenchmarkFloat16(b *testing.B) {
 			vector.Float16(dst, p)
 		}
 	})
-}
-
-func BenchmarkChecksum(b *testing.B) {
-	p := make([]byte, 1<<20)
-	for i := range p {
-		p[i] = byte(i * 7)
-	}
-	for _, c := range []struct {
-		name string
-		sum  func([]byte) uint32
-	}{
-		{"crc32", CRC32},
-		{"crc32c", CRC32C},
-		{"adler32", func(p []byte) uint32 { return UpdateAdler32(1, p) }},
-		{"adler32-stdlib", adler32.Checksum},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(p)))
-			for b.Loop() {
-				c.sum(p)
-			}
-		})
-	}
 }
 
 // stored is a tensor whose numbers become float32.
@@ -140,24 +115,6 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 var copied []float32
-
-func BenchmarkCombine(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		combine func(a, b uint32, n int64) uint32
-	}{
-		{"crc32", CombineCRC32},
-		{"crc32c", CombineCRC32C},
-		{"adler32", CombineAdler32},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				c.combine(0x12345678, 0x9abcdef0, math.MaxInt32)
-			}
-		})
-	}
-}
 
 // BenchmarkQuantize counts the bytes of the float32 side.
 func BenchmarkQuantize(b *testing.B) {

@@ -364,20 +364,6 @@ func TestSelectKey(t *testing.T) {
 	}
 }
 
-func TestOrderKey(t *testing.T) {
-	inf := float32(math.Inf(1))
-	sorted := []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, float32(math.Copysign(0, -1)), 0, math.SmallestNonzeroFloat32, 1, 2, inf}
-	for i, f := range sorted {
-		k := orderKey(math.Float32bits(f))
-		if back := keyValue(k); math.Float32bits(back) != math.Float32bits(f) {
-			t.Errorf("%v came back as %v", f, back)
-		}
-		if i > 0 && orderKey(math.Float32bits(sorted[i-1])) >= k {
-			t.Errorf("%v does not sort after %v", f, sorted[i-1])
-		}
-	}
-}
-
 func TestQuantizeHalfStats(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	ulp := float32(0x1p-10)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // reads is a file that counts what is read of it.
@@ -98,5 +101,47 @@ func TestWindowClaims(t *testing.T) {
 	}
 	if _, err := w.Bytes(4500, 501); err == nil || errors.Is(err, errors.ErrUnsupported) {
 		t.Error("more than there is can be read")
+	}
+}
+
+// recording is a file whose structure is recorded.
+type recording struct {
+	*bytes.Reader
+	recorded []int64 // offset and length of each piece
+}
+
+func (r *recording) ReadAhead(p []byte, off int64) (int, error) { return r.ReadAt(p, off) }
+
+func (r *recording) Record(b []byte, off int64) error {
+	r.recorded = append(r.recorded, off, int64(len(b)))
+	return nil
+}
+
+// TestWindowRecords: Bytes records what it returns, Piece all that was read, once, Peek nothing.
+func TestWindowRecords(t *testing.T) {
+	f := &recording{Reader: bytes.NewReader(make([]byte, 5000))}
+	var w Window
+	w.Open(f)
+	defer w.Close()
+	_, err := w.Peek(0, 100)
+	_, err1 := w.Bytes(10, 20)
+	_, err2 := w.Piece(30, 5)
+	_, err3 := w.Piece(35, 5)
+	if err := errors.Join(err, err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]int64{10, 20, 0, leastPiece}, f.recorded); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestInFile names the file in an error that names none.
+func TestInFile(t *testing.T) {
+	err := InFile(Error("mag", "x", 8, tensor.ErrCorrupt), "a.mag")
+	if got := InFile(err, "b.mag").Error(); got != "mag: a.mag: at 0x8: x: corrupt" {
+		t.Error(got)
+	}
+	if got := InFile(tensor.ErrClosed, "a.mag"); got != tensor.ErrClosed {
+		t.Error(got)
 	}
 }
