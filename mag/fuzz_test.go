@@ -69,7 +69,7 @@ func decodeAll(t *testing.T, m *File) {
 // again writes m to a new file and compares.
 func again(t *testing.T, m, r *File) {
 	t.Helper()
-	p, err := format.PlanOf(m.Model())
+	p, err := format.PlanOf(m.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func again(t *testing.T, m, r *File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, r.Model()); err != nil {
+	if err := format.Copy(w, r.Model); err != nil {
 		t.Fatal(err)
 	}
 	n, err := OpenBytes(out.Bytes(), nil)

@@ -154,7 +154,7 @@ func TestInteropRewrite(t *testing.T) {
 // rewrite returns the bytes of a file with the content of f.
 func rewrite(t *testing.T, f *File, o *WriteOptions) []byte {
 	t.Helper()
-	p, err := format.PlanOf(f.Model())
+	p, err := format.PlanOf(f.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func rewrite(t *testing.T, f *File, o *WriteOptions) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Copy(w, f.Model()); err != nil {
+	if err := format.Copy(w, f.Model); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(out.String())

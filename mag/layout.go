@@ -64,13 +64,6 @@ const (
 	markerBuffer      = "BUF!"
 )
 
-// initialWindow is what is read first of a file, if that is not expected to be longer;
-// firstWindow what is copied first of memory.
-const (
-	initialWindow = 16 << 10
-	firstWindow   = 4 << 10
-)
-
 // dtypesV1 are the dtype codes of version 1: the reference has 0 to 3, this
 // library adds those from 16 on.
 var dtypesV1 = [...]tensor.DType{

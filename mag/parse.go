@@ -1,152 +1,123 @@
 package mag
 
 import (
+	"cmp"
 	"errors"
-	"sync"
+	"fmt"
+	"math"
+	"math/bits"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is what is kept of an open file besides its index.
 type parsed struct {
 	src      driver.Source
 	index    *driver.Index
-	memory   *driver.Memory
 	snapshot bool
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
 	form     sumForm  // of version 1's checksum, when it was checked
-	digests  []uint64 // by tensor, then what the metadata holds under their keys; nil when there are none
-	meta     []byte   // ordinary metadata records, back to back
-	entries  int      // number of records in meta
-	stamp    uint64   // snapshot: Unix seconds
+	digests  []uint64 // by tensor; nil when there are none
+	named    []byte   // by tensor: what the metadata holds under the key of its digest
+	meta     driver.Metadata
+	stamp    uint64 // snapshot: Unix seconds
 }
 
 // parse reads the structure of either container.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	s := structures.Get().(*structure)
-	defer structures.Put(s)
-	s.b, s.src, s.most, s.memory = s.b[:0], src, min(src.Size(), driver.MaxStructure), o.Memory
-	defer s.release()
-	head, err := s.upTo(min(snapHeader+int64(len(markerPool)), src.Size()))
+	h := driver.ReadHead(src, o)
+	f := &parsed{src: src, index: x}
+	err := f.parse(h, o)
+	return f, cmp.Or(err, h.Close(f.end))
+}
+
+func (f *parsed) parse(h *driver.Head, o *driver.Options) error {
+	head, err := f.upTo(h, snapHeader+int64(len(markerPool)))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := wire.NewCursor(formatName, head, 0)
 	if m := c.Bytes("magic", uint64(len(magic))); c.Err() == nil && string(m) != magic {
-		return nil, wire.Errorf(formatName, "magic", 0, format.ErrMagic, "% x instead of %q", m, magic)
+		return wire.Errorf(formatName, "magic", 0, format.ErrMagic, "% x instead of %q", m, magic)
 	}
 	version := c.U32("version")
 	if c.Err() != nil {
-		return nil, c.Err()
+		return c.Err()
 	}
-	f := &parsed{src: src, index: x, memory: o.Memory}
 	switch version {
 	case wordV1:
-		return f, f.parseV1(s, head, o)
+		return f.parseV1(h, head, o)
 	case wordSnapshot:
 		c.Seek("string pool", snapHeader)
 		if m := c.Bytes("string pool", uint64(len(markerPool))); c.Err() == nil && string(m) != markerPool {
-			return nil, wire.Errorf(formatName, "version", 4, format.ErrVersion,
+			return wire.Errorf(formatName, "version", 4, format.ErrVersion,
 				"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
 		}
 		if c.Err() != nil {
-			return nil, c.Err()
+			return c.Err()
 		}
-		return f, f.parseSnapshot(s, head, o)
+		return f.parseSnapshot(h, head, o)
 	}
-	return nil, wire.Errorf(formatName, "version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
+	return wire.Errorf(formatName, "version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
 }
 
-// structure is the beginning of a file in private memory, so that nothing that
-// was checked changes when another process writes to the file.
-type structure struct {
-	b      []byte
-	src    driver.Source
-	most   int64  // that may be read
-	extent extent // of version 1
-
-	memory  *driver.Memory
-	counted int64 // in memory
+// upTo returns the first n bytes of the file, or all of a shorter one, and those that were read with them.
+func (f *parsed) upTo(h *driver.Head, n int64) ([]byte, error) {
+	b, err := h.Need(min(n, f.src.Size()))
+	if errors.Is(err, format.ErrLimit) {
+		err = wire.Error(formatName, "header", -1, err)
+	}
+	return b, err
 }
-
-// release takes back what was counted.
-func (s *structure) release() {
-	s.memory.Release(s.counted)
-	s.memory, s.counted = nil, 0
-}
-
-var structures = sync.Pool{New: func() any { return &structure{b: make([]byte, 0, initialWindow)} }}
-
-// upTo returns the first n bytes of the file, or more.
-func (s *structure) upTo(n int64) ([]byte, error) {
-	have := len(s.b)
-	if n <= int64(have) {
-		return s.b, nil
-	}
-	if err := s.memory.Reserve(n - s.counted); err != nil {
-		return nil, wire.Error(formatName, "header", -1, err)
-	}
-	s.counted = n
-	if n > int64(cap(s.b)) {
-		if err := wire.Prove(s.src, n); err != nil {
-			return nil, err
-		}
-		s.b = append(make([]byte, 0, n), s.b...)
-	}
-	if _, err := s.src.ReadAt(s.b[have:n], int64(have)); err != nil {
-		return nil, err
-	}
-	s.b = s.b[:n]
-	return s.b, nil
-}
-
-// errMore says that a beginning of the file ends before the structural part does.
-var errMore = errors.New("more of the file is needed")
 
 // measurer finds the end of a structural part.
 type measurer interface {
-	// measure looks at b, the beginning of a file; it answers errMore when that
-	// ends too early, unless it is the last of the file.
-	measure(b []byte, last bool) error
-	// guess estimates where the structural part ends, from what was measured.
+	// measure reads c, the beginning of a file or all of it, from where the call before stopped.
+	measure(c *wire.Cursor, all bool)
+	// guess estimates where the structural part ends.
 	guess() int64
 }
 
 // grow has m measure longer and longer beginnings of the file until one holds
-// the whole structural part, and returns that. The counts in the header have been
-// compared with the size of the file before.
-func (s *structure) grow(m measurer) ([]byte, error) {
-	window := int64(firstWindow)
-	if !s.src.InMemory() {
-		window = min(max(m.guess(), initialWindow), 16*initialWindow)
-	}
-	for {
-		window = min(window, s.most)
-		b, err := s.upTo(window)
-		if err != nil {
-			return nil, err
+// the whole structural part, and returns that.
+func (f *parsed) grow(h *driver.Head, m measurer) ([]byte, error) {
+	var c wire.Cursor
+	b, err := []byte(nil), error(nil)
+	for err == nil {
+		h.Expect(m.guess())
+		if b, err = f.upTo(h, int64(len(b))+1); err != nil {
+			break
 		}
-		err = m.measure(b, window == s.src.Size())
-		switch {
-		case err == nil:
+		c = wire.NewCursor(formatName, b, 0)
+		all := int64(len(b)) == f.src.Size()
+		m.measure(&c, all)
+		if c.Err() == nil {
 			return b, nil
-		case err != errMore:
-			return nil, err
-		case window == s.most:
-			return nil, wire.Errorf(formatName, "header", -1, format.ErrLimit, "header and records are larger than %d bytes", s.most)
 		}
-		// A guess goes by what a file claims: it is followed step by step.
-		window = min(max(m.guess(), window+window/2), 16*window)
+		if all || !errors.Is(c.Err(), format.ErrTruncated) {
+			err = c.Err()
+		}
 	}
+	return nil, err
+}
+
+// take is c.Bytes. Unless c has all of the file, it fails without a text that nobody reads.
+func take(c *wire.Cursor, field string, n uint64, all bool) []byte {
+	if !all && n > uint64(c.Left()) {
+		c.Fail(field, c.Offset(), format.ErrTruncated)
+		return nil
+	}
+	return c.Bytes(field, n)
 }
 
 // checkCount compares the number of tensors in the header with the limit, and
 // the least number of bytes that all records take with the size of the file.
-func (f *parsed) checkCount(field string, at int64, n uint32, least uint64, o *driver.Options) error {
-	if uint64(n) > uint64(driver.MaxTensors) {
+func (f *parsed) checkCount(field string, at int64, n uint32, least uint64) error {
+	if n > driver.MaxTensors {
 		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
 	}
 	if least > uint64(f.src.Size()) {
@@ -155,7 +126,56 @@ func (f *parsed) checkCount(field string, at int64, n uint32, least uint64, o *d
 	return nil
 }
 
-// notes lists what is tolerable but worth knowing.
+// record says where a tensor record has what both containers check alike.
+type record struct {
+	at          int64 // of the record
+	dims        []byte
+	dimsAt      int64 // in the record
+	numel       uint64
+	numelAt     int64
+	key         []byte
+	dtype       byte
+	dtypeAt     int64
+	dtypesKnown []tensor.DType
+}
+
+func (r *record) bad(field string, off int64, sentinel error, text string, args ...any) error {
+	return wire.Errorf(formatName, field, r.at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), r.key)
+}
+
+// setDType decodes the dtype of a tensor.
+func (r *record) setDType(t *driver.Tensor) error {
+	t.Name, t.DType = r.key, dtypeOf(r.dtypesKnown, r.dtype)
+	if !t.DType.Valid() {
+		return r.bad("tensor dtype", r.dtypeAt, format.ErrUnsupported, "unknown code %d", r.dtype)
+	}
+	return nil
+}
+
+// setShape decodes shape and size.
+func (r *record) setShape(t *driver.Tensor, x *driver.Index) error {
+	t.Shape = x.Dims(len(r.dims) / 8)
+	elems := uint64(1)
+	for i := range t.Shape {
+		d := u64(r.dims, 8*i)
+		hi, lo := bits.Mul64(elems, d)
+		if hi != 0 || lo == 0 || lo > math.MaxInt64 {
+			return r.bad("tensor shape", r.dimsAt+int64(8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
+		}
+		t.Shape[i], elems = int64(d), lo
+	}
+	if r.numel != elems {
+		return r.bad("tensor numel", r.numelAt, format.ErrCorrupt, "%d, the dims make it %d", r.numel, elems)
+	}
+	hi, size := bits.Mul64(elems, uint64(t.DType.Size()))
+	if hi != 0 || size > math.MaxInt64 {
+		return r.bad("tensor numel", r.numelAt, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+	}
+	t.Size = int64(size)
+	return nil
+}
+
+// notes says what is tolerable about the file.
 func (f *parsed) notes() []string {
 	var notes []string
 	if n := f.form.note(); n != "" {
@@ -180,16 +200,25 @@ func (f *parsed) notes() []string {
 	return notes
 }
 
-// TensorSum implements driver.Parsed.
-func (f *parsed) TensorSum(i int) driver.Sum {
+func plural(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// hasDigest reports whether the file holds the digest of tensor i.
+func (f *parsed) hasDigest(i int) bool { return f.named != nil && f.named[i] == namedDigest }
+
+func (f *parsed) tensorSum(i int) driver.Sum {
 	if !f.hasDigest(i) {
 		return driver.Sum{}
 	}
 	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
 }
 
-// Verify implements driver.Parsed: it checks the checksum in the header again.
-func (f *parsed) Verify(v driver.Verification) error {
+// verify checks the checksum in the header again.
+func (f *parsed) verify(v driver.Verification) error {
 	n := f.end
 	if f.snapshot {
 		n -= int64(len(markerBuffer))

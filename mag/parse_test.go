@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // manyEntries is a file with n metadata entries and as many tensors of one byte.
@@ -51,13 +47,13 @@ func TestWindow(t *testing.T) {
 		if f.Len() != n || len(f.Metadata()) != n {
 			t.Errorf("%d entries: %d tensors, %d metadata", n, f.Len(), len(f.Metadata()))
 		}
-		if most := max(4*f.f.end, 36+initialWindow); c.n > most {
+		if most := max(4*f.f.end, 16<<10); c.n > most {
 			t.Errorf("%d entries: %d bytes fetched, header and records have %d", n, c.n, f.f.end)
 		}
 	}
 }
 
-// TestHugeClaim: a header that promises too much costs two small reads.
+// TestHugeClaim: a header that promises too much costs one read.
 func TestHugeClaim(t *testing.T) {
 	f := v1File{magic: "MAG!", version: 1, numMeta: ptr(1 << 31)}
 	b := append(f.bytes(), make([]byte, 1<<20)...)
@@ -65,7 +61,7 @@ func TestHugeClaim(t *testing.T) {
 	if _, err := OpenReaderAt(c, int64(len(b)), nil); !errors.Is(err, format.ErrTruncated) {
 		t.Error(err)
 	}
-	if c.n > 64+driver.SniffLen { // that much shows what else the file may be
+	if c.n > 16<<10+driver.SniffLen { // that much shows what else the file may be
 		t.Errorf("%d bytes were fetched", c.n)
 	}
 }
@@ -140,39 +136,5 @@ func TestNotes(t *testing.T) {
 	want := [][]string{nil, {"1 byte follows the last tensor", none}, {none, "2 tensors are not aligned: views are copies"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// TestKeySet: equal keys are found whatever their number.
-func TestKeySet(t *testing.T) {
-	keys := []string{"", "a", "b", "a", "c", ""}
-	set := newKeySet(len(keys), func(pos int) []byte { return []byte(keys[pos]) })
-	var got []bool
-	for i := range keys {
-		got = append(got, set.add(i))
-	}
-	if want := []bool{true, true, true, false, true, false}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestCheckKey: the quick way agrees with the slow one.
-func TestCheckKey(t *testing.T) {
-	var w wire.Buffer
-	w.Str("0123456789abcdefghi")
-	for i := range w.Len() {
-		for _, c := range []byte{0, 1, 'x', 0x7F, 0x80, 0xC3, 0xFF} {
-			for from := range i + 1 {
-				key := bytes.Clone(w.Bytes()[from:])
-				key[i-from] = c
-				want := tensor.CheckName(string(key))
-				if got := checkKey(key); (got == nil) != (want == nil) {
-					t.Errorf("%q: %v, want %v", key, got, want)
-				}
-			}
-		}
-	}
-	if err := checkKey([]byte(strings.Repeat("ü", 20))); err != nil {
-		t.Error(err)
 	}
 }

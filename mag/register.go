@@ -37,11 +37,11 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	return &driver.Parsed{
-		Own:          f,
-		Notes:        f.notes(),
-		LazyMetadata: f.Metadata,
-		TensorSum:    f.TensorSum,
-		Verify:       f.Verify,
+		Own:       f,
+		Notes:     f.notes(),
+		Metadata:  f.meta,
+		TensorSum: f.tensorSum,
+		Verify:    f.verify,
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package mag
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -23,12 +22,12 @@ type snapshot struct {
 	names   int
 }
 
-func (f *parsed) parseSnapshot(st *structure, head []byte, o *driver.Options) error {
-	s, err := f.readSnapshotHeader(head, o)
+func (f *parsed) parseSnapshot(h *driver.Head, head []byte, o *driver.Options) error {
+	s, err := f.readSnapshotHeader(head)
 	if err != nil {
 		return err
 	}
-	b, err := st.grow(s)
+	b, err := f.grow(h, s)
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func (f *parsed) parseSnapshot(st *structure, head []byte, o *driver.Options) er
 }
 
 // readSnapshotHeader reads the header from the first bytes of the file.
-func (f *parsed) readSnapshotHeader(head []byte, o *driver.Options) (*snapshot, error) {
+func (f *parsed) readSnapshotHeader(head []byte) (*snapshot, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	c.Seek("header", timestampOffset)
 	stamp := c.U64("timestamp")
@@ -73,31 +72,25 @@ func (f *parsed) readSnapshotHeader(head []byte, o *driver.Options) (*snapshot, 
 		return nil, wire.Errorf(formatName, "metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
 	}
 	least := snapSmallest + (4+1+snapDescriptor+1)*uint64(tensors) // offset, name, descriptor and data of each
-	if err := f.checkCount("tensor_count", 28, tensors, least, o); err != nil {
+	if err := f.checkCount("tensor_count", 28, tensors, least); err != nil {
 		return nil, err
 	}
 	return &snapshot{stamp: stamp, tensors: int(tensors)}, nil
 }
 
-// measure finds the sections in b, the beginning of a file. errMore says that b
-// ends before "BUF!" does.
-func (s *snapshot) measure(b []byte, last bool) error {
+// measure implements measurer: it finds the sections.
+func (s *snapshot) measure(c *wire.Cursor, all bool) {
 	*s = snapshot{stamp: s.stamp, tensors: s.tensors}
-	c := wire.NewCursor(formatName, b, 0)
 	c.Seek("string pool", snapHeader)
-	s.measurePool(&c)
-	marker(&c, markerMetadata)
-	marker(&c, markerDescriptors)
+	s.measurePool(c, all)
+	marker(c, markerMetadata)
+	marker(c, markerDescriptors)
 	s.descAt = int(c.Offset())
 	for i := 0; i < s.tensors && c.Err() == nil; i++ {
-		s.measureDescriptor(&c)
+		s.measureDescriptor(c, all)
 	}
 	s.descEnd = int(c.Offset())
-	marker(&c, markerBuffer)
-	if err := c.Err(); err != nil && !last && errors.Is(err, format.ErrTruncated) {
-		return errMore
-	}
-	return c.Err()
+	marker(c, markerBuffer)
 }
 
 // guess implements measurer: descriptors have a few dims, names some bytes.
@@ -106,7 +99,7 @@ func (s *snapshot) guess() int64 {
 }
 
 // measurePool finds the string pool.
-func (s *snapshot) measurePool(c *wire.Cursor) {
+func (s *snapshot) measurePool(c *wire.Cursor, all bool) {
 	marker(c, markerPool)
 	at := c.Offset()
 	count := c.U32("string pool count")
@@ -114,7 +107,7 @@ func (s *snapshot) measurePool(c *wire.Cursor) {
 		c.Failf("string pool count", at, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
 	}
 	s.poolAt = int(c.Offset())
-	s.offsets = c.Bytes("string pool offsets", 4*(uint64(count)+1))
+	s.offsets = take(c, "string pool offsets", 4*(uint64(count)+1), all)
 	if c.Err() != nil {
 		return
 	}
@@ -123,13 +116,13 @@ func (s *snapshot) measurePool(c *wire.Cursor) {
 	if size > snapMaxBlob {
 		c.Failf("string pool offsets", int64(s.poolAt+4*s.strings), format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
 	}
-	s.blob = c.Bytes("string pool", uint64(size))
+	s.blob = take(c, "string pool", uint64(size), all)
 }
 
 // measureDescriptor steps over a descriptor and counts its dims and name bytes.
-func (s *snapshot) measureDescriptor(c *wire.Cursor) {
+func (s *snapshot) measureDescriptor(c *wire.Cursor, all bool) {
 	at := c.Offset()
-	head := c.Bytes("tensor descriptor", snapDescriptor)
+	head := take(c, "tensor descriptor", snapDescriptor, all)
 	if head == nil {
 		return
 	}
@@ -137,7 +130,7 @@ func (s *snapshot) measureDescriptor(c *wire.Cursor) {
 	if rank > snapMaxRank {
 		c.Failf("tensor rank", at, format.ErrCorrupt, "%d; the most is %d", rank, snapMaxRank)
 	}
-	c.Bytes("tensor shape", 8*uint64(rank))
+	take(c, "tensor shape", 8*uint64(rank), all)
 	s.dims += rank
 	id := u32(head, 4)
 	if uint64(id) >= uint64(s.strings) {
@@ -171,52 +164,46 @@ func (s *snapshot) checkPool() error {
 		return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt), format.ErrCorrupt, "begin with %d, not 0", first)
 	}
 	blobAt := int64(s.poolAt + len(s.offsets))
-	set := newKeySet(s.strings, s.key)
+	known := make(map[string]bool, s.strings)
 	for id := range s.strings {
 		from, to := u32(s.offsets, 4*id), u32(s.offsets, 4*id+4)
 		if to < from || to > uint32(len(s.blob)) {
 			return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, len(s.blob))
 		}
-		if err := checkKey(s.key(id)); err != nil {
+		if err := driver.CheckName(s.key(id)); err != nil {
 			return wire.Error(formatName, "string pool", blobAt+int64(from), fmt.Errorf("string %d: %w", id, err))
 		}
-		if !set.add(id) {
+		if known[string(s.key(id))] {
 			return wire.Errorf(formatName, "string pool", blobAt+int64(from), format.ErrCorrupt, "string %d, %q, occurs twice", id, s.key(id))
 		}
+		known[string(s.key(id))] = true
 	}
 	return nil
 }
 
 // readDescriptor adds the tensor of a descriptor at offset at. t is scratch space.
 func (f *parsed) readDescriptor(s *snapshot, rec []byte, at int64, t *driver.Tensor) error {
-	t.Name = s.key(int(u32(rec, 4)))
-	bad := func(field string, off int64, sentinel error, text string, args ...any) error {
-		return wire.Errorf(formatName, field, at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), t.Name)
+	r := record{
+		at: at, key: s.key(int(u32(rec, 4))),
+		dtype: rec[1], dtypeAt: 1, dtypesKnown: dtypesSnapshot[:],
+		dims: rec[snapDescriptor:], dimsAt: snapDescriptor,
+		numel: u64(rec, 8), numelAt: 8,
 	}
-	t.DType = dtypeOf(dtypesSnapshot[:], rec[1])
-	if !t.DType.Valid() {
-		return bad("tensor dtype", 1, format.ErrUnsupported, "unknown code %d", rec[1])
+	if err := r.setDType(t); err != nil {
+		return err
 	}
-	t.Shape = f.index.Dims(int(rec[0]))
-	elems, i := product(t.Shape, rec[snapDescriptor:])
-	if i >= 0 {
-		return bad("tensor shape", int64(snapDescriptor+8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
-	}
-	if numel := u64(rec, 8); numel != uint64(elems) {
-		return bad("tensor numel", 8, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
-	}
-	if t.Size = byteSize(elems, t.DType); t.Size < 0 {
-		return bad("tensor numel", 8, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+	if err := r.setShape(t, f.index); err != nil {
+		return err
 	}
 	t.Offset = f.dataEnd
 	if offset := u64(rec, 16); offset != uint64(t.Offset-f.end) {
-		return bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
+		return r.bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
 	}
 	if left := f.src.Size() - t.Offset; t.Size > left {
-		return bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
+		return r.bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
 	}
-	if f.index.Add(t) != nil {
-		return bad("tensor key_id", 4, format.ErrCorrupt, "two tensors have it")
+	if err := f.index.Add(t); err != nil {
+		return wire.Error(formatName, "tensor key_id", at+4, err)
 	}
 	f.dataEnd += t.Size
 	return nil
