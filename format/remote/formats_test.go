@@ -193,7 +193,7 @@ func TestLargeIndex(t *testing.T) {
 }
 
 // TestVocabulary: the strings of a language model take hardly more bytes than they have, and a request
-// for each 4 MiB beyond the first. What follows them takes two more.
+// for each 4 MiB beyond the first. What follows them takes three more.
 func TestVocabulary(t *testing.T) {
 	const data = 32 << 20
 	for _, words := range []int{150_000, 300_000} {
@@ -206,7 +206,7 @@ func TestVocabulary(t *testing.T) {
 		for _, tt := range []struct {
 			meta     format.Metadata
 			requests int64
-		}{{meta, 3}, {more, 4}} {
+		}{{meta, 3}, {more, 5}} {
 			var out bytes.Buffer
 			w, err := gguf.NewWriter(&out, &format.Plan{Metadata: tt.meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{data}}}}, nil)
 			if err == nil {
