@@ -115,9 +115,9 @@ func (f *File) Inputs() []Spec { return f.parsed().model.inputs }
 // Outputs returns the output specs, not to be changed.
 func (f *File) Outputs() []Spec { return f.parsed().model.outputs }
 
-// Operators returns the operators in file order, not to be changed.
+// Operators returns the operators in file order, decoded anew.
 func (f *File) Operators() (ops []Operator, err error) {
-	err = f.Do(func() error { ops = f.f.operators; return nil })
+	err = f.Do(func() error { ops = f.f.decodeOperators(); return nil })
 	return ops, err
 }
 

@@ -54,7 +54,7 @@ func tensorLosses(t *tensor.Info, l *driver.LossList) {
 
 // quantLosses finds parameters that the file cannot hold or that mean nothing.
 func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossList) {
-	known, consumed := quantizations(ops), map[uint32]bool{}
+	known, consumed := quantizationsOf(ops), map[uint32]bool{}
 	for i := range ops {
 		for _, id := range ops[i].Inputs {
 			consumed[id] = true
@@ -104,7 +104,11 @@ func (g *graphLosses) find(model string) []Operator {
 	for _, id := range g.ids {
 		constants[id] = true
 	}
-	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
+	var e edges
+	for i := range ops {
+		e.add(&ops[i])
+	}
+	entering, leaving := e.dangling(func(id uint32) bool { return constants[id] })
 	g.findable("input", n.Inputs, entering)
 	g.findable("output", n.Outputs, leaving)
 	return ops

@@ -39,7 +39,7 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 			param := "input" + strconv.Itoa(input) + suffixName
 			i, ok := byID[id]
 			if _, taken := op.Param(param); ok && lost[i] && !taken {
-				op.Params = append(op.Params, Param{param, p.Tensors[i].Name})
+				op.Params = append(op.Params, Param{Name: param, Value: p.Tensors[i].Name})
 				delete(lost, i)
 			}
 		}
@@ -62,11 +62,11 @@ func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
 			continue
 		}
 		if n := len(ops); n == 0 || len(ops[n-1].Inputs) == mostNames {
-			ops = append(ops, Operator{Type: nameOperator, Params: []Param{{metadataParam, strings.Join(keys, " ")}}})
+			ops = append(ops, Operator{Type: nameOperator, Params: []Param{{Name: metadataParam, Value: strings.Join(keys, " ")}}})
 		}
 		op := &ops[len(ops)-1]
 		if named {
-			op.Params = append(op.Params, Param{"input" + strconv.Itoa(len(op.Inputs)) + suffixName, t.Name})
+			op.Params = append(op.Params, Param{Name: "input" + strconv.Itoa(len(op.Inputs)) + suffixName, Value: t.Name})
 		}
 		op.Inputs = append(op.Inputs, id)
 	}
@@ -82,9 +82,10 @@ type nameTable struct {
 
 // nameTable reads the names. ok is false when one constant has two.
 func (f *parsed) nameTable() (t nameTable, ok bool) {
-	t = nameTable{names: map[string]string{}, only: len(f.operators) > 0}
-	for i := range f.operators {
-		op := &f.operators[i]
+	ops := f.decodeOperators()
+	t = nameTable{names: map[string]string{}, only: len(ops) > 0}
+	for i := range ops {
+		op := &ops[i]
 		for _, p := range op.Params {
 			input, name, ok := nameParam(p.Name, p.Value)
 			if !ok || input >= len(op.Inputs) || !f.isConstant(op.Inputs[input]) {

@@ -21,7 +21,8 @@ type parsed struct {
 	index     *driver.Index
 	header    Header
 	model     modelInfo
-	operators []Operator
+	graph     *driver.Graph
+	operators []byte                  // the section, in private memory
 	members   []member                // ascending
 	footer    atomic.Pointer[verdict] // nil until the footer was checked
 	notes     []string
@@ -54,6 +55,8 @@ type parser struct {
 	padding   int64 // bytes between the specs and the constants
 	dataAt    int64 // offset of the first constant's data
 	unflagged int   // gzip data without the flag
+	unknown   int   // operators without a name
+	extended  int   // parameters of the types that are ours
 }
 
 // parse reads the structure of the file.
@@ -70,15 +73,9 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
-	defer o.Memory.Release(around)
 	for _, section := range []func() error{p.readMetadata, p.readConstants, p.readGraph} {
 		if err := section(); err != nil {
 			return nil, err
-		}
-	}
-	for id, q := range quantizations(p.operators) {
-		if i, ok := p.lookup(id); ok {
-			x.SetQuant(i, q)
 		}
 	}
 	p.takeNotes()
@@ -368,28 +365,56 @@ func (r *record) errorf(field string, rel int, sentinel error, text string, args
 	return wire.Errorf(name, "constant "+constantName(r.id)+" "+field, r.at+int64(rel), sentinel, text, args...)
 }
 
-// readGraph reads the operators.
+// readGraph reads the operators, and makes the neutral graph of them.
 func (p *parser) readGraph() error {
-	if err := p.open(int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
+	from := int64(p.header.GraphOffset)
+	b, err := p.src.Slice(from, p.header.graphEnd()-from)
+	if err != nil {
 		return err
 	}
-	p.readOperators()
-	return p.Err()
+	p.operators, p.Cursor = b, wire.NewCursor(name, b, from)
+	quants, g := quantizations{}, graphBuilder{}
+	p.readOperators(func(op *Operator, n int) {
+		if g.nodes == nil {
+			g.nodes = make([]format.Node, 0, n)
+		}
+		quants.add(op)
+		p.note(op)
+		g.add(op)
+	})
+	if p.Err() != nil {
+		return p.Err()
+	}
+	for id, q := range quants {
+		if i, ok := p.lookup(id); ok {
+			p.index.SetQuant(i, q)
+		}
+	}
+	p.graph = g.graph(p.parsed)
+	return nil
 }
 
-func (p *parser) readOperators() {
+// readOperators calls f for each operator, which it must not keep, with their number.
+func (p *parser) readOperators(f func(op *Operator, n int)) {
 	n := p.Count("operator count", uint64(p.U32("operator count")), operatorMin)
 	p.reserve("operators", n*operatorBytes)
-	if p.Err() != nil {
-		return
-	}
-	p.operators = make([]Operator, 0, n)
-	for len(p.operators) < n && p.Err() == nil {
-		p.operators = append(p.operators, p.operator())
+	var op Operator // one for all, as f makes it escape
+	for range n {
+		if op = p.operator(); p.Err() != nil {
+			return
+		}
+		f(&op, n)
 	}
 	if p.Err() == nil && p.Left() > 0 {
 		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
 	}
+}
+
+// decodeOperators decodes the section anew.
+func (f *parsed) decodeOperators() (ops []Operator) {
+	p := parser{opts: &driver.Options{}, Cursor: wire.NewCursor(name, f.operators, int64(f.header.GraphOffset))}
+	p.readOperators(func(op *Operator, _ int) { ops = append(ops, *op) })
+	return ops
 }
 
 func (p *parser) operator() Operator {
@@ -401,10 +426,11 @@ func (p *parser) operator() Operator {
 	op.Outputs = elements(p.Bytes("operator outputs", 4*uint64(out)), 4, u32)
 	params := p.Count("operator parameter count", n, paramMin)
 	p.reserve("operators", idBytes*(len(op.Inputs)+len(op.Outputs)))
-	if params > 0 {
-		op.Params = make([]Param, 0, params)
+	if params == 0 {
+		return op
 	}
-	seen := map[string]bool{}
+	op.Params = make([]Param, 0, params)
+	seen := make(map[string]bool, params)
 	for len(op.Params) < params && p.Err() == nil {
 		at := p.Offset()
 		q := p.param()
@@ -470,11 +496,11 @@ func (p *parser) array(size uint64) []byte {
 	return p.Bytes("parameter array", uint64(n)*size)
 }
 
-// What the structure takes in memory, as it is in the file and in the neutral graph.
+// What the structure takes in memory, next to names and values.
 const (
-	operatorBytes = 80 + 120
-	idBytes       = 4 + 40
-	paramBytes    = 40 + 48
+	operatorBytes = 120
+	idBytes       = 36
+	paramBytes    = 32
 	specBytes     = 48 + 64
 	dimBytes      = 8 + 24
 )
@@ -490,6 +516,19 @@ func (f *parsed) isConstant(id uint32) bool {
 	return ok
 }
 
+// note counts what is unusual about an operator.
+func (p *parser) note(op *Operator) {
+	if !op.Type.Known() {
+		p.unknown++
+	}
+	for _, q := range op.Params {
+		switch q.Value.(type) {
+		case string, []int64:
+			p.extended++
+		}
+	}
+}
+
 // takeNotes lists what is tolerable but unusual about the file.
 func (p *parser) takeNotes() {
 	add := func(n int, format string) {
@@ -497,18 +536,7 @@ func (p *parser) takeNotes() {
 			p.notes = append(p.notes, fmt.Sprintf(format, n))
 		}
 	}
-	unknown, extended, unsound := 0, 0, 0
-	for i := range p.operators {
-		if !p.operators[i].Type.Known() {
-			unknown++
-		}
-		for _, q := range p.operators[i].Params {
-			switch q.Value.(type) {
-			case string, []int64:
-				extended++
-			}
-		}
-	}
+	unsound := 0
 	for i := range p.index.Len() {
 		if q := p.index.Quant(i); q != nil && !sound(q, p.index.DType(i), p.index.Shape(i)) {
 			unsound++
@@ -530,7 +558,7 @@ func (p *parser) takeNotes() {
 		add(int(p.padding), "%d bytes of zero padding before the constants")
 	}
 	add(p.unflagged, "constants compressed without the flag: %d")
-	add(unknown, "operators of unknown types: %d")
-	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
+	add(p.unknown, "operators of unknown types: %d")
+	add(p.extended, "parameters of types beyond the specification (string, int64 array): %d")
 	add(unsound, "constants with unsound quantization parameters: %d")
 }

@@ -38,27 +38,39 @@ func quantParam(name string) (input, kind int, ok bool) {
 	return input, kind, ok && kind >= 0
 }
 
-// quantizations returns what operators say of the ids they consume.
-func quantizations(ops []Operator) map[uint32]*tensor.Quantization {
-	found := map[uint32]*tensor.Quantization{}
+// quantizations is what operators say of the ids they consume.
+type quantizations map[uint32]*tensor.Quantization
+
+func (found quantizations) add(op *Operator) {
+	var params map[int][len(quantSuffixes)]any
+	for _, p := range op.Params {
+		if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
+			if params == nil {
+				params = map[int][len(quantSuffixes)]any{}
+			}
+			values := params[input]
+			values[kind] = p.Value
+			params[input] = values
+		}
+	}
+	if params == nil {
+		return // as in most operators
+	}
+	for _, input := range slices.Sorted(maps.Keys(params)) {
+		id, q := op.Inputs[input], quantization(params[input])
+		if known := found[id]; known == nil {
+			found[id] = q
+		} else if !known.Equal(q) {
+			found[id] = unsound()
+		}
+	}
+}
+
+// quantizationsOf is what all operators say.
+func quantizationsOf(ops []Operator) quantizations {
+	found := quantizations{}
 	for i := range ops {
-		op := &ops[i]
-		params := map[int][len(quantSuffixes)]any{}
-		for _, p := range op.Params {
-			if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
-				values := params[input]
-				values[kind] = p.Value
-				params[input] = values
-			}
-		}
-		for _, input := range slices.Sorted(maps.Keys(params)) {
-			id, q := op.Inputs[input], quantization(params[input])
-			if known := found[id]; known == nil {
-				found[id] = q
-			} else if !known.Equal(q) {
-				found[id] = unsound()
-			}
-		}
+		found.add(&ops[i])
 	}
 	return found
 }
@@ -113,7 +125,7 @@ func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
 			missing[id] = tensors[i].Quant
 		}
 	}
-	for id := range quantizations(ops) {
+	for id := range quantizationsOf(ops) {
 		delete(missing, id)
 	}
 	for i := range ops {
@@ -128,19 +140,19 @@ func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
 // quantParams makes the parameters for one input.
 func quantParams(input int, q *tensor.Quantization) []Param {
 	prefix := "input" + strconv.Itoa(input)
-	params := []Param{{prefix + quantSuffixes[scale], q.Scales}}
+	params := []Param{{Name: prefix + quantSuffixes[scale], Value: q.Scales}}
 	if q.Axis == tensor.PerTensor && len(q.Scales) == 1 {
 		params[0].Value = q.Scales[0]
 	}
 	switch len(q.ZeroPoints) {
 	case 0:
 	case 1:
-		params = append(params, Param{prefix + quantSuffixes[zeroPoint], q.ZeroPoints[0]})
+		params = append(params, Param{Name: prefix + quantSuffixes[zeroPoint], Value: q.ZeroPoints[0]})
 	default:
-		params = append(params, Param{prefix + quantSuffixes[zeroPoint], q.ZeroPoints})
+		params = append(params, Param{Name: prefix + quantSuffixes[zeroPoint], Value: q.ZeroPoints})
 	}
 	if q.Axis != tensor.PerTensor {
-		params = append(params, Param{prefix + quantSuffixes[axis], int32(q.Axis)})
+		params = append(params, Param{Name: prefix + quantSuffixes[axis], Value: int32(q.Axis)})
 	}
 	return params
 }

@@ -42,7 +42,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return &driver.Parsed{
 		Own:      f,
 		Metadata: f.metadata(),
-		Graph:    f.newGraph(),
+		Graph:    f.graph,
 		Notes:    f.notes,
 		Restore:  f.restore,
 		Load:     f.load,

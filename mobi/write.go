@@ -131,10 +131,10 @@ func (d *document) check() error {
 		return planError("metadata and specs", p.Err())
 	}
 	p.Cursor = wire.NewCursor(name, d.graph, 0)
-	if p.readOperators(); p.Err() != nil {
+	found := quantizations{}
+	if p.readOperators(func(op *Operator, _ int) { found.add(op) }); p.Err() != nil {
 		return planError("operators", p.Err())
 	}
-	found := quantizations(p.operators)
 	for i, id := range d.ids {
 		if want := d.tensors[i].Quant; want != nil && !want.Equal(found[id]) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
