@@ -140,6 +140,6 @@
 //
 // The alignment is WriteOptions.Alignment, else what the plan's metadata has, else 32.
 //
-// Checksums: the format has none. Verify parses the structure again, compares it
-// with what was opened, and touches all data.
+// Checksums: the format has none. Verify compares the structure with what was opened
+// and touches all data.
 package gguf

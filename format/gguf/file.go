@@ -13,7 +13,7 @@ import (
 // Version is "2" or "3". Metadata returns the entries in file order: string, bool, int64
 // (json.Number for what is beyond), float64, and arrays as json.RawMessage. Tensors come
 // in the order of the files. Notes lists repeated keys, tensors that overlap, long names
-// and bytes that nothing refers to. Verify parses the structure again and checks that all
+// and bytes that nothing refers to. Verify reads the structure again and checks that all
 // data is there: the format carries no checksums, so only what changed or was cut off
 // since the file was opened is found, and the Coverage says so.
 type File struct{ *format.Model }

@@ -29,3 +29,20 @@ func TestIndexLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestParse: what an index says, and what is refused of one.
+func TestParse(t *testing.T) {
+	w, err := Parse("torch", []byte(`{"metadata":{"a":1},"x":[],"weight_map":{"t":"b/1","u":"2","v":"b/1"}}`), 3)
+	if err != nil || len(w.Shards) != 2 || w.Shards[0] != "b/1" || string(w.Metadata) != `{"a":1}` {
+		t.Errorf("%+v, %v", w, err)
+	}
+	for text, field := range map[string]string{
+		`{}`: "weight_map", `{"weight_map":{},"weight_map":{}}`: "weight_map", `{"metadata":{},"metadata":null,"weight_map":{}}`: "weight_map",
+		`{"weight_map":{"t":"../1"}}`: `weight_map "t"`, `{"weight_map":{"t":1}}`: "weight_map", `{"weight_map":{}} x`: "weight_map",
+	} {
+		var e *driver.Error
+		if _, err := Parse("torch", []byte(text), 3); !errors.Is(err, driver.ErrCorrupt) || !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
