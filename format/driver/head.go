@@ -54,7 +54,7 @@ func (h *Head) Need(n int64) ([]byte, error) {
 		if err := h.o.Context.Err(); err != nil {
 			return h.b, err
 		}
-		next := max(headStep, have+max(have/8, min(have, 1<<20)), n, h.expect)
+		next := max(headStep, have+max(have/16, min(have, 256<<10)), n, h.expect)
 		// The size of the file may be a claim: never allocate more than a multiple of what was read.
 		next = min(next, 64*max(have, headStep), size, MaxStructure)
 		if err := h.o.Memory.Reserve(next - h.count); err != nil {
