@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -177,35 +176,4 @@ func TestSnapshotAnyOrder(t *testing.T) {
 			last = v.DType().Size()
 		}
 	}
-}
-
-// TestLargeData writes tensors of more than one piece in every order, tied and
-// almost tied ones among them.
-func TestLargeData(t *testing.T) {
-	const n = 300_000
-	p, data := &format.Plan{}, map[string][]byte{}
-	r := rand.New(rand.NewPCG(3, 3))
-	base := make([]byte, n)
-	for i := range base {
-		base[i] = byte(r.Uint32())
-	}
-	other := bytes.Clone(base)
-	other[n-1]++
-	for i, b := range [][]byte{base, base[:77_777], other, base, base[:n-4]} {
-		name := strconv.Itoa(i)
-		p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{int64(len(b))}})
-		data[name] = b
-	}
-	want := write(t, p, data, nil, nil)
-	for range 40 {
-		if order := r.Perm(len(p.Tensors)); !bytes.Equal(want, write(t, p, data, order, nil)) {
-			t.Errorf("order %v gives other bytes", order)
-		}
-	}
-	f, err := OpenBytes(want, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	offsets, _ := placesV1(p, data, &WriteOptions{})
-	checkModel(t, f, p, data, offsets)
 }

@@ -5,12 +5,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -57,59 +54,6 @@ func TestVerify(t *testing.T) {
 	f.Close()
 	if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("closed: %v", err)
-	}
-}
-
-// TestVerifyTouches: data without digests must at least be there.
-func TestVerifyTouches(t *testing.T) {
-	testhost.NeedCuts(t)
-	f := newModel("plain", 3, 1<<18)
-	for _, o := range []WriteOptions{{NoDigests: true}, {Snapshot: true}} {
-		path := filepath.Join(t.TempDir(), "m.mag")
-		f.write(t, path, &o)
-		m, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		if _, err := m.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := os.Truncate(path, 1<<19); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Verify(t.Context()); !errors.Is(err, format.ErrTruncated) {
-			t.Errorf("cut short: %v", err)
-		}
-	}
-	// Through a reader the last byte of each tensor is asked for.
-	whole := v1With(func(f *v1File) { f.tensors[1].offset = 1 << 17 })()
-	short, err := OpenReaderAt(bytes.NewReader(whole[:len(whole)-1]), int64(len(whole)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := short.Verify(t.Context()); !errors.Is(err, format.ErrTruncated) {
-		t.Errorf("a reader that ends early: %v", err)
-	}
-}
-
-// TestVerifyProgress: bytes done ascend to the total.
-func TestVerifyProgress(t *testing.T) {
-	f := damaged(t)
-	var done, total int64
-	steps := 0
-	report := func(d, all int64, _ string) {
-		if d <= done || d > all {
-			t.Errorf("%d of %d after %d", d, all, done)
-		}
-		done, total = d, all
-		steps++
-	}
-	if _, err := f.Verify(t.Context(), format.WithTensors("good"), format.WithProgress(report)); err != nil {
-		t.Fatal(err)
-	}
-	if done != 2_000_000 || total != done || steps != 2 {
-		t.Errorf("%d of %d in %d steps", done, total, steps)
 	}
 }
 

@@ -136,28 +136,6 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestStreamOutOfOrder: a stream cannot go back.
-func TestStreamOutOfOrder(t *testing.T) {
-	p, data := planV1()
-	o := &WriteOptions{NoDigests: true}
-	o.Spool = format.SpoolNever
-	w, err := NewWriter(&bytes.Buffer{}, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range []int{1, 0, 2} {
-		if err == nil {
-			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[p.Tensors[i].Name]))
-		}
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("writing backwards: %v", err)
-	}
-}
-
 // TestPoolPadding: the string that aligns the data of a snapshot.
 func TestPoolPadding(t *testing.T) {
 	info := func(name string) tensor.Info {

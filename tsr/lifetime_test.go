@@ -4,9 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,58 +27,6 @@ func three(t *testing.T) *File {
 	return f
 }
 
-// TestDirectoryClose closes during a use of one tensor: Close waits, no use of
-// any other tensor begins, and afterwards everything says ErrClosed.
-func TestDirectoryClose(t *testing.T) {
-	f := three(t)
-	a, c := f.At(0), f.At(2)
-	inside, closed := make(chan bool), make(chan error)
-	var group sync.WaitGroup
-	group.Go(func() {
-		err := c.Use(func(b []byte) error {
-			inside <- true
-			// Close is on its way when the other tensors are refused.
-			for a.Use(func([]byte) error { return nil }) == nil {
-				runtime.Gosched()
-			}
-			select {
-			case <-closed:
-				t.Error("Close did not wait")
-			default:
-			}
-			if b[0] != int32s(1)[0] {
-				t.Error("the data is gone")
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	<-inside
-	go func() { closed <- f.Close() }()
-	group.Wait()
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
-	for i := range f.Len() {
-		refuses(t, f.At(i))
-	}
-	refuses(t, a)
-	if _, err := f.Verify(t.Context()); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("Verify: %v", err)
-	}
-	if _, err := f.Pin(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("Pin: %v", err)
-	}
-	if err := f.Prefetch(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("Prefetch: %v", err)
-	}
-	if err := f.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
-}
-
 func refuses(t *testing.T, v tensor.View) {
 	t.Helper()
 	_, bytesErr := v.Bytes()
@@ -91,68 +37,6 @@ func refuses(t *testing.T, v tensor.View) {
 		if !errors.Is(err, format.ErrClosed) {
 			t.Errorf("%s: %v", v.Name(), err)
 		}
-	}
-}
-
-func TestDirectoryPin(t *testing.T) {
-	f := three(t)
-	raw, err := f.At(1).Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpin, err := f.Pin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if raw[4] != 104 {
-		t.Error("the data is gone")
-	}
-	unpin()
-	unpin()
-	refuses(t, f.At(1))
-}
-
-func TestDirectoryClone(t *testing.T) {
-	f := three(t)
-	v, err := f.At(2).Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	got, err := tensor.Decode[int32](nil, v)
-	if err != nil || got[4] != 70004 {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
-// TestFailedOpenUnmaps opens a directory whose last file is bad, and looks for
-// what is left of the others.
-func TestFailedOpenUnmaps(t *testing.T) {
-	dir := tree(t, map[string][]byte{"a.tsr": good, "b.tsr": good})
-	mapped := func() bool {
-		maps, err := os.ReadFile("/proc/self/maps")
-		if err != nil {
-			t.Skip("no list of mappings here: ", err)
-		}
-		return strings.Contains(string(maps), dir)
-	}
-	f, err := Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if mapped() {
-		t.Skip("built to keep mappings after Close")
-	}
-	write(t, filepath.Join(dir, "c.tsr"), good[:65])
-	if _, err := Open(dir, nil); err == nil {
-		t.Fatal("no error")
-	}
-	if mapped() {
-		t.Error("files are still mapped")
 	}
 }
 
@@ -207,52 +91,6 @@ func TestChangedBeforeUse(t *testing.T) {
 				t.Errorf("the others: %v", err)
 			}
 		})
-	}
-}
-
-// TestCut cuts files while they are mapped.
-func TestCut(t *testing.T) {
-	testhost.NeedCuts(t)
-	const n = 1 << 16
-	large := file(2, 1, [4]int32{1, 1, 1, n}, make([]byte, n)).bytes()
-	dir := tree(t, map[string][]byte{"a.tsr": good, "large.tsr": large, "z.tsr": good})
-	for _, path := range []string{dir, filepath.Join(dir, "large.tsr")} {
-		f, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		at := filepath.Join(dir, "large.tsr")
-		// Prefetch maps the files of a directory.
-		if err := errors.Join(f.Prefetch(), os.Truncate(at, 4096)); err != nil {
-			t.Fatal(err)
-		}
-		var e *format.Error
-		_, err = f.Verify(t.Context())
-		if !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Path != at || e.Field != `tensor "large"` || e.Offset < 4096 || e.Format != "tsr" {
-			t.Errorf("Verify: %v (%+v)", err, e)
-		}
-		if _, err := f.Verify(t.Context(), format.WithTensors("large")); !errors.Is(err, format.ErrTruncated) {
-			t.Errorf("Verify of it alone: %v", err)
-		}
-		v, _ := f.Tensor("large")
-		if _, err := v.ReadInto(make([]byte, n)); !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Path != at {
-			t.Errorf("ReadInto: %v", err)
-		}
-		if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrTruncated) {
-			t.Errorf("Decode: %v", err)
-		}
-		if v, err := f.Tensor("a"); err == nil {
-			if _, err := v.ReadInto(make([]byte, 3)); err != nil {
-				t.Errorf("another tensor: %v", err)
-			}
-			if _, err := f.Verify(t.Context(), format.WithTensors("a", "z", "a")); err != nil {
-				t.Errorf("Verify of others: %v", err)
-			}
-		}
-		if err := os.WriteFile(at, large, 0o666); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

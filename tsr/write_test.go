@@ -2,7 +2,6 @@ package tsr
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"math"
@@ -141,73 +140,6 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 		return 0, errBroken
 	}
 	return len(p), nil
-}
-
-func TestStreamFails(t *testing.T) {
-	for _, n := range []int{0, 63, 66} {
-		w, err := NewWriter(&brokenWriter{n}, plan(tensor.Int8, tensor.Shape{3}), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WriteTensor("tensor", bytes.NewReader(int8s(3))); !errors.Is(err, errBroken) {
-			t.Errorf("after %d bytes: %v", n, err)
-		}
-		if err := w.Close(); !errors.Is(err, format.ErrAborted) {
-			t.Errorf("after %d bytes: %v", n, err)
-		}
-	}
-}
-
-// TestFailuresLeaveNothing fails or stops a writer in every way, as a file over
-// one that exists and as a directory.
-func TestFailuresLeaveNothing(t *testing.T) {
-	for _, target := range []string{"w.tsr", "m"} {
-		for _, c := range []struct {
-			name string
-			do   func(w *format.Writer, cancel func()) error
-			want error
-		}{
-			{"abort", func(w *format.Writer, _ func()) error { return w.Abort() }, nil},
-			{"abort after the data", func(w *format.Writer, _ func()) error {
-				return errors.Join(w.WriteTensor("tensor", bytes.NewReader(int8s(9))), w.Abort())
-			}, nil},
-			{"close too early", func(w *format.Writer, _ func()) error { return w.Close() }, format.ErrPlan},
-			{"too few bytes", func(w *format.Writer, _ func()) error {
-				return w.WriteTensor("tensor", bytes.NewReader(int8s(8)))
-			}, format.ErrTruncated},
-			{"too many bytes", func(w *format.Writer, _ func()) error {
-				return w.WriteTensor("tensor", io.MultiReader(bytes.NewReader(int8s(10))))
-			}, format.ErrShape},
-			{"canceled", func(w *format.Writer, cancel func()) error {
-				cancel()
-				return w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
-			}, context.Canceled},
-			{"canceled before Close", func(w *format.Writer, cancel func()) error {
-				err := w.WriteTensor("tensor", bytes.NewReader(int8s(9)))
-				cancel()
-				return errors.Join(err, w.Close())
-			}, context.Canceled},
-		} {
-			t.Run(target+"/"+c.name, func(t *testing.T) {
-				dir := tree(t, map[string][]byte{"w.tsr": good, "m/": nil})
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				w, err := Create(dir+"/"+target, plan(tensor.Int8, tensor.Shape{9}), &WriteOptions{WriteOptions: format.WriteOptions{Context: ctx}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.do(w, cancel); !errors.Is(err, c.want) {
-					t.Errorf("%v, want %v", err, c.want)
-				}
-				w.Abort()
-				contains(t, dir, "m", "w.tsr")
-				contains(t, dir+"/m")
-				if diff := cmp.Diff(good, read1(t, dir+"/w.tsr")); diff != "" {
-					t.Error(diff)
-				}
-			})
-		}
-	}
 }
 
 // TestNames takes the longest file name and no longer one, and names in any script.
