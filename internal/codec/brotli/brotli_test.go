@@ -47,6 +47,9 @@ func TestStreams(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Codec.Decompress([]byte(tt.in), 3)
+			if all, err := Codec.DecompressMax([]byte(tt.in), 1000); (err == nil) != (tt.want != "") || string(all) != tt.want || Codec.Window(nil) == 0 {
+				t.Errorf("without its size: %q, %v", all, err)
+			}
 			if tt.want == "" {
 				if !errors.Is(err, tensor.ErrCorrupt) {
 					t.Fatalf("%q, %v, want ErrCorrupt", got, err)

@@ -68,6 +68,9 @@ func TestGzipHeaders(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			if got, err := Codec.DecompressMax(src, 1000); err != nil || !bytes.Equal(want, got) || Codec.Window(src) == 0 {
+				t.Errorf("without its size: %v", err)
+			}
 			if _, err := Codec.Decompress(append(bytes.Clone(src), 0), int64(len(want))); !errors.Is(err, tensor.ErrCorrupt) {
 				t.Errorf("a byte after the member: %v, want ErrCorrupt", err)
 			}
