@@ -70,11 +70,12 @@ func TestCrowdOfNodes(t *testing.T) {
 	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
 		_, err := OpenBytes(c.bytes(), &format.Options{MaxMemory: 1 << 30})
 		checkError(t, err, format.ErrLimit, "graph.nodes[1048576]", int64(len(c.bytes())))
-		if _, err := OpenBytes(c.bytes(), nil); !errors.Is(err, format.ErrLimit) {
-			t.Errorf("a graph that takes more than its file: %v", err)
-		}
 	}
-	mustOpen(t, container{graph: graph[2:]}.bytes(), &format.Options{MaxMemory: 1 << 30})
+	b := container{graph: graph[2:]}.bytes()
+	mustOpen(t, b, &format.Options{MaxMemory: 1 << 30})
+	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+		t.Errorf("a graph that takes more than its file: %v", err)
+	}
 }
 
 // TestCrowdOfDims: the tensor block has the same limit of dims, for one tensor

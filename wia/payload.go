@@ -54,8 +54,10 @@ func (l *parser) load(p *payload, b block, limit int64) error {
 	if b == signatureBlock {
 		cipher = nil
 	}
-	if b != tensorBlock && s.size > driver.MaxStructure {
-		return wire.Errorf(formatName, b.String()+"_size", s.off, tensor.ErrLimit, "%d bytes, the limit is %d", s.size, int64(driver.MaxStructure))
+	if b != tensorBlock {
+		if err := l.memory.Structure(s.size); err != nil {
+			return wire.Error(formatName, b.String()+"_size", s.off, err)
+		}
 	}
 	if err := l.o.Memory.Reserve(s.size); err != nil {
 		return wire.Error(formatName, b.String(), s.off, err)

@@ -115,10 +115,7 @@ func (x *indexer) add(p *payload, fl *protobuf.Field, graph bool) error {
 	b := &f.hdr.blocks
 	most := int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
 	x.dims += int64(len(h.dims))
-	switch {
-	case len(f.records) >= driver.MaxTensors:
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
-	case x.dims > most:
+	if x.dims > most {
 		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", most)
 	}
 	if err := x.check(fl.At); err != nil {

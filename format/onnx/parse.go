@@ -189,11 +189,12 @@ func (f *parsed) scanGraph(s *protobuf.Source, h *head, msg protobuf.Field) erro
 
 // keep appends a field to a section.
 func (f *parsed) keep(c *section, s *protobuf.Source, fl *protobuf.Field) error {
-	n, most := fl.End-fl.At, int64(driver.MaxStructure)
-	if n > most-f.head.Size-f.graph.Size {
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d bytes that are not data of tensors", most)
+	n := fl.End - fl.At
+	err := f.o.Memory.Structure(n)
+	if err == nil {
+		err = f.o.Memory.Reserve(n)
 	}
-	if err := f.o.Memory.Reserve(n); err != nil {
+	if err != nil {
 		return &protobuf.Defect{At: fl.At, Err: err}
 	}
 	return c.keep(s, fl)
@@ -223,9 +224,6 @@ func (f *parsed) initializer(s *protobuf.Source, h *head, msg protobuf.Field) er
 
 // add lists a tensor. at is the offset for errors.
 func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at int64) error {
-	if len(f.records) >= driver.MaxTensors {
-		return protobuf.Defectf(at, tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
-	}
 	if err := checkName(name, at); err != nil {
 		return err
 	}
