@@ -22,7 +22,7 @@ type Head struct {
 const MaxStructure = 1 << 30
 
 const (
-	headStep   = 16 << 10 // what the engine reads of a mapped file in any case
+	headStep   = 32 << 10 // the least that is read
 	mostPooled = 8 << 20
 )
 
