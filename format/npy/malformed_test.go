@@ -410,7 +410,8 @@ func TestNeither(t *testing.T) {
 	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !errors.Is(err, format.ErrUnknownFormat) {
 		t.Error(err)
 	}
-	z.members[0].name = "model.weights.h5"
+	z = archiveOf(stored1("", nil), stored1("", nil))
+	z.members[0].name, z.members[1].name = "metadata.json", "model.weights.h5"
 	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), "HDF5") {
 		t.Error(err)
 	}
