@@ -130,18 +130,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// brokenWriter fails after some bytes.
-type brokenWriter struct{ left int }
-
-var errBroken = errors.New("broken")
-
-func (w *brokenWriter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, errBroken
-	}
-	return len(p), nil
-}
-
 // TestNames takes the longest file name and no longer one, and names in any script.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {

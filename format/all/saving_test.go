@@ -37,7 +37,7 @@ import (
 
 // What is tested here is the promise of all writers: whatever fails, and whenever the
 // process dies, there is the old model or the new one, and once another was written
-// nothing else. sink tells of every call that changes something in the file system.
+// nothing else. Package save tells of every call that changes something in the file system.
 
 // saving is a way to replace a model by another.
 type saving struct {

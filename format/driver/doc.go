@@ -36,9 +36,8 @@
 //
 // A format whose offsets follow from the plan implements Layouter: it returns
 // where everything goes, and the engine streams, spools, orders and patches.
-// One whose offsets depend on data (compression, signatures) implements
-// Encoding and writes to a Target itself; Streaming and Ordered say more about the
-// order in which it does.
+// One whose offsets depend on data (compression, signatures) returns a Layout with
+// Encode, which writes to a Target itself.
 //
 // Values of metadata have the types of Entry; a format with a Description.TakeValue has more. What the format cannot
 // hold of a plan it lists (Lossy). A format with a graph says what its
