@@ -2,8 +2,12 @@ package mobi
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"testing"
 
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -74,4 +78,41 @@ func TestFooterCoversAll(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRefusedAt: what only the offset of an error, or a reader of zeros, can show.
+func TestRefusedAt(t *testing.T) {
+	at := func(err error) int64 {
+		var e *format.Error
+		if !errors.As(err, &e) {
+			return -2
+		}
+		return e.Offset
+	}
+	_, err := OpenBytes(more(recordOf(1, 2, []uint64{1, 1 << 63}, nil)), nil)
+	wantError(t, err, format.ErrCorrupt, "constant 1 shape")
+	if got := at(err); got != atGraph+16 {
+		t.Errorf("the second dim is refused at %d", got)
+	}
+	// One byte that begins like gzip, and the next record goes on like it.
+	_, err = OpenBytes(more(recordOf(1, 2, []uint64{5}, []byte{0x1F}), recordOf(0x8B, 2, nil, []byte{1})), nil)
+	wantError(t, err, format.ErrCorrupt, "constant 1 data size")
+
+	const size = driver.MaxStructure + 100
+	h := binary.LittleEndian.AppendUint32([]byte("IBOM\x01\x00\x00\x00"), 0)
+	for _, v := range []uint32{0, size, 32, 56, 56} {
+		h = binary.LittleEndian.AppendUint32(h, v)
+	}
+	_, err = OpenReaderAt(zeros{h}, size, nil)
+	wantError(t, err, format.ErrLimit, "metadata and operator graph")
+}
+
+// zeros is a reader of a header and zeros behind it.
+type zeros struct{ head []byte }
+
+func (z zeros) ReadAt(p []byte, off int64) (int, error) {
+	if off < int64(len(z.head)) {
+		copy(p, z.head[off:])
+	}
+	return len(p), nil
 }
