@@ -3,7 +3,6 @@ package signing
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -76,29 +75,21 @@ func Parse(b []byte) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.is("mediaType", mediaType); err != nil {
-		return nil, err
-	}
+	o.is("mediaType", mediaType)
 	p := &Bundle{raw: bytes.Clone(b)}
-	m, err := o.object("verificationMaterial")
-	if err == nil {
-		err = p.parseMaterial(m)
+	p.parseMaterial(o.object("verificationMaterial"))
+	if o.has("messageSignature") {
+		o.fail("messageSignature", driver.ErrUnsupported, "it signs no statement")
 	}
-	if err == nil && o.has("messageSignature") {
-		err = fail("messageSignature", driver.ErrUnsupported, "it signs no statement")
+	p.parseEnvelope(o.object("dsseEnvelope"))
+	if *o.err != nil {
+		return nil, *o.err
 	}
-	if err != nil {
-		return nil, err
-	}
-	e, err := o.object("dsseEnvelope")
-	if err == nil {
-		err = p.parseEnvelope(e)
-	}
-	return p, err
+	return p, nil
 }
 
 // parseMaterial parses what identifies the signer.
-func (p *Bundle) parseMaterial(m object) (err error) {
+func (p *Bundle) parseMaterial(m object) {
 	n := 0
 	for _, kind := range []struct {
 		field  string
@@ -110,115 +101,52 @@ func (p *Bundle) parseMaterial(m object) (err error) {
 		}
 	}
 	if n != 1 {
-		return fail(m.field, tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", n)
+		m.fail("", tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", n)
 	}
 	switch p.method {
 	case Key:
-		err = p.parseKey(m)
+		k := m.object("publicKey")
+		if k.has("rawBytes") {
+			p.key = k.bytes("rawBytes")
+		} else {
+			p.hint = get[string](k, "hint")
+		}
 	case Certificate:
-		err = p.parseChain(m)
-	default:
-		err = p.parseSigstore(m)
-	}
-	if err != nil || !m.has("timestampVerificationData") {
-		return err
-	}
-	t, err := m.object("timestampVerificationData")
-	if err != nil || !t.has("rfc3161Timestamps") {
-		return err
-	}
-	list, err := t.objects("rfc3161Timestamps")
-	for _, o := range list {
-		token, err := o.bytes("signedTimestamp")
-		if err != nil {
-			return err
+		for _, o := range m.object("x509CertificateChain").someObjects("certificates", "there is none") {
+			p.parseCertificate(o)
 		}
-		p.timestamps = append(p.timestamps, token)
+	case Sigstore:
+		p.parseCertificate(m.object("certificate"))
+		m.someObjects("tlogEntries", "there is no entry of a transparency log")
 	}
-	return err
-}
-
-func (p *Bundle) parseKey(m object) error {
-	k, err := m.object("publicKey")
-	switch {
-	case err != nil:
-	case k.has("rawBytes"):
-		p.key, err = k.bytes("rawBytes")
-	default:
-		p.hint, err = get[string](k, "hint")
+	if !m.has("timestampVerificationData") {
+		return
 	}
-	return err
-}
-
-func (p *Bundle) parseChain(m object) error {
-	c, err := m.object("x509CertificateChain")
-	if err != nil {
-		return err
-	}
-	list, err := c.objects("certificates")
-	if err == nil && len(list) == 0 {
-		err = fail(c.name("certificates"), tensor.ErrCorrupt, "there is none")
-	}
-	for _, o := range list {
-		cert, err := parseCertificate(o)
-		if err != nil {
-			return err
-		}
-		p.chain = append(p.chain, cert)
-	}
-	return err
-}
-
-func (p *Bundle) parseSigstore(m object) error {
-	o, err := m.object("certificate")
-	if err != nil {
-		return err
-	}
-	cert, err := parseCertificate(o)
-	if err != nil {
-		return err
-	}
-	p.chain = []*x509.Certificate{cert}
-	entries, err := m.objects("tlogEntries")
-	if err == nil && len(entries) == 0 {
-		err = fail(m.name("tlogEntries"), tensor.ErrCorrupt, "there is no entry of a transparency log")
-	}
-	return err
-}
-
-func parseCertificate(o object) (*x509.Certificate, error) {
-	der, err := o.bytes("rawBytes")
-	if err != nil {
-		return nil, err
-	}
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fail(o.name("rawBytes"), tensor.ErrCorrupt, "%w", err)
-	}
-	return c, nil
-}
-
-func (p *Bundle) parseEnvelope(e object) (err error) {
-	if err := e.is("payloadType", payloadType); err != nil {
-		return err
-	}
-	if p.payload, err = e.bytes("payload"); err != nil {
-		return err
-	}
-	list, err := e.objects("signatures")
-	if err == nil && len(list) != 1 {
-		err = fail(e.name("signatures"), tensor.ErrCorrupt, "%d signatures, not one", len(list))
-	}
-	if err != nil {
-		return err
-	}
-	if id := list[0]; id.has("keyid") {
-		if _, err := get[string](id, "keyid"); err != nil {
-			return err
+	t := m.object("timestampVerificationData")
+	if t.has("rfc3161Timestamps") {
+		for _, o := range t.objects("rfc3161Timestamps") {
+			p.timestamps = append(p.timestamps, o.bytes("signedTimestamp"))
 		}
 	}
-	p.sig, err = list[0].bytes("sig")
-	return err
+}
+
+// parseCertificate adds a certificate to the chain.
+func (p *Bundle) parseCertificate(o object) {
+	c, err := x509.ParseCertificate(o.bytes("rawBytes"))
+	if err != nil {
+		o.fail("rawBytes", tensor.ErrCorrupt, "%w", err)
+	}
+	p.chain = append(p.chain, c)
+}
+
+func (p *Bundle) parseEnvelope(e object) {
+	e.is("payloadType", payloadType)
+	p.payload = e.bytes("payload")
+	o := e.oneObject("signatures")
+	if o.has("keyid") {
+		get[string](o, "keyid")
+	}
+	p.sig = o.bytes("sig")
 }
 
 // Bytes returns the text of the bundle, in memory of the caller's.
@@ -262,9 +190,13 @@ func pae(payload []byte) []byte {
 // The bundle as it is written.
 type (
 	bundleJSON struct {
-		MediaType    string       `json:"mediaType"`
-		Material     materialJSON `json:"verificationMaterial"`
-		DSSEEnvelope envelopeJSON `json:"dsseEnvelope"`
+		MediaType string       `json:"mediaType"`
+		Material  materialJSON `json:"verificationMaterial"`
+		Envelope  struct {
+			Payload     []byte          `json:"payload"`
+			PayloadType string          `json:"payloadType"`
+			Signatures  []signatureJSON `json:"signatures"`
+		} `json:"dsseEnvelope"`
 	}
 	materialJSON struct {
 		PublicKey *hintJSON  `json:"publicKey,omitempty"`
@@ -275,18 +207,13 @@ type (
 		Hint string `json:"hint"`
 	}
 	chainJSON struct {
-		Certificates []rawJSON `json:"certificates"`
+		Certificates []certificateJSON `json:"certificates"`
 	}
-	rawJSON struct {
-		RawBytes string `json:"rawBytes"`
-	}
-	envelopeJSON struct {
-		Payload     string          `json:"payload"`
-		PayloadType string          `json:"payloadType"`
-		Signatures  []signatureJSON `json:"signatures"`
+	certificateJSON struct {
+		RawBytes []byte `json:"rawBytes"`
 	}
 	signatureJSON struct {
-		Sig   string `json:"sig"`
+		Sig   []byte `json:"sig"`
 		KeyID string `json:"keyid"`
 	}
 )
@@ -294,8 +221,8 @@ type (
 // assemble makes a bundle.
 func assemble(m materialJSON, payload, sig []byte) ([]byte, error) {
 	m.Log = []struct{}{}
-	return json.Marshal(bundleJSON{mediaType, m, envelopeJSON{
-		base64.StdEncoding.EncodeToString(payload), payloadType,
-		[]signatureJSON{{Sig: base64.StdEncoding.EncodeToString(sig)}},
-	}})
+	b := bundleJSON{MediaType: mediaType, Material: m}
+	b.Envelope.Payload, b.Envelope.PayloadType = payload, payloadType
+	b.Envelope.Signatures = []signatureJSON{{Sig: sig}}
+	return json.Marshal(b)
 }

@@ -31,7 +31,7 @@ func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest
 	p := work.NewProgress(o.Progress, total)
 	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
 		j := &jobs[i]
-		w := counting{Hash: sha256.New(), p: p, name: j.name}
+		w := counting{Hash: sha256.New(), ctx: ctx, p: p, name: j.name}
 		if err := j.feed(&w, j.off, j.size); err != nil {
 			return err
 		}
@@ -40,9 +40,10 @@ func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest
 	})
 }
 
-// counting is a hash that reports progress by megabytes.
+// counting is a hash that reports progress by megabytes, and ends with its context.
 type counting struct {
 	hash.Hash
+	ctx  context.Context
 	p    *work.Progress
 	name string
 	n    int64 // not reported yet
@@ -53,13 +54,16 @@ func (c *counting) Write(b []byte) (int, error) {
 		c.p.Add(c.n, c.name)
 		c.n = 0
 	}
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	return c.Hash.Write(b)
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // feed returns what reads ranges of a file that was found.
-func (t *tree) feed(ctx context.Context, f *found) func(w io.Writer, off, size int64) error {
+func (t *tree) feed(f *found) func(w io.Writer, off, size int64) error {
 	return func(w io.Writer, off, size int64) error {
 		file, err := t.open(f)
 		if err != nil {
@@ -68,22 +72,10 @@ func (t *tree) feed(ctx context.Context, f *found) func(w io.Writer, off, size i
 		defer file.Close()
 		buf := buffers.Get().(*[]byte)
 		defer buffers.Put(buf)
-		for end := off + size; off < end; {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			n, err := file.ReadAt((*buf)[:min(int64(len(*buf)), end-off)], off)
-			if n == 0 && err != nil {
-				if err == io.EOF {
-					err = t.refuse(f.name, tensor.ErrTruncated, "it became shorter while it was read")
-				}
-				return err
-			}
-			if _, err := w.Write((*buf)[:n]); err != nil {
-				return err
-			}
-			off += int64(n)
+		n, err := io.CopyBuffer(w, io.NewSectionReader(file, off, size), *buf)
+		if err == nil && n < size {
+			err = t.refuse(f.name, tensor.ErrTruncated, "it became shorter while it was read")
 		}
-		return nil
+		return err
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/x509"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -84,7 +83,7 @@ func (s *Signer) material() (m materialJSON, h crypto.Hash, err error) {
 	}
 	m.Chain = &chainJSON{}
 	for _, c := range s.Chain {
-		m.Chain.Certificates = append(m.Chain.Certificates, rawJSON{base64.StdEncoding.EncodeToString(c.Raw)})
+		m.Chain.Certificates = append(m.Chain.Certificates, certificateJSON{c.Raw})
 	}
 	return m, h, nil
 }
@@ -115,7 +114,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 		s.files = append(s.files, signed{f.name, size, make([]digest, n)})
 		for part := range n {
 			off, size := s.span(&s.files[k], part)
-			jobs = append(jobs, job{file: k, sum: part, name: t.full(f.name), off: off, size: size, feed: t.feed(ctx, f)})
+			jobs = append(jobs, job{file: k, sum: part, name: t.full(f.name), off: off, size: size, feed: t.feed(f)})
 		}
 	}
 	if len(s.files) == 0 {

@@ -1,9 +1,11 @@
 package signing
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -54,188 +56,106 @@ func (s *statement) span(f *signed, i int) (off, size int64) {
 // parseStatement parses the payload of a bundle.
 func parseStatement(payload []byte) (*statement, error) {
 	o, err := parseObject(payload, "statement")
-	if err == nil {
-		err = o.is("_type", statementType)
-	}
 	if err != nil {
 		return nil, err
 	}
+	o.is("_type", statementType)
 	s := &statement{}
-	if kind, err := get[string](o, "predicateType"); err == nil && kind == predicateV0 {
-		s.old = true
-		err = s.parseOld(o)
-		return s, err
+	if s.old = o.values["predicateType"] == predicateV0; s.old {
+		s.parseOld(o)
+		return s, *o.err
 	}
-	if err := o.is("predicateType", predicate); err != nil {
-		return nil, err
-	}
-	p, err := o.object("predicate")
-	if err == nil {
-		err = s.parseSerialization(p)
-	}
-	if err == nil {
-		err = s.parseResources(p)
-	}
-	if err == nil {
-		err = s.parseSubject(o)
-	}
-	return s, err
+	o.is("predicateType", predicate)
+	p := o.object("predicate")
+	s.parseSerialization(p.object("serialization"))
+	s.parseResources(p)
+	s.parseSubject(o.oneObject("subject"))
+	return s, *o.err
 }
 
 // parseSubject compares the root digest, which was computed.
-func (s *statement) parseSubject(o object) error {
-	list, err := o.objects("subject")
-	if err == nil && len(list) != 1 {
-		err = fail(o.name("subject"), tensor.ErrCorrupt, "%d subjects, not one", len(list))
+func (s *statement) parseSubject(o object) {
+	if s.name = get[string](o, "name"); s.name == "" {
+		o.fail("name", tensor.ErrCorrupt, "it is empty")
 	}
-	if err != nil {
-		return err
+	d := o.object("digest")
+	if root := sum(d, hashName); root != s.root {
+		d.fail(hashName, driver.ErrChecksum, "%x, but that of the listed files is %x", root, s.root)
 	}
-	if s.name, err = get[string](list[0], "name"); err == nil && s.name == "" {
-		err = fail(list[0].name("name"), tensor.ErrCorrupt, "it is empty")
-	}
-	if err != nil {
-		return err
-	}
-	d, err := list[0].object("digest")
-	if err != nil {
-		return err
-	}
-	root, err := sum(d, hashName)
-	if err == nil && root != s.root {
-		err = fail(d.name(hashName), driver.ErrChecksum, "%x, but that of the listed files is %x", root, s.root)
-	}
-	return err
 }
 
 // parseSerialization reads how the files were listed.
-func (s *statement) parseSerialization(p object) error {
-	o, err := p.object("serialization")
-	if err != nil {
-		return err
-	}
-	if err := o.is("hash_type", hashName); err != nil {
-		return err
-	}
-	if s.links, err = get[bool](o, "allow_symlinks"); err != nil {
-		return err
-	}
-	method, err := get[string](o, "method")
-	switch {
-	case err != nil:
-		return err
+func (s *statement) parseSerialization(o object) {
+	o.is("hash_type", hashName)
+	s.links = get[bool](o, "allow_symlinks")
+	switch method := get[string](o, "method"); {
 	case method == "shards":
-		size, err := get[json.Number](o, "shard_size")
-		if err != nil {
-			return err
-		}
+		size := get[json.Number](o, "shard_size")
+		var err error
 		if s.shard, err = strconv.ParseInt(size.String(), 10, 64); err != nil || s.shard <= 0 {
-			return fail(o.name("shard_size"), tensor.ErrCorrupt, "%.100s", size)
+			o.fail("shard_size", tensor.ErrCorrupt, "%.100s", size)
 		}
 	case method != "files":
-		return fail(o.name("method"), driver.ErrUnsupported, "%.100q", method)
+		o.fail("method", driver.ErrUnsupported, "%.100q", method)
 	case o.has("shard_size"):
-		return fail(o.name("shard_size"), tensor.ErrCorrupt, "the method is %q", method)
+		o.fail("shard_size", tensor.ErrCorrupt, "the method is %q", method)
 	}
 	if !o.has("ignore_paths") {
-		return nil
+		return
 	}
-	list, err := get[[]any](o, "ignore_paths")
-	for _, v := range list {
+	for _, v := range get[[]any](o, "ignore_paths") {
 		name, ok := v.(string)
 		if !ok {
-			return fail(o.name("ignore_paths"), tensor.ErrCorrupt, "it has the wrong JSON type")
+			o.fail("ignore_paths", tensor.ErrCorrupt, "it has the wrong JSON type")
 		}
+		var err error
 		if s.ignore, err = addIgnored(s.ignore, name); err != nil {
-			return fail(o.name("ignore_paths"), tensor.ErrCorrupt, "%w", err)
+			o.fail("ignore_paths", tensor.ErrCorrupt, "%w", err)
 		}
 	}
-	return err
 }
 
 // parseResources reads the list of files and computes the root digest.
-func (s *statement) parseResources(p object) error {
-	list, err := p.objects("resources")
-	if err == nil && len(list) == 0 {
-		err = fail(p.name("resources"), tensor.ErrCorrupt, "no file is listed")
-	}
-	if err != nil {
-		return err
-	}
+func (s *statement) parseResources(p object) {
 	l, all := lister{s: s, size: s.shard}, sha256.New()
-	for _, o := range list {
-		name, err := get[string](o, "name")
-		if err != nil {
-			return err
-		}
-		if err := o.is("algorithm", hashName); err != nil {
-			return err
-		}
-		d, err := sum(o, "digest")
-		if err == nil {
-			err = l.add(o.name("name"), name, d)
-		}
-		if err != nil {
-			return err
-		}
+	for _, o := range p.someObjects("resources", "no file is listed") {
+		name := get[string](o, "name")
+		o.is("algorithm", hashName)
+		d := sum(o, "digest")
+		l.add(o, name, d)
 		all.Write(d[:])
 	}
 	s.root = digest(all.Sum(nil))
-	return l.done(p.name("resources"))
+	l.done(p, "resources")
 }
 
 // parseOld reads a statement of version 0.2, whose subjects are the files.
-func (s *statement) parseOld(o object) error {
-	list, err := o.objects("subject")
-	if err == nil && len(list) == 0 {
-		err = fail(o.name("subject"), tensor.ErrCorrupt, "no file is listed")
-	}
-	if err != nil {
-		return err
-	}
+func (s *statement) parseOld(o object) {
 	l, all := lister{s: s}, sha256.New()
-	for _, e := range list {
-		name, err := get[string](e, "name")
-		if err != nil {
-			return err
-		}
+	for _, e := range o.someObjects("subject", "no file is listed") {
+		name := get[string](e, "name")
 		if e.has("annotations") {
-			a, err := e.object("annotations")
-			if err == nil && a.has("actual_hash_algorithm") {
-				err = a.is("actual_hash_algorithm", "file-sha256")
-			}
-			if err != nil {
-				return err
+			if a := e.object("annotations"); a.has("actual_hash_algorithm") {
+				a.is("actual_hash_algorithm", "file-sha256")
 			}
 		}
-		sums, err := e.object("digest")
-		if err != nil {
-			return err
-		}
-		d, err := sum(sums, hashName)
-		if err == nil {
-			err = l.add(e.name("name"), name, d)
-		}
-		if err != nil {
-			return err
-		}
+		d := sum(e.object("digest"), hashName)
+		l.add(e, name, d)
 		all.Write(d[:])
 	}
 	s.root = digest(all.Sum(nil))
-	return l.done(o.name("subject"))
+	l.done(o, "subject")
 }
 
 // sum reads a SHA-256 in lower-case hexadecimal.
-func sum(o object, key string) (d digest, err error) {
-	text, err := get[string](o, key)
-	if err != nil {
-		return d, err
-	}
+func sum(o object, key string) (d digest) {
+	text := get[string](o, key)
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(d) || hex.EncodeToString(b) != text {
-		return d, fail(o.name(key), tensor.ErrCorrupt, "%.100q is no SHA-256", text)
+		o.fail(key, tensor.ErrCorrupt, "%.100q is no SHA-256", text)
+		return d
 	}
-	return digest(b), nil
+	return digest(b)
 }
 
 // lister collects the files of a statement.
@@ -243,7 +163,6 @@ type lister struct {
 	s      *statement
 	size   int64 // of ranges
 	ranges []part
-	names  map[string]bool
 }
 
 // part is a range of a file.
@@ -254,26 +173,18 @@ type part struct {
 }
 
 // add adds a resource.
-func (l *lister) add(field, name string, d digest) error {
+func (l *lister) add(o object, name string, d digest) {
 	p := part{name: name, from: 0, to: -1, sum: d}
 	if l.size > 0 {
 		var ok bool
 		if p, ok = splitName(name, d); !ok || p.from%l.size != 0 || p.to <= p.from || p.to-p.from > l.size {
-			return fail(field, tensor.ErrCorrupt, "%.200q is no range of a file in steps of %d", name, l.size)
+			o.fail("name", tensor.ErrCorrupt, "%.200q is no range of a file in steps of %d", name, l.size)
 		}
 	}
 	if !validName(p.name) && p.name != "." {
-		return fail(field, tensor.ErrCorrupt, "%.200q is no path below the model", name)
+		o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model", name)
 	}
-	if l.names == nil {
-		l.names = map[string]bool{}
-	}
-	if l.names[name] {
-		return fail(field, tensor.ErrCorrupt, "%.200q is listed twice", name)
-	}
-	l.names[name] = true
 	l.ranges = append(l.ranges, p)
-	return nil
 }
 
 // splitName splits the name of a range at its last two colons.
@@ -293,36 +204,33 @@ func cutNumber(s string) (rest string, n int64, ok bool) {
 	return s[:i], n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == s[i+1:]
 }
 
-// done puts ranges together to files.
-func (l *lister) done(field string) error {
+// done puts ranges together to files, where no list has had an error.
+func (l *lister) done(o object, key string) {
+	if *o.err != nil {
+		return
+	}
 	slices.SortFunc(l.ranges, func(a, b part) int {
-		if c := strings.Compare(a.name, b.name); c != 0 || a.from == b.from {
-			return c
-		}
-		if a.from < b.from {
-			return -1
-		}
-		return 1
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.from, b.from))
 	})
+	last := &signed{}
 	for _, p := range l.ranges {
-		n := len(l.s.files)
-		if n == 0 || l.s.files[n-1].name != p.name {
-			if p.from != 0 {
-				return fail(field, tensor.ErrCorrupt, "%.200q is listed from byte %d only", p.name, p.from)
-			}
+		switch {
+		case p.name != last.name && p.from != 0:
+			o.fail(key, tensor.ErrCorrupt, "%.200q is listed from byte %d only", p.name, p.from)
+		case p.name != last.name:
 			l.s.files = append(l.s.files, signed{p.name, p.to, []digest{p.sum}})
-			continue
+			last = &l.s.files[len(l.s.files)-1]
+		case l.size == 0:
+			o.fail(key, tensor.ErrCorrupt, "%.200q is listed twice", p.name)
+		case p.from != last.size || last.size%l.size != 0:
+			o.fail(key, tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.name, last.size)
+		default:
+			last.size, last.sums = p.to, append(last.sums, p.sum)
 		}
-		f := &l.s.files[n-1]
-		if p.from != f.size || f.size%l.size != 0 {
-			return fail(field, tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.name, f.size)
-		}
-		f.size, f.sums = p.to, append(f.sums, p.sum)
 	}
 	if len(l.s.files) > 1 && l.s.files[0].name == "." {
-		return fail(field, tensor.ErrCorrupt, "%q among other files", ".")
+		o.fail(key, tensor.ErrCorrupt, "%q among other files", ".")
 	}
-	return nil
 }
 
 // validName reports whether a name is a clean path of a file below a directory.
@@ -337,19 +245,12 @@ var defaults = []string{".git", ".gitattributes", ".github", ".gitignore"}
 func addIgnored(list []string, name string) ([]string, error) {
 	clean := path.Clean(name)
 	if !validName(clean) || strings.ContainsAny(name, "*?[") {
-		return nil, &ignoreError{name}
+		return nil, fmt.Errorf("%.200q cannot be ignored: it is no plain path below the model", name)
 	}
 	if slices.Contains(list, clean) {
 		return list, nil
 	}
 	return append(list, clean), nil
-}
-
-// ignoreError is about a path that cannot be left out.
-type ignoreError struct{ name string }
-
-func (e *ignoreError) Error() string {
-	return strconv.Quote(e.name[:min(len(e.name), 200)]) + " cannot be ignored: it is no plain path below the model"
 }
 
 // The statement as it is written.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -103,7 +104,7 @@ func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) er
 		if err := r.addJobs(&jobs, k, t.full(f.name), f.info.Size()); err != nil {
 			return err
 		}
-		feed := t.feed(ctx, f)
+		feed := t.feed(f)
 		for n := len(jobs) - 1; n >= 0 && jobs[n].feed == nil; n-- {
 			jobs[n].feed = feed
 		}
@@ -120,13 +121,7 @@ func (r *Report) find(name string) (int, bool) {
 		return 0, true
 	}
 	return slices.BinarySearchFunc(r.said.files, name, func(f signed, name string) int {
-		switch {
-		case f.name < name:
-			return -1
-		case f.name > name:
-			return 1
-		}
-		return 0
+		return strings.Compare(f.name, name)
 	})
 }
 
