@@ -3,8 +3,6 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,24 +186,5 @@ func TestChange(t *testing.T) {
 	}
 	if (identity{}).seen() || !at(a).seen() || at(a, none).infos[1] != nil {
 		t.Error("looks differ")
-	}
-}
-
-// TestMissingExternalData: a model that could not show all its tensors does not become current.
-func TestMissingExternalData(t *testing.T) {
-	testhost.NeedTimes(t)
-	kind := several[2]
-	path := filepath.Join(t.TempDir(), "model")
-	kind.make(t, path, 1)
-	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := m.Files()[1]
-	if err := errors.Join(m.Close(), os.Remove(data)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(path, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(fmt.Errorf("opened without %s: %w", data, err))
 	}
 }

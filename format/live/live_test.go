@@ -264,17 +264,6 @@ func TestCopiedLease(t *testing.T) {
 	_, _ = h.Reload(context.Background())
 }
 
-func TestZeroLease(t *testing.T) {
-	var l Lease
-	l.Release()
-	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
-		t.Error("the zero Lease holds something")
-	}
-	if _, err := l.Model().Tensor("0"); !errors.Is(err, format.ErrClosed) {
-		t.Error(err)
-	}
-}
-
 func TestAcquireDoesNotAllocate(t *testing.T) {
 	h, _ := start(t, nil)
 	n := testing.AllocsPerRun(100, func() {

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -60,79 +58,6 @@ func TestOverwriteUnderLoad(t *testing.T) {
 	if n := h.Stats().Overwrites; n != 0 {
 		t.Errorf("copies were overwritten %d times", n)
 	}
-}
-
-// TestWatchUnderLoad: a writer overwrites and replaces the file as it likes while Watch looks all the time. What becomes
-// current is always whole, and in the end it is what was written last.
-func TestWatchUnderLoad(t *testing.T) {
-	testhost.NeedReplace(t)
-	o := demanding()
-	o.Copy, o.Interval = true, time.Millisecond
-	h, path := start(t, o)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go h.Watch(ctx)
-	var crowd sync.WaitGroup
-	stop := make(chan struct{})
-	for range 4 {
-		crowd.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if err := h.Do(func(m *format.Model) error { _, err := predict(m); return err }); err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(time.Millisecond)
-			}
-		})
-	}
-	bads, random := bads(t), rand.New(rand.NewPCG(5, 6))
-	last := float32(1)
-	for range rounds(30) {
-		b := bads[random.IntN(len(bads))].bytes
-		if random.IntN(3) > 0 {
-			last++
-			b = bytesOf(t, model{value: last})
-		}
-		put(t, path, b, random)
-	}
-	last++
-	put(t, path, bytesOf(t, model{value: last}), random)
-	for current(t, h) != last {
-		time.Sleep(time.Millisecond)
-	}
-	close(stop)
-	crowd.Wait()
-}
-
-// put writes a file in place, in two pieces, or replaces it, as any program might.
-func put(t testing.TB, path string, b []byte, random *rand.Rand) {
-	t.Helper()
-	to := path
-	replaces := random.IntN(2) == 0
-	if replaces {
-		to += ".next"
-	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	half := len(b) / 2
-	_, err1 := f.Write(b[:half])
-	time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
-	_, err2 := f.Write(b[half:])
-	err = errors.Join(err1, err2, f.Close())
-	if replaces {
-		err = errors.Join(err, os.Rename(to, path))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
 }
 
 func underLoad(t *testing.T, s *swapper, rounds int) {

@@ -261,8 +261,13 @@ func TestPanicsInClose(t *testing.T) {
 	}
 }
 
-// TestZeroHandle is closed.
-func TestZeroHandle(t *testing.T) {
+// TestZero: the zero Handle is closed, and the zero Lease holds nothing.
+func TestZero(t *testing.T) {
+	var l Lease
+	l.Release()
+	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
+		t.Error("the zero Lease holds something")
+	}
 	var h Handle
 	_, acquired := h.Acquire()
 	_, loaded := h.Reload(context.Background())

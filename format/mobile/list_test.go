@@ -82,28 +82,6 @@ func readListed(t *testing.T, b []byte) (x listed, rest []byte) {
 	return x, b
 }
 
-func TestShape(t *testing.T) {
-	for _, test := range []struct {
-		shape tensor.Shape
-		want  string
-	}{
-		{nil, ""},
-		{tensor.Shape{7}, "7"},
-		{tensor.Shape{1, 28, 28}, "1,28,28"},
-		{tensor.Shape{3, 0}, "3,0"},
-	} {
-		n, err := test.shape.Elems()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, _ := newFake(t, part{name: "x", dtype: tensor.Uint8, shape: test.shape, data: ramp(int(n))})
-		if got := get(t, m, "x").Shape(); got != test.want {
-			t.Errorf("%v: %q, want %q", test.shape, got, test.want)
-		}
-		m.Close()
-	}
-}
-
 // TestKeys: what gobind's classes compare is equal for the same tensor, and for nothing else.
 func TestKeys(t *testing.T) {
 	file, _ := sample(t)

@@ -2,7 +2,6 @@ package mobile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"testing"
 
@@ -89,23 +88,6 @@ func TestRealNumbers(t *testing.T) {
 				t.Errorf("CopyFloat32To %x, Float32Bytes %x, want %x", dst[:n], all, want)
 			}
 		})
-	}
-}
-
-// TestFloat32AtAnyRank holds single elements to the bulk conversion.
-func TestFloat32AtAnyRank(t *testing.T) {
-	shape := tensor.Shape{2, 3, 1, 4}
-	var data []byte
-	for i := range 24 {
-		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(i)/3))
-	}
-	m, _ := newFake(t, part{name: "x", dtype: tensor.Float64, shape: shape, data: data})
-	defer m.Close()
-	x := get(t, m, "x")
-	for i := range int64(24) {
-		if got, err := x.Float32At(i); err != nil || got != float32(float64(i)/3) {
-			t.Errorf("element %d: %v, %v", i, got, err)
-		}
 	}
 }
 
