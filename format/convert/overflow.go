@@ -29,14 +29,18 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 		return
 	}
 	lost, zeros, zeroed := 0, 0, 0
+	first := math.Float64bits(limit.zero) + 1
+	fitting := math.Float64bits(limit.infinite) - first
 	for _, x := range numbers {
-		switch a := math.Abs(float64(x)); {
-		case a >= limit.infinite && !math.IsInf(a, 0):
-			lost++
-		case a == 0:
+		bits := math.Float64bits(float64(x)) &^ (1 << 63)
+		switch {
+		case bits-first < fitting: // most, by one comparison
+		case bits == 0:
 			zeros++
-		case a <= limit.zero:
+		case bits < first:
 			zeroed++
+		case bits < math.Float64bits(math.Inf(1)):
+			lost++
 		}
 	}
 	t.lost += int64(lost)
