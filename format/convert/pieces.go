@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pieceElems is how many elements are converted at a time: a megabyte of float32.
-const pieceElems = 1 << 18
+// pieceElems is how many elements are converted at a time: 256 kB of float32, which a cache holds.
+const pieceElems = 1 << 16
 
 // scratch is memory that one tensor after the other uses.
 type scratch struct {
