@@ -9,54 +9,6 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// asOf calls As with the Go type of each dtype.
-var asOf = map[string]func(View) error{
-	"float64":   func(v View) error { _, err := As[float64](v); return err },
-	"float32":   func(v View) error { _, err := As[float32](v); return err },
-	"F16":       func(v View) error { _, err := As[F16](v); return err },
-	"BF16":      func(v View) error { _, err := As[BF16](v); return err },
-	"int64":     func(v View) error { _, err := As[int64](v); return err },
-	"int32":     func(v View) error { _, err := As[int32](v); return err },
-	"int16":     func(v View) error { _, err := As[int16](v); return err },
-	"int8":      func(v View) error { _, err := As[int8](v); return err },
-	"uint64":    func(v View) error { _, err := As[uint64](v); return err },
-	"uint32":    func(v View) error { _, err := As[uint32](v); return err },
-	"uint16":    func(v View) error { _, err := As[uint16](v); return err },
-	"uint8":     func(v View) error { _, err := As[uint8](v); return err },
-	"complex64": func(v View) error { _, err := As[complex64](v); return err },
-}
-
-// TestAsTypes goes through all pairs of Go type and dtype.
-func TestAsTypes(t *testing.T) {
-	accepted := map[string][]DType{
-		"float64": {Float64}, "float32": {Float32}, "F16": {Float16}, "BF16": {BFloat16},
-		"int64": {Int64}, "int32": {Int32}, "int16": {Int16}, "int8": {Int8},
-		"uint64": {Uint64}, "uint32": {Uint32}, "uint16": {Uint16, Float16, BFloat16}, "uint8": {Uint8, Bool, Float8E4M3FN, Float8E5M2},
-		"complex64": {Complex64},
-	}
-	for name, call := range asOf {
-		for _, d := range allDTypes() {
-			v, err := FromBytes("w", d, Shape{3}, at(int(3*d.Size()), 0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = call(v)
-			good := false
-			for _, a := range accepted[name] {
-				good = good || a == d
-			}
-			switch {
-			case !good && !errors.Is(err, ErrDType):
-				t.Errorf("As[%s] of %v = %v, want ErrDType", name, d, err)
-			case good && memory.LittleEndian && err != nil:
-				t.Errorf("As[%s] of %v = %v", name, d, err)
-			case good && !memory.LittleEndian && d.Size() > 1 && !errors.Is(err, ErrByteOrder):
-				t.Errorf("As[%s] of %v = %v, want ErrByteOrder", name, d, err)
-			}
-		}
-	}
-}
-
 func TestAsValues(t *testing.T) {
 	if !memory.LittleEndian {
 		t.Skip("views of elements of several bytes need a little-endian host")

@@ -132,6 +132,8 @@ func TestDecodeStored(t *testing.T) {
 	}{
 		{"float64", le(1.5, math.Inf(-1)), Float64, decoded[float64], []float64{1.5, math.Inf(-1)}},
 		{"float32", le(float32(1.5), float32(-2)), Float32, decoded[float32], []float32{1.5, -2}},
+		{"float32, named", le(float32(1.5), float32(-2)), Float32, decoded[single], []single{1.5, -2}},
+		{"float32 as a named float64", le(float32(1.5), float32(-2)), Float32, decoded[double], []double{1.5, -2}},
 		{"float16", le(uint16(0x3c00), uint16(0x8000)), Float16, decoded[F16], []F16{0x3c00, 0x8000}},
 		{"float16 bits", le(uint16(0x3c00), uint16(0x7e01)), Float16, decoded[uint16], []uint16{0x3c00, 0x7e01}},
 		{"bfloat16", le(uint16(0x3f80), uint16(1)), BFloat16, decoded[BF16], []BF16{0x3f80, 1}},
