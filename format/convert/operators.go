@@ -336,11 +336,7 @@ func (n *node) normalize(in []dims) {
 		if axis := n.integer("axis"); axis < 0 && in[0] != nil {
 			n.attrs["axis"] = axis + int64(len(in[0]))
 		}
-	case "Softmax":
-		if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
-			delete(n.attrs, "axis")
-		}
-	case "LayerNormalization":
+	case "Softmax", "LayerNormalization":
 		if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
 			delete(n.attrs, "axis")
 		}
