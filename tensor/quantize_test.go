@@ -256,45 +256,6 @@ func TestQuantizeExtremes(t *testing.T) {
 	}
 }
 
-// TestQuantizePerChannel compares the two on weights as layers have them: each
-// output channel normal, with its own spread.
-func TestQuantizePerChannel(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	for _, shape := range []Shape{{32, 1, 3, 3}, {64, 32, 3, 3}, {128, 784}, {10, 128}} {
-		n, err := shape.Elems()
-		if err != nil {
-			t.Fatal(err)
-		}
-		src := make([]float32, n)
-		per := int(n / shape[0])
-		std := math.Sqrt(2 / float64(per))
-		for i := range src {
-			if i%per == 0 {
-				std = math.Sqrt(2/float64(per)) * (0.5 + r.Float64())
-			}
-			src[i] = float32(r.NormFloat64() * std)
-		}
-		for _, dt := range []DType{Int8, Uint8, Int16} {
-			for _, asym := range []bool{false, true} {
-				_, _, one, err := Quantize(src, shape, QuantizeOptions{DType: dt, Asymmetric: asym})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, _, each, err := Quantize(src, shape, QuantizeOptions{DType: dt, Asymmetric: asym, PerChannel: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if each.SNR < one.SNR {
-					t.Errorf("%v %v: %.2f dB per channel, %.2f dB per tensor", shape, dt, each.SNR, one.SNR)
-				}
-				if floor := map[DType]float64{Int8: 30, Uint8: 30, Int16: 78}[dt]; one.SNR < floor {
-					t.Errorf("%v %v: %.2f dB", shape, dt, one.SNR)
-				}
-			}
-		}
-	}
-}
-
 func TestQuantizePercentile(t *testing.T) {
 	// 1..1000 shuffled, positive; per channel the same times 1 and -2.
 	r := rand.New(rand.NewPCG(9, 9))
