@@ -214,7 +214,7 @@ func TestCommandLine(t *testing.T) {
 		{"both", []string{"-signed", trust, "-trust", key, signed}, 2, "exclude each other"},
 		{"with a bundle", []string{"-addr", "127.0.0.1:0", "-signed", trust, signed}, 0, "ending"},
 		{"taken", []string{"-addr", occupied.Addr().String(), path}, 1, "in use"},
-		{"signed", []string{"-addr", "127.0.0.1:0", "-trust", key, "-copy", signed}, 0, "ending"},
+		{"signed", []string{"-addr", "127.0.0.1:0", "-trust", key, "-private", signed}, 0, "ending"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())

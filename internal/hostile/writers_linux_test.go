@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/mag"
@@ -202,7 +203,9 @@ func TestNothingLeftOfWriters(t *testing.T) {
 			for spool := range format.SpoolNever + 1 {
 				to := place{out: io.Discard, spool: spool}
 				if out, err := w.begin(x.p, to); err == nil {
-					out.Abort()
+					if errors.Is(x.finish(out, -1, nil), driver.ErrSequential) {
+						continue // the file has another order than the plan
+					}
 					x.to(fmt.Sprint("a stream, spool ", spool), to)
 					x.writers(to)
 				}
