@@ -186,6 +186,9 @@ func TestNothingLeftOfWriters(t *testing.T) {
 		if thinly() && i%4 != 3 { // none with Zstandard, whose encoders take megabytes each
 			continue
 		}
+		if w.format == "tsr" && w.name == "directory" {
+			continue // a directory with files in it is refused before anything is written
+		}
 		t.Run(w.format+" "+w.name, func(t *testing.T) {
 			x := &trial{T: t, writing: w, dir: t.TempDir()}
 			x.path = filepath.Join(x.dir, "m."+w.format)
