@@ -77,7 +77,6 @@ func quantizedLosses(p *driver.Plan, l *driver.LossList) {
 // quantizedWeights stores tensors in chunks of one scale each.
 type quantizedWeights struct {
 	*encoder
-	floats []byte
 }
 
 func (w *quantizedWeights) tensor(i int, in driver.Input) error {

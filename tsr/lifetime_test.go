@@ -10,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // three is a directory of three files.
@@ -25,19 +24,6 @@ func three(t *testing.T) *File {
 		t.Fatal(err)
 	}
 	return f
-}
-
-func refuses(t *testing.T, v tensor.View) {
-	t.Helper()
-	_, bytesErr := v.Bytes()
-	_, readErr := v.ReadInto(make([]byte, v.Info().Size))
-	_, cloneErr := v.Clone()
-	_, decodeErr := tensor.Decode[float32](nil, v)
-	for _, err := range []error{bytesErr, readErr, cloneErr, decodeErr, v.Use(func([]byte) error { return nil })} {
-		if !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v", v.Name(), err)
-		}
-	}
 }
 
 // TestChangedBeforeUse: a file of a directory is mapped when its tensor is first used, and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -29,14 +28,4 @@ func TestVerifyRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-}
-
-// shrinking is a reader that loses its end.
-type shrinking struct {
-	io.ReaderAt
-	size int64
-}
-
-func (s *shrinking) ReadAt(p []byte, off int64) (int, error) {
-	return io.NewSectionReader(s.ReaderAt, 0, s.size).ReadAt(p, off)
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
 	"errors"
 	"os"
 	"os/exec"
@@ -21,15 +20,6 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/seal"
 )
-
-func pkix(t testing.TB, key crypto.PublicKey) []byte {
-	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
-}
 
 func TestSignatures(t *testing.T) {
 	other := map[string]crypto.Signer{"RSA-SHA256": rsaKey(t), "ECDSA": ecdsaKey(t)}

@@ -120,13 +120,6 @@ var malformedHeaders = []struct {
 	{"a million levels", all(`{"x":{"y":` + strings.Repeat("[", 1<<20)), format.ErrCorrupt, `tensor "x"`, 143},
 }
 
-func offsetOf(err error) int64 {
-	if e, ok := err.(*format.Error); ok {
-		return e.Offset
-	}
-	return -1
-}
-
 // badLength is a file whose beginning is wrong.
 type badLength struct {
 	name   string
