@@ -70,7 +70,7 @@ func reads(m *format.Model, names ...string) (faults int64, err error) {
 		}
 	}
 	err = unix.Getrusage(unix.RUSAGE_THREAD, &after)
-	return after.Majflt - before.Majflt, err
+	return int64(after.Majflt - before.Majflt), err
 }
 
 // TestHot: hot tensors stay in memory when the system takes the pages of all others.
