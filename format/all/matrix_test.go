@@ -19,7 +19,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -91,31 +90,6 @@ var lost = map[string]string{
 	"mle to safetensors":       `graph conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
 	"mle (Add) to safetensors": `graph conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,
 	"mobi to safetensors":      `quantization:3 quantization:2 graph conversion:metadata_"framework_version" conversion:metadata_"creation_timestamp" conversion:metadata_"flags"`,
-}
-
-// untranslated says what package convert reports instead of lost, where it cannot translate the
-// operators: their attributes mean nothing to others, or shapes are to be broadcast. And what it
-// writes with another dtype or shape, or with nodes that dequantize.
-var untranslated = map[string]string{
-	"mle to mobi":       `graph:nodes[0]_(Linear) metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more metadata:tensor_names name:fc.weight name:fc.bias name:q name:scalar`,
-	"mle to onnx":       `graph:nodes[0]_(Linear) conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
-	"mle to wia":        `graph:nodes[0]_(Linear)`,
-	"mle (Add) to mobi": `graph:nodes[0]_(Add) graph:nodes[1]_(Add) metadata:tensor_names name:b`,
-	"mle (Add) to onnx": `graph:nodes[0]_(Add) conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,
-	"mle (Add) to wia":  `graph:nodes[0]_(Add)`,
-	"mobi to mle":       `conversion:3 graph:nodes[0]_(Add) graph:nodes[1]_(Add) quantization:3 quantization:2`,
-	"mle to mag":        `conversion:q conversion:scalar metadata:author metadata:digits metadata:final metadata:nothing metadata:tags metadata:more graph`,
-	"mle to tsr":        `conversion:fc.bias metadata:author metadata:epoch metadata:loss metadata:digits metadata:final metadata:nothing metadata:tags metadata:more graph`,
-	"mobi to mag":       `conversion:3 conversion:2 quantization:3 quantization:2 metadata:name graph`,
-	"mobi to tsr":       `conversion:3 conversion:4 quantization:3 quantization:2 metadata:name metadata:framework_version metadata:creation_timestamp metadata:flags graph`,
-	"wia to npz":        `conversion:bf quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name metadata:epoch metadata:loss graph`,
-	"wia to onnx":       `quantization:log conversion:metadata_"model_info" conversion:metadata_"epoch" conversion:metadata_"loss" label:initializers`,
-	"wia (Add) to mag":  `conversion:q conversion:unused quantization:q quantization:unused metadata:name metadata:tensor_names graph`,
-	"wia (Add) to onnx": `label:initializers`,
-	"mobi to onnx":      `graph:nodes[0]_(Add) quantization:3 quantization:2 conversion:metadata_"framework_version" conversion:metadata_"creation_timestamp" conversion:metadata_"flags"`,
-	"mobi to wia":       `graph:nodes[0]_(Add)`,
-	"wia (Add) to mle":  `graph:nodes[0]_(Add) graph:nodes[1]_(Add) quantization:q quantization:unused metadata:tensor_names`,
-	"wia (Add) to mobi": `graph:nodes[0]_(Add) graph:nodes[1]_(Add) quantization:q quantization:unused metadata:tensor_names name:w name:q name:unused`,
 }
 
 // fill returns the data of tensor i: no two are alike, and bools are 0 or 1.
@@ -308,67 +282,6 @@ func TestCopyMatrix(t *testing.T) {
 		}
 	}
 	t.Logf("what is lost:\n%s", table.String())
-}
-
-// TestConvertMatrix: package convert reports what the copies refuse, leaves out what
-// can be, and what it writes verifies.
-func TestConvertMatrix(t *testing.T) {
-	plans := sources()
-	for _, from := range slices.Sorted(maps.Keys(plans)) {
-		name, _, _ := strings.Cut(from, " ")
-		m := source(t, name, plans[from])
-		for _, to := range format.Writable() {
-			t.Run(from+" to "+to, func(t *testing.T) {
-				dir := t.TempDir()
-				copies := lost[from+" to "+to]
-				if other, ok := untranslated[from+" to "+to]; ok {
-					copies = other
-				}
-				want, kept := convertLosses(name, to, strings.Fields(copies))
-				report, err := convert.Model(m, filepath.Join(dir, "out"), &convert.Options{To: to, Lossy: true, Verify: true})
-				if slices.ContainsFunc(want, func(s string) bool { return strings.HasSuffix(s, "!") }) {
-					var refused *format.LossError
-					if !errors.As(err, &refused) {
-						t.Errorf("not refused: %v", err)
-					}
-					unwritten(t, dir)
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := gocmp.Diff(want, itemsOf(report.Losses), cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("losses: %s", diff)
-				}
-				if diff := gocmp.Diff(kept, itemsOf(report.Kept), cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("kept aside: %s", diff)
-				}
-			})
-		}
-	}
-}
-
-// convertLosses takes away what package convert does not lose though a copy does: the list
-// of names that only mle needs, and what mobi has a place for aside.
-func convertLosses(from, to string, copies []string) (lost, kept []string) {
-	graph := !slices.ContainsFunc(copies, func(s string) bool { return strings.HasPrefix(s, "graph:") })
-	for _, s := range copies {
-		switch {
-		case from == "mle" && strings.Contains(s, "tensor_names"):
-		case to == "mobi" && strings.HasPrefix(s, "name:"), to == "mobi" && !graph && strings.HasPrefix(s, "quantization:"):
-			kept = append(kept, s)
-		default:
-			lost = append(lost, s)
-		}
-	}
-	return lost, kept
-}
-
-func itemsOf(losses []format.Loss) (items []string) {
-	for _, l := range losses {
-		items = append(items, strings.ReplaceAll(l.Item(), " ", "_"))
-	}
-	return items
 }
 
 // copyTo copies a model and compares. It returns what was refused at first.

@@ -49,7 +49,7 @@
 //   - Rewrite: reading and writing gives the same bytes.
 //   - Targets: a file, a spool and a stream receive the same bytes.
 //   - Arrival: the order in which tensors arrive does not show.
-//   - DiskErrors: a write that fails, whichever it is, fails the writer, and the old file stays.
+//   - DiskErrors: a write that fails, whichever it is, or the reader of a tensor, fails the writer, and the old file stays.
 //
 // Of size, for the plans of Config.Scale:
 //
@@ -59,7 +59,7 @@
 //   - CancelVerify: it stops when its context is canceled half way.
 //   - Duplicates: a name that occurs twice is refused.
 //
-// Of the samples themselves: SeveralTensors, LongNames.
+// Of the samples themselves: SeveralTensors, LongNames. No goroutine is left of a sample.
 //
 // A format that cannot be written has Files alone; properties of writing and size
 // are then left out.
@@ -69,7 +69,9 @@
 package formattest
 
 import (
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -230,6 +232,7 @@ func Run(t *testing.T, c Config) {
 	for i := range c.Samples {
 		s := &c.Samples[i]
 		t.Run(s.Name, func(t *testing.T) {
+			defer ended(t, runtime.NumGoroutine())
 			x := newSubject(t, &c, s)
 			x.tally = seen
 			runAll(t, seen, x, reading)
@@ -253,6 +256,17 @@ func Run(t *testing.T, c Config) {
 	}
 	t.Run("Samples", func(t *testing.T) { checkSamples(t, &c) })
 	t.Run("Complete", seen.complete)
+}
+
+// ended demands that no more goroutines run than before: one may need a moment to end.
+func ended(t *testing.T, before int) {
+	for wait := time.Microsecond; wait < 4*time.Second; wait *= 2 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(wait)
+	}
+	t.Errorf("%d goroutines are left of %d", runtime.NumGoroutine()-before, runtime.NumGoroutine())
 }
 
 // isWritable tells whether the format has a writer.

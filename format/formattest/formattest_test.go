@@ -132,6 +132,7 @@ var planted = []struct{ bug, fails string }{
 	{"verifies nothing behind a reader", "scale/VerifyReads"},
 	{"cannot be canceled", "scale/CancelVerify"},
 	{"drops duplicates", "scale/Duplicates"},
+	{"leaves a goroutine", "small"},
 	{"samples show little", "Samples"},
 	{"exempts what is not there", "Complete"},
 	{"exempts without a reason", "Complete"},

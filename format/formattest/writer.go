@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -26,9 +27,23 @@ func (x *subject) untouched(t *testing.T, path string) {
 	}
 }
 
-// diskErrors: a write that fails, whichever it is, fails the writer.
+// diskErrors: a write that fails, whichever it is, fails the writer, and so does a reader.
 func (x *subject) diskErrors(t *testing.T) {
 	x.brokenTarget(t)
+	for _, p := range x.s.Plan.Tensors {
+		for _, n := range []int{0, len(x.data[p.Name]) / 2, len(x.data[p.Name])} {
+			path := x.stored(t, old)
+			w, err := x.writer.Create(path, x.s.Plan, x.options(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			from := io.MultiReader(bytes.NewReader(x.data[p.Name][:n]), iotest.ErrReader(errDisk))
+			if err := x.finish(w, p.Name, from); !errors.Is(err, errDisk) {
+				t.Errorf("the reader of tensor %q fails after %d bytes: the writer says %v", p.Name, n, err)
+			}
+			x.untouched(t, path)
+		}
+	}
 	for n := 0; n < len(x.file); n += max(1, len(x.file)/5) {
 		if err := x.writeTo(&brokenPipe{left: n}); !errors.Is(err, errDisk) {
 			t.Errorf("an io.Writer that takes %d bytes of %d: the writer says %v", n, len(x.file), err)
@@ -90,7 +105,7 @@ func (x *subject) writeFile(c format.Codec, path string) error {
 	if err != nil {
 		return err
 	}
-	return x.finish(w)
+	return x.finish(w, "", nil)
 }
 
 // writeTo writes the sample to an io.Writer and returns the first error.
@@ -99,13 +114,18 @@ func (x *subject) writeTo(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return x.finish(w)
+	return x.finish(w, "", nil)
 }
 
-func (x *subject) finish(w *format.Writer) error {
+// finish writes all tensors, the one with that name from another reader.
+func (x *subject) finish(w *format.Writer, name string, other io.Reader) error {
 	defer w.Abort()
 	for _, p := range x.s.Plan.Tensors {
-		if err := w.WriteTensor(p.Name, bytes.NewReader(x.data[p.Name])); err != nil {
+		from := io.Reader(bytes.NewReader(x.data[p.Name]))
+		if p.Name == name {
+			from = other
+		}
+		if err := w.WriteTensor(p.Name, from); err != nil {
 			return err
 		}
 	}

@@ -6,18 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"path/filepath"
 	"sort"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -246,110 +241,4 @@ func TestAgain(t *testing.T) {
 			m.Close()
 		}
 	})
-}
-
-// TestAgainAfterCut: a file that loses pages and gets them back does not use up its model's memory.
-func TestAgainAfterCut(t *testing.T) {
-	testhost.NeedCuts(t)
-	for _, s := range samples(t) {
-		for _, op := range operations {
-			dir := t.TempDir()
-			store(t, dir, s.files[0])
-			open := func(most int64) (*format.Model, *sick, error) {
-				o := s.options()
-				o.MaxMemory = most
-				return ways[0].open(s, dir, o)
-			}
-			m, _, err := open(enough(t, &op, open))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, size := range []int64{0, 4 << 10, 8 << 10} {
-				resize(t, dir, s.files[0], size)
-				for range 4 {
-					if err := op.do(context.Background(), m); errors.Is(err, format.ErrLimit) {
-						t.Errorf("%v, %s, cut to %d bytes: %v", s, op.name, size, err)
-					}
-				}
-			}
-			resize(t, dir, s.files[0], math.MaxInt64)
-			if err := op.do(context.Background(), m); err != nil {
-				t.Errorf("%v, %s, whole again: %v", s, op.name, err)
-			}
-			m.Close()
-		}
-	}
-}
-
-// resize makes files in a directory as long as that, or as they are, and has it look as if they had not changed.
-func resize(t *testing.T, dir string, files map[string][]byte, size int64) {
-	t.Helper()
-	for name, b := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		was, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b = b[:min(size, int64(len(b)))]
-		_, err = f.Write(b)
-		if err = errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, time.Time{}, was.ModTime())); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestAgainDamaged: data that could not be read when they were to be checked are checked the next time.
-func TestAgainDamaged(t *testing.T) {
-	for _, s := range samples(t) {
-		if s.open == "" || !s.summed {
-			continue
-		}
-		good, dir := s.bytes(0), t.TempDir()
-		store(t, dir, s.files[0])
-		for at := len(good) / 8; at < len(good); at += len(good) / 8 {
-			bad := bytes.Clone(good)
-			bad[at] ^= 4
-			r := &sick{ReaderAt: bytes.NewReader(bad), well: true}
-			o := s.options()
-			o.Check, o.Dir = format.CheckTouch, dir
-			open := func() *format.Model {
-				m, err := format.OpenReaderAt(r, int64(len(bad)), o)
-				if err != nil {
-					return nil // it is found at once
-				}
-				return m
-			}
-			m := open()
-			if m == nil {
-				continue
-			}
-			verdicts := func(m *format.Model) (all []string) {
-				for name, v := range m.Tensors() {
-					_, err := v.Bytes()
-					all = append(all, fmt.Sprint(name, ": ", err))
-				}
-				return all
-			}
-			want := verdicts(m)
-			m.Close()
-			for name, how := range sicknesses {
-				for left := range int64(12) {
-					m := open()
-					r.fall(left, how)
-					for _, v := range m.Tensors() {
-						_ = recovered(func() error { _, err := v.Bytes(); return err })
-					}
-					r.well = true
-					if d := cmp.Diff(want, verdicts(m)); d != "" {
-						t.Errorf("%v, byte %d, %s after %d reads (-want +got):\n%s", s, at, name, left, d)
-					}
-					m.Close()
-				}
-			}
-		}
-	}
 }

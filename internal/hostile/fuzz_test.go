@@ -5,12 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // small keeps inputs from taking long, not from being tried.
@@ -96,97 +93,6 @@ func agree(t *testing.T, models []*format.Model) {
 			if (err == nil) != (e == nil) || !bytes.Equal(got, want) {
 				t.Fatalf("tensor %d: %d bytes, %v; model %d: %d bytes, %v", i, len(want), err, k+1, len(got), e)
 			}
-		}
-	}
-}
-
-// FuzzChanged changes a mapped file between calls, or all the time from another
-// goroutine. Nothing panics, and what is handed out is as long as it should be.
-func FuzzChanged(f *testing.F) {
-	for i, s := range samples(f) {
-		if b := s.bytes(i % 2); b != nil {
-			f.Add(b, []byte{1, 0, 16, 255, 2, 0, 40, 3, 3, 1, 0, 128, 4, 0, 4, 1, 5, 0, 90, 7, 6, 2, 0, 9}, i%3 == 0)
-			f.Add(b, []byte{4, 0, 200, 255, 7, 0, 0, 0, 4, 1, 1, 1}, i%3 == 1)
-		}
-	}
-	f.Fuzz(func(t *testing.T, b, script []byte, background bool) {
-		if len(b) == 0 || len(b) > 1<<16 || len(script) > 256 {
-			return
-		}
-		path := filepath.Join(t.TempDir(), "m")
-		if err := os.WriteFile(path, fixed(b), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		m, err := format.Open(path, small(filepath.Dir(path)))
-		if err != nil {
-			return
-		}
-		defer m.Close()
-		if size(m) > mostData {
-			return
-		}
-		flip := func(op []byte) {
-			at := (int(op[1])<<8 | int(op[2])) % len(b)
-			_, _ = file.WriteAt([]byte{b[at] ^ op[3]}, int64(at))
-		}
-		if background {
-			stop, all := make(chan struct{}), script
-			var at sync.WaitGroup
-			at.Go(func() {
-				for s := all; len(all) >= 4; s = s[4:] {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					if len(s) < 4 {
-						s = all
-					}
-					flip(s)
-				}
-			})
-			defer at.Wait()
-			defer close(stop)
-		}
-		for ; len(script) >= 4; script = script[4:] {
-			if !background {
-				flip(script)
-			}
-			call(t, m, script[0])
-			if script[0]%16 == 7 && testhost.Cuts() == "" {
-				_ = file.Truncate(int64(script[3]) << 8)
-			}
-		}
-	})
-}
-
-// call does one of the things that can be done with a model.
-func call(t *testing.T, m *format.Model, which byte) {
-	switch which % 8 {
-	case 0, 1:
-		_, _ = m.Verify(t.Context(), format.WithWorkers(1+int(which)%2))
-	case 2:
-		_, _ = m.Graph()
-	case 3:
-		_, _, _ = m.Metadata(), m.Notes(), m.Signature()
-	case 4, 5:
-		for name, v := range m.Tensors() {
-			c, err := v.Clone()
-			if err != nil {
-				continue
-			}
-			if got, err := c.Bytes(); err != nil || int64(len(got)) != v.Info().Size {
-				t.Fatalf("%q: %d bytes of %d, %v", name, len(got), v.Info().Size, err)
-			}
-		}
-	case 6, 7:
-		for _, v := range m.Tensors() {
-			_, _ = tensor.Decode[float32](nil, v)
 		}
 	}
 }

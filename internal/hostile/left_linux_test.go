@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -158,39 +157,5 @@ func TestNothingLeft(t *testing.T) {
 	}
 	if opened < len(all)/5 {
 		t.Errorf("%d models, which could be used only %d times", len(all), opened)
-	}
-}
-
-// TestNoDescriptors: with as few descriptors as a process may have, a model opens, or does not and nothing is left.
-func TestNoDescriptors(t *testing.T) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Skip(err)
-	}
-	for _, x := range sampled(t, t.TempDir()) {
-		o := x.options
-		refused := 0
-		for n := range uint64(1000) {
-			before := held(t)
-			few := syscall.Rlimit{Cur: n, Max: limit.Max}
-			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-				t.Skip(err)
-			}
-			err := use(x.path, &o)
-			if back := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); back != nil {
-				t.Fatal(back)
-			}
-			nothingLeft(t, before, x.name)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, syscall.EMFILE) {
-				t.Errorf("%s with %d descriptors: %v", x.name, n, err)
-			}
-			refused++
-		}
-		if refused == 0 {
-			t.Errorf("%s opened without a descriptor", x.name)
-		}
 	}
 }
