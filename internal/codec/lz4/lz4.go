@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/pierrec/lz4/v4"
 	"github.com/weightmap/weightmap/internal/codec"
@@ -52,12 +51,11 @@ func (c library) Decompress(src []byte, size int64) ([]byte, error) {
 	return codec.Decompress(c, src, size)
 }
 
-func (library) DecompressInto(dst, src []byte) error {
-	// The library leaves unsaid what it does with an empty result; a fault in its
-	// assembly could not be unwound, so it reads a copy.
-	if len(dst) == 0 {
-		return checkSize(src, 0)
+func (c library) DecompressInto(dst, src []byte) error {
+	if len(dst) == 0 { // the library leaves unsaid what it does with that
+		return c.Expand(io.Discard, src, 0)
 	}
+	// A fault in the library's assembly could not be unwound: it reads a copy.
 	n, err := lz4.UncompressBlock(bytes.Clone(src), dst)
 	if err != nil {
 		return codec.Corrupt("lz4", err)
@@ -68,71 +66,94 @@ func (library) DecompressInto(dst, src []byte) error {
 	return nil
 }
 
-// Window is all of the content: the library decodes whole blocks.
-func (library) Window(src []byte) int64 {
-	n, err := contentSize(src)
-	if err != nil {
-		return 0
-	}
-	return n + int64(len(src))
-}
+// reach is how far back a match can begin.
+const reach = 64 << 10
 
-// Expand only counts what goes to io.Discard: a block has no checksum.
-func (c library) Expand(w io.Writer, src []byte, size int64) error {
-	if err := checkSize(src, size); err != nil || w == io.Discard {
-		return err
-	}
-	dst, err := c.Decompress(src, size)
-	if err == nil {
-		_, err = w.Write(dst)
-	}
-	return err
-}
-
-func checkSize(src []byte, size int64) error {
-	n, err := contentSize(src)
-	if err != nil {
-		return codec.Corrupt("lz4", err)
-	}
-	if n != size {
-		return codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
-	}
-	return nil
-}
+func (library) Window([]byte) int64 { return 2 * reach }
 
 var errEnd = errors.New("the block ends within a sequence")
 
-// contentSize adds up the lengths of all sequences of a block. Like the library it
-// takes a block that ends with a match, where the format wants literals.
-func contentSize(src []byte) (int64, error) {
-	total := int64(0)
-	for {
-		if len(src) == 0 {
-			if total > 0 {
-				return total, nil
-			}
-			return 0, errEnd
+// Expand decodes one sequence after the other; the library decodes whole blocks only. Like the
+// library it takes a block that ends with a match, where the format wants literals. It only
+// counts what goes to io.Discard: a block has no checksum.
+func (library) Expand(w io.Writer, src []byte, size int64) error {
+	if len(src) == 0 {
+		return codec.Corrupt("lz4", errEnd)
+	}
+	o := output{w: w}
+	if w != io.Discard {
+		o.b = make([]byte, 0, 2*reach)
+	}
+	left := size
+	for len(src) > 0 && o.err == nil {
+		n, rest, ok := lengthOf(int64(src[0]>>4), src[1:])
+		token := src[0] & 15
+		if !ok || n > int64(len(rest)) || n > left {
+			return codec.Corrupt("lz4", errEnd)
 		}
-		token := src[0]
-		n, rest, ok := lengthOf(int64(token>>4), src[1:])
-		if !ok || n > int64(len(rest)) {
-			return 0, errEnd
-		}
-		total += n
+		o.literals(rest[:n])
+		left -= n
 		if src = rest[n:]; len(src) == 0 {
-			return total, nil
+			break
 		}
 		if len(src) < 2 {
-			return 0, errEnd
+			return codec.Corrupt("lz4", errEnd)
 		}
-		if offset := int64(binary.LittleEndian.Uint16(src)); offset == 0 || offset > total {
-			return 0, fmt.Errorf("a match begins %d bytes back, after %d", offset, total)
+		offset := int(binary.LittleEndian.Uint16(src))
+		n, src, ok = lengthOf(int64(token), src[2:])
+		if n += 4; !ok || n > left || offset == 0 || int64(offset) > size-left {
+			return codec.Corruptf("lz4", "a match of %d bytes begins %d bytes back, after %d of %d", n, offset, size-left, size)
 		}
-		n, src, ok = lengthOf(int64(token&15), src[2:])
-		if !ok || total > math.MaxInt64/2 {
-			return 0, errEnd
+		o.match(offset, n)
+		left -= n
+	}
+	if o.flush(); o.err == nil && left > 0 {
+		return codec.Corruptf("lz4", "holds %d bytes, not %d", size-left, size)
+	}
+	return o.err
+}
+
+// output holds the latest bytes of what is written. Without room it drops them.
+type output struct {
+	w       io.Writer
+	b       []byte
+	written int // of b
+	err     error
+}
+
+// room returns how many bytes fit, after making some.
+func (o *output) room() int {
+	if len(o.b) == cap(o.b) {
+		o.flush()
+		o.b = o.b[:copy(o.b, o.b[len(o.b)-reach:])]
+		o.written = len(o.b)
+	}
+	return cap(o.b) - len(o.b)
+}
+
+func (o *output) flush() {
+	if o.err == nil {
+		_, o.err = o.w.Write(o.b[o.written:])
+	}
+	o.written = len(o.b)
+}
+
+func (o *output) literals(b []byte) {
+	for len(b) > 0 && o.b != nil {
+		n := min(o.room(), len(b))
+		o.b, b = append(o.b, b[:n]...), b[n:]
+	}
+}
+
+// match repeats n bytes from offset bytes back, which may be its own.
+func (o *output) match(offset int, n int64) {
+	for n > 0 && o.b != nil && o.err == nil {
+		k := min(int64(o.room()), n, int64(offset))
+		o.b = append(o.b, o.b[len(o.b)-offset:][:k]...)
+		n -= k
+		if int(k) == offset && offset <= reach/2 {
+			offset *= 2 // the pattern has doubled
 		}
-		total += n + 4
 	}
 }
 

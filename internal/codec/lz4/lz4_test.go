@@ -1,6 +1,7 @@
 package lz4
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -29,8 +30,9 @@ func TestBlocks(t *testing.T) {
 		if tt.ok != (err == nil) || string(got) != tt.want {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}
-		if n, err := contentSize(tt.in); tt.ok != (err == nil) || tt.ok && n != tt.size {
-			t.Errorf("%s: size %d, %v", tt.name, n, err)
+		var out bytes.Buffer
+		if err := Codec.Expand(&out, tt.in, tt.size); tt.ok != (err == nil) || tt.ok && out.String() != tt.want {
+			t.Errorf("%s: expanded to %q, %v", tt.name, &out, err)
 		}
 	}
 	src := make([]byte, 300_000)
@@ -43,8 +45,9 @@ func TestBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := contentSize(packed); err != nil || n != int64(len(src)) {
-			t.Errorf("level %d: size %d, %v", level, n, err)
+		var out bytes.Buffer
+		if err := Codec.Expand(&out, packed, int64(len(src))); err != nil || !bytes.Equal(out.Bytes(), src) {
+			t.Errorf("level %d: expanded to %d bytes, %v", level, out.Len(), err)
 		}
 		dst := make([]byte, len(src))
 		if n, err := lz4.UncompressBlock(packed, dst); err != nil || n != len(src) {
