@@ -62,7 +62,7 @@ func large(path string) error {
 	}
 	defer w.Abort()
 	for _, s := range testmodel.Large() {
-		if err := w.WriteTensor(s.Info().Name, bytes.NewReader(s.Tensor().Bytes())); err != nil {
+		if err := w.WriteTensor(s.Info().Name, bytes.NewReader(s.Bytes())); err != nil {
 			return err
 		}
 	}

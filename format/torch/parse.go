@@ -188,7 +188,7 @@ func (r *reading) legacyWithin(b []byte) (end int64, err error) {
 		}
 		at[i+1] = p.c.Offset()
 	}
-	if v, ok := parts[1].(int64); !ok || v != 1001 {
+	if v, _ := parts[1].(int64); v != 1001 {
 		return 0, wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
 	}
 	keys, ok := parts[4].(*list)

@@ -29,8 +29,9 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// write writes a model, and returns the plan that the format could hold.
-func write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, error) {
+// Write writes a model, and returns the plan that the format could hold: with numbers for names
+// where it has none.
+func Write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, error) {
 	p, data := m.Plan()
 	w, err := format.Create(name, path, p, o)
 	if errors.Is(err, format.ErrPlan) {
@@ -73,7 +74,7 @@ func File(b *testing.B, name string, m Model) Written {
 	b.Helper()
 	make, _ := files.LoadOrStore(name+"/"+m.Name, sync.OnceValue(func() (f Written) {
 		f.Path = filepath.Join(temp, name+"-"+m.Name)
-		if f.Plan, f.err = write(name, f.Path, m, &format.WriteOptions{NoSync: true}); f.err == nil {
+		if f.Plan, f.err = Write(name, f.Path, m, &format.WriteOptions{NoSync: true}); f.err == nil {
 			f.Paths, f.err = floor.Files(f.Path)
 		}
 		return f

@@ -39,7 +39,7 @@ func firstFloat(b *testing.B, name, path string, size int64, o *format.Options) 
 		info := tensor.Info{Name: filepath.Base(path), DType: tensor.Float32, Shape: tensor.Shape{size / 4}, Size: size}
 		return &format.Plan{Tensors: []tensor.Info{info}}, make([]byte, size)
 	}}
-	if _, err := write(name, path, m, &format.WriteOptions{NoSync: true}); err != nil {
+	if _, err := Write(name, path, m, &format.WriteOptions{NoSync: true}); err != nil {
 		b.Fatal(err)
 	}
 	return func() error {

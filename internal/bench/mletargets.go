@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 // 1,048,576 bytes, the others' a million: so do their publishers count.
 type mleNetwork struct {
 	name       string
-	specs      func() []testmodel.Spec
+	tensors    func() []testmodel.Tensor
 	unit       float64
 	zstd, int8 float64 // what files may take
 }
@@ -97,23 +96,14 @@ func (n *mleNetwork) file(b *testing.B, kind string, o mle.WriteOptions) string 
 	if free, ok := floor.DiskFree(temp); ok && free < 2<<30 {
 		b.Skip("too little room on disk")
 	}
-	specs := n.specs()
-	p := &format.Plan{Metadata: format.Metadata{{Key: "model_name", Value: n.name}}}
-	for _, s := range specs {
-		p.Tensors = append(p.Tensors, s.Info())
-	}
+	p, data := gather(n.tensors())
+	p.Metadata = format.Metadata{{Key: "model_name", Value: n.name}}
 	o.NoSync = true
 	w, err := mle.Create(path, p, &o)
+	if err == nil {
+		err = feed(w, p, data)
+	}
 	if err != nil {
-		b.Fatal(err)
-	}
-	defer w.Abort()
-	for _, s := range specs {
-		if err := w.WriteTensor(s.Name, bytes.NewReader(s.Tensor().Bytes())); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
 	return path

@@ -30,7 +30,7 @@ var mobiTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Float16}
 // float32Size is the size of the model's original.
 func (m *mobiModel) float32Size() (n int64) {
 	for _, t := range m.tensors() {
-		n += 4 * int64(len(t.Data))
+		n += t.Info().Size
 	}
 	return n
 }
@@ -43,7 +43,7 @@ func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 		Inputs: []mobi.Spec{mobi.NewSpec("image", mobi.Float32, -1, 28, 28)}, Outputs: []mobi.Spec{mobi.NewSpec("scores", mobi.Float32, -1, 10)}}
 	for i, x := range m.tensors() {
 		o := tensor.QuantizeOptions{DType: d, PerChannel: len(x.Shape) > 1}
-		data, quant, _, err := tensor.Quantize(x.Data, x.Shape, o)
+		data, quant, _, err := tensor.Quantize(x.Data(), x.Shape, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,22 +21,22 @@ type Model struct {
 
 // Models are 20 tensors in 2 MB, 300 in 100 MB, and 10,000 of 256 bytes.
 var Models = []Model{
-	{"small", sync.OnceValues(func() (*format.Plan, []byte) {
-		return gather(testmodel.Small(), testmodel.Tensor.Info, testmodel.Tensor.Bytes)
-	})},
-	{"large", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Large(), testmodel.Spec.Info, generated) })},
-	{"many", sync.OnceValues(func() (*format.Plan, []byte) { return gather(testmodel.Many(), testmodel.Spec.Info, generated) })},
+	{"small", planOf(testmodel.Small)},
+	{"large", planOf(testmodel.Large)},
+	{"many", planOf(testmodel.Many)},
 }
 
-func generated(s testmodel.Spec) []byte { return s.Tensor().Bytes() }
+func planOf(list func() []testmodel.Tensor) func() (*format.Plan, []byte) {
+	return sync.OnceValues(func() (*format.Plan, []byte) { return gather(list()) })
+}
 
 // gather makes a plan of a list of tensors.
-func gather[T any](list []T, info func(T) tensor.Info, data func(T) []byte) (*format.Plan, []byte) {
+func gather(list []testmodel.Tensor) (*format.Plan, []byte) {
 	p := &format.Plan{}
 	var all []byte
 	for _, t := range list {
-		p.Tensors = append(p.Tensors, info(t))
-		all = append(all, data(t)...)
+		p.Tensors = append(p.Tensors, t.Info())
+		all = append(all, t.Bytes()...)
 	}
 	return p, all
 }

@@ -42,7 +42,7 @@ func crowded(name string, m Model) func(b *testing.B) float64 {
 		var open []func() error
 		for i := range goroutines {
 			path := filepath.Join(b.TempDir(), fmt.Sprint(i))
-			if _, err := write(name, path, m, &format.WriteOptions{NoSync: true}); err != nil {
+			if _, err := Write(name, path, m, &format.WriteOptions{NoSync: true}); err != nil {
 				b.Fatal(err)
 			}
 			open = append(open, Opening(path))

@@ -101,7 +101,7 @@ func swapping(b *testing.B) (*live.Handle, func() error) {
 	var paths [2]string
 	for i := range paths {
 		paths[i] = filepath.Join(dir, "model"+string(rune('0'+i)))
-		if _, err := write("mag", paths[i], m, nil); err != nil {
+		if _, err := Write("mag", paths[i], m, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,22 +8,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/bench"
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// bench has files to open.
-type bench struct {
+// comparison has files to open.
+type comparison struct {
 	dir    string
 	rounds int
-	models []model
 }
 
 // write writes every model in every format.
-func (b *bench) write() error {
-	b.models = models()
-	for i := range b.models {
+func (b *comparison) write() error {
+	for i, m := range bench.Models {
 		for _, l := range ours() {
-			if err := b.models[i].write(b.path(i, l.format), l.format); err != nil {
+			if _, err := bench.Write(l.format, b.path(i, l.format), m, nil); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -31,7 +30,7 @@ func (b *bench) write() error {
 	return nil
 }
 
-func (b *bench) path(model int, format string) string {
+func (b *comparison) path(model int, format string) string {
 	return filepath.Join(b.dir, fmt.Sprintf("model%d.%s", model, format))
 }
 
@@ -42,11 +41,11 @@ func find(name string) library {
 }
 
 // warm opens and closes a model.
-func (b *bench) warm(l library, model int) floor.Round {
+func (b *comparison) warm(l library, model int) floor.Round {
 	return floor.Timed(b.opening(l, model))
 }
 
-func (b *bench) opening(l library, model int) func() error {
+func (b *comparison) opening(l library, model int) func() error {
 	path := b.path(model, l.format)
 	return func() error {
 		f, err := l.open(path)
@@ -59,7 +58,7 @@ func (b *bench) opening(l library, model int) func() error {
 
 // cold does so each time after the files were evicted from the page cache, and is
 // nil where they cannot be.
-func (b *bench) cold(l library, model int) (floor.Round, error) {
+func (b *comparison) cold(l library, model int) (floor.Round, error) {
 	paths, err := floor.Files(b.path(model, l.format))
 	if err != nil || !evicts(paths[0]) {
 		return nil, err
@@ -81,17 +80,17 @@ func (b *bench) cold(l library, model int) (floor.Round, error) {
 }
 
 // table prints how long every library takes in terms of one.
-func (b *bench) table(w io.Writer) error {
+func (b *comparison) table(w io.Writer) error {
 	head, rule := "|", "|---|"
-	for _, m := range b.models {
-		head += " | " + m.name
+	for _, c := range columns {
+		head += " | " + c
 		rule += "---|"
 	}
 	fmt.Fprintf(w, "%s | 300 tensors, cold cache |\n%s---|\n", head, rule)
 	base := find(gpustack)
 	for _, l := range slices.Concat(ours(), peers()) {
 		cells := []string{l.name}
-		for i := range b.models {
+		for i := range columns {
 			r, err := floor.Compare(b.rounds, b.warm(l, i), b.warm(base, i))
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
@@ -112,7 +111,7 @@ func (b *bench) table(w io.Writer) error {
 }
 
 // coldRatio compares two libraries on 300 tensors that have to come from disk.
-func (b *bench) coldRatio(l, base library) (ratio float64, ok bool, err error) {
+func (b *comparison) coldRatio(l, base library) (ratio float64, ok bool, err error) {
 	const large = 1
 	ours, err := b.cold(l, large)
 	if err != nil || ours == nil {
@@ -145,7 +144,7 @@ type verdict struct {
 }
 
 // verdicts prints what opening is held to in terms of other libraries.
-func (b *bench) verdicts(w io.Writer) (missed int, err error) {
+func (b *comparison) verdicts(w io.Writer) (missed int, err error) {
 	const many = 2
 	var all []verdict
 	for _, c := range []struct {

@@ -7,21 +7,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/bench"
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
 // TestLibraries: every library finds the same names and sizes, so that one that
 // reads nothing does not look fast.
 func TestLibraries(t *testing.T) {
-	small, many := models()[0], models()[2]
-	many.tensors = many.tensors[:1000]
-	for _, m := range []model{small, many} {
+	for _, m := range []bench.Model{bench.Models[0], bench.Models[2]} {
 		dir := t.TempDir()
 		for _, l := range slices.Concat(ours(), peers()) {
-			t.Run(m.name+"/"+l.name, func(t *testing.T) {
+			t.Run(m.Name+"/"+l.name, func(t *testing.T) {
 				path := filepath.Join(dir, "model."+l.format)
 				if paths, _ := floor.Files(path); len(paths) == 0 {
-					if err := m.write(path, l.format); err != nil {
+					if _, err := bench.Write(l.format, path, m, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -33,7 +32,7 @@ func TestLibraries(t *testing.T) {
 				if _, ok := f.(nothing); ok {
 					return
 				}
-				want, got := m.entries(l.format == "mobi"), f.Tensors()
+				want, got := entries(m, l.format == "mobi"), f.Tensors()
 				byName := func(a, b entry) int { return strings.Compare(a.Name, b.Name) }
 				slices.SortFunc(want, byName)
 				slices.SortFunc(got, byName)

@@ -38,7 +38,7 @@ func main() {
 
 // measure prints both tables and counts the verdicts that were missed.
 func measure(dir string, rounds int) (missed int, err error) {
-	b := &bench{dir: dir, rounds: rounds}
+	b := &comparison{dir: dir, rounds: rounds}
 	if err := b.write(); err != nil {
 		return 0, err
 	}

@@ -8,12 +8,12 @@ import (
 
 // builder collects the tensors of a model.
 type builder struct {
-	seed  uint64
-	specs []Spec
+	seed    uint64
+	tensors []Tensor
 }
 
 func (b *builder) add(k kind, name string, dims ...int64) {
-	b.specs = append(b.specs, Spec{Name: name, Shape: dims, kind: k, seed: b.seed, id: uint64(len(b.specs))})
+	b.tensors = append(b.tensors, Tensor{Name: name, Shape: dims, kind: k, seed: b.seed, id: uint64(len(b.tensors))})
 }
 
 // layer adds weight and bias of a convolution or a linear layer; the first dim
@@ -47,7 +47,7 @@ func Small() []Tensor {
 	}
 	b.layer("fc1", 148, 64*7*7)
 	b.layer("fc2", 10, 148)
-	return All(b.specs)
+	return b.tensors
 }
 
 // MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 gray
@@ -64,7 +64,7 @@ func MNIST() []Tensor {
 	b.layer("fc1", 256, 64*7*7)
 	b.layer("fc2", 128, 256)
 	b.layer("fc3", 10, 128)
-	return All(b.specs)
+	return b.tensors
 }
 
 // CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 color
@@ -80,11 +80,11 @@ func CIFAR() []Tensor {
 	}
 	b.layer("fc1", 256, 256*4*4)
 	b.layer("fc2", 10, 256)
-	return All(b.specs)
+	return b.tensors
 }
 
 // Large describes a transformer of 300 tensors and 100 MB: 25 blocks of width 288.
-func Large() []Spec {
+func Large() []Tensor {
 	const d = 288
 	b := builder{seed: 300}
 	for i := range 25 {
@@ -96,15 +96,15 @@ func Large() []Spec {
 		b.layer(p+"mlp.up", 4*d, d)
 		b.layer(p+"mlp.down", d, 4*d)
 	}
-	return b.specs
+	return b.tensors
 }
 
 // Many describes 10,000 tensors of 256 bytes.
-func Many() []Spec {
-	b := builder{seed: 10_000, specs: make([]Spec, 0, 10_000)}
+func Many() []Tensor {
+	b := builder{seed: 10_000, tensors: make([]Tensor, 0, 10_000)}
 	dims := tensor.Shape{8, 8}
 	for i := range 10_000 {
 		b.add(weight, fmt.Sprintf("experts.%d.linear.weight", i), dims...)
 	}
-	return b.specs
+	return b.tensors
 }

@@ -9,7 +9,7 @@ import "fmt"
 // Source: torchvision/models/resnet.py, ResNet(Bottleneck, [3, 4, 6, 3]), with the
 // stride in the 3x3 convolution; figure and table 1 of arXiv:1512.03385 have the
 // same shapes.
-func ResNet50() []Spec {
+func ResNet50() []Tensor {
 	b := builder{seed: 50}
 	b.add(weight, "conv1.weight", 64, 3, 7, 7)
 	b.norm("bn1", 64)
@@ -24,7 +24,7 @@ func ResNet50() []Spec {
 		}
 	}
 	b.layer("fc", 1000, 2048)
-	return b.specs
+	return b.tensors
 }
 
 // bottleneck adds three convolutions without bias, each with its normalization, and
@@ -47,7 +47,7 @@ func (b *builder) bottleneck(p string, in, width int64, first bool) {
 // published config.json: hidden_size 768, intermediate_size 3072, 12 layers,
 // vocab_size 30522, max_position_embeddings 512, type_vocab_size 2. The decoder
 // shares the word embeddings.
-func BERTBase() []Spec {
+func BERTBase() []Tensor {
 	const d, inner = 768, 3072
 	b := builder{seed: 12}
 	b.add(weight, "bert.embeddings.word_embeddings.weight", 30522, d)
@@ -69,7 +69,7 @@ func BERTBase() []Spec {
 	b.layer("cls.predictions.transform.dense", d, d)
 	b.scale("cls.predictions.transform.LayerNorm", d)
 	b.layer("cls.seq_relationship", 2, d)
-	return b.specs
+	return b.tensors
 }
 
 // GPT2 describes gpt2, the smallest of its family, as it was published: 124,439,808
@@ -78,7 +78,7 @@ func BERTBase() []Spec {
 // Source: transformers/models/gpt2/modeling_gpt2.py with the published config.json:
 // n_embd 768, n_layer 12, n_ctx 1024, vocab_size 50257. Its Conv1D has weights of
 // inputs by outputs.
-func GPT2() []Spec {
+func GPT2() []Tensor {
 	const d, context = 768, 1024
 	b := builder{seed: 2}
 	b.add(weight, "wte.weight", 50257, d)
@@ -94,7 +94,7 @@ func GPT2() []Spec {
 		b.conv1D(p+"mlp.c_proj", 4*d, d)
 	}
 	b.scale("ln_f", d)
-	return b.specs
+	return b.tensors
 }
 
 // conv1D adds a linear layer whose weights are stored the other way round.

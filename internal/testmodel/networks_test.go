@@ -17,11 +17,11 @@ func TestNetworks(t *testing.T) {
 		Tensors, Params int
 	}
 	tests := []struct {
-		name  string
-		specs []Spec
-		parts []part
-		total part // of everything
-		bytes int64
+		name    string
+		tensors []Tensor
+		parts   []part
+		total   part // of everything
+		bytes   int64
 	}{
 		{"resnet50", ResNet50(), []part{
 			{"conv1.", 1, 9_408}, {"bn1.", 4, 256},
@@ -47,7 +47,7 @@ func TestNetworks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []part
 			names, bytes := map[string]bool{}, int64(0)
-			for _, s := range tt.specs {
+			for _, s := range tt.tensors {
 				if names[s.Name] || tensor.CheckName(s.Name) != nil {
 					t.Errorf("name %q", s.Name)
 				}
@@ -56,7 +56,7 @@ func TestNetworks(t *testing.T) {
 			}
 			for _, p := range append(tt.parts, tt.total) {
 				sum := part{Prefix: p.Prefix}
-				for _, s := range tt.specs {
+				for _, s := range tt.tensors {
 					if strings.HasPrefix(s.Name, p.Prefix) {
 						sum.Tensors++
 						sum.Params += s.Len()
@@ -76,8 +76,8 @@ func TestNetworks(t *testing.T) {
 
 // TestMask: every position sees itself and what comes before.
 func TestMask(t *testing.T) {
-	s := Spec{Shape: tensor.Shape{1, 1, 3, 3}, kind: mask}
-	if d := cmp.Diff([]float32{1, 0, 0, 1, 1, 0, 1, 1, 1}, s.Tensor().Data); d != "" {
+	s := Tensor{Shape: tensor.Shape{1, 1, 3, 3}, kind: mask}
+	if d := cmp.Diff([]float32{1, 0, 0, 1, 1, 0, 1, 1, 1}, s.Data()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -14,30 +14,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensor is a float32 tensor of a model.
-type Tensor struct {
-	Name  string
-	Shape tensor.Shape
-	Data  []float32 // row-major
-}
-
-// Bytes returns the data as they stand in files: little-endian.
-func (t Tensor) Bytes() []byte {
-	b := make([]byte, 4*len(t.Data))
-	for i, f := range t.Data {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(f))
-	}
-	return b
-}
-
-// Info describes t for a write plan.
-func (t Tensor) Info() tensor.Info {
-	return tensor.Info{Name: t.Name, DType: tensor.Float32, Shape: t.Shape, Size: int64(4 * len(t.Data))}
-}
-
-// Spec describes a tensor whose values are made when they are asked for, so
+// Tensor describes a float32 tensor whose values are made when they are asked for, so
 // that large models need not be held in memory.
-type Spec struct {
+type Tensor struct {
 	Name  string
 	Shape tensor.Shape
 
@@ -58,32 +37,41 @@ const (
 )
 
 // Len returns the number of elements.
-func (s Spec) Len() int {
+func (t Tensor) Len() int {
 	n := 1
-	for _, d := range s.Shape {
+	for _, d := range t.Shape {
 		n *= int(d)
 	}
 	return n
 }
 
-// Info describes s for a write plan.
-func (s Spec) Info() tensor.Info {
-	return tensor.Info{Name: s.Name, DType: tensor.Float32, Shape: s.Shape, Size: int64(4 * s.Len())}
+// Info describes t for a write plan.
+func (t Tensor) Info() tensor.Info {
+	return tensor.Info{Name: t.Name, DType: tensor.Float32, Shape: t.Shape, Size: int64(4 * t.Len())}
 }
 
-// Tensor makes the values.
-func (s Spec) Tensor() Tensor {
-	t := Tensor{Name: s.Name, Shape: s.Shape, Data: make([]float32, s.Len())}
-	s.Fill(t.Data)
-	return t
+// Data makes the values, row-major.
+func (t Tensor) Data() []float32 {
+	data := make([]float32, t.Len())
+	t.Fill(data)
+	return data
+}
+
+// Bytes makes the values as they stand in files: little-endian.
+func (t Tensor) Bytes() []byte {
+	b := make([]byte, 0, 4*t.Len())
+	for _, f := range t.Data() {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+	}
+	return b
 }
 
 // Fill makes the values in dst, which has Len elements.
-func (s Spec) Fill(dst []float32) {
-	r := rand.New(rand.NewPCG(s.seed, s.id))
-	switch s.kind {
+func (t Tensor) Fill(dst []float32) {
+	r := rand.New(rand.NewPCG(t.seed, t.id))
+	switch t.kind {
 	case weight:
-		s.fillWeight(dst, r)
+		t.fillWeight(dst, r)
 	case bias:
 		for i := range dst {
 			dst[i] = float32(r.NormFloat64() * 0.05)
@@ -97,7 +85,7 @@ func (s Spec) Fill(dst []float32) {
 			dst[i] = float32(math.Exp(r.NormFloat64() * 0.3))
 		}
 	case mask:
-		n := int(s.Shape[len(s.Shape)-1])
+		n := int(t.Shape[len(t.Shape)-1])
 		for i := range dst {
 			dst[i] = 0
 			if i%n <= i/n {
@@ -107,8 +95,8 @@ func (s Spec) Fill(dst []float32) {
 	}
 }
 
-func (s Spec) fillWeight(dst []float32, r *rand.Rand) {
-	fan := len(dst) / int(s.Shape[0])
+func (t Tensor) fillWeight(dst []float32, r *rand.Rand) {
+	fan := len(dst) / int(t.Shape[0])
 	he := math.Sqrt(2 / float64(fan))
 	for len(dst) > 0 {
 		std := he * (0.6 + float64(0.8*r.Float64())) // not fused: the same on every processor
@@ -117,13 +105,4 @@ func (s Spec) fillWeight(dst []float32, r *rand.Rand) {
 		}
 		dst = dst[fan:]
 	}
-}
-
-// All makes the values of all specs.
-func All(specs []Spec) []Tensor {
-	ts := make([]Tensor, len(specs))
-	for i, s := range specs {
-		ts[i] = s.Tensor()
-	}
-	return ts
 }

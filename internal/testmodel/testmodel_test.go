@@ -10,33 +10,23 @@ import (
 )
 
 func TestSizes(t *testing.T) {
-	describe := func(ts []Tensor) []Spec {
-		specs := make([]Spec, len(ts))
-		for i, x := range ts {
-			specs[i] = Spec{Name: x.Name, Shape: x.Shape}
-			if len(x.Data) != specs[i].Len() || len(x.Bytes()) != 4*len(x.Data) {
-				t.Errorf("%s: %d values for %v", x.Name, len(x.Data), x.Shape)
-			}
-		}
-		return specs
-	}
 	type size struct{ Tensors, Params int }
 	tests := []struct {
-		name  string
-		specs []Spec
-		want  size
+		name    string
+		tensors []Tensor
+		want    size
 	}{
-		{"small", describe(Small()), size{20, 498_598}},
-		{"mnist", describe(MNIST()), size{24, 893_642}},
-		{"cifar", describe(CIFAR()), size{40, 2_200_394}},
+		{"small", Small(), size{20, 498_598}},
+		{"mnist", MNIST(), size{24, 893_642}},
+		{"cifar", CIFAR(), size{40, 2_200_394}},
 		{"large", Large(), size{300, 24_976_800}},
 		{"many", Many(), size{10_000, 640_000}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := size{Tensors: len(tt.specs)}
+			got := size{Tensors: len(tt.tensors)}
 			names := map[string]bool{}
-			for _, s := range tt.specs {
+			for _, s := range tt.tensors {
 				got.Params += s.Len()
 				if names[s.Name] || tensor.CheckName(s.Name) != nil {
 					t.Errorf("name %q", s.Name)
@@ -71,11 +61,11 @@ func TestValues(t *testing.T) {
 			continue
 		}
 		var sum, squares float64
-		for _, f := range x.Data {
+		for _, f := range x.Data() {
 			sum += float64(f)
 			squares += float64(f) * float64(f)
 		}
-		n := float64(len(x.Data))
+		n := float64(x.Len())
 		std := math.Sqrt(squares / n)
 		he := math.Sqrt(2 / (n / float64(x.Shape[0])))
 		if std < he*0.8 || std > he*1.25 || math.Abs(sum/n) > 6*std/math.Sqrt(n) {
@@ -84,7 +74,7 @@ func TestValues(t *testing.T) {
 	}
 	for _, x := range MNIST() {
 		if x.Name == "bn1.running_var" {
-			for _, f := range x.Data {
+			for _, f := range x.Data() {
 				if f <= 0 {
 					t.Errorf("variance %g", f)
 				}
@@ -96,41 +86,31 @@ func TestValues(t *testing.T) {
 // TestQuantized holds the promises of quantization on the models themselves.
 func TestQuantized(t *testing.T) {
 	for _, x := range append(MNIST(), CIFAR()...) {
+		values := x.Data()
 		for _, dt := range []tensor.DType{tensor.Int8, tensor.Int16} {
-			_, _, one, err := tensor.Quantize(x.Data, x.Shape, tensor.QuantizeOptions{DType: dt})
+			_, _, one, err := tensor.Quantize(values, x.Shape, tensor.QuantizeOptions{DType: dt})
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, q, each, err := tensor.Quantize(x.Data, x.Shape, tensor.QuantizeOptions{DType: dt, PerChannel: true})
+			data, q, each, err := tensor.Quantize(values, x.Shape, tensor.QuantizeOptions{DType: dt, PerChannel: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if each.SNR < one.SNR {
 				t.Errorf("%s %v: %.2f dB per channel, %.2f dB per tensor", x.Name, dt, each.SNR, one.SNR)
 			}
-			back := make([]float32, len(x.Data))
+			back := make([]float32, x.Len())
 			if err := tensor.Dequantize(back, data, dt, x.Shape, q); err != nil {
 				t.Fatal(err)
 			}
 			per := len(back) / len(q.Scales)
 			for i, f := range back {
-				s, want := q.Scales[i/per], float64(x.Data[i])
+				s, want := q.Scales[i/per], float64(values[i])
 				// The real number itself is rounded to float32 as well.
 				if bound := float64(s)/2 + math.Abs(want)*0x1p-23; math.Abs(float64(f)-want) > bound {
-					t.Fatalf("%s %v: %g came back as %g, scale %g", x.Name, dt, x.Data[i], f, s)
+					t.Fatalf("%s %v: %g came back as %g, scale %g", x.Name, dt, values[i], f, s)
 				}
 			}
-		}
-	}
-}
-
-func BenchmarkFill(b *testing.B) {
-	specs := Large()
-	buf := make([]float32, 4*288*288)
-	b.SetBytes(24_976_800 * 4)
-	for b.Loop() {
-		for _, s := range specs {
-			s.Fill(buf[:s.Len()])
 		}
 	}
 }
