@@ -18,16 +18,19 @@ func TestProducts(t *testing.T) {
 		at    int64
 	}{
 		{3, 5, tensor.Float64, "", 0},
-		{1<<32 + 1, 1<<32 + 1, tensor.Bool, "tensor shape", 8}, // 2^64 + 2^33 + 1
-		{1 << 32, 1 << 31, tensor.Bool, "tensor shape", 8},
-		{1 << 63, 1, tensor.Bool, "tensor shape", 0},
-		{1, 0, tensor.Bool, "tensor shape", 8},
-		{1 << 60, 1, tensor.Float64, "tensor numel", 100},
-		{1<<61 + 1, 1, tensor.Float64, "tensor numel", 100},
-		{1<<63 - 1, 1, tensor.Float64, "tensor numel", 100},
+		{1<<32 + 1, 1<<32 + 1, tensor.Bool, "tensor shape", 16}, // 2^64 + 2^33 + 1
+		{1 << 32, 1 << 31, tensor.Bool, "tensor shape", 16},
+		{1 << 63, 1, tensor.Bool, "tensor shape", 8},
+		{1, 0, tensor.Bool, "tensor shape", 16},
+		{1 << 60, 1, tensor.Float64, "tensor numel", 0},
+		{1<<61 + 1, 1, tensor.Float64, "tensor numel", 0},
+		{1<<63 - 1, 1, tensor.Float64, "tensor numel", 0},
 	} {
-		r := record{dims: binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, tt.a), tt.b), numel: tt.a * tt.b, numelAt: 100}
-		err := r.setShape(&driver.Tensor{DType: tt.dtype}, &driver.Index{})
+		b := binary.LittleEndian.AppendUint64(nil, tt.a*tt.b)
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, tt.a), tt.b)
+		r := record{container: &container{dtypes: []tensor.DType{0, tt.dtype}, dtype: 24, dims: 8}, b: append(b, 1)}
+		r.tensor.Name = []byte("x")
+		err := r.decode(2, &driver.Index{})
 		switch located, _ := err.(*tensor.Error); {
 		case tt.field == "" && err == nil:
 		case located == nil || located.Field != tt.field || located.Offset != tt.at:

@@ -77,9 +77,9 @@ func checkV1(s []byte) (sumForm, error) {
 	return sumUnknown, checksumError(checksumOffset, stored, sumReference.compute(s))
 }
 
-// checkSnapshot checks the checksum over s, everything before "BUF!".
+// checkSnapshot checks the checksum of the structural part s, which leaves out "BUF!".
 func checkSnapshot(s []byte) error {
-	stored, sum := u32(s, snapChecksumAt), tensor.CRC32C(s[snapSummedFrom:])
+	stored, sum := u32(s, snapChecksumAt), tensor.CRC32C(s[snapSummedFrom:len(s)-len(markerBuffer)])
 	if sum != stored {
 		return checksumError(snapChecksumAt, stored, sum)
 	}

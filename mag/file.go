@@ -53,26 +53,18 @@ func file(m *format.Model, err error) (*File, error) {
 }
 
 // Snapshot reports whether the file is a snapshot container, not version 1.
-func (f *File) Snapshot() bool { return f.f != nil && f.f.snapshot }
+func (f *File) Snapshot() bool { return f.f.snapshot }
 
 // Timestamp returns when a snapshot was written, in Unix seconds as stored; 0
 // for version 1, which has none.
-func (f *File) Timestamp() uint64 {
-	if f.f == nil {
-		return 0
-	}
-	return f.f.stamp
-}
+func (f *File) Timestamp() uint64 { return f.f.stamp }
 
 // Digest returns the XXH64 (seed 0) that the file records for the data of a
 // tensor. ok is false when it records none.
 func (f *File) Digest(name string) (sum uint64, ok bool) {
-	if f.f == nil {
-		return 0, false
-	}
 	i, ok := f.f.index.Lookup(name)
-	if !ok || !f.f.hasDigest(i) {
+	if !ok || f.f.digests == nil {
 		return 0, false
 	}
-	return f.f.digests[i], true
+	return f.f.digests[i].sum, f.f.digests[i].known
 }

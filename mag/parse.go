@@ -15,161 +15,172 @@ import (
 
 // parsed is what is kept of an open file besides its index.
 type parsed struct {
+	driver.Parsed
 	src      driver.Source
 	index    *driver.Index
 	snapshot bool
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
 	form     sumForm  // of version 1's checksum, when it was checked
-	digests  []uint64 // by tensor; nil when there are none
-	named    []byte   // by tensor: what the metadata holds under the key of its digest
-	meta     driver.Metadata
-	stamp    uint64 // snapshot: Unix seconds
+	digests  []digest // by tensor; nil when there are none
+	stamp    uint64   // snapshot: Unix seconds
+}
+
+// digest is the XXH64 that version 1 records for the data of a tensor.
+type digest struct {
+	sum   uint64
+	known bool
 }
 
 // parse reads the structure of either container.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	h := driver.ReadHead(src, o)
 	f := &parsed{src: src, index: x}
-	err := f.parse(h, o)
-	return f, cmp.Or(err, h.Close(f.end))
+	d := decoder{head: driver.ReadHead(src, o), size: src.Size()}
+	err := f.parse(&d, o)
+	return f, cmp.Or(err, d.head.Close(f.end))
 }
 
-func (f *parsed) parse(h *driver.Head, o *driver.Options) error {
-	head, err := f.upTo(h, snapHeader+int64(len(markerPool)))
-	if err != nil {
-		return err
-	}
-	c := wire.NewCursor(formatName, head, 0)
-	if m := c.Bytes("magic", uint64(len(magic))); c.Err() == nil && string(m) != magic {
+func (f *parsed) parse(d *decoder, o *driver.Options) error {
+	if m := d.next("magic", len(magic)); m != nil && string(m) != magic {
 		return wire.Errorf(formatName, "magic", 0, format.ErrMagic, "% x instead of %q", m, magic)
 	}
-	version := c.U32("version")
-	if c.Err() != nil {
-		return c.Err()
+	version := d.u32("version")
+	if d.err != nil {
+		return d.err
 	}
 	switch version {
 	case wordV1:
-		return f.parseV1(h, head, o)
+		return f.parseV1(d, o)
 	case wordSnapshot:
-		c.Seek("string pool", snapHeader)
-		if m := c.Bytes("string pool", uint64(len(markerPool))); c.Err() == nil && string(m) != markerPool {
-			return wire.Errorf(formatName, "version", 4, format.ErrVersion,
-				"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
-		}
-		if c.Err() != nil {
-			return c.Err()
-		}
-		return f.parseSnapshot(h, head, o)
+		return f.parseSnapshot(d, o)
 	}
 	return wire.Errorf(formatName, "version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
 }
 
-// upTo returns the first n bytes of the file, or all of a shorter one, and those that were read with them.
-func (f *parsed) upTo(h *driver.Head, n int64) ([]byte, error) {
-	b, err := h.Need(min(n, f.src.Size()))
-	if errors.Is(err, format.ErrLimit) {
-		err = wire.Error(formatName, "header", -1, err)
-	}
-	return b, err
+// decoder is a position in the structure of a file. As no container says where that ends,
+// the decoder reads the file from its beginning as far as it needs to.
+type decoder struct {
+	head *driver.Head
+	b    []byte // the beginning of the file
+	at   int
+	size int64 // of the file
+	err  error // the first failure; after it there is nothing to read
+
+	// Records to come, their number in all, and where they begin: how much to read at once.
+	left, records, from int
 }
 
-// measurer finds the end of a structural part.
-type measurer interface {
-	// measure reads c, the beginning of a file or all of it, from where the call before stopped.
-	measure(c *wire.Cursor, all bool)
-	// guess estimates where the structural part ends.
-	guess() int64
-}
-
-// grow has m measure longer and longer beginnings of the file until one holds
-// the whole structural part, and returns that.
-func (f *parsed) grow(h *driver.Head, m measurer) ([]byte, error) {
-	var c wire.Cursor
-	b, err := []byte(nil), error(nil)
-	for err == nil {
-		h.Expect(m.guess())
-		if b, err = f.upTo(h, int64(len(b))+1); err != nil {
-			break
-		}
-		c = wire.NewCursor(formatName, b, 0)
-		all := int64(len(b)) == f.src.Size()
-		m.measure(&c, all)
-		if c.Err() == nil {
-			return b, nil
-		}
-		if all || !errors.Is(c.Err(), format.ErrTruncated) {
-			err = c.Err()
-		}
-	}
-	return nil, err
-}
-
-// take is c.Bytes. Unless c has all of the file, it fails without a text that nobody reads.
-func take(c *wire.Cursor, field string, n uint64, all bool) []byte {
-	if !all && n > uint64(c.Left()) {
-		c.Fail(field, c.Offset(), format.ErrTruncated)
+// next returns the next n bytes, nil after a failure. They are valid until the next call.
+func (d *decoder) next(field string, n int) []byte {
+	at := d.at
+	if n > len(d.b)-at && !d.read(field, n) {
 		return nil
 	}
-	return c.Bytes(field, n)
+	d.at = at + n
+	return d.b[at:d.at]
 }
 
-// checkCount compares the number of tensors in the header with the limit, and
-// the least number of bytes that all records take with the size of the file.
-func (f *parsed) checkCount(field string, at int64, n uint32, least uint64) error {
+// read reads the file to n bytes behind the position, and what the records to come probably take.
+func (d *decoder) read(field string, n int) bool {
+	end := int64(d.at) + int64(n)
+	if d.err == nil && end > d.size {
+		d.fail(field, d.at, format.ErrTruncated, "needs %d bytes, the file ends at %d", n, d.size)
+	}
+	if d.err != nil {
+		return false
+	}
+	each := 64
+	if done := d.records - d.left; done > 0 {
+		each = (d.at-d.from)/done + 8
+	}
+	d.head.Expect(end + int64(each)*int64(d.left))
+	if d.b, d.err = d.head.Need(end); d.err != nil {
+		d.b = nil
+	}
+	if errors.Is(d.err, format.ErrLimit) {
+		d.err = wire.Error(formatName, "header", -1, d.err)
+	}
+	return d.err == nil
+}
+
+// fail records the first failure, at an offset of the file.
+func (d *decoder) fail(field string, at int, sentinel error, text string, args ...any) {
+	if d.err == nil {
+		d.b, d.err = nil, wire.Errorf(formatName, field, int64(at), sentinel, text, args...)
+	}
+}
+
+func (d *decoder) u32(field string) uint32 {
+	if p := d.next(field, 4); p != nil {
+		return u32(p, 0)
+	}
+	return 0
+}
+
+// mark checks one of the four-byte marks between sections.
+func (d *decoder) mark(want string) {
+	if m := d.next("marker "+want, len(want)); m != nil && string(m) != want {
+		d.fail("marker "+want, d.at-len(want), format.ErrCorrupt, "found %q", m)
+	}
+}
+
+// expect compares the number of tensors in the header with the limit, and the least number of
+// bytes that all records take with the size of the file.
+func (d *decoder) expect(field string, at int64, n uint32, least uint64) error {
 	if n > driver.MaxTensors {
 		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
 	}
-	if least > uint64(f.src.Size()) {
-		return wire.Errorf(formatName, field, at, format.ErrTruncated, "%d tensors, with all else, take at least %d bytes; the file has %d", n, least, f.src.Size())
+	if least > uint64(d.size) {
+		return wire.Errorf(formatName, field, at, format.ErrTruncated, "%d tensors, with all else, take at least %d bytes; the file has %d", n, least, d.size)
 	}
 	return nil
 }
 
-// record says where a tensor record has what both containers check alike.
+// container says where the records of a container have what both check alike.
+type container struct {
+	dtypes             []tensor.DType
+	dtype, numel, dims int // offsets in a record
+}
+
+// record reads one tensor record after the other.
 type record struct {
-	at          int64 // of the record
-	dims        []byte
-	dimsAt      int64 // in the record
-	numel       uint64
-	numelAt     int64
-	key         []byte
-	dtype       byte
-	dtypeAt     int64
-	dtypesKnown []tensor.DType
+	*container
+	b      []byte // the record
+	at     int    // of the record in the file
+	keyAt  int    // likewise
+	tensor driver.Tensor
 }
 
-func (r *record) bad(field string, off int64, sentinel error, text string, args ...any) error {
-	return wire.Errorf(formatName, field, r.at+off, sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), r.key)
+func (r *record) bad(field string, off int, sentinel error, text string, args ...any) error {
+	return wire.Errorf(formatName, field, int64(r.at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), r.tensor.Name)
 }
 
-// setDType decodes the dtype of a tensor.
-func (r *record) setDType(t *driver.Tensor) error {
-	t.Name, t.DType = r.key, dtypeOf(r.dtypesKnown, r.dtype)
+// decode fills in the tensor but for its name and its place.
+func (r *record) decode(rank int, x *driver.Index) error {
+	t := &r.tensor
+	t.DType = dtypeOf(r.dtypes, r.b[r.dtype])
 	if !t.DType.Valid() {
-		return r.bad("tensor dtype", r.dtypeAt, format.ErrUnsupported, "unknown code %d", r.dtype)
+		return r.bad("tensor dtype", r.dtype, format.ErrUnsupported, "unknown code %d", r.b[r.dtype])
 	}
-	return nil
-}
-
-// setShape decodes shape and size.
-func (r *record) setShape(t *driver.Tensor, x *driver.Index) error {
-	t.Shape = x.Dims(len(r.dims) / 8)
+	if err := driver.CheckName(t.Name); err != nil {
+		return wire.Error(formatName, "tensor key", int64(r.keyAt), err)
+	}
+	t.Shape = x.Dims(rank)
 	elems := uint64(1)
 	for i := range t.Shape {
-		d := u64(r.dims, 8*i)
+		d := u64(r.b, r.dims+8*i)
 		hi, lo := bits.Mul64(elems, d)
 		if hi != 0 || lo == 0 || lo > math.MaxInt64 {
-			return r.bad("tensor shape", r.dimsAt+int64(8*i), format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
+			return r.bad("tensor shape", r.dims+8*i, format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
 		}
 		t.Shape[i], elems = int64(d), lo
 	}
-	if r.numel != elems {
-		return r.bad("tensor numel", r.numelAt, format.ErrCorrupt, "%d, the dims make it %d", r.numel, elems)
+	if numel := u64(r.b, r.numel); numel != elems {
+		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
 	}
 	hi, size := bits.Mul64(elems, uint64(t.DType.Size()))
 	if hi != 0 || size > math.MaxInt64 {
-		return r.bad("tensor numel", r.numelAt, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
 	t.Size = int64(size)
 	return nil
@@ -188,10 +199,10 @@ func (f *parsed) notes() []string {
 	if n := f.src.Size() - end; n > 0 && !f.snapshot {
 		notes = append(notes, plural(n, "byte follows", "bytes follow")+" the last tensor")
 	}
-	missing := 0
-	for i := range f.index.Len() {
-		if !f.hasDigest(i) {
-			missing++
+	missing := f.index.Len()
+	for i := range f.digests {
+		if f.digests[i].known {
+			missing--
 		}
 	}
 	if missing > 0 {
@@ -207,23 +218,16 @@ func plural(n int64, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// hasDigest reports whether the file holds the digest of tensor i.
-func (f *parsed) hasDigest(i int) bool { return f.named != nil && f.named[i] == namedDigest }
-
 func (f *parsed) tensorSum(i int) driver.Sum {
-	if !f.hasDigest(i) {
+	if f.digests == nil || !f.digests[i].known {
 		return driver.Sum{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
+	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i].sum}
 }
 
 // verify checks the checksum in the header again.
 func (f *parsed) verify(v driver.Verification) error {
-	n := f.end
-	if f.snapshot {
-		n -= int64(len(markerBuffer))
-	}
-	b, err := f.src.Slice(0, n)
+	b, err := f.src.Slice(0, f.end)
 	if err != nil {
 		return err
 	}

@@ -36,13 +36,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	return &driver.Parsed{
-		Own:       f,
-		Notes:     f.notes(),
-		Metadata:  f.meta,
-		TensorSum: f.tensorSum,
-		Verify:    f.verify,
-	}, nil
+	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.tensorSum, f.verify
+	return &f.Parsed, nil
 }
 
 // Losses implements driver.Lossy.

@@ -6,204 +6,169 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// snapshot is the structural part of a snapshot container.
-type snapshot struct {
-	stamp   uint64
-	tensors int
-	strings int
-	offsets []byte // of the pool: 32-bit, one more than strings
-	blob    []byte
-	poolAt  int // offset of the offset table
-	descAt  int // offset of the first descriptor
-	descEnd int // offset of "BUF!"
-	dims    int
-	names   int
-}
+var recordSnapshot = container{dtypes: dtypesSnapshot[:], dtype: 1, numel: 8, dims: snapDescriptor}
 
-func (f *parsed) parseSnapshot(h *driver.Head, head []byte, o *driver.Options) error {
-	s, err := f.readSnapshotHeader(head)
-	if err != nil {
-		return err
+func (f *parsed) parseSnapshot(d *decoder, o *driver.Options) error {
+	d.at = snapHeader
+	if m := d.next("string pool", len(markerPool)); m != nil && string(m) != markerPool {
+		return wire.Errorf(formatName, "version", 4, format.ErrVersion,
+			"100 without %q at byte 32: a development build wrote this, and its dtype codes are ambiguous", markerPool)
 	}
-	b, err := f.grow(h, s)
-	if err != nil {
-		return err
-	}
-	if o.Check.Sums() {
-		if err := checkSnapshot(b[:s.descEnd]); err != nil {
-			return err
-		}
-	}
-	if err := s.checkPool(); err != nil {
-		return err
-	}
-	base := int64(s.descEnd + len(markerBuffer))
-	f.snapshot, f.end, f.dataEnd, f.stamp = true, base, base, s.stamp
-	f.index.Version = versionSnapshot
-	f.index.Grow(s.tensors, s.names, s.dims)
-	var t driver.Tensor
-	for at := s.descAt; at < s.descEnd; {
-		n := snapDescriptor + 8*int(b[at])
-		if err := f.readDescriptor(s, b[at:at+n], int64(at), &t); err != nil {
-			return err
-		}
-		at += n
-	}
-	if size := f.src.Size(); size != f.dataEnd {
-		return wire.Errorf(formatName, "data", f.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", size)
-	}
-	return nil
-}
-
-// readSnapshotHeader reads the header from the first bytes of the file.
-func (f *parsed) readSnapshotHeader(head []byte) (*snapshot, error) {
-	c := wire.NewCursor(formatName, head, 0)
-	c.Seek("header", timestampOffset)
-	stamp := c.U64("timestamp")
-	c.U32("checksum")
-	c.U32("aux")
-	metadata, tensors := c.U32("metadata_map_len"), c.U32("tensor_count")
-	if c.Err() != nil {
-		return nil, c.Err()
+	d.at = timestampOffset
+	f.stamp = uint64(d.u32("timestamp")) | uint64(d.u32("timestamp"))<<32
+	d.u32("checksum")
+	d.u32("aux")
+	metadata, tensors := d.u32("metadata_map_len"), d.u32("tensor_count")
+	if d.err != nil {
+		return d.err
 	}
 	if metadata != 0 {
-		return nil, wire.Errorf(formatName, "metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
+		return wire.Errorf(formatName, "metadata_map_len", 24, format.ErrUnsupported, "%d; no layout is known for the entries", metadata)
 	}
 	least := snapSmallest + (4+1+snapDescriptor+1)*uint64(tensors) // offset, name, descriptor and data of each
-	if err := f.checkCount("tensor_count", 28, tensors, least); err != nil {
-		return nil, err
+	if err := d.expect("tensor_count", 28, tensors, least); err != nil {
+		return err
 	}
-	return &snapshot{stamp: stamp, tensors: int(tensors)}, nil
-}
+	d.records, d.left = int(tensors), int(tensors)
 
-// measure implements measurer: it finds the sections.
-func (s *snapshot) measure(c *wire.Cursor, all bool) {
-	*s = snapshot{stamp: s.stamp, tensors: s.tensors}
-	c.Seek("string pool", snapHeader)
-	s.measurePool(c, all)
-	marker(c, markerMetadata)
-	marker(c, markerDescriptors)
-	s.descAt = int(c.Offset())
-	for i := 0; i < s.tensors && c.Err() == nil; i++ {
-		s.measureDescriptor(c, all)
+	d.at = snapHeader + len(markerPool)
+	p := d.pool()
+	d.mark(markerMetadata)
+	d.mark(markerDescriptors)
+	first, dims := d.at, 0
+	for d.from = first; d.left > 0 && d.err == nil; d.left-- {
+		dims += d.descriptor(p.count)
 	}
-	s.descEnd = int(c.Offset())
-	marker(c, markerBuffer)
-}
-
-// guess implements measurer: descriptors have a few dims, names some bytes.
-func (s *snapshot) guess() int64 {
-	return snapSmallest + int64(len(s.blob)) + int64(s.tensors)*(4+snapDescriptor+8*4+32)
-}
-
-// measurePool finds the string pool.
-func (s *snapshot) measurePool(c *wire.Cursor, all bool) {
-	marker(c, markerPool)
-	at := c.Offset()
-	count := c.U32("string pool count")
-	if count > snapMaxStrings {
-		c.Failf("string pool count", at, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
+	end := d.at
+	d.mark(markerBuffer)
+	if d.err != nil {
+		return d.err
 	}
-	s.poolAt = int(c.Offset())
-	s.offsets = take(c, "string pool offsets", 4*(uint64(count)+1), all)
-	if c.Err() != nil {
-		return
-	}
-	s.strings = int(count)
-	size := u32(s.offsets, 4*s.strings)
-	if size > snapMaxBlob {
-		c.Failf("string pool offsets", int64(s.poolAt+4*s.strings), format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
-	}
-	s.blob = take(c, "string pool", uint64(size), all)
-}
-
-// measureDescriptor steps over a descriptor and counts its dims and name bytes.
-func (s *snapshot) measureDescriptor(c *wire.Cursor, all bool) {
-	at := c.Offset()
-	head := take(c, "tensor descriptor", snapDescriptor, all)
-	if head == nil {
-		return
-	}
-	rank := int(head[0])
-	if rank > snapMaxRank {
-		c.Failf("tensor rank", at, format.ErrCorrupt, "%d; the most is %d", rank, snapMaxRank)
-	}
-	take(c, "tensor shape", 8*uint64(rank), all)
-	s.dims += rank
-	id := u32(head, 4)
-	if uint64(id) >= uint64(s.strings) {
-		c.Failf("tensor key_id", at+4, format.ErrCorrupt, "%d, the pool has %d strings", id, s.strings)
-		return
-	}
-	// Offsets that do not ascend are refused later; until then they must not
-	// make the sum negative or larger than the pool.
-	if from, to := u32(s.offsets, 4*int(id)), u32(s.offsets, 4*int(id)+4); from <= to && to <= uint32(len(s.blob)) {
-		s.names = min(s.names+int(to-from), len(s.blob))
-	}
-}
-
-// marker checks one of the four-byte marks between sections.
-func marker(c *wire.Cursor, want string) {
-	at := c.Offset()
-	if m := c.Bytes("marker "+want, uint64(len(want))); m != nil && string(m) != want {
-		c.Failf("marker "+want, at, format.ErrCorrupt, "found %q", m)
-	}
-}
-
-// key returns string id of the pool.
-func (s *snapshot) key(id int) []byte {
-	return s.blob[u32(s.offsets, 4*id):u32(s.offsets, 4*id+4)]
-}
-
-// checkPool holds every string of the pool to the rules for keys, whether a
-// tensor uses it or not.
-func (s *snapshot) checkPool() error {
-	if first := u32(s.offsets, 0); first != 0 {
-		return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt), format.ErrCorrupt, "begin with %d, not 0", first)
-	}
-	blobAt := int64(s.poolAt + len(s.offsets))
-	known := make(map[string]bool, s.strings)
-	for id := range s.strings {
-		from, to := u32(s.offsets, 4*id), u32(s.offsets, 4*id+4)
-		if to < from || to > uint32(len(s.blob)) {
-			return wire.Errorf(formatName, "string pool offsets", int64(s.poolAt+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, len(s.blob))
+	b := d.b[:d.at]
+	p.b = b
+	if o.Check.Sums() {
+		if err := checkSnapshot(b); err != nil {
+			return err
 		}
-		if err := driver.CheckName(s.key(id)); err != nil {
-			return wire.Error(formatName, "string pool", blobAt+int64(from), fmt.Errorf("string %d: %w", id, err))
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+
+	f.snapshot, f.end, f.dataEnd = true, int64(d.at), int64(d.at)
+	f.index.Version = versionSnapshot
+	f.index.Grow(int(tensors), p.size, dims)
+	r := record{container: &recordSnapshot}
+	for r.at = first; r.at < end; r.at += len(r.b) {
+		if err := f.readDescriptor(&p, &r); err != nil {
+			return err
 		}
-		if known[string(s.key(id))] {
-			return wire.Errorf(formatName, "string pool", blobAt+int64(from), format.ErrCorrupt, "string %d, %q, occurs twice", id, s.key(id))
-		}
-		known[string(s.key(id))] = true
+	}
+	if d.size != f.dataEnd {
+		return wire.Errorf(formatName, "data", f.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", d.size)
 	}
 	return nil
 }
 
-// readDescriptor adds the tensor of a descriptor at offset at. t is scratch space.
-func (f *parsed) readDescriptor(s *snapshot, rec []byte, at int64, t *driver.Tensor) error {
-	r := record{
-		at: at, key: s.key(int(u32(rec, 4))),
-		dtype: rec[1], dtypeAt: 1, dtypesKnown: dtypesSnapshot[:],
-		dims: rec[snapDescriptor:], dimsAt: snapDescriptor,
-		numel: u64(rec, 8), numelAt: 8,
+// pool is the string pool.
+type pool struct {
+	b     []byte // the structural part of the file
+	at    int    // of the table of offsets: 32 bits each, count+1
+	text  int    // of the strings
+	size  int    // of all strings
+	count int
+}
+
+// pool steps over the string pool.
+func (d *decoder) pool() (p pool) {
+	count := d.u32("string pool count")
+	if count > snapMaxStrings {
+		d.fail("string pool count", d.at-4, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
+		return p
 	}
-	if err := r.setDType(t); err != nil {
-		return err
+	p.at, p.count = d.at, int(count)
+	offsets := d.next("string pool offsets", 4*(p.count+1))
+	if offsets == nil {
+		return p
 	}
-	if err := r.setShape(t, f.index); err != nil {
+	size := u32(offsets, 4*p.count)
+	if size > snapMaxBlob {
+		d.fail("string pool offsets", d.at-4, format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
+		return p
+	}
+	p.text, p.size = d.at, int(size)
+	d.next("string pool", p.size)
+	return p
+}
+
+// descriptor steps over a descriptor and returns its rank.
+func (d *decoder) descriptor(strings int) (rank int) {
+	at := d.at
+	head := d.next("tensor descriptor", snapDescriptor)
+	if head == nil {
+		return 0
+	}
+	rank, id := int(head[0]), u32(head, 4)
+	if rank > snapMaxRank {
+		d.fail("tensor rank", at, format.ErrCorrupt, "%d; the most is %d", rank, snapMaxRank)
+	}
+	d.next("tensor shape", 8*rank)
+	if uint64(id) >= uint64(strings) {
+		d.fail("tensor key_id", at+4, format.ErrCorrupt, "%d, the pool has %d strings", id, strings)
+	}
+	return rank
+}
+
+// place returns where in the text string id begins and ends.
+func (p *pool) place(id int) (from, to int) {
+	return int(u32(p.b, p.at+4*id)), int(u32(p.b, p.at+4*id+4))
+}
+
+// check holds every string to the rules for keys, whether a tensor uses it or not.
+func (p *pool) check() error {
+	if first, _ := p.place(0); first != 0 {
+		return wire.Errorf(formatName, "string pool offsets", int64(p.at), format.ErrCorrupt, "begin with %d, not 0", first)
+	}
+	text := string(p.b[p.text:][:p.size])
+	known := make(map[string]bool, p.count)
+	for id := range p.count {
+		from, to := p.place(id)
+		if to < from || to > p.size {
+			return wire.Errorf(formatName, "string pool offsets", int64(p.at+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, p.size)
+		}
+		key, at := text[from:to], int64(p.text+from)
+		if err := tensor.CheckName(key); err != nil {
+			return wire.Error(formatName, "string pool", at, fmt.Errorf("string %d: %w", id, err))
+		}
+		if known[key] {
+			return wire.Errorf(formatName, "string pool", at, format.ErrCorrupt, "string %d, %q, occurs twice", id, key)
+		}
+		known[key] = true
+	}
+	return nil
+}
+
+// readDescriptor adds the tensor of the descriptor that r is at.
+func (f *parsed) readDescriptor(p *pool, r *record) error {
+	rank, t := int(p.b[r.at]), &r.tensor
+	r.b, r.keyAt = p.b[r.at:][:snapDescriptor+8*rank], r.at+4
+	from, to := p.place(int(u32(r.b, 4)))
+	t.Name = p.b[p.text:][from:to]
+	if err := r.decode(rank, f.index); err != nil {
 		return err
 	}
 	t.Offset = f.dataEnd
-	if offset := u64(rec, 16); offset != uint64(t.Offset-f.end) {
+	if offset := u64(r.b, 16); offset != uint64(t.Offset-f.end) {
 		return r.bad("tensor offset", 16, format.ErrCorrupt, "%d, the tensors before end at %d", offset, t.Offset-f.end)
 	}
 	if left := f.src.Size() - t.Offset; t.Size > left {
 		return r.bad("tensor data", 16, format.ErrTruncated, "%d bytes at %d, %d are left", t.Size, t.Offset, left)
 	}
 	if err := f.index.Add(t); err != nil {
-		return wire.Error(formatName, "tensor key_id", at+4, err)
+		return wire.Error(formatName, "tensor key_id", int64(r.keyAt), err)
 	}
 	f.dataEnd += t.Size
 	return nil

@@ -8,244 +8,163 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// extent is what a first walk over the records of version 1 finds, so that the
-// second can fill in memory of exactly the right size.
-type extent struct {
-	tensors  int
-	metadata int
-	metaEnd  int // offset of the first tensor record
-	end      int // offset behind the last one
-	names    int // bytes of all tensor keys
-	dims     int // of all tensors
-	plain    int // metadata records that cannot be digests
-	plainLen int // their bytes
+var recordV1 = container{dtypes: dtypesV1[:], dtype: 0, numel: 4, dims: tensorHead}
 
-	metaLeft, left int // records that were not measured yet
-}
-
-func (f *parsed) parseV1(h *driver.Head, head []byte, o *driver.Options) error {
-	x, err := f.readHeader(head)
-	if err != nil {
+func (f *parsed) parseV1(d *decoder, o *driver.Options) error {
+	d.at = checksumOffset
+	d.u32("checksum")
+	tensors, entries, aux := d.u32("num_tensors"), d.u32("num_meta_kv"), d.u32("aux")
+	if d.err != nil {
+		return d.err
+	}
+	if aux != 0 {
+		return wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
+	}
+	least := headerSize + minMetadata*uint64(entries)
+	if least > uint64(d.size) {
+		return wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", entries, least-headerSize, d.size)
+	}
+	if err := d.expect("num_tensors", checksummedFrom, tensors, least+minTensor*uint64(tensors)); err != nil {
 		return err
 	}
-	b, err := f.grow(h, x)
-	if err != nil {
-		return err
+	d.records, d.from = int(entries)+int(tensors), d.at
+	d.left = d.records
+
+	// The records end where the last one does: they are read twice, as the checksum comes first.
+	for range entries {
+		d.key("metadata key", d.next("metadata record", metadataHead))
+		if d.left--; d.err != nil {
+			return d.err
+		}
 	}
-	b = b[:x.end]
-	f.end, f.dataEnd = int64(x.end), int64(x.end)
+	metaEnd, names, dims := d.at, 0, 0
+	for range tensors {
+		rank := d.tensorRecord()
+		if d.left--; d.err != nil {
+			return d.err
+		}
+		dims += rank
+	}
+	names = d.at - metaEnd - int(tensors)*(tensorHead+4) - 8*dims
+	b := d.b[:d.at]
+	f.end, f.dataEnd = int64(d.at), int64(d.at)
+	var err error
 	if o.Check.Sums() {
 		if f.form, err = checkV1(b); err != nil {
 			return err
 		}
 	}
+
 	f.index.Version = versionV1
-	f.index.Grow(x.tensors, x.names, x.dims)
-	var t driver.Tensor
-	for at := x.metaEnd; at < x.end; {
-		n := tensorHead + 8*int(b[at+1]) + 4
-		n += int(u32(b, at+n-4))
-		if err := f.readTensor(b[at:at+n:at+n], int64(at), &t); err != nil {
+	f.index.Grow(int(tensors), names, dims)
+	r := record{container: &recordV1}
+	for at := metaEnd; at < len(b); {
+		if at, err = f.readTensor(b, at, &r); err != nil {
 			return err
 		}
-		at += n
 	}
-	// Keys and values of metadata.
-	if err := o.Memory.Reserve(int64(x.plainLen + 32*x.plain)); err != nil {
-		return wire.Error(formatName, "metadata", headerSize, err)
-	}
-	return f.readMetadata(b, x)
+	return f.readMetadata(b[:metaEnd], o)
 }
 
-// readHeader reads the counts from the first bytes of the file.
-func (f *parsed) readHeader(head []byte) (*extent, error) {
-	c := wire.NewCursor(formatName, head, 0)
-	c.Seek("header", checksumOffset)
-	c.U32("checksum")
-	tensors, metadata, aux := c.U32("num_tensors"), c.U32("num_meta_kv"), c.U32("aux")
-	if c.Err() != nil {
-		return nil, c.Err()
+// tensorRecord steps over a tensor record and returns its rank.
+func (d *decoder) tensorRecord() (rank int) {
+	head := d.next("tensor record", tensorHead)
+	if head == nil {
+		return 0
 	}
-	if aux != 0 {
-		return nil, wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
+	if rank = int(head[1]); rank == 0 {
+		d.fail("tensor rank", d.at-tensorHead+1, format.ErrCorrupt, "0; the least is 1")
 	}
-	least, size := headerSize+minMetadata*uint64(metadata), f.src.Size()
-	if least > uint64(size) {
-		return nil, wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", metadata, least-headerSize, size)
-	}
-	if err := f.checkCount("num_tensors", checksummedFrom, tensors, least+minTensor*uint64(tensors)); err != nil {
-		return nil, err
-	}
-	return &extent{tensors: int(tensors), metadata: int(metadata), metaLeft: int(metadata), left: int(tensors), end: headerSize}, nil
+	d.key("tensor key", d.next("tensor shape", 8*rank+4))
+	return rank
 }
 
-// measure implements measurer. It checks nothing but where the records end.
-func (x *extent) measure(c *wire.Cursor, all bool) {
-	for c.Seek("header", int64(x.end)); x.metaLeft > 0; x.metaLeft-- {
-		rec := take(c, "metadata record", metadataHead, all)
-		if rec == nil {
-			return
-		}
-		key := keyOf(c, "metadata key", u32(rec, metadataKeyLength), all)
-		if key == nil {
-			return
-		}
-		if rec[0] != metadataInt64 || !isDigestKey(key) {
-			x.plain++
-			x.plainLen += metadataHead + len(key)
-		}
-		x.end = int(c.Offset())
+// key steps over a key. before ends with its length; it is nil after a failure.
+func (d *decoder) key(field string, before []byte) {
+	if before == nil {
+		return
 	}
-	if x.left == x.tensors {
-		x.metaEnd = x.end
-	}
-	for ; x.left > 0; x.left-- {
-		at := c.Offset()
-		rec := take(c, "tensor record", tensorHead, all)
-		if rec == nil {
-			return
-		}
-		rank := uint64(rec[1])
-		if rank == 0 {
-			c.Failf("tensor rank", at+1, format.ErrCorrupt, "0; the least is 1")
-		}
-		shape := take(c, "tensor shape", 8*rank+4, all)
-		if shape == nil {
-			return
-		}
-		key := keyOf(c, "tensor key", u32(shape, len(shape)-4), all)
-		if key == nil {
-			return
-		}
-		x.dims += int(rank)
-		x.names += len(key)
-		x.end = int(c.Offset())
-	}
-}
-
-// keyOf returns the key of n bytes that comes next, behind its length.
-func keyOf(c *wire.Cursor, field string, n uint32, all bool) []byte {
+	n := u32(before, len(before)-4)
 	if n == 0 || n > maxKey {
-		c.Failf(field+"_length", c.Offset()-4, format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
-		return nil
+		d.fail(field+"_length", d.at-4, format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
+		return
 	}
-	return take(c, field, uint64(n), all)
+	d.next(field, int(n))
 }
 
-// guess implements measurer: records to come are taken to be as long as those
-// before them, and a little longer.
-func (x *extent) guess() int64 {
-	done, records := int64(x.end), int64(x.metadata-x.metaLeft+x.tensors-x.left)
-	if records == 0 {
-		const usual = 80 // bytes of a record
-		return done + usual*int64(x.metadata+x.tensors)
+// readTensor adds the tensor of the record at b[at:] and returns where the next begins.
+func (f *parsed) readTensor(b []byte, at int, r *record) (end int, err error) {
+	rank, t := int(b[at+1]), &r.tensor
+	r.at, r.keyAt = at, at+tensorHead+8*rank+4
+	end = r.keyAt + int(u32(b, r.keyAt-4))
+	r.b, t.Name = b[at:r.keyAt], b[r.keyAt:end]
+	if r.b[2]|r.b[3] != 0 {
+		return 0, r.bad("tensor aux", 0, format.ErrCorrupt, "reserved bits are set")
 	}
-	rest := int64(x.metaLeft + x.left)
-	return done + rest*(done/records) + rest*8 + 64
-}
-
-// readTensor adds the tensor of the record rec, which lies at offset at. t is scratch space.
-func (f *parsed) readTensor(rec []byte, at int64, t *driver.Tensor) error {
-	dims := 8 * int(rec[1])
-	r := record{
-		at: at, key: rec[tensorHead+dims+4:],
-		dtype: rec[0], dtypesKnown: dtypesV1[:],
-		dims: rec[tensorHead:][:dims], dimsAt: tensorHead,
-		numel: u64(rec, 4), numelAt: 4,
+	if err := r.decode(rank, f.index); err != nil {
+		return 0, err
 	}
-	if rec[2]|rec[3] != 0 {
-		return r.bad("tensor aux", 0, format.ErrCorrupt, "reserved bits are set")
-	}
-	if err := r.setDType(t); err != nil {
-		return err
-	}
-	keyAt := int64(len(rec) - len(r.key))
-	if err := driver.CheckName(r.key); err != nil {
-		return wire.Error(formatName, "tensor key", at+keyAt, err)
-	}
-	if err := r.setShape(t, f.index); err != nil {
-		return err
-	}
-	offset, size := u64(rec, 12), uint64(f.src.Size())
+	offset, size := u64(r.b, 12), uint64(f.src.Size())
 	if offset > size || uint64(t.Size) > size-offset {
-		return r.bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
+		return 0, r.bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
 	}
 	if t.Offset = int64(offset); t.Offset < f.end {
-		return r.bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
+		return 0, r.bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
 	}
 	if err := f.index.Add(t); err != nil {
-		return wire.Error(formatName, "tensor key", at+keyAt, err)
+		return 0, wire.Error(formatName, "tensor key", int64(r.keyAt), err)
 	}
 	f.dataEnd = max(f.dataEnd, t.Offset+t.Size)
-	return nil
+	return end, nil
 }
 
-// What the metadata holds under "xxh64/" and the key of a tensor.
-const (
-	namedDigest = 1 // an int64: the digest of its data
-	namedPlain  = 2 // something else, which is ordinary metadata
-)
-
-func isDigestKey(key []byte) bool {
-	return len(key) > len(digestPrefix) && string(key[:len(digestPrefix)]) == digestPrefix
-}
-
-// readMetadata sorts the metadata into digests and ordinary entries. Writers
+// readMetadata sorts the metadata records at the end of b into digests and ordinary entries. Writers
 // put digests in the order of the tensors, so each is first compared with the key
 // of the tensor that is next; only others are looked up.
-func (f *parsed) readMetadata(b []byte, x *extent) error {
-	next, twice := 0, ""
-	var last map[string]int64 // offset of the last record of each ordinary key
-	for at := headerSize; at < x.metaEnd; {
+func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
+	next := 0
+	known := make(map[string]bool) // keys of ordinary entries
+	for at := headerSize; at < len(b); {
+		start, kind, bits := int64(at), u32(b, at), u64(b, at+4)
 		key := b[at+metadataHead:][:u32(b, at+metadataKeyLength)]
-		kind, bits := b[at], u64(b, at+4)
-		keyAt := int64(at + metadataHead)
-		if u32(b, at)>>8 != 0 {
-			return wire.Errorf(formatName, "metadata aux", int64(at), format.ErrCorrupt, "reserved bits are set: %#x", u32(b, at))
+		keyAt := start + metadataHead
+		at += metadataHead + len(key)
+		if kind>>8 != 0 {
+			return wire.Errorf(formatName, "metadata aux", start, format.ErrCorrupt, "reserved bits are set: %#x", kind)
 		}
 		if kind != metadataInt64 && kind != metadataFloat64 {
-			return wire.Errorf(formatName, "metadata type", int64(at), format.ErrUnsupported, "unknown type %d", kind)
+			return wire.Errorf(formatName, "metadata type", start, format.ErrUnsupported, "unknown type %d", kind)
 		}
-		at += metadataHead + len(key)
-		if i, ok := f.digestOf(key, next); ok {
-			if f.named == nil {
-				f.digests, f.named = make([]uint64, f.index.Len()), make([]byte, f.index.Len())
-			}
-			if f.named[i] != 0 {
-				return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
-			}
-			f.named[i] = namedPlain
-			if kind == metadataInt64 {
-				f.named[i], f.digests[i], next = namedDigest, bits, i+1
-				continue
-			}
+		i, named := f.digestOf(key, next)
+		if named && f.digests == nil {
+			f.digests = make([]digest, f.index.Len())
+		}
+		if known[string(key)] || named && f.digests[i].known {
+			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
+		}
+		if named && kind == metadataInt64 {
+			f.digests[i], next = digest{bits, true}, i+1
+			continue
 		}
 		if err := driver.CheckName(key); err != nil {
 			return wire.Error(formatName, "metadata key", keyAt, err)
+		}
+		if err := o.Memory.Reserve(int64(metadataHead + len(key) + 32)); err != nil {
+			return wire.Error(formatName, "metadata", headerSize, err)
 		}
 		e := driver.Entry{Key: string(key), Value: int64(bits)}
 		if kind == metadataFloat64 {
 			e.Value = math.Float64frombits(bits)
 		}
-		if last == nil {
-			last = make(map[string]int64, x.plain)
-			f.meta = make(driver.Metadata, 0, x.plain)
-		}
-		if _, known := last[e.Key]; known && twice == "" {
-			twice = e.Key
-		}
-		last[e.Key] = keyAt
-		f.meta = append(f.meta, e)
-	}
-	if twice != "" {
-		return wire.Errorf(formatName, "metadata key", last[twice], format.ErrCorrupt, "%q occurs twice", twice)
+		known[e.Key] = true
+		f.Metadata = append(f.Metadata, e)
 	}
 	return nil
 }
 
 // digestOf returns the tensor whose digest would have this key. next is a guess.
 func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
-	if !isDigestKey(key) {
+	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
 		return 0, false
 	}
 	name := key[len(digestPrefix):]
@@ -254,7 +173,3 @@ func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 	}
 	return f.index.LookupBytes(name)
 }
-
-// hasDigest reports whether the metadata key of a tensor's digest, digestPrefix and its
-// name, is not too long.
-func hasDigest(name string) bool { return len(digestPrefix)+len(name) <= maxKey }

@@ -128,3 +128,7 @@ func appendEntry(w *wire.Buffer, kind uint32, payload uint64, prefix, key string
 	w.Str(prefix)
 	w.Str(key)
 }
+
+// hasDigest reports whether the metadata key of a tensor's digest, digestPrefix and its
+// name, is not too long.
+func hasDigest(name string) bool { return len(digestPrefix)+len(name) <= maxKey }
