@@ -198,7 +198,7 @@ func savings() []saving {
 			return wia.Rewrite(path, f, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 20, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})
 		})},
 		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
-		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &gguf.WriteOptions{})},
+		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &format.WriteOptions{})},
 		{name: "safetensors in shards, then in one", file: "m.safetensors", opens: []string{"m.safetensors", "m.safetensors.index.json"}, save: sharded("safetensors", 24, 100)},
 		{name: "safetensors in one, then in shards", file: "m.safetensors", opens: []string{"m.safetensors.index.json", "m.safetensors"}, save: sharded("safetensors", 0, 60)},
 		{name: "safetensors in two shards, then in three", file: "m.safetensors", opens: []string{"m.safetensors.index.json"}, save: sharded("safetensors", 24, 40)},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
@@ -120,7 +119,7 @@ func TestFormatOptions(t *testing.T) {
 	m := storageSource(t)
 	own := map[string]any{
 		"mag": &mag.WriteOptions{Snapshot: true}, "mobi": &mobi.WriteOptions{Gzip: 9}, "mle": mle.WriteOptions{Version: 1},
-		"tsr": &tsr.WriteOptions{}, "wia": &wia.WriteOptions{Compression: wia.Gzip}, "gguf": &gguf.WriteOptions{Alignment: 128}, "onnx": &onnx.WriteOptions{ExternalFrom: 1},
+		"tsr": &tsr.WriteOptions{}, "wia": &wia.WriteOptions{Compression: wia.Gzip}, "onnx": &onnx.WriteOptions{ExternalFrom: 1},
 	}
 	for name, o := range own {
 		for _, to := range format.Writable() {
@@ -137,7 +136,7 @@ func TestFormatOptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			info := back.At(0).Info()
-			switch o := o.(type) {
+			switch o.(type) {
 			case *mag.WriteOptions:
 				if v := back.Version(); v == "1" {
 					t.Errorf("mag version %s", v)
@@ -149,10 +148,6 @@ func TestFormatOptions(t *testing.T) {
 			case *mobi.WriteOptions:
 				if info.Compression != "gzip" {
 					t.Errorf("mobi: %q", info.Compression)
-				}
-			case *gguf.WriteOptions:
-				if info.Offset%int64(o.Alignment) != 0 {
-					t.Errorf("gguf: offset %d", info.Offset)
 				}
 			case *onnx.WriteOptions:
 				if len(entries(t, filepath.Dir(path))) != 2 {

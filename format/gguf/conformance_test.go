@@ -58,7 +58,7 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes, MaxRank: 4})
 	small.Metadata = meta
 	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes, MaxRank: 4, MinTensors: 3, Tensors: 3, Name: formattest.LongName})
-	wide := format.With(fileFormat{WriteOptions{Alignment: 256}})
+	wide := format.With(fileFormat{align: 256})
 	blocks := &format.Plan{}
 	for _, code := range []int{2, 8, 12, 14, 20} {
 		e := elementTypes[code].encoding

@@ -3,7 +3,6 @@ package gguf
 import (
 	"encoding/binary"
 	"iter"
-	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -17,12 +16,11 @@ type decoder struct {
 	b    []byte
 	at   int
 	size int64 // of the file
-	most int64 // bytes of structure
 	err  error
 }
 
 // whole returns a decoder of bytes that are all in memory.
-func whole(b []byte) *decoder { return &decoder{b: b, size: int64(len(b)), most: math.MaxInt64} }
+func whole(b []byte) *decoder { return &decoder{b: b, size: int64(len(b))} }
 
 func (d *decoder) failf(field string, at int, sentinel error, text string, args ...any) {
 	if d.err == nil {
@@ -44,14 +42,7 @@ func (d *decoder) take(field string, n uint64) []byte {
 
 // read makes sure that the next n bytes are in memory.
 func (d *decoder) read(field string, n uint64) {
-	left := d.size - int64(d.at)
-	if n > uint64(left) {
-		d.failf(field, d.at, format.ErrTruncated, "needs %d bytes, %d are left", n, left)
-	}
-	if int64(d.at)+int64(n) > d.most {
-		d.failf(field, d.at, format.ErrLimit, "the structure of the file is larger than %d bytes", d.most)
-	}
-	if d.err != nil {
+	if d.count(field, n, 1); d.err != nil {
 		return
 	}
 	b, err := d.head.Need(int64(d.at) + int64(n))
@@ -72,31 +63,39 @@ func (d *decoder) expect(from int, i, n uint64, least float64) {
 	d.head.Expect(int64(d.at) + int64(min(float64(n-i)*least, 1<<61)))
 }
 
-// count checks that n records of at least size bytes fit in what is left.
+// count checks that n times size bytes fit in what is left.
 func (d *decoder) count(field string, n uint64, size int) {
 	if left := d.size - int64(d.at); n > uint64(left)/uint64(size) {
-		d.failf(field, d.at, format.ErrTruncated, "%d records of at least %d bytes, %d bytes are left", n, size, left)
+		d.failf(field, d.at, format.ErrTruncated, "%d of at least %d bytes each, %d bytes are left", n, size, left)
 	}
 }
 
 func (d *decoder) u32(field string) uint32 {
-	b := d.take(field, 4)
-	if b == nil {
-		return 0
+	if b := d.take(field, 4); b != nil {
+		return binary.LittleEndian.Uint32(b)
 	}
-	return binary.LittleEndian.Uint32(b)
+	return 0
 }
 
 func (d *decoder) u64(field string) uint64 {
-	b := d.take(field, 8)
-	if b == nil {
-		return 0
+	if b := d.take(field, 8); b != nil {
+		return binary.LittleEndian.Uint64(b)
 	}
-	return binary.LittleEndian.Uint64(b)
+	return 0
 }
 
 // text returns a string, valid until more is read.
 func (d *decoder) text(field string) []byte { return d.take(field, d.u64(field)) }
+
+// typ returns a type of values.
+func (d *decoder) typ(field string) valueType {
+	t := valueType(d.u32(field))
+	if t >= numValueTypes {
+		d.failf(field, d.at-4, format.ErrUnsupported, "unknown type %d", t)
+		return 0
+	}
+	return t
+}
 
 // entry is one of the metadata.
 type entry struct {
@@ -113,13 +112,9 @@ func (d *decoder) entry() (e entry) {
 	if d.err != nil {
 		return e
 	}
-	e.typ = valueType(d.u32("metadata type"))
+	e.typ = d.typ("metadata type")
 	e.at = d.at
-	if e.typ >= numValueTypes {
-		d.failf("metadata type", from, format.ErrUnsupported, "unknown type %d", e.typ)
-	} else if d.err == nil {
-		d.value(e.typ, 0)
-	}
+	d.values(e.typ, 1, 0)
 	e.key = d.b[from-key : from]
 	if d.err != nil {
 		d.err = ofEntry(d.err, e.key)
@@ -129,64 +124,41 @@ func (d *decoder) entry() (e entry) {
 	return e
 }
 
-// value checks the value that comes next.
-func (d *decoder) value(t valueType, depth int) {
+// values checks n values of a type, which are in arrays that are nested depth deep.
+func (d *decoder) values(t valueType, n uint64, depth int) {
 	switch t {
 	case typeString:
-		d.text("metadata value")
+		d.strings(n)
+		return
 	case typeArray:
-		d.array(depth + 1)
-	default:
-		d.scalars(t, 1)
-	}
-}
-
-// scalars checks n values of a fixed size.
-func (d *decoder) scalars(t valueType, n uint64) {
-	d.count("metadata value", n, valueSizes[t])
-	if d.err != nil {
+		for ; n > 0 && d.err == nil; n-- {
+			if depth == maxDepth {
+				d.failf("metadata value", d.at, format.ErrLimit, "arrays are nested more than %d deep", maxDepth)
+			}
+			elem, count := d.list()
+			d.values(elem, count, depth+1)
+		}
 		return
 	}
-	b := d.take("metadata value", n*uint64(valueSizes[t]))
-	if t != typeBool {
+	if d.count("metadata value", n, valueSizes[t]); d.err != nil {
 		return
 	}
-	for i, v := range b {
+	for i, v := range d.take("metadata value", n*uint64(valueSizes[t])) {
+		if t != typeBool {
+			return
+		}
 		if v > 1 {
-			d.failf("metadata value", d.at-len(b)+i, format.ErrCorrupt, "%d is no bool", v)
+			d.failf("metadata value", d.at-int(n)+i, format.ErrCorrupt, "%d is no bool", v)
 		}
 	}
 }
 
 // list reads what an array begins with: the type of its elements and their number.
 func (d *decoder) list() (elem valueType, n uint64) {
-	at := d.at
-	elem = valueType(d.u32("metadata array type"))
-	if elem >= numValueTypes {
-		d.failf("metadata array type", at, format.ErrUnsupported, "unknown type %d", elem)
-		return 0, 0
-	}
+	elem = d.typ("metadata array type")
 	n = d.u64("metadata array length")
 	d.count("metadata array length", n, valueSizes[elem])
 	return elem, n
-}
-
-func (d *decoder) array(depth int) {
-	if depth > maxDepth {
-		d.failf("metadata value", d.at, format.ErrLimit, "arrays are nested more than %d deep", maxDepth)
-		return
-	}
-	elem, n := d.list()
-	switch elem {
-	case typeString:
-		d.strings(n)
-	case typeArray:
-		for i := uint64(0); i < n && d.err == nil; i++ {
-			d.array(depth + 1)
-		}
-	default:
-		d.scalars(elem, n)
-	}
 }
 
 // strings checks n strings. Those that are not read yet are guessed to be as long as those before.

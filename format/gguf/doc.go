@@ -78,7 +78,7 @@
 // written down anywhere) is taken for a newer type: the tensor is listed as "type
 // 99", and its bytes go to where the next tensor begins, or to the end of the
 // file. Larger numbers are refused, for types are numbered one by one. A copy of the model
-// within the format keeps number and bytes of such tensors; no other plan can have any.
+// within the format keeps number and bytes of such tensors.
 //
 // # What a reader refuses
 //
@@ -138,7 +138,7 @@
 // they are, so files with quantized tensors can be copied. tensor.Quantize makes Q8_0,
 // and package convert a file of it.
 //
-// The alignment is WriteOptions.Alignment, else what the plan's metadata has, else 32.
+// The alignment is format.WriteOptions.Storage.Align, else what the plan's metadata has, else 32.
 //
 // Checksums: the format has none. Verify compares the structure with what was opened
 // and touches all data.

@@ -70,7 +70,7 @@ func (f *File) parsed() *parsed {
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() error {
 		if p := f.parsed(); p != nil {
-			m, _ = p.metadata(entry.typed, &goRoom)
+			m, _ = p.metadata(entry.typed)
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func (f *File) Value(key string) (value any, ok bool) {
 			if string(e.key) != key {
 				continue
 			}
-			n := e.room(&goRoom)
+			n := e.room()
 			if ok = p.opts.Memory.Reserve(n) == nil; ok {
 				value = e.typed()
 				p.opts.Memory.Release(n)

@@ -70,7 +70,7 @@ func copied(t *testing.T, m *File) {
 	}
 	p.Metadata = m.Typed()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata"}}})
+	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"metadata"}})
 	if err != nil {
 		if !errors.Is(err, format.ErrPlan) {
 			t.Fatal(err)

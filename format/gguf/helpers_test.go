@@ -152,7 +152,7 @@ func open(t testing.TB, b []byte) *File {
 }
 
 // write returns the file of a plan.
-func write(t testing.TB, p *format.Plan, o *WriteOptions, data map[string][]byte) []byte {
+func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)

@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -32,9 +31,6 @@ const (
 const (
 	keyAlignment    = "general.alignment"
 	keyQuantVersion = "general.quantization_version"
-	keySplitNo      = "split.no"
-	keySplitCount   = "split.count"
-	keySplitTensors = "split.tensors.count"
 )
 
 // valueType is the type of a metadata value.
@@ -57,6 +53,9 @@ const (
 	numValueTypes
 )
 
+// typeNames are Go's names of the types; that of an array is of a slice of slices' elements.
+var typeNames = [numValueTypes]string{"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "interface {}", "uint64", "int64", "float64"}
+
 // valueSizes are the bytes of a value; of strings and arrays the least.
 var valueSizes = [numValueTypes]int{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 
@@ -73,8 +72,8 @@ var elementTypes = [...]elementType{
 	1:  {dtype: tensor.Float16},
 	2:  blocks("Q4_0", 32, 18, decodeQ4_0),
 	3:  blocks("Q4_1", 32, 20, decodeQ4_1),
-	4:  blocks("Q4_2", 0, 0, nil), // removed before the format had versions
-	5:  blocks("Q4_3", 0, 0, nil),
+	4:  unsized("Q4_2"), // removed before the format had versions
+	5:  unsized("Q4_3"),
 	6:  blocks("Q5_0", 32, 22, decodeQ5_0),
 	7:  blocks("Q5_1", 32, 24, decodeQ5_1),
 	8:  blocks("Q8_0", 32, 34, decodeQ8_0),
@@ -116,6 +115,11 @@ var elementTypes = [...]elementType{
 
 const codeQ8_0 = 8
 
+// unsized is a type whose block size is not known: no other format has it.
+func unsized(name string) elementType {
+	return elementType{encoding: &tensor.Encoding{Name: name, Format: formatName}}
+}
+
 // elementTypeOf returns the type of a code below maxCode.
 func elementTypeOf(code uint32) elementType {
 	if code < uint32(len(elementTypes)) {
@@ -128,12 +132,10 @@ func elementTypeOf(code uint32) elementType {
 var unknownTypes = sync.OnceValue(func() *[maxCode]tensor.Encoding {
 	var all [maxCode]tensor.Encoding
 	for code := range all {
-		all[code].Name = typePrefix + strconv.Itoa(code)
+		all[code] = tensor.Encoding{Name: "type " + strconv.Itoa(code), Format: formatName}
 	}
 	return &all
 })
-
-const typePrefix = "type "
 
 // sized reports whether the size of a tensor follows from its shape.
 func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
@@ -149,33 +151,24 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 	return s.Elems()
 }
 
-// unknownCode returns the code of elements whose size is not known, which only a copy of a file with
-// them may have.
-func unknownCode(t *tensor.Info) (code uint32, ok bool) {
-	elems, err := t.Shape.Elems()
-	if t.Encoding == nil || t.Encoding.BlockBytes != 0 || err != nil || (elems == 0) != (t.Size == 0) {
-		return 0, false
-	}
-	for i, e := range elementTypes {
-		if !e.sized() && e.encoding.Name == t.Encoding.Name {
-			return uint32(i), true
-		}
-	}
-	digits, ok := strings.CutPrefix(t.Encoding.Name, typePrefix)
-	n, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(n), ok && err == nil && n >= uint64(len(elementTypes)) && n < maxCode
-}
-
-// codeOf returns the code of a tensor's elements; ok is false for what the
-// format has no code for.
+// codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
+// unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	for i, e := range elementTypes {
+	for code := range uint32(maxCode) {
+		e := elementTypeOf(code)
 		switch {
-		case t.Encoding == nil && e.encoding == nil && e.dtype == t.DType:
-			return uint32(i), true
-		case t.Encoding != nil && e.encoding != nil && e.sized() && e.encoding.Name == t.Encoding.Name &&
-			e.encoding.BlockElems == t.Encoding.BlockElems && e.encoding.BlockBytes == t.Encoding.BlockBytes:
-			return uint32(i), true
+		case t.Encoding == nil || e.encoding == nil:
+			ok = t.Encoding == nil && e.encoding == nil && e.dtype == t.DType
+		default:
+			ok = e.encoding.Name == t.Encoding.Name && e.encoding.Format == t.Encoding.Format &&
+				e.encoding.BlockElems == t.Encoding.BlockElems && e.encoding.BlockBytes == t.Encoding.BlockBytes
+		}
+		if ok && !e.sized() {
+			elems, err := t.Shape.Elems()
+			ok = err == nil && (elems == 0) == (t.Size == 0)
+		}
+		if ok {
+			return code, true
 		}
 	}
 	return 0, false

@@ -22,18 +22,18 @@ type (
 
 // neutral returns the metadata as all formats have them. A vocabulary takes longer to decode than
 // all else of a file, so that is done on demand.
-func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral, &jsonRoom) }
+func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral) }
 
 // metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(entry) any, r *rooms) (driver.Metadata, error) {
+func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 	p := &f.parts[0]
 	if p.count == 0 {
 		return nil, nil
 	}
 	total := int64(0)
 	for e := range entries(whole(p.meta)) {
-		total += entrySize + int64(len(e.key)) + e.room(r)
+		total += entrySize + int64(len(e.key)) + e.room()
 	}
 	if err := f.opts.Memory.Reserve(total); err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
@@ -49,56 +49,37 @@ func (f *parsed) metadata(value func(entry) any, r *rooms) (driver.Metadata, err
 	return m, nil
 }
 
-// entrySize is the memory of an entry besides its key and what is in its value.
-const entrySize = 48
-
-// rooms is the most memory that an element of an array takes, by its type; for strings and arrays
-// besides what is in them.
-type rooms struct {
-	elems [numValueTypes]int64
-	json  bool // strings are escaped
-}
-
-var (
-	jsonRoom = rooms{[numValueTypes]int64{4, 5, 6, 7, 11, 12, 26, 6, 3, 3, 21, 21, 26}, true}
-	goRoom   = rooms{[numValueTypes]int64{1, 1, 2, 2, 4, 4, 4, 1, 16, 40, 8, 8, 8}, false}
+// What values take in memory at most, whether as values or as JSON.
+const (
+	entrySize  = 48 // besides the key and what is in the value
+	arraySize  = 24 // besides the elements
+	elemSize   = 16 // of strings and arrays besides what is in them
+	numberRoom = 7  // for each byte in the file, as a bool in an array
 )
 
-// room returns the memory for the value.
-func (e entry) room(r *rooms) int64 { return r.next(whole(e.value), e.typ) }
+// room returns the memory for the value at most.
+func (e entry) room() int64 { return whole(e.value).room(e.typ) }
 
-// next returns the memory for what is in the next value.
-func (r *rooms) next(d *decoder, t valueType) (n int64) {
+// room walks the next value.
+func (d *decoder) room(t valueType) (n int64) {
 	switch t {
 	case typeString:
-		return r.text(d.text(""))
+		b := d.text("")
+		if !utf8.Valid(b) || bytes.ContainsFunc(b, func(c rune) bool { return c < ' ' }) {
+			return 6 * int64(len(b)) // as escapes
+		}
+		return 2 * int64(len(b))
 	case typeArray:
 		elem, count := d.list()
-		for i := uint64(0); i < count && (elem == typeString || elem == typeArray); i++ {
-			n += r.next(d, elem)
+		if elem != typeString && elem != typeArray {
+			return arraySize + numberRoom*int64(len(d.take("", count*uint64(valueSizes[elem]))))
 		}
-		return n + int64(count)*r.elems[elem]
+		for range count {
+			n += elemSize + d.room(elem)
+		}
+		return n + arraySize
 	}
 	return 0
-}
-
-// text returns the memory for what is in a string.
-func (r *rooms) text(b []byte) int64 {
-	n := int64(len(b))
-	if !r.json {
-		return n
-	}
-	for _, c := range b {
-		if c < ' ' {
-			n += 5
-		} else if c == '"' || c == '\\' {
-			n++
-		}
-	}
-	if !utf8.Valid(b) {
-		n += 2 * int64(len(b))
-	}
-	return n
 }
 
 // neutral returns the value as all formats have it.
@@ -158,39 +139,33 @@ func (d *decoder) typed(t valueType) any {
 	case typeArray:
 		return d.typedList()
 	}
-	le, b := binary.LittleEndian, d.take("", uint64(valueSizes[t]))
-	switch t {
-	case typeUint8:
-		return b[0]
-	case typeInt8:
-		return int8(b[0])
-	case typeUint16:
-		return le.Uint16(b)
-	case typeInt16:
-		return int16(le.Uint16(b))
-	case typeUint32:
-		return le.Uint32(b)
-	case typeInt32:
-		return int32(le.Uint32(b))
-	case typeFloat32:
-		return math.Float32frombits(le.Uint32(b))
-	case typeBool:
-		return b[0] != 0
-	case typeUint64:
-		return le.Uint64(b)
-	case typeInt64:
-		return Int64(le.Uint64(b))
+	switch v := fixed[t](d.take("", uint64(valueSizes[t])), 0).(type) {
+	case int64:
+		return Int64(v)
+	case float64:
+		return Float64(v)
+	default:
+		return v
 	}
-	return Float64(math.Float64frombits(le.Uint64(b)))
 }
 
-// lists make slices of the fixed-size types.
-var lists = [numValueTypes]func(n uint64) any{
-	typeUint8: list[uint8], typeInt8: list[int8], typeUint16: list[uint16], typeInt16: list[int16], typeUint32: list[uint32], typeInt32: list[int32],
-	typeFloat32: list[float32], typeBool: list[bool], typeUint64: list[uint64], typeInt64: list[int64], typeFloat64: list[float64],
+// fixed decode values of the fixed-size types, by their type.
+var fixed = [numValueTypes]func(b []byte, size int) any{
+	typeUint8: decode[uint8], typeInt8: decode[int8], typeUint16: decode[uint16], typeInt16: decode[int16], typeUint32: decode[uint32], typeInt32: decode[int32],
+	typeFloat32: decode[float32], typeBool: decode[bool], typeUint64: decode[uint64], typeInt64: decode[int64], typeFloat64: decode[float64],
 }
 
-func list[T any](n uint64) any { return make([]T, n) }
+// decode decodes one value, or a slice of those of size bytes if that is not 0.
+func decode[T any](b []byte, size int) any {
+	if size == 0 {
+		var v T
+		_, _ = binary.Decode(b, binary.LittleEndian, &v)
+		return v
+	}
+	list := make([]T, len(b)/size)
+	_, _ = binary.Decode(b, binary.LittleEndian, list)
+	return list
+}
 
 // typedList returns the next array as a slice of its elements' type.
 func (d *decoder) typedList() any {
@@ -205,9 +180,8 @@ func (d *decoder) typedList() any {
 		}
 		return out
 	}
-	out := lists[elem](n)
-	_, _ = binary.Decode(d.take("", n*uint64(valueSizes[elem])), binary.LittleEndian, out)
-	return out
+	size := valueSizes[elem]
+	return fixed[elem](d.take("", n*uint64(size)), size)
 }
 
 // texts returns n strings, which share one allocation.
@@ -225,17 +199,14 @@ func (d *decoder) texts(n int) []string {
 }
 
 // native returns the metadata of the model with the types that they have in the
-// file. A copy within the format keeps these, and tensors of types that are not known.
+// file. A copy within the format keeps these.
 func (f *parsed) native() (*driver.Native, error) {
 	return &driver.Native{Format: formatName, Raw: f.parts[0].meta}, nil
 }
 
-// isCopy reports whether a plan is that of a file of this format.
-func isCopy(p *driver.Plan) bool { return p.Native != nil && p.Native.Format == formatName }
-
 // originals returns the entries of the file that is copied, by key.
 func originals(p *driver.Plan) map[string]entry {
-	if !isCopy(p) {
+	if p.Native == nil || p.Native.Format != formatName {
 		return nil
 	}
 	all := make(map[string]entry, len(p.Metadata))

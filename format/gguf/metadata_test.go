@@ -184,7 +184,7 @@ func TestLosses(t *testing.T) {
 		t.Error(diff)
 	}
 	plan.Tensors = plan.Tensors[5:]
-	b := write(t, plan, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}}, map[string][]byte{"fine": floats(1)})
+	b := write(t, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
 	if diff := cmp.Diff(format.Metadata{{Key: "fine", Value: "x"}}, open(t, b).Metadata()); diff != "" {
 		t.Error(diff)
 	}
@@ -198,7 +198,7 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func TestAlignment(t *testing.T) {
 	for _, c := range []struct {
 		meta   format.Metadata
-		option uint32
+		option int64
 		want   int64
 		entry  any
 	}{
@@ -212,7 +212,7 @@ func TestAlignment(t *testing.T) {
 		plan := &format.Plan{Metadata: c.meta, Tensors: []tensor.Info{
 			{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{3}}, {Name: "b", DType: tensor.Int8, Shape: tensor.Shape{1}},
 		}}
-		b := write(t, plan, &WriteOptions{Alignment: c.option}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
+		b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: c.option}}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
 		m := open(t, b)
 		entry, _ := m.Metadata().Get("general.alignment")
 		if m.Alignment() != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
@@ -225,8 +225,8 @@ func TestAlignment(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	for _, bad := range []uint32{1, 4, 33, 1<<32 - 1} {
-		if _, err := NewWriter(discard{}, &format.Plan{}, &WriteOptions{Alignment: bad}); !errors.Is(err, format.ErrOption) {
+	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
+		if _, err := NewWriter(discard{}, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%d: %v", bad, err)
 		}
 	}

@@ -35,13 +35,13 @@ type part struct {
 	split split
 }
 
-// parse opens a file, and those that belong to it.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+// Parse implements driver.Driver. It opens the other parts of a split model too.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f := &parsed{index: x, opts: o}
-	if err := f.add(src, 0, o); err != nil {
+	if err := f.add(src, 0); err != nil {
 		return nil, err
 	}
-	if err := f.join(o); err != nil {
+	if err := f.join(); err != nil {
 		return nil, err
 	}
 	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, nil
@@ -54,8 +54,8 @@ func verify(v driver.Verification) error {
 }
 
 // add reads the structure of one file.
-func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (err error) {
-	d := &decoder{head: driver.ReadHead(src, o), size: src.Size(), most: driver.MaxStructure}
+func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
+	d := &decoder{head: driver.ReadHead(src, f.opts), size: src.Size()}
 	defer func() {
 		if closeErr := d.head.Close(int64(d.at)); err == nil {
 			err = closeErr
@@ -95,7 +95,7 @@ func (f *parsed) add(src driver.Source, space driver.Space, o *driver.Options) (
 	if err := f.addTensors(d.b[from:d.at], from, &p, size.open); err != nil {
 		return err
 	}
-	if err := o.Memory.Reserve(int64(from - headerSize)); err != nil {
+	if err := f.opts.Memory.Reserve(int64(from - headerSize)); err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
 	p.meta = bytes.Clone(d.b[headerSize:from])

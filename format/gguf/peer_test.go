@@ -54,7 +54,7 @@ func TestHuggingFace(t *testing.T) {
 		},
 	}
 	data := map[string][]byte{"w": make([]byte, 204), "b": make([]byte, 10), "h": make([]byte, 48), "i": make([]byte, 16)}
-	b := write(t, plan, &WriteOptions{Alignment: 64}, data)
+	b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: 64}}, data)
 	if err := os.WriteFile(path, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestHuggingFaceShards(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
 	}
-	w, err := Create(filepath.Join(dir, "m.gguf"), plan, &WriteOptions{WriteOptions: format.WriteOptions{MaxShard: 16}})
+	w, err := Create(filepath.Join(dir, "m.gguf"), plan, &format.WriteOptions{MaxShard: 16})
 	if err != nil {
 		t.Fatal(err)
 	}

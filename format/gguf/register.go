@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// fileFormat is the driver, with the options that only this format has.
-type fileFormat struct{ opts WriteOptions }
+// fileFormat is the driver.
+type fileFormat struct{ align uint32 } // for writing; 0 means what the metadata has, else 32
 
 var (
 	_ driver.Sharder      = fileFormat{}
@@ -33,11 +33,6 @@ func (fileFormat) Describe() driver.Description {
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return parse(src, x, o)
-}
-
 // takeValue keeps numbers of a known size, all of which GGUF has.
 func takeValue(v any) any {
 	switch v.(type) {
@@ -47,15 +42,17 @@ func takeValue(v any) any {
 	return v
 }
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
-
-// Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
-	return layout(p, &d.opts)
-}
-
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
-	return d.opts.configure(own, s)
+	d, err := driver.OwnOptions(formatName, own, d)
+	if err == nil {
+		err = s.Check(formatName, driver.CanAlign)
+	}
+	if err == nil && s.Align != 0 {
+		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two
+		if checkAlign(d.align) != nil {
+			err = driver.OptionError(formatName, "Align", "%d, not a power of two from %d to 2^31", s.Align, minAlign)
+		}
+	}
+	return d, err
 }

@@ -6,114 +6,92 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// split is what the metadata of a file say of the model that it is a part of.
-type split struct{ no, count, tensors located }
+// splitKeys are the keys that are about the files and not about the model.
+var splitKeys = [...]string{splitNo: "split.no", splitCount: "split.count", splitTensors: "split.tensors.count"}
+
+const (
+	splitNo = iota
+	splitCount
+	splitTensors
+)
+
+func isSplitKey(key string) bool { return slices.Contains(splitKeys[:], key) }
+
+// split is what the metadata of a file say of the model that it is a part of, by splitKeys.
+type split [len(splitKeys)]located
 
 // located is an integer of the metadata, and where it is: -1 where the metadata have none.
 type located struct{ value, at int64 }
 
-var noSplit = split{located{-1, -1}, located{-1, -1}, located{-1, -1}}
+var noSplit = split{{-1, -1}, {-1, -1}, {-1, -1}}
 
 // note takes an entry that is about splitting; the first of a key counts.
 func (s *split) note(e *entry) error {
-	var n *located
-	switch string(e.key) {
-	case keySplitNo:
-		n = &s.no
-	case keySplitCount:
-		n = &s.count
-	case keySplitTensors:
-		n = &s.tensors
-	}
-	if n == nil || n.at >= 0 {
+	key := slices.Index(splitKeys[:], string(e.key))
+	if key < 0 || s[key].at >= 0 {
 		return nil
 	}
 	v, ok := e.neutral().(int64)
 	if !ok || v < 0 || v > math.MaxInt32 {
 		return wire.Errorf(formatName, "metadata value", int64(e.at), format.ErrCorrupt, "no integer of 0 to 2^31-1")
 	}
-	*n = located{v, int64(e.at)}
+	s[key] = located{v, int64(e.at)}
 	return nil
 }
 
-// isSplitKey reports whether a key is about the files and not about the model.
-func isSplitKey(key string) bool {
-	return key == keySplitNo || key == keySplitCount || key == keySplitTensors
-}
-
-// splitPath takes the name of a part apart: "m-00001-of-00003.gguf" is part 1 of
-// 3 with the stem "m".
-func splitPath(path string) (stem string, no, count int64, ok bool) {
-	const tail = "-00001-of-00003" + extension
-	name := filepath.Base(path)
-	at := len(name) - len(tail)
-	if at <= 0 || !strings.HasSuffix(name, extension) {
-		return "", 0, 0, false
-	}
-	no, ok1 := digits(name[at+1 : at+6])
-	count, ok2 := digits(name[at+10 : at+15])
-	return name[:at], no, count, ok1 && ok2 && name[at] == '-' && name[at+6:at+10] == "-of-"
-}
-
-func digits(s string) (n int64, ok bool) {
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	return n, true
+// errorf is an error about one of the keys.
+func errorf(key int, at int64, text string, args ...any) error {
+	return wire.Errorf(formatName, splitKeys[key], at, format.ErrCorrupt, text, args...)
 }
 
 // join opens the other parts of a split model if the file is the first of them.
-func (f *parsed) join(o *driver.Options) error {
-	s := f.parts[0].split
-	if s.count.value < 2 {
-		if s.no.value > 0 {
-			return wire.Errorf(formatName, keySplitNo, s.no.at, format.ErrCorrupt, "%d, but there is one part", s.no.value)
+func (f *parsed) join() error {
+	s, src := f.parts[0].split, f.parts[0].src
+	no, count, tensors := s[splitNo], s[splitCount], s[splitTensors]
+	if count.value < 2 {
+		if no.value > 0 {
+			return errorf(splitNo, no.at, "%d, but there is one part", no.value)
 		}
 		return f.checkTotal()
 	}
-	switch {
-	case s.no.at < 0:
-		return wire.Errorf(formatName, keySplitNo, s.count.at, format.ErrCorrupt, "missing beside %s", keySplitCount)
-	case s.tensors.at < 0:
-		return wire.Errorf(formatName, keySplitTensors, s.count.at, format.ErrCorrupt, "missing beside %s", keySplitCount)
-	case s.no.value >= s.count.value:
-		return wire.Errorf(formatName, keySplitNo, s.no.at, format.ErrCorrupt, "%d of %d parts", s.no.value, s.count.value)
-	}
-	src := f.parts[0].src
 	path := src.Path()
 	if f, ok := src.(interface{ Name() string }); ok && path == "" {
 		path = f.Name() // of a reader that knows the files next to it
 	}
-	stem, no, count, named := splitPath(path)
-	if named && count != s.count.value {
-		return wire.Errorf(formatName, keySplitCount, s.count.at, format.ErrCorrupt, "%d parts, the name of the file says %d", s.count.value, count)
-	}
-	if named && no != s.no.value+1 {
-		return wire.Errorf(formatName, keySplitNo, s.no.at, format.ErrCorrupt, "part %d, counted from 0, the name of the file says %d, counted from 1", s.no.value, no)
-	}
-	if !named || s.no.value > 0 {
-		f.alone = fmt.Sprintf("part %d of %d of a split model, opened alone: the first part, by its name, opens all", s.no.value+1, s.count.value)
+	stem, namedNo, namedCount, named := shards.Split(filepath.Base(path), extension)
+	switch {
+	case no.at < 0:
+		return errorf(splitNo, count.at, "missing beside %s", splitKeys[splitCount])
+	case tensors.at < 0:
+		return errorf(splitTensors, count.at, "missing beside %s", splitKeys[splitCount])
+	case no.value >= count.value:
+		return errorf(splitNo, no.at, "%d of %d parts", no.value, count.value)
+	case named && namedCount != int(count.value):
+		return errorf(splitCount, count.at, "%d parts, the name of the file says %d", count.value, namedCount)
+	case named && namedNo != int(no.value)+1:
+		return errorf(splitNo, no.at, "part %d, counted from 0, the name of the file says %d, counted from 1", no.value, namedNo)
+	case !named || no.value > 0:
+		f.alone = fmt.Sprintf("part %d of %d of a split model, opened alone: the first part, by its name, opens all", no.value+1, count.value)
 		return nil
 	}
 	dir, err := src.Dir()
 	if err != nil {
-		return wire.Error(formatName, keySplitCount, s.count.at, err)
+		return wire.Error(formatName, splitKeys[splitCount], count.at, err)
 	}
-	for i := int64(1); i < count; i++ {
-		if err := o.Context.Err(); err != nil {
+	for i := 1; i < namedCount; i++ {
+		if err := f.opts.Context.Err(); err != nil {
 			return err
 		}
-		if err := f.addPart(dir, fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, count, extension), i, o); err != nil {
+		if err := f.addPart(dir, shards.Name(stem, i+1, namedCount, extension), i); err != nil {
 			return err
 		}
 	}
@@ -121,25 +99,24 @@ func (f *parsed) join(o *driver.Options) error {
 }
 
 // addPart opens part i, counted from 0.
-func (f *parsed) addPart(dir driver.Dir, name string, i int64, o *driver.Options) error {
-	first := f.parts[0].split
+func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
+	first := &f.parts[0].split
 	src, space, err := dir.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", format.ErrTruncated, err)
 		}
-		return wire.Error(formatName, keySplitCount, first.count.at, fmt.Errorf("part %d of %d: %w", i+1, first.count.value, err))
+		return wire.Error(formatName, splitKeys[splitCount], first[splitCount].at, fmt.Errorf("part %d of %d: %w", i+1, first[splitCount].value, err))
 	}
-	err = f.add(src, space, o)
-	if err == nil {
-		s := f.parts[i].split
-		switch {
-		case s.no.value != i:
-			err = wire.Errorf(formatName, keySplitNo, max(0, s.no.at), format.ErrCorrupt, "%d instead of %d", s.no.value, i)
-		case s.count.at >= 0 && s.count.value != first.count.value:
-			err = wire.Errorf(formatName, keySplitCount, s.count.at, format.ErrCorrupt, "%d, the first part has %d", s.count.value, first.count.value)
-		case s.tensors.at >= 0 && s.tensors.value != first.tensors.value:
-			err = wire.Errorf(formatName, keySplitTensors, s.tensors.at, format.ErrCorrupt, "%d, the first part has %d", s.tensors.value, first.tensors.value)
+	if err = f.add(src, space); err == nil {
+		s := &f.parts[i].split
+		if s[splitNo].value != int64(i) {
+			err = errorf(splitNo, max(0, s[splitNo].at), "%d instead of %d", s[splitNo].value, i)
+		}
+		for key := splitCount; key <= splitTensors && err == nil; key++ {
+			if s[key].at >= 0 && s[key].value != first[key].value {
+				err = errorf(key, s[key].at, "%d, the first part has %d", s[key].value, first[key].value)
+			}
 		}
 	}
 	return wire.InFile(err, src.Path())
@@ -147,9 +124,37 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int64, o *driver.Options
 
 // checkTotal compares the number of tensors of all parts with what the first says.
 func (f *parsed) checkTotal() error {
-	s, n := f.parts[0].split.tensors, int64(f.index.Len())
+	s, n := f.parts[0].split[splitTensors], int64(f.index.Len())
 	if s.at >= 0 && s.value != n {
-		return wire.Errorf(formatName, keySplitTensors, s.at, format.ErrCorrupt, "%d, there are %d", s.value, n)
+		return errorf(splitTensors, s.at, "%d, there are %d", s.value, n)
 	}
 	return nil
+}
+
+// Shards implements driver.Sharder, with names and metadata as gguf-split has them: the first
+// part has those of the model, and all say which part they are.
+func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+	if len(parts) == 1 {
+		return &driver.Shards{Paths: []string{path}}, nil
+	}
+	s := &driver.Shards{}
+	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
+	total := 0
+	for _, p := range parts {
+		meta = withQuantVersion(meta, p.Tensors)
+		total += len(p.Tensors)
+	}
+	stem := strings.TrimSuffix(path, extension)
+	if base, _, count, ok := shards.Split(filepath.Base(path), extension); ok { // it replaces the model that path is a part of
+		stem = strings.TrimSuffix(path, filepath.Base(path)) + base
+		s.Old = shards.Names(stem, count, extension)
+	}
+	s.Paths = shards.Names(stem, len(parts), extension)
+	s.Old = append(s.Old, s.Paths...) // of a model of as many parts
+	for i, p := range parts {
+		p.Metadata = append(slices.Clip(meta), driver.Entry{Key: splitKeys[splitNo], Value: uint16(i)},
+			driver.Entry{Key: splitKeys[splitCount], Value: uint16(len(parts))}, driver.Entry{Key: splitKeys[splitTensors], Value: int32(total)})
+		meta = nil
+	}
+	return s, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,25 +164,5 @@ func badSplits() []badSplit {
 		{"third is no GGUF file", func(l []fields) { l[2].magic = "GGML" }, format.ErrMagic, "magic", 0, 3},
 		{"name in two parts", func(l []fields) { l[2].tensors[1].name = "a" }, format.ErrCorrupt, "tensor name", 147, 3},
 		{"data of a part is cut", func(l []fields) { l[2].lack = 32 }, format.ErrTruncated, "tensor offset", 164, 3},
-	}
-}
-
-func TestSplitPath(t *testing.T) {
-	for path, want := range map[string]string{
-		"m-00001-of-00003.gguf":                       "m 1 3 true",
-		filepath.Join("d", "a-b-12345-of-99999.gguf"): "a-b 12345 99999 true",
-		"-00001-of-00003.gguf":                        " 0 0 false",
-		"m-0001-of-00003.gguf":                        " 0 0 false",
-		"m-00001-of-00003.GGUF":                       " 0 0 false",
-		"":                                            " 0 0 false",
-		strings.Repeat("x", 300) + "-00002-of-00002" + ".gguf": strings.Repeat("x", 300) + " 2 2 true",
-	} {
-		stem, no, count, ok := splitPath(path)
-		if !ok {
-			stem, no, count = "", 0, 0
-		}
-		if got := fmt.Sprintf("%s %d %d %v", stem, no, count, ok); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
 	}
 }

@@ -6,28 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// appendValue appends type and value of a metadata entry.
-func appendValue(b []byte, v any) ([]byte, error) {
+// appendEntry appends type and value of a metadata entry.
+func appendEntry(b []byte, v any) ([]byte, error) {
 	v, err := chosen(v)
 	if err != nil {
 		return nil, err
 	}
-	t, isList := typeOf(v)
-	if isList {
-		return appendList(binary.LittleEndian.AppendUint32(b, uint32(typeArray)), t, v, 1)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(t))
-	if text, ok := v.(string); ok {
-		return appendText(b, text), nil
-	}
-	return appendFixed(b, v)
+	return appendValue(b, v, 1)
 }
 
 // chosen gives the values that all formats have the type that files usually have:
@@ -36,12 +30,19 @@ func chosen(v any) (any, error) {
 	switch v := v.(type) {
 	case int64:
 		return narrow(v), nil
+	case Int64:
+		return int64(v), nil
 	case float64:
 		return narrowFloat(v), nil
+	case Float64:
+		return float64(v), nil
 	case json.Number:
 		return number(string(v))
 	case json.RawMessage:
-		return parseArray(v)
+		if !json.Valid(v) {
+			return nil, fmt.Errorf("%w: no JSON", format.ErrUnsupported)
+		}
+		return fromJSON(bytes.TrimSpace(v), 1)
 	}
 	return v, nil
 }
@@ -53,14 +54,14 @@ func narrow(n int64) any {
 	case n >= math.MinInt32 && n < 0:
 		return int32(n)
 	}
-	return Int64(n)
+	return n
 }
 
 func narrowFloat(x float64) any {
 	if single := float32(x); math.Float64bits(float64(single)) == math.Float64bits(x) {
 		return single
 	}
-	return Float64(x)
+	return x
 }
 
 // number chooses the type of a number that is written as text.
@@ -83,57 +84,25 @@ func exactFloat(text string) (float64, error) {
 	return x, nil
 }
 
-// typeOf returns the type of a value of the format, or that of the elements of a slice. Values of
-// other types are lists of numValueTypes.
-func typeOf(v any) (t valueType, isList bool) {
-	switch v.(type) {
-	case uint8, []uint8:
-		t = typeUint8
-	case int8, []int8:
-		t = typeInt8
-	case uint16, []uint16:
-		t = typeUint16
-	case int16, []int16:
-		t = typeInt16
-	case uint32, []uint32:
-		t = typeUint32
-	case int32, []int32:
-		t = typeInt32
-	case float32, []float32:
-		t = typeFloat32
-	case bool, []bool:
-		t = typeBool
-	case string, []string:
-		t = typeString
-	case uint64, []uint64:
-		t = typeUint64
-	case int64, Int64, []int64:
-		t = typeInt64
-	case float64, Float64, []float64:
-		t = typeFloat64
-	case []any:
-		t = typeArray
-	default:
-		t = numValueTypes
-	}
-	switch v.(type) {
-	case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, uint64, int64, Int64, float64, Float64:
-		return t, false
-	}
-	return t, true
-}
-
-// appendList appends the type of the elements, their number, and these.
-func appendList(b []byte, t valueType, v any, depth int) (_ []byte, err error) {
+// appendValue appends the type of a value and the value; of a list the type and the number of the elements,
+// and behind the type of lists unless it is in another one.
+func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
+	name, isList := strings.CutPrefix(fmt.Sprintf("%T", v), "[]")
+	t := slices.Index(typeNames[:], name)
 	switch {
-	case t == numValueTypes:
+	case t < 0 || !isList && (t == int(typeArray) || depth > 1):
 		return nil, fmt.Errorf("%w: a value of type %s", format.ErrUnsupported, driver.TypeName(v))
 	case depth > maxDepth:
-		return nil, fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
+		return nil, errDeep
 	}
 	le := binary.LittleEndian
+	if isList && depth == 1 {
+		b = le.AppendUint32(b, uint32(typeArray))
+	}
 	b = le.AppendUint32(b, uint32(t))
 	switch v := v.(type) {
+	case string:
+		return appendText(b, v), nil
 	case []string:
 		b = le.AppendUint64(b, uint64(len(v)))
 		for _, s := range v {
@@ -142,38 +111,30 @@ func appendList(b []byte, t valueType, v any, depth int) (_ []byte, err error) {
 		return b, nil
 	case []any:
 		b = le.AppendUint64(b, uint64(len(v)))
-		for _, x := range v {
-			t, isList := typeOf(x)
-			if !isList {
-				t = numValueTypes
-			}
-			if b, err = appendList(b, t, x, depth+1); err != nil {
-				return nil, err
-			}
+		for i := 0; i < len(v) && err == nil; i++ {
+			b, err = appendValue(b, v[i], depth+1)
 		}
-		return b, nil
+		return b, err
 	}
-	b = le.AppendUint64(b, uint64(binary.Size(v)/valueSizes[t]))
-	return appendFixed(b, v)
+	if isList {
+		b = le.AppendUint64(b, uint64(binary.Size(v)/valueSizes[t]))
+	}
+	return binary.Append(b, le, v)
 }
 
 func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-// appendFixed appends a value of a fixed size, or a slice of such values.
-func appendFixed(b []byte, v any) ([]byte, error) {
-	return binary.Append(b, binary.LittleEndian, v)
-}
+var (
+	errDeep  = fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
+	errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has", format.ErrUnsupported)
+)
 
-// parseArray makes a slice of a JSON array whose elements are of one type.
-func parseArray(text json.RawMessage) (any, error) {
-	if !json.Valid(text) {
-		return nil, fmt.Errorf("%w: no JSON", format.ErrUnsupported)
-	}
-	switch text = bytes.TrimSpace(text); text[0] {
-	case '[':
-		return uniform(text, 1)
+// fromJSON returns the value that a valid JSON text stands for; of an array a slice of the type that all elements
+// have. An empty array is one of int32. Nothing but that slice is made of the elements.
+func fromJSON(text []byte, depth int) (any, error) {
+	switch text[0] {
 	case '{', 'n':
 		return nil, fmt.Errorf("%w: JSON objects and null", format.ErrUnsupported)
 	case '"':
@@ -181,80 +142,66 @@ func parseArray(text json.RawMessage) (any, error) {
 		return string(s), nil
 	case 't', 'f':
 		return text[0] == 't', nil
-	}
-	return number(string(text))
-}
-
-var errMixed = fmt.Errorf("%w: an array with elements of several types, or of none that the format has", format.ErrUnsupported)
-
-// uniform makes a slice of the type that all elements of a JSON array have. An empty array is one
-// of int32. Nothing but that slice is made of the elements.
-func uniform(text []byte, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("%w: arrays nested more than %d deep", format.ErrUnsupported, maxDepth)
-	}
-	n, first := 0, byte(0)
-	ok := jsonmeta.Elements(text, func(raw []byte) bool {
-		kind := raw[0]
-		switch {
-		case kind == '-' || kind >= '0' && kind <= '9':
-			kind = '0'
-		case kind == 'f':
-			kind = 't'
+	case '[':
+		if depth > maxDepth {
+			return nil, errDeep
 		}
-		if n++; n == 1 {
-			first = kind
-		}
-		return kind == first && kind != '{' && kind != 'n'
-	})
-	switch {
-	case !ok:
-		return nil, errMixed
-	case n == 0:
+	default:
+		return number(string(text))
+	}
+	first := byte(0)
+	if jsonmeta.Elements(text, func(raw []byte) bool { first = raw[0]; return false }) {
 		return []int32{}, nil
-	case first == '"':
-		return all(text, n, func(raw []byte) (string, error) {
+	}
+	switch first {
+	case '"':
+		return all(text, `"`, func(raw []byte) (string, error) {
 			s, _, _ := jsonmeta.Text(raw)
 			return string(s), nil
 		})
-	case first == 't':
-		return all(text, n, func(raw []byte) (bool, error) { return raw[0] == 't', nil })
-	case first == '[':
-		return all(text, n, func(raw []byte) (any, error) { return uniform(raw, depth+1) })
+	case 't', 'f':
+		return all(text, "tf", func(raw []byte) (bool, error) { return raw[0] == 't', nil })
+	case '[':
+		return all(text, "[", func(raw []byte) (any, error) { return fromJSON(raw, depth+1) })
 	}
-	return numbers(text, n)
+	return numbers(text)
 }
 
-// all makes a slice of the n elements of a JSON array.
-func all[T any](text []byte, n int, parse func(raw []byte) (T, error)) (list []T, err error) {
-	list = make([]T, 0, n)
-	jsonmeta.Elements(text, func(raw []byte) bool {
+// all makes a slice of the elements of a JSON array, which begin with one of some characters.
+func all[T any](text []byte, begin string, parse func(raw []byte) (T, error)) (list []T, err error) {
+	list = make([]T, 0, bytes.Count(text, []byte{','})+1)
+	whole := jsonmeta.Elements(text, func(raw []byte) bool {
 		var v T
-		v, err = parse(raw)
+		if err = errMixed; strings.IndexByte(begin, raw[0]) >= 0 {
+			v, err = parse(raw)
+		}
 		list = append(list, v)
 		return err == nil
 	})
+	if !whole && err == nil {
+		err = errMixed
+	}
 	return list, err
 }
 
 // numbers chooses the first of int32, int64, uint64, float32 and float64 that
 // holds all of the numbers.
-func numbers(text []byte, n int) (any, error) {
-	parse := func(raw []byte) (int32, error) {
+func numbers(text []byte) (any, error) {
+	const begin = "-0123456789"
+	if list, err := all(text, begin, func(raw []byte) (int32, error) {
 		x, err := strconv.ParseInt(string(raw), 10, 32)
 		return int32(x), err
-	}
-	if list, err := all(text, n, parse); err == nil {
+	}); err == nil {
 		return list, nil
 	}
-	if list, err := all(text, n, func(raw []byte) (int64, error) { return strconv.ParseInt(string(raw), 10, 64) }); err == nil {
+	if list, err := all(text, begin, func(raw []byte) (int64, error) { return strconv.ParseInt(string(raw), 10, 64) }); err == nil {
 		return list, nil
 	}
-	if list, err := all(text, n, func(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }); err == nil {
+	if list, err := all(text, begin, func(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }); err == nil {
 		return list, nil
 	}
 	single := true
-	list, err := all(text, n, func(raw []byte) (float64, error) {
+	list, err := all(text, begin, func(raw []byte) (float64, error) {
 		x, err := exactFloat(string(raw))
 		single = single && float64(float32(x)) == x
 		return x, err
@@ -262,7 +209,7 @@ func numbers(text []byte, n int) (any, error) {
 	if err != nil || !single {
 		return list, err
 	}
-	halves := make([]float32, n)
+	halves := make([]float32, len(list))
 	for i, x := range list {
 		halves[i] = float32(x)
 	}

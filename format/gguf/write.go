@@ -9,43 +9,82 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file of version 3 to path, in a temporary file that
 // takes its place on Close. Nil options work. What GGUF has no place for is refused
 // with a [format.LossError], or left out if the options accept that.
-func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
-	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
+func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+	return codec.Create(path, p, o)
 }
 
 // NewWriter starts writing a file to w, straight through. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
+	return codec.NewWriter(w, p, o)
 }
 
-// refuse is the error for a plan that cannot be written.
-func refuse(field string, sentinel error, text string, args ...any) error {
-	return &format.Error{Format: formatName, Field: field, Offset: -1,
-		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
+// Losses implements driver.Lossy.
+func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	l.AllQuantization(p, "GGUF has no quantization parameters beside the data")
+	l.AnyGraph(p, "GGUF has no graph")
+	was := originals(p)
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e, was) })
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if _, ok := codeOf(t); !ok {
+			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
+		}
+		if len(t.Shape) > maxRank {
+			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
+		}
+	}
+}
+
+// checkEntry refuses what would not be read back as it is.
+func checkEntry(e driver.Entry, was map[string]entry) error {
+	if err := tensor.CheckName(e.Key); err != nil {
+		return fmt.Errorf("%w as a metadata key", err)
+	}
+	if len(e.Key) > maxKey {
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are possible", format.ErrLimit, len(e.Key), maxKey)
+	}
+	if e.Key == keyAlignment {
+		_, err := plannedAlign(e.Value)
+		return err
+	}
+	if was[e.Key].unchanged(e.Value) {
+		return nil
+	}
+	_, err := appendEntry(nil, e.Value)
+	return err
+}
+
+// plannedAlign returns the alignment that a value stands for.
+func plannedAlign(v any) (uint32, error) {
+	v, err := chosen(v)
+	n, ok := v.(uint32)
+	if err == nil && !ok {
+		err = fmt.Errorf("%T is not a uint32", v)
+	}
+	if err == nil {
+		err = checkAlign(n)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: it would be read as the alignment: %w", format.ErrUnsupported, err)
+	}
+	return n, nil
 }
 
 // aligned decides the alignment, and returns the metadata that say so.
-func aligned(meta driver.Metadata, o *WriteOptions) (driver.Metadata, int64, error) {
+func (d fileFormat) aligned(meta driver.Metadata) (driver.Metadata, int64) {
+	n := d.align
 	i := slices.IndexFunc(meta, func(e driver.Entry) bool { return e.Key == keyAlignment })
-	n := uint32(defaultAlign)
-	if i >= 0 {
-		var err error
-		if n, err = plannedAlign(meta[i].Value); err != nil {
-			return nil, 0, refuse(keyAlignment, format.ErrUnsupported, "%v", err)
-		}
+	if i >= 0 && n == 0 {
+		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
 	}
-	if o.Alignment != 0 {
-		n = o.Alignment
-	}
-	if err := checkAlign(n); err != nil {
-		return nil, 0, refuse("Alignment", format.ErrOption, "%v", err)
+	if n == 0 {
+		n = defaultAlign
 	}
 	e := driver.Entry{Key: keyAlignment, Value: n}
 	switch {
@@ -55,28 +94,26 @@ func aligned(meta driver.Metadata, o *WriteOptions) (driver.Metadata, int64, err
 	case n != defaultAlign:
 		meta = append(driver.Metadata{e}, meta...)
 	}
-	return meta, int64(n), nil
+	return meta, int64(n)
 }
 
-// layout makes the structure of a file, and the places of its tensors.
-func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
-	meta, align, err := aligned(p.Metadata, o)
-	if err != nil {
-		return nil, err
-	}
-	if no, _ := meta.Get(keySplitNo); no == nil || no == uint16(0) { // the first part says it for all
+// Layout implements driver.Layouter.
+func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+	meta, align := d.aligned(p.Metadata)
+	if no, _ := meta.Get(splitKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
 	}
 	le := binary.LittleEndian
 	b := le.AppendUint32([]byte(magic), writeVersion)
 	b = le.AppendUint64(le.AppendUint64(b, uint64(len(p.Tensors))), uint64(len(meta)))
 	was := originals(p)
+	var err error
 	for _, e := range meta {
 		b = appendText(b, e.Key)
 		if v := was[e.Key]; v.unchanged(e.Value) {
 			b = append(le.AppendUint32(b, uint32(v.typ)), v.value...)
-		} else if b, err = appendValue(b, e.Value); err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), format.ErrUnsupported, "%v", err)
+		} else if b, err = appendEntry(b, e.Value); err != nil {
+			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err)
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
@@ -88,10 +125,10 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 		for k := range t.Shape {
 			b = le.AppendUint64(b, uint64(t.Shape[len(t.Shape)-1-k]))
 		}
-		code, _ := codeIn(p, t)
+		code, _ := codeOf(t)
 		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
 		if at, ok = wire.AlignUp(at+t.Size, align); !ok || at < 0 {
-			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
+			return nil, refuse("tensors", errTooLarge)
 		}
 	}
 	data, _ := wire.AlignUp(int64(len(b)), align)
@@ -102,8 +139,23 @@ func layout(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 		at -= -p.Tensors[n-1].Size & (align - 1) // it would be read as longer
 	}
 	if l.Size = data + at; l.Size < 0 {
-		return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
+		return nil, refuse("tensors", errTooLarge)
 	}
 	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
+}
+
+var errTooLarge = fmt.Errorf("%w: the file would exceed 2^63 bytes", format.ErrLimit)
+
+// refuse is the error for a plan that cannot be written.
+func refuse(field string, err error) error {
+	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
+}
+
+// withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
+func withQuantVersion(meta driver.Metadata, tensors []tensor.Info) driver.Metadata {
+	if _, has := meta.Get(keyQuantVersion); has || !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
+		return meta
+	}
+	return append(slices.Clip(meta), driver.Entry{Key: keyQuantVersion, Value: uint32(2)})
 }

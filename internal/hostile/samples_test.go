@@ -216,7 +216,7 @@ func makeSamples(t testing.TB) []*sample {
 			return format.NewWriter("safetensors", w, p, &c)
 		}),
 		written(t, "plain", false, sample{format: "gguf"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return gguf.NewWriter(w, p, &gguf.WriteOptions{WriteOptions: c})
+			return gguf.NewWriter(w, p, &c)
 		}),
 		written(t, "array", false, sample{format: "npy"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
 			return npy.NewWriter(w, p, &c)
