@@ -183,10 +183,7 @@ func (e *elements) real(dst []float32, first int64) error {
 			dst[i] = float32(min(x, 1))
 		}
 	case Float8E4M3FN, Float8E5M2:
-		table := float8Values(e.info.DType)
-		for i, x := range b {
-			dst[i] = table[x]
-		}
+		decodeFloat8(dst, b, e.info.DType)
 	default:
 		return toFloat(dst, b, e.info.DType)
 	}

@@ -3,7 +3,8 @@ package tensor
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
+
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // Encode is the inverse of Decode for floating-point numbers: it fills dst with
@@ -19,15 +20,12 @@ func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
 		return err
 	}
 	le := binary.LittleEndian
-	switch single, isSingle := any(src).([]float32); {
+	single, isSingle := any(src).([]float32)
+	switch {
 	case d == Float64:
-		for i, x := range src {
-			le.PutUint64(dst[8*i:], math.Float64bits(float64(x)))
-		}
+		encodeAll[float64](dst, src)
 	case d == Float32:
-		for i, x := range src {
-			le.PutUint32(dst[4*i:], math.Float32bits(float32(x)))
-		}
+		encodeAll[float32](dst, src)
 	case isSingle && d == Float16:
 		encodeFloat16(dst, single)
 	case isSingle:
@@ -36,12 +34,29 @@ func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
 		}
 	case d == Float16:
 		for i, x := range src {
-			le.PutUint16(dst[2*i:], narrow64(float64(x), 5, 10))
+			le.PutUint16(dst[2*i:], uint16(F16From(towardOdd(float64(x)))))
 		}
 	default:
 		for i, x := range src {
-			le.PutUint16(dst[2*i:], narrow64(float64(x), 8, 7))
+			le.PutUint16(dst[2*i:], uint16(BF16From(towardOdd(float64(x)))))
 		}
 	}
 	return nil
+}
+
+// encodeAll is the inverse of convertAll.
+func encodeAll[T, F float32 | float64](dst []byte, src []F) {
+	var piece [128]T
+	size := len(memory.BytesOf(piece[:1]))
+	for len(src) > 0 {
+		n := min(len(src), len(piece))
+		for i, x := range src[:n] {
+			piece[i] = T(x)
+		}
+		copy(dst, memory.BytesOf(piece[:n]))
+		if !memory.LittleEndian {
+			swapWords(dst[:n*size], size)
+		}
+		src, dst = src[n:], dst[n*size:]
+	}
 }

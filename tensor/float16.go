@@ -18,7 +18,6 @@ type BF16 uint16
 const (
 	sign32 = 1 << 31
 	inf32  = 0xff << 23 // bits of +Inf; anything above, sign aside, is a NaN
-	inf64  = 0x7ff << 52
 
 	// The normal float16 range as float32 bits: from 2^-14 up to 2^16, which
 	// already is too large, but what lies just below it rounds to Inf.
@@ -101,33 +100,22 @@ func BF16From(f float32) BF16 {
 	return BF16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// narrow64 rounds f to a 16-bit float of ebits exponent and mbits fraction bits. It rounds
-// once: going through float32 would round twice, and some values to the wrong side.
-func narrow64(f float64, ebits, mbits uint) uint16 {
-	b := math.Float64bits(f)
-	sign := uint16(b>>48) & 0x8000
-	b &^= 1 << 63
-	shift := 52 - mbits
-	inf := uint64(1)<<ebits - 1
-	bias := inf >> 1
-	switch {
-	case b > inf64:
-		p := b >> shift & (1<<mbits - 1)
-		if p == 0 {
-			p = 1 << (mbits - 1)
-		}
-		return sign | uint16(inf<<mbits|p)
-	case b >= (1023+bias+1)<<52:
-		return sign | uint16(inf<<mbits)
-	case b < (1023-bias+1)<<52:
-		// As in narrowHalf: a number whose unit in the last place is that of
-		// the subnormals.
-		unit := (1023 - bias + 1 - uint64(mbits) + 52) << 52
-		s := math.Float64frombits(b) + math.Float64frombits(unit)
-		return sign | uint16(math.Float64bits(s)-unit)
+// towardOdd narrows f to a float32 that rounds to 16 bits as f itself would: one that is not exact has
+// its last bit set, so that it is no tie.
+func towardOdd(f float64) float32 {
+	if f != f { // conversion would make a signaling NaN quiet
+		b := math.Float64bits(f)
+		return math.Float32frombits(uint32(b>>32)&sign32 | inf32 | uint32(b>>29)&0x7fffff | 1)
 	}
-	b += 1<<(shift-1) - 1 + b>>shift&1
-	return sign | uint16((b-(1023-bias)<<52)>>shift)
+	n := float32(f)
+	var above, inexact uint32
+	if math.Abs(float64(n)) > math.Abs(f) {
+		above = 1
+	}
+	if float64(n) != f {
+		inexact = 1
+	}
+	return math.Float32frombits(math.Float32bits(n) - above | inexact)
 }
 
 // encodeFloat16 narrows src to little-endian float16. Four at a time take two thirds of the time (BenchmarkFloat16).

@@ -26,12 +26,12 @@ var smalls = []small{
 	{"float16", 10, -14, 15,
 		func(b uint16) float32 { return F16(b).Float32() },
 		func(f float32) uint16 { return uint16(F16From(f)) },
-		func(f float64) uint16 { return narrow64(f, 5, 10) },
+		func(f float64) uint16 { return uint16(F16From(towardOdd(f))) },
 		vector.Float16, encodeFloat16},
 	{"bfloat16", 7, -126, 127,
 		func(b uint16) float32 { return BF16(b).Float32() },
 		func(f float32) uint16 { return uint16(BF16From(f)) },
-		func(f float64) uint16 { return narrow64(f, 8, 7) },
+		func(f float64) uint16 { return uint16(BF16From(towardOdd(f))) },
 		vector.BFloat16, func(dst []byte, src []float32) { _ = Encode(dst, BFloat16, src) }},
 }
 
@@ -195,17 +195,17 @@ func TestFloat16NaN(t *testing.T) {
 				t.Errorf("bfloat16 = %#04x, want %#04x", got, tt.brain)
 			}
 			// The same NaN as a float64, built by hand: conversions make it quiet.
-			d := math.Float64frombits(uint64(tt.bits)&sign32<<32 | inf64 | uint64(tt.bits)&(1<<23-1)<<29)
-			if got := narrow64(d, 5, 10); got != tt.half {
+			d := math.Float64frombits(uint64(tt.bits)&sign32<<32 | 0x7ff<<52 | uint64(tt.bits)&(1<<23-1)<<29)
+			if got := uint16(F16From(towardOdd(d))); got != tt.half {
 				t.Errorf("float16 from float64 = %#04x, want %#04x", got, tt.half)
 			}
-			if got := narrow64(d, 8, 7); got != tt.brain {
+			if got := uint16(BF16From(towardOdd(d))); got != tt.brain {
 				t.Errorf("bfloat16 from float64 = %#04x, want %#04x", got, tt.brain)
 			}
 		})
 	}
-	low := math.Float64frombits(inf64 | 1)
-	if h, b := narrow64(low, 5, 10), narrow64(low, 8, 7); h != 0x7e00 || b != 0x7fc0 {
+	low := math.Float64frombits(0x7ff<<52 | 1)
+	if h, b := F16From(towardOdd(low)), BF16From(towardOdd(low)); h != 0x7e00 || b != 0x7fc0 {
 		t.Errorf("lowest payload of a float64 = %#04x, %#04x", h, b)
 	}
 }

@@ -8,51 +8,42 @@ import (
 // The two 8-bit floating-point types of "FP8 Formats for Deep Learning" (2022),
 // as safetensors, ONNX and PyTorch have them. Elements are viewed as uint8; Decode
 // gives their values.
-
-// float8Values returns the values of all 256 bytes of a type, computed at first use.
-func float8Values(d DType) *[256]float32 {
-	if d == Float8E4M3FN {
-		return float8E4M3FN()
-	}
-	return float8E5M2()
-}
-
 var (
 	// 4 bits of exponent (bias 7), 3 of fraction, no infinities, NaN only with all bits but the sign set.
 	float8E4M3FN = sync.OnceValue(func() *[256]float32 {
-		t := float8Table(4, 3)
-		t[0x7f], t[0xff] = float32(math.NaN()), float32(math.Copysign(math.NaN(), -1))
-		return t
-	})
-	// 5 bits of exponent (bias 15), 2 of fraction, infinities and NaNs as in IEEE 754.
-	float8E5M2 = sync.OnceValue(func() *[256]float32 {
-		t := float8Table(5, 2)
-		for _, sign := range []int{0, 0x80} {
-			t[sign|0x7c] = float32(math.Inf(-sign))
-			for nan := 0x7d; nan < 0x80; nan++ {
-				t[sign|nan] = float32(math.Copysign(math.NaN(), float64(-sign)))
+		return float8Table(func(b uint16) float32 {
+			if b&0x7f == 0x7f {
+				return float32(math.NaN())
 			}
-		}
-		return t
+			return F16(b&0x80<<8|b&0x7f<<7).Float32() * (1 << 8)
+		})
+	})
+	// 5 bits of exponent (bias 15), 2 of fraction, infinities and NaNs as in IEEE 754: the upper half of a float16.
+	float8E5M2 = sync.OnceValue(func() *[256]float32 {
+		return float8Table(func(b uint16) float32 { return F16(b << 8).Float32() })
 	})
 )
 
-// float8Table computes the values of a type that has nothing but numbers.
-func float8Table(exponentBits, fractionBits int) *[256]float32 {
+// decodeFloat8 looks all bytes up in a table.
+func decodeFloat8(dst []float32, b []byte, d DType) {
+	table := float8E4M3FN
+	if d == Float8E5M2 {
+		table = float8E5M2
+	}
+	values := table()
+	for i, x := range b[:len(dst)] {
+		dst[i] = values[x]
+	}
+}
+
+// float8Table returns the values of all bytes, with one NaN of either sign.
+func float8Table(value func(uint16) float32) *[256]float32 {
 	var t [256]float32
-	bias := 1<<(exponentBits-1) - 1
 	for b := range t {
-		exponent := b >> fractionBits & (1<<exponentBits - 1)
-		fraction := b & (1<<fractionBits - 1)
-		mantissa, e := fraction, 1-bias // subnormal
-		if exponent > 0 {
-			mantissa, e = fraction|1<<fractionBits, exponent-bias
+		t[b] = value(uint16(b))
+		if t[b] != t[b] {
+			t[b] = float32(math.Copysign(math.NaN(), float64(127-b)))
 		}
-		v := math.Ldexp(float64(mantissa), e-fractionBits)
-		if b >= 128 {
-			v = math.Copysign(v, -1)
-		}
-		t[b] = float32(v)
 	}
 	return &t
 }

@@ -2,33 +2,46 @@ package tensor
 
 import "math"
 
+// orderKey maps a number to an integer that sorts as it does.
+func orderKey(x float32) uint32 {
+	b := math.Float32bits(x)
+	return b ^ (uint32(int32(b)>>31) | sign32)
+}
+
+// keyValue is the inverse of orderKey.
+func keyValue(k uint32) float32 {
+	return math.Float32frombits(k ^ (uint32(int32(^k)>>31) | sign32))
+}
+
 // clip narrows the range of each channel to the percentile asked for.
-func (z *Quantizer) clip(ranges []valueRange) {
+func (z *Quantizer) clip() {
 	if len(z.all) == 0 {
 		return
 	}
 	inner := int(min(runsFrom(0, z.channels, z.axis, z.shape).inner, int64(len(z.all))))
-	keys := make([]uint32, len(z.all)/len(ranges)) // of one channel
-	for c := range ranges {
-		pick := func(percent float64, mask uint32) float32 {
+	keys := make([]uint32, len(z.all)/z.channels) // of one channel
+	for c := range z.ranges {
+		pick := func(percent float64) float32 {
 			out := keys[:0]
-			for i := c * inner; i < len(z.all); i += inner * len(ranges) {
+			for i := c * inner; i < len(z.all); i += inner * z.channels {
 				for _, x := range z.all[i : i+inner] {
-					// Flipping the top bit makes the signed key an unsigned one.
-					out = append(out, uint32(orderKey(math.Float32bits(x)&mask))^sign32)
+					if !z.o.Asymmetric {
+						x = max(x, -x)
+					}
+					out = append(out, orderKey(x))
 				}
 			}
-			return keyValue(int32(selectKey(out, rank(percent, len(out))) ^ sign32))
+			return keyValue(selectKey(out, rank(percent, len(out))))
 		}
 		var to valueRange
 		if tail := (100 - z.o.Percentile) / 2; z.o.Asymmetric {
-			to = valueRange{min(pick(tail, ^uint32(0)), 0), max(pick(100-tail, ^uint32(0)), 0)}
+			to = valueRange{min(pick(tail), 0), max(pick(100-tail), 0)}
 		} else {
-			to.hi = pick(z.o.Percentile, ^uint32(sign32))
+			to.hi = pick(z.o.Percentile)
 			to.lo = -to.hi
 		}
 		if to.lo < to.hi { // else it is nothing but 0
-			ranges[c] = to
+			z.ranges[c] = to
 		}
 	}
 	z.all = nil

@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -81,38 +80,21 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 	return data, q, z.Stats(), nil
 }
 
-// zeroPoints leaves out what readers take for granted: no zero points when all
-// are 0, one when symmetric.
-func zeroPoints(params []quantParams, asymmetric bool, lim intLimits) []int32 {
-	if !asymmetric {
-		if lim.middle == 0 {
-			return nil
-		}
-		return []int32{lim.middle}
-	}
-	zero := make([]int32, len(params))
-	for c, p := range params {
-		zero[c] = int32(p.zero)
-	}
-	return zero
-}
-
 // intLimits describes a target dtype.
 type intLimits struct {
 	lo, hi int32 // range in use
 	middle int32 // zero point when symmetric
-	size   int   // bytes an element
 }
 
 // limits checks the options and returns what they say of dtype and axis.
 func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	switch o.DType {
-	case Invalid, Int8:
-		l = intLimits{-128, 127, 0, 1}
+	case Int8:
+		l = intLimits{-128, 127, 0}
 	case Uint8:
-		l = intLimits{0, 255, 128, 1}
+		l = intLimits{0, 255, 128}
 	case Int16:
-		l = intLimits{-32768, 32767, 0, 2}
+		l = intLimits{-32768, 32767, 0}
 	default:
 		return l, 0, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
@@ -131,46 +113,32 @@ func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	return l, o.Axis, nil
 }
 
-// valueRange holds the calibrated range of a channel.
+// valueRange is the range of the values of a channel. The zero value is that of 0 alone,
+// which every range includes.
 type valueRange struct{ lo, hi float32 }
 
-// orderKey maps float32 bits to integers that sort as the numbers do, with NaN
-// at the outer ends: integer minimum and maximum cost a cycle, those of
-// floating point several.
-func orderKey(bits uint32) int32 {
-	return int32(bits) ^ int32(uint32(int32(bits)>>31)>>1)
-}
-
-// keyValue is the inverse of orderKey.
-func keyValue(k int32) float32 {
-	return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1)))
-}
-
-// keyRange has the order keys of the smallest and the largest value of a
-// channel. Its zero value is that of 0 alone, which every range includes.
-type keyRange struct{ lo, hi int32 }
-
-// widen extends the range by values.
-func (k keyRange) widen(src []float32) keyRange {
-	for _, x := range src {
-		b := orderKey(math.Float32bits(x))
-		k.lo, k.hi = min(k.lo, b), max(k.hi, b)
+// widen extends the range by values. It returns the index of the first that is NaN or infinite, or -1.
+func (r *valueRange) widen(src []float32) int {
+	lo, hi := r.lo, r.hi
+	common := uint32(0) // magnitudes up to this one are in the range with either sign
+	for i, x := range src {
+		if math.Float32bits(x)&^sign32 <= common {
+			continue
+		}
+		switch {
+		case x-x != 0:
+			return i
+		case x < lo:
+			lo = x
+		case x > hi:
+			hi = x
+		default:
+			continue
+		}
+		common = math.Float32bits(min(-lo, hi)) &^ sign32
 	}
-	return k
-}
-
-// finite reports whether the range has neither NaN nor infinities: the keys of
-// these are inf32 and its complement, or beyond.
-func (k keyRange) finite() bool { return k.hi < inf32 && k.lo > ^inf32 }
-
-// notFinite names the first element that is no number, where src begins with
-// element from.
-func notFinite(src []float32, from int) error {
-	i := slices.IndexFunc(src, func(x float32) bool { return math.Float32bits(x)&^sign32 >= inf32 })
-	if i < 0 {
-		return fmt.Errorf("%w: an element is no number that an integer stands for, and changed since", ErrQuantization)
-	}
-	return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, from+i, src[i])
+	r.lo, r.hi = lo, hi
+	return -1
 }
 
 // quantParams are the parameters of one channel.
@@ -233,17 +201,6 @@ func (p quantParams) round(x float32) (q float64, real float32) {
 type errorSums struct {
 	worst, abs, noise, signal float64
 	nonzero, zeroed           int64
-}
-
-func (e errorSums) stats(n int) QuantStats {
-	if n == 0 {
-		return QuantStats{SNR: math.Inf(1)}
-	}
-	s := QuantStats{MaxAbs: e.worst, MeanAbs: e.abs / float64(n), SNR: math.Inf(1), Nonzero: e.nonzero, Zeroed: e.zeroed}
-	if e.noise > 0 {
-		s.SNR = 10 * math.Log10(e.signal/e.noise)
-	}
-	return s
 }
 
 // add takes one value and what stands for it. It works on values,

@@ -3,6 +3,7 @@ package tensor
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // Quantizer is Quantize for a tensor that comes in pieces, so that no more than
@@ -19,8 +20,8 @@ type Quantizer struct {
 	elems    int
 	observed int
 	encoded  int
-	found    []keyRange
-	all      []float32 // for a percentile
+	ranges   []valueRange // of the channels seen so far
+	all      []float32    // for a percentile
 	q        *Quantization
 	params   []quantParams // of each channel of q
 	back     []float32     // what blocks stand for
@@ -47,7 +48,10 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 		_, err := e.Bytes(shape)
 		return z, err
 	}
-	if z.lim, z.axis, err = o.limits(); err != nil || z.axis == PerTensor {
+	if o.DType == Invalid {
+		z.o.DType = Int8
+	}
+	if z.lim, z.axis, err = z.o.limits(); err != nil || z.axis == PerTensor {
 		z.grow(1)
 		return z, err
 	}
@@ -68,8 +72,8 @@ const fewChannels = 1 << 16
 
 // grow makes room for what is found of n channels: a shape may claim more than there will be.
 func (z *Quantizer) grow(n int) {
-	if n > len(z.found) {
-		z.found = append(z.found, make([]keyRange, n-len(z.found))...)
+	if n > len(z.ranges) {
+		z.ranges = append(z.ranges, make([]valueRange, n-len(z.ranges))...)
 	}
 }
 
@@ -91,8 +95,8 @@ func (z *Quantizer) Observe(src []float32) error {
 	for rest := src; len(rest) > 0; {
 		c, n := runs.next(len(rest))
 		z.grow(c + 1)
-		if z.found[c] = z.found[c].widen(rest[:n]); !z.found[c].finite() {
-			return notFinite(rest[:n], z.observed+len(src)-len(rest))
+		if i := z.ranges[c].widen(rest[:n]); i >= 0 {
+			return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, z.observed+len(src)-len(rest)+i, rest[i])
 		}
 		rest = rest[n:]
 	}
@@ -110,19 +114,21 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	if z.observed != z.elems {
 		return nil, fmt.Errorf("%w: %d of %d elements were observed", ErrShape, z.observed, z.elems)
 	}
-	ranges := make([]valueRange, z.channels)
-	for c, k := range z.found {
-		ranges[c] = valueRange{keyValue(k.lo), keyValue(k.hi)}
-	}
-	z.clip(ranges)
+	z.grow(z.channels)
+	z.clip()
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
 	z.q = q
 	z.params = make([]quantParams, z.channels)
-	for c, r := range ranges {
-		z.params[c] = z.lim.params(r, z.o.Asymmetric)
-		q.Scales[c] = float32(z.params[c].scale)
+	for c, r := range z.ranges {
+		p := z.lim.params(r, z.o.Asymmetric)
+		z.params[c], q.Scales[c] = p, float32(p.scale)
+		if z.o.Asymmetric {
+			q.ZeroPoints = append(q.ZeroPoints, int32(p.zero))
+		}
 	}
-	q.ZeroPoints = zeroPoints(z.params, z.o.Asymmetric, z.lim)
+	if !z.o.Asymmetric && z.lim.middle != 0 {
+		q.ZeroPoints = []int32{z.lim.middle} // readers take 0 for granted
+	}
 	return q, nil
 }
 
@@ -135,15 +141,13 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	if z.blocks != nil {
 		return z.encodeBlocks(dst, src)
 	}
-	if z.params == nil || z.lim.size == 0 { // the zero Quantizer has neither
+	if z.q == nil || z.o.DType == Invalid { // the zero Quantizer has no dtype
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
 	}
-	if len(dst)/z.lim.size != len(src) || len(dst)%z.lim.size != 0 {
-		return fmt.Errorf("%w: %d bytes for %d elements", ErrShape, len(dst), len(src))
+	if err := checkRoom(dst, len(src), z.o.DType); err != nil || len(src) == 0 {
+		return err
 	}
-	if len(src) == 0 {
-		return nil
-	}
+	size := int(z.o.DType.Size())
 	runs, sums := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), z.sums
 	z.encoded += len(src)
 	for len(src) > 0 {
@@ -151,14 +155,14 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 		p := z.params[c]
 		for j, x := range src[:n] {
 			q, r := p.round(x)
-			if v := int32(q + p.zero); z.lim.size == 1 {
+			if v := int32(q + p.zero); size == 1 {
 				dst[j] = byte(v)
 			} else {
 				binary.LittleEndian.PutUint16(dst[2*j:], uint16(v))
 			}
 			sums = sums.add(x, r)
 		}
-		src, dst = src[n:], dst[n*z.lim.size:]
+		src, dst = src[n:], dst[n*size:]
 	}
 	z.sums = sums
 	return nil
@@ -191,11 +195,20 @@ func (z *Quantizer) size(n int) int {
 	if e := z.blocks; e != nil {
 		return n / int(e.BlockElems) * int(e.BlockBytes)
 	}
-	return n * z.lim.size
+	return n * int(z.o.DType.Size())
 }
 
 // Stats compares what was encoded so far with the original.
-func (z *Quantizer) Stats() QuantStats { return z.sums.stats(z.encoded) }
+func (z *Quantizer) Stats() QuantStats {
+	s := QuantStats{MaxAbs: z.sums.worst, SNR: math.Inf(1), Nonzero: z.sums.nonzero, Zeroed: z.sums.zeroed}
+	if z.encoded > 0 {
+		s.MeanAbs = z.sums.abs / float64(z.encoded)
+	}
+	if z.sums.noise > 0 {
+		s.SNR = 10 * math.Log10(z.sums.signal/z.sums.noise)
+	}
+	return s
+}
 
 // room refuses more elements than the tensor has.
 func (z *Quantizer) room(done, n int) error {
