@@ -120,7 +120,6 @@ func TestConformance(t *testing.T) {
 		Codec:   codec,
 		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan,
 		Exempt: map[string]string{
-			"LongNames":  "constants are numbered",
 			"Holes":      "record headers are between constants",
 			"Duplicates": "ids are numbers: see the file with an id twice",
 		},

@@ -55,11 +55,9 @@
 //
 //   - Allocations: opening allocates a few times, whatever the number of tensors.
 //   - LazyReader: behind a reader only the structure is read, and a tensor on demand.
-//   - VerifyReads: a verification reads all data.
-//   - CancelVerify: it stops when its context is canceled half way.
 //   - Duplicates: a name that occurs twice is refused.
 //
-// Of the samples themselves: SeveralTensors, LongNames. No goroutine is left of a sample.
+// No goroutine is left of a sample.
 //
 // A format that cannot be written has Files alone; properties of writing and size
 // are then left out.
@@ -84,8 +82,7 @@ type Config struct {
 	// It need not be registered: format.With(driver).
 	Codec format.Codec
 	// Samples are written and taken apart one by one. Files of a few kilobytes
-	// are best: most properties look at every byte. One of them at least has
-	// three tensors and long names.
+	// are best: most properties look at every byte.
 	Samples []Sample
 	// Files are what the writer would not make.
 	Files []File
@@ -215,8 +212,6 @@ var writing = []property[*subject]{
 var scaling = []property[*scales]{
 	{"Allocations", (*scales).allocations},
 	{"LazyReader", (*scales).lazyReader},
-	{"VerifyReads", (*scales).verifyReads},
-	{"CancelVerify", (*scales).cancelVerify},
 	{"Duplicates", (*scales).duplicates},
 }
 
@@ -254,7 +249,6 @@ func Run(t *testing.T, c Config) {
 	if c.isWritable() {
 		t.Run("scale", func(t *testing.T) { runAll(t, seen, &scales{cfg: &c, tally: seen}, scaling) })
 	}
-	t.Run("Samples", func(t *testing.T) { checkSamples(t, &c) })
 	t.Run("Complete", seen.complete)
 }
 

@@ -1,8 +1,10 @@
 package formattest
 
 import (
-	"context"
+	"bytes"
 	"errors"
+	"io"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -35,7 +37,7 @@ func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path strin
 
 // allocations: opening allocates a few times, whatever the number of tensors.
 func (y *scales) allocations(t *testing.T) {
-	if raceEnabled {
+	if testhost.Race {
 		y.tally.cannot(t, "Allocations", "allocations are not counted under the race detector")
 	}
 	if !testhost.Maps() {
@@ -103,25 +105,52 @@ func firstUse(t *testing.T, m *format.Model) {
 	}
 }
 
-// cancelVerify: a verification stops when its context is canceled half way.
-func (y *scales) cancelVerify(t *testing.T) {
-	x, path := y.model(t, 6, 1<<19)
-	m := x.openPath(t, path)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var done int64
-	_, err := m.Verify(ctx, format.WithWorkers(1), format.WithProgress(func(n, _ int64, _ string) {
-		done = n
-		cancel()
-	}))
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Verify canceled by its first report = %v", err)
+// counting counts the bytes that are read.
+type counting struct {
+	io.ReaderAt
+	n atomic.Int64
+}
+
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// remote opens the file behind an io.ReaderAt until the test ends.
+func (x *subject) remote(t *testing.T, o *format.Options) (*format.Model, *counting) {
+	t.Helper()
+	src := &counting{ReaderAt: bytes.NewReader(x.file)}
+	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if done == 0 || done > int64(len(x.file))/2 {
-		t.Errorf("Verify was canceled after %d bytes of %d", done, len(x.file))
+	t.Cleanup(func() { m.Close() })
+	return m, src
+}
+
+// duplicates: a file with a name twice is refused. The kit makes one where names
+// are in the file as they are.
+func (y *scales) duplicates(t *testing.T) {
+	x, _ := y.model(t, 2, 4)
+	if len(x.s.Plan.Tensors) < 2 {
+		t.Skip("takes two tensors")
 	}
-	checkProgress(t, func(p format.Progress) error {
-		_, err := m.Verify(context.Background(), format.WithProgress(p))
-		return err
-	}, true)
+	first, second := x.s.Plan.Tensors[0].Name, x.s.Plan.Tensors[1].Name
+	if len(first) != len(second) || !bytes.Contains(x.file, []byte(second)) {
+		t.Skip("names are not in the file as such")
+	}
+	b := bytes.ReplaceAll(x.file, []byte(second), []byte(first))
+	for _, check := range []format.Check{format.CheckStructure, format.CheckDefault} {
+		m, err := x.codec.OpenBytes(b, &format.Options{Check: check})
+		if err == nil {
+			t.Errorf("check %d: a file with two tensors %q opens with %d", check, first, m.Len())
+			m.Close()
+			continue
+		}
+		x.checkErr(t, "a name twice", err)
+		if check == format.CheckStructure && !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("a file with two tensors %q: %v, want ErrCorrupt", first, err)
+		}
+	}
 }

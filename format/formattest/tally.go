@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-
-	"github.com/weightmap/weightmap/format"
 )
 
 // tally knows which properties were looked at. One that every sample skips
@@ -35,7 +33,7 @@ func (y *tally) complete(t *testing.T) {
 			t.Errorf("every sample skips %s: add one that does not, or say in Config.Exempt why there is none", name)
 		}
 	}
-	known := append(properties(), "SeveralTensors", "LongNames")
+	known := properties()
 	for _, name := range slices.Sorted(maps.Keys(y.exempt)) {
 		if !slices.Contains(known, name) {
 			t.Errorf("Config.Exempt names %q, which is not a property", name)
@@ -56,41 +54,4 @@ func properties() []string {
 		list = append(list, p.name)
 	}
 	return list
-}
-
-// longName is a length that does not fit the buffers which the compiler keeps
-// on the stack for short strings.
-const longName = 33
-
-// checkSamples demands samples that can show something.
-func checkSamples(t *testing.T, c *Config) {
-	isLong := func(p *format.Plan) bool {
-		n := 0
-		for _, t := range p.Tensors {
-			if len(t.Name) >= longName {
-				n++
-			}
-		}
-		return n >= 2
-	}
-	several, long := false, false
-	var plans []*format.Plan
-	for _, s := range c.Samples {
-		plans = append(plans, s.Plan)
-	}
-	for _, f := range c.Files {
-		if f.Plan != nil {
-			plans = append(plans, f.Plan)
-		}
-	}
-	for _, p := range plans {
-		several = several || len(p.Tensors) >= 3
-		long = long || isLong(p)
-	}
-	if _, ok := c.Exempt["SeveralTensors"]; !ok && !several {
-		t.Error("no sample has three tensors")
-	}
-	if _, ok := c.Exempt["LongNames"]; !ok && (!long || !isLong(c.Scale(2, 1))) {
-		t.Errorf("no sample, or not Config.Scale, has two names of %d bytes or more", longName)
-	}
 }

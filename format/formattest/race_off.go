@@ -1,8 +1,0 @@
-//go:build !race
-
-package formattest
-
-const (
-	raceEnabled = false
-	thin        = 1
-)
