@@ -49,10 +49,9 @@ func (f *parsed) decodeGraph() error {
 	if p.Size == 0 {
 		return nil
 	}
-	stored := f.hdr.blocks[graphBlock].size
-	p.Tally = protobuf.NewTally(f.memory.Room(stored))
+	p.Tally = f.tally(f.memory.Room(f.hdr.blocks[graphBlock].size))
 	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &p.Source, Format: &graphTensors{f: f, declared: make([]bool, f.index.Len())}}
-	g, err := d.Decode(protobuf.Field{End: p.Size}, 1)
+	g, err := d.Decode(p.All(), 1)
 	if err == nil {
 		if err = f.memory.Reserve(p.Tally.Cost); err != nil {
 			err = &protobuf.Defect{Err: err}
@@ -119,9 +118,6 @@ func (g *graphTensors) AttributeTensor(at int64, level int, pieces ...protobuf.F
 	}
 	return g.f.view(h, &g.f.graph.Source, &g.quant)
 }
-
-// Sparse implements onnxgraph.Format. There are none.
-func (*graphTensors) Sparse(protobuf.Field, int, bool) error { return nil }
 
 // hide lists external data that no tensor of the file has. A graph that is being written has
 // no files yet.

@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -45,14 +46,14 @@ var crowds = []struct {
 // so that the graphs are small.
 func TestCrowds(t *testing.T) {
 	for _, c := range crowds {
-		if got := protobuf.NewTally(0).Max[c.counted]; got != int64(c.limit) {
+		if got := protobuf.NewTally(math.MaxInt64).Max[c.counted]; got != int64(c.limit) {
 			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
 		}
 		for n := 7; n <= 8; n++ {
 			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
-			s.Tally = protobuf.NewTally(0)
+			s.Tally = protobuf.NewTally(math.MaxInt64)
 			s.Tally.Max[c.counted] = 7 + c.beside
-			err := s.Check(graphMsg, protobuf.Field{End: s.Size}, 1)
+			err := s.Check(graphMsg, s.All(), 1)
 			if n == 7 && err != nil {
 				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
 			}
@@ -85,7 +86,7 @@ func TestCrowdOfDims(t *testing.T) {
 		for most := 2; most <= 3; most++ {
 			s := protobuf.InMemory(dims)
 			var list []int64
-			w := s.Walk(tensorMsg, protobuf.Field{End: s.Size}, 1)
+			w := s.Walk(tensorMsg, s.All(), 1)
 			for w.Next() {
 				list, w.Err = protobuf.AppendInts(s, list, &w.Field, most)
 			}
@@ -94,14 +95,10 @@ func TestCrowdOfDims(t *testing.T) {
 			}
 		}
 	}
-	f := mustOpen(t, container{}.bytes(), nil)
-	for n := 1; n <= 2; n++ {
-		x := &indexer{f: f.f, dims: int64(protobuf.DimsOf(0)) - 1}
-		x.head = head{name: []byte("w"), dims: []int64{1, 1}[:n], dtype: 8, data: rawArm, raw: protobuf.Field{End: 1}}
-		if err := x.add(&f.f.tensors, &protobuf.Field{}, false); (n == 1) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
-			t.Errorf("%d dims beyond the limit of all together: %v", n-1, err)
-		}
-	}
+	graph := by(5, cat(by(1, []byte("w")), by(2, bytes.Repeat([]byte{1}, 1<<21))))
+	c := container{compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}
+	_, err := OpenBytes(c.bytes(), nil)
+	checkError(t, err, format.ErrLimit, "graph.initializers[0].dims", int64(len(c.bytes())))
 }
 
 // TestInflationRatio: by default a small block does not inflate to a large one.

@@ -16,10 +16,10 @@ import (
 var (
 	blockFieldsMsg = &protobuf.Message{Name: "BlockFields"}
 	nativeMsg      = &protobuf.Message{Name: "Native", Fields: []protobuf.FieldDef{
-		1: protobuf.BareMessage("graph", graphMsg, false),
-		2: protobuf.BareMessage("tensors", tensorMsg, true),
-		3: protobuf.BareMessage("tensor_block", blockFieldsMsg, false),
-		4: protobuf.BareMessage("signature_block", blockFieldsMsg, false),
+		1: protobuf.OneMessage("graph", graphMsg),
+		2: protobuf.ManyMessages("tensors", tensorMsg),
+		3: protobuf.OneMessage("tensor_block", blockFieldsMsg),
+		4: protobuf.OneMessage("signature_block", blockFieldsMsg),
 	}}
 )
 
@@ -70,7 +70,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	b := f.graph.Win
 	raw, start := protobuf.Begin(nil, 1)
-	err := f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) (err error) {
+	err := f.graph.Each(graphMsg, f.graph.All(), func(fl protobuf.Field) (err error) {
 		if fl.Num == graphSchema.Initializers {
 			_, rest := onnxgraph.Split(tensorMsg, b[fl.Start:fl.End], graphSchema.DataFields)
 			raw = protobuf.PutBytes(raw, fl.Num, rest)
@@ -88,7 +88,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 // inline returns the view of a tensor inside the graph, and whether its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	h, s := &head{}, protobuf.InMemory(raw)
-	if h.read(s, protobuf.Field{End: s.Size}, 3) != nil || h.data != externalArm || h.check(0) != nil {
+	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
 		return v, false, nil
 	}
 	v, err = f.view(h, s, &quantMemory{})
@@ -98,7 +98,8 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 // tail returns the unknown fields of the tensor block.
 func (f *parsed) tail() (b []byte, err error) {
 	s := f.reader(&f.tensors)
-	err = s.Each(tensorDataMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+	defer s.Close()
+	err = s.Each(tensorDataMsg, s.All(), func(fl protobuf.Field) error {
 		if tensorDataMsg.Known(fl.Num) != nil {
 			return nil
 		}
@@ -112,6 +113,7 @@ func (f *parsed) tail() (b []byte, err error) {
 func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	r, p := &f.records[i], f.payloadOf(i)
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
+	defer s.Close()
 	keep := func(msg protobuf.Field) error {
 		return s.Each(tensorMsg, msg, func(fl protobuf.Field) error {
 			if fl.Num == rawArm {
@@ -132,10 +134,10 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	}
 	own := protobuf.InMemory(b)
 	if err == nil {
-		err = own.Check(tensorMsg, protobuf.Field{End: own.Size}, 2)
+		err = own.Check(tensorMsg, own.All(), 2)
 	}
 	if err == nil {
-		name, _ := own.Last(tensorMsg, protobuf.Field{End: own.Size}, 1)
+		name, _ := own.Last(tensorMsg, own.All(), 1)
 		if string(name) != f.index.Name(i) {
 			err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
 		}
@@ -159,7 +161,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 		return nil, nil
 	}
 	s := protobuf.InMemory(n.Raw)
-	if err := s.Check(nativeMsg, protobuf.Field{End: s.Size}, 0); err != nil {
+	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
 		return nil, protobuf.InField("native", err)
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
@@ -167,7 +169,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 		e.Names[old] = name
 	}
 	o := &original{tensors: map[string][]byte{}}
-	err := s.Each(nativeMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+	err := s.Each(nativeMsg, s.All(), func(f protobuf.Field) (err error) {
 		switch b := n.Raw[f.Start:f.End]; f.Num {
 		case 1:
 			err = o.follow(&e, p, b)
@@ -188,7 +190,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 // renamed returns the name that a tensor has now, and what a plan does not say of it.
 func renamed(e *onnxgraph.Editor, b []byte) (string, []byte, error) {
 	s := protobuf.InMemory(b)
-	last, err := s.Last(tensorMsg, protobuf.Field{End: s.Size}, 1)
+	last, err := s.Last(tensorMsg, s.All(), 1)
 	name := string(last)
 	if now, ok := e.Names[name]; ok {
 		name = now
@@ -210,7 +212,7 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 		return err
 	}
 	s := protobuf.InMemory(lists)
-	err = s.Each(graphMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+	err = s.Each(graphMsg, s.All(), func(f protobuf.Field) error {
 		name, more, err := renamed(e, lists[f.Start:f.End])
 		if info := tensors[name]; info != nil && err == nil {
 			b = protobuf.PutBytes(b, f.Num, append(putHead(nil, info), more...))
@@ -238,7 +240,7 @@ func (o *original) quantizes(info *tensor.Info) bool {
 		return false
 	}
 	h, s := &head{}, protobuf.InMemory(o.tensors[info.Name])
-	return h.read(s, protobuf.Field{End: s.Size}, 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
+	return h.read(s, s.All(), 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
 }
 
 // fields returns what the file says of a tensor besides, with the quantization of the plan.
@@ -250,7 +252,7 @@ func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	metadata, unknown := onnxgraph.Split(tensorMsg, own, onnxgraph.Bits(6))
 	var body []byte
 	s := protobuf.InMemory(metadata)
-	_ = s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+	_ = s.Each(tensorMsg, s.All(), func(f protobuf.Field) error {
 		_, rest := onnxgraph.Split(tensorMetaMsg, metadata[f.Start:f.End], onnxgraph.Bits(3))
 		body = append(body, rest...)
 		return nil

@@ -93,10 +93,7 @@ func (p *parser) readMetadata() (err error) {
 }
 
 func (p *parser) loadGraph() error {
-	stored := p.hdr.blocks[graphBlock].size
-	err := p.load(&p.graph, graphBlock, p.o.GraphLimit(stored))
-	p.graph.Dims = protobuf.DimsOf(stored)
-	return err
+	return p.load(&p.graph, graphBlock, p.o.GraphLimit(p.hdr.blocks[graphBlock].size))
 }
 
 func (p *parser) readTensors() error {

@@ -110,20 +110,12 @@ func (l *parser) loadTensors() error {
 	return nil
 }
 
-// window opens a window of the tensor block.
-func (f *parsed) window() *protobuf.Window {
-	w := &protobuf.Window{}
-	w.Open(f.src, f.tensors.base, f.tensors.Size)
-	return w
-}
-
-// reader returns a source of the caller's own over the payload.
+// reader returns a source over the payload, which must be closed.
 func (f *parsed) reader(p *payload) *protobuf.Source {
-	s := p.Source
 	if p.inFile {
-		s.From = f.window()
+		return protobuf.InFile(f.src, p.base, p.Size)
 	}
-	return &s
+	return protobuf.InMemory(p.Win)
 }
 
 // slice returns the bytes from..to of a payload, which may alias the file.

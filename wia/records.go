@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -28,7 +29,6 @@ type stored struct {
 // indexer lists the tensors.
 type indexer struct {
 	f     *parsed
-	dims  int64 // so far
 	head  head
 	quant quantMemory
 }
@@ -46,13 +46,15 @@ func (f *parsed) listTensors() error {
 		recordPool.Put(list)
 	}()
 	if p := &f.tensors; p.inFile {
-		p.From = f.window()
+		p.Source = *f.reader(p)
 		defer func() {
-			p.From.Close()
+			p.Close()
 			p.Source = protobuf.Source{Size: p.Size}
 		}()
 	}
 	x := &indexer{f: f}
+	f.tensors.Tally = f.tally(math.MaxInt64)
+	f.graph.Tally = f.tensors.Tally
 	passes := []func() error{x.tensorBlock, x.initializers}
 	if f.hdr.blocks[graphBlock].off < f.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
@@ -65,10 +67,17 @@ func (f *parsed) listTensors() error {
 	return nil
 }
 
+// tally returns what counts the tensors of both blocks, whose other contents may take room bytes.
+func (f *parsed) tally(room int64) *protobuf.Tally {
+	t, b := protobuf.NewTally(room), &f.hdr.blocks
+	t.Max[protobuf.CountDims] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
+	return t
+}
+
 // tensorBlock lists the tensors of the TensorData message.
 func (x *indexer) tensorBlock() error {
 	p, h := &x.f.tensors, &x.head
-	w := p.Walk(tensorDataMsg, protobuf.Field{End: p.Size}, 1)
+	w := p.Walk(tensorDataMsg, p.All(), 1)
 	for w.Next() {
 		h.reset()
 		switch w.Num {
@@ -90,7 +99,7 @@ func (x *indexer) tensorBlock() error {
 // graph is found when it is decoded.
 func (x *indexer) initializers() error {
 	p, h := &x.f.graph, &x.head
-	w := p.Walk(graphMsg, protobuf.Field{End: p.Size}, 1)
+	w := p.Walk(graphMsg, p.All(), 1)
 	for w.Next() {
 		if w.Num != graphSchema.Initializers {
 			continue
@@ -112,12 +121,6 @@ func (x *indexer) initializers() error {
 // add adds the tensor in head to the index.
 func (x *indexer) add(p *payload, fl *protobuf.Field, graph bool) error {
 	f, h := x.f, &x.head
-	b := &f.hdr.blocks
-	most := int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
-	x.dims += int64(len(h.dims))
-	if x.dims > most {
-		return protobuf.Defectf(fl.At, tensor.ErrLimit, "more than %d dims", most)
-	}
 	if err := x.check(fl.At); err != nil {
 		return err
 	}

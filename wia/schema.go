@@ -38,15 +38,15 @@ var (
 		1:           protobuf.One("name", protobuf.KindName),
 		2:           protobuf.Many("dims", protobuf.KindInt).Each(protobuf.CountDims),
 		3:           protobuf.One("dtype", protobuf.KindEnum),
-		rawArm:      protobuf.Bare("raw_data", protobuf.KindBytes),
+		rawArm:      protobuf.One("raw_data", protobuf.KindBytes),
 		externalArm: protobuf.OneMessage("external_data", externalMsg),
 		6:           protobuf.OneMessage("metadata", tensorMetaMsg),
 	}}
 	compressedMsg = &protobuf.Message{Name: "CompressedTensor", Fields: []protobuf.FieldDef{
-		1: protobuf.BareMessage("tensor", tensorMsg, false), 2: protobuf.Bare("compression", protobuf.KindEnum), 3: protobuf.Bare("compressed_data", protobuf.KindBytes), 4: protobuf.Bare("uncompressed_size", protobuf.KindInt),
+		1: protobuf.OneMessage("tensor", tensorMsg), 2: protobuf.One("compression", protobuf.KindEnum), 3: protobuf.One("compressed_data", protobuf.KindBytes), 4: protobuf.One("uncompressed_size", protobuf.KindInt),
 	}}
 	tensorDataMsg = &protobuf.Message{Name: "TensorData", Fields: []protobuf.FieldDef{
-		1: protobuf.BareMessage("tensors", tensorMsg, true), 2: protobuf.BareMessage("compressed_tensors", compressedMsg, true), 15: protobuf.Bare("padding", protobuf.KindBytes),
+		1: protobuf.ManyMessages("tensors", tensorMsg), 2: protobuf.ManyMessages("compressed_tensors", compressedMsg), 15: protobuf.One("padding", protobuf.KindBytes),
 	}}
 	dimensionMsg = &protobuf.Message{Name: "TensorShapeProto.Dimension", Arms: 1<<1 | 1<<2, Fields: []protobuf.FieldDef{
 		1: protobuf.One("dim_value", protobuf.KindInt),
@@ -54,7 +54,7 @@ var (
 		3: protobuf.One("denotation", protobuf.KindString),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Fields: []protobuf.FieldDef{
-		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims).Takes(96),
+		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims),
 	}}
 	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Fields: []protobuf.FieldDef{
 		1: protobuf.One("elem_type", protobuf.KindEnum),
@@ -77,13 +77,13 @@ var (
 		2:  protobuf.One("f", protobuf.KindFloat),
 		3:  protobuf.One("i", protobuf.KindInt),
 		4:  protobuf.One("s", protobuf.KindBytes),
-		5:  protobuf.OneMessage("t", tensorMsg).Takes(400),
-		6:  protobuf.OneMessage("g", nil).Takes(160),
+		5:  protobuf.OneMessage("t", tensorMsg),
+		6:  protobuf.OneMessage("g", nil),
 		7:  protobuf.Many("floats", protobuf.KindFloat).Each(protobuf.CountNumbers),
 		8:  protobuf.Many("ints", protobuf.KindInt).Each(protobuf.CountNumbers),
-		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings).Takes(40),
-		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes).Takes(400),
-		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes).Takes(160),
+		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings),
+		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes),
+		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes),
 		13: protobuf.One("doc_string", protobuf.KindString),
 		20: protobuf.One("type", protobuf.KindEnum),
 		21: protobuf.One("ref_attr_name", protobuf.KindString),
@@ -93,16 +93,16 @@ var (
 		2: protobuf.One("op_type", protobuf.KindString),
 		3: protobuf.Many("inputs", protobuf.KindName).Each(protobuf.CountEdges),
 		4: protobuf.Many("outputs", protobuf.KindName).Each(protobuf.CountEdges),
-		5: protobuf.ManyMessages("attributes", attributeMsg).Each(protobuf.CountAttributes).Takes(104),
+		5: protobuf.ManyMessages("attributes", attributeMsg).Each(protobuf.CountAttributes),
 		6: protobuf.One("doc_string", protobuf.KindString),
 		7: protobuf.One("domain", protobuf.KindOurs),
 	}}
 	graphMsg = &protobuf.Message{Name: "Graph", Fields: []protobuf.FieldDef{
 		1: protobuf.One("name", protobuf.KindName),
-		2: protobuf.ManyMessages("nodes", nodeMsg).Each(protobuf.CountNodes).Takes(120),
-		3: protobuf.ManyMessages("inputs", valueInfoMsg).Each(protobuf.CountValues).Takes(64),
+		2: protobuf.ManyMessages("nodes", nodeMsg).Each(protobuf.CountNodes),
+		3: protobuf.ManyMessages("inputs", valueInfoMsg).Each(protobuf.CountValues),
 		4: protobuf.ManyMessages("outputs", valueInfoMsg).Each(protobuf.CountValues),
-		5: protobuf.ManyMessages("initializers", tensorMsg).Each(protobuf.CountTensors).Takes(16),
+		5: protobuf.ManyMessages("initializers", tensorMsg).Each(protobuf.CountTensors),
 		6: protobuf.OneMessage("metadata", graphMetaMsg),
 	}}
 	checksumMsg = &protobuf.Message{Name: "BlockChecksum", Fields: []protobuf.FieldDef{
@@ -118,7 +118,7 @@ var (
 	signatureBlockMsg = &protobuf.Message{Name: "SignatureBlock", Fields: []protobuf.FieldDef{
 		1:  protobuf.ManyMessages("checksums", checksumMsg),
 		2:  protobuf.OneMessage("signature", signatureMsg),
-		15: protobuf.Bare("padding", protobuf.KindBytes),
+		15: protobuf.One("padding", protobuf.KindBytes),
 	}}
 )
 

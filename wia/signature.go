@@ -54,7 +54,7 @@ type signature struct {
 // ignored.
 func (g *signatures) read(s *protobuf.Source) error {
 	var have [numSums]bool
-	w := s.Walk(signatureBlockMsg, protobuf.Field{End: s.Size}, 1)
+	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num == 1:

@@ -88,7 +88,7 @@ func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 		case 1:
 			w.Err = s.CopyTo(&h.name, &w.Field)
 		case 2:
-			h.dims, w.Err = protobuf.AppendDims(s, h.dims, &w.Field)
+			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, protobuf.MaxDims)
 		case 3:
 			h.dtype = int32(w.Val)
 		case rawArm:

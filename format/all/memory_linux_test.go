@@ -35,6 +35,7 @@ type want struct {
 	step, field string // that is refused with ErrLimit, "" when all is cheap
 	inflated    int64  // bytes of structure that its compression may hold
 	tensor      int64  // bytes of one tensor
+	lists       int64  // bytes that lists of JSON values, whose length is not known, take while they grow
 }
 
 func plain(b func() []byte) func(testing.TB) []byte { return func(testing.TB) []byte { return b() } }
@@ -43,8 +44,8 @@ const mib = 1 << 20
 
 var attacks = []attack{
 	{"wia: 1,048,576 empty nodes, plain", ".wia", want{step: "open", field: "graph"}, plain(func() []byte { return wiaGraph(crowd(2*mib, field(2))) })},
-	{"wia: 4 MiB of empty graph inputs, plain", ".wia", want{step: "open", field: "graph.inputs"}, plain(func() []byte { return wiaGraph(crowd(4*mib, field(3))) })},
-	{"wia: 16 MiB of empty graph inputs in zstd", ".wia", want{step: "open", field: "graph.inputs", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(16*mib, field(3))) }},
+	{"wia: 4 MiB of empty graph inputs, plain", ".wia", want{step: "open", field: "graph"}, plain(func() []byte { return wiaGraph(crowd(4*mib, field(3))) })},
+	{"wia: 16 MiB of empty graph inputs in zstd", ".wia", want{step: "open", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(16*mib, field(3))) }},
 	{"wia: 1,048,576 empty nodes in zstd", ".wia", want{step: "open", field: "graph", inflated: 2 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(2*mib, field(2))) }},
 	{"wia: node inputs in zstd", ".wia", want{step: "open", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, field(2, crowd(16*mib-10, field(3)))) }},
 	{"wia: attributes in zstd", ".wia", want{step: "open", field: "graph", inflated: 6 * mib}, func(t testing.TB) []byte {
@@ -63,7 +64,7 @@ var attacks = []attack{
 	{"wia: dims of an initializer in zstd", ".wia", want{step: "open", field: "graph.nodes[0].attributes[0].t.dims", inflated: 16 * mib}, func(t testing.TB) []byte {
 		return wiaPacked(t, field(2, field(5, field(5, field(2, make([]byte, 15*mib)), number(3, 5)))))
 	}},
-	{"wia: metadata keys in zstd", ".wia", want{step: "open", field: "metadata", inflated: 16 * mib}, func(t testing.TB) []byte {
+	{"wia: metadata keys in zstd", ".wia", want{step: "open", field: "metadata", inflated: 16 * mib, lists: 32 * mib}, func(t testing.TB) []byte {
 		return wiaFile(2, packed(t, "zstd", []byte(manyKeys(16*mib-100, "0"))), packed(t, "zstd", nil), nil)
 	}},
 	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, func(t testing.TB) []byte { return wiaZeros(t, "zstd", 4, 1024*mib) }},
@@ -88,7 +89,7 @@ var attacks = []attack{
 	{"mle: overlapping attributes", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleOverlap(mib / 2) })},
 	{"mle: ids without descriptors", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleLoose(4 * mib) })},
 	{"mle: attributes", ".mle", want{}, plain(func() []byte { return mleAttributes(manyKeys(4*mib, "0")) })},
-	{"mle: an array in an attribute", ".mle", want{}, plain(func() []byte { return mleAttributes(`{"a":[` + strings.Repeat("0,", 2*mib) + `0]}`) })},
+	{"mle: an array in an attribute", ".mle", want{lists: 32 * mib}, plain(func() []byte { return mleAttributes(`{"a":[` + strings.Repeat("0,", 2*mib) + `0]}`) })},
 	{"mle: metadata keys", ".mle", want{}, plain(func() []byte {
 		return mleFile(0, []byte(manyKeys(4*mib, "0")), mleGraph(nil, nil, nil), nil, nil)
 	})},
@@ -328,22 +329,16 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// garbage is how many times what a graph is counted for it may take while it is decoded: lists
-// grow by doubling, and what they leave waits for the collector.
-const garbage = 4
-
 // check compares one step with what it may take.
 func (w *want) check(t *testing.T, c *child, stored int64) {
 	refused := w.step != "" && (c.Step == w.step || c.Step == "inspect" && w.step == "graph")
-	most := 16*mib + 16*stored + w.inflated + slack
+	most := 16*mib + 16*stored + w.inflated + w.lists + slack
 	switch c.Step {
-	case "open":
-		most *= garbage
 	case "decode":
-		most = max(garbage*most, w.tensor+slack)
+		most = max(most, w.tensor+slack)
 		refused = w.tensor > processLimit
 	case "limited":
-		most, refused = garbage*(modelLimit+slack), c.Limit
+		most, refused = modelLimit+w.lists+slack, c.Limit
 	case "inspect":
 		most = processLimit
 	}

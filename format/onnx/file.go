@@ -87,7 +87,7 @@ func (f *File) Strings(name string) ([]string, error) {
 	list := []string{}
 	err = v.Use(func(b []byte) error {
 		s := protobuf.InMemory(b)
-		return s.Each(tensorMsg, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		return s.Each(tensorMsg, s.All(), func(fl protobuf.Field) error {
 			text, err := s.Bytes(fl.Start, fl.End)
 			list = append(list, string(text))
 			return err

@@ -25,7 +25,7 @@ var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
 	Node:       onnxgraph.NodeFields{Inputs: 1, Outputs: 2, Name: 3, Op: 4},
-	TensorName: 8, SparseTensor: sparseMsg,
+	TensorName: 8,
 	SetType: func(v *driver.ValueInfo, code int32) {
 		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
 			v.Code = strconv.Itoa(int(code))
@@ -60,19 +60,21 @@ var graphSchema = onnxgraph.Schema{
 // readGraph decodes the graph and lists its sparse initializers. A graph that says nothing
 // but what tensors there are is none.
 func (f *parsed) readGraph() error {
-	s := &f.graph.Source
+	s := &f.structure.Source
 	names := 16 * int64(f.index.Len())
 	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size + names))
 	s.Tally.Cost = names
-	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: &graphTensors{f: f, s: s}}
-	g, err := d.Decode(protobuf.Field{End: s.Size}, 2)
+	t := &graphTensors{f: f, s: s}
+	s.Watch, s.Watched = sparseMsg, t.sparse
+	defer func() { s.Tally, s.Watch = nil, nil }()
+	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: t}
+	g, err := d.Decode(f.graph, 2)
 	if err != nil {
 		return err
 	}
 	if err := f.o.Memory.Reserve(s.Tally.Cost); err != nil {
 		return &protobuf.Defect{Err: err}
 	}
-	s.Tally = nil
 	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0 {
 		g.Initializers = f.index.Names()
 		f.decoded = g
@@ -83,11 +85,21 @@ func (f *parsed) readGraph() error {
 // decodeGraph decodes a graph in wire form without initializers.
 func decodeGraph(b []byte) (*driver.Graph, error) {
 	f := &parsed{index: &driver.Index{}, o: &driver.Options{}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
-	f.graph.Source = *protobuf.InMemory(b)
+	f.structure.Source = *protobuf.InMemory(b)
+	f.graph = f.structure.All()
 	if err := f.readGraph(); err != nil {
 		return nil, protobuf.InField("graph", err)
 	}
 	return f.decoded, nil
+}
+
+// declare announces the file with the data of a tensor outside the graph.
+func (d *graphTensors) declare(msg protobuf.Field, level int) error {
+	d.h.reset()
+	if err := d.h.read(d.s, msg, level); err != nil || d.h.location != 1 {
+		return err
+	}
+	return d.tensor(msg, level)
 }
 
 // tensor checks a tensor that is part of the graph, and declares the file of its data.
@@ -127,6 +139,11 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 		dir, _ := f.src.Dir()
 		return dir.View(x.space, &info), nil
 	}
+	if s.Tally != nil && h.list != 0 {
+		if err := s.Tally.Charge(h.message.At, h.size); err != nil {
+			return tensor.View{}, err
+		}
+	}
 	data, err := h.bytes(s)
 	if err != nil {
 		return tensor.View{}, nil // values that do not fit their type keep no file from being read
@@ -160,10 +177,10 @@ func checkName(name []byte, at int64) error {
 	return nil
 }
 
-// Sparse implements onnxgraph.Format. It lists an initializer of the main graph.
-func (d *graphTensors) Sparse(msg protobuf.Field, level int, main bool) error {
+// sparse checks a sparse tensor, and lists an initializer of the main graph.
+func (d *graphTensors) sparse(msg protobuf.Field, level int) error {
 	x, err := d.sparseTensor(msg, level)
-	if err != nil || !main {
+	if err != nil || level > 3 {
 		return err
 	}
 	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: sparseEncoding(x.code)}

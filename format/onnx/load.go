@@ -37,7 +37,7 @@ func (w *whole) Write(p []byte) (int, error) {
 func (f *parsed) Stream(i int, w io.Writer) error {
 	r := &f.records[i]
 	if r.sparse {
-		_, err := w.Write(f.graph.Win[r.at:r.end])
+		_, err := w.Write(f.structure.Win[r.at:r.end])
 		return err
 	}
 	b, err := f.src.Slice(r.at, r.end-r.at)
@@ -61,7 +61,7 @@ func (f *parsed) Stream(i int, w io.Writer) error {
 func headOf(raw []byte) (*head, *protobuf.Source, error) {
 	h, s := &head{}, protobuf.InMemory(raw)
 	h.reset()
-	err := h.read(s, protobuf.Field{End: s.Size}, 3)
+	err := h.read(s, s.All(), 3)
 	if err == nil {
 		err = h.check(0)
 	}

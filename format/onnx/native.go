@@ -15,7 +15,7 @@ import (
 // Native implements driver.Parsed: all of the model but the data of its tensors, each of
 // which is an initializer with name, type and whatever only ONNX has.
 func (f *parsed) Native() (*driver.Native, error) {
-	n := f.head.Size + f.graph.Size + 64*int64(f.index.Len())
+	n := f.structure.Size + 64*int64(f.index.Len())
 	err := f.o.Memory.Reserve(n)
 	if err != nil {
 		return nil, wire.Error(formatName, "model", -1, err)
@@ -37,10 +37,11 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	defer func() { f.o.Memory.Release(e.Inlined) }()
 	out := make([]byte, 0, n)
-	out, err = e.Message(out, modelMsg, f.head.Win)
+	_, model := onnxgraph.Split(modelMsg, f.structure.Win, onnxgraph.Bits(7))
+	out, err = e.Message(out, modelMsg, model)
 	out, start := protobuf.Begin(out, 7)
 	if err == nil {
-		_, dense := onnxgraph.Split(graphMsg, f.graph.Win, onnxgraph.Bits(15))
+		_, dense := onnxgraph.Split(graphMsg, f.structure.Win[f.graph.Start:f.graph.End], onnxgraph.Bits(15))
 		out, err = e.Message(out, graphMsg, dense)
 	}
 	if d := (*protobuf.Defect)(nil); errors.As(err, &d) {
@@ -72,10 +73,8 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
-		w := &protobuf.Window{}
-		w.Open(f.src, 0, f.src.Size())
-		defer w.Close()
-		s := &protobuf.Source{Size: f.src.Size(), From: w}
+		s := protobuf.InFile(f.src, 0, f.src.Size())
+		defer s.Close()
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
 			if graphSchema.Neutral.Has(tensorMsg, fl.Num) {
 				return nil
@@ -116,7 +115,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 	}
 	s := protobuf.InMemory(n.Raw)
 	c := &original{sets: map[opset][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
-	all := protobuf.Field{End: s.Size}
+	all := s.All()
 	w := s.Walk(modelMsg, all, 1)
 	for w.Next() {
 		c.model.field(s, &w)
@@ -160,7 +159,7 @@ func operatorSet(b []byte) []byte {
 // split takes the graph apart.
 func (c *original) split(b []byte, shells map[string]shell) error {
 	s := protobuf.InMemory(b)
-	return s.Each(graphMsg, protobuf.Field{End: s.Size}, func(f protobuf.Field) error {
+	return s.Each(graphMsg, s.All(), func(f protobuf.Field) error {
 		if f.Num != graphSchema.Initializers {
 			return s.Keep(&c.graph, &f)
 		}

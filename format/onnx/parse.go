@@ -12,24 +12,24 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // parsed is what is kept of an open file beyond its index, all in private memory.
 type parsed struct {
-	src     driver.Source
-	index   *driver.Index
-	o       *driver.Options
-	head    section  // the model but for the graph
-	graph   section  // the graph but for its initializers
-	records []record // by tensor
-	files   map[string]externalFile
-	unknown map[string]*tensor.Encoding
-	model   model
-	decoded *driver.Graph
+	src       driver.Source
+	index     *driver.Index
+	o         *driver.Options
+	structure section        // the model but for the initializers of its graph
+	graph     protobuf.Field // in structure
+	records   []record       // by tensor
+	files     map[string]externalFile
+	unknown   map[string]*tensor.Encoding
+	model     model
+	decoded   *driver.Graph
 }
 
-// record is where the message of a tensor is: in the file, for a sparse one within the
-// graph section.
+// record is where the message of a tensor is: in the file, for a sparse one in the structure.
 type record struct {
 	at, end int64
 	sparse  bool
@@ -42,7 +42,7 @@ type externalFile struct {
 	size  int64 // -1 until somebody asked, or when it cannot be opened
 }
 
-// section holds the fields of a message that were kept, one after the other.
+// section holds fields of the file, one after the other.
 type section struct {
 	protobuf.Source
 	cuts  []cut
@@ -52,32 +52,21 @@ type section struct {
 // cut is a place where fields that are not neighbors in the file meet.
 type cut struct{ at, file int64 }
 
-// keep appends a field.
-func (c *section) keep(s *protobuf.Source, f *protobuf.Field) error {
-	n := f.End - f.At
-	if c.fileAt(c.Size) != f.At || len(c.cuts) == 0 {
-		c.cuts = append(c.cuts, cut{c.Size, f.At})
+// add appends bytes that are at an offset of the file.
+func (c *section) add(b []byte, file int64) {
+	if c.fileAt(c.Size) != file || len(c.cuts) == 0 {
+		c.cuts = append(c.cuts, cut{c.Size, file})
 	}
 	last := len(c.parts) - 1
-	if last < 0 || n > int64(cap(c.parts[last])-len(c.parts[last])) {
-		c.parts = append(c.parts, make([]byte, 0, max(n, min(c.Size, mostPart), leastPart)))
+	if last < 0 || len(b) > cap(c.parts[last])-len(c.parts[last]) {
+		c.parts = append(c.parts, make([]byte, 0, max(len(b), int(min(c.Size, mostPart)), leastPart)))
 		last++
 	}
-	c.Size += n
-	return s.Keep(&c.parts[last], f)
+	c.Size += int64(len(b))
+	c.parts[last] = append(c.parts[last], b...)
 }
 
 const leastPart, mostPart = 1 << 10, 256 << 10
-
-// join ends keeping.
-func (c *section) join() {
-	if len(c.parts) == 1 {
-		c.Win = slices.Clip(c.parts[0])
-	} else {
-		c.Win = bytes.Join(c.parts, nil)
-	}
-	c.parts = nil
-}
 
 // fileAt returns the offset in the file of one in the section.
 func (c *section) fileAt(at int64) int64 {
@@ -104,31 +93,22 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	f := &parsed{src: src, index: x, o: o, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
 	err := f.read()
 	if d, ok := err.(*protobuf.Defect); ok {
-		if d.Path == "" {
-			d.Path = "model"
-		}
-		return nil, wire.Error(formatName, d.Path, d.At, d.Err)
+		return nil, wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 func (f *parsed) read() error {
 	if f.src.Size() == 0 {
-		return protobuf.InField("model", protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty"))
+		return protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty")
 	}
 	if err := f.scan(); err != nil {
 		return err
 	}
-	if err := f.head.located(f.readModel()); err != nil {
+	if err := f.structure.located(f.readModel()); err != nil {
 		return err
 	}
-	if err := protobuf.InField("graph", f.graph.located(f.readGraph())); err != nil {
-		return err
-	}
-	return nil
+	return protobuf.InField("graph", f.structure.located(f.readGraph()))
 }
 
 // lists has memory for records, whose number is known only at the end.
@@ -142,53 +122,58 @@ func (f *parsed) scan() error {
 		*list = f.records
 		f.records = slices.Clone(f.records)
 		lists.Put(list)
-		f.head.join()
-		f.graph.join()
 	}()
-	window := &protobuf.Window{}
-	window.Open(f.src, 0, f.src.Size())
-	defer window.Close()
-	s := &protobuf.Source{Size: f.src.Size(), From: window}
-	h := &head{}
+	s := protobuf.InFile(f.src, 0, f.src.Size())
+	defer s.Close()
 	found, inside := false, false
-	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
+	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num != 7:
-			w.Err = f.keep(&f.head, s, &w.Field)
+			w.Err = f.keep(s, &w.Field)
 		case found:
 			w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
 		default:
 			found = true
-			w.Err = f.scanGraph(s, h, w.Field)
+			w.Err = f.scanGraph(s, w.Field)
 		}
 		inside = w.Err != nil
 	}
 	err := w.Err
-	if d, ok := err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || f.head.Size > 0) {
+	if d, ok := err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || f.structure.Size > 0) {
 		d.Err = fmt.Errorf("%w: %s", tensor.ErrTruncated, strings.TrimPrefix(d.Err.Error(), tensor.ErrCorrupt.Error()+": "))
 	}
 	if err == nil && !found {
 		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
 	}
+	if err == nil {
+		err = f.join()
+	}
 	return err
 }
 
 // scanGraph does so with the graph.
-func (f *parsed) scanGraph(s *protobuf.Source, h *head, msg protobuf.Field) error {
+func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
+	f.structure.add(make([]byte, graphTag), msg.At)
+	f.graph = protobuf.Field{At: f.structure.Size, Start: f.structure.Size}
+	h := &head{}
 	w := s.Walk(graphMsg, msg, 2)
 	for w.Next() {
 		if w.Num == graphSchema.Initializers {
 			w.Err = f.initializer(s, h, w.Field)
 		} else {
-			w.Err = f.keep(&f.graph, s, &w.Field)
+			w.Err = f.keep(s, &w.Field)
 		}
 	}
+	f.graph.End = f.structure.Size
 	return w.Err
 }
 
-// keep appends a field to a section.
-func (f *parsed) keep(c *section, s *protobuf.Source, fl *protobuf.Field) error {
+// graphTag is how many bytes the tag and the length of the graph take in the structure.
+const graphTag = 1 + 9
+
+// keep appends a field to the structure.
+func (f *parsed) keep(s *protobuf.Source, fl *protobuf.Field) error {
 	n := fl.End - fl.At
 	err := f.o.Memory.Structure(n)
 	if err == nil {
@@ -197,7 +182,30 @@ func (f *parsed) keep(c *section, s *protobuf.Source, fl *protobuf.Field) error 
 	if err != nil {
 		return &protobuf.Defect{At: fl.At, Err: err}
 	}
-	return c.keep(s, fl)
+	b, err := s.Bytes(fl.At, fl.End)
+	if err == nil {
+		f.structure.add(b, fl.At)
+	}
+	return err
+}
+
+// join ends the structure.
+func (f *parsed) join() error {
+	c := &f.structure
+	if len(c.parts) == 1 {
+		c.Win = slices.Clip(c.parts[0])
+	} else {
+		if err := f.o.Memory.Reserve(c.Size); err != nil {
+			return &protobuf.Defect{Err: err}
+		}
+		c.Win = bytes.Join(c.parts, nil)
+		f.o.Memory.Release(c.Size)
+	}
+	c.parts = nil
+	tag := c.Win[f.graph.Start-graphTag : f.graph.Start]
+	tag[0] = 7<<3 | byte(protowire.BytesType)
+	putLength(tag[1:], uint64(f.graph.End-f.graph.Start))
+	return nil
 }
 
 // initializer lists a tensor of the graph.
@@ -285,21 +293,27 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 
 // readModel reads all but the graph.
 func (f *parsed) readModel() error {
-	s, m := &f.head.Source, &f.model
+	s, m := &f.structure.Source, &f.model
 	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size))
-	w := s.Walk(modelMsg, protobuf.Field{End: s.Size}, 1)
+	defer func() { s.Tally, s.Watch = nil, nil }()
+	// A copy of the model has the data of tensors in functions and trainings inside.
+	d := graphTensors{f: f, s: s}
+	s.Watch, s.Watched = tensorMsg, d.declare
+	props := s.Count(s.All())[14]
+	if err := s.Tally.Charge(0, propertyBytes*int64(props)+s.Size); err != nil {
+		return err
+	}
+	m.props = make([]stringEntry, 0, props)
+	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
-		if m.field(s, &w); w.Err == nil && w.Def != nil {
-			w.Err = f.declare(s, w.Def.Message, w.Field)
-		}
+		m.field(s, &w)
 	}
 	if w.Err != nil {
 		return w.Err
 	}
-	if err := f.o.Memory.Reserve(s.Tally.Cost + s.Size); err != nil {
+	if err := f.o.Memory.Reserve(s.Tally.Cost); err != nil {
 		return protobuf.InField("model", &protobuf.Defect{Err: err})
 	}
-	s.Tally = nil
 	f.index.Version = "unknown"
 	if v := m.fields[irVersion]; v != nil {
 		f.index.Version = fmt.Sprint(v)
@@ -317,6 +331,10 @@ func (f *parsed) readModel() error {
 	return nil
 }
 
+// propertyBytes is what a property takes besides its texts: here, in the metadata, and its key
+// in a list that is sorted.
+const propertyBytes = 32 + 48 + 16
+
 // field takes a field of the model, or only checks it.
 func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	switch w.Num {
@@ -326,63 +344,34 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		var text string
 		w.Err = s.Str(&text, &w.Field)
 		m.fields[w.Num] = text
+	case 7: // the graph
 	case 8:
-		m.opsets = append(m.opsets, opset{})
-		w.Err = m.opsets[len(m.opsets)-1].read(s, w.Field)
+		var o opset
+		o.domain, _, o.version, w.Err = readPair(s, w)
+		m.opsets = append(m.opsets, o)
 	case 14:
-		m.props = append(m.props, stringEntry{})
-		w.Err = m.props[len(m.props)-1].read(s, w.Field)
+		var e stringEntry
+		e.key, e.value, _, w.Err = readPair(s, w)
+		m.props = append(m.props, e)
 	default:
 		w.Check()
 	}
 }
 
-func (o *opset) read(s *protobuf.Source, msg protobuf.Field) error {
-	w := s.Walk(opsetMsg, msg, 2)
+// readPair reads a message of a text and another or a number.
+func readPair(s *protobuf.Source, of *protobuf.Walk) (key, text string, number int64, err error) {
+	w := s.Walk(of.Def.Message, of.Field, 2)
 	for w.Next() {
-		switch w.Num {
-		case 1:
-			w.Err = s.Str(&o.domain, &w.Field)
-		case 2:
-			o.version = int64(w.Val)
+		switch {
+		case w.Num == 1:
+			w.Err = s.Str(&key, &w.Field)
+		case w.Num == 2 && w.Typ == protowire.BytesType:
+			w.Err = s.Str(&text, &w.Field)
+		case w.Num == 2:
+			number = int64(w.Val)
 		}
 	}
-	return w.Err
-}
-
-func (e *stringEntry) read(s *protobuf.Source, msg protobuf.Field) error {
-	w := s.Walk(entryMsg, msg, 2)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			w.Err = s.Str(&e.key, &w.Field)
-		case 2:
-			w.Err = s.Str(&e.value, &w.Field)
-		}
-	}
-	return w.Err
-}
-
-// declare announces the files with data of tensors in functions and trainings, which copies
-// of the model have inside. The message was checked; nil is none.
-func (f *parsed) declare(s *protobuf.Source, m *protobuf.Message, msg protobuf.Field) error {
-	if m == nil {
-		return nil
-	}
-	if m == tensorMsg {
-		d := graphTensors{f: f, s: s}
-		d.h.reset()
-		if err := d.h.read(s, msg, 3); err != nil || d.h.location != 1 {
-			return err
-		}
-		return d.tensor(msg, 3)
-	}
-	return s.Each(m, msg, func(fl protobuf.Field) error {
-		if d := m.Known(fl.Num); d != nil {
-			return f.declare(s, d.Message, fl)
-		}
-		return nil
-	})
+	return key, text, number, w.Err
 }
 
 // RecordAt implements driver.Parsed.

@@ -5,14 +5,6 @@ import "github.com/weightmap/weightmap/internal/protobuf"
 // The tables below are onnx.proto, as far as a model is looked at: the fields of each
 // message with name, kind and what limit their elements count for.
 
-func textField(name string) protobuf.FieldDef { return protobuf.Bare(name, protobuf.KindString) }
-
-// bareMany is a field of several values that are not kept.
-func bareMany(d protobuf.FieldDef) protobuf.FieldDef {
-	d.Repeated = true
-	return d
-}
-
 var (
 	entryMsg = &protobuf.Message{Name: "StringStringEntryProto", Fields: []protobuf.FieldDef{
 		1: protobuf.One("key", protobuf.KindString),
@@ -23,36 +15,36 @@ var (
 	bindingMsg   = &protobuf.Message{Name: entryMsg.Name, Fields: entryMsg.Fields}
 
 	segmentMsg = &protobuf.Message{Name: "TensorProto.Segment", Fields: []protobuf.FieldDef{
-		1: protobuf.Bare("begin", protobuf.KindInt), 2: protobuf.Bare("end", protobuf.KindInt),
+		1: protobuf.One("begin", protobuf.KindInt), 2: protobuf.One("end", protobuf.KindInt),
 	}}
 	tensorMsg = &protobuf.Message{Name: "TensorProto", Fields: []protobuf.FieldDef{
-		1:          bareMany(protobuf.Bare("dims", protobuf.KindInt)).Each(protobuf.CountDims).Takes(16),
-		2:          protobuf.Bare("data_type", protobuf.KindEnum),
-		3:          protobuf.BareMessage("segment", segmentMsg, false),
-		floatData:  bareMany(protobuf.Bare("float_data", protobuf.KindFloat)).Takes(4),
-		int32Data:  bareMany(protobuf.Bare("int32_data", protobuf.KindInt)).Takes(4),
-		stringData: bareMany(protobuf.Bare("string_data", protobuf.KindBytes)).Each(protobuf.CountStrings).Takes(4),
-		int64Data:  bareMany(protobuf.Bare("int64_data", protobuf.KindInt)).Takes(8),
-		8:          textField("name"),
-		rawData:    protobuf.Bare("raw_data", protobuf.KindBytes),
-		doubleData: bareMany(protobuf.Bare("double_data", protobuf.KindDouble)).Takes(8),
-		uint64Data: bareMany(protobuf.Bare("uint64_data", protobuf.KindInt)).Takes(8),
-		12:         textField("doc_string"),
-		13:         protobuf.BareMessage("external_data", entryMsg, true).Each(protobuf.CountProperties),
-		14:         protobuf.Bare("data_location", protobuf.KindEnum),
-		16:         protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
+		1:          protobuf.Many("dims", protobuf.KindInt).Each(protobuf.CountDims),
+		2:          protobuf.One("data_type", protobuf.KindEnum),
+		3:          protobuf.OneMessage("segment", segmentMsg),
+		floatData:  protobuf.Many("float_data", protobuf.KindFloat),
+		int32Data:  protobuf.Many("int32_data", protobuf.KindInt),
+		stringData: protobuf.Many("string_data", protobuf.KindBytes).Each(protobuf.CountStrings),
+		int64Data:  protobuf.Many("int64_data", protobuf.KindInt),
+		8:          protobuf.One("name", protobuf.KindString),
+		rawData:    protobuf.One("raw_data", protobuf.KindBytes),
+		doubleData: protobuf.Many("double_data", protobuf.KindDouble),
+		uint64Data: protobuf.Many("uint64_data", protobuf.KindInt),
+		12:         protobuf.One("doc_string", protobuf.KindString),
+		13:         protobuf.ManyMessages("external_data", entryMsg).Each(protobuf.CountProperties),
+		14:         protobuf.One("data_location", protobuf.KindEnum),
+		16:         protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
 	}}
 	sparseMsg = &protobuf.Message{Name: "SparseTensorProto", Fields: []protobuf.FieldDef{
-		1: protobuf.BareMessage("values", tensorMsg, false), 2: protobuf.BareMessage("indices", tensorMsg, false),
-		3: bareMany(protobuf.Bare("dims", protobuf.KindInt)).Each(protobuf.CountDims),
+		1: protobuf.OneMessage("values", tensorMsg), 2: protobuf.OneMessage("indices", tensorMsg),
+		3: protobuf.Many("dims", protobuf.KindInt).Each(protobuf.CountDims),
 	}}
 	dimensionMsg = &protobuf.Message{Name: "TensorShapeProto.Dimension", Arms: 1<<1 | 1<<2, Fields: []protobuf.FieldDef{
 		1: protobuf.One("dim_value", protobuf.KindInt),
 		2: protobuf.One("dim_param", protobuf.KindString),
-		3: textField("denotation"),
+		3: protobuf.One("denotation", protobuf.KindString),
 	}}
 	shapeMsg = &protobuf.Message{Name: "TensorShapeProto", Fields: []protobuf.FieldDef{
-		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims).Takes(96),
+		1: protobuf.ManyMessages("dim", dimensionMsg).Each(protobuf.CountValueDims),
 	}}
 	tensorTypeMsg = &protobuf.Message{Name: "TypeProto.Tensor", Fields: []protobuf.FieldDef{
 		1: protobuf.One("elem_type", protobuf.KindEnum),
@@ -61,81 +53,81 @@ var (
 	// Types of other values than tensors are not looked into.
 	typeMsg = &protobuf.Message{Name: "TypeProto", Fields: []protobuf.FieldDef{
 		1: protobuf.OneMessage("tensor_type", tensorTypeMsg),
-		4: protobuf.Bare("sequence_type", protobuf.KindBytes), 5: protobuf.Bare("map_type", protobuf.KindBytes), 6: textField("denotation"),
-		7: protobuf.Bare("opaque_type", protobuf.KindBytes), 8: protobuf.Bare("sparse_tensor_type", protobuf.KindBytes), 9: protobuf.Bare("optional_type", protobuf.KindBytes),
+		4: protobuf.One("sequence_type", protobuf.KindBytes), 5: protobuf.One("map_type", protobuf.KindBytes), 6: protobuf.One("denotation", protobuf.KindString),
+		7: protobuf.One("opaque_type", protobuf.KindBytes), 8: protobuf.One("sparse_tensor_type", protobuf.KindBytes), 9: protobuf.One("optional_type", protobuf.KindBytes),
 	}}
 	valueInfoMsg = &protobuf.Message{Name: "ValueInfoProto", Fields: []protobuf.FieldDef{
 		1: protobuf.One("name", protobuf.KindString),
 		2: protobuf.OneMessage("type", typeMsg),
-		3: textField("doc_string"),
-		4: protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
+		3: protobuf.One("doc_string", protobuf.KindString),
+		4: protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
 	}}
 	attributeMsg = &protobuf.Message{Name: "AttributeProto", Fields: []protobuf.FieldDef{
 		1:  protobuf.One("name", protobuf.KindString),
 		2:  protobuf.One("f", protobuf.KindFloat),
 		3:  protobuf.One("i", protobuf.KindInt),
 		4:  protobuf.One("s", protobuf.KindBytes),
-		5:  protobuf.OneMessage("t", tensorMsg).Takes(400),
-		6:  protobuf.OneMessage("g", nil).Takes(160),
+		5:  protobuf.OneMessage("t", tensorMsg),
+		6:  protobuf.OneMessage("g", nil),
 		7:  protobuf.Many("floats", protobuf.KindFloat).Each(protobuf.CountNumbers),
 		8:  protobuf.Many("ints", protobuf.KindInt).Each(protobuf.CountNumbers),
-		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings).Takes(40),
-		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes).Takes(400),
-		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes).Takes(160),
-		13: textField("doc_string"),
-		14: protobuf.BareMessage("tp", typeMsg, false),
-		15: protobuf.BareMessage("type_protos", typeMsg, true),
+		9:  protobuf.Many("strings", protobuf.KindBytes).Each(protobuf.CountStrings),
+		10: protobuf.ManyMessages("tensors", tensorMsg).Each(protobuf.CountAttributes),
+		11: protobuf.ManyMessages("graphs", nil).Each(protobuf.CountAttributes),
+		13: protobuf.One("doc_string", protobuf.KindString),
+		14: protobuf.OneMessage("tp", typeMsg),
+		15: protobuf.ManyMessages("type_protos", typeMsg),
 		20: protobuf.One("type", protobuf.KindEnum),
-		21: textField("ref_attr_name"),
-		22: protobuf.BareMessage("sparse_tensor", sparseMsg, false),
-		23: protobuf.BareMessage("sparse_tensors", sparseMsg, true),
+		21: protobuf.One("ref_attr_name", protobuf.KindString),
+		22: protobuf.OneMessage("sparse_tensor", sparseMsg),
+		23: protobuf.ManyMessages("sparse_tensors", sparseMsg),
 	}}
 	deviceMsg = &protobuf.Message{Name: "NodeDeviceConfigurationProto", Fields: []protobuf.FieldDef{
-		1: textField("configuration_id"), 2: protobuf.BareMessage("sharding_spec", shardingMsg, true),
+		1: protobuf.One("configuration_id", protobuf.KindString), 2: protobuf.ManyMessages("sharding_spec", shardingMsg),
 	}}
-	shardingMsg = &protobuf.Message{Name: "ShardingSpecProto", Fields: []protobuf.FieldDef{1: textField("tensor_name")}}
+	shardingMsg = &protobuf.Message{Name: "ShardingSpecProto", Fields: []protobuf.FieldDef{1: protobuf.One("tensor_name", protobuf.KindString)}}
 	nodeMsg     = &protobuf.Message{Name: "NodeProto", Fields: []protobuf.FieldDef{
 		1:  protobuf.Many("input", protobuf.KindString).Each(protobuf.CountEdges),
 		2:  protobuf.Many("output", protobuf.KindString).Each(protobuf.CountEdges),
 		3:  protobuf.One("name", protobuf.KindString),
 		4:  protobuf.One("op_type", protobuf.KindString),
-		5:  protobuf.ManyMessages("attribute", attributeMsg).Each(protobuf.CountAttributes).Takes(104),
-		6:  textField("doc_string"),
+		5:  protobuf.ManyMessages("attribute", attributeMsg).Each(protobuf.CountAttributes),
+		6:  protobuf.One("doc_string", protobuf.KindString),
 		7:  protobuf.One("domain", protobuf.KindString),
-		8:  textField("overload"),
-		9:  protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
-		10: protobuf.BareMessage("device_configurations", deviceMsg, true),
+		8:  protobuf.One("overload", protobuf.KindString),
+		9:  protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
+		10: protobuf.ManyMessages("device_configurations", deviceMsg),
 	}}
 	annotationMsg = &protobuf.Message{Name: "TensorAnnotation", Fields: []protobuf.FieldDef{
-		1: textField("tensor_name"), 2: protobuf.BareMessage("quant_parameter_tensor_names", parameterMsg, true),
+		1: protobuf.One("tensor_name", protobuf.KindString), 2: protobuf.ManyMessages("quant_parameter_tensor_names", parameterMsg),
 	}}
 	graphMsg = &protobuf.Message{Name: "GraphProto", Fields: []protobuf.FieldDef{
-		1:  protobuf.ManyMessages("node", nodeMsg).Each(protobuf.CountNodes).Takes(120),
+		1:  protobuf.ManyMessages("node", nodeMsg).Each(protobuf.CountNodes),
 		2:  protobuf.One("name", protobuf.KindString),
-		5:  protobuf.BareMessage("initializer", tensorMsg, true).Each(protobuf.CountTensors).Takes(16),
-		10: textField("doc_string"),
+		5:  protobuf.ManyMessages("initializer", tensorMsg).Each(protobuf.CountTensors),
+		10: protobuf.One("doc_string", protobuf.KindString),
 		11: protobuf.ManyMessages("input", valueInfoMsg).Each(protobuf.CountValues),
 		12: protobuf.ManyMessages("output", valueInfoMsg).Each(protobuf.CountValues),
-		13: protobuf.BareMessage("value_info", valueInfoMsg, true).Each(protobuf.CountValues),
-		14: protobuf.BareMessage("quantization_annotation", annotationMsg, true),
-		15: protobuf.BareMessage("sparse_initializer", sparseMsg, true).Each(protobuf.CountTensors),
-		16: protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
+		13: protobuf.ManyMessages("value_info", valueInfoMsg).Each(protobuf.CountValues),
+		14: protobuf.ManyMessages("quantization_annotation", annotationMsg),
+		15: protobuf.ManyMessages("sparse_initializer", sparseMsg).Each(protobuf.CountTensors),
+		16: protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
 	}}
 	opsetMsg = &protobuf.Message{Name: "OperatorSetIdProto", Fields: []protobuf.FieldDef{
 		1: protobuf.One("domain", protobuf.KindString),
 		2: protobuf.One("version", protobuf.KindInt),
 	}}
 	functionMsg = &protobuf.Message{Name: "FunctionProto", Fields: []protobuf.FieldDef{
-		1: textField("name"), 4: bareMany(textField("input")), 5: bareMany(textField("output")), 6: bareMany(textField("attribute")),
-		7: protobuf.BareMessage("node", nodeMsg, true).Each(protobuf.CountNodes), 8: textField("doc_string"),
-		9: protobuf.BareMessage("opset_import", opsetMsg, true), 10: textField("domain"),
-		11: protobuf.BareMessage("attribute_proto", attributeMsg, true).Each(protobuf.CountAttributes),
-		12: protobuf.BareMessage("value_info", valueInfoMsg, true).Each(protobuf.CountValues), 13: textField("overload"),
-		14: protobuf.BareMessage("metadata_props", entryMsg, true).Each(protobuf.CountProperties),
+		1: protobuf.One("name", protobuf.KindString), 4: protobuf.Many("input", protobuf.KindString), 5: protobuf.Many("output", protobuf.KindString), 6: protobuf.Many("attribute", protobuf.KindString),
+		7: protobuf.ManyMessages("node", nodeMsg).Each(protobuf.CountNodes), 8: protobuf.One("doc_string", protobuf.KindString),
+		9: protobuf.ManyMessages("opset_import", opsetMsg), 10: protobuf.One("domain", protobuf.KindString),
+		11: protobuf.ManyMessages("attribute_proto", attributeMsg).Each(protobuf.CountAttributes),
+		12: protobuf.ManyMessages("value_info", valueInfoMsg).Each(protobuf.CountValues), 13: protobuf.One("overload", protobuf.KindString),
+		14: protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
 	}}
 	trainingMsg = &protobuf.Message{Name: "TrainingInfoProto", Fields: []protobuf.FieldDef{
-		1: protobuf.BareMessage("initialization", graphMsg, false), 2: protobuf.BareMessage("algorithm", graphMsg, false),
-		3: protobuf.BareMessage("initialization_binding", bindingMsg, true), 4: protobuf.BareMessage("update_binding", bindingMsg, true),
+		1: protobuf.OneMessage("initialization", graphMsg), 2: protobuf.OneMessage("algorithm", graphMsg),
+		3: protobuf.ManyMessages("initialization_binding", bindingMsg), 4: protobuf.ManyMessages("update_binding", bindingMsg),
 	}}
 	modelMsg = &protobuf.Message{Name: "ModelProto", Fields: []protobuf.FieldDef{
 		1:  protobuf.One("ir_version", protobuf.KindInt),
@@ -144,12 +136,12 @@ var (
 		4:  protobuf.One("domain", protobuf.KindString),
 		5:  protobuf.One("model_version", protobuf.KindInt),
 		6:  protobuf.One("doc_string", protobuf.KindString),
-		7:  protobuf.BareMessage("graph", graphMsg, false),
+		7:  protobuf.OneMessage("graph", graphMsg),
 		8:  protobuf.ManyMessages("opset_import", opsetMsg).Each(protobuf.CountProperties),
-		14: protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties).Takes(48),
-		20: protobuf.BareMessage("training_info", trainingMsg, true).Each(protobuf.CountProperties),
-		25: protobuf.BareMessage("functions", functionMsg, true).Each(protobuf.CountProperties),
-		26: bareMany(protobuf.Bare("configuration", protobuf.KindBytes)),
+		14: protobuf.ManyMessages("metadata_props", entryMsg).Each(protobuf.CountProperties),
+		20: protobuf.ManyMessages("training_info", trainingMsg).Each(protobuf.CountProperties),
+		25: protobuf.ManyMessages("functions", functionMsg).Each(protobuf.CountProperties),
+		26: protobuf.Many("configuration", protobuf.KindBytes),
 	}}
 )
 

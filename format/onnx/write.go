@@ -255,7 +255,7 @@ func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 // checkFront refuses an encoded model without a graph that the reader would refuse.
 func checkFront(b []byte) error {
 	f := &parsed{index: &driver.Index{}, o: &driver.Options{}}
-	f.head.Source = *protobuf.InMemory(b)
+	f.structure.Source = *protobuf.InMemory(b)
 	return f.readModel()
 }
 

@@ -12,24 +12,33 @@ import (
 )
 
 // Decoder decodes a graph, once: it checks the wire rules, counts what there is against the
-// limits of Source.Tally, refuses names that occur twice, and builds the neutral graph.
+// limits of Source.Tally, refuses names that occur twice, and builds the neutral graph. All
+// memory is charged to the tally before it is allocated.
 type Decoder struct {
 	*Schema
-	Source *protobuf.Source // in memory
+	Source *protobuf.Source // in memory, with a Tally
 	Format Format
 
-	main  int // level of the outermost graph
-	names []string
-	// What nodes hold, while its number is not known.
-	inputs, outputs []string
-	attributes      []driver.Attribute
-	// Where it stays.
-	text     strings.Builder
-	edges    Arena[string]
-	attrs    Arena[driver.Attribute]
-	integers Arena[int64]
-	floats   Arena[float32]
+	main       int // level of the outermost graph
+	names      []string
+	text       strings.Builder
+	strings    Arena[string]
+	attributes Arena[driver.Attribute]
+	integers   Arena[int64]
+	floats     Arena[float32]
+	dims       Arena[driver.Dim]
 }
+
+// What values take in memory, in bytes, with the name that is sorted to find equal ones.
+const (
+	nodeBytes      = 120
+	valueBytes     = 64 + stringBytes
+	attributeBytes = 64 + stringBytes
+	dimBytes       = 24
+	stringBytes    = 16
+	tensorBytes    = 400 // with the model around its view
+	graphBytes     = 160
+)
 
 // Format is what a format does with the tensors of a graph. Messages are so many levels deep.
 type Format interface {
@@ -39,9 +48,6 @@ type Format interface {
 	// Initializer checks an initializer and returns its name. main says that it is one of
 	// the outermost graph.
 	Initializer(msg protobuf.Field, level int, main bool) ([]byte, error)
-	// Sparse checks a sparse tensor, which is in an attribute or a graph; main says that it
-	// is an initializer of the outermost graph.
-	Sparse(msg protobuf.Field, level int, main bool) error
 }
 
 // Decode decodes the outermost graph, whose message is so many levels deep.
@@ -75,12 +81,20 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 }
 
 // graphFields decodes the fields of one piece.
-func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
+func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) (err error) {
 	n := d.Source.Count(msg)
-	g.Nodes = slices.Grow(g.Nodes, min(n[d.Nodes], mostGrown))
-	g.Inputs = slices.Grow(g.Inputs, min(n[d.Inputs], mostGrown))
-	g.Outputs = slices.Grow(g.Outputs, min(n[d.Outputs], mostGrown))
-	g.Initializers = slices.Grow(g.Initializers, min(n[d.Initializers], mostGrown))
+	if g.Nodes, err = grow(d, nil, g.Nodes, msg.At, n[d.Nodes], nodeBytes); err == nil {
+		g.Inputs, err = grow(d, nil, g.Inputs, msg.At, n[d.Inputs], valueBytes)
+	}
+	if err == nil {
+		g.Outputs, err = grow(d, nil, g.Outputs, msg.At, n[d.Outputs], valueBytes)
+	}
+	if err == nil {
+		g.Initializers, err = grow(d, nil, g.Initializers, msg.At, n[d.Initializers], 2*stringBytes)
+	}
+	if err != nil {
+		return err
+	}
 	w := d.Source.Walk(d.Schema.Graph, msg, level)
 	for w.Next() {
 		switch w.Num {
@@ -95,45 +109,44 @@ func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) er
 			g.Outputs, w.Err = d.value(g.Outputs, w.Def.Message, w.Field, level+1)
 		case d.Initializers:
 			var name []byte
-			name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main)
-			g.Initializers = append(g.Initializers, d.keep(name))
+			if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err == nil {
+				var text string
+				text, w.Err = d.keep(w.At, name)
+				g.Initializers = append(g.Initializers, text)
+			}
 		default:
-			d.other(&w, level, level == d.main)
+			w.Check()
 		}
 	}
 	return w.Err
 }
 
-// mostGrown is how many elements a list has room for before it holds any.
-const mostGrown = 1 << 16
-
-// other checks a field that the neutral graph has no place for.
-func (d *Decoder) other(w *protobuf.Walk, level int, main bool) {
-	if w.Def != nil && w.Def.Message != nil && w.Def.Message == d.SparseTensor {
-		w.Err = d.Format.Sparse(w.Field, level+1, main)
-		return
-	}
-	w.Check()
-}
-
 // node decodes a node.
-func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
-	inputs, outputs, attributes := len(d.inputs), len(d.outputs), len(d.attributes)
+func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
+	n := d.Source.Count(msg)
+	if to.Inputs, err = grow(d, &d.strings, nil, msg.At, n[d.Node.Inputs], stringBytes); err == nil {
+		to.Outputs, err = grow(d, &d.strings, nil, msg.At, n[d.Node.Outputs], stringBytes)
+	}
+	if err == nil {
+		to.Attributes, err = grow(d, &d.attributes, nil, msg.At, n[nodeAttributes], attributeBytes)
+	}
+	if err != nil {
+		return err
+	}
 	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
+		var text string
 		switch w.Num {
 		case d.Node.Inputs:
-			var name string
-			name, w.Err = d.str(&w.Field)
-			d.inputs = append(d.inputs, name)
+			text, w.Err = d.str(&w.Field)
+			to.Inputs = append(to.Inputs, text)
 		case d.Node.Outputs:
-			var name string
-			name, w.Err = d.str(&w.Field)
-			d.outputs = append(d.outputs, name)
+			text, w.Err = d.str(&w.Field)
+			to.Outputs = append(to.Outputs, text)
 		case nodeAttributes:
 			var a driver.Attribute
 			a, w.Err = d.attribute(w.Def.Message, w.Field, level+1)
-			d.attributes = append(d.attributes, a)
+			to.Attributes = append(to.Attributes, a)
 		case d.Node.Name:
 			to.Name, w.Err = d.str(&w.Field)
 		case d.Node.Op:
@@ -146,13 +159,10 @@ func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field,
 			w.Check()
 		}
 	}
-	to.Inputs = d.edges.Keep(&d.inputs, inputs)
-	to.Outputs = d.edges.Keep(&d.outputs, outputs)
-	to.Attributes = d.attrs.Keep(&d.attributes, attributes)
 	if w.Err != nil {
 		return w.Err
 	}
-	d.names = d.names[:0]
+	d.names = slices.Grow(d.names[:0], len(to.Attributes))
 	for i := range to.Attributes {
 		d.names = append(d.names, to.Attributes[i].Name)
 	}
@@ -199,16 +209,23 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 		case fieldOf(String):
 			v.text, w.Err = d.str(&w.Field)
 		case fieldOf(Floats):
-			v.floats, w.Err = protobuf.AppendFloats(s, d.floats.Grow(v.floats, w.N), &w.Field)
+			if v.floats, w.Err = grow(d, &d.floats, v.floats, w.At, int(w.N), 4); w.Err == nil {
+				v.floats, w.Err = protobuf.AppendFloats(s, v.floats, &w.Field)
+			}
 		case fieldOf(Ints):
-			v.integers, w.Err = protobuf.AppendInts(s, d.integers.Grow(v.integers, w.N), &w.Field, math.MaxInt)
+			if v.integers, w.Err = grow(d, &d.integers, v.integers, w.At, int(w.N), 8); w.Err == nil {
+				v.integers, w.Err = protobuf.AppendInts(s, v.integers, &w.Field, math.MaxInt)
+			}
 		case fieldOf(Strings):
-			var text string
-			text, w.Err = d.str(&w.Field)
-			v.texts = append(v.texts, text)
+			if v.texts, w.Err = grow(d, &d.strings, v.texts, w.At, 1, stringBytes); w.Err == nil {
+				var text string
+				text, w.Err = d.str(&w.Field)
+				v.texts = append(v.texts, text)
+			}
 		case fieldOf(Tensor):
 			v.pieces = append(v.pieces, w.Field)
-			switch {
+			switch w.Err = s.Tally.Charge(w.At, tensorBytes); {
+			case w.Err != nil:
 			case d.Merges:
 			case len(v.pieces) > 1:
 				w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
@@ -219,17 +236,23 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 			if v.graph == nil {
 				v.graphAt = w.At
 			}
-			v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
+			if w.Err = s.Tally.Charge(w.At, graphBytes); w.Err == nil {
+				v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
+			}
 		case fieldOf(Tensors):
-			var one tensor.View
-			one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
-			v.tensors = append(v.tensors, one)
+			if w.Err = s.Tally.Charge(w.At, tensorBytes); w.Err == nil {
+				var one tensor.View
+				one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
+				v.tensors = append(v.tensors, one)
+			}
 		case fieldOf(Graphs):
-			var one *driver.Graph
-			one, w.Err = d.graph(nil, level+1, w.Field, w.At)
-			v.graphs = append(v.graphs, one)
+			if w.Err = s.Tally.Charge(w.At, graphBytes); w.Err == nil {
+				var one *driver.Graph
+				one, w.Err = d.graph(nil, level+1, w.Field, w.At)
+				v.graphs = append(v.graphs, one)
+			}
 		default:
-			d.other(&w, level, false)
+			w.Check()
 		}
 	}
 	if err = w.Err; err == nil && d.Merges && v.pieces != nil {
@@ -323,7 +346,10 @@ func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protob
 
 // shape decodes a shape. What is not known is nil, a scalar is empty.
 func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
-	v.Dims = orEmpty(v.Dims)
+	dims, err := grow(d, &d.dims, v.Dims, msg.At, d.Source.Count(msg)[shapeDim], dimBytes)
+	if v.Dims = orEmpty(dims); err != nil {
+		return err
+	}
 	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
 		if w.Num != shapeDim {
@@ -346,7 +372,7 @@ func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.F
 
 // uniqueValues refuses names that occur twice among the values in a field of a graph.
 func (d *Decoder) uniqueValues(num protowire.Number, list []driver.ValueInfo, at int64) error {
-	d.names = d.names[:0]
+	d.names = slices.Grow(d.names[:0], len(list))
 	for i := range list {
 		d.names = append(d.names, list[i].Name)
 	}
@@ -375,30 +401,53 @@ func (d *Decoder) distinct(at int64) error {
 // str keeps the text of a field.
 func (d *Decoder) str(f *protobuf.Field) (string, error) {
 	b, err := d.Source.Bytes(f.Start, f.End)
-	return d.keep(b), err
+	if err != nil {
+		return "", err
+	}
+	return d.keep(f.At, b)
 }
 
 // keep returns a string in a piece of memory that many share.
-func (d *Decoder) keep(b []byte) string {
+func (d *Decoder) keep(at int64, b []byte) (string, error) {
 	if len(b) > d.text.Cap()-d.text.Len() {
+		n := max(len(b), int(min(d.Source.Size, mostText)))
+		if err := d.Source.Tally.Charge(at, int64(n)); err != nil {
+			return "", err
+		}
 		d.text = strings.Builder{}
-		d.text.Grow(max(len(b), int(min(d.Source.Size, mostText))))
+		d.text.Grow(n)
 	}
-	at := d.text.Len()
+	start := d.text.Len()
 	d.text.Write(b)
-	return d.text.String()[at:]
+	return d.text.String()[start:], nil
 }
 
 const mostText = 32 << 10 // that a piece of memory has room for
 
-// Arena is memory for lists of unknown length. Lists that it returned never move.
+// grow returns a list with room for n elements more, of so many bytes each, and charges for it.
+// at is the offset for errors.
+func grow[T any](d *Decoder, a *Arena[T], list []T, at int64, n, each int) ([]T, error) {
+	if n <= cap(list)-len(list) {
+		return list, nil
+	}
+	n += 2 * len(list)
+	if err := d.Source.Tally.Charge(at, int64(n)*int64(each)); err != nil {
+		return list, err
+	}
+	return append(a.Take(n), list...), nil
+}
+
+// Arena is memory for lists. Lists that it returned never move.
 type Arena[T any] struct {
 	free []T
 	size int // of the piece that free is in
 }
 
-// Take returns an empty list with room for n elements.
+// Take returns an empty list with room for n elements. Without an arena it has memory to itself.
 func (a *Arena[T]) Take(n int) []T {
+	if a == nil || n > mostElements {
+		return make([]T, 0, n)
+	}
 	if n > len(a.free) {
 		a.size = max(n, min(2*a.size, mostElements), leastElements)
 		a.free = make([]T, a.size)
@@ -409,20 +458,3 @@ func (a *Arena[T]) Take(n int) []T {
 }
 
 const leastElements, mostElements = 8, 1 << 10
-
-// Keep cuts a stack off at a length, and returns what was above, nil for nothing.
-func (a *Arena[T]) Keep(stack *[]T, base int) (list []T) {
-	if top := (*stack)[base:]; len(top) > 0 {
-		list = append(a.Take(len(top)), top...)
-		*stack = (*stack)[:base]
-	}
-	return list
-}
-
-// Grow returns a list with room for n elements more.
-func (a *Arena[T]) Grow(list []T, n int64) []T {
-	if room := cap(list) - len(list); n > int64(room) {
-		list = append(a.Take(2*len(list)+int(n)), list...)
-	}
-	return list
-}

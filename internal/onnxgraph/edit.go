@@ -44,7 +44,7 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 // message is Message where names are the fields that name values.
 func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64) ([]byte, error) {
 	s := protobuf.InMemory(b)
-	err := s.Each(m, protobuf.Field{End: s.Size}, func(f protobuf.Field) (err error) {
+	err := s.Each(m, s.All(), func(f protobuf.Field) (err error) {
 		if names&(1<<f.Num) != 0 {
 			out = protobuf.PutBytes(out, f.Num, e.name(string(b[f.Start:f.End])))
 			return nil
@@ -127,7 +127,7 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
 	s := protobuf.InMemory(b)
 	each := func(f func(f protobuf.Field, isIn bool)) {
-		_ = s.Each(m, protobuf.Field{End: s.Size}, func(fl protobuf.Field) error {
+		_ = s.Each(m, s.All(), func(fl protobuf.Field) error {
 			f(fl, fields&(1<<fl.Num) != 0)
 			return nil
 		})

@@ -20,7 +20,7 @@ const (
 // that has a graph in it, 1 for a graph.
 func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
 	k, s := kinds{sc, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
-	err := k.fields(m, s, protobuf.Field{End: s.Size}, make([]byte, 0, 1<<10), level)
+	err := k.fields(m, s, s.All(), make([]byte, 0, 1<<10), level)
 	var out []driver.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k.found)) {
 		out = append(out, *k.found[name])

@@ -16,7 +16,6 @@ type Schema struct {
 	Name, Nodes, Initializers, Inputs, Outputs protowire.Number // of a graph
 	Node                                       NodeFields
 	TensorName                                 protowire.Number
-	SparseTensor                               *protobuf.Message // nil where the format has none
 
 	Merges        bool // tensors of an attribute that occur again merge, else they are refused
 	UniqueOutputs bool // outputs of graphs have unique names

@@ -3,12 +3,9 @@ package protobuf
 import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Counted is a kind of thing that a graph has many of. Two bytes of a message can
-// make a value of some hundred in memory, so each kind is counted before
-// anything is built, and has a limit of its own.
+// Counted is a kind of thing that a graph has many of, which has a limit.
 type Counted uint8
 
 const (
@@ -46,14 +43,14 @@ var limits = [numCounted]struct {
 	CountProperties: {"properties", 1 << 20},
 }
 
-// Tally counts what a graph has.
+// Tally counts what a graph has, and the memory that is allocated for it.
 type Tally struct {
 	n, Max [numCounted]int64
-	Cost   int64 // about how many bytes of memory the graph takes
-	Room   int64 // how many it may take; 0 does not count them
+	Cost   int64 // bytes of memory so far
+	Room   int64 // how many there may be
 }
 
-// NewTally makes the tally of a graph whose objects may take so many bytes of memory.
+// NewTally returns the tally of a graph that may take room bytes of memory.
 func NewTally(room int64) *Tally {
 	t := &Tally{Room: room}
 	for i := range limits {
@@ -62,25 +59,22 @@ func NewTally(room int64) *Tally {
 	return t
 }
 
-// DimsOf returns how many dims the tensors of a section may have that takes so many
-// bytes in the file: one a byte, or a million where it is compressed.
+// DimsOf returns how many dims the tensors of a section of stored bytes may have: one a byte,
+// and a million for one that is compressed.
 func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
 
-// add counts the elements of a field, and the memory that they take.
-func (t *Tally) add(d *FieldDef, f *Field) error {
-	if d.counted != notCounted {
-		if t.n[d.counted] += f.N; t.n[d.counted] > t.Max[d.counted] {
-			return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[d.counted], limits[d.counted].name)
-		}
+// add counts the elements of a field.
+func (t *Tally) add(c Counted, f *Field) error {
+	if t.n[c] += f.N; t.n[c] > t.Max[c] {
+		return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[c], limits[c].name)
 	}
-	if each := d.takes; each > 0 && t.Room > 0 {
-		t.Cost += f.N * each
-		if d.wire == protowire.BytesType && d.Message == nil {
-			t.Cost += f.End - f.Start + 8
-		}
-		if t.Cost > t.Room {
-			return Defectf(f.At, tensor.ErrLimit, "more than %d bytes of memory for the graph (Options.MaxMemory)", t.Room)
-		}
+	return nil
+}
+
+// Charge counts n bytes that are about to be allocated for what is at an offset.
+func (t *Tally) Charge(at, n int64) error {
+	if t.Cost += n; t.Cost > t.Room {
+		return Defectf(at, tensor.ErrLimit, "more than %d bytes of memory for the graph (Options.MaxMemory)", t.Room)
 	}
 	return nil
 }

@@ -42,16 +42,13 @@ type Message struct {
 type FieldDef struct {
 	Name     string
 	Kind     Kind
-	wire     protowire.Type
 	Repeated bool // numbers may then be packed
 	Message  *Message
-	counts   bool    // it counts for a limit, or takes memory
+	wire     protowire.Type
 	counted  Counted // what limit its elements count for
-	takes    int64   // bytes of memory for an element
 }
 
-// Known returns the definition of a field that the checks and the decoder must
-// know, nil for others.
+// Known returns the definition of a field, nil for an unknown one.
 func (m *Message) Known(num protowire.Number) *FieldDef {
 	if int(num) < len(m.Fields) {
 		if d := &m.Fields[num]; d.Kind > KindOurs {
@@ -61,61 +58,32 @@ func (m *Message) Known(num protowire.Number) *FieldDef {
 	return nil
 }
 
-// Bare is a field that is checked and not kept.
-func Bare(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
+// One is a field with a single value.
+func One(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
 
-// One is a field of a single value.
-func One(name string, k Kind) FieldDef {
-	d := Bare(name, k)
-	if d.wire == protowire.BytesType {
-		return d.Takes(1)
-	}
+// Many is a field with several values.
+func Many(name string, k Kind) FieldDef {
+	d := One(name, k)
+	d.Repeated = true
 	return d
 }
 
-// Many is a field of several values.
-func Many(name string, k Kind) FieldDef {
-	d := Bare(name, k)
-	d.Repeated = true
-	switch k {
-	case KindFloat:
-		return d.Takes(4)
-	case KindInt, KindEnum, KindDouble:
-		return d.Takes(8)
-	}
-	return d.Takes(16)
-}
-
-// OneMessage is a field of a single message.
+// OneMessage is a field with a single message.
 func OneMessage(name string, m *Message) FieldDef {
-	return BareMessage(name, m, false).Takes(usualMessage)
+	d := One(name, KindMessage)
+	d.Message = m
+	return d
 }
 
-// ManyMessages is a field of several messages.
+// ManyMessages is a field with several messages.
 func ManyMessages(name string, m *Message) FieldDef {
-	return BareMessage(name, m, true).Takes(usualMessage)
-}
-
-// BareMessage is a field of messages that are checked and not kept.
-func BareMessage(name string, def *Message, repeated bool) FieldDef {
-	d := Bare(name, KindMessage)
-	d.Message, d.Repeated = def, repeated
+	d := OneMessage(name, m)
+	d.Repeated = true
 	return d
 }
 
 // Each makes the elements of a field count for a limit.
 func (d FieldDef) Each(c Counted) FieldDef {
-	d.counted, d.counts = c, true
-	return d
-}
-
-// usualMessage is more than what the struct of a small message takes.
-const usualMessage = 64
-
-// Takes says how many bytes of memory an element of a field takes, besides its text and the
-// messages in it; 0 is for what is not kept.
-func (d FieldDef) Takes(n int64) FieldDef {
-	d.takes = n
-	d.counts = d.counts || n > 0
+	d.counted = c
 	return d
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Last returns the bytes of a field of a message that was checked, where it occurs last.
+// Last returns the bytes of a field of a message, where it occurs last.
 func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, err error) {
 	err = s.Each(def, msg, func(f Field) (err error) {
 		if f.Num == num {
@@ -28,7 +28,7 @@ func (s *Source) IsOurs(def *Message, f *Field) bool {
 		f.Typ == protowire.BytesType && s.checkString(KindName, f) == nil
 }
 
-// Keep appends a field, tag and all, to the unknown ones.
+// Keep appends a field, tag and all.
 func (s *Source) Keep(out *[]byte, f *Field) error {
 	b, err := s.Bytes(f.At, f.End)
 	*out = append(*out, b...)
@@ -72,14 +72,6 @@ func (s *Source) Str(out *string, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
 	*out = string(b)
 	return err
-}
-
-// AppendDims is AppendInts for the dims of a tensor.
-func AppendDims(s *Source, out []int64, f *Field) ([]int64, error) {
-	if s.Dims > 0 {
-		return AppendInts(s, out, f, s.Dims)
-	}
-	return AppendInts(s, out, f, MaxDims)
 }
 
 // CopyTo replaces out by a copy of a field's bytes, which do not change any more.

@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -33,7 +34,7 @@ func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	w.s, w.m, w.start, w.end, w.level = s, m, msg.Start, msg.End, level
 	w.End = msg.Start
 	if level > MaxLevels {
-		w.Err = TooDeep(msg.Start)
+		w.Err = Defectf(msg.Start, tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
 	}
 	return w
 }
@@ -56,7 +57,7 @@ func (w *Walk) Next() bool {
 		}
 	}
 	if w.Err != nil && w.m != nil {
-		w.Err = w.s.InMessage(w.m, w.start, &w.Field, w.Err)
+		w.Err = w.s.inMessage(w.m, w.start, &w.Field, w.Err)
 		w.m = nil // the name is there
 	}
 	return false
@@ -67,6 +68,21 @@ func (w *Walk) Fail(err error) error {
 	w.Err = err
 	w.Next()
 	return w.Err
+}
+
+// inMessage puts the name of a field that failed before the path of the error, and
+// its index if it is one of several messages or strings: "nodes[3].name". The
+// message begins at start.
+func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
+	d := m.Known(f.Num)
+	if d == nil {
+		return err
+	}
+	if !d.Repeated || d.Kind == KindInt || d.Kind == KindFloat || d.Kind == KindDouble {
+		return InField(d.Name, err)
+	}
+	n := s.Count(Field{Start: start, End: f.At})[f.Num]
+	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
 }
 
 // Count returns how often each field occurs in a message, up to where that is broken.
@@ -80,9 +96,22 @@ func (s *Source) Count(msg Field) (n [32]int) {
 	return n
 }
 
+// Each calls f for the fields of a message.
+func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
+	w := s.Walk(m, msg, 1)
+	for w.Next() {
+		w.Err = f(w.Field)
+	}
+	return w.Err
+}
+
 // Check checks the message in the field at hand, if there is one.
 func (w *Walk) Check() {
-	if w.Def != nil && w.Def.Message != nil {
+	switch {
+	case w.Def == nil || w.Def.Message == nil:
+	case w.Def.Message == w.s.Watch:
+		w.Err = w.s.Watched(w.Field, w.level+1)
+	default:
 		w.Err = w.s.Check(w.Def.Message, w.Field, w.level+1)
 	}
 }
@@ -106,13 +135,17 @@ func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 	switch d.Kind {
 	case KindString, KindName:
 		err = s.checkString(d.Kind, f)
-	case KindInt, KindFloat, KindDouble, KindEnum:
-		if f.Typ == protowire.BytesType || d.Kind == KindEnum {
-			f.N, err = s.values(d, f)
+	case KindInt, KindFloat, KindDouble:
+		if f.Typ == protowire.BytesType {
+			f.N, err = s.packed(d, f)
+		}
+	case KindEnum:
+		if int64(f.Val) != int64(int32(f.Val)) {
+			err = Defectf(f.At, tensor.ErrCorrupt, "enum value %d beyond int32", f.Val)
 		}
 	}
-	if d.counts && s.Tally != nil && err == nil {
-		err = s.Tally.add(d, f)
+	if d.counted != notCounted && s.Tally != nil && err == nil {
+		err = s.Tally.add(d.counted, f)
 	}
 	return err
 }
@@ -131,50 +164,21 @@ func (s *Source) checkString(k Kind, f *Field) error {
 	return nil
 }
 
-// values returns how many numbers a field holds, packed or not, and refuses what is none.
-func (s *Source) values(d *FieldDef, f *Field) (int64, error) {
+// packed returns how many numbers a packed field holds.
+func (s *Source) packed(d *FieldDef, f *Field) (n int64, err error) {
+	width := int64(8)
+	switch d.Kind {
+	case KindInt:
+		for p := f.Start; p < f.End && err == nil; n++ {
+			_, p, err = s.Varint(p, f.End)
+		}
+		return n, err
+	case KindFloat:
+		width = 4
+	}
 	size := f.End - f.Start
-	switch {
-	case f.Typ != protowire.BytesType:
-		if d.Kind == KindEnum && int64(f.Val) != int64(int32(f.Val)) {
-			return 0, Defectf(f.At, tensor.ErrCorrupt, "enum value %d beyond int32", f.Val)
-		}
-		return 1, nil
-	case d.Kind == KindDouble && size%8 != 0:
-		return 0, Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of doubles", size)
-	case d.Kind == KindFloat && size%4 != 0:
-		return 0, Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of floats", size)
-	case d.Kind == KindDouble:
-		return size / 8, nil
-	case d.Kind == KindFloat:
-		return size / 4, nil
+	if size%width != 0 {
+		err = Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of values of %d bytes", size, width)
 	}
-	return s.countVarints(f.Start, f.End)
-}
-
-// countVarints counts the varints from p to end, in pieces.
-func (s *Source) countVarints(p, end int64) (n int64, err error) {
-	const piece, longest = 64 << 10, 10
-	start := p // of the varint at hand
-	for p < end {
-		b, err := s.Bytes(p, min(p+piece, end))
-		if err != nil {
-			return n, err
-		}
-		for i, c := range b {
-			if c > 1 && p+int64(i)-start == longest-1 {
-				_, _, err := s.Varint(start, end)
-				return n, err
-			}
-			if c < 0x80 {
-				start = p + int64(i) + 1
-				n++
-			}
-		}
-		p += int64(len(b))
-	}
-	if start < end {
-		_, _, err = s.Varint(start, end)
-	}
-	return n, err
+	return size / width, err
 }

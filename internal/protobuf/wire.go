@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -12,14 +14,12 @@ import (
 // MaxLevels is how deep messages may nest, the outermost counted as 1.
 const MaxLevels = 100
 
-// Defect is what is wrong in a message: its path is completed on the way out, so
-// that good input pays nothing for it.
+// Defect is what is wrong in a message.
 type Defect struct {
-	Path string
-	At   int64 // within the Source
-	Err  error
-	// Short says that a field does not end before its message does.
-	Short bool
+	Path  string // completed on the way out
+	At    int64  // within the Source
+	Err   error
+	Short bool // a field does not end before its message does
 }
 
 func (d *Defect) Error() string { return d.Path + ": " + d.Err.Error() }
@@ -28,11 +28,6 @@ func (d *Defect) Unwrap() error { return d.Err }
 // Defectf makes a defect of a sentinel and a text.
 func Defectf(at int64, sentinel error, text string, args ...any) error {
 	return &Defect{At: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
-}
-
-// tooShort makes the defect of a field that its message has no room for.
-func tooShort(at int64, text string, args ...any) error {
-	return &Defect{At: at, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, fmt.Sprintf(text, args...)), Short: true}
 }
 
 // InField puts the name of a field before the path of a defect.
@@ -50,18 +45,39 @@ func InField(name string, err error) error {
 	return err
 }
 
-// Source is what messages are read from: all of it in memory, or a window that moves on.
+// Source is what messages are read from: memory, or a part of a file through a window.
 type Source struct {
 	Win  []byte
 	lo   int64 // offset of Win[0]
 	Size int64
-	From *Window // moves Win; nil when that is everything
+	base int64 // of offset 0 in the file
+	file *wire.Window
 
-	Dims  int    // how many dims a tensor may have, 0 for MaxDims
-	Tally *Tally // counts what Check meets, nil for nothing
+	Tally *Tally // counts what Walk meets, nil for nothing
+	// Watch is a message that Check leaves to Watched, nil for none.
+	Watch   *Message
+	Watched func(msg Field, level int) error
 }
 
+// InMemory returns a source of bytes.
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
+
+// InFile returns a source of size bytes at base of a file. It must be closed.
+func InFile(src wire.Sized, base, size int64) *Source {
+	s := &Source{Size: size, base: base, file: &wire.Window{}}
+	s.file.Open(src)
+	return s
+}
+
+// Close releases the window.
+func (s *Source) Close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}
+
+// All is the whole source as one message.
+func (s *Source) All() Field { return Field{End: s.Size} }
 
 // Bytes returns the bytes from..to, which the caller has checked. Those of
 // a window are valid until it moves.
@@ -69,14 +85,17 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.Win)) {
 		return s.Win[i:j:j], nil
 	}
-	if s.From == nil {
+	if s.file == nil {
 		return nil, Defectf(from, tensor.ErrCorrupt, "the data ends before its message")
 	}
-	win, err := s.From.fill(from, to-from)
+	if to-from > driver.MaxStructure {
+		return nil, Defectf(from, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", to-from, int64(driver.MaxStructure))
+	}
+	win, err := s.file.Piece(s.base+from, to-from)
 	if err != nil {
 		return nil, err
 	}
-	s.Win, s.lo = win, from
+	s.Win, s.lo = win[:min(int64(len(win)), s.Size-from)], from
 	return win[: to-from : to-from], nil
 }
 
@@ -90,11 +109,8 @@ func (s *Source) Varint(p, end int64) (v uint64, next int64, err error) {
 		return 0, p, err
 	}
 	v, n := protowire.ConsumeVarint(b)
-	if n < 0 && end-p < 10 {
-		return 0, p, tooShort(p, "bad varint: %v", protowire.ParseError(n))
-	}
 	if n < 0 {
-		return 0, p, Defectf(p, tensor.ErrCorrupt, "bad varint: %v", protowire.ParseError(n))
+		return 0, p, &Defect{At: p, Err: fmt.Errorf("%w: bad varint: %w", tensor.ErrCorrupt, protowire.ParseError(n)), Short: end-p < 10}
 	}
 	return v, p + int64(n), nil
 }
@@ -135,7 +151,7 @@ func (s *Source) Next(f *Field, p, end int64) error {
 	return s.nextAny(f, p, end)
 }
 
-// nextAny is next for all other fields.
+// nextAny is Next for all other fields.
 func (s *Source) nextAny(f *Field, p, end int64) error {
 	tag, p, err := s.Varint(p, end)
 	if err != nil {
@@ -150,85 +166,44 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 		f.Val, f.End, err = s.Varint(p, end)
 	case protowire.BytesType:
 		var n uint64
-		if n, f.Start, err = s.Varint(p, end); err == nil && n > uint64(end-f.Start) {
-			err = tooShort(f.At, "field %d: length %d, %d bytes are left in the message", f.Num, n, end-f.Start)
+		if n, f.Start, err = s.Varint(p, end); err == nil {
+			err = f.ends(n, end)
 		}
-		f.End = f.Start + int64(n)
 	case protowire.Fixed32Type:
 		err = s.fixed(f, 4, end)
 	case protowire.Fixed64Type:
 		err = s.fixed(f, 8, end)
-	case protowire.StartGroupType, protowire.EndGroupType:
-		err = Defectf(f.At, tensor.ErrCorrupt, "field %d: groups are not allowed", f.Num)
 	default:
-		err = Defectf(f.At, tensor.ErrCorrupt, "field %d: reserved wire type %d", f.Num, f.Typ)
+		err = Defectf(f.At, tensor.ErrCorrupt, "field %d: wire type %d is not allowed", f.Num, f.Typ)
 	}
 	return err
 }
 
-// fixed reads the value of a fixed32 or fixed64 field.
-func (s *Source) fixed(f *Field, n, end int64) error {
-	if n > end-f.Start {
-		return tooShort(f.At, "field %d: %d bytes of value, %d are left in the message", f.Num, n, end-f.Start)
+// ends sets the end of a field of n bytes, which must be within its message.
+func (f *Field) ends(n uint64, end int64) error {
+	if n > uint64(end-f.Start) {
+		return &Defect{At: f.At, Err: fmt.Errorf("%w: field %d has %d bytes, %d are left in the message", tensor.ErrCorrupt, f.Num, n, end-f.Start), Short: true}
 	}
-	f.End = f.Start + n
+	f.End = f.Start + int64(n)
+	return nil
+}
+
+// fixed reads the value of a fixed32 or fixed64 field.
+func (s *Source) fixed(f *Field, n uint64, end int64) error {
+	if err := f.ends(n, end); err != nil {
+		return err
+	}
 	b, err := s.Bytes(f.Start, f.End)
 	if err != nil {
 		return err
 	}
-	if n == 4 {
-		f.Val = uint64(binary.LittleEndian.Uint32(b))
-	} else {
-		f.Val = binary.LittleEndian.Uint64(b)
-	}
+	var value [8]byte
+	copy(value[:], b)
+	f.Val = binary.LittleEndian.Uint64(value[:])
 	return nil
 }
 
-func TooDeep(at int64) error {
-	return Defectf(at, tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
-}
-
+// BothArms is the defect of a oneof with two values.
 func BothArms(at int64) error {
 	return Defectf(at, tensor.ErrCorrupt, "both arms of the oneof are set")
-}
-
-// InMessage puts the name of a field that failed before the path of the error, and
-// its index if it is one of several messages or strings: "nodes[3].name". The
-// message begins at start.
-func (s *Source) InMessage(m *Message, start int64, f *Field, err error) error {
-	d := m.Known(f.Num)
-	if d == nil {
-		return err
-	}
-	if !d.Repeated || d.Kind == KindInt || d.Kind == KindFloat || d.Kind == KindDouble {
-		return InField(d.Name, err)
-	}
-	var g Field
-	n := 0
-	for p := start; p < f.At; {
-		if s.Next(&g, p, f.At) != nil {
-			break
-		}
-		if g.Num == f.Num {
-			n++
-		}
-		p = g.End
-	}
-	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
-}
-
-// Each calls f for the fields of one message.
-func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
-	var fl Field
-	for p := msg.Start; p < msg.End; {
-		err := s.Next(&fl, p, msg.End)
-		if err == nil {
-			err = f(fl)
-		}
-		if err != nil {
-			return s.InMessage(m, msg.Start, &fl, err)
-		}
-		p = fl.End
-	}
-	return nil
 }
