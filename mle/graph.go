@@ -51,7 +51,7 @@ func (f *File) IR() *IR {
 	ir := &IR{Inputs: f.f.inputs, Outputs: f.f.outputs, Nodes: f.f.nodes, Tensors: make([]Descriptor, f.f.tensors)}
 	for i := range ir.Tensors {
 		d := f.f.descriptor(i)
-		ir.Tensors[i] = Descriptor{Name: f.f.names.at(i), DType: dtypeOf(d.code()), Code: d.code(),
+		ir.Tensors[i] = Descriptor{Name: string(f.f.names.at(i)), DType: dtypeOf(d.code()), Code: d.code(),
 			Shape: d.shape(make(tensor.Shape, d.rank())), Offset: d.offset(), Size: int64(d.size())}
 	}
 	return ir
@@ -137,7 +137,7 @@ func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error 
 	if err := f.check.Check(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
 		return jsonError(err, "attributes", f.h.Graph.Offset+at)
 	}
-	f.built += jsonmeta.Cost(text)
+	f.built += f.check.Cost()
 	return nil
 }
 
@@ -161,10 +161,8 @@ func (f *parsed) neutral() (*driver.Graph, error) {
 		}
 		key := sharedText{&from.Attributes[0], len(from.Attributes)}
 		if to.Attributes = f.attributes[key]; to.Attributes == nil {
-			var err error
-			if to.Attributes, err = attributes(from.Attributes); err != nil {
-				return nil, wire.Error(formatName, "attributes", -1, err)
-			}
+			_ = f.check.Check(from.Attributes, jsonmeta.Options{LoneSurrogates: true}) // as before
+			to.Attributes = attributes(f.check.Metadata())
 			f.attributes[key] = to.Attributes
 		}
 	}
@@ -194,12 +192,21 @@ func (f *parsed) sparseIDs() []uint32 {
 // namer gives ids their names.
 type namer struct {
 	*parsed
+	text   string // names.text
 	sparse []uint32
 	loose  map[uint32]string // ids without descriptor
 	taken  map[string]bool
 }
 
-func newNamer(f *parsed) *namer { return &namer{f, f.sparseIDs(), map[uint32]string{}, nil} }
+func newNamer(f *parsed) *namer {
+	return &namer{parsed: f, text: string(f.names.text), sparse: f.sparseIDs(), loose: map[uint32]string{}}
+}
+
+// at returns the name of a descriptor.
+func (n *namer) at(i int) string {
+	s := n.names.list[i]
+	return n.text[s.From:s.To]
+}
 
 // index returns the number of an id's descriptor.
 func (n *namer) index(id uint32) (int, bool) {
@@ -212,7 +219,7 @@ func (n *namer) index(id uint32) (int, bool) {
 // name returns the descriptor's name, or "value_<id>" for an id that has none.
 func (n *namer) name(id uint32) string {
 	if i, ok := n.index(id); ok {
-		return n.names.at(i)
+		return n.at(i)
 	}
 	if s, ok := n.loose[id]; ok {
 		return s
@@ -220,7 +227,7 @@ func (n *namer) name(id uint32) string {
 	if n.taken == nil {
 		n.taken = make(map[string]bool, n.tensors)
 		for i := range n.tensors {
-			n.taken[n.names.at(i)] = true
+			n.taken[n.at(i)] = true
 		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
@@ -265,17 +272,13 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	return out
 }
 
-// attributes makes neutral attributes of a JSON object.
-func attributes(object json.RawMessage) ([]format.Attribute, error) {
-	entries, err := jsonmeta.Metadata(object)
-	if err != nil {
-		return nil, err
-	}
+// attributes makes neutral attributes of the entries of a JSON object.
+func attributes(entries driver.Metadata) []format.Attribute {
 	out := make([]format.Attribute, len(entries))
 	for i, e := range entries {
 		out[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
 	}
-	return out, nil
+	return out
 }
 
 // attributeValue gives numbers and plain lists their Go types where these say

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,19 +18,19 @@ const namesKey = "tensor_names"
 
 // names are the names of the descriptors.
 type names struct {
-	text string
+	text []byte
 	list []jsonmeta.Span
 }
 
-func (n *names) at(i int) string { return n.text[n.list[i].From:n.list[i].To] }
+func (n *names) at(i int) []byte { return n.text[n.list[i].From:n.list[i].To] }
 
 func (n *names) add(text []byte, name []byte) []byte {
 	n.list = append(n.list, jsonmeta.Span{From: len(text), To: len(text) + len(name)})
 	return append(text, name...)
 }
 
-// checkMetadata checks the metadata and notices where the names of the descriptors are in it.
-func (f *parsed) checkMetadata(list *jsonmeta.Strings) error {
+// readMetadata reads the metadata and notices where the names of the descriptors are in it.
+func (f *parsed) readMetadata(list *jsonmeta.Strings) error {
 	if f.meta == nil {
 		return nil
 	}
@@ -40,6 +41,7 @@ func (f *parsed) checkMetadata(list *jsonmeta.Strings) error {
 	if err != nil {
 		return jsonError(err, "metadata", f.h.Metadata.Offset)
 	}
+	f.metadata = f.check.Metadata()
 	return nil
 }
 
@@ -47,7 +49,7 @@ func (f *parsed) checkMetadata(list *jsonmeta.Strings) error {
 // different. Without such a list they are "tensor_0" and so on.
 func (f *parsed) readNames(list *jsonmeta.Strings) error {
 	if list.Found && list.Plain && len(list.Spans) == f.tensors {
-		f.names = names{string(f.meta), list.Spans}
+		f.names = names{f.meta, list.Spans}
 		return nil
 	}
 	f.names.list = make([]jsonmeta.Span, 0, f.tensors)
@@ -56,14 +58,16 @@ func (f *parsed) readNames(list *jsonmeta.Strings) error {
 		for i := range f.tensors {
 			text = f.names.add(text, strconv.AppendInt([]byte("tensor_"), int64(i), 10))
 		}
-		f.names.text = string(text)
+		f.names.text = text
 		return nil
 	}
 	bad := func(text string, args ...any) error {
 		return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
 	}
 	var err error
-	ok := jsonmeta.Elements(jsonmeta.Lookup(f.meta, namesKey), func(raw []byte) bool {
+	value, _ := f.metadata.Get(namesKey)
+	array, _ := value.(json.RawMessage)
+	ok := jsonmeta.Elements(array, func(raw []byte) bool {
 		n := len(f.names.list)
 		name, whole, _ := jsonmeta.Text(raw)
 		switch {
@@ -87,7 +91,7 @@ func (f *parsed) readNames(list *jsonmeta.Strings) error {
 	case n < f.tensors:
 		return bad("%d names for %d tensors", n, f.tensors)
 	}
-	f.names.text = string(text)
+	f.names.text = text
 	return nil
 }
 
@@ -100,15 +104,15 @@ func (f *parsed) checkPlaceholderNames() error {
 	seen := make(map[string]bool, f.tensors)
 	for i := range f.tensors {
 		name := f.names.at(i)
-		if seen[name] {
+		if seen[string(name)] {
 			return f.nameTwice(name)
 		}
-		seen[name] = true
+		seen[string(name)] = true
 	}
 	return nil
 }
 
-func (f *parsed) nameTwice(name string) error {
+func (f *parsed) nameTwice(name []byte) error {
 	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 

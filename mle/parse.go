@@ -29,6 +29,7 @@ type parsed struct {
 
 	inputs, outputs []uint32
 	tensors         int // descriptors
+	metadata        driver.Metadata
 	names           names
 	nodes           []IRNode
 	beyond          int // ids without descriptor
@@ -74,18 +75,13 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 		}
 	}
 	p := &driver.Parsed{
-		Own: f, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
+		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
 		Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
 	}
 	if f.at != nil {
 		p.Load, p.Shares, p.Close = f.load, f.shares, f.close
 	}
 	var err error
-	if f.meta != nil {
-		if p.Metadata, err = jsonmeta.Metadata(f.meta); err != nil {
-			return nil, err
-		}
-	}
 	p.Graph, err = f.neutral()
 	return p, err
 }
@@ -369,7 +365,7 @@ func (f *parsed) readGraph() error {
 	f.inputs, f.outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
 
 	list := jsonmeta.Strings{Key: namesKey, Most: f.tensors}
-	if err := f.checkMetadata(&list); err != nil {
+	if err := f.readMetadata(&list); err != nil {
 		return err
 	}
 	if err := f.readNodes(&c, count); err != nil {

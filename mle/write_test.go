@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -393,7 +394,8 @@ func TestAttributeTypes(t *testing.T) {
 			t.Errorf("%v: %v", tt.write, err)
 			continue
 		}
-		got, err := attributes(raw)
+		entries, err := jsonmeta.Metadata(raw)
+		got := attributes(entries)
 		if diff := cmp.Diff([]format.Attribute{{Name: "a", Value: want}}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", raw, err, diff)
 		}

@@ -72,7 +72,8 @@ func (p *parser) readMetadata() (err error) {
 	if err = p.load(m, metadataBlock, p.o.MetadataLimit(stored)); err != nil || stored == 0 {
 		return err
 	}
-	err = jsonmeta.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
+	var c jsonmeta.Checker
+	err = c.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
 		// The text itself has a limit of its own.
 		if err := p.memory.Build(int64(n)*jsonmeta.EntryBytes, stored); err != nil {
 			return wire.Error(formatName, "metadata", m.at, err)
@@ -80,7 +81,7 @@ func (p *parser) readMetadata() (err error) {
 		return nil
 	}})
 	if err == nil {
-		p.metadata, err = jsonmeta.Metadata(m.Win)
+		p.metadata = c.Metadata()
 	}
 	if err == nil || errors.Is(err, tensor.ErrLimit) {
 		return err

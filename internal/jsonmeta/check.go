@@ -10,7 +10,6 @@ package jsonmeta
 import (
 	"bytes"
 	"hash/maphash"
-	"io"
 	"slices"
 	"strconv"
 
@@ -57,31 +56,49 @@ func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 // Check reports why b is not one JSON object as the package describes it.
 func Check(b []byte, o Options) error { return new(Checker).Check(b, o) }
 
-// Checker checks many texts and uses its memory again.
-type Checker struct{ keys keys }
+// Checker walks the object of a text, and knows where its keys and values are. It walks many
+// texts and uses its memory again.
+type Checker struct {
+	b      []byte
+	pairs  []pair
+	hashes []uint64 // of the keys
+	null   int      // where a key with a NUL character is, -1 for none
+}
+
+// pair is where a key and its value are.
+type pair struct{ key, from, to uint32 }
+
+var seed = maphash.MakeSeed()
 
 // Check is the package's Check.
 func (c *Checker) Check(b []byte, o Options) error {
+	err := c.walk(b, o)
+	if err == nil && c.null >= 0 {
+		err = &Error{int64(c.null), "a key contains a NUL character"}
+	}
+	if err == nil && o.Entries != nil {
+		err = o.Entries(len(c.pairs))
+	}
+	if err == nil {
+		err = c.unique()
+	}
+	return err
+}
+
+// walk finds the pairs of b.
+func (c *Checker) walk(b []byte, o Options) error {
 	s := NewScanner(b, o)
-	s.space()
-	if !s.at('{') {
-		return s.fail("expected an object")
-	}
-	if c.keys = c.keys[:0]; c.keys == nil {
-		c.keys = make(keys, 0, 16)
-	}
-	from, null := s.i, -1
-	err := s.object(func(key []byte, at int) error {
+	c.null = -1
+	err := c.object(&s, func(key []byte, at int) error {
 		if s.escaped {
 			strict := Scanner{b: b, i: at}
 			if _, err := strict.text(); err != nil {
 				return err
 			}
-			if key = unescape(key); null < 0 && bytes.IndexByte(key, 0) >= 0 {
-				null = at
+			if c.null < 0 && bytes.IndexByte(key, 0) >= 0 {
+				c.null = at
 			}
 		}
-		c.keys.add(key)
 		if o.Strings != nil && string(key) == o.Strings.Key {
 			return o.Strings.walk(&s)
 		}
@@ -90,55 +107,49 @@ func (c *Checker) Check(b []byte, o Options) error {
 	if err == nil {
 		err = s.End()
 	}
-	if err == nil && null >= 0 {
-		err = &Error{int64(null), "a key contains a NUL character"}
-	}
-	if err == nil && o.Entries != nil {
-		err = o.Entries(len(c.keys))
-	}
-	if err == nil {
-		err = c.keys.unique(b, from)
-	}
 	return err
 }
 
-// keys are the hashes of the keys of an object, which take less memory than the
-// keys.
-type keys []uint64
-
-var seed = maphash.MakeSeed()
-
-func (k *keys) add(key []byte) { *k = append(*k, maphash.Bytes(seed, key)) }
-
-// unique refuses keys that occur twice in the object at from of b, whose syntax has
-// been checked. It sorts k.
-func (k keys) unique(b []byte, from int) error {
-	slices.Sort(k)
-	for i := 1; i < len(k); i++ {
-		if k[i-1] != k[i] || i > 1 && k[i-2] == k[i] {
-			continue
-		}
-		if at, ok := repeated(b, from, k[i]); ok {
-			return &Error{int64(at), "a key occurs twice"}
-		}
+// object walks an object; each walks the values.
+func (c *Checker) object(s *Scanner, each func(key []byte, at int) error) error {
+	if c.hashes == nil {
+		c.hashes, c.pairs = make([]uint64, 0, 16), make([]pair, 0, 16)
 	}
-	return nil
+	c.b, c.hashes, c.pairs = s.b, c.hashes[:0], c.pairs[:0]
+	return s.Object(func(key []byte, at int) error {
+		from := s.i
+		err := each(key, at)
+		c.hashes = append(c.hashes, maphash.Bytes(seed, key))
+		c.pairs = append(c.pairs, pair{uint32(at), uint32(from), uint32(s.i)})
+		return err
+	})
 }
 
-// repeated finds the second of two equal keys with that hash.
-func repeated(b []byte, from int, hash uint64) (at int, found bool) {
-	s := Scanner{b: b, i: from, o: checked}
-	var same [][]byte // different keys with that hash
-	_ = s.object(func(raw []byte, pos int) error {
-		key := s.plain(raw)
-		if maphash.Bytes(seed, key) == hash {
+// key returns what a key stands for.
+func (c *Checker) key(p pair) []byte {
+	s := Scanner{b: c.b, i: int(p.key), o: checked}
+	raw, _ := s.text()
+	return s.plain(raw)
+}
+
+// unique refuses keys that occur twice.
+func (c *Checker) unique() error {
+	slices.Sort(c.hashes)
+	for i := 1; i < len(c.hashes); i++ {
+		if c.hashes[i-1] != c.hashes[i] || i > 1 && c.hashes[i-2] == c.hashes[i] {
+			continue
+		}
+		var same [][]byte // different keys with that hash
+		for _, p := range c.pairs {
+			key := c.key(p)
+			if maphash.Bytes(seed, key) != c.hashes[i] {
+				continue
+			}
 			if slices.ContainsFunc(same, func(k []byte) bool { return bytes.Equal(k, key) }) {
-				at, found = pos, true
-				return io.EOF
+				return &Error{int64(p.key), "a key occurs twice"}
 			}
 			same = append(same, key)
 		}
-		return s.Skip()
-	})
-	return at, found
+	}
+	return nil
 }

@@ -17,40 +17,42 @@ import (
 // fresh memory. Integers within int64 are int64; other numbers keep their text
 // as json.Number; objects and arrays are json.RawMessage as they are written.
 func Metadata(b []byte) (driver.Metadata, error) {
-	n := 0
-	if err := entries(b, func(_, _ []byte) error { n++; return nil }); err != nil || n == 0 {
+	var c Checker
+	if err := c.walk(b, checked); err != nil {
 		return nil, err
 	}
-	m := make(driver.Metadata, 0, n)
-	err := entries(b, func(key, raw []byte) error {
-		m = append(m, driver.Entry{Key: string(key), Value: value(raw)})
-		return nil
-	})
-	return m, err
+	return c.Metadata(), nil
 }
 
-// entries calls f for the pairs of a checked text, until it fails.
-func entries(b []byte, f func(key, value []byte) error) error {
-	s := NewScanner(b, checked)
-	return s.Object(func(key []byte, _ int) error {
-		from := s.i
-		if err := s.Skip(); err != nil {
-			return err
-		}
-		return f(key, b[from:s.i])
-	})
+// Metadata is the package's Metadata of the text that was checked last.
+func (c *Checker) Metadata() driver.Metadata {
+	if len(c.pairs) == 0 {
+		return nil
+	}
+	m := make(driver.Metadata, len(c.pairs))
+	for i, p := range c.pairs {
+		m[i] = driver.Entry{Key: string(c.key(p)), Value: value(c.b[p.from:p.to])}
+	}
+	return m
 }
 
 // Cost returns at least how many bytes Metadata takes for a checked text, and lists of
 // the elements of its values.
-func Cost(b []byte) (n int64) {
-	_ = entries(b, func(key, value []byte) error {
-		n += EntryBytes + int64(len(key)+len(value))
+func Cost(b []byte) int64 {
+	var c Checker
+	_ = c.walk(b, checked)
+	return c.Cost()
+}
+
+// Cost is the package's Cost of the text that was checked last.
+func (c *Checker) Cost() (n int64) {
+	for _, p := range c.pairs {
+		value := c.b[p.from:p.to]
+		n += EntryBytes + int64(len(c.key(p))+len(value))
 		if value[0] == '[' {
 			n += 16 * int64(1+bytes.Count(value, []byte{','}))
 		}
-		return nil
-	})
+	}
 	return n
 }
 
@@ -71,18 +73,6 @@ func value(raw []byte) any {
 		return n
 	}
 	return json.Number(text)
-}
-
-// Lookup finds the value of a key of a text that Check accepts, nil when there is none.
-func Lookup(b []byte, key string) (found []byte) {
-	_ = entries(b, func(k, value []byte) error {
-		if string(k) != key {
-			return nil
-		}
-		found = value
-		return io.EOF
-	})
-	return found
 }
 
 // Elements walks the elements of an array out of a text that Check accepts. It

@@ -110,18 +110,13 @@ func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	return s.object(func(raw []byte, at int) error { return each(s.plain(raw), at) })
 }
 
-// Unique walks an object and refuses keys that occur twice, which takes 8 bytes for each. each
+// Unique walks an object and refuses keys that occur twice, which takes 20 bytes for each. each
 // walks a value.
 func (s *Scanner) Unique(each func() error) error {
-	var all keys
-	s.space()
-	from := s.i
-	err := s.Object(func(k []byte, at int) error {
-		all.add(k)
-		return each()
-	})
+	var c Checker
+	err := c.object(s, func([]byte, int) error { return each() })
 	if err == nil {
-		err = all.unique(s.b, from)
+		err = c.unique()
 	}
 	return err
 }

@@ -166,7 +166,7 @@ func TestStrings(t *testing.T) {
 			continue
 		}
 		var want, seen []string
-		Elements(Lookup(text, "ny"), func(raw []byte) bool {
+		Elements(lookup(text, "ny"), func(raw []byte) bool {
 			name, _, _ := Text(raw)
 			want = append(want, string(name))
 			return true
