@@ -22,7 +22,7 @@ type Head struct {
 const MaxStructure = 1 << 30
 
 const (
-	headStep   = 32 << 10 // the least that is read
+	headStep   = 16 << 10 // the least that is read: this much is in memory since the format was detected
 	mostPooled = 8 << 20
 )
 

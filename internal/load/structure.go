@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -9,42 +10,41 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// structure records what Parse reads of the files of a model: a hash of each range, which Verify
-// compares, and the bytes themselves until a signature was checked.
+// structure records what Parse reads of the files of a model: where each range was and a hash of it, which
+// Verify compares, and the bytes themselves until a signature was checked.
 type structure struct {
 	memory *driver.Memory
 
 	mu     sync.Mutex
-	ranges []readRange
-	hash   maphash.Hash // of the last range
-	pooled *[]readRange // that ranges is in while files are parsed
+	runs   []run
+	ranges []byte // gap before and size of each, as uvarints
 	parsed bool
 	keep   bool    // a signature must be checked
 	pieces []piece // apart from each other, ascending
 }
 
-// readRange is a range of a file.
-type readRange struct {
-	space     driver.Space
-	off, size int64
-	sum       uint64
+// run is a sequence of ascending ranges of one file.
+type run struct {
+	space    driver.Space
+	off, end int64
+	ranges   int // where they begin in structure.ranges
+	sum      uint64
 }
 
+// runBytes is what a run takes in memory, rangeBytes what a range takes at most.
 const (
-	rangeBytes = 32      // that a range takes in memory
-	mostPooled = 4 << 10 // ranges
+	runBytes   = 40
+	rangeBytes = 2 * binary.MaxVarintLen64
 )
-
-// rangePool has memory for ranges while they are read, as their number is known in the end.
-var rangePool = sync.Pool{New: func() any { return new([]readRange) }}
 
 var structureSeed = maphash.MakeSeed()
 
-// add records that b was read at off. Reads that follow each other make one range.
+// add records that b was read at off.
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	if len(b) == 0 {
 		return nil
@@ -55,57 +55,49 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	if s.parsed {
 		return nil
 	}
-	last := s.last()
-	if last == nil || last.space != n || last.off+last.size != off {
-		if err := s.memory.Reserve(rangeBytes); err != nil {
+	for len(b) > 0 {
+		r, err := s.run(n, off)
+		if err != nil {
 			return err
 		}
-		if s.pooled == nil {
-			s.pooled = rangePool.Get().(*[]readRange)
-			s.ranges = (*s.pooled)[:0]
-		}
-		s.endRange()
-		s.ranges = append(s.ranges, readRange{space: n, off: off})
-		last = s.last()
+		p := b[:min(len(b), work.Step)]
+		s.ranges = binary.AppendUvarint(s.ranges, uint64(off-r.end))
+		s.ranges = binary.AppendUvarint(s.ranges, uint64(len(p)))
+		r.add(p, off)
+		b, off = b[len(p):], r.end
 	}
-	_, _ = s.hash.Write(b)
-	last.size += int64(len(b))
 	return nil
 }
 
-func (s *structure) last() *readRange {
-	if len(s.ranges) == 0 {
-		return nil
+// run returns the run that a range at off goes on with, and makes room for the range.
+func (s *structure) run(n driver.Space, off int64) (*run, error) {
+	if have := cap(s.ranges); have-len(s.ranges) < rangeBytes {
+		more := 8*have + 3*rangeBytes
+		if err := s.memory.Reserve(int64(more)); err != nil {
+			return nil, err
+		}
+		s.ranges = slices.Grow(s.ranges, more)
 	}
-	return &s.ranges[len(s.ranges)-1]
+	if i := len(s.runs) - 1; i >= 0 && s.runs[i].space == n && s.runs[i].end <= off {
+		return &s.runs[i], nil
+	}
+	if err := s.memory.Reserve(runBytes); err != nil {
+		return nil, err
+	}
+	s.runs = append(s.runs, run{space: n, off: off, end: off, ranges: len(s.ranges)})
+	return &s.runs[len(s.runs)-1], nil
 }
 
-// end is called when the files were parsed.
-func (s *structure) end() {
-	s.parsed = true
-	if s.pooled == nil {
-		return
-	}
-	s.endRange()
-	*s.pooled, s.ranges = s.ranges, slices.Clone(s.ranges)
-	if cap(*s.pooled) <= mostPooled {
-		rangePool.Put(s.pooled)
-	}
-	s.pooled = nil
-}
-
-// endRange completes the last range.
-func (s *structure) endRange() {
-	if r := s.last(); r != nil {
-		r.sum = s.hash.Sum64()
-	}
-	s.hash.SetSeed(structureSeed)
+// add goes on with b at off.
+func (r *run) add(b []byte, off int64) {
+	r.sum = r.sum*0x9e3779b97f4a7c15 + maphash.Bytes(structureSeed, b)
+	r.end = off + int64(len(b))
 }
 
 // check reads all ranges of the files that are open again, and compares.
 func (s *structure) check(v *verification) error {
-	for i := range s.ranges {
-		x := &s.ranges[i]
+	for i := range s.runs {
+		x := &s.runs[i]
 		if x.space > 0 && v.m.spaces.files[x.space-1].region.Load() == nil {
 			continue // no tensor in it is verified
 		}
@@ -113,22 +105,33 @@ func (s *structure) check(v *verification) error {
 		if err != nil {
 			return err
 		}
-		var h maphash.Hash
-		h.SetSeed(structureSeed)
-		buf := buffer(min(x.size, work.Step))
-		for off, end := x.off, x.off+x.size; err == nil && off < end; off += work.Step {
-			p := (*buf)[:min(work.Step, end-off)]
-			if _, err = r.ReadAtContext(v.ctx, p, off); err == nil {
-				_, _ = h.Write(p)
-				err = v.ctx.Err()
-			}
-		}
-		steps.Put(buf)
-		if err == nil && h.Sum64() != x.sum {
+		now := run{off: x.off, end: x.off}
+		err = s.read(v, x, &now, r)
+		if err == nil && now.sum != x.sum {
 			_, path := r.Origin()
 			err = &tensor.Error{Format: v.m.desc.Name, Path: path, Field: "header", Offset: x.off, Err: fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)}
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read makes now what the ranges of x are now.
+func (s *structure) read(v *verification, x, now *run, r *source.Region) error {
+	buf := steps.Get().(*[]byte)
+	defer steps.Put(buf)
+	for at := x.ranges; now.end < x.end; {
+		gap, k := binary.Uvarint(s.ranges[at:])
+		size, l := binary.Uvarint(s.ranges[at+k:])
+		at += k + l
+		b, off := (*buf)[:size], now.end+int64(gap)
+		if _, err := r.ReadAtContext(v.ctx, b, off); err != nil {
+			return err
+		}
+		now.add(b, off)
+		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 	}

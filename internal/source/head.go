@@ -103,19 +103,22 @@ func (r *Region) Head(n int64) ([]byte, error) {
 }
 
 // readHead is ReadAt while parsing, for a range of the window.
-func (r *Region) readHead(p []byte, off int64) (int, error) {
-	if off+int64(len(p)) <= headSize {
+func (r *Region) readHead(p []byte, off int64) (n int, err error) {
+	if off < headSize {
 		b, err := r.head.first(r.size)
-		n := 0
 		if off < int64(len(b)) {
 			n = copy(p, b[off:])
 		}
-		if n == len(p) {
-			err = nil
+		if n < len(p) && err != nil {
+			return n, err
 		}
-		return n, err
 	}
-	return r.head.readAt(p, off)
+	if n < len(p) {
+		var k int
+		k, err = r.head.readAt(p[n:], off+int64(n))
+		n += k
+	}
+	return n, err
 }
 
 // copyAt copies a range of the window from its memory.
