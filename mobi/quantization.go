@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -56,8 +55,12 @@ func (found quantizations) add(op *Operator) {
 	if params == nil {
 		return // as in most operators
 	}
-	for _, input := range slices.Sorted(maps.Keys(params)) {
-		id, q := op.Inputs[input], quantization(params[input])
+	for input, id := range op.Inputs {
+		values, ok := params[input]
+		if !ok {
+			continue
+		}
+		q := quantization(values)
 		if known := found[id]; known == nil {
 			found[id] = q
 		} else if !known.Equal(q) {

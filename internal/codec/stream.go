@@ -105,7 +105,7 @@ func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(w, io.LimitReader(r, size))
+	n, err := r.copyTo(w, size)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := io.Copy(io.Discard, io.LimitReader(r, limit+1))
+	n, err := r.copyTo(io.Discard, limit+1)
 	switch {
 	case err != nil:
 		return nil, err
@@ -157,6 +157,24 @@ func (r *reader) Read(p []byte) (int, error) {
 		err = Corrupt(r.name, err)
 	}
 	return n, err
+}
+
+// copyTo writes at most limit bytes to w, as io.Copy does, which links what copies files.
+func (r *reader) copyTo(w io.Writer, limit int64) (n int64, err error) {
+	b := make([]byte, min(limit, 32<<10))
+	for n < limit {
+		k, err := r.Read(b[:min(limit-n, int64(len(b)))])
+		if _, failed := w.Write(b[:k]); failed != nil {
+			return n, failed
+		}
+		if n += int64(k); err == io.EOF {
+			break
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // end checks that n bytes are the expected ones, that no more follow, and that the

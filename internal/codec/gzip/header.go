@@ -45,10 +45,11 @@ func skipTexts(src []byte) ([]byte, error) {
 	}
 	for _, text := range []byte{hasName, hasComment} {
 		if flags&text != 0 {
-			var ok bool
-			if _, rest, ok = bytes.Cut(rest, []byte{0}); !ok {
+			end := bytes.IndexByte(rest, 0)
+			if end < 0 {
 				return nil, errHeader
 			}
+			rest = rest[end+1:]
 		}
 	}
 	if flags&hasHeaderCRC != 0 {
