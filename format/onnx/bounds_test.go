@@ -84,9 +84,8 @@ func TestTypedValues(t *testing.T) {
 	s := protobuf.InMemory(cat(num(5, 1), num(5, 2)))
 	for values := int64(1); values <= 3; values++ {
 		h := head{message: s.All(), list: int32Data, typ: typeOf(3), values: values, size: values}
-		var out bytes.Buffer
-		if err := h.typed(s, &out); values == 2 != (err == nil) {
-			t.Errorf("%d values were counted, there are 2: %x, %v", values, out.Bytes(), err)
+		if out, err := h.typed(s); values == 2 != (err == nil) {
+			t.Errorf("%d values were counted, there are 2: %x, %v", values, out, err)
 		}
 	}
 }

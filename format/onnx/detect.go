@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -104,10 +105,5 @@ func begins(b []byte, nums ...protowire.Number) bool {
 		return true
 	}
 	num, typ, _ := protowire.ConsumeTag(b)
-	for _, want := range nums {
-		if num == want {
-			return typ == protowire.BytesType || num == 2 && typ == protowire.VarintType
-		}
-	}
-	return false
+	return slices.Contains(nums, num) && (typ == protowire.BytesType || num == 2 && typ == protowire.VarintType)
 }

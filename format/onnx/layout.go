@@ -200,17 +200,3 @@ const (
 
 // unknownName names a type that is not in the table.
 func unknownName(code int32) string { return unknownPrefix + strconv.Itoa(int(code)) }
-
-// likeSized returns a dtype with elements of the same size, at least a byte and at most
-// eight, for checks of products.
-func (e *elemType) likeSized() tensor.DType {
-	switch {
-	case e.bits >= 64:
-		return tensor.Uint64
-	case e.bits == 32:
-		return tensor.Uint32
-	case e.bits == 16:
-		return tensor.Uint16
-	}
-	return tensor.Uint8
-}

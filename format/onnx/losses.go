@@ -50,43 +50,19 @@ func losses(p *driver.Plan, l *driver.LossList) {
 func graphLosses(p *driver.Plan, l *driver.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
-	sound := true
 	if sets, _ := p.Metadata.Get(keyOperatorSets); sets == nil { // else the operators are ONNX's, of some version
-		sound = operatorLosses(g, l)
+		operatorLosses(g, l)
 	}
 	graphSchema.Losses(p, l)
-	if !sound {
-		return
-	}
-	// What the reader would refuse is not written. Attributes were looked at.
-	bare := *g
-	bare.Nodes = make([]driver.Node, len(g.Nodes))
-	for i, n := range g.Nodes {
-		n.Attributes = append([]driver.Attribute(nil), n.Attributes...)
-		for j := range n.Attributes {
-			n.Attributes[j].Value = int64(0)
-		}
-		bare.Nodes[i] = n
-	}
-	b, err := graphSchema.AppendGraph(nil, &bare)
-	if err == nil {
-		err = checkGraph(b)
-	}
-	if err != nil {
-		l.Graph("", err)
-	}
 }
 
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
-func operatorLosses(g *driver.Graph, l *driver.LossList) (sound bool) {
-	sound = true
+func operatorLosses(g *driver.Graph, l *driver.LossList) {
 	for i := range g.Nodes {
 		if op := foreignOperator(&driver.Graph{Nodes: g.Nodes[i : i+1]}); op != "" {
 			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
-			sound = false
 		}
 	}
-	return sound
 }
 
 // foreignOperator returns an operator that should be in ONNX's own set and is not, "" for none.

@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -45,28 +44,31 @@ type externalFile struct {
 // section holds fields of the file, one after the other.
 type section struct {
 	protobuf.Source
-	cuts  []cut
-	parts [][]byte // while the file is scanned: Win, which is no longer than it must be
+	cuts []cut
 }
 
 // cut is a place where fields that are not neighbors in the file meet.
 type cut struct{ at, file int64 }
 
 // add appends bytes that are at an offset of the file.
-func (c *section) add(b []byte, file int64) {
-	if c.fileAt(c.Size) != file || len(c.cuts) == 0 {
+func (c *section) add(b []byte, file int64, m *driver.Memory) error {
+	if len(b) > cap(c.Win)-len(c.Win) {
+		had := cap(c.Win)
+		win := slices.Grow(c.Win, max(len(b), leastPart))
+		if err := m.Reserve(int64(cap(win) - had)); err != nil {
+			return &protobuf.Defect{At: file, Err: err}
+		}
+		c.Win = win
+	}
+	if len(c.cuts) == 0 || c.fileAt(c.Size) != file {
 		c.cuts = append(c.cuts, cut{c.Size, file})
 	}
-	last := len(c.parts) - 1
-	if last < 0 || len(b) > cap(c.parts[last])-len(c.parts[last]) {
-		c.parts = append(c.parts, make([]byte, 0, max(len(b), int(min(c.Size, mostPart)), leastPart)))
-		last++
-	}
+	c.Win = append(c.Win, b...)
 	c.Size += int64(len(b))
-	c.parts[last] = append(c.parts[last], b...)
+	return nil
 }
 
-const leastPart, mostPart = 1 << 10, 256 << 10
+const leastPart = 1 << 10
 
 // fileAt returns the offset in the file of one in the section.
 func (c *section) fileAt(at int64) int64 {
@@ -146,15 +148,14 @@ func (f *parsed) scan() error {
 	if err == nil && !found {
 		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
 	}
-	if err == nil {
-		err = f.join()
-	}
 	return err
 }
 
 // scanGraph does so with the graph.
 func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
-	f.structure.add(make([]byte, graphTag), msg.At)
+	if err := f.structure.add(make([]byte, graphTag), msg.At, f.o.Memory); err != nil {
+		return err
+	}
 	f.graph = protobuf.Field{At: f.structure.Size, Start: f.structure.Size}
 	h := &head{}
 	w := s.Walk(graphMsg, msg, 2)
@@ -166,6 +167,9 @@ func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
 		}
 	}
 	f.graph.End = f.structure.Size
+	tag := f.structure.Win[f.graph.Start-graphTag : f.graph.Start]
+	tag[0] = 7<<3 | byte(protowire.BytesType)
+	putLength(tag[1:], uint64(f.graph.End-f.graph.Start))
 	return w.Err
 }
 
@@ -174,38 +178,14 @@ const graphTag = 1 + 9
 
 // keep appends a field to the structure.
 func (f *parsed) keep(s *protobuf.Source, fl *protobuf.Field) error {
-	n := fl.End - fl.At
-	err := f.o.Memory.Structure(n)
-	if err == nil {
-		err = f.o.Memory.Reserve(n)
-	}
-	if err != nil {
+	if err := f.o.Memory.Structure(fl.End - fl.At); err != nil {
 		return &protobuf.Defect{At: fl.At, Err: err}
 	}
 	b, err := s.Bytes(fl.At, fl.End)
 	if err == nil {
-		f.structure.add(b, fl.At)
+		err = f.structure.add(b, fl.At, f.o.Memory)
 	}
 	return err
-}
-
-// join ends the structure.
-func (f *parsed) join() error {
-	c := &f.structure
-	if len(c.parts) == 1 {
-		c.Win = slices.Clip(c.parts[0])
-	} else {
-		if err := f.o.Memory.Reserve(c.Size); err != nil {
-			return &protobuf.Defect{Err: err}
-		}
-		c.Win = bytes.Join(c.parts, nil)
-		f.o.Memory.Release(c.Size)
-	}
-	c.parts = nil
-	tag := c.Win[f.graph.Start-graphTag : f.graph.Start]
-	tag[0] = 7<<3 | byte(protowire.BytesType)
-	putLength(tag[1:], uint64(f.graph.End-f.graph.Start))
-	return nil
 }
 
 // initializer lists a tensor of the graph.
@@ -255,13 +235,12 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 		// To the end of the file.
 		n := x.size - h.ext.offset
 		elems, _ := tensor.Shape(h.dims).Elems()
-		switch {
-		case n < 0:
+		if n < 0 {
 			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, x.size))
-		case h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0):
-			return protobuf.InField("length", protobuf.Defectf(at, tensor.ErrCorrupt, "not given, and to the end of the file there are %d bytes: the tensor takes %d", n, h.size))
 		}
-		h.size = n
+		if err := h.holds(n, elems, at); err != nil {
+			return protobuf.InField("length", err)
+		}
 	}
 	t.Space, t.Offset, t.Size = x.space, h.ext.offset, h.size
 	return nil

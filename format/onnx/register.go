@@ -44,7 +44,6 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		Native:   f.Native,
 		RecordAt: f.RecordAt,
 		Load:     f.Load,
-		Stream:   f.Stream,
 		Verify:   verify,
 	}, nil
 }

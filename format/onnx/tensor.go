@@ -164,12 +164,10 @@ func (h *head) check(at int64) error {
 	case h.hasRaw && h.list != 0:
 		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "both raw_data and %s are set", h.listName()))
 	}
-	if h.typ != nil && h.typ.bits > 0 {
-		n, err := tensor.Shape(h.dims).ByteSize(h.typ.likeSized())
-		if err == nil && h.typ.bits > 64 && n > math.MaxInt64/2 {
-			err = fmt.Errorf("%w: the product of %v overflows", tensor.ErrShape, tensor.Shape(h.dims))
-		}
-		if err != nil {
+	if h.sized() {
+		sized := append(h.dims, max(1, h.typ.bits/8))
+		h.dims = sized[:len(h.dims)] // with its memory
+		if _, err = tensor.Shape(sized).Elems(); err != nil {
 			return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 		}
 		h.size = h.typ.bytes(elems)
@@ -192,23 +190,23 @@ func (h *head) listName() string { return tensorMsg.Fields[h.list].Name }
 // checkRaw compares raw_data with the shape.
 func (h *head) checkRaw(elems int64) error {
 	n := h.raw.End - h.raw.Start
-	var err error
-	switch {
-	case h.code == stringCode && n > 0:
-		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "strings are not stored as raw data")
-	case h.sized() && n != h.size:
-		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %s takes %d", n, tensor.Shape(h.dims), h.typ.name, h.size)
-	case (n == 0) != (elems == 0):
-		err = protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes for %d elements", n, elems)
+	if h.code == stringCode && n > 0 {
+		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "strings are not stored as raw data"))
 	}
-	if h.size = n; h.code == stringCode {
-		h.size = 0
-	}
-	return protobuf.InField("raw_data", err)
+	return protobuf.InField("raw_data", h.holds(n, elems, h.raw.At))
 }
 
 // sized reports whether shape and type say how many bytes there are.
 func (h *head) sized() bool { return h.typ != nil && h.typ.bits > 0 }
+
+// holds refuses data of n bytes that is not of the shape, and else makes it the size.
+func (h *head) holds(n, elems, at int64) error {
+	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
+		return protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
+	}
+	h.size = n
+	return nil
+}
 
 // checkList compares typed data with type and shape.
 func (h *head) checkList(at, elems int64) error {
@@ -251,16 +249,10 @@ func (h *head) checkExternal(at, elems int64) error {
 	if e.length > math.MaxInt64-e.offset {
 		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes at %d", e.length, e.offset))
 	}
-	switch {
-	case e.length < 0:
-	case h.sized() && e.length != h.size:
-		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, h.size))
-	case !h.sized() && (e.length == 0) != (elems == 0):
-		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes for %d elements", e.length, elems))
-	default:
-		h.size = e.length
+	if e.length < 0 {
+		return nil
 	}
-	return nil
+	return in("length", h.holds(e.length, elems, at))
 }
 
 // inFields reports whether the bytes of the tensor are those of the list's fields: of
