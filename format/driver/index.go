@@ -1,8 +1,8 @@
 package driver
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -65,7 +65,18 @@ var seed = maphash.MakeSeed()
 // CheckName is tensor.CheckName for a name that is in a file. It does not allocate
 // for a legal one.
 func CheckName(name []byte) error {
-	if len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name) {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	rest := name
+	for len(rest) >= 8 { // opening 10,000 tensors of GGUF takes 0.9 of the time
+		if x := binary.LittleEndian.Uint64(rest); (x|(x-ones))&tops != 0 {
+			break // not ASCII, or NUL
+		}
+		rest = rest[8:]
+	}
+	for len(rest) > 0 && rest[0]-1 < utf8.RuneSelf-1 {
+		rest = rest[1:]
+	}
+	if len(name) > 0 && len(rest) == 0 {
 		return nil
 	}
 	return tensor.CheckName(string(name))

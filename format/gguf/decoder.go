@@ -190,39 +190,35 @@ func entries(d *decoder) iter.Seq[entry] {
 
 // record describes a tensor.
 type record struct {
-	name   []byte
-	dims   []byte // 8 bytes each, innermost first
-	typ    uint32
-	offset uint64 // from where data begins
-	size   int    // of the record
+	b     []byte
+	chars int // of the name
 }
 
-// Where fields are in the record.
-func (r *record) dimsAt() int   { return 12 + len(r.name) }
-func (r *record) offsetAt() int { return r.size - 8 }
-
-// decode reports whether b begins with a record, and decodes that.
+// decode reports whether b begins with a record, and finds its end.
 func (r *record) decode(b []byte) bool {
-	le := binary.LittleEndian
 	if len(b) < minTensor {
 		return false
 	}
-	name := le.Uint64(b)
-	if name > uint64(len(b)-minTensor) {
+	chars := binary.LittleEndian.Uint64(b)
+	if chars > uint64(len(b)-minTensor) {
 		return false
 	}
-	end := 8 + int(name)
-	r.name = b[8:end:end]
-	rank := le.Uint32(b[end:])
-	r.size = minTensor + int(name) + 8*int(rank)
-	if rank > maxRank || r.size > len(b) {
+	rank := binary.LittleEndian.Uint32(b[8+chars:])
+	if rank > maxRank || uint64(len(b)) < minTensor+chars+8*uint64(rank) {
 		return false
 	}
-	b = b[end+4 : r.size]
-	r.dims, b = b[:8*rank], b[8*rank:]
-	r.typ, r.offset = le.Uint32(b), le.Uint64(b[4:])
+	r.b, r.chars = b[:minTensor+int(chars)+8*int(rank)], int(chars)
 	return true
 }
+
+func (r *record) name() []byte   { return r.b[8 : 8+r.chars : 8+r.chars] }
+func (r *record) dims() []byte   { return r.b[r.dimsAt() : len(r.b)-12] } // 8 bytes each, innermost first
+func (r *record) typ() uint32    { return binary.LittleEndian.Uint32(r.b[len(r.b)-12:]) }
+func (r *record) offset() uint64 { return binary.LittleEndian.Uint64(r.b[len(r.b)-8:]) } // from where data begins
+
+// Where fields are in the record.
+func (r *record) dimsAt() int   { return 12 + r.chars }
+func (r *record) offsetAt() int { return len(r.b) - 8 }
 
 // record reads the next record field by field, until one is wrong.
 func (d *decoder) record() {

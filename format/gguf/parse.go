@@ -174,16 +174,18 @@ func (d *decoder) records(n uint64) (x extent) {
 	from := d.at
 	var r record
 	for i := uint64(0); i < n && d.err == nil; i++ {
-		if at := d.at; !r.decode(d.b[at:]) || r.typ >= maxCode || driver.CheckName(r.name) != nil {
+		if at := d.at; !r.decode(d.b[at:]) || r.typ() >= maxCode || driver.CheckName(r.name()) != nil {
 			d.expect(from, i, n, minTensor)
 			d.record()
 			r.decode(d.b[at:])
 		} else {
-			d.at += r.size
+			d.at += len(r.b)
 		}
-		x.names += len(r.name)
-		x.dims += len(r.dims) / 8
-		x.open = x.open || r.typ >= uint32(len(elementTypes)) || !elementTypes[r.typ].sized()
+		if d.err == nil {
+			x.names += r.chars
+			x.dims += len(r.dims()) / 8
+			x.open = x.open || !elementTypeOf(r.typ()).sized()
+		}
 	}
 	return x
 }
@@ -194,14 +196,14 @@ func (f *parsed) addTensors(b []byte, at int, p *part, open bool) error {
 	var starts []uint64
 	var r record
 	if open {
-		for b := b; r.decode(b); b = b[r.size:] {
-			starts = append(starts, r.offset)
+		for b := b; r.decode(b); b = b[len(r.b):] {
+			starts = append(starts, r.offset())
 		}
 		slices.Sort(starts)
 	}
-	for ; r.decode(b); b, at = b[r.size:], at+r.size {
+	for ; r.decode(b); b, at = b[len(r.b):], at+len(r.b) {
 		if field, fieldAt, err := f.addTensor(&r, p, starts); err != nil {
-			return wire.Error(formatName, field, int64(at+fieldAt), fmt.Errorf("%w (tensor %q)", err, r.name))
+			return wire.Error(formatName, field, int64(at+fieldAt), fmt.Errorf("%w (tensor %q)", err, r.name()))
 		}
 	}
 	return nil
@@ -209,40 +211,41 @@ func (f *parsed) addTensors(b []byte, at int, p *part, open bool) error {
 
 // addTensor adds the tensor of a record, or returns the field that is wrong and its place in the record.
 func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, fieldAt int, err error) {
-	shape := f.index.Dims(len(r.dims) / 8)
+	dims, offset := r.dims(), r.offset()
+	shape := f.index.Dims(len(dims) / 8)
 	for i := range shape {
-		n := binary.LittleEndian.Uint64(r.dims[8*i:])
+		n := binary.LittleEndian.Uint64(dims[8*i:])
 		if n > math.MaxInt64 {
 			return "tensor dims", r.dimsAt() + 8*i, fmt.Errorf("%w: dim %d is %d", format.ErrCorrupt, i, n)
 		}
 		shape[len(shape)-1-i] = int64(n)
 	}
-	e := elementTypeOf(r.typ)
+	e := elementTypeOf(r.typ())
 	size, err := e.bytes(shape)
 	if err != nil {
 		return "tensor dims", r.dimsAt(), fmt.Errorf("%w: %w", format.ErrCorrupt, err)
 	}
-	if r.offset&uint64(p.align-1) != 0 {
-		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d is no multiple of %d, the alignment", format.ErrCorrupt, r.offset, p.align)
+	if offset&uint64(p.align-1) != 0 {
+		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d is no multiple of %d, the alignment", format.ErrCorrupt, offset, p.align)
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && size > 0 {
-		if size = upToNext(r.offset, room, starts); size <= 0 {
-			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, r.offset, room)
+		if size = upToNext(offset, room, starts); size <= 0 {
+			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, offset, room)
 		}
 	}
 	var at int64
 	switch {
-	case size == 0 && r.offset > room && r.offset-room < uint64(p.align):
+	case size == 0 && offset > room && offset-room < uint64(p.align):
 		at = p.size // behind padding that is not there
-	case r.offset > room || uint64(size) > room-r.offset:
-		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d bytes at %d of %d bytes of data", format.ErrTruncated, size, r.offset, room)
+	case offset > room || uint64(size) > room-offset:
+		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d bytes at %d of %d bytes of data", format.ErrTruncated, size, offset, room)
 	default:
-		at = min(p.data, p.size) + int64(r.offset)
+		at = min(p.data, p.size) + int64(offset)
 	}
 	p.end = max(p.end, at+size)
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
-	t.Name, t.Shape, t.DType, t.Encoding = r.name, shape, e.dtype, e.encoding
+	t.Name, t.Shape, t.DType, t.Encoding = r.name(), shape, e.dtype, e.encoding
 	t.Space, t.Offset, t.Size = p.space, at, size
 	return "tensor name", 8, f.index.Add(&t)
 }
