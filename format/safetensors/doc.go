@@ -32,7 +32,7 @@
 // little-endian, the first in the lowest bits. Dtypes that the reference does not have are listed: the range
 // alone says how large the tensor is; one without elements must have no bytes, and one
 // with elements some. A copy of the model within the format keeps their names and bytes, behind
-// all others; no other plan can have any.
+// all others.
 //
 // # What is refused
 //

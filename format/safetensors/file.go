@@ -3,7 +3,6 @@ package safetensors
 import (
 	"io"
 	"os"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -20,8 +19,8 @@ func Open(path string, o *format.Options) (*format.Model, error) { return codec.
 // of an index are looked for in Options.Dir.
 func OpenBytes(b []byte, o *format.Options) (*format.Model, error) { return codec.OpenBytes(b, o) }
 
-// OpenReaderAt reads a file of size bytes through r, fetching tensors when they are
-// asked for. The first 256 bytes are read, then the header.
+// OpenReaderAt reads a file of size bytes through r, fetching tensors on demand. The
+// first 262 bytes are read, then the header.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
 	return codec.OpenReaderAt(r, size, o)
 }
@@ -29,11 +28,4 @@ func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, 
 // OpenFile maps size bytes at off of an open file; size -1 means to the end.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*format.Model, error) {
 	return codec.OpenFile(f, off, size, o)
-}
-
-// Shards returns the names of the files that the index of a sharded model joins, in the
-// order in which it names them first; nil for single files and models of other formats.
-func Shards(m *format.Model) []string {
-	list, _ := codec.Own(m).([]string)
-	return slices.Clone(list)
 }

@@ -22,6 +22,8 @@ func init() {
 	format.FindInDirectories()
 }
 
+var extensions = []string{extension}
+
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions}
@@ -31,21 +33,8 @@ func (fileFormat) Describe() driver.Description {
 // a JSON object, an index of shards with an object that says so.
 func (fileFormat) Detect(head []byte, _ int64) bool {
 	if isIndex(head) {
-		first := skipBlanks(skipBlanks(head)[1:])
+		first := bytes.TrimLeft(bytes.TrimLeft(head, blanks)[1:], blanks)
 		return bytes.HasPrefix(first, []byte(`"metadata"`)) || bytes.Contains(head, []byte(`"weight_map"`))
 	}
 	return len(head) > lengthSize && beginsObject(head[lengthSize:])
-}
-
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return parse(src, x, o)
-}
-
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
-
-// Layout implements driver.Layouter.
-func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
-	return layout(p)
 }

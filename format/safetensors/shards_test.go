@@ -34,9 +34,6 @@ func TestSharded(t *testing.T) {
 	if diff := cmp.Diff(want, describe(t, f)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"s2.safetensors", "s1.safetensors"}, Shards(f)); diff != "" {
-		t.Error(diff)
-	}
 	meta := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
 	if diff := cmp.Diff(meta, f.Metadata()); diff != "" {
 		t.Error(diff)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +15,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsontext"
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/shards"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Create starts writing a file to path, in a temporary file that takes its place on
@@ -29,8 +32,8 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Wri
 	return codec.NewWriter(w, p, o)
 }
 
-// losses lists what the format has no place for.
-func losses(p *driver.Plan, l *driver.LossList) {
+// Losses implements driver.Lossy.
+func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	l.UniqueMetadata(p, func(i int, e driver.Entry) error {
@@ -46,7 +49,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	})
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if rankOf(t) < 0 && !keeps(p, t) {
+		if rankOf(t) < 0 && !isListed(t) {
 			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if t.Name == metadataKey {
@@ -55,16 +58,9 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// keeps reports whether a dtype that is not known is one of the file that is copied.
-func keeps(p *driver.Plan, t *tensor.Info) bool {
-	elems, err := t.Shape.Elems()
-	return p.Native != nil && p.Native.Format == formatName && t.Encoding != nil && t.Encoding.BlockBytes == 0 && t.Encoding.Name != "" &&
-		named(t.Encoding.Name) < 0 && err == nil && (elems == 0) == (t.Size == 0)
-}
-
-// layout orders tensors as the reference does, by falling position of the dtype among
-// its dtypes, then by name. Dtypes that are not known come last.
-func layout(p *driver.Plan) (*driver.Layout, error) {
+// Layout implements driver.Layouter. It orders tensors as the reference does, by falling position of the dtype
+// among its dtypes, then by name. Dtypes that are not known come last.
+func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	names := namesOf(p)
 	order := make([]int, len(p.Tensors))
 	for i := range order {
@@ -75,14 +71,33 @@ func layout(p *driver.Plan) (*driver.Layout, error) {
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
 	w := jsontext.Writer{B: append(make([]byte, lengthSize), '{')}
-	writeMetadata(&w, p.Metadata)
-	for _, i := range order {
-		if len(w.B) > lengthSize+1 {
-			w.Raw(",")
+	if len(p.Metadata) > 0 {
+		w.Text(metadataKey)
+		w.Raw(":{")
+		for i, e := range p.Metadata {
+			text, _ := e.Text() // Losses has checked it
+			w.Key(i, e.Key)
+			w.Text(text)
 		}
-		writeEntry(&w, names[i], &p.Tensors[i], l.Size)
+		w.Raw("}")
+	}
+	for _, i := range order {
+		t, dtype := &p.Tensors[i], ""
+		if k := rankOf(t); k >= 0 {
+			dtype = dtypes[k].name
+		} else {
+			dtype = t.Encoding.Name
+		}
+		w.Key(len(w.B)-lengthSize-1, names[i])
+		w.Raw(`{"dtype":`)
+		w.Text(dtype)
+		w.Raw(`,"shape":`)
+		jsontext.List(&w, t.Shape, w.Int)
+		w.Raw(`,"data_offsets":`)
+		jsontext.List(&w, []int64{l.Size, l.Size + t.Size}, w.Int)
+		w.Raw("}")
 		l.Offsets[i] = l.Size
-		l.Size += p.Tensors[i].Size
+		l.Size += t.Size
 	}
 	w.Raw("}")
 	b, err := w.Done()
@@ -94,8 +109,8 @@ func layout(p *driver.Plan) (*driver.Layout, error) {
 	}
 	n := int64(len(b))
 	if n-lengthSize > maxHeader || l.Size > math.MaxInt64-n {
-		return nil, &format.Error{Format: formatName, Field: "header", Offset: -1,
-			Err: fmt.Errorf("%w: %w: a header of %d bytes, the most is %d, and %d bytes of data", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader, l.Size)}
+		return nil, wire.Error(formatName, "header", -1,
+			fmt.Errorf("%w: %w: a header of %d bytes, the most is %d, and %d bytes of data", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader, l.Size))
 	}
 	binary.LittleEndian.PutUint64(b, uint64(n-lengthSize))
 	for i := range l.Offsets {
@@ -109,55 +124,71 @@ func layout(p *driver.Plan) (*driver.Layout, error) {
 // namesOf returns the names as they are written: one is reserved.
 func namesOf(p *driver.Plan) []string {
 	names := make([]string, len(p.Tensors))
-	reserved := -1
 	for i := range p.Tensors {
-		if names[i] = p.Tensors[i].Name; names[i] == metadataKey {
-			reserved = i
-		}
+		names[i] = p.Tensors[i].Name
 	}
-	if reserved >= 0 {
+	if i := slices.Index(names, metadataKey); i >= 0 {
 		free := metadataKey + "_"
 		for slices.Contains(names, free) {
 			free += "_"
 		}
-		names[reserved] = free
+		names[i] = free
 	}
 	return names
 }
 
-// writeMetadata writes the object with the strings, nothing when there are none.
-func writeMetadata(w *jsontext.Writer, m driver.Metadata) {
-	for i, e := range m {
-		text, err := e.Text()
-		if err != nil {
-			w.Fail(err)
-		}
-		if i > 0 {
-			w.Raw(",")
-		} else {
-			w.Raw(`"` + metadataKey + `":{`)
-		}
-		w.Text(e.Key)
-		w.Raw(":")
-		w.Text(text)
+// Shards implements driver.Sharder, with names and an index as the Hub has them. Every shard
+// has all metadata.
+func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+	path = strings.TrimSuffix(path, indexEnd) // the model that an index opens
+	stem := strings.TrimSuffix(path, extension)
+	s := &driver.Shards{Paths: []string{path}, Old: oldShards(path + indexEnd)}
+	if len(parts) == 1 {
+		return s, nil
 	}
-	if len(m) > 0 {
-		w.Raw("}")
+	s.Index, s.Paths = path+indexEnd, shards.Names(stem, len(parts), extension)
+	total, names := int64(0), jsontext.Writer{}
+	for i, p := range parts {
+		for k, name := range namesOf(p) {
+			if len(names.B) > 0 {
+				names.Raw(",")
+			}
+			names.Raw("\n    ")
+			names.Text(name)
+			names.Raw(": ")
+			names.Text(filepath.Base(s.Paths[i]))
+			total += p.Tensors[k].Size
+		}
 	}
+	text, err := names.Done()
+	if err != nil {
+		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrPlan, err)
+	}
+	s.Text = fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text)
+	return s, nil
 }
 
-// writeEntry writes the name of a tensor and its entry.
-func writeEntry(w *jsontext.Writer, name string, t *tensor.Info, begin int64) {
-	w.Text(name)
-	w.Raw(`:{"dtype":`)
-	if i := rankOf(t); i >= 0 {
-		w.Text(dtypes[i].name)
-	} else {
-		w.Text(t.Encoding.Name)
+// oldShards lists an index, and those files that it names which look like shards of the model.
+func oldShards(index string) []string {
+	st, err := os.Stat(index)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeader {
+		return nil
 	}
-	w.Raw(`,"shape":`)
-	jsontext.List(w, t.Shape, w.Int)
-	w.Raw(`,"data_offsets":`)
-	jsontext.List(w, []int64{begin, begin + t.Size}, w.Int)
-	w.Raw("}")
+	b, err := os.ReadFile(index)
+	if err != nil {
+		return nil
+	}
+	w, err := shards.Parse(formatName, b, driver.MaxTensors)
+	if err != nil {
+		return nil
+	}
+	old := []string{index}
+	base := filepath.Base(index)
+	model := strings.TrimSuffix(strings.TrimSuffix(base, indexEnd), extension)
+	for _, name := range w.Shards {
+		if stem, _, _, ok := shards.Split(name, extension); ok && stem == model {
+			old = append(old, strings.TrimSuffix(index, base)+name)
+		}
+	}
+	return old
 }

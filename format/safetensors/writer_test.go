@@ -96,7 +96,7 @@ func TestOrder(t *testing.T) {
 			continue
 		}
 		for _, name := range []string{"B", "a", "b", "é"} {
-			sources = append(sources, source{info(d.name+name, d.dtype, 1), count(int(d.bits / 8))})
+			sources = append(sources, source{info(d.name+name, d.dtype, 1), count(int(d.dtype.Size()))})
 			want = append(want, d.name+name)
 		}
 	}

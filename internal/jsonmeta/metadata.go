@@ -127,11 +127,7 @@ func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 	var w jsontext.Writer
 	w.Raw("{")
 	for i, e := range m {
-		if i > 0 {
-			w.Raw(",")
-		}
-		w.Text(e.Key)
-		w.Raw(":")
+		w.Key(i, e.Key)
 		v := Value(e.Value)
 		if err, bad := v.(error); bad {
 			w.Fail(err)

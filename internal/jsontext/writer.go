@@ -74,6 +74,15 @@ func (w *Writer) Text(s string) {
 	w.B = append(append(w.B, s[done:]...), '"')
 }
 
+// Key appends the key of member i of an object, and a comma before it unless i is 0.
+func (w *Writer) Key(i int, key string) {
+	if i > 0 {
+		w.Raw(",")
+	}
+	w.Text(key)
+	w.Raw(":")
+}
+
 // Int appends an integer.
 func (w *Writer) Int(v int64) { w.B = strconv.AppendInt(w.B, v, 10) }
 
