@@ -57,7 +57,7 @@ func rewritten(t *testing.T, f *File) {
 			return // external data that is not there, or data that does not inflate
 		}
 	}
-	if len(f.f.hidden) > 0 {
+	if len(f.f.externals) > 0 {
 		return
 	}
 	var out bytes.Buffer

@@ -44,68 +44,61 @@ var graphSchema = onnxgraph.Schema{
 }
 
 // decodeGraph decodes the graph, once the tensors are listed that it declares.
-func (f *parsed) decodeGraph() error {
-	p := &f.graph
-	if p.Size == 0 {
+func (p *parser) decodeGraph() error {
+	g := &p.graph
+	if g.Size == 0 {
 		return nil
 	}
-	p.Tally = f.tally(f.memory.Room(f.hdr.blocks[graphBlock].size))
-	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &p.Source, Format: &graphTensors{f: f, declared: make([]bool, f.index.Len())}}
-	g, err := d.Decode(p.All(), 1)
+	p.declared = make([]bool, p.index.Len())
+	g.Tally = p.tally(p.memory.Room(p.hdr.blocks[graphBlock].size))
+	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: &g.Source, Format: p}
+	decoded, err := d.Decode(g.All(), 1)
 	if err == nil {
-		if err = f.memory.Reserve(p.Tally.Cost); err != nil {
+		if err = p.memory.Reserve(g.Tally.Cost); err != nil {
 			err = &protobuf.Defect{Err: err}
 		}
 	}
-	f.decoded, p.Tally = g, nil
-	return p.locate("graph", err)
-}
-
-// graphTensors checks the tensors in a graph.
-type graphTensors struct {
-	f        *parsed
-	declared []bool // by tensor, in the main graph
-	head     head
-	quant    quantMemory
+	p.decoded, g.Tally = decoded, nil
+	return g.locate("graph", err)
 }
 
 // Initializer implements onnxgraph.Format. Subgraphs have their own scope: the data of their
 // initializers is no tensor of the file.
-func (g *graphTensors) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
-	h, x := &g.head, g.f.index
+func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
+	h, x := &p.head, p.index
 	h.reset()
-	if err := h.read(&g.f.graph.Source, msg, level); err != nil {
+	if err := h.read(&p.graph.Source, msg, level); err != nil {
 		return nil, err
 	}
 	if len(h.name) == 0 {
-		return nil, protobuf.InField("name", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "empty name"))
+		return nil, emptyName(msg.At)
 	}
 	if h.data != 0 && !main {
-		return h.name, g.hide(msg.At, h.check(msg.At))
+		return h.name, p.hide(msg.At, h.check(msg.At))
 	}
 	i, ok := x.LookupBytes(h.name)
 	switch {
 	case !ok:
 		return nil, protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q has no data", h.name)
-	case main && g.declared[i]:
+	case main && p.declared[i]:
 		return nil, protobuf.InField("name", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared twice", h.name))
 	case dtypeOf(h.dtype) != x.DType(i):
 		return nil, protobuf.InField("dtype", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, x.DType(i)))
 	case !x.Shape(i).Equal(h.dims):
 		return nil, protobuf.InField("dims", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i)))
 	}
-	g.declared[i] = g.declared[i] || main
-	g.f.carriers = g.f.carriers || main && h.data != 0
+	p.declared[i] = p.declared[i] || main
+	p.carriers = p.carriers || main && h.data != 0
 	return h.name, nil
 }
 
 // AttributeTensor implements onnxgraph.Format. Such a tensor needs no name but carries its
 // own data.
-func (g *graphTensors) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	h := &g.head
+func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
+	h := &p.head
 	h.reset()
 	for _, piece := range pieces {
-		if err := h.read(&g.f.graph.Source, piece, level); err != nil {
+		if err := h.read(&p.graph.Source, piece, level); err != nil {
 			return tensor.View{}, err
 		}
 	}
@@ -113,26 +106,38 @@ func (g *graphTensors) AttributeTensor(at int64, level int, pieces ...protobuf.F
 	if err == nil && h.data == 0 && h.size > 0 {
 		err = h.noData(at)
 	}
-	if err = g.hide(at, err); err != nil {
+	if err = p.hide(at, err); err != nil {
 		return tensor.View{}, err
 	}
-	return g.f.view(h, &g.f.graph.Source, &g.quant)
+	return p.view(h, &p.graph.Source, &p.quants)
 }
 
-// hide lists external data that no tensor of the file has. A graph that is being written has
+// hide notes external data that no tensor of the file has. A graph that is being written has
 // no files yet.
-func (g *graphTensors) hide(at int64, err error) error {
-	f, h := g.f, &g.head
-	if err != nil || h.data != externalArm || f.src == nil {
+func (p *parser) hide(at int64, err error) error {
+	if err != nil || p.head.data != externalArm || p.src == nil {
 		return err
 	}
 	// They are few in real files. In a hostile one the list is larger than the file.
-	if err := f.memory.Reserve(elsewhereBytes + int64(len(h.name))); err != nil {
+	if err := p.memory.Reserve(externalDataBytes + int64(len(p.head.name))); err != nil {
 		return &protobuf.Defect{At: at, Err: err}
 	}
-	s, err := f.space(h.ext.location)
-	f.hidden = append(f.hidden, elsewhere{string(h.name), extent{s, h.ext.offset, h.size}, h.ext.sum})
+	_, err = p.refer(-1)
 	return err
+}
+
+// refer notes that the tensor in head, tensor i of the file unless that is negative, has its
+// data in another file.
+func (p *parser) refer(i int) (driver.Space, error) {
+	h := &p.head
+	x := externalData{tensor: i, span: span{h.ext.offset, h.size}, checksum: h.ext.sum}
+	if i < 0 {
+		x.name = string(h.name)
+	}
+	var err error
+	x.space, err = p.space(h.ext.location)
+	p.externals = append(p.externals, x)
+	return x.space, err
 }
 
 // view makes the view of a tensor inside the graph, which was read from s and checked: of the
@@ -146,25 +151,25 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 		}
 		return v, err
 	}
-	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
 	if f.src == nil {
 		return v, nil
 	}
+	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
 	dir, _ := f.src.Dir()
 	return dir.View(f.spaces[string(h.ext.location)], &info), nil
 }
 
 // graphOf decodes a graph in wire form that belongs to the tensors of a plan.
 func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
-	f := &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b), block: graphBlock}}
-	f.hdr.blocks[graphBlock].size = int64(len(b))
+	p := &parser{parsed: &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b)}}}
+	p.hdr.blocks[graphBlock].size = int64(len(b))
 	for i := range tensors {
 		t := &tensors[i]
-		_ = f.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
+		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
-	err := f.decodeGraph()
-	if err == nil && f.carriers {
+	err := p.decodeGraph()
+	if err == nil && p.carriers {
 		err = fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
-	return f.decoded, err
+	return p.decoded, err
 }

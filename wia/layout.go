@@ -1,10 +1,14 @@
 package wia
 
 import (
+	"encoding/binary"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,24 +41,16 @@ const (
 
 // String returns "none", "gzip" or "zstd".
 func (c Compression) String() string {
-	switch c {
-	case None:
+	switch {
+	case c == None:
 		return "none"
-	case Gzip:
-		return "gzip"
-	case Zstd:
-		return "zstd"
+	case int(c) < len(codecs):
+		return codecs[c].Name()
 	}
 	return "compression(" + strconv.Itoa(int(c)) + ")"
 }
 
-// codec returns the name of the codec, "" for none.
-func (c Compression) codec() string {
-	if c == None {
-		return ""
-	}
-	return c.String()
-}
+var codecs = [...]codec.Streamer{Gzip: gzip.Codec, Zstd: zstd.Codec}
 
 // dtypes maps the codes of section 3.1 to ours; 0 is DATA_TYPE_UNSPECIFIED.
 var dtypes = [...]tensor.DType{
@@ -114,38 +110,29 @@ type header struct {
 	encrypted   bool
 }
 
-func (h *header) version() string {
-	if h.minor == 0 {
-		return "1.0"
-	}
-	return strconv.Itoa(major) + "." + strconv.Itoa(int(h.minor))
-}
+func (h *header) version() string { return "1." + strconv.Itoa(int(h.minor)) }
 
-// append writes the header; reserved bytes are zero.
-func (h *header) append(w *wire.Buffer) {
-	w.U32(h.magic)
-	w.U16(major)
-	w.U16(h.minor)
-	for _, b := range h.blocks {
-		w.I64(b.off)
-		w.I64(b.size)
+// bytes returns the header that is written; reserved bytes are zero.
+func (h *header) bytes() []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32(make([]byte, 0, headerSize), magic)
+	b = le.AppendUint16(le.AppendUint16(b, major), minor)
+	for _, s := range h.blocks {
+		b = le.AppendUint64(le.AppendUint64(b, uint64(s.off)), uint64(s.size))
 	}
-	w.U8(uint8(h.compression))
+	b = append(b, byte(h.compression), 0)
 	if h.encrypted {
-		w.U8(1)
-	} else {
-		w.U8(0)
+		b[encryptionField] = 1
 	}
-	w.Fill(headerSize-w.Len(), 0)
+	return b[:headerSize]
 }
 
 func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 
 // parse reads and checks the header of section 2.2: magic, version, codes, and
 // that the blocks are within the file and apart.
-func (h *header) parse(src driver.Source) error {
-	var private [headerSize]byte
-	b, err := driver.First(src, private[:])
+func (h *header) parse(src driver.Source, private []byte) error {
+	b, err := driver.First(src, private)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,8 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	if err != nil {
 		l.Native("", err)
 	}
-	if from != nil {
-		for _, k := range from.lost {
-			l.Native(k.Name, fmt.Errorf("%w: %d, and the graph is another", driver.ErrUnsupported, k.Count))
-		}
+	for _, k := range from.lost {
+		l.Native(k.Name, fmt.Errorf("%w: %d, and the graph is another", driver.ErrUnsupported, k.Count))
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -39,7 +37,7 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 			return err
 		})
 	}
-	if p.Graph != nil && d.opts.Graph == nil && (from == nil || from.graph == nil) {
+	if p.Graph != nil && d.opts.Graph == nil && from.graph == nil {
 		graphSchema.Losses(p, l)
 	}
 }

@@ -26,9 +26,9 @@ var (
 // planFields are the fields of a Tensor that a plan says too, or where its data is.
 var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 
-// Native implements driver.Parsed: what a plan has no place for. What is around a compressed
+// native returns what a plan has no place for. What is around a compressed
 // tensor is storage, which is chosen anew.
-func (f *parsed) Native() (*driver.Native, error) {
+func (f *parsed) native() (*driver.Native, error) {
 	n := f.graph.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
@@ -70,7 +70,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	b := f.graph.Win
 	raw, start := protobuf.Begin(nil, 1)
-	err := f.graph.Each(graphMsg, f.graph.All(), func(fl protobuf.Field) (err error) {
+	err := f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) (err error) {
 		if fl.Num == graphSchema.Initializers {
 			_, rest := onnxgraph.Split(tensorMsg, b[fl.Start:fl.End], graphSchema.DataFields)
 			raw = protobuf.PutBytes(raw, fl.Num, rest)
@@ -154,21 +154,20 @@ type original struct {
 	signature []byte              // unknown fields of the signature block
 }
 
-// originalOf reads the plan's Native, nil for one without.
+// originalOf reads the plan's Native, if it has one of this format.
 func originalOf(p *driver.Plan) (*original, error) {
-	n := p.Native
+	n, o := p.Native, &original{tensors: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
-		return nil, nil
+		return o, nil
 	}
 	s := protobuf.InMemory(n.Raw)
 	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
-		return nil, protobuf.InField("native", err)
+		return o, protobuf.InField("native", err)
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
-	o := &original{tensors: map[string][]byte{}}
 	err := s.Each(nativeMsg, s.All(), func(f protobuf.Field) (err error) {
 		switch b := n.Raw[f.Start:f.End]; f.Num {
 		case 1:
@@ -236,7 +235,7 @@ func equals(b []byte, p *driver.Plan) bool {
 
 // quantizes reports whether a file has the quantization of a tensor, sound or not.
 func (o *original) quantizes(info *tensor.Info) bool {
-	if o == nil || o.tensors[info.Name] == nil {
+	if o.tensors[info.Name] == nil {
 		return false
 	}
 	h, s := &head{}, protobuf.InMemory(o.tensors[info.Name])

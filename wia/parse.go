@@ -24,47 +24,44 @@ type parsed struct {
 	metadata  driver.Metadata
 	decoded   *driver.Graph           // of graph
 	signature *signatures             // nil without a signature block
-	sums      sums                    // of the signature block
 	records   []record                // by tensor
 	stored    []stored                // of tensors that are decoded, by record.more
-	digests   []digest                // of external tensors, by record.more
-	hidden    []elsewhere             // external data of attributes and subgraphs
+	externals []externalData          // of external tensors, by record.more, and those inside the graph
 	spaces    map[string]driver.Space // by location
 	carriers  bool                    // initializers of the graph carry data
-	touched   [numBlocks]bool         // blocks whose sums were checked before first use
+	touched   [numSums]bool           // checked before first use
 }
 
 // parser reads the structure: everything but tensor data and external files.
 type parser struct {
 	*parsed
-	o      *driver.Options
-	cipher *seal.Cipher // nil unless the file is encrypted
+	o        *driver.Options
+	front    [headerSize]byte
+	cipher   *seal.Cipher // nil unless the file is encrypted
+	head     head         // of the tensor at hand
+	quants   quantMemory
+	declared []bool // by tensor, in the main graph
 }
 
 // parse reads the blocks, each after those that it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory}}
-	if err := p.hdr.parse(src); err != nil {
+	err := p.hdr.parse(src, p.front[:])
+	if err != nil {
 		return nil, err
 	}
 	x.Version = p.hdr.version()
-	for _, step := range []func() error{p.unlock, p.readMetadata, p.loadGraph, p.readTensors, p.decodeGraph, p.readSignatures} {
+	if p.hdr.encrypted {
+		if p.cipher, err = seal.New(o.Key); err != nil {
+			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
+		}
+	}
+	for _, step := range []func() error{p.readMetadata, p.loadGraph, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	return p.parsed, nil
-}
-
-// unlock makes the cipher of an encrypted file.
-func (p *parser) unlock() (err error) {
-	if !p.hdr.encrypted {
-		return nil
-	}
-	if p.cipher, err = seal.New(p.o.Key); err != nil {
-		return wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
-	}
-	return nil
 }
 
 func (p *parser) readMetadata() (err error) {
@@ -86,22 +83,15 @@ func (p *parser) readMetadata() (err error) {
 	if err == nil || errors.Is(err, tensor.ErrLimit) {
 		return err
 	}
-	at := int64(0)
+	d := &protobuf.Defect{Err: err}
 	if e, ok := err.(*jsonmeta.Error); ok {
-		at = e.Offset
+		d.At = e.Offset
 	}
-	return m.locate("metadata", &protobuf.Defect{At: at, Err: err})
+	return m.locate("metadata", d)
 }
 
 func (p *parser) loadGraph() error {
 	return p.load(&p.graph, graphBlock, p.o.GraphLimit(p.hdr.blocks[graphBlock].size))
-}
-
-func (p *parser) readTensors() error {
-	if err := p.loadTensors(); err != nil {
-		return err
-	}
-	return p.listTensors()
 }
 
 // readSignatures reads the signature block, if there is one.
@@ -114,22 +104,12 @@ func (p *parser) readSignatures() error {
 		return err
 	}
 	p.signature = &signatures{}
-	err := p.signature.read(&b.Source)
-	p.sums = p.signature.sums
-	return b.locate("signature", err)
+	return b.locate("signature", p.signature.read(&b.Source))
 }
 
-// payloadOf returns the block that tensor i is in.
-func (f *parsed) payloadOf(i int) *payload {
-	if f.records[i].graph {
-		return &f.graph
-	}
-	return &f.tensors
-}
-
-// RecordAt implements driver.Parsed: where its block begins, for a message in one that
+// recordAt returns where tensor i is described: its block begins, for a message in one that
 // is not stored as it is.
-func (f *parsed) RecordAt(i int) int64 {
+func (f *parsed) recordAt(i int) int64 {
 	p := f.payloadOf(i)
 	if p.base < 0 {
 		return p.at

@@ -2,16 +2,20 @@ package wia
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -22,8 +26,8 @@ type item struct {
 	more     []byte // and metadata and unknown ones
 	codec    Compression
 	external bool
-	at       int64  // of the data in the external file
-	sum      digest // of external data
+	at       int64 // of the data in the external file
+	sum      [sha256.Size]byte
 	size     int64  // of the tensor
 	prefix   []byte // what precedes the data in the block, padding included
 	off      int64  // of the prefix in the payload
@@ -34,14 +38,66 @@ func refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
-// planTensors makes the items.
+// plan decides what can be decided before data comes. text is that of the metadata, nil for
+// the plan's.
+func (w *encoder) plan(p *driver.Plan, text []byte) (err error) {
+	o := w.o
+	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
+	if o.Compression > Zstd {
+		return refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
+	}
+	if _, err = codec.CheckLevel(o.Level); err != nil {
+		return refuse("level", err)
+	}
+	if w.hdr.encrypted {
+		if w.cipher, err = seal.New(o.Key); err != nil {
+			return refuse("key", err)
+		}
+	}
+	if w.from, err = originalOf(p); err != nil {
+		return refuse("native", err)
+	}
+	w.sign = signing{signer: o.Signer, timestamp: w.common.Signed(), unknown: w.from.signature}
+	if err = w.sign.init(); err != nil {
+		return refuse("signer", err)
+	}
+	if err = w.planTensors(p); err != nil {
+		return err
+	}
+	if text == nil {
+		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
+			return refuse("metadata", err)
+		}
+	}
+	graph, err := w.graphBlock(p)
+	if err == nil && len(graph) > 0 {
+		_, err = graphOf(graph, p.Tensors) // which refuses what the reader would
+	}
+	if err != nil {
+		return refuse("graph", err)
+	}
+	if w.meta, err = w.store(metadataBlock, text); err == nil {
+		w.graph, err = w.store(graphBlock, graph)
+	}
+	b := &w.hdr.blocks
+	b[metadataBlock] = span{headerSize, int64(len(w.meta))}
+	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
+	b[tensorBlock].off, _ = wire.AlignUp(b[graphBlock].end(), alignment)
+	return err
+}
+
+// planTensors makes the items, and places them if no size depends on the data.
 func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
+	described := 0
 	for i := range p.Tensors {
 		info, it := &p.Tensors[i], &w.items[i]
 		field := fmt.Sprintf("tensor %q", info.Name)
 		it.size, it.head = info.Size, putHead(nil, info)
+		if _, ok := w.o.Describe[info.Name]; ok {
+			described++
+		}
 		if it.more, err = w.describe(info); err != nil {
 			return refuse(field, err)
 		}
@@ -59,15 +115,26 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 		}
 		w.fixed = w.fixed && it.codec == None
 	}
-	if w.described == len(w.o.Describe) {
-		return nil
+	if described < len(w.o.Describe) {
+		return refuse("tensors", fmt.Errorf("%w: %d that are described are not in the plan", tensor.ErrCorrupt, len(w.o.Describe)-described))
 	}
-	for name := range w.o.Describe {
-		if !slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Name == name }) {
-			err = refuse(fmt.Sprintf("tensor %q", name), fmt.Errorf("%w: described, but not in the plan", tensor.ErrCorrupt))
+	for i := range w.items {
+		if w.fixed {
+			w.place(&w.items[i])
 		}
 	}
-	return err
+	return nil
+}
+
+// locations lists the external files that a model names. An encrypted one must have the
+// key of the one that is written.
+func (w *encoder) locations(path string) ([]string, error) {
+	f, err := Open(path, &format.Options{Key: w.o.Key})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return slices.Collect(maps.Keys(f.f.spaces)), nil
 }
 
 // putHead appends the fields of a Tensor message that say what a tensor is.
@@ -97,55 +164,36 @@ func (w *encoder) describe(info *tensor.Info) ([]byte, error) {
 		return nil, err
 	}
 	d, ok := w.o.Describe[info.Name]
-	switch {
-	case ok:
-		w.described++
-		b := protobuf.PutText(nil, 1, d.DocString)
-		for _, p := range d.Properties {
-			b = protobuf.PutBytes(b, 2, protobuf.PutText(protobuf.PutText(nil, 1, p.Key), 2, p.Value))
-		}
-		if quant != nil {
-			b = protobuf.PutBytes(b, 3, quant)
-		}
-		// What the reader would refuse is not written: text that is not UTF-8.
-		b = protobuf.PutBytes(nil, 6, b)
-		return b, protobuf.InMemory(b).Check(tensorMsg, protobuf.Field{End: int64(len(b))}, 2)
-	case w.from != nil:
+	if !ok {
 		return w.from.fields(info, quant), nil
 	}
-	return metadataField(quant), nil
+	b := protobuf.PutText(nil, 1, d.DocString)
+	for _, p := range d.Properties {
+		b = protobuf.PutBytes(b, 2, protobuf.PutText(protobuf.PutText(nil, 1, p.Key), 2, p.Value))
+	}
+	if quant != nil {
+		b = protobuf.PutBytes(b, 3, quant)
+	}
+	// What the reader would refuse is not written: text that is not UTF-8.
+	b = protobuf.PutBytes(nil, 6, b)
+	return b, protobuf.InMemory(b).Check(tensorMsg, protobuf.Field{End: int64(len(b))}, 2)
 }
 
 // quantFields returns the QuantizationParams of a plan, nil for none. What is unsound for
-// the shape is refused.
+// the tensor is refused.
 func quantFields(info *tensor.Info) ([]byte, error) {
 	q := info.Quant
 	if q == nil {
 		return nil, nil
 	}
-	bad := func(text string, args ...any) ([]byte, error) {
-		return nil, fmt.Errorf("%w: %s", tensor.ErrQuantization, fmt.Sprintf(text, args...))
+	if err := q.Check(info.DType, info.Shape); err != nil {
+		return nil, err
 	}
-	kind, channels := int64(quantLinear), int64(1)
-	switch q.Scheme {
-	case tensor.Linear:
-	case tensor.Logarithmic:
+	kind, code, zeros := int64(quantLinear), int64(codeOf(info.DType)), q.ZeroPoints
+	if q.Scheme == tensor.Logarithmic {
 		kind = quantLogarithmic
-	default:
-		return bad("scheme %d", q.Scheme)
-	}
-	if q.Axis != tensor.PerTensor {
-		if q.Axis < 0 || q.Axis >= len(info.Shape) {
-			return bad("axis %d of %v", q.Axis, info.Shape)
-		}
-		channels = info.Shape[q.Axis]
-	}
-	zeros := q.ZeroPoints
-	if int64(len(q.Scales)) != channels || len(zeros) > 1 && len(zeros) != len(q.Scales) {
-		return bad("%d scales and %d zero points for %d channels", len(q.Scales), len(zeros), channels)
 	}
 	b := protobuf.PutInt(nil, 1, kind)
-	code := int64(codeOf(info.DType))
 	if q.Axis == tensor.PerTensor {
 		if math.Float32bits(q.Scales[0]) != 0 {
 			b = protobuf.PutFloat(b, 2, q.Scales[0])
@@ -162,32 +210,12 @@ func quantFields(info *tensor.Info) ([]byte, error) {
 	return protobuf.PutBytes(protobuf.PutInt(b, 4, code), 5, protobuf.PutInt(c, 3, int64(q.Axis))), nil
 }
 
-// planStructure makes the metadata and graph blocks as they will be stored.
-func (w *encoder) planStructure(p *driver.Plan, text []byte) (err error) {
-	if text == nil {
-		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
-			return refuse("metadata", err)
-		}
-	}
-	graph, err := w.graphBlock(p)
-	if err == nil && len(graph) > 0 {
-		_, err = graphOf(graph, p.Tensors) // which refuses what the reader would
-	}
-	if err != nil {
-		return refuse("graph", err)
-	}
-	if w.meta, err = w.store(metadataBlock, text); err == nil {
-		w.graph, err = w.store(graphBlock, graph)
-	}
-	return err
-}
-
 // graphBlock returns the message of the graph to write, nil for none.
 func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 	switch {
 	case w.o.Graph != nil:
 		return w.o.Graph, nil
-	case w.from != nil && w.from.graph != nil:
+	case w.from.graph != nil:
 		return w.from.graph, nil
 	case p.Graph == nil:
 		return nil, nil
@@ -219,13 +247,9 @@ func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 }
 
 // store compresses and encrypts a whole block.
-func (w *encoder) store(b block, payload []byte) ([]byte, error) {
-	if w.o.Compression != None {
-		z, err := codecOf(w.o.Compression)
-		if err == nil {
-			payload, err = z.Compress(payload, w.o.Level)
-		}
-		if err != nil {
+func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
+	if z := codecs[w.o.Compression]; z != nil {
+		if payload, err = z.Compress(payload, w.o.Level); err != nil {
 			return nil, refuse("compression", err)
 		}
 	}
@@ -239,7 +263,7 @@ func (w *encoder) store(b block, payload []byte) ([]byte, error) {
 // length from the start, since locations and sums have theirs.
 func (it *item) externalRecord(location string) []byte {
 	b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, location), 2, it.at), 3, it.size)
-	b = protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum.sum[:]))
+	b = protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum[:]))
 	return protobuf.PutBytes(nil, 1, append(protobuf.PutBytes(bytes.Clone(it.head), 5, b), it.more...))
 }
 

@@ -26,133 +26,132 @@ type stored struct {
 	codec      Compression
 }
 
-// indexer lists the tensors.
-type indexer struct {
-	f     *parsed
-	head  head
-	quant quantMemory
-}
-
 // recordPool has memory for records, whose number is known only at the end.
 var recordPool = sync.Pool{New: func() any { return new([]record) }}
 
 // listTensors lists the tensors of both blocks in the order of their records.
-func (f *parsed) listTensors() error {
+func (p *parser) listTensors() error {
 	list := recordPool.Get().(*[]record)
-	f.records = (*list)[:0]
+	p.records = (*list)[:0]
 	defer func() {
-		*list = f.records
-		f.records = slices.Clone(f.records)
+		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	if p := &f.tensors; p.inFile {
-		p.Source = *f.reader(p)
-		defer func() {
-			p.Close()
-			p.Source = protobuf.Source{Size: p.Size}
-		}()
-	}
-	x := &indexer{f: f}
-	f.tensors.Tally = f.tally(math.MaxInt64)
-	f.graph.Tally = f.tensors.Tally
-	passes := []func() error{x.tensorBlock, x.initializers}
-	if f.hdr.blocks[graphBlock].off < f.hdr.blocks[tensorBlock].off {
-		slices.Reverse(passes)
-	}
-	for _, pass := range passes {
-		if err := pass(); err != nil {
+	t := &p.tensors
+	if s := p.hdr.blocks[tensorBlock]; p.cipher != nil {
+		if err := p.load(t, tensorBlock, 0); err != nil {
 			return err
 		}
+	} else {
+		*t = payload{base: s.off, at: s.off, inFile: true, Source: protobuf.Source{Size: s.size}}
+		t.Source = *p.reader(t)
+		defer func() {
+			t.Close()
+			t.Source = protobuf.Source{Size: t.Size}
+		}()
 	}
-	return nil
+	t.Tally = p.tally(math.MaxInt64)
+	p.graph.Tally = t.Tally
+	passes := []func() error{p.tensorBlock, p.initializers}
+	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
+		slices.Reverse(passes)
+	}
+	if err := passes[0](); err != nil {
+		return err
+	}
+	return passes[1]()
 }
 
 // tally returns what counts the tensors of both blocks, whose other contents may take room bytes.
-func (f *parsed) tally(room int64) *protobuf.Tally {
-	t, b := protobuf.NewTally(room), &f.hdr.blocks
+func (p *parser) tally(room int64) *protobuf.Tally {
+	t, b := protobuf.NewTally(room), &p.hdr.blocks
 	t.Max[protobuf.CountDims] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
 	return t
 }
 
 // tensorBlock lists the tensors of the TensorData message.
-func (x *indexer) tensorBlock() error {
-	p, h := &x.f.tensors, &x.head
-	w := p.Walk(tensorDataMsg, p.All(), 1)
+func (p *parser) tensorBlock() error {
+	s, h := &p.tensors.Source, &p.head
+	w := s.Walk(tensorDataMsg, s.All(), 1)
 	for w.Next() {
 		h.reset()
 		switch w.Num {
 		case 1:
-			w.Err = h.read(&p.Source, w.Field, 2)
+			w.Err = h.read(s, w.Field, 2)
 		case 2:
-			w.Err = h.readCompressed(&p.Source, w.Field, 2)
+			w.Err = h.readCompressed(s, w.Field, 2)
 		default:
 			continue
 		}
 		if w.Err == nil {
-			w.Err = x.add(p, &w.Field, false)
+			w.Err = p.add(&w.Field, false)
 		}
 	}
-	return p.locate("tensor", w.Err)
+	return p.tensors.locate("tensor", w.Err)
 }
 
 // initializers lists those initializers of the graph that carry data. What is wrong with the
 // graph is found when it is decoded.
-func (x *indexer) initializers() error {
-	p, h := &x.f.graph, &x.head
-	w := p.Walk(graphMsg, p.All(), 1)
+func (p *parser) initializers() error {
+	s, h := &p.graph.Source, &p.head
+	w := s.Walk(graphMsg, s.All(), 1)
 	for w.Next() {
 		if w.Num != graphSchema.Initializers {
 			continue
 		}
 		h.reset()
-		if h.read(&p.Source, w.Field, 2) != nil {
+		if h.read(s, w.Field, 2) != nil {
 			return nil
 		}
 		if h.data == 0 {
 			continue
 		}
-		if err := x.add(p, &w.Field, true); err != nil {
-			return p.locate("graph", w.Fail(err))
+		if err := p.add(&w.Field, true); err != nil {
+			return p.graph.locate("graph", w.Fail(err))
 		}
 	}
 	return nil
 }
 
 // add adds the tensor in head to the index.
-func (x *indexer) add(p *payload, fl *protobuf.Field, graph bool) error {
-	f, h := x.f, &x.head
-	if err := x.check(fl.At); err != nil {
+func (p *parser) add(fl *protobuf.Field, graph bool) error {
+	h := &p.head
+	if err := p.check(fl.At); err != nil {
 		return err
 	}
-	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: f.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&x.quant)}
+	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
 	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.data == externalArm}
-	if err := x.locate(p, &t, &r); err != nil {
+	if err := p.place(&t, &r); err != nil {
 		return err
 	}
-	if f.index.Add(&t) != nil {
+	if p.index.Add(&t) != nil {
 		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
 	}
-	f.records = append(f.records, r)
+	p.records = append(p.records, r)
 	return nil
 }
 
 // check checks what must hold for a tensor of the file.
-func (x *indexer) check(at int64) error {
-	h := &x.head
+func (p *parser) check(at int64) error {
+	h := &p.head
 	if len(h.name) == 0 {
-		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "empty name"))
+		return emptyName(at)
 	}
 	err := h.check(at)
 	switch {
 	case h.compressed && err != nil:
 		return protobuf.InField("tensor", err)
 	case h.compressed:
-		return h.checkCompressed(at, x.f.hdr.compression)
+		return h.checkCompressed(at, p.hdr.compression)
 	case err == nil && h.data == 0 && h.size > 0:
 		return h.noData(at)
 	}
 	return err
+}
+
+func emptyName(at int64) error {
+	return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "empty name"))
 }
 
 func (h *head) noData(at int64) error {
@@ -186,32 +185,36 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 	return nil
 }
 
-// locate says where the data is.
-func (x *indexer) locate(p *payload, t *driver.Tensor, r *record) (err error) {
-	f, h := x.f, &x.head
+// place says where the data is.
+func (p *parser) place(t *driver.Tensor, r *record) (err error) {
+	h, in := &p.head, &p.tensors
 	if r.external {
+		r.more = uint32(len(p.externals))
 		t.Offset = h.ext.offset
-		t.Space, err = f.space(h.ext.location)
-		r.more = uint32(len(f.digests))
-		f.digests = append(f.digests, h.ext.sum)
+		t.Space, err = p.refer(p.index.Len())
 		return err
 	}
 	s := stored{start: h.raw.Start, end: h.raw.End}
+	if r.graph {
+		in = &p.graph
+	}
 	switch {
 	case h.compressed:
-		s = stored{h.packed.Start, h.packed.End, h.codec(f.hdr.compression)}
+		s = stored{h.packed.Start, h.packed.End, h.codec(p.hdr.compression)}
 		t.Stored = s.end - s.start
-		t.Compression = s.codec.codec()
-	case r.graph && f.hdr.compression != None:
-		t.Compression = f.hdr.compression.codec()
+	case r.graph && p.hdr.compression != None:
+		t.Compression = p.hdr.compression.String()
 		t.Stored = -1
 	}
-	if p.base >= 0 && t.Compression == "" && s.start > 0 {
-		t.Offset = p.base + s.start
+	if s.codec != None {
+		t.Compression = s.codec.String()
+	}
+	if in.base >= 0 && t.Compression == "" && s.start > 0 {
+		t.Offset = in.base + s.start
 		return nil
 	}
 	t.Offset, t.Loaded = -1, true
-	r.more = uint32(len(f.stored))
-	f.stored = append(f.stored, s)
+	r.more = uint32(len(p.stored))
+	p.stored = append(p.stored, s)
 	return nil
 }

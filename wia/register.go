@@ -2,7 +2,6 @@ package wia
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -54,38 +53,19 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		Signature:    f.signer(),
 		Metadata:     f.metadata,
 		Graph:        f.decoded,
-		Native:       f.Native,
-		RecordAt:     f.RecordAt,
-		Load:         f.Load,
-		Stream:       f.Stream,
-		Verify:       f.Verify,
-		Touch:        f.Touch,
-		Authenticate: f.Authenticate,
+		Native:       f.native,
+		RecordAt:     f.recordAt,
+		Load:         f.load,
+		Stream:       f.stream,
+		Verify:       f.verify,
+		Touch:        f.touch,
+		Authenticate: f.authenticate,
 	}, nil
 }
 
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
 	d.losses(p, l)
-}
-
-// Layout implements driver.Layouter. The place of a tensor depends on the compressed sizes of
-// those before it. An encrypted tensor block is assembled in memory.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	encrypted := d.opts.Key != nil
-	compressed := d.opts.CompressTensor != nil && slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return d.opts.CompressTensor(t) != None })
-	l := &driver.Layout{Streams: encrypted || !compressed, Ordered: compressed, Secret: encrypted}
-	l.Encode = func(t driver.Target) (driver.Encoder, error) {
-		w, err := encode(t, p, o, &d)
-		if err != nil {
-			return nil, err
-		}
-		if w.ext != nil {
-			l.Committed = w.ext.Committed
-		}
-		return w, nil
-	}
-	return l, nil
 }
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.

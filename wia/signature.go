@@ -21,10 +21,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sums are the digests of the four things a signature block covers, in the
-// order in which they are signed.
-type sums [numSums][sha256.Size]byte
-
+// What the signature block has SHA-256 sums of, in the order in which they are signed.
 const (
 	sumOfHeader = iota
 	sumOfMetadata
@@ -36,85 +33,77 @@ const (
 // sumNames are the values of block_type.
 var sumNames = [numSums]string{"header", "metadata", "graph", "tensor"}
 
+type sums [numSums][sha256.Size]byte
+
 // signatures is the SignatureBlock message.
 type signatures struct {
-	sums      sums
-	signature *signature // nil for checksums alone
-	unknown   []byte
+	sums    sums
+	have    [numSums]bool
+	signed  bool // else there are checksums alone
+	signer  driver.Signature
+	key     []byte // PKIX DER, may be empty
+	value   []byte
+	unknown []byte
 }
 
-type signature struct {
-	algorithm string
-	publicKey []byte // PKIX DER, may be empty
-	signature []byte
-	timestamp int64
-}
-
-// read reads the block. The four digests are required, once each; those of other blocks are
+// read reads the block. The four checksums are required, once each; those of other blocks are
 // ignored.
 func (g *signatures) read(s *protobuf.Source) error {
-	var have [numSums]bool
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num == 1:
-			w.Err = g.checksum(s, w.Field, &have)
+			w.Err = g.readChecksum(s, w.Field)
 		case w.Num == 2:
-			w.Err = g.signer(s, w.Field)
+			w.Err = g.readSignature(s, w.Field)
 		case w.Def == nil:
 			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
 	}
-	for i, ok := range have {
-		if w.Err == nil && !ok {
-			return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
-		}
+	if i := slices.Index(g.have[:], false); w.Err == nil && i >= 0 {
+		return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
 	}
 	return w.Err
 }
 
-// checksum takes a BlockChecksum.
-func (g *signatures) checksum(s *protobuf.Source, msg protobuf.Field, have *[numSums]bool) error {
-	var block, sum []byte
+// readChecksum takes a BlockChecksum.
+func (g *signatures) readChecksum(s *protobuf.Source, msg protobuf.Field) error {
+	var fields [3][]byte
 	w := s.Walk(checksumMsg, msg, 2)
 	for w.Next() {
-		switch w.Num {
-		case 1:
-			block, w.Err = s.Bytes(w.Start, w.End)
-		case 2:
-			sum, w.Err = s.Bytes(w.Start, w.End)
+		if w.Def != nil {
+			fields[w.Num], w.Err = s.Bytes(w.Start, w.End)
 		}
 	}
+	block, sum := fields[1], fields[2]
 	i := slices.Index(sumNames[:], string(block))
 	switch {
 	case w.Err != nil || i < 0:
 		return w.Err
-	case have[i]:
+	case g.have[i]:
 		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", block))
 	case len(sum) != sha256.Size:
 		return protobuf.InField("sha256", protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(sum)))
 	}
-	have[i] = true
+	g.have[i] = true
 	copy(g.sums[i][:], sum)
 	return nil
 }
 
-// signer takes a Signature.
-func (g *signatures) signer(s *protobuf.Source, msg protobuf.Field) error {
-	if g.signature == nil {
-		g.signature = &signature{}
-	}
-	to, w := g.signature, s.Walk(signatureMsg, msg, 2)
+// readSignature takes a Signature.
+func (g *signatures) readSignature(s *protobuf.Source, msg protobuf.Field) error {
+	g.signed = true
+	w := s.Walk(signatureMsg, msg, 2)
 	for w.Next() {
 		switch w.Num {
 		case 1:
-			w.Err = s.Str(&to.algorithm, &w.Field)
+			w.Err = s.Str(&g.signer.Algorithm, &w.Field)
 		case 2:
-			to.publicKey, w.Err = s.Bytes(w.Start, w.End)
+			g.key, w.Err = s.Bytes(w.Start, w.End)
 		case 3:
-			to.signature, w.Err = s.Bytes(w.Start, w.End)
+			g.value, w.Err = s.Bytes(w.Start, w.End)
 		case 4:
-			to.timestamp = int64(w.Val)
+			g.signer.Timestamp = int64(w.Val)
 		}
 	}
 	return w.Err
@@ -123,8 +112,8 @@ func (g *signatures) signer(s *protobuf.Source, msg protobuf.Field) error {
 // message returns what is signed: the four digests and the timestamp.
 func (s *sums) message(timestamp int64) []byte {
 	var out []byte
-	for i := range s {
-		out = append(out, s[i][:]...)
+	for _, sum := range s {
+		out = append(out, sum[:]...)
 	}
 	return binary.LittleEndian.AppendUint64(out, uint64(timestamp))
 }
@@ -132,36 +121,35 @@ func (s *sums) message(timestamp int64) []byte {
 // signer returns who claims to have signed, nil for an unsigned file. PublicKey is nil when the file names no
 // key, or none that can be read.
 func (f *parsed) signer() *driver.Signature {
-	if f.signature == nil || f.signature.signature == nil {
+	if f.signature == nil || !f.signature.signed {
 		return nil
 	}
-	s := f.signature.signature
-	out := &driver.Signature{Algorithm: s.algorithm, Timestamp: s.timestamp}
-	if key, err := x509.ParsePKIXPublicKey(s.publicKey); err == nil {
+	out := f.signature.signer
+	if key, err := x509.ParsePKIXPublicKey(f.signature.key); err == nil {
 		out.PublicKey = key
 	}
-	return out
+	return &out
 }
 
 // checkSignature checks the signature with the trusted key, if there is one. The
 // key in the file only says who claims to have signed.
 func (f *parsed) checkSignature(v driver.Verification) error {
-	s, trusted := f.signature.signature, v.Trusted()
+	g, trusted := f.signature, v.Trusted()
 	fail := func(text string, args ...any) error {
 		return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, text, args...)
 	}
 	switch {
-	case s == nil && trusted == nil:
+	case !g.signed && trusted == nil:
 		v.Signed(driver.Unsigned)
 		return nil
-	case s == nil:
+	case !g.signed:
 		return fail("the file is not signed")
 	case trusted == nil:
 		v.Signed(driver.SignatureUnknown)
 		return nil
 	}
-	if len(s.publicKey) > 0 {
-		named, err := x509.ParsePKIXPublicKey(s.publicKey)
+	if len(g.key) > 0 {
+		named, err := x509.ParsePKIXPublicKey(g.key)
 		if err != nil {
 			return fail("public_key: %v", err)
 		}
@@ -169,16 +157,29 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 			return fail("signed by another key than the trusted one")
 		}
 	}
-	digest := sha256.Sum256(f.sums.message(s.timestamp))
-	if err := verifyDigest(trusted, s.algorithm, digest[:], s.signature); err != nil {
+	digest := sha256.Sum256(g.sums.message(g.signer.Timestamp))
+	err := fmt.Errorf("algorithm %q does not go with a trusted key of type %T", g.signer.Algorithm, trusted)
+	switch key := trusted.(type) {
+	case *rsa.PublicKey:
+		if g.signer.Algorithm == algorithmRSA {
+			err = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], g.value)
+		}
+	case *ecdsa.PublicKey:
+		if g.signer.Algorithm == algorithmECDSA && key.Curve == elliptic.P256() {
+			if err = nil; !ecdsa.VerifyASN1(key, digest[:], g.value) {
+				err = errors.New("the ECDSA signature does not fit")
+			}
+		}
+	}
+	if err != nil {
 		return fail("%v", err)
 	}
 	v.Signed(driver.SignatureTrusted)
 	return nil
 }
 
-// usable reports whether a public key is more than its type.
-func usable(key crypto.PublicKey) bool {
+// usable reports whether a key is more than its type.
+func usable(key any) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		return k != nil && k.N != nil
@@ -186,6 +187,12 @@ func usable(key crypto.PublicKey) bool {
 		return k != nil && k.Curve != nil && k.X != nil && k.Y != nil
 	case ed25519.PublicKey:
 		return len(k) == ed25519.PublicKeySize
+	case *rsa.PrivateKey:
+		return k != nil && k.N != nil && k.D != nil
+	case *ecdsa.PrivateKey:
+		return k != nil && k.D != nil
+	case ed25519.PrivateKey:
+		return len(k) == ed25519.PrivateKeySize
 	}
 	return true
 }
@@ -195,23 +202,3 @@ const (
 	algorithmRSA   = "RSA-SHA256"
 	algorithmECDSA = "ECDSA"
 )
-
-// verifyDigest checks a signature over a SHA-256 digest.
-func verifyDigest(key crypto.PublicKey, algorithm string, digest, sig []byte) error {
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		if algorithm != algorithmRSA {
-			break
-		}
-		return rsa.VerifyPKCS1v15(k, crypto.SHA256, digest, sig)
-	case *ecdsa.PublicKey:
-		if algorithm != algorithmECDSA || k.Curve != elliptic.P256() {
-			break
-		}
-		if !ecdsa.VerifyASN1(k, digest, sig) {
-			return errors.New("the ECDSA signature does not fit")
-		}
-		return nil
-	}
-	return fmt.Errorf("algorithm %q does not go with a trusted key of type %T", algorithm, key)
-}

@@ -45,13 +45,7 @@ const (
 type externalHead struct {
 	location, checksum []byte
 	offset, length     int64
-	sum                digest // set by check
-}
-
-// digest is a SHA-256 sum that may be missing.
-type digest struct {
-	set bool
-	sum [sha256.Size]byte
+	sum                checksum // set by check
 }
 
 type quantHead struct {
@@ -242,18 +236,18 @@ func (e *externalHead) check(at, size int64) error {
 const checksumPrefix = "sha256:"
 
 // parseChecksum reads "sha256:<hex>", or nothing.
-func parseChecksum(text []byte) (d digest, err error) {
+func parseChecksum(text []byte) (c checksum, err error) {
 	if len(text) == 0 {
-		return d, nil
+		return c, nil
 	}
 	digits, ok := bytes.CutPrefix(text, []byte(checksumPrefix))
 	if ok = ok && len(digits) == 2*sha256.Size; ok {
-		_, err = hex.Decode(d.sum[:], digits)
+		_, err = hex.Decode(c.sum[:], digits)
 	}
-	if d.set = ok && err == nil; !d.set {
-		return d, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
+	if c.summed = ok && err == nil; !c.summed {
+		return c, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
 	}
-	return d, nil
+	return c, nil
 }
 
 // quantMemory is memory for parameters, which are many in a quantized model.

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
@@ -34,107 +31,51 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 	return format.With(fileFormat{opts: *o}).NewWriter(w, p, &o.WriteOptions)
 }
 
+// Layout implements driver.Layouter. The place of a tensor depends on the compressed sizes of
+// those before it. An encrypted tensor block is assembled in memory.
+func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+	w := &encoder{o: &d.opts, common: o}
+	if err := w.plan(p, d.metadata); err != nil {
+		return nil, err
+	}
+	l := &driver.Layout{Streams: w.fixed || w.cipher != nil, Ordered: !w.fixed, Secret: w.cipher != nil, Encode: w.start}
+	if w.ext != nil {
+		l.Committed = w.ext.Committed
+	}
+	return l, nil
+}
+
 // encoder writes one file.
 type encoder struct {
-	o         *WriteOptions
-	common    *driver.WriteOptions
-	t         driver.Target
-	hdr       header
-	meta      []byte
-	graph     []byte
-	items     []item
-	described int          // tensors of WriteOptions.Describe that the plan has
-	fixed     bool         // all offsets are known from the start; else tensors come in order
-	pos       int64        // in the payload of the tensor block, where the next record goes
-	block     *blockWriter // the tensor block, or its payload in memory
-	from      *original    // nil when the plan has nothing native
-	ext       *external.File
-	sign      *signing
-	cipher    *seal.Cipher // nil unless the file is encrypted
+	o      *WriteOptions
+	common *driver.WriteOptions
+	t      driver.Target
+	hdr    header
+	meta   []byte
+	graph  []byte
+	items  []item
+	fixed  bool        // all offsets are known from the start; else tensors come in order
+	pos    int64       // in the payload of the tensor block, where the next record goes
+	block  blockWriter // the tensor block, or its payload in memory
+	from   *original
+	ext    *external.File
+	sign   signing
+	cipher *seal.Cipher // nil unless the file is encrypted
 }
 
-// encode decides what can be decided before data comes.
-func encode(t driver.Target, p *driver.Plan, common *driver.WriteOptions, d *fileFormat) (*encoder, error) {
-	o := &d.opts
-	w := &encoder{o: o, common: common, t: t, hdr: header{magic: magic, minor: minor, compression: o.Compression, encrypted: o.Key != nil}}
-	if o.Compression > Zstd {
-		return nil, refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
-	}
-	if o.Level < 0 || o.Level > 9 {
-		return nil, refuse("level", fmt.Errorf("%w: %d", codec.ErrLevel, o.Level))
-	}
-	var err error
-	if w.hdr.encrypted {
-		if w.cipher, err = seal.New(o.Key); err != nil {
-			return nil, refuse("key", err)
-		}
-	}
-	if w.from, err = originalOf(p); err != nil {
-		return nil, refuse("native", err)
-	}
-	var unknown []byte
-	if w.from != nil {
-		unknown = w.from.signature
-	}
-	if w.sign, err = newSigning(o.Signer, common.Signed(), unknown); err != nil {
-		return nil, refuse("signer", err)
-	}
-	if err := w.planTensors(p); err != nil {
-		return nil, err
-	}
-	if err := w.planStructure(p, d.metadata); err != nil {
-		return nil, err
-	}
-	if err := w.begin(); err != nil {
-		w.Close()
-		return nil, err
+// start starts the file: what is known is written where the target allows.
+func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
+	w.t = t
+	w.block = blockWriter{t: t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
+	switch {
+	case w.cipher != nil:
+		w.block = blockWriter{t: &save.Memory{}, h: sha256.New()}
+	case w.fixed:
+		return w, w.writeFront(w.pos + int64(len(w.from.tail)))
+	case t.Sequential():
+		return nil, refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
 	}
 	return w, nil
-}
-
-// locations lists the external files that a model names. An encrypted one must have the
-// key of the one that is written.
-func (w *encoder) locations(path string) ([]string, error) {
-	f, err := Open(path, &format.Options{Key: w.o.Key})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return slices.Collect(maps.Keys(f.f.spaces)), nil
-}
-
-// begin starts the file: what is known is written where the target allows.
-func (w *encoder) begin() error {
-	b := &w.hdr.blocks
-	b[metadataBlock] = span{headerSize, int64(len(w.meta))}
-	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
-	start, _ := wire.AlignUp(b[graphBlock].end(), alignment)
-	b[tensorBlock] = span{start, 0}
-	if w.cipher != nil {
-		w.block = newBlockWriter(&save.Memory{}, 0)
-	} else {
-		w.block = newBlockWriter(w.t, start)
-	}
-	switch {
-	case w.fixed:
-		for i := range w.items {
-			w.place(&w.items[i])
-		}
-	case w.cipher == nil && w.t.Sequential():
-		return refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
-	}
-	if w.fixed && w.cipher == nil {
-		return w.writeFront(w.pos + w.tail())
-	}
-	return nil
-}
-
-// tail returns the size of the unknown fields of the tensor block.
-func (w *encoder) tail() int64 {
-	if w.from == nil {
-		return 0
-	}
-	return int64(len(w.from.tail))
 }
 
 // place decides where the record of a tensor goes that is not compressed.
@@ -154,15 +95,8 @@ func (w *encoder) writeFront(size int64) error {
 	b := &w.hdr.blocks
 	b[tensorBlock].size = size
 	b[signatureBlock] = span{b[tensorBlock].end(), w.sign.size}
-	_, err := w.t.WriteAt(slices.Concat(w.header(), w.meta, w.graph), 0)
+	_, err := w.t.WriteAt(slices.Concat(w.hdr.bytes(), w.meta, w.graph), 0)
 	return err
-}
-
-// header returns the bytes of the header.
-func (w *encoder) header() []byte {
-	var out wire.Buffer
-	w.hdr.append(&out)
-	return out.Bytes()
 }
 
 // Tensor implements driver.Encoder.
@@ -177,39 +111,29 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 	if it.external {
 		h := sha256.New()
 		err := w.ext.Write(it.at, in, h)
-		h.Sum(it.sum.sum[:0])
+		h.Sum(it.sum[:0])
 		return err
 	}
 	if err := w.block.write(it.prefix, it.off); err != nil {
 		return err
 	}
-	at := it.off + int64(len(it.prefix))
-	return in.Each(func(p []byte) error {
-		err := w.block.write(p, at)
-		at += int64(len(p))
-		return err
-	})
+	return w.block.copy(in, it.off+int64(len(it.prefix)))
 }
 
 // compress writes a compressed tensor: first behind room for the longest prefix, which says
 // how long the data is, and then to where it belongs.
 func (w *encoder) compress(it *item, in driver.Input) error {
-	z, err := codecOf(it.codec)
-	if err != nil {
-		return err
-	}
 	from := w.pos + int64(len(it.compressedPrefix(math.MaxInt64)))
 	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
-	zw, err := z.NewWriter(to, w.o.Level, it.size)
-	if err != nil {
-		return err
-	}
-	err = in.Each(func(p []byte) error {
-		_, err := zw.Write(p)
-		return err
-	})
+	z, err := codecs[it.codec].NewWriter(to, w.o.Level, it.size)
 	if err == nil {
-		err = zw.Close()
+		err = in.Each(func(p []byte) error {
+			_, err := z.Write(p)
+			return err
+		})
+	}
+	if err == nil {
+		err = z.Close()
 	}
 	if err != nil {
 		return err
@@ -220,21 +144,19 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 		return err
 	}
 	w.pos += int64(len(prefix))
-	err = w.block.read(w.common.Context, from, from+stored, func(p []byte, off int64) error {
-		return w.block.write(p, off-from+w.pos)
+	return w.block.read(w.common.Context, from, from+stored, func(p []byte) error {
+		w.pos += int64(len(p))
+		return w.block.write(p, w.pos-int64(len(p)))
 	})
-	w.pos += stored
-	return err
 }
 
-// records puts the external data in place and writes the messages of its tensors,
-// which say where it is.
-func (w *encoder) records() error {
-	if w.ext == nil {
-		return nil
-	}
-	if err := w.ext.Finish(!w.common.NoSync); err != nil {
-		return err
+// Finish implements driver.Encoder. The records of external data, which is put in place first,
+// say where it is.
+func (w *encoder) Finish() error {
+	if w.ext != nil {
+		if err := w.ext.Finish(!w.common.NoSync); err != nil {
+			return err
+		}
 	}
 	for i := range w.items {
 		if it := &w.items[i]; it.external {
@@ -243,30 +165,20 @@ func (w *encoder) records() error {
 			}
 		}
 	}
-	return nil
-}
-
-// Finish implements driver.Encoder.
-func (w *encoder) Finish() error {
-	if err := w.records(); err != nil {
+	size := w.pos + int64(len(w.from.tail))
+	if err := w.block.write(w.from.tail, w.pos); err != nil {
 		return err
-	}
-	size := w.pos + w.tail()
-	if w.from != nil {
-		if err := w.block.write(w.from.tail, w.pos); err != nil {
-			return err
-		}
 	}
 	if w.cipher != nil {
 		stored, err := w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String()))
+		if err == nil {
+			size = int64(len(stored))
+			err = w.writeFront(size)
+		}
 		if err != nil {
 			return err
 		}
-		size = int64(len(stored))
-		w.block = newBlockWriter(w.t, w.hdr.blocks[tensorBlock].off)
-		if err := w.writeFront(size); err != nil {
-			return err
-		}
+		w.block = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
 		if err := w.block.write(stored, 0); err != nil {
 			return err
 		}
@@ -280,11 +192,12 @@ func (w *encoder) Finish() error {
 
 // writeSignature writes the signature block.
 func (w *encoder) writeSignature(size int64) error {
-	sum, err := w.block.sum(w.common.Context, size)
-	if err != nil {
+	all := sums{sumOfHeader: sha256.Sum256(w.hdr.bytes()), sumOfMetadata: sha256.Sum256(w.meta), sumOfGraph: sha256.Sum256(w.graph)}
+	var err error
+	if all[sumOfTensors], err = w.block.sum(w.common.Context, size); err != nil {
 		return err
 	}
-	b, err := w.sign.block(sumsOf(w.header(), w.meta, w.graph, sum))
+	b, err := w.sign.block(&all)
 	if err != nil {
 		return err
 	}
@@ -312,10 +225,6 @@ type blockWriter struct {
 	hashed int64
 }
 
-func newBlockWriter(t driver.Target, base int64) *blockWriter {
-	return &blockWriter{t: t, base: base, h: sha256.New()}
-}
-
 func (w *blockWriter) write(p []byte, off int64) error {
 	if off == w.hashed {
 		w.h.Write(p)
@@ -325,28 +234,36 @@ func (w *blockWriter) write(p []byte, off int64) error {
 	return err
 }
 
+// copy is write for a tensor.
+func (w *blockWriter) copy(in driver.Input, off int64) error {
+	if off != w.hashed {
+		return in.CopyTo(w.t, w.base+off, nil)
+	}
+	w.hashed += in.Size()
+	return in.CopyTo(w.t, w.base+off, w.h)
+}
+
 // read calls f with what was written, one piece after the other.
-func (w *blockWriter) read(ctx context.Context, from, to int64, f func(p []byte, off int64) error) error {
+func (w *blockWriter) read(ctx context.Context, from, to int64, f func(p []byte) error) error {
 	buf := make([]byte, min(to-from, work.Step))
-	for from < to {
+	for ; from < to; from += int64(len(buf)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p := buf[:min(int64(len(buf)), to-from)]
-		if n, err := w.t.ReadAt(p, w.base+from); n < len(p) {
+		buf = buf[:min(int64(len(buf)), to-from)]
+		if n, err := w.t.ReadAt(buf, w.base+from); n < len(buf) {
 			return fmt.Errorf("reading back what was written: %w", err)
 		}
-		if err := f(p, from); err != nil {
+		if err := f(buf); err != nil {
 			return err
 		}
-		from += int64(len(p))
 	}
 	return nil
 }
 
 // sum returns the SHA-256 of the block, which has size bytes.
 func (w *blockWriter) sum(ctx context.Context, size int64) (sum [sha256.Size]byte, err error) {
-	err = w.read(ctx, w.hashed, size, func(p []byte, _ int64) error {
+	err = w.read(ctx, w.hashed, size, func(p []byte) error {
 		_, err := w.h.Write(p)
 		return err
 	})
