@@ -18,13 +18,14 @@ import (
 // as json.Number; objects and arrays are json.RawMessage as they are written.
 func Metadata(b []byte) (driver.Metadata, error) {
 	var c Checker
-	if err := c.walk(b, checked); err != nil {
+	if err := c.walk(bytes.Clone(b), checked); err != nil {
 		return nil, err
 	}
 	return c.Metadata(), nil
 }
 
-// Metadata is the package's Metadata of the text that was checked last.
+// Metadata is the package's Metadata of the text that was checked last, which its objects and arrays
+// alias.
 func (c *Checker) Metadata() driver.Metadata {
 	if len(c.pairs) == 0 {
 		return nil
@@ -66,7 +67,7 @@ func value(raw []byte) any {
 	case 'n':
 		return nil
 	case '{', '[':
-		return json.RawMessage(bytes.Clone(raw))
+		return json.RawMessage(raw[:len(raw):len(raw)])
 	}
 	text := string(raw)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
