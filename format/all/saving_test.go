@@ -211,9 +211,7 @@ func savings() []saving {
 			return onto(path, convert.Options{To: "mag"})
 		})},
 		{name: "convert onto itself with external data", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
-			return onto(path, convert.Options{To: "wia", Create: func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
-				return wia.Create(path, p, &wia.WriteOptions{WriteOptions: *o, ExternalFrom: 1})
-			}})
+			return onto(path, convert.Options{To: "wia", WriteOptions: format.WriteOptions{Format: &wia.WriteOptions{ExternalFrom: 1}}})
 		})},
 	}
 }

@@ -95,11 +95,10 @@ type job struct {
 	uses    uses            // of tensors by nodes
 	gaps    []gap           // nodes that the target has no operator for
 	read    *readonce.Reader
-	workers int      // tensors that are converted at a time
-	passage *passage // of the tensor that is being written from the mapping
-	taken   int64    // bytes that the writer has taken in
-	begun   int      // so many items are done, being converted, or need not be
-	active  int      // so many are being converted
+	workers int   // tensors that are converted at a time
+	taken   int64 // bytes that the writer has taken in
+	begun   int   // so many items are done, being converted, or need not be
+	active  int   // so many are being converted
 	running sync.WaitGroup
 	stop    chan struct{}
 }
@@ -126,7 +125,7 @@ func (j *job) create() (*format.Writer, error) {
 		accepted[item] = true
 	}
 	for {
-		w, err := j.o.Create(j.path, j.to, &opts)
+		w, err := format.Create(j.o.To, j.path, j.to, &opts)
 		var refused *format.LossError
 		if lost := errors.As(err, &refused); lost && !opts.KeepNames {
 			opts.KeepNames, j.report.Kept = true, refused.Losses
@@ -208,17 +207,7 @@ func (j *job) write(w *format.Writer, it *item) error {
 		// Behind a reader Use would hold all of it in memory.
 		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
 	}
-	return v.Use(func(b []byte) error {
-		p := &passage{j: j, left: b, sum: xxhash.New()}
-		j.passage = p
-		defer func() { j.passage = nil }()
-		if err := w.WriteTensor(it.to.Name, bytes.NewReader(b)); err != nil {
-			return err
-		}
-		p.pass(len(p.left))
-		it.sum = p.sum.Sum64()
-		return nil
-	})
+	return v.Use(func(b []byte) error { return j.copy(w, it, bytes.NewReader(b)) })
 }
 
 // copy writes what r delivers.
@@ -230,4 +219,13 @@ func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
 	err := w.WriteTensor(it.to.Name, io.TeeReader(r, h))
 	it.sum = h.Sum64()
 	return err
+}
+
+// progress is told by the writer how far it is, and tells the caller.
+func (j *job) progress(done, total int64, tensor string) {
+	j.read.Used(done - j.taken)
+	j.taken = done
+	if j.o.Progress != nil {
+		j.o.Progress(done, total, tensor)
+	}
 }

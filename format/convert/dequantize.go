@@ -40,7 +40,7 @@ func (j *job) dequantize() error {
 		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
-		if since := dequantizesSince(q); operatorSet(j.to) < since {
+		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor { // an axis is newer
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)
@@ -69,14 +69,6 @@ func (j *job) dequantize() error {
 	}
 	j.to.Graph = g
 	return nil
-}
-
-// dequantizesSince returns the version of ONNX's operators that DequantizeLinear takes: an axis is newer.
-func dequantizesSince(q *tensor.Quantization) int64 {
-	if q.Axis == tensor.PerTensor {
-		return 10
-	}
-	return 13
 }
 
 // operatorSet returns the version of ONNX's operators that the graph of a plan is in.
@@ -169,11 +161,10 @@ func (t *translator) quantized(in *format.Node) error {
 	}
 	constants := make([]int, len(in.Inputs))
 	for i, name := range in.Inputs {
-		at, ok := t.tensors[name]
-		if !ok {
+		var ok bool
+		if constants[i], ok = t.tensors[name]; !ok {
 			return refuse
 		}
-		constants[i] = at
 	}
 	x, scale := &t.infos[constants[0]], t.infos[constants[1]]
 	if x.DType != tensor.Int8 && x.DType != tensor.Uint8 || scale.DType != tensor.Float32 || len(scale.Shape) > 1 {
@@ -185,12 +176,7 @@ func (t *translator) quantized(in *format.Node) error {
 		return err
 	}
 	if len(scale.Shape) == 1 && len(q.Scales) != 1 {
-		axis := int64(1)
-		for _, a := range in.Attributes {
-			if v, ok := a.Value.(int64); a.Name == "axis" && ok {
-				axis = v
-			}
-		}
+		axis := integerOf(in, "axis", 1)
 		if axis < 0 {
 			axis += int64(len(x.Shape))
 		}

@@ -220,19 +220,13 @@ func broadcast(a, b dims) dims {
 }
 
 func concatenated(n *node, in []dims) dims {
-	axis := n.integer("axis")
+	k := n.integer("axis")
 	var out dims
 	for i, d := range in {
-		if d == nil || i > 0 && len(d) != len(out) {
+		if k < 0 || k >= int64(len(d)) || i > 0 && len(d) != len(out) {
 			return nil
-		}
-		k := axis
-		if k < 0 {
-			k += int64(len(d))
 		}
 		switch {
-		case k < 0 || k >= int64(len(d)):
-			return nil
 		case i == 0:
 			out = slices.Clone(d)
 		case out[k] < 0 || d[k] < 0:
@@ -283,9 +277,6 @@ func product(d dims) int64 {
 
 func flattened(n *node, x dims) dims {
 	axis := n.integer("axis")
-	if axis < 0 {
-		axis += int64(len(x))
-	}
 	if x == nil || axis < 0 || axis > int64(len(x)) {
 		return nil
 	}

@@ -52,9 +52,6 @@ type Options struct {
 	// Read says how File opens the source, and how Verify opens the target: limits, keys,
 	// sums.
 	Read *format.Options
-	// Create starts the target if it takes options that its format alone has, such as
-	// those of mle.Create. It must pass on the options that it gets. Nil means format.Create.
-	Create func(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error)
 }
 
 // Quantized returns a function for Options.Quantize that treats all tensors alike.
@@ -107,11 +104,6 @@ func (o *Options) checked(path string) (*Options, error) {
 		return nil, err
 	}
 	c.To = codec.Name()
-	if c.Create == nil {
-		c.Create = func(path string, p *format.Plan, w *format.WriteOptions) (*format.Writer, error) {
-			return format.Create(c.To, path, p, w)
-		}
-	}
 	return &c, c.Context.Err()
 }
 

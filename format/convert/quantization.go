@@ -83,12 +83,6 @@ func usesOf(g *format.Graph, tensors []tensor.Info) uses {
 
 // roleOf returns what input k is to a node, by the names of operators that any of the formats has.
 func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
-	transposed := int64(0)
-	for _, a := range n.Attributes {
-		if v, ok := a.Value.(int64); a.Name == "transB" && ok {
-			transposed = v
-		}
-	}
 	switch op := strings.ToLower(n.Op); {
 	case strings.Contains(op, "norm"):
 		r.constant = "constant of a normalization"
@@ -98,7 +92,7 @@ func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
 		}
 	case k == 2 && (strings.Contains(op, "conv") || op == "gemm" || op == "linear" || op == "fullyconnected"):
 		r.constant = "bias"
-	case strings.Contains(op, "convtranspose"), op == "gemm" && k == 1 && transposed == 0:
+	case strings.Contains(op, "convtranspose"), op == "gemm" && k == 1 && integerOf(n, "transB", 0) == 0:
 		r.axis = 1
 	case op == "matmul" && k == 1:
 		r.axis = len(shape) - 1
@@ -108,6 +102,16 @@ func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
 		r.constant = "bias or factor"
 	}
 	return r
+}
+
+// integerOf returns an attribute of a node.
+func integerOf(n *format.Node, name string, def int64) int64 {
+	for _, a := range n.Attributes {
+		if v, ok := a.Value.(int64); ok && a.Name == name {
+			return v
+		}
+	}
+	return def
 }
 
 // isVector reports whether at most one dim is not 1.

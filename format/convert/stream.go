@@ -12,6 +12,20 @@ import (
 // megabytes, so there are few however many processors there are.
 func workers() int { return min(runtime.GOMAXPROCS(0), 4) }
 
+// decodedMost is how large a tensor that the source decodes may be next to others.
+const decodedMost = 8 << 20
+
+// workersFor returns how many tensors are converted at a time: of large ones that the source
+// decodes, one.
+func workersFor(items []*item) int {
+	for _, it := range items {
+		if info := it.from.Info(); info.Offset < 0 && info.Size > decodedMost {
+			return 1
+		}
+	}
+	return workers()
+}
+
 // ahead is how many pieces a tensor may be converted ahead of the writer.
 const ahead = 2
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -422,22 +423,17 @@ func (j *job) refuse() error {
 	if err != nil {
 		return err
 	}
-	options := &driver.WriteOptions{Context: j.o.Context, Path: j.path}
-	p := &format.Plan{Metadata: j.to.Metadata, Tensors: j.to.Tensors, Graph: j.to.Graph}
-	_, err = driver.Fit(lacking{to.Driver(), j.gaps, false}, p, options, j.o.AcceptLoss)
+	_, err = driver.Fit(lacking{to.Driver(), j.gaps}, j.to, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
 	var refused *format.LossError
-	switch {
-	case err == nil:
-	case j.o.Lossy && errors.As(err, &refused):
-		j.report.Losses = append(j.report.Losses, refused.Losses...)
-	default:
-		// All that would be refused belongs on one list.
-		p.Native = j.to.Native
-		_, err = driver.Fit(lacking{to.Driver(), j.gaps, true}, p, options, j.o.AcceptLoss)
-		var located *format.Error
-		if errors.As(err, &located) {
-			located.Path = j.path
+	if errors.As(err, &refused) {
+		for _, l := range refused.Losses {
+			if l.Kind == format.LossGraph && j.o.Lossy {
+				j.report.Losses = append(j.report.Losses, l)
+			} else if l.Kind == format.LossGraph {
+				return wire.InFile(err, j.path)
+			}
 		}
+	} else if err != nil {
 		return err
 	}
 	j.to.Graph = nil
@@ -448,7 +444,6 @@ func (j *job) refuse() error {
 type lacking struct {
 	driver.Driver
 	gaps []gap
-	all  bool // what else it cannot hold counts too
 }
 
 // Losses implements driver.Lossy.
@@ -458,7 +453,7 @@ func (d lacking) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossLi
 			l.Graph(g.part, g.err)
 		}
 	}
-	if lossy, ok := d.Driver.(driver.Lossy); ok && d.all {
+	if lossy, ok := d.Driver.(driver.Lossy); ok {
 		bare := *p
 		bare.Graph = nil
 		lossy.Losses(&bare, o, l)

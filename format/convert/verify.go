@@ -31,18 +31,32 @@ func (j *job) verify() error {
 	if m.Len() != len(j.items) {
 		return &format.Error{Format: j.o.To, Path: j.path, Offset: -1, Err: fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items))}
 	}
-	found := make(map[string]bool, len(j.items))
-	var others []*item
+	names := make(map[string]bool, len(j.items))
 	for _, it := range j.items {
+		names[it.to.Name] = true
+	}
+	renamed := make(map[string]int) // contents of tensors whose names the target replaced
+	for name, v := range m.Tensors() {
+		if !names[name] {
+			c, err := j.contentOf(v)
+			if err != nil {
+				return err
+			}
+			renamed[c]++
+		}
+	}
+	for _, it := range j.items {
+		want := content(it.to.TypeName(), it.to.Shape, it.sum)
 		v, err := m.Tensor(it.to.Name)
 		if errors.Is(err, format.ErrNotFound) {
-			others = append(others, it)
+			if renamed[want]--; renamed[want] < 0 {
+				return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, want))
+			}
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		found[it.to.Name] = true
 		got, err := j.contentOf(v)
 		if err == nil && it.z != nil && it.to.Quant != nil && v.DType() == tensor.Float32 {
 			got, err = j.integersOf(it, v)
@@ -50,14 +64,11 @@ func (j *job) verify() error {
 		if err != nil {
 			return err
 		}
-		if want := it.content(); got != want {
+		if got != want {
 			return j.fail(it.to.Name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, want))
 		}
 	}
-	if len(others) == 0 {
-		return nil
-	}
-	return j.verifyRenamed(m, others, found)
+	return nil
 }
 
 // integersOf returns the content of a quantized tensor of a format that shows the numbers which the
@@ -84,29 +95,6 @@ func (j *job) integersOf(it *item, v tensor.View) (string, error) {
 	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
 }
 
-// verifyRenamed looks for tensors whose names the target replaced.
-func (j *job) verifyRenamed(m *format.Model, items []*item, found map[string]bool) error {
-	there := make(map[string]int)
-	for name, v := range m.Tensors() {
-		if found[name] {
-			continue
-		}
-		c, err := j.contentOf(v)
-		if err != nil {
-			return err
-		}
-		there[c]++
-	}
-	for _, it := range items {
-		c := it.content()
-		if there[c] == 0 {
-			return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, c))
-		}
-		there[c]--
-	}
-	return nil
-}
-
 // fail says of which tensor of the target an error is.
 func (j *job) fail(name string, err error) error {
 	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
@@ -116,8 +104,6 @@ func (j *job) fail(name string, err error) error {
 func content(typeName string, shape tensor.Shape, sum uint64) string {
 	return fmt.Sprintf("%s %v with XXH64 %016x", typeName, []int64(shape), sum)
 }
-
-func (it *item) content() string { return content(it.to.TypeName(), it.to.Shape, it.sum) }
 
 // contentOf reads a tensor a piece at a time.
 func (j *job) contentOf(v tensor.View) (string, error) {

@@ -159,16 +159,19 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	for _, a := range o.Implied {
 		n.attrs[a.Name] = a.Value
 	}
-	r := attributeReader{node: in, used: map[string]bool{}}
+	left := unread{}
+	for _, a := range in.Attributes {
+		left[a.Name] = neutral(a.Value)
+	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
 		if a.Quantizes > 0 {
-			if err := t.quantizes(&r, a, n); err != nil {
+			if err := t.quantizes(left, a, n); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		v, err := r.read(a)
+		v, err := left.take(a)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +183,7 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 		}
 	}
 	for _, a := range in.Attributes {
-		if !r.used[a.Name] {
+		if _, unknown := left[a.Name]; unknown {
 			return nil, fmt.Errorf("%w: attribute %q", format.ErrUnsupported, a.Name)
 		}
 	}
@@ -199,76 +202,57 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	return []*node{n}, nil
 }
 
-// quantizes looks at a parameter of the quantization of an input: the tensor has it too.
-func (t *translator) quantizes(r *attributeReader, a *driver.OperatorAttribute, n *node) error {
-	if _, ok := r.get(a.Names[0]); !ok {
-		return nil
+// unread has the attributes of a node that are not yet translated.
+type unread map[string]any
+
+// quantizes takes a parameter of the quantization of an input: the tensor has it too.
+func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) error {
+	_, ok := s[a.Names[0]]
+	delete(s, a.Names[0])
+	if ok && a.Quantizes <= len(n.in) {
+		i, constant := t.tensors[n.in[a.Quantizes-1]]
+		ok = !constant || t.infos[i].Quant == nil
 	}
-	if a.Quantizes <= len(n.in) {
-		if i, ok := t.tensors[n.in[a.Quantizes-1]]; ok && t.infos[i].Quant != nil {
-			return nil
-		}
+	if ok {
+		return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
 	}
-	return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
+	return nil
 }
 
-// attributeReader reads the attributes of a node.
-type attributeReader struct {
-	node *format.Node
-	used map[string]bool
-}
-
-func (r *attributeReader) get(name string) (any, bool) {
-	for _, a := range r.node.Attributes {
-		if a.Name == name {
-			r.used[name] = true
-			return neutral(a.Value), true
-		}
+// take returns an attribute in ONNX's form, or its default.
+func (s unread) take(a *driver.OperatorAttribute) (any, error) {
+	value, names, def := a.Default, a.Names, []int64(nil)
+	single := len(names) == 1 || a.Alias
+	want := neutral(a.Value)
+	if !single {
+		def, _ = a.Default.([]int64)
+		want = int64(0)
 	}
-	return nil, false
-}
-
-// read returns an attribute in ONNX's form, or its default.
-func (r *attributeReader) read(a *driver.OperatorAttribute) (any, error) {
-	if len(a.Names) > 1 && !a.Alias {
-		return r.elements(a)
-	}
-	for _, name := range a.Names {
-		v, ok := r.get(name)
-		if !ok {
+	var list []int64
+	for i, name := range names {
+		v, ok := s[name]
+		delete(s, name)
+		switch {
+		case !ok && single:
 			continue
-		}
-		list, isList := v.([]int64)
-		if want, got := neutral(a.Value), v; fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
-			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, got)
-		}
-		if isList && a.Symmetric {
-			return slices.Concat(list, list), nil
-		}
-		return v, nil
-	}
-	return a.Default, nil
-}
-
-// elements reads a list that has an attribute for each element.
-func (r *attributeReader) elements(a *driver.OperatorAttribute) (any, error) {
-	def, _ := a.Default.([]int64)
-	list := make([]int64, len(a.Names))
-	for i, name := range a.Names {
-		v, ok := r.get(name)
-		if !ok && i < len(def) {
+		case !ok && i < len(def):
 			v = def[i]
 		}
-		x, isInt := v.(int64)
-		if !isInt {
+		if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", v) {
 			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
 		}
-		list[i] = x
+		if single {
+			value, list = v, nil
+			list, _ = v.([]int64)
+			break
+		}
+		list = append(list, v.(int64))
+		value = list
 	}
-	if a.Symmetric {
-		list = slices.Concat(list, list)
+	if list != nil && a.Symmetric {
+		return slices.Concat(list, list), nil
 	}
-	return list, nil
+	return value, nil
 }
 
 // express states a node in an operator of the target's format.
