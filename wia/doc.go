@@ -191,8 +191,7 @@
 // # Rewriting
 //
 // format.Copy with format.PlanOf keeps everything a file says, unknown fields included,
-// as far as the plan was not changed. [Rewrite] also keeps the text of the metadata;
-// [CreateRewrite] leaves it to its caller to write the tensors.
+// as far as the plan was not changed. [Rewrite] also keeps the text of the metadata.
 //
 // # Cost of opening
 //

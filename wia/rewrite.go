@@ -13,7 +13,12 @@ import (
 // file has. External data becomes part of the file unless o.ExternalFrom says otherwise. A
 // nil o writes everything plainly, unsigned and not encrypted.
 func Rewrite(path string, f *File, o *WriteOptions) error {
-	w, err := CreateRewrite(path, f, o)
+	o = o.orDefault()
+	c, p, err := f.plan(o)
+	if err != nil {
+		return err
+	}
+	w, err := c.Create(path, p, &o.WriteOptions)
 	return f.copyTo(w, err)
 }
 
@@ -26,17 +31,6 @@ func RewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	}
 	to, err := c.NewWriter(w, p, &o.WriteOptions)
 	return f.copyTo(to, err)
-}
-
-// CreateRewrite begins what Rewrite does for a caller that writes the tensors itself: those
-// of f, with the bytes that they have. f is not closed before the writer is.
-func CreateRewrite(path string, f *File, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
-	c, p, err := f.plan(o)
-	if err != nil {
-		return nil, err
-	}
-	return c.Create(path, p, &o.WriteOptions)
 }
 
 // plan returns the plan of a file, and the codec that writes its metadata as they are.

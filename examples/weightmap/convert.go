@@ -17,7 +17,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
-	"github.com/weightmap/weightmap/wia"
 )
 
 // What -dtype takes.
@@ -248,7 +247,6 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 	if err := o.checkKind(m, target, opts); err != nil {
 		return nil, err
 	}
-	o.keepAll(m, target, opts)
 	change(opts)
 	report, err := convert.Model(m, target, opts)
 	if errors.Is(err, format.ErrOption) {
@@ -263,18 +261,6 @@ func (o *convertFlags) target(path string) string {
 		return c.Name()
 	}
 	return o.to
-}
-
-// keepAll has a WIA file that stays one keep what only the format has a place for: doc
-// strings, properties, fields that are not known.
-func (o *convertFlags) keepAll(m *format.Model, path string, c *convert.Options) {
-	f, ok := wia.From(m)
-	if !ok || o.target(path) != m.Format() || o.dtype+o.quantize != "" || o.join || len(o.only)+len(o.skip)+len(o.rename) > 0 {
-		return
-	}
-	c.Create = func(path string, _ *format.Plan, w *format.WriteOptions) (*format.Writer, error) {
-		return wia.CreateRewrite(path, f, &wia.WriteOptions{WriteOptions: *w})
-	}
 }
 
 // refuse lists what the target has no place for, a line each.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -185,8 +184,6 @@ type search struct {
 	whole      bool
 }
 
-var errDry = errors.New("it would be written")
-
 // try reports why a command line does not work.
 func (s *search) try(l commandLine) (*convertFlags, error) {
 	given := &convertFlags{secrets: s.secrets, usualShard: s.usualShard, whole: s.whole}
@@ -199,35 +196,7 @@ func (s *search) try(l commandLine) (*convertFlags, error) {
 	if err != nil {
 		return given, err
 	}
-	dir, err := os.MkdirTemp("", "weightmap")
-	if err != nil {
-		return given, err
-	}
-	defer os.RemoveAll(dir)
-	_, err = given.convert(s.ctx, s.c, s.m, l.files[0], target, func(o *convert.Options) {
-		create := o.Create
-		o.Create = func(path string, p *format.Plan, w *format.WriteOptions) (*format.Writer, error) {
-			other := filepath.Join(dir, filepath.Base(path))
-			if os.IsPathSeparator(path[len(path)-1]) {
-				other += string(os.PathSeparator)
-			}
-			var out *format.Writer
-			var err error
-			if create != nil {
-				out, err = create(other, p, w)
-			} else {
-				out, err = format.Create(given.target(target), other, p, w)
-			}
-			if err == nil {
-				out.Abort()
-				err = errDry
-			}
-			return nil, err
-		}
-	})
-	if errors.Is(err, errDry) {
-		err = nil
-	}
+	_, err = given.convert(s.ctx, s.c, s.m, l.files[0], target, func(o *convert.Options) { o.DryRun = true })
 	return given, err
 }
 

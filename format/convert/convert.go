@@ -60,6 +60,9 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 		return nil, err
 	}
 	defer w.Abort()
+	if o.DryRun {
+		return j.report, nil
+	}
 	if o.MaxShard > 0 {
 		j.report.Files = w.Files()
 	}

@@ -49,6 +49,8 @@ type Options struct {
 	// with what was written. A difference is ErrChecksum. Tensors whose
 	// names the target replaced are found by what they hold.
 	Verify bool
+	// DryRun refuses what a conversion refuses before it writes tensors, and writes nothing.
+	DryRun bool
 	// Read says how File opens the source, and how Verify opens the target: limits, keys,
 	// sums.
 	Read *format.Options
