@@ -94,10 +94,19 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 
 // Create is the package's Create for this format.
 func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
+	return c.write(path, opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.Create(d, p, o) })
+}
+
+// NewWriter is the package's NewWriter for this format.
+func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
+	return c.write("", opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.NewWriter(d, w, p, o) })
+}
+
+func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, *WriteOptions) (*save.Writer, error)) (*Writer, error) {
 	if c.d == nil {
 		return nil, unregistered("")
 	}
-	o, err := opts.checked()
+	o, err := opts.Checked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -105,28 +114,7 @@ func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error)
 	if err != nil {
 		return nil, load.Explain(err, c.Name(), path)
 	}
-	w, err := save.Create(p, o.config(d, path))
-	return writer(w, err)
-}
-
-// NewWriter is the package's NewWriter for this format.
-func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
-	if c.d == nil {
-		return nil, unregistered("")
-	}
-	o, err := opts.checked()
-	if err != nil {
-		return nil, err
-	}
-	d, err := driver.Configure(c.d, o.Format, &o.Storage)
-	if err != nil {
-		return nil, load.Explain(err, c.Name(), "")
-	}
-	out, err := save.NewWriter(w, p, o.config(d, ""))
-	return writer(out, err)
-}
-
-func writer(w *save.Writer, err error) (*Writer, error) {
+	w, err := start(d, o)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,9 @@ import (
 // Options changes how a model is opened. Nil and the zero value work.
 type Options = driver.Options
 
+// WriteOptions changes how a model is written. Nil and the zero value work.
+type WriteOptions = driver.WriteOptions
+
 // Limits that do not depend on Options.
 const (
 	MaxTensors   = driver.MaxTensors   // of a model

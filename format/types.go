@@ -33,6 +33,8 @@ type (
 	SignatureState = driver.SignatureState
 	// Storage asks for compression, a signature and the like.
 	Storage = driver.Storage
+	// Spool says where a file is assembled whose header depends on its data.
+	Spool = driver.Spool
 	// Check says which checksums are verified when.
 	Check = driver.Check
 	// Progress is called with bytes done, bytes there are, and the tensor at work.
@@ -53,6 +55,13 @@ const (
 	CheckStructure = driver.CheckStructure // no sums
 	CheckTouch     = driver.CheckTouch     // sums of the structure on open, of data before its first use
 	CheckAll       = driver.CheckAll       // everything on open, as Model.Verify does
+)
+
+// The values of Spool.
+const (
+	SpoolFile   = driver.SpoolFile   // in a temporary file
+	SpoolMemory = driver.SpoolMemory // in memory
+	SpoolNever  = driver.SpoolNever  // nowhere: what cannot be streamed is ErrUnsupported
 )
 
 // The values of SignatureState.

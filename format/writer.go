@@ -2,13 +2,10 @@ package format
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"iter"
 	"slices"
-	"time"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -38,81 +35,6 @@ func (w *Writer) Abort() error { return w.w.Abort() }
 // Files returns the paths of the files that are written, the one that opens the model
 // first. It is nil for NewWriter.
 func (w *Writer) Files() []string { return w.w.Files() }
-
-// WriteOptions changes how a model is written. Nil and the zero value work.
-type WriteOptions struct {
-	// Context cancels; nil means never.
-	Context context.Context
-	// Progress is called as bytes are taken in, by who writes. It must not call the Writer.
-	Progress Progress
-	// Time is the creation time that formats record; zero means none, so that the same plan gives the same bytes.
-	// A signature's time is now then.
-	Time time.Time
-	// NoSync commits without waiting for stable storage: a crash of the system
-	// may lose the file or leave it empty.
-	NoSync bool
-	// Spool says where NewWriter keeps what cannot be written from front to back.
-	Spool Spool
-	// AcceptLoss names what may get lost when the format cannot hold it:
-	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
-	// else cannot be kept is refused with a LossError that lists all of it,
-	// before anything is written. Naming what does not get lost does no harm; a
-	// kind that does not exist is refused.
-	AcceptLoss []string
-	// KeepNames has a format that numbers tensors (MOBI) keep the plan's names all the
-	// same, and parameters of quantization that nothing else there has room for, in a
-	// place that its readers look past. Package convert finds them again.
-	KeepNames bool
-	// MaxShard has Create write several files with at most that many bytes of tensors each, or one
-	// larger tensor, in the plan's order (safetensors, gguf); 0 means one file. From "m.safetensors"
-	// it makes "m-00001-of-00002.safetensors" and so on with "m.safetensors.index.json", which opens the
-	// model; of GGUF the first part does. If all fits into one file, that has the path itself. The files
-	// appear together, and replace the model that was at the path, in one file or several.
-	MaxShard int64
-	// Storage asks for compression, a signature and the like by the names that formats
-	// share; what the format does not have is ErrOption.
-	Storage Storage
-	// Format has the options that the format alone has: its package's WriteOptions,
-	// such as *mle.WriteOptions, whose embedded common options are not looked at.
-	// Another type is ErrOption.
-	Format any
-}
-
-// Spool says where a file is assembled whose header depends on its data, and
-// where tensors wait that come before their turn.
-type Spool uint8
-
-const (
-	SpoolFile   Spool = iota // in a temporary file
-	SpoolMemory              // in memory
-	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
-)
-
-// checked returns a copy with a context. It works on nil.
-func (o *WriteOptions) checked() (*WriteOptions, error) {
-	var c WriteOptions
-	if o != nil {
-		c = *o
-	}
-	if c.Spool > SpoolNever {
-		return nil, optionError("Spool", int64(c.Spool))
-	}
-	if c.MaxShard < 0 {
-		return nil, optionError("MaxShard", c.MaxShard)
-	}
-	if c.Context == nil {
-		c.Context = context.Background()
-	}
-	return &c, nil
-}
-
-// config returns what package save takes of the options.
-func (o *WriteOptions) config(d driver.Driver, path string) *save.Config {
-	return &save.Config{
-		Driver: d, Progress: o.Progress, Spool: save.SpoolMode(o.Spool), Accept: o.AcceptLoss, MaxShard: o.MaxShard,
-		Options: driver.WriteOptions{Context: o.Context, Time: o.Time, Path: path, NoSync: o.NoSync, KeepNames: o.KeepNames},
-	}
-}
 
 // Create starts writing a model to path, in a temporary file next to it that
 // takes its place on Close. A format without a name goes by path's extension.

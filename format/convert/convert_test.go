@@ -672,7 +672,7 @@ func (s spoiler) Tensor(i int, in driver.Input) error { return s.Encoder.Tensor(
 type spoiledInput struct{ driver.Input }
 
 func (in spoiledInput) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	b, err := in.ReadAll()
+	b, err := io.ReadAll(in)
 	if err != nil {
 		return err
 	}

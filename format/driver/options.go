@@ -146,20 +146,77 @@ func (c Check) Sums() bool { return c != CheckStructure }
 // Valid reports whether c is one of the constants.
 func (c Check) Valid() bool { return c <= CheckAll }
 
-// WriteOptions are what a format needs to know of how a file is written. They
-// are checked and complete.
+// WriteOptions changes how a model is written. Nil and the zero value work.
 type WriteOptions struct {
-	// Context cancels; it is not nil.
+	// Context cancels; nil means never.
 	Context context.Context
-	// Time is the creation time that formats record, zero for none: see Created and Signed.
+	// Progress is called as bytes are taken in, by who writes. It must not call the Writer.
+	Progress Progress
+	// Time is the creation time that formats record; zero means none, so that the same plan gives the same bytes.
+	// A signature's time is now then.
 	Time time.Time
-	// Path is the name of the file to come, "" when it is written to an io.Writer.
-	Path string
-	// NoSync commits without waiting for stable storage.
+	// NoSync commits without waiting for stable storage: a crash of the system
+	// may lose the file or leave it empty.
 	NoSync bool
-	// KeepNames has a format that gives tensors names of its own keep those of the
-	// plan as well, for Restorer.
+	// Spool says where NewWriter keeps what cannot be written from front to back.
+	Spool Spool
+	// AcceptLoss names what may get lost when the format cannot hold it:
+	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
+	// else cannot be kept is refused with a LossError that lists all of it,
+	// before anything is written. Naming what does not get lost does no harm; a
+	// kind that does not exist is refused.
+	AcceptLoss []string
+	// KeepNames has a format that numbers tensors (MOBI) keep the plan's names all the
+	// same, and parameters of quantization that nothing else there has room for, in a
+	// place that its readers look past. Package convert finds them again.
 	KeepNames bool
+	// MaxShard has Create write several files with at most that many bytes of tensors each, or one
+	// larger tensor, in the plan's order (safetensors, gguf); 0 means one file. From "m.safetensors"
+	// it makes "m-00001-of-00002.safetensors" and so on with "m.safetensors.index.json", which opens the
+	// model; of GGUF the first part does. If all fits into one file, that has the path itself. The files
+	// appear together, and replace the model that was at the path, in one file or several.
+	MaxShard int64
+	// Storage asks for compression, a signature and the like by the names that formats
+	// share; what the format does not have is ErrOption.
+	Storage Storage
+	// Format has the options that the format alone has: its package's WriteOptions,
+	// such as *mle.WriteOptions, whose embedded common options are not looked at.
+	// Another type is ErrOption.
+	Format any
+
+	// Path is for drivers: the file to come, "" when it is written to an io.Writer. Programs
+	// leave it empty.
+	Path string
+}
+
+// Spool says where a file is assembled whose header depends on its data, and
+// where tensors wait that come before their turn.
+type Spool uint8
+
+// The values of Spool.
+const (
+	SpoolFile   Spool = iota // in a temporary file
+	SpoolMemory              // in memory
+	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
+)
+
+// Checked returns a copy with a context, for a file at path, or what makes no sense. It works on nil.
+func (o *WriteOptions) Checked(path string) (*WriteOptions, error) {
+	var c WriteOptions
+	if o != nil {
+		c = *o
+	}
+	switch {
+	case c.Spool > SpoolNever:
+		return nil, OptionError("", "Spool", "%d", c.Spool)
+	case c.MaxShard < 0:
+		return nil, OptionError("", "MaxShard", "%d", c.MaxShard)
+	}
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	c.Path = path
+	return &c, nil
 }
 
 // Progress is called now and then with the bytes done, the bytes there are,

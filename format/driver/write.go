@@ -94,8 +94,6 @@ type Input interface {
 	Each(f func(p []byte) error) error
 	// CopyTo writes the data at off and feeds it to sum, which may be nil.
 	CopyTo(t io.WriterAt, off int64, sum io.Writer) error
-	// ReadAll returns the data in fresh memory, which grows with what arrives.
-	ReadAll() ([]byte, error)
 }
 
 // Target is a file being written. Gaps that nothing wrote read as zeros.

@@ -65,6 +65,14 @@ func New(k driver.Kind) *Digest {
 	return d
 }
 
+// Reset makes it the Digest of no bytes again.
+func (d *Digest) Reset() {
+	d.sum = Empty(d.kind)
+	if d.xx != nil {
+		d.xx.Reset()
+	}
+}
+
 // Write implements io.Writer.
 func (d *Digest) Write(b []byte) (int, error) {
 	if d.xx != nil {

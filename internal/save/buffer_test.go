@@ -4,18 +4,31 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// newHandle makes a file.
+func newHandle(t *testing.T) *handle {
+	t.Helper()
+	h, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.close() })
+	return h
+}
 
 // TestBuffer: any mix of writes, reads and truncations gives the same file
 // with and without the buffer.
 func TestBuffer(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var plain, inner Memory
-		b := newBuffer(&copied{&inner, nil})
+		var plain Memory
+		b := newHandle(t)
 		off := int64(0)
 		for range 60 {
 			switch rng.IntN(20) {
@@ -48,7 +61,7 @@ func TestBuffer(t *testing.T) {
 		}
 		must(t, b.flush())
 
-		if !bytes.Equal(plain.Bytes(), inner.Bytes()) {
+		if got, err := os.ReadFile(b.Name()); err != nil || !bytes.Equal(plain.Bytes(), got) {
 			t.Fatalf("seed %d: contents differ", seed)
 		}
 	}
@@ -61,27 +74,21 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// full is a Target whose disk is full.
-type full struct{ Memory }
-
-var errFull = errors.New("disk full")
-
-func (*full) WriteAt([]byte, int64) (int, error) { return 0, errFull }
-
+// TestBufferFails: a write that waits and fails does so in the next call, and in all that follow.
 func TestBufferFails(t *testing.T) {
 	tests := []struct {
 		name string
-		then func(b *buffer) error
+		then func(b *handle) error
 	}{
-		{"Flush", (*buffer).flush},
-		{"Truncate", func(b *buffer) error { return b.Truncate(1) }},
-		{"ReadAt", func(b *buffer) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
-		{"WriteAt large", func(b *buffer) error { _, err := b.WriteAt(make([]byte, 2*piece), 1); return err }},
-		{"WriteAt elsewhere", func(b *buffer) error {
+		{"Flush", (*handle).flush},
+		{"Truncate", func(b *handle) error { return b.Truncate(1) }},
+		{"ReadAt", func(b *handle) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
+		{"WriteAt large", func(b *handle) error { _, err := b.WriteAt(make([]byte, 2*piece), 1); return err }},
+		{"WriteAt elsewhere", func(b *handle) error {
 			_, err := b.WriteAt([]byte{1}, 8192) // has the first byte written
 			return errors.Join(err, b.flush())
 		}},
-		{"WriteAt on and on", func(b *buffer) error {
+		{"WriteAt on and on", func(b *handle) error {
 			for off := int64(1); ; off += piece {
 				if _, err := b.WriteAt(make([]byte, piece), off); err != nil {
 					return err
@@ -91,17 +98,17 @@ func TestBufferFails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBuffer(&copied{&full{}, nil})
+			failing(t, CallWrite)
+			b := newHandle(t)
 			if _, err := b.WriteAt([]byte{1}, 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := tt.then(b); !errors.Is(err, errFull) {
-				t.Errorf("err = %v, want %v", err, errFull)
+			if err := tt.then(b); !errors.Is(err, errInjected) {
+				t.Errorf("err = %v, want %v", err, errInjected)
 			}
-			if err := b.flush(); !errors.Is(err, errFull) {
-				t.Errorf("Flush later: %v, want %v", err, errFull)
+			if err := b.flush(); !errors.Is(err, errInjected) {
+				t.Errorf("Flush later: %v, want %v", err, errInjected)
 			}
-
 		})
 	}
 }

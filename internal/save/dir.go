@@ -24,11 +24,11 @@ type directory struct {
 // createDirectory starts a directory. At its path there may be nothing, or an empty directory.
 // Directories of files of the format that killed writers left are removed.
 func (w *Writer) createDirectory() error {
-	d := &directory{layout: w.layout, sync: !w.cfg.Options.NoSync}
+	d := &directory{layout: w.layout, sync: !w.o.NoSync}
 	if n := len(w.layout.Files); n == 0 || n != len(w.layout.Parts) || n != len(w.plan.Tensors) {
 		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", driver.ErrPlan, n, len(w.layout.Parts), len(w.plan.Tensors))
 	}
-	abs, err := filepath.Abs(w.cfg.Options.Path)
+	abs, err := filepath.Abs(w.o.Path)
 	if err == nil {
 		d.final, err = Resolve(abs)
 	}
@@ -36,7 +36,7 @@ func (w *Writer) createDirectory() error {
 		d.old, err = emptyDir(d.final)
 	}
 	if err == nil {
-		err = d.create(w.cfg.Driver.Describe().Extensions[0])
+		err = d.create(w.driver.Describe().Extensions[0])
 	}
 	if err == nil {
 		w.enc = d

@@ -22,8 +22,8 @@ func beginDir(path, name, text string, sync bool) (*Writer, error) {
 	d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) {
 		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
 	}}
-	c := &Config{Driver: d, Options: driver.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}}
-	return Create(&driver.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, c)
+	o := &driver.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}
+	return Create(d, &driver.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
 }
 
 // assemble makes a directory with a file.

@@ -3,7 +3,6 @@ package save
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 // the replacement is one rename: readers see the old file or the new one,
 // and a mapping of the old one is not disturbed.
 type File struct {
-	handle
+	*handle
 	final string
 	held  *os.File // the lock on the temporary file, nil without one
 }
@@ -155,44 +154,4 @@ func (f *File) Abort() {
 	_ = f.close()
 	_ = Remove(f.Name())
 	f.release()
-}
-
-// Spool is a Target in a temporary file without a name to come.
-type Spool struct {
-	handle
-	named bool
-}
-
-// NewSpool creates one in the system's directory for temporary files. It never has a name
-// on Linux, and elsewhere none from then on where the system allows it, so that nothing is
-// left of it when the process is killed.
-func NewSpool() (*Spool, error) {
-	if err := before(CallCreate, "spool"); err != nil {
-		return nil, err
-	}
-	f, err := unnamed(os.TempDir())
-	if err == nil {
-		return &Spool{handle{f}, false}, nil
-	}
-	f, err = os.CreateTemp("", "weightmap-*.spool")
-	if err != nil {
-		return nil, err
-	}
-	return &Spool{handle{f}, Remove(f.Name()) != nil}, nil
-}
-
-// WriteTo implements io.WriterTo, for all of it.
-func (s *Spool) WriteTo(w io.Writer) (int64, error) {
-	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
-		return 0, err
-	}
-	return io.Copy(w, s.f)
-}
-
-// Remove deletes the file.
-func (s *Spool) Remove() {
-	_ = s.close()
-	if s.named {
-		_ = Remove(s.Name())
-	}
 }

@@ -167,16 +167,6 @@ func TestSymbolicLink(t *testing.T) {
 
 // TestSpool: nothing is left of a spool, where the system allows it from the start.
 func TestSpool(t *testing.T) {
-	t.Run("as the system can", spoolLeavesNothing)
-	t.Run("with a name", func(t *testing.T) {
-		was := unnamed
-		t.Cleanup(func() { unnamed = was })
-		unnamed = func(string) (*os.File, error) { return nil, errors.ErrUnsupported }
-		spoolLeavesNothing(t)
-	})
-}
-
-func spoolLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		t.Setenv(name, dir)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,14 +28,6 @@ type Input struct {
 	left  int64
 	moved func(n int) // told of progress
 	one   [1]byte     // for Finish
-
-	// Of Each and CopyTo, here so that no tensor takes an allocation.
-	most  int                  // bytes of a piece in memory
-	f     func(p []byte) error // takes the pieces
-	store func(p []byte) error // copyPiece
-	to    io.WriterAt
-	off   int64
-	sum   io.Writer
 }
 
 // NewInput takes size bytes from r. moved may be nil.
@@ -42,16 +35,11 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	if moved == nil {
 		moved = func(int) {}
 	}
-	in := &Input{ctx: ctx, moved: moved}
-	in.store = in.copyPiece
-	in.reset(r, size)
-	return in
+	return &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
 }
 
 // reset makes the Input one of other data.
-func (in *Input) reset(r io.Reader, size int64) {
-	in.r, in.size, in.left, in.most = r, size, size, piece
-}
+func (in *Input) reset(r io.Reader, size int64) { in.r, in.size, in.left = r, size, size }
 
 // Size returns the number of bytes the tensor has.
 func (in *Input) Size() int64 { return in.size }
@@ -100,13 +88,25 @@ func (in *Input) long() error {
 // Each calls f with one piece after the other. A piece is only valid during
 // the call. Readers that hold their bytes in memory (bytes.Reader,
 // bytes.Buffer, strings.Reader) are not copied from.
-func (in *Input) Each(f func(p []byte) error) error {
-	if m := inMemory(in.r); m != nil && in.left == in.size {
-		if int64(m.Len()) > in.size {
+func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
+
+// each is Each with pieces of at most so many bytes.
+func (in *Input) each(most int, f func(p []byte) error) error {
+	var m io.WriterTo
+	have := 0
+	switch r := in.r.(type) {
+	case *bytes.Reader:
+		m, have = r, r.Len()
+	case *bytes.Buffer:
+		m, have = r, r.Len()
+	case *strings.Reader:
+		m, have = r, r.Len()
+	}
+	if m != nil && in.left == in.size {
+		if int64(have) > in.size {
 			return in.long()
 		}
-		in.f = f
-		_, err := m.WriteTo((*pieces)(in))
+		_, err := m.WriteTo(pieces{in, most, f})
 		if err == nil && in.left > 0 {
 			err = in.short()
 		}
@@ -115,93 +115,55 @@ func (in *Input) Each(f func(p []byte) error) error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	for in.left > 0 {
-		n, err := io.ReadFull(in, (*buf)[:min(int64(piece), in.left)])
-		if err != nil {
+		p := (*buf)[:min(piece, in.left)]
+		if _, err := io.ReadFull(in, p); err != nil {
 			return err
 		}
-		if err := f((*buf)[:n]); err != nil {
+		if err := f(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// memory is a reader whose bytes are there already, Len of them.
-type memory interface {
-	io.WriterTo
-	Len() int
+// pieces is the io.Writer that readers in memory write themselves to.
+type pieces struct {
+	in   *Input
+	most int
+	f    func(p []byte) error
 }
 
-// inMemory returns r if it is one of the standard readers of memory, else nil:
-// of another type's Len nobody knows what it counts.
-func inMemory(r io.Reader) memory {
-	switch m := r.(type) {
-	case *bytes.Reader:
-		return m
-	case *bytes.Buffer:
-		return m
-	case *strings.Reader:
-		return m
-	}
-	return nil
-}
-
-// pieces is the io.Writer that in-memory readers write themselves to.
-type pieces Input
-
-func (in *pieces) Write(p []byte) (int, error) {
-	if int64(len(p)) > in.left {
-		return 0, (*Input)(in).long()
-	}
-	total := len(p)
-	for len(p) > 0 {
-		if err := in.ctx.Err(); err != nil {
-			return total - len(p), err
+func (w pieces) Write(p []byte) (n int, err error) {
+	for part := range slices.Chunk(p, w.most) {
+		if err := w.in.ctx.Err(); err != nil {
+			return n, err
 		}
-		n := min(len(p), in.most)
-		if err := in.f(p[:n]); err != nil {
-			return total - len(p), err
+		if err := w.f(part); err != nil {
+			return n, err
 		}
-		in.left -= int64(n)
-		in.moved(n)
-		p = p[n:]
+		n += len(part)
+		w.in.left -= int64(len(part))
+		w.in.moved(len(part))
 	}
-	return total, nil
+	return n, nil
 }
 
 // CopyTo writes the data at off and feeds them to sum, which may be nil.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	in.to, in.off, in.sum = t, off, sum
+	most := piece
 	if sum == nil {
-		in.most = 16 * piece // few large writes take less time
+		most = 16 * piece // few large writes take less time
 	}
-	err := in.Each(in.store)
-	in.most = piece
-	return err
-}
-
-func (in *Input) copyPiece(p []byte) error {
-	if in.sum != nil {
-		if _, err := in.sum.Write(p); err != nil {
-			return err
+	return in.each(most, func(p []byte) error {
+		if sum != nil {
+			if _, err := sum.Write(p); err != nil {
+				return err
+			}
 		}
-	}
-	n, err := in.to.WriteAt(p, in.off)
-	in.off += int64(n)
-	return err
-}
-
-// ReadAll returns the data in fresh memory, which grows with what arrives.
-func (in *Input) ReadAll() ([]byte, error) {
-	if in.size != int64(int(in.size)) {
-		return nil, fmt.Errorf("%w: tensor of %d bytes", tensor.ErrLimit, in.size)
-	}
-	out := make([]byte, 0, min(in.size, 16<<20))
-	err := in.Each(func(p []byte) error {
-		out = append(out, p...)
-		return nil
+		n, err := t.WriteAt(p, off)
+		off += int64(n)
+		return err
 	})
-	return out, err
 }
 
 // Finish checks that the format took all the data and that no more follow.
@@ -209,15 +171,12 @@ func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()
 	}
-	for range 100 {
-		switch n, err := in.r.Read(in.one[:]); {
-		case n > 0:
-			return in.long()
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
+	n, err := in.read(in.one[:])
+	if n > 0 {
+		return in.long()
 	}
-	return io.ErrNoProgress
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

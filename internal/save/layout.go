@@ -15,39 +15,43 @@ type layoutEncoder struct {
 	layout *driver.Layout
 	parts  []driver.Part // not yet written
 	order  []int         // tensors by offset
-	sums   []uint64      // by tensor; nil when nobody wants them
+	sum    *checksum.Digest
+	sums   []uint64 // by tensor; nil when nobody wants them
 }
+
+// span is a range of a file.
+type span struct{ off, size int64 }
 
 // newLayoutEncoder checks the layout, for the driver may be wrong.
 func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
 	if l.Late != nil {
-		e.sums = make([]uint64, len(p.Tensors))
+		e.sum, e.sums = checksum.New(l.Sums), make([]uint64, len(p.Tensors))
 	}
 	if len(l.Offsets) != len(p.Tensors) {
 		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
 	}
+	ranges := make([]span, 0, len(l.Parts)+len(p.Tensors))
+	for i, part := range l.Parts {
+		if i > 0 && part.Offset < l.Parts[i-1].Offset {
+			return nil, fmt.Errorf("%w: the parts of the layout do not ascend", driver.ErrPlan)
+		}
+		ranges = append(ranges, span{part.Offset, int64(len(part.Bytes))})
+	}
 	for i := range e.order {
 		e.order[i] = i
+		ranges = append(ranges, span{l.Offsets[i], p.Tensors[i].Size})
 	}
 	slices.SortStableFunc(e.order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(l.Offsets[a], l.Offsets[b]), cmp.Compare(p.Tensors[a].Size, p.Tensors[b].Size))
 	})
-	end, tensors, parts := int64(0), e.order, l.Parts
-	for len(tensors)+len(parts) > 0 {
-		var from, size int64
-		if len(tensors) > 0 {
-			from, size = l.Offsets[tensors[0]], p.Tensors[tensors[0]].Size
+	slices.SortFunc(ranges, func(a, b span) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size)) })
+	end := int64(0)
+	for _, r := range ranges {
+		if r.off < end || r.off+r.size < r.off {
+			return nil, fmt.Errorf("%w: in the layout, %d bytes at %d overlap what comes before", driver.ErrPlan, r.size, r.off)
 		}
-		if len(tensors) == 0 || len(parts) > 0 && cmp.Or(cmp.Compare(parts[0].Offset, from), cmp.Compare(int64(len(parts[0].Bytes)), size)) < 0 {
-			from, size, parts = parts[0].Offset, int64(len(parts[0].Bytes)), parts[1:]
-		} else {
-			tensors = tensors[1:]
-		}
-		if from < end || from+size < from {
-			return nil, fmt.Errorf("%w: in the layout, %d bytes at %d overlap what comes before", driver.ErrPlan, size, from)
-		}
-		end = from + size
+		end = r.off + r.size
 	}
 	if end > l.Size {
 		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, end, l.Size)
@@ -77,9 +81,9 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 	if e.sums == nil {
 		return in.CopyTo(e.t, e.layout.Offsets[i], nil)
 	}
-	s := checksum.New(e.layout.Sums)
-	err := in.CopyTo(e.t, e.layout.Offsets[i], s)
-	e.sums[i] = s.Sum64()
+	e.sum.Reset()
+	err := in.CopyTo(e.t, e.layout.Offsets[i], e.sum)
+	e.sums[i] = e.sum.Sum64()
 	return err
 }
 

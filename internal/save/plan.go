@@ -19,7 +19,7 @@ func (w *Writer) complete(p *driver.Plan) error {
 		return &tensor.Error{Format: w.format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
 	}
 	w.plan = &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
-	take := w.cfg.Driver.Describe().TakeValue
+	take := w.driver.Describe().TakeValue
 	if take == nil {
 		take = driver.Number
 	}

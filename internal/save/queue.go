@@ -9,12 +9,12 @@ import (
 
 // queue keeps tensors that come before their turn.
 type queue struct {
-	spool SpoolMode
+	spool driver.Spool
 	order []int // nil for that of the plan
 	at    int   // in order, of the next tensor
 	early map[int]io.Reader
 	file  *Spool
-	end   int64
+	end   int64 // of file
 }
 
 // turn returns the tensor whose turn it is.
@@ -28,49 +28,37 @@ func (q *queue) turn() int {
 	return -1
 }
 
-// isNext reports whether tensor i can be written now, and counts it then.
-func (q *queue) isNext(i int) bool {
-	if q.turn() != i {
-		return false
-	}
-	q.at++
-	return true
-}
-
 // keep stores a tensor until its turn comes.
 func (q *queue) keep(i int, in *Input) error {
-	if q.spool == SpoolNever {
+	var to spool = &Memory{}
+	off := int64(0)
+	switch q.spool {
+	case driver.SpoolNever:
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
+	case driver.SpoolFile:
+		if q.file == nil {
+			f, err := NewSpool()
+			if err != nil {
+				return err
+			}
+			q.file = f
+		}
+		to, off = q.file, q.end
+		q.end += in.Size()
 	}
 	if q.early == nil {
 		q.early = make(map[int]io.Reader)
 	}
-	if q.spool == SpoolMemory {
-		m := &Memory{}
-		q.early[i] = io.NewSectionReader(m, 0, in.Size())
-		return in.CopyTo(m, 0, nil)
-	}
-	if q.file == nil {
-		f, err := NewSpool()
-		if err != nil {
-			return err
-		}
-		q.file = f
-	}
-	off := q.end
-	q.end += in.Size()
-	q.early[i] = io.NewSectionReader(q.file, off, in.Size())
-	return in.CopyTo(q.file, off, nil)
+	q.early[i] = io.NewSectionReader(to, off, in.Size())
+	return in.CopyTo(to, off, nil)
 }
 
-// next returns the tensor whose turn it is if it came before, else no reader.
+// next counts a tensor that was written, and returns the one whose turn it is then, with no reader unless it
+// came before.
 func (q *queue) next() (i int, r io.Reader) {
-	i = q.turn()
-	r, ok := q.early[i]
-	if !ok {
-		return i, nil
-	}
 	q.at++
+	i = q.turn()
+	r = q.early[i]
 	delete(q.early, i)
 	return i, r
 }

@@ -10,7 +10,7 @@ import (
 
 // shards writes a model into several files, which appear together.
 type shards struct {
-	cfg   *Config
+	o     *driver.WriteOptions
 	files *driver.Shards
 	list  []*shard
 	of    []int // the shard of each tensor
@@ -25,8 +25,7 @@ type shard struct {
 	path   string
 	plan   *driver.Plan
 	layout *driver.Layout
-	file   *File // nil before its first tensor
-	out    *buffer
+	file   *File          // nil before its first tensor
 	enc    driver.Encoder // nil when the file is complete
 }
 
@@ -35,26 +34,26 @@ const maxShards = 1<<16 - 1
 
 // createShards divides the plan.
 func (w *Writer) createShards() error {
-	d, ok := w.cfg.Driver.(driver.Sharder)
+	d, ok := w.driver.(driver.Sharder)
 	if !ok {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}
-	s := &shards{cfg: w.cfg}
+	s := &shards{o: w.o}
 	s.divide(w.plan)
 	if len(s.list) > maxShards {
-		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.cfg.MaxShard, len(s.list), maxShards)
+		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(s.list), maxShards)
 	}
 	plans := make([]*driver.Plan, len(s.list))
 	for i := range plans {
 		plans[i] = s.list[i].plan
 	}
 	var err error
-	if s.files, err = d.Shards(w.cfg.Options.Path, plans); err != nil {
+	if s.files, err = d.Shards(w.o.Path, plans); err != nil {
 		return err
 	}
 	for i, part := range s.list {
 		part.path = s.files.Paths[i]
-		if part.layout, err = layoutOf(w.cfg, part.plan); err != nil {
+		if part.layout, err = w.layoutOf(part.plan); err != nil {
 			return err
 		}
 	}
@@ -77,7 +76,7 @@ func (s *shards) divide(p *driver.Plan) {
 	}
 	for i := range p.Tensors {
 		n := p.Tensors[i].Size
-		if i > begin && n > s.cfg.MaxShard-size {
+		if i > begin && n > s.o.MaxShard-size {
 			end(i)
 		}
 		s.of[i] = len(s.list)
@@ -98,7 +97,7 @@ func (s *shards) Tensor(i int, in driver.Input) error {
 	if part.left--; part.left > 0 {
 		return nil
 	}
-	return part.finish(!s.cfg.Options.NoSync)
+	return part.finish(!s.o.NoSync)
 }
 
 // open creates the file when its first tensor comes.
@@ -106,12 +105,9 @@ func (p *shard) open() (err error) {
 	if p.file != nil {
 		return nil
 	}
-	f, err := CreateFile(p.path)
-	if err != nil {
-		return err
+	if p.file, err = CreateFile(p.path); err == nil {
+		p.enc, _, err = encoderOf(p.file, p.plan, p.layout)
 	}
-	p.file, p.out = f, newBuffer(f)
-	p.enc, _, err = encoderOf(p.out, p.plan, p.layout)
 	return err
 }
 
@@ -120,17 +116,14 @@ func (p *shard) finish(sync bool) error {
 	if err := p.enc.Finish(); err != nil {
 		return err
 	}
-	if err := p.out.flush(); err != nil {
-		return err
-	}
-	p.enc, p.out = nil, nil
+	p.enc = nil
 	return p.file.finish(sync)
 }
 
 // Finish implements driver.Encoder: it puts all files in place, the one that opens the model
 // last.
 func (s *shards) Finish() error {
-	sync := !s.cfg.Options.NoSync
+	sync := !s.o.NoSync
 	var files []*File
 	for _, part := range s.list {
 		if part.enc != nil { // of a model without tensors
@@ -174,7 +167,7 @@ func (s *shards) writeIndex(sync bool) error {
 
 // removeOld removes what only the old model had. That it cannot is no failure of writing.
 func (s *shards) removeOld() {
-	for _, path := range append(s.files.Old, s.cfg.Options.Path) {
+	for _, path := range append(s.files.Old, s.o.Path) {
 		st, err := os.Lstat(path)
 		if err == nil && st.Mode().IsRegular() && path != s.files.Index && !slices.Contains(s.files.Paths, path) {
 			_ = Remove(path)

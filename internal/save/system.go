@@ -1,6 +1,7 @@
 package save
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -46,79 +47,142 @@ func before(call, path string) error {
 	return nil
 }
 
-// handle is an open file.
-type handle struct{ f *os.File }
+// handle is an open file. It collects small writes that follow one another, as a model of many small
+// tensors would otherwise cost a system call for each.
+type handle struct {
+	f   *os.File
+	buf *[]byte // not yet written; nil for nothing
+	off int64   // where that belongs
+	end int64   // of all that was written
+}
 
 // create makes a file that must not exist.
-func create(name string, mode os.FileMode) (h handle, err error) {
-	if err = before(CallCreate, name); err == nil {
-		h.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+func create(name string, mode os.FileMode) (*handle, error) {
+	if err := before(CallCreate, name); err != nil {
+		return nil, err
 	}
-	return h, err
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	return &handle{f: f}, err
 }
 
 // Name returns the name the file was made by.
-func (h handle) Name() string { return h.f.Name() }
+func (h *handle) Name() string { return h.f.Name() }
 
 // Sequential is false.
-func (h handle) Sequential() bool { return false }
+func (h *handle) Sequential() bool { return false }
 
 // ReadAt implements io.ReaderAt.
-func (h handle) ReadAt(p []byte, off int64) (int, error) { return h.f.ReadAt(p, off) }
+func (h *handle) ReadAt(p []byte, off int64) (int, error) {
+	if err := h.flush(); err != nil {
+		return 0, err
+	}
+	return h.f.ReadAt(p, off)
+}
 
-// WriteAt implements io.WriterAt.
-func (h handle) WriteAt(p []byte, off int64) (int, error) {
+// WriteAt implements io.WriterAt. An error may belong to an earlier write.
+func (h *handle) WriteAt(p []byte, off int64) (int, error) {
+	if h.buf != nil {
+		at := h.off + int64(len(*h.buf))
+		if gap := off - at; at == h.end && gap > 0 && gap < dataGap {
+			at = off
+			*h.buf = append(*h.buf, make([]byte, gap)...)
+		}
+		if off != at || len(*h.buf)+len(p) > piece {
+			if err := h.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	h.end = max(h.end, off+int64(len(p)))
+	if len(p) >= piece {
+		return h.writeAt(p, off)
+	}
+	if h.buf == nil {
+		h.buf, h.off = buffers.Get().(*[]byte), off
+		*h.buf = (*h.buf)[:0]
+	}
+	*h.buf = append(*h.buf, p...)
+	return len(p), nil
+}
+
+// dataGap is more than formats leave between tensors.
+const dataGap = 4 << 10
+
+func (h *handle) writeAt(p []byte, off int64) (int, error) {
 	if err := before(CallWrite, h.Name()); err != nil {
 		return 0, err
 	}
 	return h.f.WriteAt(p, off)
 }
 
+// flush writes what was collected.
+func (h *handle) flush() error {
+	if h.buf == nil {
+		return nil
+	}
+	if _, err := h.writeAt(*h.buf, h.off); err != nil {
+		return err
+	}
+	h.drop()
+	return nil
+}
+
+func (h *handle) drop() {
+	if h.buf != nil {
+		buffers.Put(h.buf)
+		h.buf = nil
+	}
+}
+
 // Write appends to what was written by Write and ReadFrom.
-func (h handle) Write(p []byte) (int, error) {
+func (h *handle) Write(p []byte) (int, error) {
 	if err := before(CallWrite, h.Name()); err != nil {
 		return 0, err
 	}
-	return h.f.Write(p)
+	n, err := h.f.Write(p)
+	h.end += int64(n)
+	return n, err
 }
 
 // ReadFrom appends what r delivers, by sharing blocks where the system can.
-func (h handle) ReadFrom(r io.Reader) (int64, error) {
+func (h *handle) ReadFrom(r io.Reader) (int64, error) {
 	if err := before(CallWrite, h.Name()); err != nil {
 		return 0, err
 	}
-	return h.f.ReadFrom(r)
+	n, err := h.f.ReadFrom(r)
+	h.end += n
+	return n, err
 }
 
 // Truncate cuts the file to size, or fills it up with zeros.
-func (h handle) Truncate(size int64) error {
-	if err := before(CallTruncate, h.Name()); err != nil {
-		return err
+func (h *handle) Truncate(size int64) error {
+	err := h.flush()
+	if err == nil {
+		err = before(CallTruncate, h.Name())
 	}
-	return h.f.Truncate(size)
+	if err == nil {
+		h.end = max(h.end, size)
+		err = h.f.Truncate(size)
+	}
+	return err
 }
 
 // finish closes the file. With sync it is on stable storage by then.
-func (h handle) finish(sync bool) error {
-	var err error
-	if sync {
-		if err = before(CallSync, h.Name()); err == nil {
+func (h *handle) finish(sync bool) error {
+	err := h.flush()
+	if err == nil && sync {
+		err = before(CallSync, h.Name())
+		if err == nil {
 			err = h.f.Sync()
 		}
 	}
-	if e := h.close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, h.close())
 }
 
 // close closes the file even if it is told to fail, as the system does.
-func (h handle) close() error {
-	err := before(CallClose, h.Name())
-	if e := h.f.Close(); err == nil {
-		err = e
-	}
-	return err
+func (h *handle) close() error {
+	h.drop()
+	return cmp.Or(before(CallClose, h.Name()), h.f.Close())
 }
 
 func mkdir(name string, mode os.FileMode) error {

@@ -65,20 +65,65 @@ func (m *Memory) Truncate(size int64) error {
 	return nil
 }
 
-// WriteTo implements spool.
+// WriteTo implements io.WriterTo.
 func (m *Memory) WriteTo(w io.Writer) (int64, error) {
 	n, err := NewStream(w).WriteAt(m.b, 0)
 	return int64(n), err
 }
 
-// Remove implements spool.
+// Remove frees the contents.
 func (m *Memory) Remove() { m.b = nil }
 
-// spool is a target whose content can go elsewhere.
+// Spool is a Target in a temporary file without a name to come.
+type Spool struct {
+	*handle
+	named bool
+}
+
+// NewSpool creates one in the system's directory for temporary files. It has no name from then on where
+// the system allows it, so that nothing is left of it when the process is killed.
+func NewSpool() (*Spool, error) {
+	if err := before(CallCreate, "spool"); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", "weightmap-*.spool")
+	if err != nil {
+		return nil, err
+	}
+	return &Spool{&handle{f: f}, Remove(f.Name()) != nil}, nil
+}
+
+// WriteTo implements io.WriterTo, for all of it.
+func (s *Spool) WriteTo(w io.Writer) (int64, error) {
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, s.f)
+}
+
+// Remove deletes the file.
+func (s *Spool) Remove() {
+	_ = s.close()
+	if s.named {
+		_ = Remove(s.Name())
+	}
+}
+
+// spool is a target whose content goes elsewhere.
 type spool interface {
 	Target
 	io.WriterTo
 	Remove()
+}
+
+func newSpool(where driver.Spool) (spool, error) {
+	if where == driver.SpoolMemory {
+		return &Memory{}, nil
+	}
+	return NewSpool()
 }
 
 // copied is an output that is copied to a writer in the end.

@@ -3,6 +3,7 @@
 package save
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,30 +16,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// SpoolMode says where what cannot be written from front to back is assembled.
-type SpoolMode uint8
-
-// The values of SpoolMode.
-const (
-	SpoolFile   SpoolMode = iota // in a temporary file
-	SpoolMemory                  // in memory
-	SpoolNever                   // nowhere: it is refused
-)
-
-// Config says how a model is written.
-type Config struct {
-	Driver   driver.Driver
-	Options  driver.WriteOptions
-	Progress driver.Progress
-	Spool    SpoolMode
-	Accept   []string // losses
-	MaxShard int64    // bytes of tensors in a file, 0 for no limit
-}
-
 // Writer drives an encoder: names, sizes, order, cancellation, progress and
 // the end are the same for all formats.
 type Writer struct {
-	cfg    *Config
+	driver driver.Driver
+	o      *driver.WriteOptions // checked
 	format string
 	layout *driver.Layout // nil for shards
 	enc    driver.Encoder // nil when it was released
@@ -49,8 +31,8 @@ type Writer struct {
 	plan    *driver.Plan
 	index   map[string]int // tensors of the plan
 	next    int            // the tensor that comes if they come in the plan's order
-	at      string         // the tensor at work
-	in      *Input         // of that
+	in      *Input         // the tensor at work
+	at      string         // its name
 	written []bool
 	done    int64
 	total   int64
@@ -65,63 +47,61 @@ type output interface {
 	Abort()
 }
 
-// Create starts writing what is to appear at c.Options.Path.
-func Create(p *driver.Plan, c *Config) (*Writer, error) {
-	w, err := newWriter(p, c)
+// Create starts writing what is to appear at o.Path.
+func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+	w, err := newWriter(d, p, o)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case c.MaxShard > 0:
-		err = w.createShards()
-	case w.layout.Files != nil:
-		err = w.createDirectory()
-	default:
-		w.setOrder(w.layout.Ordered)
-		var f *File
-		if f, err = CreateFile(c.Options.Path); err == nil {
-			err = w.start(newBuffer(f))
+	return w.started(func() error {
+		if o.MaxShard > 0 {
+			return w.createShards()
 		}
-	}
-	return w.started(err)
+		if w.layout.Files != nil {
+			return w.createDirectory()
+		}
+		f, err := CreateFile(o.Path)
+		if err != nil {
+			return err
+		}
+		return w.start(f, w.layout.Ordered)
+	})
 }
 
 // NewWriter starts writing to out: straight through where the format and the plan
 // allow it, else after the file was assembled elsewhere.
-func NewWriter(out io.Writer, p *driver.Plan, c *Config) (*Writer, error) {
-	w, err := newWriter(p, c)
+func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+	w, err := newWriter(d, p, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case c.MaxShard > 0:
+	case o.MaxShard > 0:
 		return nil, driver.OptionError(w.format, "MaxShard", "only Create makes several files")
 	case out == nil:
 		return nil, &tensor.Error{Format: w.format, Field: "writer", Offset: -1, Err: fs.ErrInvalid}
 	}
-	if c.Spool == SpoolNever || w.streams() {
-		w.setOrder(true)
-		return w.started(w.start(NewStream(out)))
-	}
-	w.setOrder(w.layout.Ordered)
-	if c.Spool == SpoolMemory {
-		return w.started(w.start(&copied{&Memory{}, out}))
-	}
-	s, err := NewSpool()
-	if err == nil {
-		err = w.start(newBuffer(&copied{s, out}))
-	}
-	return w.started(err)
+	return w.started(func() error {
+		streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
+		if o.Spool == driver.SpoolNever || streams {
+			return w.start(NewStream(out), true)
+		}
+		s, err := newSpool(o.Spool)
+		if err != nil {
+			return err
+		}
+		return w.start(&copied{s, out}, w.layout.Ordered)
+	})
 }
 
 // newWriter checks the plan and asks the driver how it is written.
-func newWriter(p *driver.Plan, c *Config) (*Writer, error) {
-	w := &Writer{cfg: c, format: c.Driver.Describe().Name}
+func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+	w := &Writer{driver: d, o: o, format: d.Describe().Name}
 	err := w.complete(p)
 	if err == nil {
-		w.plan, err = driver.Fit(c.Driver, w.plan, &c.Options, c.Accept)
+		w.plan, err = driver.Fit(d, w.plan, o, o.AcceptLoss)
 	}
-	if err == nil && c.MaxShard == 0 {
-		w.layout, err = layoutOf(c, w.plan)
+	if err == nil && o.MaxShard == 0 {
+		w.layout, err = w.layoutOf(w.plan)
 	}
 	if err != nil {
 		return nil, w.explain(err)
@@ -130,47 +110,31 @@ func newWriter(p *driver.Plan, c *Config) (*Writer, error) {
 }
 
 // layoutOf asks the driver for the layout of a plan.
-func layoutOf(c *Config, p *driver.Plan) (*driver.Layout, error) {
-	d, ok := c.Driver.(driver.Layouter)
+func (w *Writer) layoutOf(p *driver.Plan) (*driver.Layout, error) {
+	d, ok := w.driver.(driver.Layouter)
 	if !ok {
 		return nil, fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
 	}
-	l, err := d.Layout(p, &c.Options)
+	l, err := d.Layout(p, w.o)
 	if err == nil && l == nil {
 		err = fmt.Errorf("%w: the driver made no layout", driver.ErrPlan)
 	}
 	return l, err
 }
 
-// streams reports whether the file can be written from front to back.
-func (w *Writer) streams() bool {
-	return w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
-}
-
-// setOrder has early tensors wait for a driver or target that takes them in one order only.
-func (w *Writer) setOrder(ordered bool) {
-	if !ordered {
-		return
-	}
-	w.queue = &queue{spool: w.cfg.Spool}
-	if w.layout.Secret {
-		w.queue.spool = SpoolMemory
-	}
-}
-
-// start writes what is known before the data.
-func (w *Writer) start(t output) error {
+// start writes what is known before the data. A driver or target that takes tensors in one order only is ordered.
+func (w *Writer) start(t output, ordered bool) error {
 	w.out = t
-	finished := false
-	defer w.giveUpUnless(&finished)
 	enc, order, err := encoderOf(t, w.plan, w.layout)
-	finished = true
 	if err != nil {
 		return err
 	}
 	w.enc = enc
-	if w.queue != nil {
-		w.queue.order = order
+	if ordered {
+		w.queue = &queue{spool: w.o.Spool, order: order}
+		if w.layout.Secret {
+			w.queue.spool = driver.SpoolMemory
+		}
 	}
 	return nil
 }
@@ -191,16 +155,13 @@ func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encode
 	return enc, nil, err
 }
 
-// started completes or undoes the start.
-func (w *Writer) started(err error) (*Writer, error) {
-	if err == nil {
-		err = w.cfg.Options.Context.Err()
-	}
+// started returns the writer once start has made its output.
+func (w *Writer) started(start func() error) (*Writer, error) {
+	err := w.attempt(func() error { return w.explain(cmp.Or(start(), w.o.Context.Err())) })
 	if err != nil {
-		w.giveUp(err)
-		return nil, w.explain(err)
+		return nil, err
 	}
-	w.in = NewInput(w.cfg.Options.Context, nil, 0, w.moved)
+	w.in = NewInput(w.o.Context, nil, 0, w.moved)
 	w.written = make([]bool, len(w.plan.Tensors))
 	for _, t := range w.plan.Tensors {
 		w.total += t.Size
@@ -208,10 +169,24 @@ func (w *Writer) started(err error) (*Writer, error) {
 	return w, nil
 }
 
+// attempt gives up if f fails, or if it panics in a function of the program (a reader, a signer, Progress).
+func (w *Writer) attempt(f func() error) error {
+	err := errPanicked
+	defer func() {
+		if err != nil {
+			w.giveUp(err)
+		}
+	}()
+	err = f()
+	return err
+}
+
+var errPanicked = errors.New("a function of the program panicked")
+
 // Files returns the paths of the files that are written, the one that opens the model
 // first. It is nil for a writer without a path.
 func (w *Writer) Files() []string {
-	if path := w.cfg.Options.Path; w.files == nil && path != "" {
+	if path := w.o.Path; w.files == nil && path != "" {
 		return []string{path}
 	}
 	return w.files
@@ -231,18 +206,13 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.written[i] {
 		return w.planError(name, errors.New("already written"))
 	}
-	finished := false
-	defer w.giveUpUnless(&finished)
-	err := w.take(i, r)
-	finished = true
-	if err != nil {
-		err = &tensor.Error{Format: w.format, Path: w.cfg.Options.Path, Field: tensorField(name), Offset: -1, Err: err}
-		w.giveUp(err)
-		return err
-	}
-	w.written[i] = true
-	w.next = i + 1
-	return nil
+	return w.attempt(func() error {
+		if err := w.take(i, r); err != nil {
+			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
+		}
+		w.written[i], w.next = true, i+1
+		return nil
+	})
 }
 
 // find returns the index of a tensor of the plan. Most come in its order.
@@ -257,22 +227,21 @@ func (w *Writer) find(name string) (i int, ok bool) {
 // moved counts bytes that were taken in.
 func (w *Writer) moved(n int) {
 	w.done += int64(n)
-	if w.cfg.Progress != nil {
-		w.cfg.Progress(w.done, w.total, w.at)
+	if w.o.Progress != nil {
+		w.o.Progress(w.done, w.total, w.at)
 	}
 }
 
 // take feeds the encoder with tensor i, and with those that waited for it.
 func (w *Writer) take(i int, r io.Reader) error {
-	ctx := w.cfg.Options.Context
-	if err := ctx.Err(); err != nil {
+	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
 	w.at = w.plan.Tensors[i].Name
 	in := w.in
 	in.reset(r, w.plan.Tensors[i].Size)
 	defer in.reset(nil, 0)
-	if w.queue != nil && !w.queue.isNext(i) {
+	if w.queue != nil && w.queue.turn() != i {
 		if err := w.queue.keep(i, in); err != nil {
 			return err
 		}
@@ -288,7 +257,7 @@ func (w *Writer) take(i int, r io.Reader) error {
 		if i, r = w.queue.next(); r == nil {
 			return nil
 		}
-		in = NewInput(ctx, r, w.plan.Tensors[i].Size, nil)
+		in = NewInput(w.o.Context, r, w.plan.Tensors[i].Size, nil)
 	}
 }
 
@@ -318,21 +287,17 @@ func (w *Writer) Close() error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	finished := false
-	defer w.giveUpUnless(&finished)
-	err := w.finish()
-	finished = true
-	if err != nil {
-		err = w.explain(err)
-		w.giveUp(err)
-		return err
-	}
-	w.over = io.EOF
-	return nil
+	return w.attempt(func() error {
+		if err := w.finish(); err != nil {
+			return w.explain(err)
+		}
+		w.over = io.EOF
+		return nil
+	})
 }
 
 func (w *Writer) finish() error {
-	if err := w.cfg.Options.Context.Err(); err != nil {
+	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
 	for i, ok := range w.written {
@@ -349,7 +314,7 @@ func (w *Writer) finish() error {
 	if err == nil && w.out != nil {
 		out := w.out
 		w.out = nil
-		err = out.Commit(!w.cfg.Options.NoSync)
+		err = out.Commit(!w.o.NoSync)
 	}
 	if committed && (err == nil || errors.Is(err, driver.ErrNotDurable)) {
 		w.layout.Committed(err == nil)
@@ -367,16 +332,6 @@ func (w *Writer) Abort() error {
 	}
 	return nil
 }
-
-// giveUpUnless is deferred around calls of the program's functions (a reader, a signer,
-// Progress): it aborts the write if one panics.
-func (w *Writer) giveUpUnless(finished *bool) {
-	if !*finished {
-		w.giveUp(errPanicked)
-	}
-}
-
-var errPanicked = errors.New("a function of the program panicked")
 
 // giveUp removes what was written and remembers why.
 func (w *Writer) giveUp(err error) {
@@ -404,10 +359,10 @@ func (w *Writer) refusal() error {
 	if w.over == io.EOF {
 		return w.explain(fmt.Errorf("%w: closed", driver.ErrAborted))
 	}
-	return &tensor.Error{Format: w.format, Path: w.cfg.Options.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, w.over)}
+	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, w.over)}
 }
 
-func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.cfg.Options.Path) }
+func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
 
 // planError says which tensor of the plan cannot be written.
 func (w *Writer) planError(name string, err error) error {

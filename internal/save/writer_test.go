@@ -130,8 +130,8 @@ func backwards(p *driver.Plan) (*driver.Layout, error) {
 
 const backwardsFile = "head\x00\x00CCCC|BBAAA\x00\x00\x00"
 
-func writeConfig(d driver.Driver) *Config {
-	return &Config{Driver: d, Options: driver.WriteOptions{Context: context.Background(), NoSync: true}}
+func options(path string) *driver.WriteOptions {
+	return &driver.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
 }
 
 // write feeds the tensors in the order of names, one letter each with e for the
@@ -151,11 +151,11 @@ func TestLayout(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &laidOut{layout: backwards}
 	for _, order := range []string{"c e b a", "e c b a", "a b e c", "b e a c", "a e c b"} {
-		for _, spool := range []SpoolMode{SpoolFile, SpoolMemory} {
+		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
 			var out bytes.Buffer
-			c := writeConfig(d)
+			c := options("")
 			c.Spool = spool
-			w, err := NewWriter(&out, threeTensors(), c)
+			w, err := NewWriter(d, &out, threeTensors(), c)
 			if err == nil {
 				err = write(w, order)
 			}
@@ -164,9 +164,8 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "m.toy")
-		c := writeConfig(d)
-		c.Options.Path = path
-		w, err := Create(threeTensors(), c)
+		c := options(path)
+		w, err := Create(d, threeTensors(), c)
 		if err == nil {
 			err = write(w, order)
 		}
@@ -188,11 +187,11 @@ func wantEmpty(t *testing.T, dir string) {
 // TestLayoutStreams: in the order of the file everything goes straight through.
 func TestLayoutStreams(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	for _, spool := range []SpoolMode{SpoolNever, SpoolFile} {
+	for _, spool := range []driver.Spool{driver.SpoolNever, driver.SpoolFile} {
 		var out bytes.Buffer
-		c := writeConfig(&laidOut{layout: backwards})
+		c := options("")
 		c.Spool = spool
-		w, err := NewWriter(&out, threeTensors(), c)
+		w, err := NewWriter(&laidOut{layout: backwards}, &out, threeTensors(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,15 +209,15 @@ func TestLayoutStreams(t *testing.T) {
 			t.Errorf("%q, %v", out.String(), err)
 		}
 	}
-	c := writeConfig(&laidOut{layout: backwards})
-	c.Spool = SpoolNever
+	c := options("")
+	c.Spool = driver.SpoolNever
 	var out bytes.Buffer
-	w, err := NewWriter(&out, threeTensors(), c)
+	w, err := NewWriter(&laidOut{layout: backwards}, &out, threeTensors(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = w.WriteTensor("a", strings.NewReader("AAA"))
-	wantError(t, "out of order, with SpoolNever", err, driver.ErrSequential, `tensor "a"`)
+	wantError(t, "out of order, with driver.SpoolNever", err, driver.ErrSequential, `tensor "a"`)
 	if out.Len() > 4 {
 		t.Errorf("written all the same: %q", out.String())
 	}
@@ -244,21 +243,21 @@ func TestLayoutLate(t *testing.T) {
 			return l, err
 		}}
 		for _, tt := range []struct {
-			spool SpoolMode
+			spool driver.Spool
 			part  driver.Part
 			want  error
 		}{
-			{SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
-			{SpoolNever, driver.Part{}, driver.ErrSequential},
-			{SpoolMemory, driver.Part{Offset: 18, Bytes: []byte("!!")}, driver.ErrPlan},
-			{SpoolMemory, driver.Part{Offset: -1, Bytes: []byte("!!")}, driver.ErrPlan},
-			{SpoolMemory, driver.Part{Offset: 1<<63 - 1, Bytes: []byte("!!")}, driver.ErrPlan},
+			{driver.SpoolFile, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{driver.SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
+			{driver.SpoolNever, driver.Part{}, driver.ErrSequential},
+			{driver.SpoolMemory, driver.Part{Offset: 18, Bytes: []byte("!!")}, driver.ErrPlan},
+			{driver.SpoolMemory, driver.Part{Offset: -1, Bytes: []byte("!!")}, driver.ErrPlan},
+			{driver.SpoolMemory, driver.Part{Offset: 1<<63 - 1, Bytes: []byte("!!")}, driver.ErrPlan},
 		} {
 			var out bytes.Buffer
-			c := writeConfig(d)
+			c := options("")
 			c.Spool, part = tt.spool, tt.part
-			w, err := NewWriter(&out, threeTensors(), c)
+			w, err := NewWriter(d, &out, threeTensors(), c)
 			if err == nil {
 				err = write(w, "a c b e")
 			}
@@ -296,20 +295,19 @@ func TestLyingLayouts(t *testing.T) {
 	} {
 		d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) { return tt.l, nil }}
 		var out bytes.Buffer
-		_, err := NewWriter(&out, threeTensors(), writeConfig(d))
+		_, err := NewWriter(d, &out, threeTensors(), options(""))
 		wantError(t, tt.name, err, driver.ErrPlan, "")
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
 		path := stored(t, "m.toy", []byte("old"))
-		c := writeConfig(d)
-		c.Options.Path = path
-		_, err = Create(threeTensors(), c)
+		c := options(path)
+		_, err = Create(d, threeTensors(), c)
 		wantError(t, tt.name, err, driver.ErrPlan, "")
 		untouched(t, path)
 	}
 	none := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Size: -1}, nil }}
-	w, err := NewWriter(io.Discard, nil, writeConfig(none))
+	w, err := NewWriter(none, io.Discard, nil, options(""))
 	if err == nil {
 		err = w.Close()
 	}
@@ -332,20 +330,20 @@ func untouched(t *testing.T, path string) {
 func TestEncoding(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, streams := range []bool{false, true} {
-		for _, spool := range []SpoolMode{SpoolFile, SpoolMemory, SpoolNever} {
+		for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory, driver.SpoolNever} {
 			for _, order := range []string{"a b e c", "c a b e"} {
 				d := &encoded{streams: streams}
 				var out bytes.Buffer
-				c := writeConfig(d)
+				c := options("")
 				c.Spool = spool
-				w, err := NewWriter(&out, threeTensors(), c)
+				w, err := NewWriter(d, &out, threeTensors(), c)
 				if err == nil {
 					err = write(w, order)
 				}
 				switch {
-				case spool == SpoolNever && (order != "a b e c" || !streams):
+				case spool == driver.SpoolNever && (order != "a b e c" || !streams):
 					if !errors.Is(err, driver.ErrSequential) {
-						t.Errorf("streams %v, %s with SpoolNever: %v", streams, order, err)
+						t.Errorf("streams %v, %s with driver.SpoolNever: %v", streams, order, err)
 					}
 				case streams && (out.String() != "4AAABBCCCC" || err != nil):
 					t.Errorf("streams, %s, spool %d: %q, %v", order, spool, out.String(), err)
@@ -364,9 +362,9 @@ func TestEncoding(t *testing.T) {
 // TestEncodeNothing: a driver must not return nothing, and one that cannot write
 // says so.
 func TestEncodeNothing(t *testing.T) {
-	_, err := NewWriter(io.Discard, nil, writeConfig(&encoded{nothing: true}))
+	_, err := NewWriter(&encoded{nothing: true}, io.Discard, nil, options(""))
 	wantError(t, "no encoder", err, driver.ErrPlan, "")
-	_, err = NewWriter(io.Discard, nil, writeConfig(&toy{}))
+	_, err = NewWriter(&toy{}, io.Discard, nil, options(""))
 	wantError(t, "a format that cannot be written", err, driver.ErrUnsupported, "")
 }
 
@@ -400,12 +398,11 @@ func TestWriterFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, path := tt.d, stored(t, "m.toy", []byte("old"))
-			c := writeConfig(&d)
-			c.Options.Path = path
+			c := options(path)
 			if tt.ctx != nil {
-				c.Options.Context = tt.ctx
+				c.Context = tt.ctx
 			}
-			w, err := Create(threeTensors(), c)
+			w, err := Create(&d, threeTensors(), c)
 			if err == nil && tt.run != nil {
 				err = tt.run(w)
 				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
@@ -439,8 +436,7 @@ func TestWriterPanics(t *testing.T) {
 	for _, in := range []string{"Encode", "Finish", "Progress"} {
 		t.Run(in, func(t *testing.T) {
 			d, path := &encoded{panics: in}, stored(t, "m.toy", []byte("old"))
-			c := writeConfig(d)
-			c.Options.Path = path
+			c := options(path)
 			c.Progress = func(int64, int64, string) { d.panic("Progress") }
 			var w *Writer
 			func() {
@@ -449,7 +445,7 @@ func TestWriterPanics(t *testing.T) {
 						t.Errorf("recovered %v", thrown)
 					}
 				}()
-				w, _ = Create(threeTensors(), c)
+				w, _ = Create(d, threeTensors(), c)
 				_ = write(w, "a b e c")
 			}()
 			untouched(t, path)
@@ -470,28 +466,27 @@ func TestWriteDirectory(t *testing.T) {
 		}
 		return l, nil
 	}}
-	c := writeConfig(d)
-	c.Options.Path = filepath.Join(t.TempDir(), "m")
-	w, err := Create(threeTensors(), c)
+	c := options(filepath.Join(t.TempDir(), "m"))
+	w, err := Create(d, threeTensors(), c)
 	if err == nil {
 		err = write(w, "c b e a")
 	}
-	got, readErr := os.ReadFile(filepath.Join(c.Options.Path, "0.toy"))
+	got, readErr := os.ReadFile(filepath.Join(c.Path, "0.toy"))
 	if err != nil || readErr != nil || string(got) != "head AAA" {
 		t.Errorf("%v, %v, %q", err, readErr, got)
 	}
-	_, err = Create(threeTensors(), c)
+	_, err = Create(d, threeTensors(), c)
 	wantError(t, "again", err, os.ErrExist, "")
 	files = nil
 	d.layout = func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Files: []string{}}, nil }
-	_, err = Create(nil, c)
+	_, err = Create(d, nil, c)
 	wantError(t, "no files", err, driver.ErrPlan, "")
 }
 
 // TestQueueFailures: a tensor that waits and then fails leaves nothing.
 func TestQueueFailures(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	for _, spool := range []SpoolMode{SpoolFile, SpoolMemory} {
+	for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
 		for what, run := range map[string]func(w *Writer) error{
 			"short":   func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("A")) },
 			"long":    func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("AAAA")) },
@@ -500,9 +495,9 @@ func TestQueueFailures(t *testing.T) {
 				return errors.Join(w.WriteTensor("a", strings.NewReader("AAA")), w.Abort(), w.Close())
 			},
 		} {
-			c := writeConfig(&laidOut{layout: backwards})
+			c := options("")
 			c.Spool = spool
-			w, err := NewWriter(io.Discard, threeTensors(), c)
+			w, err := NewWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -521,10 +516,10 @@ func TestWriteProgress(t *testing.T) {
 		Name        string
 	}
 	var got []report
-	c := writeConfig(&laidOut{layout: backwards})
-	c.Spool = SpoolMemory
+	c := options("")
+	c.Spool = driver.SpoolMemory
 	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
-	w, err := NewWriter(io.Discard, threeTensors(), c)
+	w, err := NewWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
 	if err == nil {
 		err = write(w, "a b e c")
 	}
