@@ -68,7 +68,7 @@ func operatorLosses(g *driver.Graph, l *driver.LossList) {
 // foreignOperator returns an operator that should be in ONNX's own set and is not, "" for none.
 func foreignOperator(g *driver.Graph) (op string) {
 	for i := range g.Nodes {
-		if n := &g.Nodes[i]; (n.Domain == "" || n.Domain == "ai.onnx") && !opsets.Known(n.Op) {
+		if n := &g.Nodes[i]; isOwn(n.Domain) && !opsets.Known(n.Op) {
 			return n.Op
 		}
 	}

@@ -1,8 +1,8 @@
 package onnx
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -92,29 +91,23 @@ func (h *header) plan(p *driver.Plan) error {
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
 	}
-	for _, s := range h.opsets {
-		delete(domains, s.domain)
-		if s.domain == "ai.onnx" || s.domain == "" {
-			delete(domains, "")
-			delete(domains, "ai.onnx")
+	said := h.opsets
+	for _, d := range slices.Sorted(maps.Keys(domains)) {
+		isSaid := slices.ContainsFunc(said, func(o opset) bool { return o.domain == d || isOwn(o.domain) && isOwn(d) })
+		if isSaid || h.file != nil && !h.file.imports(d) { // what a file does without, its copy does too
+			continue
 		}
-	}
-	var missing []string
-	for d := range domains {
-		if h.file == nil || h.file.imports(d) { // what a file does without, its copy does too
-			missing = append(missing, d)
-		}
-	}
-	slices.Sort(missing)
-	for _, d := range missing {
 		s := opset{d, 1}
-		if d == "" || d == "ai.onnx" {
+		if isOwn(d) {
 			s.version = defaultOpset
 		}
 		h.opsets = append(h.opsets, s)
 	}
 	return nil
 }
+
+// isOwn reports whether a domain is that of ONNX's own operators.
+func isOwn(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
 // irVersionOf returns the first version of the representation with a type.
 func irVersionOf(code int32) int64 {
@@ -229,46 +222,4 @@ func (h *header) graph(g *driver.Graph) ([]byte, error) {
 		named.Name = defaultGraphName
 	}
 	return graphSchema.AppendGraph(nil, &named)
-}
-
-// initializer returns the field of a tensor up to its data, for one at an offset of the
-// file. more are fields besides.
-func initializer(t *tensor.Info, more []byte, at int64) []byte {
-	as := storageOf(t)
-	if as.form == asSparse {
-		return protobuf.PutLength(nil, 15, t.Size)
-	}
-	head := append(putDims(nil, t.Shape), more...)
-	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(as.code)), 8, t.Name)
-	if as.form == asRaw {
-		tail = protobuf.PutLength(tail, rawData, t.Size)
-	}
-	size := int64(len(head)+len(tail)) + t.Size
-	padding := int64(0)
-	if byte7 := as.code > 0 && as.code < 0x80; byte7 && as.form == asRaw && t.Size > 0 {
-		padding = paddingOf(at, size, t.Size)
-	}
-	b := append(protobuf.PutLength(nil, 5, size+padding), head...)
-	return append(appendPadding(b, byte(as.code), padding), tail...)
-}
-
-// paddingOf returns how many bytes more a field of size bytes needs at an offset for the
-// data that it ends with to be aligned.
-func paddingOf(at, size, data int64) int64 {
-	for n := int64(0); ; n++ {
-		end := at + 1 + int64(protowire.SizeVarint(uint64(size+n))) + size + n
-		if n != 1 && (end-data)%alignment == 0 { // a field takes two bytes at least
-			return n
-		}
-	}
-}
-
-// appendPadding appends padding bytes: data_type again. Of a field that
-// occurs more than once the last counts, which is the same.
-func appendPadding(b []byte, code byte, padding int64) []byte {
-	if padding%2 != 0 { // a varint with a byte more, which says nothing
-		b = append(b, 2<<3, code|0x80, 0)
-		padding -= 3
-	}
-	return append(b, bytes.Repeat([]byte{2 << 3, code}, int(padding/2))...)
 }

@@ -115,33 +115,25 @@ func originalOf(p *driver.Plan) (*original, error) {
 	}
 	s := protobuf.InMemory(n.Raw)
 	c := &original{sets: map[opset][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
-	all := s.All()
-	w := s.Walk(modelMsg, all, 1)
+	shells := map[string]shell{}
+	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
-		c.model.field(s, &w)
+		if c.model.field(s, &w); w.Err != nil {
+			continue
+		}
+		switch b := n.Raw[w.At:w.End]; {
+		case w.Num == 7:
+			w.Err = c.split(n.Raw[w.Start:w.End], shells)
+		case w.Num == 8:
+			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(n.Raw[w.Start:w.End])
+		case w.Num == 14:
+			c.props[c.model.props[len(c.model.props)-1]] = b
+		case !graphSchema.Neutral.Has(modelMsg, w.Num):
+			c.rest = append(c.rest, b...)
+		}
 	}
 	if w.Err != nil {
 		return nil, protobuf.InField("native", w.Err)
-	}
-	shells := map[string]shell{}
-	sets, props := c.model.opsets, c.model.props
-	err := s.Each(modelMsg, all, func(f protobuf.Field) error {
-		switch b := n.Raw[f.Start:f.End]; {
-		case f.Num == 7:
-			return c.split(b, shells)
-		case f.Num == 8:
-			c.sets[sets[0]] = operatorSet(b)
-			sets = sets[1:]
-		case f.Num == 14:
-			c.props[props[0]] = n.Raw[f.At:f.End]
-			props = props[1:]
-		case !graphSchema.Neutral.Has(modelMsg, f.Num):
-			c.rest = append(c.rest, n.Raw[f.At:f.End]...)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	return c, c.follow(p, shells)
 }

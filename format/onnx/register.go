@@ -53,10 +53,18 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	if d.opts.ExternalFrom > 0 {
-		return externalLayout(p, o, &d.opts)
+	w, err := newWriter(p, o, &d.opts)
+	if err != nil {
+		return nil, err
 	}
-	return layout(p, inside)
+	if w.ext == nil {
+		return &w.layout, nil
+	}
+	start := func(t driver.Target) (driver.Encoder, error) {
+		w.t = t
+		return w, nil
+	}
+	return &driver.Layout{Encode: start, Committed: w.ext.Committed}, nil
 }
 
 // Operators implements driver.Vocabulary: the operators are ONNX's own.

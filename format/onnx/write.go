@@ -1,11 +1,11 @@
 package onnx
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -33,66 +33,78 @@ func refuse(field string, err error) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1, Err: fmt.Errorf("%w: %w", format.ErrPlan, err)}
 }
 
-// builder lays out a file.
-type builder struct {
+// writer is a model that is laid out, and its Encoder when it has external data.
+type writer struct {
+	plan   *driver.Plan
+	o      *driver.WriteOptions
+	frame  frame
+	ext    *external.File // nil when all data is in the model
+	offs   []int64        // in ext, -1 for the model itself
 	layout driver.Layout
+	t      driver.Target
 	run    []byte // bytes that are known, not yet a part
 	at     int64  // where the run ends
 }
 
-func (w *builder) add(b []byte) {
-	w.run = append(w.run, b...)
-	w.at += int64(len(b))
-}
-
-// data leaves room for a tensor.
-func (w *builder) data(size int64) {
-	w.flush()
-	w.at += size
-}
-
-func (w *builder) flush() {
-	if len(w.run) > 0 {
-		w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at - int64(len(w.run)), Bytes: w.run})
-		w.run = nil
+// newWriter lays out a plan.
+func newWriter(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (w *writer, err error) {
+	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
+	if own.ExternalFrom > 0 {
+		if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path); err != nil {
+			return nil, refuse("external data", err)
+		}
 	}
-}
-
-// layout says where everything goes. Tensors for which outside returns a record have no
-// place in the file: their offset is that of the record's end.
-func layout(p *driver.Plan, outside func(i int, more []byte) []byte) (*driver.Layout, error) {
-	f, err := frameOf(p)
-	if err != nil {
+	if w.frame, err = frameOf(p); err != nil {
 		return nil, refuse("plan", err)
 	}
-	total := int64(0)
 	for i := range p.Tensors {
-		if outside(i, nil) == nil {
-			total += p.Tensors[i].Size
+		t := &p.Tensors[i]
+		if w.offs[i] = -1; w.ext == nil || t.Size < own.ExternalFrom || t.Size == 0 || storageOf(t).form != asRaw {
+			continue
+		}
+		align := int64(alignment)
+		if t.Size >= pageAlign {
+			align = pageAlign
+		}
+		w.offs[i] = w.ext.Reserve(t.Size, align)
+	}
+	return w, w.place()
+}
+
+// place makes the layout. Where the external file will be is not known before the end, but
+// how long its location is.
+func (w *writer) place() error {
+	tooLarge := func(n int64) error {
+		return refuse("tensors", fmt.Errorf("%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, n))
+	}
+	total := int64(0)
+	for i := range w.plan.Tensors {
+		if w.offs[i] < 0 {
+			total += w.plan.Tensors[i].Size
 		}
 		if total > maxModel || total < 0 {
-			return nil, refuse("tensors", fmt.Errorf("%w: a model of more than 2 GiB is no protocol buffer; see WriteOptions.ExternalFrom", format.ErrLimit))
+			return tooLarge(total)
 		}
 	}
 	// The graph's length precedes it, and the padding in it depends on where it begins.
+	f := &w.frame
 	for size := protowire.SizeVarint(uint64(len(f.before)+len(f.after)) + uint64(total)); ; size++ {
-		w := builder{layout: driver.Layout{Offsets: make([]int64, len(p.Tensors))}}
+		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
+		w.run, w.at = nil, 0
 		w.add(f.front)
 		w.add(protowire.AppendTag(nil, 7, protowire.BytesType))
 		length := len(w.run)
 		w.add(make([]byte, size))
 		start := w.at
 		w.add(f.before)
-		for i := range p.Tensors {
-			t := &p.Tensors[i]
-			if b := outside(i, f.shells[t.Name].more); b != nil {
-				w.add(b)
-				w.layout.Offsets[i] = w.at
-				continue
-			}
-			w.add(initializer(t, f.shells[t.Name].more, w.at))
+		for i := range w.plan.Tensors {
+			b, data := w.initializer(i)
+			w.add(b)
 			w.layout.Offsets[i] = w.at
-			w.data(t.Size)
+			if w.offs[i] < 0 {
+				w.flush()
+				w.at += data
+			}
 		}
 		w.add(f.after)
 		n := w.at - start
@@ -101,15 +113,75 @@ func layout(p *driver.Plan, outside func(i int, more []byte) []byte) (*driver.La
 			continue
 		}
 		if w.at > maxModel {
-			return nil, refuse("tensors", fmt.Errorf("%w: %d bytes are no protocol buffer; see WriteOptions.ExternalFrom", format.ErrLimit, w.at))
+			return tooLarge(w.at)
 		}
-		putLength(w.layout.Parts[0].Bytes[length:length+size], uint64(n))
+		head := w.layout.Parts[0].Bytes
+		putLength(head[length:length+size], uint64(n))
 		w.layout.Size = w.at
-		if head := w.layout.Parts[0].Bytes; !detect(head[:min(len(head), driver.SniffLen)], w.at) {
-			return nil, refuse("metadata", fmt.Errorf("%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported))
+		if !detect(head[:min(len(head), driver.SniffLen)], w.at) {
+			return refuse("metadata", fmt.Errorf("%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported))
 		}
-		return &w.layout, nil
+		return nil
 	}
+}
+
+func (w *writer) add(b []byte) {
+	w.run = append(w.run, b...)
+	w.at += int64(len(b))
+}
+
+func (w *writer) flush() {
+	if len(w.run) > 0 {
+		w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at - int64(len(w.run)), Bytes: w.run})
+		w.run = nil
+	}
+}
+
+// initializer returns the field of a tensor up to its data, and how much of that follows.
+func (w *writer) initializer(i int) (b []byte, data int64) {
+	t := &w.plan.Tensors[i]
+	as := storageOf(t)
+	if as.form == asSparse {
+		return protobuf.PutLength(nil, 15, t.Size), t.Size
+	}
+	head := append(putDims(nil, t.Shape), w.frame.shells[t.Name].more...)
+	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(as.code)), 8, t.Name)
+	padding := int64(0)
+	switch {
+	case w.offs[i] >= 0:
+		for _, e := range []stringEntry{{"location", w.ext.Location}, {"offset", fmt.Sprint(w.offs[i])}, {"length", fmt.Sprint(t.Size)}} {
+			tail = putEntry(tail, 13, e)
+		}
+		return protobuf.PutBytes(nil, 5, slices.Concat(head, protobuf.PutInt(tail, 14, 1))), 0
+	case as.form == asRaw:
+		tail = protobuf.PutLength(tail, rawData, t.Size)
+		if as.code > 0 && as.code < 0x80 && t.Size > 0 {
+			padding = paddingOf(w.at, int64(len(head)+len(tail))+t.Size, t.Size)
+		}
+	}
+	b = append(protobuf.PutLength(nil, 5, int64(len(head)+len(tail))+t.Size+padding), head...)
+	return append(appendPadding(b, byte(as.code), padding), tail...), t.Size
+}
+
+// paddingOf returns how many bytes more a field of size bytes needs at an offset for the
+// data that it ends with to be aligned.
+func paddingOf(at, size, data int64) int64 {
+	for n := int64(0); ; n++ {
+		end := at + 1 + int64(protowire.SizeVarint(uint64(size+n))) + size + n
+		if n != 1 && (end-data)%alignment == 0 { // a field takes two bytes at least
+			return n
+		}
+	}
+}
+
+// appendPadding appends padding bytes: data_type again. Of a field that
+// occurs more than once the last counts, which is the same.
+func appendPadding(b []byte, code byte, padding int64) []byte {
+	if padding%2 != 0 { // a varint with a byte more, which says nothing
+		b = append(b, 2<<3, code|0x80, 0)
+		padding -= 3
+	}
+	return append(b, bytes.Repeat([]byte{2 << 3, code}, int(padding/2))...)
 }
 
 // putLength writes a varint that fills b.
@@ -119,45 +191,6 @@ func putLength(b []byte, n uint64) {
 		n >>= 7
 	}
 	b[len(b)-1] &^= 0x80
-}
-
-// inside is layout's outside for files that have everything.
-func inside(int, []byte) []byte { return nil }
-
-// externalEncoder writes such a model.
-type externalEncoder struct {
-	t      driver.Target
-	w      *driver.WriteOptions
-	plan   *driver.Plan
-	layout *driver.Layout
-	ext    *external.File
-	offs   []int64 // in the external file, -1 for the model itself
-}
-
-// externalLayout is the layout of a model with a file of external data.
-func externalLayout(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (*driver.Layout, error) {
-	ext, err := external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path)
-	if err != nil {
-		return nil, refuse("external data", err)
-	}
-	e := &externalEncoder{w: o, plan: p, ext: ext, offs: make([]int64, len(p.Tensors))}
-	for i := range p.Tensors {
-		if e.offs[i] = -1; p.Tensors[i].Size >= own.ExternalFrom && p.Tensors[i].Size > 0 && storageOf(&p.Tensors[i]).form == asRaw {
-			align := int64(alignment)
-			if p.Tensors[i].Size >= pageAlign {
-				align = pageAlign
-			}
-			e.offs[i] = ext.Reserve(p.Tensors[i].Size, align)
-		}
-	}
-	if err := e.place(); err != nil {
-		return nil, err
-	}
-	start := func(t driver.Target) (driver.Encoder, error) {
-		e.t = t
-		return e, nil
-	}
-	return &driver.Layout{Encode: start, Committed: ext.Committed}, nil
 }
 
 // locations lists the external files that a model names.
@@ -170,56 +203,33 @@ func locations(path string) ([]string, error) {
 	return slices.Collect(maps.Keys(codec.Own(m).(*parsed).files)), nil
 }
 
-// place makes the layout. Where the external file will be is not known before the end, but
-// how long its location is.
-func (e *externalEncoder) place() (err error) {
-	e.layout, err = layout(e.plan, func(i int, more []byte) []byte {
-		if e.offs[i] < 0 {
-			return nil
-		}
-		return externalRecord(&e.plan.Tensors[i], more, e.ext.Location, e.offs[i])
-	})
-	return err
-}
-
-// externalRecord is the message of a tensor whose data is in another file.
-func externalRecord(t *tensor.Info, more []byte, location string, off int64) []byte {
-	b := append(putDims(nil, t.Shape), more...)
-	b = protobuf.PutInt(b, 2, int64(storageOf(t).code))
-	b = protobuf.PutBytes(b, 8, t.Name)
-	for _, e := range []stringEntry{{"location", location}, {"offset", strconv.FormatInt(off, 10)}, {"length", strconv.FormatInt(t.Size, 10)}} {
-		b = putEntry(b, 13, e)
-	}
-	return protobuf.PutBytes(nil, 5, protobuf.PutInt(b, 14, 1))
-}
-
 // Tensor implements driver.Encoder.
-func (e *externalEncoder) Tensor(i int, in driver.Input) error {
-	if e.offs[i] >= 0 {
-		return e.ext.Write(e.offs[i], in, nil)
+func (w *writer) Tensor(i int, in driver.Input) error {
+	if w.offs[i] >= 0 {
+		return w.ext.Write(w.offs[i], in, nil)
 	}
-	return in.CopyTo(e.t, e.layout.Offsets[i], nil)
+	return in.CopyTo(w.t, w.layout.Offsets[i], nil)
 }
 
 // Finish implements driver.Encoder. The data appears before the model that names it.
-func (e *externalEncoder) Finish() error {
-	if err := e.ext.Finish(!e.w.NoSync); err != nil {
+func (w *writer) Finish() error {
+	if err := w.ext.Finish(!w.o.NoSync); err != nil {
 		return err
 	}
-	if err := e.place(); err != nil {
+	if err := w.place(); err != nil {
 		return err
 	}
-	for _, part := range e.layout.Parts {
-		if _, err := e.t.WriteAt(part.Bytes, part.Offset); err != nil {
+	for _, part := range w.layout.Parts {
+		if _, err := w.t.WriteAt(part.Bytes, part.Offset); err != nil {
 			return err
 		}
 	}
-	return e.t.Truncate(e.layout.Size)
+	return w.t.Truncate(w.layout.Size)
 }
 
 // Close removes external data that no model names.
-func (e *externalEncoder) Close() error {
-	e.ext.Abort()
+func (w *writer) Close() error {
+	w.ext.Abort()
 	return nil
 }
 
