@@ -24,8 +24,8 @@ type archiveFile struct {
 // entryBytes is what an entry takes, besides the index.
 const entryBytes = 80
 
-// parseArchive reads a .npz file.
-func parseArchive(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+// Parse implements driver.Driver.
+func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, int64(len(zip.LocalMagic)))
 	if err != nil {
 		return nil, err

@@ -2,11 +2,11 @@ package npy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -150,30 +150,16 @@ func encodeHeader(t *tensor.Info) []byte {
 	if fortran {
 		order = "True"
 	}
-	var dict bytes.Buffer
-	fmt.Fprintf(&dict, "{'descr': %s, 'fortran_order': %s, 'shape': (", descr, order)
-	for i, d := range t.Shape {
-		if i > 0 {
-			dict.WriteString(", ")
-		}
-		fmt.Fprint(&dict, d)
-	}
+	shape := strings.ReplaceAll(strings.Trim(fmt.Sprint([]int64(t.Shape)), "[]"), " ", ", ")
 	if len(t.Shape) == 1 {
-		dict.WriteByte(',')
+		shape += ","
 	}
-	dict.WriteString("), }")
+	dict := fmt.Sprintf("{'descr': %s, 'fortran_order': %s, 'shape': (%s), }", descr, order, shape)
 	if len(t.Shape) > 0 {
 		const widest = 21 // digits
-		fmt.Fprintf(&dict, "%*s", widest-len(fmt.Sprint(t.Shape[0])), "")
+		dict += strings.Repeat(" ", widest-len(fmt.Sprint(t.Shape[0])))
 	}
-	dict.WriteString(strings.Repeat(" ", alignment-(prefixLen+dict.Len()+1)%alignment))
-	dict.WriteByte('\n')
-	var b wire.Buffer
-	b.Grow(prefixLen + dict.Len())
-	b.Str(magic)
-	b.U8(1)
-	b.U8(0)
-	b.U16(uint16(dict.Len()))
-	b.Raw(dict.Bytes())
-	return b.Bytes()
+	dict += strings.Repeat(" ", alignment-(prefixLen+len(dict)+1)%alignment) + "\n"
+	b := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(len(dict)))
+	return append(b, dict...)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -145,11 +146,20 @@ func (l *literal) dict(h *head) {
 	seen := 0
 	l.want("header", '{')
 	for l.err == nil && !l.take('}') {
-		k := l.key()
-		if l.err == nil && seen&(1<<k) != 0 {
-			l.fail("header", format.ErrCorrupt, "the key %q occurs twice", keys[k])
+		at := l.at
+		text := l.str("header")
+		k := slices.IndexFunc(keys[:], func(key string) bool { return key == string(text) })
+		switch {
+		case l.err != nil:
+		case k < 0:
+			l.at = at
+			l.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", text)
+		case seen&(1<<k) != 0:
+			l.fail("header", format.ErrCorrupt, "the key %q occurs twice", text)
+		default:
+			l.want(keys[k], ':')
 		}
-		if l.want(keys[k], ':'); l.err != nil {
+		if l.err != nil {
 			return
 		}
 		seen |= 1 << k
@@ -171,22 +181,6 @@ func (l *literal) dict(h *head) {
 	case seen != 1<<len(keys)-1:
 		l.fail("header", format.ErrCorrupt, "descr, fortran_order or shape is missing")
 	}
-}
-
-// key reads one of the keys and returns its number.
-func (l *literal) key() int {
-	at := l.at
-	s := l.str("header")
-	for k := range keys {
-		if string(s) == keys[k] {
-			return k
-		}
-	}
-	if l.err == nil {
-		l.at = at
-		l.fail("header", format.ErrCorrupt, "the key %q is none of descr, fortran_order and shape", s)
-	}
-	return 0
 }
 
 // descr reads the element type.

@@ -101,14 +101,12 @@ func (r *reader) read(in io.Reader, size int64) error {
 	return r.measure(text, size)
 }
 
-// more reads until there are n bytes of the header; memory grows with what arrives.
+// more reads until there are n bytes of the header, which are at most maxHeader.
 func (r *reader) more(in io.Reader, n int64) error {
-	for have := len(r.buf); int64(have) < n; have = len(r.buf) {
-		step := int(min(n-int64(have), max(512, int64(have))))
-		r.buf = slices.Grow(r.buf, step)[:have+step]
-		if _, err := io.ReadFull(in, r.buf[have:]); err != nil {
-			return r.wrap("header", int64(have), zip.Unpacked(err))
-		}
+	have := len(r.buf)
+	r.buf = slices.Grow(r.buf, int(n)-have)[:n]
+	if _, err := io.ReadFull(in, r.buf[have:]); err != nil {
+		return r.wrap("header", int64(have), zip.Unpacked(err))
 	}
 	return nil
 }
@@ -188,8 +186,8 @@ func (f *parsed) add(r *reader, name []byte, e entry) error {
 // versions of the header; an archive has the highest of its arrays.
 var versions = [...]string{"1.0", "2.0", "3.0"}
 
-// parseFile reads a .npy file.
-func parseFile(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	name, err := nameOf(src.Path())
 	if err != nil {
 		return nil, err

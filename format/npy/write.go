@@ -38,11 +38,27 @@ func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*for
 	return archiveCodec.NewWriter(w, p, o)
 }
 
+// Losses implements driver.Lossy. A file is the name of its tensor; where a stream
+// ends up is not known.
+func (fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+	losses(p, l, single)
+	if n := len(p.Tensors); n != 1 {
+		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
+		return
+	}
+	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
+		l.Renamed(p, 0, fmt.Sprintf("the tensor of a .npy file has the file's name, %q", name))
+	}
+}
+
+// Losses implements driver.Lossy.
+func (archiveFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+	losses(p, l, archive)
+}
+
 // losses lists what a kind of file cannot hold.
 func losses(p *driver.Plan, l *driver.LossList, kind string) {
-	l.AllQuantization(p, "NumPy's files have no quantization parameters")
-	l.AllMetadata(p, "NumPy's files have no metadata")
-	l.AnyGraph(p, "NumPy's files have no graph")
+	l.TensorsOnly(p, "NumPy")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if e := elemFor(t); e == nil || e == &listed && (kind != archive || !isReadBack(t)) {
@@ -55,24 +71,26 @@ func losses(p *driver.Plan, l *driver.LossList, kind string) {
 }
 
 // refuse is the error for a plan that cannot be written.
-func refuse(t *tensor.Info, text string, args ...any) error {
-	return wire.Error("", fmt.Sprintf("tensor %q", t.Name), -1, fmt.Errorf("%w: %w: %s", format.ErrPlan, format.ErrLimit, fmt.Sprintf(text, args...)))
+func refuse(text string, args ...any) error {
+	return wire.Error("", "tensors", -1, fmt.Errorf("%w: %w: %s", format.ErrPlan, format.ErrLimit, fmt.Sprintf(text, args...)))
 }
 
-// fileLayout places one tensor behind its header.
-func fileLayout(p *driver.Plan) (*driver.Layout, error) {
+const tooLarge = "the file would exceed 2^63 bytes"
+
+// Layout implements driver.Layouter: one tensor behind its header.
+func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
 	if t.Size > math.MaxInt64-at {
-		return nil, refuse(t, "the file would exceed 2^63 bytes")
+		return nil, refuse(tooLarge)
 	}
 	return &driver.Layout{Size: at + t.Size, Offsets: []int64{at}, Parts: []driver.Part{{Bytes: head}}}, nil
 }
 
-// archiveLayout places headers and data of all tensors, then the directory. All is known
+// Layout implements driver.Layouter: headers and data of all tensors, then the directory. All is known
 // but the sums, which come late.
-func archiveLayout(p *driver.Plan) (*driver.Layout, error) {
+func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Sums: driver.CRC32}
 	var central wire.Buffer
 	spots := make([]spot, len(p.Tensors))
@@ -81,12 +99,12 @@ func archiveLayout(p *driver.Plan) (*driver.Layout, error) {
 		t := &p.Tensors[i]
 		m, head := zip.NewMade(t.Name+extension, at), encodeHeader(t)
 		if len(m.Name) > math.MaxUint16 {
-			return nil, refuse(t, "the name has %d bytes, at most %d are possible", len(t.Name), math.MaxUint16-len(extension))
+			return nil, refuse("the name %.40q... has %d bytes, at most %d are possible", t.Name, len(t.Name), math.MaxUint16-len(extension))
 		}
 		m.Size = int64(len(head)) + t.Size
 		local := m.LocalHeader(at, alignment)
 		if m.Size < 0 || m.Size > math.MaxInt64-at-int64(len(local))-1<<20 {
-			return nil, refuse(t, "the file would exceed 2^63 bytes")
+			return nil, refuse(tooLarge)
 		}
 		spots[i] = spot{local: at + zip.LocalSum, central: central.Len() + zip.CentralSum, head: tensor.CRC32(head), size: t.Size}
 		m.CentralHeader(&central)
@@ -98,7 +116,7 @@ func archiveLayout(p *driver.Plan) (*driver.Layout, error) {
 	zip.AppendEnd(&central, len(p.Tensors), int64(size), at)
 	l.Size = at + int64(central.Len())
 	if l.Size < 0 {
-		return nil, wire.Error("", "tensors", -1, fmt.Errorf("%w: %w: the file would exceed 2^63 bytes", format.ErrPlan, format.ErrLimit))
+		return nil, refuse(tooLarge)
 	}
 	directory := driver.Part{Offset: at, Bytes: central.Bytes()}
 	if len(p.Tensors) == 0 {

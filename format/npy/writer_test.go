@@ -109,7 +109,7 @@ func TestLarge(t *testing.T) {
 			for i, d := range dims {
 				p.Tensors = append(p.Tensors, tensor.Info{Name: string(rune('a' + i)), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
 			}
-			l, err := archiveLayout(p)
+			l, err := archiveFormat{}.Layout(p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
