@@ -41,8 +41,8 @@ func (r *Region) failed(err error) error {
 	return r.fail(-1, err)
 }
 
-// Tests are called between looking at a file, opening it, and mapping it.
-var testHookLooked, testHookHeld func()
+// testHookHeld is called between opening a file and mapping it.
+var testHookHeld func()
 
 // load maps the file called name, or reads it into memory where that system or file system
 // does not map.

@@ -69,20 +69,6 @@ func TestOpenNeverWaits(t *testing.T) {
 			}
 		})
 		testHookHeld = nil
-		testHookLooked = func() {
-			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := errors.Join(os.Remove(path), os.WriteFile(path, data, 0o666)); err != nil {
-			t.Fatal(err)
-		}
-		within(t, func() {
-			if _, err := Open(path, o); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
-				t.Errorf("%+v: a pipe that took the place of a file: %v", o, err)
-			}
-		})
-		testHookLooked = nil
 	}
 }
 

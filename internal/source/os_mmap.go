@@ -27,21 +27,21 @@ func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openName maps the file at path. It is looked at first, since a device may notice that
-// it is opened, and opened so that it waits for nobody: a pipe that took its place in
-// between is refused then. The open descriptor is what is mapped, by its name, and what
-// parsing reads from, whatever has the path by then. Where descriptors have no names (a
-// system without /proc) the file is mapped by its own, and parsing reads the mapping.
+// openName maps the file at path. Opening waits for nobody, and what is open must be a regular file. The
+// descriptor is what is mapped, by its name, and what parsing reads from, whatever has the path by
+// then. Where descriptors have no names (a system without /proc) the file is mapped by its own, and
+// parsing reads the mapping.
 func (r *Region) openName(path string, o Options) error {
-	if err := r.look(path, o.NoLink); err != nil {
-		return err
+	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
+	if o.NoLink {
+		flags |= syscall.O_NOFOLLOW
 	}
-	if testHookLooked != nil {
-		testHookLooked()
+	fd, err := syscall.Open(path, flags, 0)
+	for err == syscall.EINTR {
+		fd, err = syscall.Open(path, flags, 0)
 	}
-	fd, err := openFile(path, o)
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: path, Err: err}
+		return unopened(path, err)
 	}
 	r.head.open(fd)
 	err = r.mapOpen(path, &o)
@@ -51,38 +51,15 @@ func (r *Region) openName(path string, o Options) error {
 	return err
 }
 
-// look refuses what is not a regular file.
-func (r *Region) look(path string, noLink bool) error {
-	var st syscall.Stat_t
-	err := stat(path, &st, noLink)
-	for err == syscall.EINTR {
-		err = stat(path, &st, noLink)
+// unopened is the error of a path that the system does not open: a link that is not followed, a socket, or a file.
+func unopened(path string, err error) error {
+	switch err {
+	case syscall.ELOOP:
+		return &kindError{fs.ModeSymlink}
+	case syscall.ENXIO, syscall.EOPNOTSUPP:
+		return &kindError{fs.ModeSocket}
 	}
-	if err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return r.regular(modeOf(uint32(st.Mode)))
-}
-
-// stat does not take one of two functions, which would have what they fill allocated.
-func stat(path string, st *syscall.Stat_t, noLink bool) error {
-	if noLink {
-		return syscall.Lstat(path, st)
-	}
-	return syscall.Stat(path, st)
-}
-
-// openFile opens a file to read.
-func openFile(path string, o Options) (fd int, err error) {
-	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
-	if o.NoLink {
-		flags |= syscall.O_NOFOLLOW
-	}
-	for {
-		if fd, err = syscall.Open(path, flags, 0); err != syscall.EINTR {
-			return fd, err
-		}
-	}
+	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // mapOpen maps the file that the head has open, or keeps it to be read on demand.

@@ -12,22 +12,18 @@ import (
 // as what it is.
 func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
 	const flags = syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC | syscall.O_NOFOLLOW
-	op := "open"
 	fd, err := syscall.Openat(int(dir.Fd()), name, flags, 0)
 	for err == syscall.EINTR {
 		fd, err = syscall.Openat(int(dir.Fd()), name, flags, 0)
 	}
 	runtime.KeepAlive(dir)
-	if err == syscall.ELOOP {
-		err = &kindError{fs.ModeSymlink}
+	if err != nil {
+		return 0, ID{}, unopened(name, err)
 	}
-	if err == nil {
-		op = "read"
-		n, id, err = peek(fd, p)
-		syscall.Close(fd)
-	}
+	defer syscall.Close(fd)
+	n, id, err = peek(fd, p)
 	if e, ok := err.(syscall.Errno); ok {
-		err = &fs.PathError{Op: op, Path: name, Err: e}
+		err = &fs.PathError{Op: "read", Path: name, Err: e}
 	}
 	return n, id, err
 }
