@@ -24,11 +24,11 @@ const (
 
 // isLegacy reports whether a file that begins with head is a legacy container.
 func isLegacy(head []byte) bool {
-	if len(head) < 2 || head[0] != opProto {
+	if len(head) < 2 || head[0] != 0x80 {
 		return false
 	}
 	head = head[2:]
-	if len(head) > 9 && head[0] == opFrame {
+	if len(head) > 9 && head[0] == 0x95 {
 		head = head[9:]
 	}
 	return bytes.HasPrefix(head, []byte(legacyMagic))

@@ -16,12 +16,11 @@ import (
 // lister walks the object of a pickle and lists tensors and metadata by their paths.
 type lister struct {
 	*reading
-	root   string // name of an object that is no container
-	stored int64  // bytes of the pickle
-	at     int64  // of the pickle, for errors
+	stored int64 // bytes of the pickle
+	at     int64 // of the pickle, for errors
 
 	path    []byte
-	within  map[any]bool // the dicts and lists on the way to where it is
+	within  map[any]bool // the dicts and lists on the way to the current value
 	visits  int64
 	named   int64 // bytes of names
 	skipped []skip
@@ -36,7 +35,7 @@ type skip struct {
 
 // list lists what the object of a pickle of stored bytes holds, which is at an offset of the file.
 func (r *reading) list(v any, at, stored int64) error {
-	l := &lister{reading: r, root: rootName(r.src.Path()), at: at, stored: stored, within: make(map[any]bool)}
+	l := &lister{reading: r, at: at, stored: stored, within: make(map[any]bool)}
 	err := l.list(v)
 	for _, s := range l.skipped {
 		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %s", s.n, s.kind, clip(s.first)))
@@ -142,9 +141,9 @@ func (l *lister) below(key string, v any) error {
 
 // name returns the path as a name. The bytes of all names are limited.
 func (l *lister) name() (string, error) {
-	name := l.root
-	if len(l.path) > 0 {
-		name = string(l.path)
+	name := string(l.path)
+	if name == "" {
+		name = rootName(l.src.Path())
 	}
 	const floor, ratio = 16 << 20, 16
 	if l.named += int64(len(name)) + objectBytes; l.named > floor+ratio*l.stored {
@@ -186,16 +185,17 @@ func (l *lister) tensor(t *rebuilt) error {
 	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
 		return l.errorf(format.ErrTruncated, "storage %s has %d bytes, %d elements of %d bytes from %d on are in it", clip(s.key), e.Size, s.count, s.elem.size, s.first)
 	}
-	size, err := sizeOf(t)
+	size, err := t.shape.Elems()
 	if err != nil {
 		return l.errorf(format.ErrCorrupt, "tensor %s: %w", clip(name), err)
 	}
-	p := place{store: i, from: s.first*s.elem.size + t.offset*t.elem.size, elem: t.elem}
-	switch {
-	case size == 0:
-		p.from = 0
-	case !t.contiguous():
-		p.stride = t.stride
+	size *= t.elem.size
+	p := place{store: i, elem: t.elem}
+	if size > 0 {
+		p.from, p.extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
+		if !t.contiguous() {
+			p.stride = t.stride
+		}
 	}
 	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: l.space, Size: size, Offset: e.At + p.from}
 	if e.Packed {
@@ -209,12 +209,4 @@ func (l *lister) tensor(t *rebuilt) error {
 	}
 	l.places = append(l.places, p)
 	return nil
-}
-
-// sizeOf returns the bytes of a tensor once its elements lie side by side.
-func sizeOf(t *rebuilt) (int64, error) {
-	if t.elem.enc != nil {
-		return t.elem.enc.Bytes(t.shape)
-	}
-	return t.shape.ByteSize(t.elem.dtype)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,15 +19,23 @@ func (m *model) load(i int) ([]byte, error) {
 	return b, m.located(i, err)
 }
 
+// An expanded tensor repeats the elements of a storage; these limit the bytes of the copy.
+const (
+	expandFloor = 1 << 30
+	expandRatio = 16
+)
+
 func (m *model) gathered(i int) ([]byte, error) {
-	p, shape, size := &m.places[i], m.index.Shape(i), m.index.Size(i)
+	p, size := &m.places[i], m.index.Size(i)
 	s := &m.stores[p.store]
-	extent := p.extent(shape)
 	if most := max(expandFloor, expandRatio*s.Size); size > most {
-		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", format.ErrLimit, extent, size, most)
+		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", format.ErrLimit, p.extent, size, most)
+	}
+	if err := codec.CheckSize(size); err != nil {
+		return nil, err
 	}
 	// The engine has counted the tensor, not what it is taken from.
-	aside := extent
+	aside := p.extent
 	if s.Packed {
 		aside = s.Size
 	} else if s.src.InMemory() {
@@ -42,84 +49,39 @@ func (m *model) gathered(i int) ([]byte, error) {
 	var b []byte
 	if s.Packed {
 		if b, err = s.Content(s.src); err == nil {
-			b = b[p.from : p.from+extent]
+			b = b[p.from : p.from+p.extent]
 		}
 	} else {
-		b, err = s.src.Slice(s.At+p.from, extent)
+		b, err = s.src.Slice(s.At+p.from, p.extent)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
 	out := memory.Aligned(int(size))
 	if p.stride == nil {
 		copy(out, b)
 	} else {
-		gather(out, b, shape, p.stride, int(p.elem.size))
+		gather(out[:0], b, m.index.Shape(i), p.stride, p.elem.size)
 	}
-	if s.big {
-		turn(out, p.elem.word)
+	if word := p.elem.word; s.big && word > 1 {
+		for at := 0; at < len(out); at += word {
+			slices.Reverse(out[at : at+word])
+		}
 	}
 	return out, nil
 }
 
-// An expanded tensor repeats the elements of a storage; these limit the bytes of the copy.
-const (
-	expandFloor = 1 << 30
-	expandRatio = 16
-)
-
-// extent returns how many bytes the elements lie in.
-func (p *place) extent(shape tensor.Shape) int64 {
-	n := int64(1)
-	for i, d := range shape {
-		if d == 0 {
-			return 0
-		}
-		if p.stride != nil {
-			n += (d - 1) * p.stride[i]
+// gather appends the elements of a shape at strides to out, which has the capacity.
+func gather(out, b []byte, shape tensor.Shape, stride []int64, size int64) []byte {
+	for i := range shape[0] {
+		from := i * stride[0] * size
+		if len(shape) == 1 {
+			out = append(out, b[from:from+size]...)
 		} else {
-			n *= d
+			out = gather(out, b[from:], shape[1:], stride[1:], size)
 		}
 	}
-	return n * p.elem.size
-}
-
-// gather copies elements at strides, one row after the other.
-func gather(out, b []byte, shape tensor.Shape, stride []int64, size int) {
-	if len(out) == 0 {
-		return
-	}
-	last := len(shape) - 1
-	row, step := int(shape[last]), int(stride[last])*size
-	at := make([]int64, last)
-	for from := 0; ; {
-		for j := range row {
-			copy(out[j*size:][:size], b[from+j*step:])
-		}
-		out = out[row*size:]
-		k := last - 1
-		for ; k >= 0; k-- {
-			from += int(stride[k]) * size
-			if at[k]++; at[k] < shape[k] {
-				break
-			}
-			from -= int(shape[k]*stride[k]) * size
-			at[k] = 0
-		}
-		if k < 0 {
-			return
-		}
-	}
-}
-
-// turn reverses the bytes of each word.
-func turn(b []byte, word int) {
-	for ; len(b) >= word && word > 1; b = b[word:] {
-		slices.Reverse(b[:word])
-	}
+	return out
 }
 
 // located names tensor i and its file in an error that names no place.
@@ -145,33 +107,14 @@ func (m *model) touch(v driver.Verification, i int) (all bool, err error) {
 
 // compare compares the CRC-32 of the storage of tensor i with what the archive records.
 func (m *model) compare(v driver.Verification, i int) error {
-	s, name := &m.stores[m.places[i].store], m.index.Name(i)
-	if !s.Packed {
-		crc, err := v.Hash(driver.CRC32, s.space, s.At, s.Stored, name)
-		if err == nil {
-			err = s.Compare(uint32(crc))
-		}
-		return m.located(i, err)
-	}
-	z := zip.Borrow()
-	defer z.Release()
-	err := z.Walk(s.src, &s.Entry, func(b []byte) error {
-		v.Done(int64(len(b)), name)
-		return v.Context().Err()
-	})
-	if err == nil {
-		err = s.Compare(z.Sum)
-	}
-	return m.located(i, err)
+	s := &m.stores[m.places[i].store]
+	return m.located(i, s.Verify(v, s.src, s.space, m.index.Name(i)))
 }
 
 // verify checks that each storage has the CRC-32 that its archive records. The legacy container has none.
 func (m *model) verify(v driver.Verification) error {
-	if slices.ContainsFunc(m.stores, func(s blob) bool { return s.zipped }) {
-		v.Section("directory", "")
-	}
-	seen := make([]bool, len(m.stores))
 	var first, all []int // tensors: one of each storage, and all
+	seen := make([]bool, len(m.stores))
 	for i := range m.places {
 		n := m.places[i].store
 		if !v.Wanted(i) || !m.stores[n].zipped {
@@ -182,6 +125,9 @@ func (m *model) verify(v driver.Verification) error {
 			first = append(first, i)
 			v.Expect(m.stores[n].Size)
 		}
+	}
+	if slices.ContainsFunc(m.stores, func(s blob) bool { return s.zipped }) {
+		v.Section("directory", "")
 	}
 	slices.SortFunc(first, func(a, b int) int { return m.places[a].store - m.places[b].store })
 	err := v.Each(len(first), func(k int) error { return m.compare(v, first[k]) })

@@ -42,6 +42,7 @@ type file struct {
 type place struct {
 	store  int
 	from   int64 // bytes into the storage
+	extent int64 // bytes from the first element to the last
 	elem   *elem
 	stride []int64 // in elements, nil for one after the other
 }

@@ -191,7 +191,7 @@ func TestRefused(t *testing.T) {
 		{"tensor of no storage", one(tensorOf("N", 0, nums(1), nums(1))), format.ErrCorrupt, "not as"},
 		{"storage that is missing", one(tensorOf(store("Float", "7", 6), 0, nums(1), nums(1))), format.ErrCorrupt, "missing"},
 		{"storage that is too short", one(tensorOf(store("Float", "0", 7), 0, nums(1), nums(1))), format.ErrTruncated, "24 bytes"},
-		{"persistent id of a string", one(str("x"), "Q"), format.ErrCorrupt, "persistent id"},
+		{"persistent id of a string", one(str("x"), "Q"), format.ErrCorrupt, "type str"},
 		{"persistent id of three", one(tup(str("storage"), "N", "N"), "Q"), format.ErrCorrupt, "persistent id"},
 		{"persistent id with a module", one(tup(str("module"), get("torch", "FloatStorage"), str("0"), str("cpu"), num(6)), "Q"), format.ErrCorrupt, "persistent id"},
 		{"persistent id with another class", one(tup(str("storage"), get("torch", "Size"), str("0"), str("cpu"), num(6)), "Q"), format.ErrCorrupt, "persistent id"},

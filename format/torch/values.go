@@ -1,8 +1,10 @@
 package torch
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -22,6 +24,15 @@ type (
 	numpyType struct{ code string }
 )
 
+// as returns a value that has to be a T.
+func as[T any](p *pickle, v any) T {
+	t, ok := v.(T)
+	if !ok {
+		p.failf(format.ErrCorrupt, "a value of type %s is not as torch.save writes it", kindOf(v))
+	}
+	return t
+}
+
 // storage is memory that tensors share.
 type storage struct {
 	key   string
@@ -38,6 +49,7 @@ type rebuilt struct {
 	offset  int64 // in elements
 	shape   tensor.Shape
 	stride  []int64
+	extent  int64 // elements from the first to the last
 }
 
 // kindOf names a value in errors and notes.
@@ -73,57 +85,60 @@ func kindOf(v any) string {
 	return "dtype"
 }
 
+// function makes a value of least to most arguments.
+type function struct {
+	least, most int
+	call        func(p *pickle, args tuple) any
+}
+
+// many arguments: later versions of torch may add some.
+const many = math.MaxInt
+
 // functions are the globals that a pickle may call.
-var functions = map[global]func(p *pickle, args tuple) (any, error){
-	{"collections", "OrderedDict"}:                    orderedDict,
-	{"torch._utils", "_rebuild_tensor_v2"}:            rebuildTensor,
-	{"torch._utils", "_rebuild_tensor_v3"}:            rebuildTensor3,
-	{"torch._utils", "_rebuild_parameter"}:            rebuildParameter,
-	{"torch._utils", "_rebuild_parameter_with_state"}: rebuildParameter,
-	{"torch", "Size"}:                                 size,
-	{"torch", "device"}:                               device,
-	{"numpy", "dtype"}:                                numpyDType,
-	{"numpy.core.multiarray", "scalar"}:               numpyScalar,
-	{"numpy._core.multiarray", "scalar"}:              numpyScalar,
-	{"_codecs", "encode"}:                             encode, // the bytes of NumPy's scalars in protocol 2
+var functions = map[global]function{
+	{"collections", "OrderedDict"}:                    {0, 1, orderedDict},
+	{"torch._utils", "_rebuild_tensor_v2"}:            {6, many, rebuildTensor},
+	{"torch._utils", "_rebuild_tensor_v3"}:            {7, many, rebuildTyped},
+	{"torch._utils", "_rebuild_parameter"}:            {3, many, rebuildParameter},
+	{"torch._utils", "_rebuild_parameter_with_state"}: {3, many, rebuildParameter},
+	{"torch", "Size"}:                                 {1, 1, size},
+	{"torch", "device"}:                               {1, 2, device},
+	{"numpy", "dtype"}:                                {1, many, numpyDType},
+	{"numpy.core.multiarray", "scalar"}:               {2, 2, numpyScalar},
+	{"numpy._core.multiarray", "scalar"}:              {2, 2, numpyScalar},
+	{"_codecs", "encode"}:                             {2, 2, encode}, // the bytes of NumPy's scalars in protocol 2
 }
 
 // known reports whether a global is on the list.
 func (g global) known() bool {
-	_, ok := functions[g]
-	return ok || g.storageType() != nil || g.module == "torch" && elems[g.name] != nil
+	return functions[g].call != nil || g.storageType() != nil || g.module == "torch" && elems[g.name] != nil
 }
 
 // storageType returns the elements of a storage class, nil for another global.
 func (g global) storageType() *elem {
+	name, ok := strings.CutSuffix(g.name, "Storage")
 	switch {
-	case g.module == "torch.storage" && (g.name == "UntypedStorage" || g.name == "TypedStorage"), g.module == "torch" && g.name == "UntypedStorage":
+	case ok && g.module == "torch.storage" && name == "Typed":
 		return elems["uint8"]
-	case g.module == "torch" || g.module == "torch.cuda":
-		name, ok := strings.CutSuffix(g.name, "Storage")
-		if ok {
-			return elems[storageNames[name]]
-		}
+	case ok && (g.module == "torch" || g.module == "torch.cuda" || g.module == "torch.storage" && name == "Untyped"):
+		return elems[storageNames[name]]
 	}
 	return nil
 }
 
 // call makes what a function makes of its arguments, if it is on the list.
 func (p *pickle) call(callee any, args tuple) any {
-	if p.c.Err() != nil {
-		return nil
-	}
 	g, _ := callee.(global)
 	f := functions[g]
-	if f == nil {
+	if f.call == nil {
 		p.failf(format.ErrUnsupported, "it calls %s", clip(kindOf(callee)))
+	} else if len(args) < f.least || len(args) > f.most {
+		p.failf(format.ErrCorrupt, "a call of %s.%s is not as torch.save writes it", g.module, g.name)
+	}
+	if !p.ok() {
 		return nil
 	}
-	v, err := f(p, args)
-	if err != nil {
-		p.failf(format.ErrCorrupt, "%s.%s: %w", g.module, g.name, err)
-	}
-	return v
+	return f.call(p, args)
 }
 
 // build sets the state of the value on top. That of an OrderedDict is attributes, which
@@ -132,149 +147,126 @@ func (p *pickle) build(state any) {
 	switch v := p.top().(type) {
 	case *dict, *rebuilt:
 	case *numpyType:
-		if t, ok := state.(tuple); ok && len(t) > 1 {
-			if order, ok := t[1].(string); ok && order == ">" {
-				v.code = ">" + v.code
-			}
+		if t, ok := state.(tuple); ok && len(t) > 1 && t[1] == any(">") {
+			v.code = ">" + v.code
 		}
 	default:
-		if p.c.Err() == nil {
-			p.failf(format.ErrUnsupported, "it sets the state of a value of type %s", clip(kindOf(v)))
-		}
+		p.failf(format.ErrUnsupported, "it sets the state of a value of type %s", clip(kindOf(v)))
 	}
 }
 
 // persistent makes a storage of its persistent id: ("storage", class, key, location, count),
 // with a sixth value in the legacy container: nil, or (key, offset, count) of a view.
 func (p *pickle) persistent(id any) any {
-	if p.c.Err() != nil {
+	t := as[tuple](p, id)
+	if len(t) != 5 && !p.legacy || len(t) != 6 && p.legacy {
+		p.failf(format.ErrCorrupt, "a persistent id of %d values is not as torch.save writes it", len(t))
+	}
+	if !p.ok() {
 		return nil
 	}
-	t, _ := id.(tuple)
-	want := 5
-	if p.legacy {
-		want = 6
-	}
-	if len(t) != want {
-		p.failf(format.ErrCorrupt, "a persistent id is %s of %d values, not a tuple of %d", kindOf(id), len(t), want)
-		return nil
-	}
-	kind, _ := t[0].(string)
-	class, _ := t[1].(global)
-	key, named := t[2].(string)
-	count, counted := t[4].(int64)
-	e := class.storageType()
-	if kind != "storage" || e == nil || !named || !counted || count < 0 || count > math.MaxInt64/e.size {
-		p.failf(format.ErrCorrupt, "a persistent id is not (storage, class, key, location, count)")
-		return nil
+	e, key, count := as[global](p, t[1]).storageType(), as[string](p, t[2]), as[int64](p, t[4])
+	if e == nil || t[0] != any("storage") || count < 0 || count > math.MaxInt64/e.size {
+		p.failf(format.ErrCorrupt, "a persistent id is not as torch.save writes it")
 	}
 	s := &storage{key: key, elem: e, count: count, total: count}
-	if root := p.roots[key]; root == nil {
-		p.charge(memoBytes)
+	root := p.roots[key]
+	if root == nil && p.charge(memoBytes) {
 		p.roots[key] = s
-	} else if root.elem.size != e.size && p.legacy || root.total != count && p.legacy {
+	}
+	if !p.legacy || !p.ok() {
+		return s
+	}
+	if root != nil && (root.elem.size != e.size || root.total != count) {
 		p.failf(format.ErrCorrupt, "storage %s has %d elements here, %d before", clip(key), count, root.total)
 	}
-	if p.legacy && t[5] != nil {
-		view, _ := t[5].(tuple)
-		if len(view) != 3 {
-			p.failf(format.ErrCorrupt, "the view of a persistent id is not (key, offset, count)")
-			return nil
-		}
-		first, ok := view[1].(int64)
-		n, also := view[2].(int64)
-		if !ok || !also || first < 0 || n < 0 || n > count || first > count-n {
+	if t[5] != nil {
+		view := p.numbers(t[5], 1)
+		if len(view) != 2 || view[1] > count || view[0] > count-view[1] {
 			p.failf(format.ErrCorrupt, "the view of a persistent id leaves its storage")
 			return nil
 		}
-		s.first, s.count = first, n
+		s.first, s.count = view[0], view[1]
 	}
 	return s
 }
 
 // orderedDict takes nothing, or a list of pairs.
-func orderedDict(p *pickle, args tuple) (any, error) {
+func orderedDict(p *pickle, args tuple) any {
 	d := new(dict)
 	if len(args) == 0 {
-		return d, nil
+		return d
 	}
-	l, ok := args[0].(*list)
-	if !ok || len(args) > 1 {
-		return nil, errShape
+	pairs := as[*list](p, args[0])
+	if !p.ok() || !p.charge(32*int64(len(pairs.items))) {
+		return nil
 	}
-	p.charge(32 * int64(len(l.items)))
-	for _, item := range l.items {
-		pair, _ := item.(tuple)
-		if l, isList := item.(*list); isList {
-			pair = tuple(l.items)
+	for _, item := range pairs.items {
+		if l, ok := item.(*list); ok {
+			item = tuple(l.items)
 		}
-		if len(pair) != 2 || p.c.Err() != nil {
-			return nil, errShape
+		pair := as[tuple](p, item)
+		if len(pair) != 2 {
+			p.failf(format.ErrCorrupt, "a pair of %d values is not as torch.save writes it", len(pair))
+			return nil
 		}
 		d.items = append(d.items, pair...)
 	}
-	return d, nil
+	return d
 }
 
-// rebuildTensor takes (storage, offset, shape, stride, requires_grad, hooks) and perhaps more.
-func rebuildTensor(p *pickle, args tuple) (any, error) {
-	if len(args) < 6 {
-		return nil, errShape
+// rebuildTensor takes (storage, offset, shape, stride, requires_grad, hooks).
+func rebuildTensor(p *pickle, args tuple) any { return p.rebuild(args, nil) }
+
+// rebuildTyped is rebuildTensor with a dtype behind the hooks, over untyped storage.
+func rebuildTyped(p *pickle, args tuple) any {
+	g := as[global](p, args[6])
+	e := elems[g.name]
+	if e == nil {
+		p.failf(format.ErrCorrupt, "the dtype of a tensor is not as torch.save writes it")
 	}
-	s, ok := args[0].(*storage)
-	if !ok {
-		return nil, errShape
-	}
-	return p.rebuild(s, s.elem, args)
+	return p.rebuild(args, e)
 }
 
-// rebuildTensor3 is rebuildTensor with a dtype behind the hooks, over untyped storage.
-func rebuildTensor3(p *pickle, args tuple) (any, error) {
-	if len(args) < 7 {
-		return nil, errShape
+// rebuild makes a tensor of a type, by default its storage's.
+func (p *pickle) rebuild(args tuple, e *elem) any {
+	t := &rebuilt{storage: as[*storage](p, args[0]), elem: e, offset: as[int64](p, args[1]), shape: p.numbers(args[2], 0), stride: p.numbers(args[3], 0)}
+	if t.offset < 0 || len(t.shape) != len(t.stride) || len(t.shape) > maxRank {
+		p.failf(format.ErrCorrupt, "a tensor at %d of rank %d with %d strides is not as torch.save writes it", t.offset, len(t.shape), len(t.stride))
 	}
-	s, ok := args[0].(*storage)
-	g, _ := args[6].(global)
-	if !ok || elems[g.name] == nil {
-		return nil, errShape
+	if !p.ok() {
+		return nil
 	}
-	return p.rebuild(s, elems[g.name], args)
+	if e == nil {
+		t.elem = t.storage.elem
+	}
+	if err := t.measure(); err != nil {
+		p.failf(format.ErrCorrupt, "a tensor: %w", err)
+	}
+	return t
 }
 
-func (p *pickle) rebuild(s *storage, e *elem, args tuple) (*rebuilt, error) {
-	t := &rebuilt{storage: s, elem: e}
-	var ok bool
-	if t.offset, ok = args[1].(int64); !ok || t.offset < 0 {
-		return nil, errShape
+// numbers returns the elements of a tuple from one on: integers that are not negative.
+func (p *pickle) numbers(v any, from int) []int64 {
+	t := as[tuple](p, v)
+	if len(t) < from || !p.charge(8*int64(len(t))) {
+		return nil
 	}
-	shape, ok := p.numbers(args[2])
-	stride, also := p.numbers(args[3])
-	if !ok || !also || len(shape) != len(stride) || len(shape) > maxRank {
-		return nil, errShape
-	}
-	t.shape, t.stride = shape, stride
-	return t, t.check()
-}
-
-// numbers returns the elements of a tuple of integers that are not negative.
-func (p *pickle) numbers(v any) ([]int64, bool) {
-	t, ok := v.(tuple)
-	if !ok {
-		return nil, false
-	}
-	p.charge(8 * int64(len(t)))
-	out := make([]int64, len(t))
-	for i, v := range t {
-		if out[i], ok = v.(int64); !ok || out[i] < 0 {
-			return nil, false
+	out := make([]int64, len(t)-from)
+	for i, v := range t[from:] {
+		if out[i] = as[int64](p, v); out[i] < 0 {
+			p.failf(format.ErrCorrupt, "%d is not as torch.save writes it", out[i])
 		}
 	}
-	return out, true
+	return out
 }
 
-// check compares where the last element is with what the storage has.
-func (t *rebuilt) check() error {
+// measure finds the extent of a tensor, and compares it with what the storage has.
+func (t *rebuilt) measure() error {
 	size, err := t.shape.Elems()
+	if err == nil && size > math.MaxInt64/t.elem.size {
+		err = fmt.Errorf("%w: %v of %d bytes", tensor.ErrShape, t.shape, t.elem.size)
+	}
 	if err != nil || size == 0 {
 		return err
 	}
@@ -289,6 +281,7 @@ func (t *rebuilt) check() error {
 	if last >= have {
 		return fmt.Errorf("shape %v with strides %v ends at element %d of a storage of %d", t.shape, t.stride, last, have)
 	}
+	t.extent = last - t.offset + 1
 	return nil
 }
 
@@ -305,109 +298,75 @@ func (t *rebuilt) contiguous() bool {
 }
 
 // rebuildParameter takes (tensor, requires_grad, hooks) and perhaps a state.
-func rebuildParameter(_ *pickle, args tuple) (any, error) {
-	if len(args) < 3 {
-		return nil, errShape
-	}
-	t, ok := args[0].(*rebuilt)
-	if !ok {
-		return nil, errShape
-	}
-	return t, nil
-}
+func rebuildParameter(p *pickle, args tuple) any { return as[*rebuilt](p, args[0]) }
 
-// size takes a tuple.
-func size(_ *pickle, args tuple) (any, error) {
-	if len(args) == 1 {
-		if t, ok := args[0].(tuple); ok {
-			return t, nil
-		}
-	}
-	return nil, errShape
-}
+func size(p *pickle, args tuple) any { return as[tuple](p, args[0]) }
 
 // device takes a kind and perhaps an index.
-func device(_ *pickle, args tuple) (any, error) {
-	if len(args) == 0 || len(args) > 2 {
-		return nil, errShape
+func device(p *pickle, args tuple) any {
+	kind := as[string](p, args[0])
+	if i, ok := args[len(args)-1].(int64); ok {
+		kind += fmt.Sprintf(":%d", i)
 	}
-	kind, ok := args[0].(string)
-	if !ok {
-		return nil, errShape
-	}
-	if len(args) == 2 {
-		if i, ok := args[1].(int64); ok {
-			kind += fmt.Sprintf(":%d", i)
-		}
-	}
-	return kind, nil
+	return kind
 }
 
 // numpyDType takes a code and two flags.
-func numpyDType(_ *pickle, args tuple) (any, error) {
-	if len(args) > 0 {
-		if code, ok := args[0].(string); ok && len(code) < 16 {
-			return &numpyType{code}, nil
-		}
+func numpyDType(p *pickle, args tuple) any {
+	code := as[string](p, args[0])
+	if len(code) >= 16 {
+		p.failf(format.ErrCorrupt, "a dtype is not as torch.save writes it")
 	}
-	return nil, errShape
+	return &numpyType{code}
 }
 
 // numpyScalar takes a dtype and the bytes of one element.
-func numpyScalar(_ *pickle, args tuple) (any, error) {
-	if len(args) != 2 {
-		return nil, errShape
-	}
-	t, ok := args[0].(*numpyType)
-	b, also := args[1].(raw)
-	if !ok || !also {
-		return nil, errShape
+func numpyScalar(p *pickle, args tuple) any {
+	t, b := as[*numpyType](p, args[0]), as[raw](p, args[1])
+	if !p.ok() {
+		return nil
 	}
 	code, big := strings.CutPrefix(t.code, ">")
-	var bits uint64
-	for i := range b {
-		if len(b) > 8 {
-			return opaque("numpy." + code), nil
-		}
-		at := i
-		if big {
-			at = len(b) - 1 - i
-		}
-		bits |= uint64(b[at]) << (8 * i)
+	unknown := opaque("numpy." + code)
+	if len(code) != 2 || len(b) > 8 || int(code[1]-'0') != len(b) {
+		return unknown
 	}
-	switch shift := 64 - 8*len(b); {
-	case code == "f8" && len(b) == 8:
-		return math.Float64frombits(bits), nil
-	case code == "f4" && len(b) == 4:
-		return float64(math.Float32frombits(uint32(bits))), nil
-	case code == "f2" && len(b) == 2:
-		return float64(tensor.F16(bits).Float32()), nil
-	case code == "b1" && len(b) == 1:
-		return bits != 0, nil
-	case len(code) == 2 && code[0] == 'i' && int(code[1]-'0') == len(b) && shift < 64:
-		return int64(bits<<shift) >> shift, nil
-	case len(code) == 2 && code[0] == 'u' && int(code[1]-'0') == len(b) && int64(bits) >= 0:
-		return int64(bits), nil
+	var word [8]byte
+	copy(word[:], b)
+	if big {
+		slices.Reverse(word[:len(b)])
 	}
-	return opaque("numpy." + code), nil
+	bits := binary.LittleEndian.Uint64(word[:])
+	switch {
+	case code == "f8":
+		return math.Float64frombits(bits)
+	case code == "f4":
+		return float64(math.Float32frombits(uint32(bits)))
+	case code == "f2":
+		return float64(tensor.F16(bits).Float32())
+	case code == "b1":
+		return bits != 0
+	case code[0] == 'i':
+		return long(word[:len(b)])
+	case code[0] == 'u' && int64(bits) >= 0:
+		return int64(bits)
+	}
+	return unknown
 }
 
 // encode takes a string whose characters are bytes, and "latin1".
-func encode(p *pickle, args tuple) (any, error) {
-	if len(args) != 2 || args[1] != any("latin1") {
-		return nil, errShape
+func encode(p *pickle, args tuple) any {
+	s := as[string](p, args[0])
+	if args[1] != any("latin1") || !p.charge(int64(len(s))) {
+		p.failf(format.ErrCorrupt, "an encoding is not as torch.save writes it")
+		return nil
 	}
-	s, ok := args[0].(string)
-	if !ok {
-		return nil, errShape
-	}
-	p.charge(int64(len(s)))
 	out := make(raw, 0, min(len(s), 64))
 	for _, r := range s {
-		if r > 0xff || p.c.Err() != nil {
-			return nil, errShape
+		if r > 0xff {
+			p.failf(format.ErrCorrupt, "%q is not as torch.save writes it", r)
 		}
 		out = append(out, byte(r))
 	}
-	return out, nil
+	return out
 }

@@ -205,3 +205,24 @@ func (s *Stream) Rest(packed bool) ([]byte, error) {
 	s.Sum, s.Left = tensor.UpdateCRC32(s.Sum, b), 0
 	return b, s.End(packed)
 }
+
+// Verify compares the CRC-32 of the content, which name is for, with what the archive records.
+func (e *Entry) Verify(v driver.Verification, src driver.Source, space driver.Space, name string) error {
+	if !e.Packed {
+		sum, err := v.Hash(driver.CRC32, space, e.At, e.Stored, name)
+		if err != nil {
+			return err
+		}
+		return e.Compare(uint32(sum))
+	}
+	s := Borrow()
+	defer s.Release()
+	err := s.Walk(src, e, func(b []byte) error {
+		v.Done(int64(len(b)), name)
+		return v.Context().Err()
+	})
+	if err != nil {
+		return err
+	}
+	return e.Compare(s.Sum)
+}
