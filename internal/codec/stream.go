@@ -96,10 +96,10 @@ func (s Stream) DecompressInto(dst, src []byte) error {
 	return r.end(int64(n), int64(len(dst)))
 }
 
-// Expand implements Codec.
+// Expand implements Codec. The content need not fit the address space.
 func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
-	if err := CheckSize(size); err != nil {
-		return err
+	if size < 0 {
+		return Corruptf(s.Name(), "decompressed size %d", size)
 	}
 	r, err := s.open(src)
 	if err != nil {
