@@ -13,8 +13,7 @@ import (
 // synced, for want of a file system that can or of the right to read them, there
 // is nothing to be done.
 func SyncDir(dir string) error {
-	err := before(CallSyncDir, dir)
-	if err != nil {
+	if err := before(CallSyncDir, dir); err != nil {
 		return err
 	}
 	d, err := os.Open(dir)

@@ -28,6 +28,14 @@ type Input struct {
 	left  int64
 	moved func(n int) // told of progress
 	one   [1]byte     // for Finish
+
+	// Of Each and CopyTo, here so that no tensor takes an allocation.
+	most  int                  // bytes of a piece
+	f     func(p []byte) error // takes the pieces
+	store func(p []byte) error // copyPiece
+	to    io.WriterAt
+	off   int64
+	sum   io.Writer
 }
 
 // NewInput takes size bytes from r. moved may be nil.
@@ -35,7 +43,9 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	if moved == nil {
 		moved = func(int) {}
 	}
-	return &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
+	in := &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
+	in.store = in.copyPiece
+	return in
 }
 
 // reset makes the Input one of other data.
@@ -92,6 +102,7 @@ func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
 
 // each is Each with pieces of at most so many bytes.
 func (in *Input) each(most int, f func(p []byte) error) error {
+	in.most, in.f = most, f
 	var m io.WriterTo
 	have := 0
 	switch r := in.r.(type) {
@@ -106,7 +117,7 @@ func (in *Input) each(most int, f func(p []byte) error) error {
 		if int64(have) > in.size {
 			return in.long()
 		}
-		_, err := m.WriteTo(pieces{in, most, f})
+		_, err := m.WriteTo((*pieces)(in))
 		if err == nil && in.left > 0 {
 			err = in.short()
 		}
@@ -127,43 +138,41 @@ func (in *Input) each(most int, f func(p []byte) error) error {
 }
 
 // pieces is the io.Writer that readers in memory write themselves to.
-type pieces struct {
-	in   *Input
-	most int
-	f    func(p []byte) error
-}
+type pieces Input
 
-func (w pieces) Write(p []byte) (n int, err error) {
-	for part := range slices.Chunk(p, w.most) {
-		if err := w.in.ctx.Err(); err != nil {
+func (in *pieces) Write(p []byte) (n int, err error) {
+	for part := range slices.Chunk(p, in.most) {
+		if err := in.ctx.Err(); err != nil {
 			return n, err
 		}
-		if err := w.f(part); err != nil {
+		if err := in.f(part); err != nil {
 			return n, err
 		}
 		n += len(part)
-		w.in.left -= int64(len(part))
-		w.in.moved(len(part))
+		in.left -= int64(len(part))
+		in.moved(len(part))
 	}
 	return n, nil
 }
 
 // CopyTo writes the data at off and feeds them to sum, which may be nil.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	most := piece
+	in.to, in.off, in.sum = t, off, sum
 	if sum == nil {
-		most = 16 * piece // few large writes take less time
+		return in.each(16*piece, in.store) // few large writes take less time
 	}
-	return in.each(most, func(p []byte) error {
-		if sum != nil {
-			if _, err := sum.Write(p); err != nil {
-				return err
-			}
+	return in.each(piece, in.store)
+}
+
+func (in *Input) copyPiece(p []byte) error {
+	if in.sum != nil {
+		if _, err := in.sum.Write(p); err != nil {
+			return err
 		}
-		n, err := t.WriteAt(p, off)
-		off += int64(n)
-		return err
-	})
+	}
+	n, err := in.to.WriteAt(p, in.off)
+	in.off += int64(n)
+	return err
 }
 
 // Finish checks that the format took all the data and that no more follow.

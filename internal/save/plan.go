@@ -28,6 +28,7 @@ func (w *Writer) complete(p *driver.Plan) error {
 	}
 	w.index = make(map[string]int, len(p.Tensors))
 	total := int64(0)
+	var dims []int64 // of all tensors
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()
@@ -47,8 +48,10 @@ func (w *Writer) complete(p *driver.Plan) error {
 			return w.planError(t.Name, err)
 		}
 		w.index[t.Name] = i
+		n := len(dims)
+		dims = append(dims, t.Shape...)
 		w.plan.Tensors[i] = tensor.Info{
-			Name: t.Name, DType: t.DType, Shape: t.Shape.Clone(), Offset: -1, Size: size, Stored: size,
+			Name: t.Name, DType: t.DType, Shape: dims[n:len(dims):len(dims)], Offset: -1, Size: size, Stored: size,
 			Quant: t.Quant.Clone(), Encoding: t.Encoding,
 		}
 	}

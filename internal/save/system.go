@@ -47,6 +47,14 @@ func before(call, path string) error {
 	return nil
 }
 
+// try makes a call unless the hook has it fail.
+func try(call, path string, f func() error) error {
+	if err := before(call, path); err != nil {
+		return err
+	}
+	return f()
+}
+
 // handle is an open file. It collects small writes that follow one another, as a model of many small
 // tensors would otherwise cost a system call for each.
 type handle struct {
@@ -156,25 +164,18 @@ func (h *handle) ReadFrom(r io.Reader) (int64, error) {
 
 // Truncate cuts the file to size, or fills it up with zeros.
 func (h *handle) Truncate(size int64) error {
-	err := h.flush()
-	if err == nil {
-		err = before(CallTruncate, h.Name())
+	if err := h.flush(); err != nil {
+		return err
 	}
-	if err == nil {
-		h.end = max(h.end, size)
-		err = h.f.Truncate(size)
-	}
-	return err
+	h.end = max(h.end, size)
+	return try(CallTruncate, h.Name(), func() error { return h.f.Truncate(size) })
 }
 
 // finish closes the file. With sync it is on stable storage by then.
 func (h *handle) finish(sync bool) error {
 	err := h.flush()
 	if err == nil && sync {
-		err = before(CallSync, h.Name())
-		if err == nil {
-			err = h.f.Sync()
-		}
+		err = try(CallSync, h.Name(), h.f.Sync)
 	}
 	return cmp.Or(err, h.close())
 }
@@ -186,10 +187,7 @@ func (h *handle) close() error {
 }
 
 func mkdir(name string, mode os.FileMode) error {
-	if err := before(CallMkdir, name); err != nil {
-		return err
-	}
-	return os.Mkdir(name, mode)
+	return try(CallMkdir, name, func() error { return os.Mkdir(name, mode) })
 }
 
 // MakeDirs makes a directory and those above it that are missing, and lists them.
@@ -213,16 +211,10 @@ func MakeDirs(name string) (made []string, err error) {
 }
 
 func rename(from, to string) error {
-	if err := before(CallRename, to); err != nil {
-		return err
-	}
-	return move(from, to)
+	return try(CallRename, to, func() error { return move(from, to) })
 }
 
 // Remove deletes a file or an empty directory.
 func Remove(name string) error {
-	if err := before(CallRemove, name); err != nil {
-		return err
-	}
-	return os.Remove(name)
+	return try(CallRemove, name, func() error { return os.Remove(name) })
 }
