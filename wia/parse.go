@@ -34,6 +34,7 @@ type parsed struct {
 
 // parser reads the structure: everything but tensor data and external files.
 type parser struct {
+	counts protobuf.Tally
 	*parsed
 	o        *driver.Options
 	front    [headerSize]byte

@@ -64,7 +64,8 @@ func (p *parser) listTensors() error {
 
 // tally returns what counts the tensors of both blocks, whose other contents may take room bytes.
 func (p *parser) tally(room int64) *protobuf.Tally {
-	t, b := protobuf.NewTally(room), &p.hdr.blocks
+	p.counts = *protobuf.NewTally(room)
+	t, b := &p.counts, &p.hdr.blocks
 	t.Max[protobuf.CountDims] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
 	return t
 }

@@ -47,11 +47,12 @@ func InField(name string, err error) error {
 
 // Source is what messages are read from: memory, or a part of a file through a window.
 type Source struct {
-	Win  []byte
-	lo   int64 // offset of Win[0]
-	Size int64
-	base int64 // of offset 0 in the file
-	file *wire.Window
+	Win    []byte
+	lo     int64 // offset of Win[0]
+	Size   int64
+	base   int64 // of offset 0 in the file
+	file   wire.Window
+	inFile bool
 
 	Tally *Tally // counts what Walk meets, nil for nothing
 	// Watch is a message that Check leaves to Watched, nil for none.
@@ -64,17 +65,13 @@ func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64
 
 // InFile returns a source of size bytes at base of a file. It must be closed.
 func InFile(src wire.Sized, base, size int64) *Source {
-	s := &Source{Size: size, base: base, file: &wire.Window{}}
+	s := &Source{Size: size, base: base, inFile: true}
 	s.file.Open(src)
 	return s
 }
 
 // Close releases the window.
-func (s *Source) Close() {
-	if s.file != nil {
-		s.file.Close()
-	}
-}
+func (s *Source) Close() { s.file.Close() }
 
 // All is the whole source as one message.
 func (s *Source) All() Field { return Field{End: s.Size} }
@@ -85,7 +82,7 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.Win)) {
 		return s.Win[i:j:j], nil
 	}
-	if s.file == nil {
+	if !s.inFile {
 		return nil, Defectf(from, tensor.ErrCorrupt, "the data ends before its message")
 	}
 	if to-from > driver.MaxStructure {
