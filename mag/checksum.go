@@ -79,7 +79,7 @@ func checkV1(s []byte) (sumForm, error) {
 
 // checkSnapshot checks the checksum of the structural part s, which leaves out "BUF!".
 func checkSnapshot(s []byte) error {
-	stored, sum := u32(s, snapChecksumAt), tensor.CRC32C(s[snapSummedFrom:len(s)-len(markerBuffer)])
+	stored, sum := u32(s, snapChecksumAt), tensor.UpdateCRC32C(0, s[snapSummedFrom:len(s)-len(markerBuffer)])
 	if sum != stored {
 		return checksumError(snapChecksumAt, stored, sum)
 	}

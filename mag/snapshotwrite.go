@@ -115,7 +115,7 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64,
 			w.I64(d)
 		}
 	}
-	w.Put32(snapChecksumAt, tensor.CRC32C(w.Bytes()[snapSummedFrom:]))
+	w.Put32(snapChecksumAt, tensor.UpdateCRC32C(0, w.Bytes()[snapSummedFrom:]))
 	w.Str(markerBuffer)
 	return w.Bytes()
 }

@@ -9,25 +9,6 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-func TestAsValues(t *testing.T) {
-	if !memory.LittleEndian {
-		t.Skip("views of elements of several bytes need a little-endian host")
-	}
-	data := le(float32(1), float32(-2.5))
-	aligned := memory.Aligned(8)
-	copy(aligned, data)
-	v, _ := FromBytes("w", Float32, Shape{2}, aligned)
-	got, err := As[float32](v)
-	if d := cmp.Diff([]float32{1, -2.5}, got); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-	c, _ := FromBytes("w", Complex64, Shape{1}, aligned)
-	z, err := As[complex64](c)
-	if d := cmp.Diff([]complex64{complex(1, -2.5)}, z); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-}
-
 // TestAsMisaligned: memory that is not aligned is copied, never viewed.
 func TestAsMisaligned(t *testing.T) {
 	for skip := range 8 {

@@ -25,13 +25,10 @@ func CombineCRC32(crc1, crc2 uint32, len2 int64) uint32 {
 	return combineCRC(crc32.IEEE, crc1, crc2, len2)
 }
 
-// CRC32C returns the CRC-32C of p as used by iSCSI and ext4 ("Castagnoli"):
-// reflected, polynomial 0x1EDC6F41 (reversed 0x82F63B78), initial value and
-// final xor 0xFFFFFFFF. The sum of "123456789" is 0xE3069283, of no bytes 0.
-func CRC32C(p []byte) uint32 { return UpdateCRC32C(0, p) }
-
-// UpdateCRC32C returns the CRC-32C of some bytes followed by p, where crc is
-// the sum of those bytes; begin with 0.
+// UpdateCRC32C returns the CRC-32C of some bytes followed by p, where crc is the sum of those
+// bytes; begin with 0. CRC-32C, as used by iSCSI and ext4 ("Castagnoli"), is reflected, with
+// polynomial 0x1EDC6F41 (reversed 0x82F63B78), initial value and
+// final xor 0xFFFFFFFF. The sum of "123456789" is 0xE3069283.
 func UpdateCRC32C(crc uint32, p []byte) uint32 {
 	// MakeTable returns the one table of the standard library for this
 	// polynomial, made at the first call.

@@ -19,7 +19,7 @@ var sums = []struct {
 }{
 	{"crc32", 0, 0xcbf43926, CRC32, UpdateCRC32, CombineCRC32,
 		func(p []byte) uint32 { return slowCRC(0xedb88320, p) }},
-	{"crc32c", 0, 0xe3069283, CRC32C, UpdateCRC32C, CombineCRC32C,
+	{"crc32c", 0, 0xe3069283, func(p []byte) uint32 { return UpdateCRC32C(0, p) }, UpdateCRC32C, CombineCRC32C,
 		func(p []byte) uint32 { return slowCRC(0x82f63b78, p) }},
 	{"adler32", 1, 0x091e01de, func(p []byte) uint32 { return UpdateAdler32(1, p) }, UpdateAdler32, CombineAdler32, adler32.Checksum},
 }
@@ -117,14 +117,5 @@ func TestCombineDoubling(t *testing.T) {
 	zeros := make([]byte, 4097)
 	if got, want := CombineCRC32(CRC32([]byte("a")), crc32.ChecksumIEEE(zeros), 4097), crc32.ChecksumIEEE(append([]byte("a"), zeros...)); got != want {
 		t.Errorf("zeros appended = %#x, want %#x", got, want)
-	}
-}
-
-func TestChecksumAllocs(t *testing.T) {
-	p := make([]byte, 1000)
-	for _, s := range sums {
-		if n := testing.AllocsPerRun(10, func() { s.combine(s.sum(p), s.update(s.empty, p), 1<<40) }); n != 0 {
-			t.Errorf("%s allocates %v times", s.name, n)
-		}
 	}
 }

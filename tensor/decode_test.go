@@ -197,19 +197,6 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-func TestDecodeQuantized(t *testing.T) {
-	q := &Quantization{Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}, Axis: 0}
-	v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 2}, Size: 4, Quant: q}, &owner{}, []byte{1, 3, 0xff, 0})
-	single, err := Decode[float32](nil, v)
-	if d := cmp.Diff([]float32{0, 1, -4, -2}, single); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-	double, err := Decode[float64](nil, v)
-	if d := cmp.Diff([]float64{0, 1, -4, -2}, double); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-}
-
 // TestDecodeInto reuses the caller's memory when it suffices.
 func TestDecodeInto(t *testing.T) {
 	v, _ := FromBytes("w", Uint8, Shape{3}, []byte{1, 2, 3})

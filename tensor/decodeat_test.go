@@ -181,26 +181,6 @@ func TestDecodeAtReads(t *testing.T) {
 	}
 }
 
-// TestDecodeAtSteps: much is read in steps, which join.
-func TestDecodeAtSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("decodes 64 MB")
-	}
-	n := int64(readStep+300) / 3 * 5
-	info := &Info{Encoding: &toyBlocks, Shape: Shape{n}, Size: readStep + 300 - (readStep+300)%3}
-	o := &owner{ranged: true, mem: randBytes(rand.New(rand.NewPCG(1, 2)), int(info.Size))}
-	got, want := make([]float32, n-9), make([]float32, n)
-	if err := toyBlocks.Decode(want, o.mem); err != nil {
-		t.Fatal(err)
-	}
-	if err := DecodeAt(got, View(memory.New[Info](info, o, nil)), 7); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(want[7:n-2], got) || len(o.reads) != 2 {
-		t.Errorf("%d reads, or other values", len(o.reads))
-	}
-}
-
 // TestDecodeAtAllocations: of memory nothing is allocated, whatever the type.
 func TestDecodeAtAllocations(t *testing.T) {
 	if testhost.Race {

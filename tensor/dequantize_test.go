@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -137,43 +136,6 @@ func TestDequantizeErrors(t *testing.T) {
 	}
 }
 
-// TestDequantizeRandom compares every integer dtype with arithmetic that has no
-// width, along every axis of a tensor.
-func TestDequantizeRandom(t *testing.T) {
-	r := rand.New(rand.NewPCG(64, 8))
-	shape := Shape{3, 4, 5}
-	for _, dt := range []DType{Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64} {
-		for axis := PerTensor; axis < len(shape); axis++ {
-			q := &Quantization{Axis: axis}
-			channels, inner := 1, 60
-			if axis >= 0 {
-				channels = int(shape[axis])
-				inner = []int{20, 5, 1}[axis]
-			}
-			for range channels {
-				q.Scales = append(q.Scales, float32(math.Exp(r.NormFloat64()*10)))
-				q.ZeroPoints = append(q.ZeroPoints, int32(r.Uint32()))
-			}
-			size := int(dt.Size())
-			data := randBytes(r, 60*size)
-			got := make([]float32, 60)
-			if err := Dequantize(got, data, dt, shape, q); err != nil {
-				t.Fatal(err)
-			}
-			for i := range got {
-				c := i / inner % channels
-				v := slowInt(data[i*size:(i+1)*size], dt)
-				v.Sub(v, big.NewInt(int64(q.ZeroPoints[c])))
-				p, _ := new(big.Rat).Mul(new(big.Rat).SetInt(v), new(big.Rat).SetFloat64(float64(q.Scales[c]))).Float64()
-				// Rounded on the way, once for each of the two operations.
-				if d := math.Abs(float64(got[i]) - p); d > math.Abs(p)*0x1.001p-24 {
-					t.Fatalf("%v axis %d element %d = %v, want %v", dt, axis, i, got[i], p)
-				}
-			}
-		}
-	}
-}
-
 // TestDequantizeBits computes 8-bit elements as documented and compares every bit,
 // with parameters at their limits and rows of many widths.
 func TestDequantizeBits(t *testing.T) {
@@ -216,18 +178,6 @@ func TestDequantizeBits(t *testing.T) {
 			}
 		}
 	}
-}
-
-// slowInt reads an element of any width.
-func slowInt(b []byte, dt DType) *big.Int {
-	v := new(big.Int)
-	for i := len(b) - 1; i >= 0; i-- {
-		v.Lsh(v, 8).Add(v, big.NewInt(int64(b[i])))
-	}
-	if signed := dt == Int8 || dt == Int16 || dt == Int32 || dt == Int64; signed && b[len(b)-1] >= 0x80 {
-		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
-	}
-	return v
 }
 
 // FuzzDequantize gives parameters as a hostile file may: whatever they are,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -95,42 +94,5 @@ func TestElemTypes(t *testing.T) {
 				t.Errorf("DecodeAt[%s] of %v = %v", name, d, err)
 			}
 		}
-	}
-}
-
-// TestOf: the view is over the slice itself, and has its elements.
-func TestOf(t *testing.T) {
-	data := []int16{1, -2, 3, 4, 5, 6}
-	v, err := Of("w", Shape{2, 3}, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Info{Name: "w", DType: Int16, Shape: Shape{2, 3}, Offset: -1, Size: 12, Stored: 12}
-	if d := cmp.Diff(want, v.Info()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	b, err := v.Bytes()
-	if d := cmp.Diff(le(int16(1), int16(-2), int16(3), int16(4), int16(5), int16(6)), b); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-	if data[1] = 7; memory.LittleEndian && b[2] != 7 {
-		t.Error("the slice was copied")
-	}
-	for name, test := range map[string]struct {
-		shape Shape
-		want  error
-	}{
-		"a scalar": {Shape{}, ErrShape}, "too few": {Shape{5}, ErrShape}, "too many": {Shape{7}, ErrShape}, "negative": {Shape{-2, -3}, ErrShape}, "right": {Shape{1, 6}, nil},
-	} {
-		v, err := Of("w", test.shape, data)
-		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
-		if _, again := v.Bytes(); again != err {
-			t.Errorf("%s: the view answers %v, not %v", name, again, err)
-		}
-	}
-	if v, err := Of[float32]("none", Shape{0, 3}, nil); err != nil || v.Len() != 0 {
-		t.Errorf("an empty tensor: %v", err)
 	}
 }

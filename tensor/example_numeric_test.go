@@ -22,30 +22,6 @@ func ExampleBF16From() {
 	// 0x4049 3.140625
 }
 
-func ExampleF16_Float32() {
-	fmt.Println(tensor.F16(0x3c00).Float32(), tensor.F16(0x0001).Float32())
-	// Output:
-	// 1 5.9604645e-08
-}
-
-func ExampleBF16_Float32() {
-	fmt.Println(tensor.BF16(0x3f80).Float32())
-	// Output:
-	// 1
-}
-
-func ExampleCRC32() {
-	fmt.Printf("%#x\n", tensor.CRC32([]byte("123456789")))
-	// Output:
-	// 0xcbf43926
-}
-
-func ExampleCRC32C() {
-	fmt.Printf("%#x\n", tensor.CRC32C([]byte("123456789")))
-	// Output:
-	// 0xe3069283
-}
-
 // Parts of a file summed apart, by several goroutines for instance, add up.
 func ExampleCombineCRC32() {
 	head, tail := []byte("12345"), []byte("6789")

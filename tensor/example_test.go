@@ -85,12 +85,6 @@ func ExampleRange() {
 	// true
 }
 
-func ExampleF16_DType() {
-	fmt.Println(tensor.F16(0).DType(), tensor.BF16(0).DType())
-	// Output:
-	// float16 bfloat16
-}
-
 func Example_truncated() {
 	fmt.Println(errors.Is(tensor.ErrTruncated, io.ErrUnexpectedEOF))
 	// Output:

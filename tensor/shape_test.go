@@ -80,15 +80,3 @@ func TestShapeString(t *testing.T) {
 		}
 	}
 }
-
-func TestShapeEqualClone(t *testing.T) {
-	a := Shape{2, 3}
-	b := a.Clone()
-	if !a.Equal(b) || a.Equal(Shape{2}) || a.Equal(Shape{3, 2}) || !(Shape{}).Equal(nil) {
-		t.Error("Equal is wrong")
-	}
-	b[0] = 9
-	if a[0] != 2 {
-		t.Error("Clone shares memory")
-	}
-}

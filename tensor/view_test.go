@@ -397,15 +397,6 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-func TestAlignedBytes(t *testing.T) {
-	for n := range 200 {
-		b := memory.Aligned(n)
-		if len(b) != n || cap(b) != n || n > 0 && memory.Address(b)%64 != 0 {
-			t.Fatalf("memory.Aligned(%d): %d bytes, cap %d, at %#x", n, len(b), cap(b), memory.Address(b))
-		}
-	}
-}
-
 // le appends values of any fixed size as a file has them.
 func le(values ...any) []byte {
 	var b bytes.Buffer

@@ -71,7 +71,7 @@ func largeMAG() []byte {
 	counts.Raw(records.Bytes())
 	b.Str("MAG!")
 	b.U32(1)
-	b.U32(tensor.CRC32C(counts.Bytes()))
+	b.U32(tensor.UpdateCRC32C(0, counts.Bytes()))
 	b.Raw(counts.Bytes())
 	b.Fill(192-b.Len(), 0xff)
 	return b.Bytes()

@@ -215,7 +215,7 @@ func TestVerifyOverlapping(t *testing.T) {
 		"reader": source.FromReaderAt(bytes.NewReader(data), 4096),
 	} {
 		m := open(t, r, &toy{tensors: tensors, file: sums{func(i int) driver.Sum {
-			return driver.Sum{Kind: driver.CRC32C, Want: uint64(tensor.CRC32C(data[tensors[i].Offset:][:tensors[i].Size]))}
+			return driver.Sum{Kind: driver.CRC32C, Want: uint64(tensor.UpdateCRC32C(0, data[tensors[i].Offset:][:tensors[i].Size]))}
 		}}})
 		c, err := m.Verify(context.Background(), &VerifyOptions{})
 		if err != nil || m.Stats().Verified != 5 {
@@ -304,7 +304,7 @@ func TestHash(t *testing.T) {
 	whole := map[driver.Kind]func([]byte) uint64{
 		driver.XXH64:   xxhash.Sum64,
 		driver.CRC32:   func(b []byte) uint64 { return uint64(tensor.CRC32(b)) },
-		driver.CRC32C:  func(b []byte) uint64 { return uint64(tensor.CRC32C(b)) },
+		driver.CRC32C:  func(b []byte) uint64 { return uint64(tensor.UpdateCRC32C(0, b)) },
 		driver.Adler32: func(b []byte) uint64 { return uint64(tensor.UpdateAdler32(1, b)) },
 		driver.NoSum:   func([]byte) uint64 { return 0 },
 	}

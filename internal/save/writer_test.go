@@ -229,7 +229,7 @@ func TestLayoutLate(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	part := driver.Part{}
 	for kind, want := range map[driver.Kind]uint64{
-		driver.XXH64: xxhash.Sum64([]byte("AAA")), driver.CRC32: uint64(tensor.CRC32([]byte("AAA"))), driver.CRC32C: uint64(tensor.CRC32C([]byte("AAA"))),
+		driver.XXH64: xxhash.Sum64([]byte("AAA")), driver.CRC32: uint64(tensor.CRC32([]byte("AAA"))), driver.CRC32C: uint64(tensor.UpdateCRC32C(0, []byte("AAA"))),
 		driver.Adler32: uint64(tensor.UpdateAdler32(1, []byte("AAA"))), driver.NoSum: 0,
 	} {
 		d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
