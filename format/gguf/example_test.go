@@ -3,8 +3,7 @@ package gguf_test
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
+	"log"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -12,50 +11,31 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A file with metadata and a matrix in blocks, and what is
-// read of it.
+// A matrix in blocks, and what is read of it.
 func Example() {
-	dir, err := os.MkdirTemp("", "gguf")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.gguf")
-
 	ones := slices.Repeat([]float32{1}, 64)
 	data, _, _, err := tensor.Quantize(ones, tensor.Shape{2, 32}, tensor.QuantizeOptions{Encoding: gguf.Q8_0()})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	plan := &format.Plan{
-		Metadata: format.Metadata{
-			{Key: "general.architecture", Value: "llama"},
-			{Key: "llama.block_count", Value: uint32(1)},
-			{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}},
-		},
-		Tensors: []tensor.Info{{Name: "blk.0.ffn_up.weight", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 32}}},
-	}
-	w, err := gguf.Create(path, plan, nil)
+	var file bytes.Buffer
+	w, err := gguf.NewWriter(&file, &format.Plan{
+		Metadata: format.Metadata{{Key: "tokenizer.ggml.tokens", Value: []string{"<s>", "a", "b"}}},
+		Tensors:  []tensor.Info{{Name: "blk.0.ffn_up.weight", Encoding: gguf.Q8_0(), Shape: tensor.Shape{2, 32}}},
+	}, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	defer w.Abort()
 	if err := w.WriteTensor("blk.0.ffn_up.weight", bytes.NewReader(data)); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 
-	f, err := gguf.Open(path, nil)
+	f, err := gguf.OpenBytes(file.Bytes(), nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer f.Close()
 	tokens, _ := f.Value("tokenizer.ggml.tokens")
@@ -63,8 +43,7 @@ func Example() {
 	for name, v := range f.Tensors() {
 		x, err := tensor.Decode[float32](nil, v)
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		i := v.Info()
 		fmt.Println(name, i.TypeName(), i.Shape, i.Size, "bytes, the first is", x[0])

@@ -87,64 +87,6 @@ func TestPlainTypes(t *testing.T) {
 	}
 }
 
-// TestEncodings lists every other type with its raw bytes.
-func TestEncodings(t *testing.T) {
-	for code, e := range elementTypes {
-		if e.encoding == nil || !e.sized() {
-			continue
-		}
-		elems, size := e.encoding.BlockElems, e.encoding.BlockBytes
-		data := make([]byte, 6*size)
-		for i := range data {
-			data[i] = byte(i * 7)
-		}
-		f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: []uint64{uint64(2 * elems), 3}, typ: uint32(code), data: data}}}
-		m := open(t, f.bytes())
-		v, _ := m.Tensor("w")
-		i := v.Info()
-		if i.TypeName() != e.encoding.Name || i.DType != tensor.Invalid || !i.Shape.Equal(tensor.Shape{3, 2 * elems}) || i.Size != 6*size || v.Len() != 6*elems {
-			t.Errorf("%+v", i)
-		}
-		if b, err := v.Bytes(); err != nil || !bytes.Equal(b, data) || !v.ZeroCopy() {
-			t.Errorf("%s: %v", i.TypeName(), err)
-		}
-		x, err := tensor.Decode[float32](nil, v)
-		if ok := e.encoding.Decode != nil; ok != (err == nil) || ok && len(x) != int(6*elems) {
-			t.Errorf("%s: %d values, %v", i.TypeName(), len(x), err)
-		}
-		plan, err := format.PlanOf(m.Model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(f.bytes(), write(t, plan, nil, dataOf(t, m))); diff != "" {
-			t.Errorf("%s copied: %s", i.TypeName(), diff)
-		}
-	}
-}
-
-// TestTypeTable compares names and block sizes with the list of the reference.
-func TestTypeTable(t *testing.T) {
-	want := map[int]struct {
-		name         string
-		elems, bytes int64
-	}{
-		2: {"Q4_0", 32, 2 + 16}, 3: {"Q4_1", 32, 2 + 2 + 16}, 6: {"Q5_0", 32, 2 + 4 + 16}, 7: {"Q5_1", 32, 2 + 2 + 4 + 16},
-		8: {"Q8_0", 32, 2 + 32}, 9: {"Q8_1", 32, 2 + 2 + 32}, 10: {"Q2_K", 256, 2 + 2 + 256/16 + 256/4},
-		11: {"Q3_K", 256, 2 + 256/4 + 256/8 + 12}, 12: {"Q4_K", 256, 2 + 2 + 256/2 + 12}, 13: {"Q5_K", 256, 2 + 2 + 256/2 + 256/8 + 12},
-		14: {"Q6_K", 256, 2 + 256/2 + 256/4 + 256/16}, 15: {"Q8_K", 256, 4 + 256 + 256/8}, 16: {"IQ2_XXS", 256, 2 + 256/4},
-		17: {"IQ2_XS", 256, 2 + 256/4 + 256/32}, 18: {"IQ3_XXS", 256, 2 + 256/4 + 256/8}, 19: {"IQ1_S", 256, 2 + 256/8 + 256/16},
-		20: {"IQ4_NL", 32, 2 + 16}, 21: {"IQ3_S", 256, 2 + 256/4 + 256/8 + 256/32 + 4}, 22: {"IQ2_S", 256, 2 + 256/4 + 256/16},
-		23: {"IQ4_XS", 256, 2 + 2 + 256/2 + 256/64}, 29: {"IQ1_M", 256, 256/8 + 256/16 + 256/32}, 34: {"TQ1_0", 256, 2 + 4*13},
-		35: {"TQ2_0", 256, 2 + 64}, 39: {"MXFP4", 32, 1 + 16}, 40: {"NVFP4", 64, 4 + 32}, 41: {"Q1_0", 128, 2 + 16},
-	}
-	for code, w := range want {
-		e := elementTypes[code].encoding
-		if e.Name != w.name || e.BlockElems != w.elems || e.BlockBytes != w.bytes {
-			t.Errorf("%d: %+v, want %+v", code, e, w)
-		}
-	}
-}
-
 // TestZeroFile calls every method of the zero File.
 func TestZeroFile(t *testing.T) {
 	var f File

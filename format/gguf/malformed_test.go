@@ -1,10 +1,7 @@
 package gguf
 
 import (
-	"bytes"
-	"errors"
 	"math"
-	"testing"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -120,34 +117,4 @@ func align(typ uint32, value []byte) func(*fields) {
 
 func split1(key string, typ uint32, value []byte) func(*fields) {
 	return func(f *fields) { f.entries[2] = kv{key, typ, value} }
-}
-
-// TestBigEndianError says what the file is.
-func TestBigEndianError(t *testing.T) {
-	f := small()
-	f.version = 3 << 24
-	_, err := OpenBytes(f.bytes(), nil)
-	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("big-endian")) {
-		t.Error(err)
-	}
-}
-
-// TestShort cuts a file everywhere: before the last byte of data nothing opens.
-func TestShort(t *testing.T) {
-	whole := small().bytes()
-	end := len(whole) - (32 - 5)
-	for n := range len(whole) {
-		f, err := OpenBytes(whole[:n], nil)
-		switch {
-		case n < end && err == nil:
-			t.Errorf("%d bytes of %d open", n, end)
-		case n < end && !errors.Is(err, format.ErrTruncated):
-			t.Errorf("%d bytes: %v", n, err)
-		case n >= end && err != nil:
-			t.Errorf("%d bytes: %v", n, err)
-		}
-		if err == nil {
-			f.Close()
-		}
-	}
 }

@@ -231,22 +231,3 @@ func TestAlignment(t *testing.T) {
 		}
 	}
 }
-
-// TestCopyAgrees refuses blocks of one type under the name of another that has
-// blocks of the same size.
-func TestCopyAgrees(t *testing.T) {
-	f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: []uint64{32}, typ: 2, data: make([]byte, 18)}}}
-	m := open(t, f.bytes())
-	plan, err := format.PlanOf(m.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan.Tensors[0].Encoding = elementTypes[20].encoding
-	w, err := NewWriter(discard{}, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Copy(w, m.Model); !errors.Is(err, format.ErrDType) {
-		t.Error(err)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -88,58 +87,6 @@ func TestCopyChanged(t *testing.T) {
 	p.Tensors[0].Size, p.Native = 3, nil
 	if _, err := NewWriter(new(bytes.Buffer), p, nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a type that is not known, of no file: %v", err)
-	}
-}
-
-// TestArraysInProportion: arrays of all types become values, text and files in a few times their bytes.
-func TestArraysInProportion(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		typ  uint32
-		elem []byte
-	}{
-		{"uint8", 0, []byte{200}}, {"float32", 6, f32(1)}, {"bool", 7, []byte{1}}, {"empty strings", 8, str("")}, {"control characters", 8, str("\x01\x01\x01\x01\x01\x01\x01\x01")},
-		{"empty arrays", 9, arr(0)}, {"arrays", 9, arr(0, []byte{1})}, {"arrays of arrays", 9, arr(9, arr(9, arr(9)))},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, n := range []int{100_000} {
-				value := cat(le32(tt.typ), le64(uint64(n)), bytes.Repeat(tt.elem, n))
-				b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
-				uses := map[string]func(m *File) error{
-					"typed": func(m *File) error { m.Typed(); return nil },
-					"copied": func(m *File) error {
-						p, err := format.PlanOf(m.Model)
-						if err != nil {
-							return err
-						}
-						w, err := NewWriter(new(bytes.Buffer), p, nil)
-						if err == nil {
-							w.Abort()
-						}
-						return err
-					},
-					"from JSON": func(m *File) error {
-						w, err := NewWriter(new(bytes.Buffer), &format.Plan{Metadata: m.Metadata()}, nil)
-						if err == nil {
-							w.Abort()
-						}
-						return err
-					},
-				}
-				for name, use := range uses {
-					m := open(t, b)
-					var before, after runtime.MemStats
-					runtime.ReadMemStats(&before)
-					if err := use(m); err != nil {
-						t.Errorf("%s: %v", name, err)
-					}
-					runtime.ReadMemStats(&after)
-					if took := after.TotalAlloc - before.TotalAlloc; took > 64*uint64(len(b)) {
-						t.Errorf("%d bytes %s take %d of memory", len(b), name, took)
-					}
-				}
-			}
-		})
 	}
 }
 

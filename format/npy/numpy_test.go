@@ -112,30 +112,6 @@ with open("three.npy", "wb") as f:
 	}
 }
 
-// TestRefusedNumPy: what NumPy writes and we have no types for is refused.
-func TestRefusedNumPy(t *testing.T) {
-	dir := t.TempDir()
-	numpy(t, dir, `
-import numpy as np
-np.save("structured.npy", np.zeros(3, dtype=[("a", "<f4"), ("b", "<i4")]))
-np.save("object.npy", np.array([None, 1], dtype=object))
-np.save("string.npy", np.array(["a", "bc"]))
-np.save("bytes.npy", np.array([b"a", b"bc"]))
-np.save("date.npy", np.array(["2024-02-29"], dtype="M8[D]"))
-np.save("delta.npy", np.zeros(2, dtype="m8[s]"))
-np.save("void.npy", np.zeros(2, dtype="V3"))
-np.save("long.npy", np.zeros(2, dtype=np.longdouble))
-`)
-	files, _ := filepath.Glob(filepath.Join(dir, "*.npy"))
-	for _, path := range files {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		refused(t, "npy", b, format.ErrUnsupported, "descr")
-	}
-}
-
 // TestWrittenForNumPy: NumPy reads ours, maps the lone ones, and writes the same bytes.
 func TestWrittenForNumPy(t *testing.T) {
 	dir := t.TempDir()

@@ -5,35 +5,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A file is written from a plan, and read back without a copy.
-func ExampleCreate() {
-	dir, err := os.MkdirTemp("", "safetensors")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.safetensors")
-	plan := &format.Plan{
+// A file is written from a plan, and read back.
+func ExampleNewWriter() {
+	var file bytes.Buffer
+	w, err := safetensors.NewWriter(&file, &format.Plan{
 		Metadata: format.Metadata{{Key: "format", Value: "pt"}},
 		Tensors:  []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
-	}
-	w, err := safetensors.Create(path, plan, nil)
+	}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer w.Abort() // does nothing after Close
-	data, err := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
-	if err != nil {
-		log.Fatal(err)
-	}
+	data, _ := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
 	if err := w.WriteTensor("fc.weight", bytes.NewReader(data)); err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +29,7 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 
-	f, err := safetensors.Open(path, nil)
+	f, err := safetensors.OpenBytes(file.Bytes(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,9 +39,6 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	values, err := tensor.Decode[float32](nil, v)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(v.DType(), v.Shape(), values, f.Metadata())
-	// Output: float32 [2, 2] [1 0.5 0 -2] [{format pt}]
+	fmt.Println(v.DType(), v.Shape(), values, f.Metadata(), err)
+	// Output: float32 [2, 2] [1 0.5 0 -2] [{format pt}] <nil>
 }

@@ -2,28 +2,11 @@ package safetensors
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
 )
-
-func TestOpenFile(t *testing.T) {
-	f, err := os.Open(save(t, t.TempDir(), "m.safetensors", fileOf(base, count(6)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := OpenFile(f, 0, -1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if m.Len() != 2 {
-		t.Error(m.Len())
-	}
-}
 
 // TestMetadataLimit: metadata are decoded within Options.MaxMemory.
 func TestMetadataLimit(t *testing.T) {

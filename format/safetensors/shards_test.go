@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -65,44 +64,6 @@ func TestShardIsPointer(t *testing.T) {
 	_, err := Open(index, nil)
 	if !errors.Is(err, format.ErrUnknownFormat) || !strings.Contains(err.Error(), shard+": at 0x0: header length: this is a Git LFS pointer") {
 		t.Error(err)
-	}
-}
-
-// TestShardedFromBytes: an index in memory needs a directory.
-func TestShardedFromBytes(t *testing.T) {
-	dir := filepath.Dir(save(t, t.TempDir(), "s1.safetensors", shard1, "s2.safetensors", shard2))
-	_, err := OpenBytes([]byte(index), nil)
-	refused(t, err, format.ErrUnsupported, "weight_map", 0)
-	f, err := OpenBytes([]byte(index), &format.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := OpenReaderAt(strings.NewReader(index), int64(len(index)), &format.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if diff := cmp.Diff(describe(t, f), describe(t, r)); diff != "" || f.Len() != 3 {
-		t.Error(diff)
-	}
-}
-
-// TestShardedSubdirectory: shards may be below the directory, and be links within it.
-func TestShardedSubdirectory(t *testing.T) {
-	testhost.NeedLinks(t)
-	dir := t.TempDir()
-	path := save(t, dir, "i.json", `{"weight_map":{"a":"x/y.safetensors","b":"link"}}`, "x/y.safetensors", shard1)
-	if err := os.Symlink(filepath.Join("x", "y.safetensors"), filepath.Join(dir, "link")); err != nil {
-		t.Skip(err)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if got := describe(t, f); len(got) != 2 || !bytes.Equal(got[1].Data, []byte{3}) {
-		t.Errorf("%v", got)
 	}
 }
 

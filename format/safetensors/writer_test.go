@@ -7,14 +7,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -215,67 +212,5 @@ func TestHeaderTooLarge(t *testing.T) {
 	_, err := NewWriter(&bytes.Buffer{}, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
 	if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestPython reads what a few lines of Python wrote, and has Python read ours.
-func TestPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3")
-	}
-	path := filepath.Join(t.TempDir(), "m.safetensors")
-	const writer = `
-import json, struct, sys
-a = struct.pack("<4f", 1, -2, 0.5, 3)
-b = struct.pack("<3q", 1, -1, 1 << 40)
-c = bytes([1, 0])
-head = json.dumps({"c": {"dtype": "BOOL", "shape": [2], "data_offsets": [40, 42]}, "__metadata__": {"by": "Python \u00e9"},
-                   "a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [24, 40]}, "b": {"dtype": "I64", "shape": [3], "data_offsets": [0, 24]}}).encode()
-open(sys.argv[1], "wb").write(struct.pack("<Q", len(head)) + head + b + a + c)
-`
-	if out, err := exec.Command(python, "-c", writer, path).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	a, err := f.Tensor("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := tensor.Decode[float32](nil, a)
-	if diff := cmp.Diff([]float32{1, -2, 0.5, 3}, values); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
-	b, err := f.Tensor("b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ints, err := tensor.Decode[int64](nil, b); err != nil || !slices.Equal(ints, []int64{1, -1, 1 << 40}) {
-		t.Error(ints, err)
-	}
-	if diff := cmp.Diff(format.Metadata{{Key: "by", Value: "Python é"}}, f.Metadata(), cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
-	const reader = `
-import json, struct, sys
-f = open(sys.argv[1], "rb").read()
-n, = struct.unpack("<Q", f[:8])
-head, data = json.loads(f[8:8 + n]), f[8 + n:]
-assert n % 8 == 0 and head.pop("__metadata__") == {"by": "Go \u00e9\n"}, head
-assert list(head) == ["b", "a"], head
-for name, want in ("a", ("F32", [2], "<2f", (1, -0.5))), ("b", ("I64", [1], "<q", (-7,))):
-    t = head[name]
-    begin, end = t["data_offsets"]
-    assert (t["dtype"], t["shape"], struct.unpack(want[2], data[begin:end])) == (want[0], want[1], want[3]), t
-`
-	ours := write(t, format.Metadata{{Key: "by", Value: "Go é\n"}}, nil,
-		source{info("a", tensor.Float32, 2), floats(1, -0.5)}, source{info("b", tensor.Int64, 1), bytes.Join([][]byte{{0xf9}, bytes.Repeat([]byte{0xff}, 7)}, nil)})
-	save(t, filepath.Dir(path), "ours.safetensors", ours)
-	if out, err := exec.Command(python, "-c", reader, filepath.Join(filepath.Dir(path), "ours.safetensors")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 }
