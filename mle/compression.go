@@ -18,7 +18,6 @@ import (
 // compressor is what package codec's Codec says of these methods.
 type compressor interface {
 	Compress(src []byte, level int) ([]byte, error)
-	Decompress(src []byte, size int64) ([]byte, error)
 	DecompressInto(dst, src []byte) error
 	Expand(w io.Writer, src []byte, size int64) error
 	Window(src []byte) int64
@@ -87,14 +86,6 @@ func floatsOf(dst []float32, b []byte) []float32 {
 		dst = append(dst, math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	}
 	return dst
-}
-
-func (a approximation) Decompress(src []byte, size int64) ([]byte, error) {
-	out, err := buffer(size)
-	if err == nil {
-		err = a.DecompressInto(out, src)
-	}
-	return out, err
 }
 
 func (a approximation) DecompressInto(dst, src []byte) error {

@@ -77,10 +77,14 @@ func (f *File) Compression() (CompressionInfo, bool) {
 	if p == nil {
 		return CompressionInfo{}, false
 	}
-	return CompressionInfo{
+	info := CompressionInfo{
 		Method: p.method, Level: p.level, QuantizationBits: p.bits,
-		Uncompressed: p.size, Stored: f.f.h.plainSize(), Checksum: p.checksum, Chunks: len(p.chunks),
-	}, true
+		Uncompressed: p.size, Stored: f.f.h.plainSize(), Checksum: p.checksum,
+	}
+	if p.chunked {
+		info.Chunks = len(p.chunks)
+	}
+	return info, true
 }
 
 // CheckSignature hashes the file and checks its signature against the key that

@@ -545,6 +545,8 @@ func (f *parsed) readCompression(end int64) error {
 		return fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes, not %d", len(f.table), compressionSize)
 	} else if err := p.checkStored(p.size, f.h.plainSize(), "weights_size", weightsPos+8); err != nil {
 		return err
+	} else {
+		p.chunks = []chunk{{size: p.size, storedSize: f.h.plainSize()}}
 	}
 	for i := range f.tensors {
 		if d := f.descriptor(i); p.method.lossy() && d.size() > 0 && dtypeOf(d.code()) != tensor.Float32 {
@@ -552,7 +554,10 @@ func (f *parsed) readCompression(end int64) error {
 				"%v in weights that are compressed as %v, which is for float32 alone", dtypeOf(d.code()), p.method)
 		}
 	}
-	return f.checkChunks()
+	if p.chunked {
+		return f.checkChunks()
+	}
+	return nil
 }
 
 // checkStored checks a stored size, which a field states, where the method decides it.

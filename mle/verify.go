@@ -42,14 +42,10 @@ func (f *parsed) expect(v driver.Verification) {
 	if !f.chunkwise(v) {
 		v.Expect(f.h.Weights.Size)
 	}
-	switch {
-	case f.comp == nil || f.needsKey() || f.comp.method == MethodNone && (f.comp.chunked || !f.h.Features.Has(Encryption)):
-	case f.comp.chunked:
+	if f.comp != nil && !f.needsKey() {
 		for _, i := range f.wantedChunks(v) {
 			v.Expect(f.comp.chunks[i].size)
 		}
-	default:
-		v.Expect(f.comp.size)
 	}
 	if f.sig != nil {
 		v.Expect(f.src.Size() - f.h.Signature.Size)
@@ -113,31 +109,25 @@ func (f *parsed) chunkwise(v driver.Verification) bool {
 // verifyWeights checks the stored weights and what comes out of them. Without a checksum the
 // stored bytes are still read: they must be there.
 func (f *parsed) verifyWeights(v driver.Verification) error {
-	sum := uint32(0)
 	if !f.chunkwise(v) {
 		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
-		if sum = uint32(crc); err == nil {
-			err = f.checkStoredSum(sum)
+		if err == nil {
+			err = f.checkStoredSum(uint32(crc))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	encrypted := f.h.Features.Has(Encryption)
 	switch {
 	case f.needsKey():
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
-	case f.comp == nil && !encrypted:
-		return nil
-	case f.comp == nil:
+	case f.comp != nil:
+		return f.verifyChunks(v)
+	case f.h.Features.Has(Encryption):
 		_, err := f.stored(0, f.h.plainSize())
 		return err
-	case f.comp.chunked:
-		return f.verifyChunks(v)
-	case f.comp.method == MethodNone && !encrypted:
-		return f.checkUncompressed(v, sum)
 	}
-	return f.verifyWhole(v)
+	return nil
 }
 
 func (f *parsed) checkStoredSum(sum uint32) error {
@@ -147,46 +137,25 @@ func (f *parsed) checkStoredSum(sum uint32) error {
 	return nil
 }
 
-// verifyWhole checks weights that were compressed in one piece. What comes out
-// is not kept.
-func (f *parsed) verifyWhole(v driver.Verification) error {
-	in, err := f.stored(0, f.h.plainSize())
-	if err != nil {
-		return err
-	}
-	f.whole.mu.Lock()
-	loaded, err := f.whole.b, f.whole.err
-	f.whole.mu.Unlock()
-	s := summed{v: v}
-	switch {
-	case err != nil:
-	case f.comp.method == MethodNone:
-		err = s.all(in)
-	case loaded != nil:
-		err = s.all(loaded)
-	default:
-		err = f.weightsError(f.expand(&s, in, f.comp.size), 0)
-	}
-	if err != nil {
-		return err
-	}
-	return f.checkUncompressed(v, uint32(s.crc))
-}
-
-// verifyChunks checks the sums of the chunks and, when none is left out, of
-// what comes out of all of them together.
+// verifyChunks checks the checksums of the chunks and, when none is left out, that of what comes
+// out of all of them together.
 func (f *parsed) verifyChunks(v driver.Verification) error {
 	which := f.wantedChunks(v)
 	sums := make([]uint32, len(which))
 	err := v.Each(len(which), func(i int) error {
 		c := &f.comp.chunks[which[i]]
 		in, err := f.storedChunk(which[i])
-		if err != nil || f.comp.method == MethodNone {
-			sums[i] = c.checksum
+		if err != nil {
 			return err
 		}
 		s := summed{v: v}
-		err = f.expand(&s, in, c.size)
+		if f.comp.method == MethodNone {
+			err = s.all(in)
+		} else if whole := f.whole.held(); whole != nil {
+			err = s.all(whole)
+		} else {
+			err = f.expand(&s, in, c.size)
+		}
 		sums[i] = uint32(s.crc)
 		return f.weightsError(err, c.stored)
 	})
@@ -200,12 +169,12 @@ func (f *parsed) verifyChunks(v driver.Verification) error {
 	return f.checkUncompressed(v, sum)
 }
 
-// storedChunk returns the stored bytes of a chunk, whose checksum it checks.
+// storedChunk returns the stored bytes of a chunk, whose checksum it checks if it has one.
 func (f *parsed) storedChunk(i int) ([]byte, error) {
 	c := &f.comp.chunks[i]
 	b, err := f.stored(c.stored, c.storedSize)
-	if err != nil {
-		return nil, err
+	if err != nil || !f.comp.chunked {
+		return b, err
 	}
 	if sum := tensor.CRC32(b); sum != c.checksum {
 		return nil, fail("chunk checksum", f.comp.base+int64(i)*chunkRow+24, format.ErrChecksum,
@@ -218,7 +187,7 @@ func (f *parsed) storedChunk(i int) ([]byte, error) {
 func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 	wanted := make([]bool, len(f.comp.chunks))
 	for i := range f.at {
-		if !v.All() && v.Wanted(i) {
+		if f.chunkwise(v) && v.Wanted(i) {
 			first := f.comp.find(f.at[i])
 			for k := range f.comp.covering(f.at[i], f.index.Size(i)) {
 				wanted[first+k] = true
@@ -226,7 +195,7 @@ func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 		}
 	}
 	for k, w := range wanted {
-		if w || v.All() {
+		if w || !f.chunkwise(v) {
 			which = append(which, k)
 		}
 	}

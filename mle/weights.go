@@ -23,8 +23,8 @@ type compression struct {
 	checksum uint32 // CRC-32 of the uncompressed weights
 
 	chunked bool
-	chunks  []chunk
-	base    int64 // of the chunk table in the file
+	chunks  []chunk // one without checksum if the weights are compressed in one piece
+	base    int64   // of the chunk table in the file
 }
 
 // chunk is one row of the chunk table: where its bytes are in the uncompressed
@@ -54,6 +54,13 @@ type cached struct {
 	done bool
 	b    []byte
 	err  error
+}
+
+// held returns what c has, nil if that is nothing.
+func (c *cached) held() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.b
 }
 
 // once returns what c has, or calls f for n bytes and keeps them.
@@ -143,14 +150,7 @@ func (f *parsed) decrypt() ([]byte, error) {
 
 // inflated returns the whole weights, which were compressed in one piece.
 func (f *parsed) inflated() ([]byte, error) {
-	return f.once(&f.whole, f.comp.size, func() ([]byte, error) {
-		in, err := f.stored(0, f.h.plainSize())
-		if err != nil {
-			return nil, err
-		}
-		b, err := codecOf(f.comp.method).Decompress(in, f.comp.size)
-		return b, f.weightsError(err, 0)
-	})
+	return f.once(&f.whole, f.comp.size, func() ([]byte, error) { return f.loadChunks(0, f.comp.size) })
 }
 
 // isPlausible tells whether a size is believed before anything was decompressed.
