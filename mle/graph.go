@@ -204,8 +204,11 @@ func newNamer(f *parsed) *namer {
 
 // at returns the name of a descriptor.
 func (n *namer) at(i int) string {
-	s := n.names.list[i]
-	return n.text[s.From:s.To]
+	from := 0
+	if i > 0 {
+		from = n.names.ends[i-1]
+	}
+	return n.text[from:n.names.ends[i]]
 }
 
 // index returns the number of an id's descriptor.

@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,81 +17,85 @@ const namesKey = "tensor_names"
 
 // names are the names of the descriptors.
 type names struct {
-	text []byte
-	list []jsonmeta.Span
+	text  []byte
+	ends  []int // of each in text
+	found bool  // there is a list of names
+	err   error // what is wrong with it
 }
 
-func (n *names) at(i int) []byte { return n.text[n.list[i].From:n.list[i].To] }
-
-func (n *names) add(text []byte, name []byte) []byte {
-	n.list = append(n.list, jsonmeta.Span{From: len(text), To: len(text) + len(name)})
-	return append(text, name...)
+func (n *names) at(i int) []byte {
+	if i == 0 {
+		return n.text[:n.ends[0]]
+	}
+	return n.text[n.ends[i-1]:n.ends[i]]
 }
 
-// readMetadata reads the metadata and notices where the names of the descriptors are in it.
-func (f *parsed) readMetadata(list *jsonmeta.Strings) error {
-	if f.meta == nil {
-		return nil
-	}
-	entries := func(n int) error {
-		return f.memory.Build(int64(n)*jsonmeta.EntryBytes+int64(len(f.meta)), f.h.Metadata.Size)
-	}
-	err := f.check.Check(f.meta, jsonmeta.Options{LoneSurrogates: true, Strings: list, Entries: entries})
-	if err != nil {
-		return jsonError(err, "metadata", f.h.Metadata.Offset)
-	}
-	f.metadata = f.check.Metadata()
-	return nil
+func (n *names) add(name []byte) {
+	n.text = append(n.text, name...)
+	n.ends = append(n.ends, len(n.text))
 }
 
-// readNames reads the names of the descriptors from the metadata: one string each, all
+// readMetadata reads the metadata and the names of the descriptors in it: one string each, all
 // different. Without such a list they are "tensor_0" and so on.
-func (f *parsed) readNames(list *jsonmeta.Strings) error {
-	if list.Found && list.Plain && len(list.Spans) == f.tensors {
-		f.names = names{f.meta, list.Spans}
-		return nil
-	}
-	f.names.list = make([]jsonmeta.Span, 0, f.tensors)
-	var text []byte
-	if !list.Found {
-		for i := range f.tensors {
-			text = f.names.add(text, strconv.AppendInt([]byte("tensor_"), int64(i), 10))
+func (f *parsed) readMetadata() error {
+	f.names.ends = make([]int, 0, f.tensors)
+	if f.meta != nil {
+		entries := func(n int) error {
+			return f.memory.Build(int64(n)*jsonmeta.EntryBytes+int64(len(f.meta)), f.h.Metadata.Size)
 		}
-		f.names.text = text
-		return nil
-	}
-	bad := func(text string, args ...any) error {
-		return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
-	}
-	var err error
-	value, _ := f.metadata.Get(namesKey)
-	array, _ := value.(json.RawMessage)
-	ok := jsonmeta.Elements(array, func(raw []byte) bool {
-		n := len(f.names.list)
-		name, whole, _ := jsonmeta.Text(raw)
-		switch {
-		case n == f.tensors:
-			err = bad("more names than the %d tensors", f.tensors)
-		case len(name) == 0:
-			err = bad("element %d is not a string, or an empty one", n)
-		case !whole: // the text itself is valid UTF-8, but an escape is half a character
-			err = bad("name %d is not valid UTF-8", n)
-		case bytes.IndexByte(name, 0) >= 0:
-			err = bad("name %d contains a NUL character", n)
+		o := jsonmeta.Options{LoneSurrogates: true, Entries: entries, Key: namesKey, Walk: f.readNames}
+		if err := f.check.Check(f.meta, o); err != nil {
+			return jsonError(err, "metadata", f.h.Metadata.Offset)
 		}
-		text = f.names.add(text, name)
-		return err == nil
-	})
-	switch n := len(f.names.list); {
-	case err != nil:
-		return err
-	case !ok:
-		return bad("not an array")
-	case n < f.tensors:
-		return bad("%d names for %d tensors", n, f.tensors)
+		f.metadata = f.check.Metadata()
 	}
-	f.names.text = text
+	for i := 0; !f.names.found && i < f.tensors; i++ {
+		f.names.add(strconv.AppendInt([]byte("tensor_"), int64(i), 10))
+	}
 	return nil
+}
+
+// readNames reads the list of names. What is wrong with a name becomes names.err: the text goes
+// first.
+func (f *parsed) readNames(s *jsonmeta.Scanner) error {
+	n := &f.names
+	n.found, n.text = true, make([]byte, 0, min(len(f.meta)-s.Offset(), 64*f.tensors))
+	bad := func(text string, args ...any) {
+		if n.err == nil {
+			n.err = fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
+		}
+	}
+	if !bytes.HasPrefix(f.meta[s.Offset():], []byte("[")) {
+		bad("not an array")
+		return s.Skip()
+	}
+	err := s.Array(func(i int) error {
+		at := s.Offset()
+		if !bytes.HasPrefix(f.meta[at:], []byte(`"`)) {
+			bad("element %d is not a string", i)
+			return s.Skip()
+		}
+		name, err := s.Text()
+		switch {
+		case err != nil || n.err != nil:
+			return err
+		case i == f.tensors:
+			bad("more names than the %d tensors", f.tensors)
+		case len(name) == 0:
+			bad("element %d is empty", i)
+		case s.Escaped():
+			// The text itself is valid UTF-8, but an escape may be half a character.
+			if _, whole, _ := jsonmeta.Text(f.meta[at:s.Offset()]); !whole || bytes.IndexByte(name, 0) >= 0 {
+				bad("name %d is not valid UTF-8, or contains a NUL character", i)
+			}
+		}
+		n.add(name)
+		return nil
+	})
+	if len(n.ends) < f.tensors {
+		bad("%d names for %d tensors", len(n.ends), f.tensors)
+	}
+	return err
 }
 
 // checkPlaceholderNames refuses a placeholder with the name of another

@@ -364,14 +364,13 @@ func (f *parsed) readGraph() error {
 	}
 	f.inputs, f.outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
 
-	list := jsonmeta.Strings{Key: namesKey, Most: f.tensors}
-	if err := f.readMetadata(&list); err != nil {
+	if err := f.readMetadata(); err != nil {
 		return err
 	}
 	if err := f.readNodes(&c, count); err != nil {
 		return err
 	}
-	return f.readNames(&list)
+	return f.names.err
 }
 
 // descriptor is one tensor of the graph as the file has it.

@@ -29,8 +29,9 @@ type Options struct {
 	MaxDepth int
 	// Entries, if not nil, is told how many keys Check found, and may refuse.
 	Entries func(n int) error
-	// Strings, if not nil, learns where the strings of an array are that Check passes.
-	Strings *Strings
+	// Walk, if not nil, walks the value of the outermost object's key Key.
+	Key  string
+	Walk func(s *Scanner) error
 }
 
 // checked is for texts that Check accepts.
@@ -59,6 +60,7 @@ func Check(b []byte, o Options) error { return new(Checker).Check(b, o) }
 // Checker walks the object of a text, and knows where its keys and values are. It walks many
 // texts and uses its memory again.
 type Checker struct {
+	s      Scanner
 	b      []byte
 	pairs  []pair
 	hashes []uint64 // of the keys
@@ -87,9 +89,9 @@ func (c *Checker) Check(b []byte, o Options) error {
 
 // walk finds the pairs of b.
 func (c *Checker) walk(b []byte, o Options) error {
-	s := NewScanner(b, o)
-	c.null = -1
-	err := c.object(&s, func(key []byte, at int) error {
+	c.s, c.null = NewScanner(b, o), -1
+	s := &c.s
+	err := c.object(s, func(key []byte, at int) error {
 		if s.escaped {
 			strict := Scanner{b: b, i: at}
 			if _, err := strict.text(); err != nil {
@@ -99,8 +101,8 @@ func (c *Checker) walk(b []byte, o Options) error {
 				c.null = at
 			}
 		}
-		if o.Strings != nil && string(key) == o.Strings.Key {
-			return o.Strings.walk(&s)
+		if o.Walk != nil && string(key) == o.Key {
+			return o.Walk(s)
 		}
 		return s.Skip()
 	})

@@ -26,6 +26,9 @@ func NewScanner(b []byte, o Options) Scanner { return Scanner{b: b, o: o} }
 // Offset returns where the scanner is: at a value when a callback begins.
 func (s *Scanner) Offset() int { return s.i }
 
+// Escaped reports whether the string walked last has escapes.
+func (s *Scanner) Escaped() bool { return s.escaped }
+
 func (s *Scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
 
 // at reports whether the next byte is c.

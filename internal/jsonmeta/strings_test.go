@@ -1,7 +1,6 @@
 package jsonmeta
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -132,71 +131,4 @@ func FuzzTwins(f *testing.F) {
 		f.Add([]byte("seven.." + m + "seven.." + m + `" , 1`))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { checkTwins(t, append([]byte{'"'}, b...), 0) })
-}
-
-// TestStrings: what Check notes of an array of strings is what Lookup, Elements and Text
-// say of it.
-func TestStrings(t *testing.T) {
-	for _, tt := range []struct {
-		value string
-		most  int
-		plain bool
-	}{
-		{`["a","bc", "d\u00e9" ]`, 3, false},
-		{`["a","bc","模型"]`, 3, true},
-		{"[ \"a\" ,\n\"bc\"\t]", 9, true},
-		{`["a","bc"]`, 1, false},
-		{`["a",""]`, 2, false},
-		{`["a",1]`, 2, false},
-		{`["a",["b"]]`, 2, false},
-		{`[]`, 0, true},
-		{`{}`, 0, false},
-		{`"a"`, 1, false},
-		{`null`, 1, false},
-	} {
-		text := []byte(`{"x":["no"],"\u006ey":` + tt.value + `,"z":{"ny":["no"]}}`)
-		got := Strings{Key: "ny", Most: tt.most}
-		if err := Check(text, Options{Strings: &got}); err != nil {
-			t.Fatal(err)
-		}
-		if !got.Found || got.Plain != tt.plain || len(got.Spans) > tt.most {
-			t.Errorf("%s: %+v", tt.value, got)
-		}
-		if !tt.plain {
-			continue
-		}
-		var want, seen []string
-		Elements(lookup(text, "ny"), func(raw []byte) bool {
-			name, _, _ := Text(raw)
-			want = append(want, string(name))
-			return true
-		})
-		for _, s := range got.Spans {
-			seen = append(seen, string(text[s.From:s.To]))
-		}
-		if d := cmp.Diff(want, seen); d != "" {
-			t.Errorf("%s (-want +got)\n%s", tt.value, d)
-		}
-	}
-	none := Strings{Key: "ny"}
-	if err := Check([]byte(`{"x":{"ny":[]}}`), Options{Strings: &none}); err != nil || none.Found {
-		t.Errorf("%+v, %v", none, err)
-	}
-}
-
-// TestStringsRefuses: Check refuses the same whether it notes strings or not.
-func TestStringsRefuses(t *testing.T) {
-	for _, value := range []string{
-		``, `[`, `["a`, `["a"`, `["a",`, `["a",]`, `["a" "b"]`, `["a";`, `[,]`, "[\"\x00\"]", "[\"\xff\"]", `["\x"]`, `["\ud800"]`,
-		`[1.]`, `[tru]`, strings.Repeat("[", 40) + strings.Repeat("]", 40), `["a"]}`, `["a"],"ny":1`, `["a"],"b\u0000":1`,
-	} {
-		text := []byte(`{"ny":` + value + `}`)
-		var got []string
-		for _, l := range []*Strings{nil, {Key: "ny", Most: 8}} {
-			got = append(got, fmt.Sprint(Check(text, Options{MaxDepth: 30, Strings: l})))
-		}
-		if got[0] != got[1] || got[0] == "<nil>" {
-			t.Errorf("%s: %s\nwith strings: %s", value, got[0], got[1])
-		}
-	}
 }
