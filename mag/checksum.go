@@ -1,8 +1,6 @@
 package mag
 
 import (
-	"fmt"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,61 +18,38 @@ const (
 	CRC32
 )
 
-// sumForm is how a stored checksum was computed. The polynomial and the range
-// of a file are not recorded; readers try all four combinations.
-type sumForm uint8
+// sumForm is how a stored checksum was computed. Files do not say; readers try all forms.
+type sumForm struct {
+	whole  bool // with the header before byte 12, the checksum as zeros
+	update func(sum uint32, b []byte) uint32
+	kind   string // of polynomial
+	note   string // says what differs from the reference
+}
 
-const (
-	sumUnknown     sumForm = iota // not checked
-	sumReference                  // CRC-32C from byte 12
-	sumIEEEWhole                  // CRC-32 of everything with the field zeroed
-	sumIEEEShort                  // CRC-32 from byte 12
-	sumCRC32CWhole                // CRC-32C of everything with the field zeroed
-)
+var sumForms = [...]sumForm{
+	{false, tensor.UpdateCRC32C, "crc32c", ""}, // the reference's
+	{true, tensor.UpdateCRC32, "crc32", "checksum is CRC-32 (IEEE) of header and records, not the reference's CRC-32C from byte 12"},
+	{false, tensor.UpdateCRC32, "crc32", "checksum is CRC-32 (IEEE) from byte 12, not the reference's CRC-32C"},
+	{true, tensor.UpdateCRC32C, "crc32c", "checksum is CRC-32C of header and records, not the reference's from byte 12"},
+}
 
 // compute returns the checksum of the structural part s, header and records.
-func (f sumForm) compute(s []byte) uint32 {
-	update := tensor.UpdateCRC32C
-	if f == sumIEEEWhole || f == sumIEEEShort {
-		update = tensor.UpdateCRC32
+func (f *sumForm) compute(s []byte) (sum uint32) {
+	if f.whole {
+		sum = f.update(f.update(0, s[:checksumOffset]), make([]byte, checksummedFrom-checksumOffset))
 	}
-	var sum uint32
-	if f == sumIEEEWhole || f == sumCRC32CWhole {
-		sum = update(update(0, s[:checksumOffset]), make([]byte, checksummedFrom-checksumOffset))
-	}
-	return update(sum, s[checksummedFrom:])
-}
-
-// kind returns the name of the polynomial.
-func (f sumForm) kind() string {
-	if f == sumIEEEWhole || f == sumIEEEShort {
-		return "crc32"
-	}
-	return "crc32c"
-}
-
-// note describes a form that is not the reference's.
-func (f sumForm) note() string {
-	switch f {
-	case sumIEEEWhole:
-		return "checksum is CRC-32 (IEEE) of header and records, not the reference's CRC-32C from byte 12"
-	case sumIEEEShort:
-		return "checksum is CRC-32 (IEEE) from byte 12, not the reference's CRC-32C"
-	case sumCRC32CWhole:
-		return "checksum is CRC-32C of header and records, not the reference's from byte 12"
-	}
-	return ""
+	return f.update(sum, s[checksummedFrom:])
 }
 
 // checkV1 finds the form in which the checksum of the structural part s holds.
-func checkV1(s []byte) (sumForm, error) {
+func checkV1(s []byte) (*sumForm, error) {
 	stored := u32(s, checksumOffset)
-	for f := sumReference; f <= sumCRC32CWhole; f++ {
-		if f.compute(s) == stored {
+	for i := range sumForms {
+		if f := &sumForms[i]; f.compute(s) == stored {
 			return f, nil
 		}
 	}
-	return sumUnknown, checksumError(checksumOffset, stored, sumReference.compute(s))
+	return &sumForms[0], checksumError(checksumOffset, stored, sumForms[0].compute(s))
 }
 
 // checkSnapshot checks the checksum of the structural part s, which leaves out "BUF!".
@@ -92,11 +67,8 @@ func checksumError(at int64, stored, computed uint32) error {
 
 // String returns "CRC-32C" or "CRC-32".
 func (c Checksum) String() string {
-	switch c {
-	case CRC32C:
-		return "CRC-32C"
-	case CRC32:
+	if c == CRC32 {
 		return "CRC-32"
 	}
-	return fmt.Sprintf("Checksum(%d)", uint8(c))
+	return "CRC-32C"
 }

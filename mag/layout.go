@@ -2,6 +2,7 @@ package mag
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -42,7 +43,8 @@ const (
 	metadataInt64   = 1
 	metadataFloat64 = 2
 	digestPrefix    = "xxh64/"
-	firstExtended   = 16 // dtype codes from here on are this library's
+	firstGap        = 4  // dtype codes from here on do not exist,
+	firstExtended   = 16 // and from here on they are this library's
 )
 
 // The snapshot container: likewise.
@@ -88,14 +90,7 @@ func dtypeOf(table []tensor.DType, code byte) tensor.DType {
 }
 
 // codeOf is the inverse of dtypeOf.
-func codeOf(table []tensor.DType, d tensor.DType) (code byte, ok bool) {
-	for i, t := range table {
-		if t == d && d.Valid() {
-			return byte(i), true
-		}
-	}
-	return 0, false
-}
+func codeOf(table []tensor.DType, d tensor.DType) byte { return byte(slices.Index(table, d)) }
 
 func u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 func u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }

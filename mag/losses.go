@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -21,53 +22,29 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	} else {
 		o.metadataLosses(p, l)
 	}
+	known, most, name := dtypesV1[:firstGap], maxRank, "MAG without extended dtypes"
+	switch {
+	case o.Snapshot:
+		known, most, name = dtypesSnapshot[:], snapMaxRank, "the snapshot container"
+	case o.Extended:
+		known, name = append(slices.Clone(known), dtypesV1[firstExtended:]...), "MAG"
+	}
+	l.DTypes(p, name, known)
 	for i := range p.Tensors {
-		o.tensorLosses(&p.Tensors[i], l)
-	}
-}
-
-// tensorLosses finds what a record cannot express.
-func (o *WriteOptions) tensorLosses(t *tensor.Info, l *driver.LossList) {
-	if err := o.checkDType(t); err != nil {
-		l.Fixed(driver.LossDType, t.Name, err)
-	}
-	most := maxRank
-	if o.Snapshot {
-		most = snapMaxRank
-	}
-	if err := checkShape(t, most, o.Snapshot); err != nil {
-		l.Fixed(driver.LossShape, t.Name, err)
-	}
-}
-
-func (o *WriteOptions) checkDType(t *tensor.Info) error {
-	if o.Snapshot {
-		if _, ok := codeOf(dtypesSnapshot[:], t.DType); !ok {
-			return fmt.Errorf("%w: the snapshot container has no %s", format.ErrUnsupported, t.TypeName())
+		t := &p.Tensors[i]
+		var err error
+		switch {
+		case len(t.Shape) == 0 && !o.Snapshot:
+			err = fmt.Errorf("%w: rank 0, the least is 1: use shape [1]", format.ErrUnsupported)
+		case len(t.Shape) > most:
+			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(t.Shape), most)
+		case t.Size == 0:
+			err = fmt.Errorf("%w: shape %v has no elements, which the format cannot express", format.ErrUnsupported, t.Shape)
 		}
-		return nil
+		if err != nil {
+			l.Fixed(driver.LossShape, t.Name, err)
+		}
 	}
-	code, ok := codeOf(dtypesV1[:], t.DType)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName())
-	case code >= firstExtended && !o.Extended:
-		return fmt.Errorf("%w: %v is an extended dtype, which other readers may not know, and not allowed here", format.ErrUnsupported, t.DType)
-	}
-	return nil
-}
-
-// checkShape refuses what a container cannot hold.
-func checkShape(t *tensor.Info, most int, scalars bool) error {
-	switch {
-	case len(t.Shape) == 0 && !scalars:
-		return fmt.Errorf("%w: rank 0, the least is 1: use shape [1]", format.ErrUnsupported)
-	case len(t.Shape) > most:
-		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(t.Shape), most)
-	case t.Size == 0:
-		return fmt.Errorf("%w: shape %v has no elements, which the format cannot express", format.ErrUnsupported, t.Shape)
-	}
-	return nil
 }
 
 // metadataLosses finds entries that cannot be written, or would be read back as

@@ -21,7 +21,7 @@ type parsed struct {
 	snapshot bool
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
-	form     sumForm  // of version 1's checksum, when it was checked
+	form     *sumForm // of version 1's checksum, nil when it was not checked
 	digests  []digest // by tensor; nil when there are none
 	stamp    uint64   // snapshot: Unix seconds
 }
@@ -189,8 +189,8 @@ func (r *record) decode(rank int, x *driver.Index) error {
 // notes says what is tolerable about the file.
 func (f *parsed) notes() []string {
 	var notes []string
-	if n := f.form.note(); n != "" {
-		notes = append(notes, n)
+	if f.form != nil && f.form.note != "" {
+		notes = append(notes, f.form.note)
 	}
 	end, _ := wire.AlignUp(f.dataEnd, dataAlign)
 	if f.index.Len() == 0 {
@@ -236,6 +236,6 @@ func (f *parsed) verify(v driver.Verification) error {
 		return checkSnapshot(b)
 	}
 	form, err := checkV1(b)
-	v.Section("header and records", form.kind())
+	v.Section("header and records", form.kind)
 	return err
 }

@@ -104,9 +104,8 @@ func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64,
 	w.Str(markerDescriptors)
 	for id, i := range order {
 		t := &p.Tensors[i]
-		code, _ := codeOf(dtypesSnapshot[:], t.DType)
 		w.U8(uint8(len(t.Shape)))
-		w.U8(code)
+		w.U8(codeOf(dtypesSnapshot[:], t.DType))
 		w.U16(0) // aux0, aux1
 		w.U32(uint32(id))
 		w.I64(t.Size / t.DType.Size())

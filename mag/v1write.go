@@ -51,7 +51,7 @@ var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 // sizeV1 checks the plan and returns the number of bytes of header and records.
 func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	if o.Checksum > CRC32 {
-		return 0, refuse("checksum", format.ErrUnsupported, "%v", o.Checksum)
+		return 0, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
 	}
 	size := int64(headerSize)
 	for i := range p.Tensors {
@@ -100,8 +100,7 @@ func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums [
 	w.Put32(metadataCountAt, entries)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		code, _ := codeOf(dtypesV1[:], t.DType)
-		w.U8(code)
+		w.U8(codeOf(dtypesV1[:], t.DType))
 		w.U8(uint8(len(t.Shape)))
 		w.U16(0)
 		w.I64(t.Size / t.DType.Size())
@@ -112,11 +111,7 @@ func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums [
 		w.U32(uint32(len(t.Name)))
 		w.Str(t.Name)
 	}
-	form := sumReference
-	if o.Checksum == CRC32 {
-		form = sumIEEEWhole
-	}
-	w.Put32(checksumOffset, form.compute(w.Bytes()))
+	w.Put32(checksumOffset, sumForms[o.Checksum].compute(w.Bytes()))
 	return w.Bytes()
 }
 

@@ -46,8 +46,8 @@ func TestRefusedPlans(t *testing.T) {
 		err  error
 		text string // part of the message
 	}{
-		{"extended dtype", one(tensor.BFloat16, 2), nil, format.ErrUnsupported, "an extended dtype"},
-		{"extended dtype float64", one(tensor.Float64, 2), nil, format.ErrUnsupported, "an extended dtype"},
+		{"extended dtype", one(tensor.BFloat16, 2), nil, format.ErrUnsupported, "without extended dtypes"},
+		{"extended dtype float64", one(tensor.Float64, 2), nil, format.ErrUnsupported, "without extended dtypes"},
 		{"complex64", one(tensor.Complex64, 2), &WriteOptions{Extended: true}, format.ErrUnsupported, "no complex64"},
 		{"rank 0", f32(), nil, format.ErrUnsupported, "rank 0"},
 		{"rank 256", f32(slices.Repeat([]int64{1}, 256)...), nil, format.ErrUnsupported, "rank 256"},
@@ -65,7 +65,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
 		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "has this key"},
 		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
-		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "Checksum(9)"},
+		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "no form 9"},
 		{"name twice", &format.Plan{Tensors: append(f32(1).Tensors, f32(2).Tensors...)}, nil, format.ErrCorrupt, "twice"},
 
 		{"snapshot metadata", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
@@ -226,7 +226,7 @@ func TestDTypeCodes(t *testing.T) {
 		for code := range 256 {
 			if d := dtypeOf(c.table, byte(code)); d.Valid() {
 				got[byte(code)] = d.String()
-				if back, ok := codeOf(c.table, d); !ok || int(back) != code {
+				if back := codeOf(c.table, d); int(back) != code {
 					t.Errorf("%v has code %d, not %d", d, back, code)
 				}
 			}
@@ -234,9 +234,6 @@ func TestDTypeCodes(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-	}
-	if _, ok := codeOf(dtypesV1[:], tensor.Invalid); ok {
-		t.Error("Invalid has a code")
 	}
 }
 

@@ -79,8 +79,8 @@
 // is a directory already, or the plan has several tensors (then whatever the
 // path's ending); [CreateDir] always writes a directory. A tensor goes to
 // "<name>.tsr", so its name must work as a file name anywhere: no slash or
-// backslash, no control character, not "." or "..", at most 251 bytes, in Unicode's form NFC
-// (é is one character, not two), and no second name that differs only in letter case. Others are refused, unless AcceptLoss has
+// backslash, no control character, not "." or "..", at most 251 bytes,
+// and no second name that differs only in letter case. Others are refused, unless AcceptLoss has
 // "name": then what must not be there becomes "_", and "_2" and so on tell
 // names apart.
 //

@@ -74,7 +74,7 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 
 // portable keeps what no system reserves or changes.
 func portable(r rune) rune {
-	if !unicode.Is(notNFC, r) && unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
 		return r
 	}
 	return '_'
@@ -87,8 +87,6 @@ func unusable(s string) string {
 		return "contains a slash or backslash"
 	case strings.ContainsFunc(s, unicode.IsControl):
 		return "contains a control character"
-	case secondForm(s):
-		return "has another form in Unicode, which some systems take for the same name"
 	case s == "." || s == "..":
 		return "has a meaning of its own"
 	case len(s)+len(extension) > maxFileName:
@@ -100,12 +98,4 @@ func unusable(s string) string {
 }
 
 // fold maps names that differ only in case to one string.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return least
-	}, s)
-}
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }

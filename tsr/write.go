@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -96,15 +97,8 @@ func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.Los
 	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if len(t.Shape) > maxRank {
-			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than 4 dims", format.ErrUnsupported, t.Shape))
-			continue
-		}
-		for _, d := range t.Shape {
-			if d > math.MaxInt32 {
-				l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: dim %d does not fit 32 bits", format.ErrUnsupported, d))
-				break
-			}
+		if len(t.Shape) > maxRank || slices.ContainsFunc(t.Shape, func(d int64) bool { return d > math.MaxInt32 }) {
+			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
 		}
 	}
 	switch n, dir := len(p.Tensors), d.wantsDir(p, o.Path); {
