@@ -3,7 +3,7 @@ package signing
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/json"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -187,42 +187,9 @@ func pae(payload []byte) []byte {
 	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
 }
 
-// The bundle as it is written.
-type (
-	bundleJSON struct {
-		MediaType string       `json:"mediaType"`
-		Material  materialJSON `json:"verificationMaterial"`
-		Envelope  struct {
-			Payload     []byte          `json:"payload"`
-			PayloadType string          `json:"payloadType"`
-			Signatures  []signatureJSON `json:"signatures"`
-		} `json:"dsseEnvelope"`
-	}
-	materialJSON struct {
-		PublicKey *hintJSON  `json:"publicKey,omitempty"`
-		Chain     *chainJSON `json:"x509CertificateChain,omitempty"`
-		Log       []struct{} `json:"tlogEntries"`
-	}
-	hintJSON struct {
-		Hint string `json:"hint"`
-	}
-	chainJSON struct {
-		Certificates []certificateJSON `json:"certificates"`
-	}
-	certificateJSON struct {
-		RawBytes []byte `json:"rawBytes"`
-	}
-	signatureJSON struct {
-		Sig   []byte `json:"sig"`
-		KeyID string `json:"keyid"`
-	}
-)
-
-// assemble makes a bundle.
-func assemble(m materialJSON, payload, sig []byte) ([]byte, error) {
-	m.Log = []struct{}{}
-	b := bundleJSON{MediaType: mediaType, Material: m}
-	b.Envelope.Payload, b.Envelope.PayloadType = payload, payloadType
-	b.Envelope.Signatures = []signatureJSON{{Sig: sig}}
-	return json.Marshal(b)
+// assemble makes a bundle. What identifies the signer is JSON, and the rest needs no escapes.
+func assemble(signer string, payload, sig []byte) []byte {
+	text := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `{"mediaType":"%s","verificationMaterial":{%s,"tlogEntries":[]},"dsseEnvelope":{"payload":"%s","payloadType":"%s","signatures":[{"sig":"%s","keyid":""}]}}`,
+		mediaType, signer, text(payload), payloadType, text(sig))
 }

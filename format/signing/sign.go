@@ -6,10 +6,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -39,53 +41,41 @@ func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, 
 	if err != nil {
 		return nil, err
 	}
-	payload, err := s.marshal()
-	if err != nil {
-		return nil, err
+	payload := s.marshal()
+	var random io.Reader // without any, signatures of the standard library are deterministic
+	if _, ok := by.Key.(*ecdsa.PrivateKey); !ok {
+		random = rand.Reader
 	}
-	sig, err := by.Key.Sign(by.random(), hashed(h, pae(payload)), h)
+	sig, err := by.Key.Sign(random, hashed(h, pae(payload)), h)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
 	}
-	text, err := assemble(m, payload, sig)
-	if err != nil {
-		return nil, err
-	}
-	b, err := Parse(text)
+	b, err := Parse(assemble(m, payload, sig))
 	if err == nil {
 		b.Path = o.Bundle
 	}
 	return b, err
 }
 
-// random is what a signature takes of chance: without any, the standard library's are deterministic.
-func (s *Signer) random() io.Reader {
-	if _, ok := s.Key.(*ecdsa.PrivateKey); ok {
-		return nil
-	}
-	return rand.Reader
-}
-
 // material describes the signer in the bundle, and returns the hash that goes with the key.
-func (s *Signer) material() (m materialJSON, h crypto.Hash, err error) {
+func (s *Signer) material() (m string, h crypto.Hash, err error) {
 	if s.Key == nil {
-		return m, 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
+		return "", 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
 	}
 	if h, err = hashOf(s.Key.Public()); err != nil {
-		return m, 0, fmt.Errorf("%w: %w", driver.ErrKey, err)
+		return "", 0, fmt.Errorf("%w: %w", driver.ErrKey, err)
 	}
 	if len(s.Chain) == 0 {
-		m.PublicKey = &hintJSON{pemHint(s.Key.Public())}
-		return m, h, nil
+		return fmt.Sprintf(`"publicKey":{"hint":"%s"}`, pemHint(s.Key.Public())), h, nil
 	}
 	if !keys.Equal(s.Chain[0].PublicKey, s.Key.Public()) {
-		return m, 0, fmt.Errorf("%w: the first certificate is of another key", driver.ErrKey)
+		return "", 0, fmt.Errorf("%w: the first certificate is of another key", driver.ErrKey)
 	}
-	m.Chain = &chainJSON{}
+	var list []string
 	for _, c := range s.Chain {
-		m.Chain.Certificates = append(m.Chain.Certificates, certificateJSON{c.Raw})
+		list = append(list, fmt.Sprintf(`{"rawBytes":"%s"}`, base64.StdEncoding.EncodeToString(c.Raw)))
 	}
-	return m, h, nil
+	return fmt.Sprintf(`"x509CertificateChain":{"certificates":[%s]}`, strings.Join(list, ",")), h, nil
 }
 
 // digestAll makes a statement about the files of a model.

@@ -115,36 +115,24 @@ func (s *statement) parseSerialization(o object) {
 	}
 }
 
-// parseResources reads the list of files and computes the root digest.
+// parseResources reads the list of files.
 func (s *statement) parseResources(p object) {
-	l, all := lister{s: s, size: s.shard}, sha256.New()
-	for _, o := range p.someObjects("resources", "no file is listed") {
-		name := get[string](o, "name")
+	s.parseFiles(p, "resources", func(o object) digest {
 		o.is("algorithm", hashName)
-		d := sum(o, "digest")
-		l.add(o, name, d)
-		all.Write(d[:])
-	}
-	s.root = digest(all.Sum(nil))
-	l.done(p, "resources")
+		return sum(o, "digest")
+	})
 }
 
 // parseOld reads a statement of version 0.2, whose subjects are the files.
 func (s *statement) parseOld(o object) {
-	l, all := lister{s: s}, sha256.New()
-	for _, e := range o.someObjects("subject", "no file is listed") {
-		name := get[string](e, "name")
-		if e.has("annotations") {
-			if a := e.object("annotations"); a.has("actual_hash_algorithm") {
+	s.parseFiles(o, "subject", func(o object) digest {
+		if o.has("annotations") {
+			if a := o.object("annotations"); a.has("actual_hash_algorithm") {
 				a.is("actual_hash_algorithm", "file-sha256")
 			}
 		}
-		d := sum(e.object("digest"), hashName)
-		l.add(e, name, d)
-		all.Write(d[:])
-	}
-	s.root = digest(all.Sum(nil))
-	l.done(o, "subject")
+		return sum(o.object("digest"), hashName)
+	})
 }
 
 // sum reads a SHA-256 in lower-case hexadecimal.
@@ -158,13 +146,6 @@ func sum(o object, key string) (d digest) {
 	return digest(b)
 }
 
-// lister collects the files of a statement.
-type lister struct {
-	s      *statement
-	size   int64 // of ranges
-	ranges []part
-}
-
 // part is a range of a file.
 type part struct {
 	name     string
@@ -172,26 +153,35 @@ type part struct {
 	sum      digest
 }
 
-// add adds a resource.
-func (l *lister) add(o object, name string, d digest) {
-	p := part{name: name, from: 0, to: -1, sum: d}
-	if l.size > 0 {
-		var ok bool
-		if p, ok = splitName(name, d); !ok || p.from%l.size != 0 || p.to <= p.from || p.to-p.from > l.size {
-			o.fail("name", tensor.ErrCorrupt, "%.200q is no range of a file in steps of %d", name, l.size)
+// parseFiles reads a list of files or ranges, and computes the root digest.
+func (s *statement) parseFiles(in object, key string, digestOf func(object) digest) {
+	var parts []part
+	all := sha256.New()
+	for _, o := range in.someObjects(key, "no file is listed") {
+		name := get[string](o, "name")
+		p, ok := part{name: name, to: -1}, true
+		if s.shard > 0 {
+			p, ok = splitName(name)
+			ok = ok && p.from%s.shard == 0 && p.to > p.from && p.to-p.from <= s.shard
 		}
+		if !ok || !validName(p.name) && p.name != "." {
+			o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model, or no range in steps of shard_size", name)
+		}
+		p.sum = digestOf(o)
+		all.Write(p.sum[:])
+		parts = append(parts, p)
 	}
-	if !validName(p.name) && p.name != "." {
-		o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model", name)
+	s.root = digest(all.Sum(nil))
+	if *in.err == nil {
+		s.join(parts, in, key)
 	}
-	l.ranges = append(l.ranges, p)
 }
 
 // splitName splits the name of a range at its last two colons.
-func splitName(name string, d digest) (part, bool) {
+func splitName(name string) (part, bool) {
 	rest, to, ok1 := cutNumber(name)
 	rest, from, ok2 := cutNumber(rest)
-	return part{rest, from, to, d}, ok1 && ok2
+	return part{name: rest, from: from, to: to}, ok1 && ok2
 }
 
 // cutNumber takes a decimal number, as it is written by machines, off the end of a name.
@@ -204,31 +194,28 @@ func cutNumber(s string) (rest string, n int64, ok bool) {
 	return s[:i], n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == s[i+1:]
 }
 
-// done puts ranges together to files, where no list has had an error.
-func (l *lister) done(o object, key string) {
-	if *o.err != nil {
-		return
-	}
-	slices.SortFunc(l.ranges, func(a, b part) int {
+// join puts ranges together to files.
+func (s *statement) join(parts []part, o object, key string) {
+	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.from, b.from))
 	})
 	last := &signed{}
-	for _, p := range l.ranges {
+	for _, p := range parts {
 		switch {
 		case p.name != last.name && p.from != 0:
 			o.fail(key, tensor.ErrCorrupt, "%.200q is listed from byte %d only", p.name, p.from)
 		case p.name != last.name:
-			l.s.files = append(l.s.files, signed{p.name, p.to, []digest{p.sum}})
-			last = &l.s.files[len(l.s.files)-1]
-		case l.size == 0:
+			s.files = append(s.files, signed{p.name, p.to, []digest{p.sum}})
+			last = &s.files[len(s.files)-1]
+		case s.shard == 0:
 			o.fail(key, tensor.ErrCorrupt, "%.200q is listed twice", p.name)
-		case p.from != last.size || last.size%l.size != 0:
+		case p.from != last.size || last.size%s.shard != 0:
 			o.fail(key, tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.name, last.size)
 		default:
 			last.size, last.sums = p.to, append(last.sums, p.sum)
 		}
 	}
-	if len(l.s.files) > 1 && l.s.files[0].name == "." {
+	if len(s.files) > 1 && s.files[0].name == "." {
 		o.fail(key, tensor.ErrCorrupt, "%q among other files", ".")
 	}
 }
@@ -253,63 +240,39 @@ func addIgnored(list []string, name string) ([]string, error) {
 	return append(list, clean), nil
 }
 
-// The statement as it is written.
-type (
-	statementJSON struct {
-		Type          string        `json:"_type"`
-		Subject       []subjectJSON `json:"subject"`
-		PredicateType string        `json:"predicateType"`
-		Predicate     predicateJSON `json:"predicate"`
-	}
-	subjectJSON struct {
-		Name   string            `json:"name"`
-		Digest map[string]string `json:"digest"`
-	}
-	predicateJSON struct {
-		Resources     []resourceJSON    `json:"resources"`
-		Serialization serializationJSON `json:"serialization"`
-	}
-	resourceJSON struct {
-		Name      string `json:"name"`
-		Digest    string `json:"digest"`
-		Algorithm string `json:"algorithm"`
-	}
-	serializationJSON struct {
-		Method    string   `json:"method"`
-		HashType  string   `json:"hash_type"`
-		ShardSize int64    `json:"shard_size,omitempty"`
-		Links     bool     `json:"allow_symlinks"`
-		Ignore    []string `json:"ignore_paths"`
-	}
-)
-
 // marshal returns the payload of a bundle.
-func (s *statement) marshal() ([]byte, error) {
-	out := statementJSON{Type: statementType, PredicateType: predicate}
-	z := &out.Predicate.Serialization
-	*z = serializationJSON{"files", hashName, s.shard, s.links, s.ignore}
-	if s.shard > 0 {
-		z.Method = "shards"
-	}
-	list := []part{}
+func (s *statement) marshal() []byte {
+	var list []part
 	for i := range s.files {
 		f := &s.files[i]
 		for k, d := range f.sums {
 			name := f.name
 			if s.shard > 0 {
 				off, size := s.span(f, k)
-				name += ":" + strconv.FormatInt(off, 10) + ":" + strconv.FormatInt(off+size, 10)
+				name = fmt.Sprintf("%s:%d:%d", name, off, off+size)
 			}
 			list = append(list, part{name: name, sum: d})
 		}
 	}
 	slices.SortFunc(list, func(a, b part) int { return strings.Compare(a.name, b.name) })
 	all := sha256.New()
+	var resources []string
 	for _, p := range list {
 		all.Write(p.sum[:])
-		out.Predicate.Resources = append(out.Predicate.Resources, resourceJSON{p.name, hex.EncodeToString(p.sum[:]), hashName})
+		resources = append(resources, fmt.Sprintf(`{"name":%s,"digest":"%x","algorithm":"sha256"}`, quote(p.name), p.sum))
 	}
 	s.root = digest(all.Sum(nil))
-	out.Subject = []subjectJSON{{s.name, map[string]string{hashName: hex.EncodeToString(s.root[:])}}}
-	return json.Marshal(out)
+	method := `"files","hash_type":"sha256"`
+	if s.shard > 0 {
+		method = fmt.Sprintf(`"shards","hash_type":"sha256","shard_size":%d`, s.shard)
+	}
+	return fmt.Appendf(nil, `{"_type":"%s","subject":[{"name":%s,"digest":{"sha256":"%x"}}],"predicateType":"%s",`+
+		`"predicate":{"resources":[%s],"serialization":{"method":%s,"allow_symlinks":%t,"ignore_paths":%s}}}`,
+		statementType, quote(s.name), s.root, predicate, strings.Join(resources, ","), method, s.links, quote(s.ignore))
+}
+
+// quote returns a text, or a list of texts, as JSON.
+func quote(v any) []byte {
+	b, _ := json.Marshal(v) // which has no error for these
+	return b
 }
