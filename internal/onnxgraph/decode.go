@@ -36,9 +36,10 @@ const (
 	attributeBytes = 64 + stringBytes
 	dimBytes       = 24
 	stringBytes    = 16
-	tensorBytes    = 400 // with the model around its view
-	graphBytes     = 160
 )
+
+// objectBytes is what a tensor, with the model around its view, or a graph in an attribute takes.
+var objectBytes = [...]int64{Tensor: 400, Tensors: 400, Graph: 160, Graphs: 160}
 
 // Format is what a format does with the tensors of a graph. Messages are so many levels deep.
 type Format interface {
@@ -65,37 +66,27 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 	if err := d.graphFields(g, level, msg); err != nil {
 		return g, err
 	}
+	var err error
 	if level > d.main {
-		d.names = append(d.names[:0], g.Initializers...)
-		if err := d.unique(d.Initializers, at); err != nil {
-			return g, err
-		}
+		err = distinct(d, d.Schema.Graph, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
-	if err := d.uniqueValues(d.Inputs, g.Inputs, at); err != nil {
-		return g, err
+	name := func(v *driver.ValueInfo) string { return v.Name }
+	if err == nil {
+		err = distinct(d, d.Schema.Graph, d.Inputs, g.Inputs, name, at)
 	}
-	if d.UniqueOutputs {
-		return g, d.uniqueValues(d.Outputs, g.Outputs, at)
+	if err == nil && d.UniqueOutputs {
+		err = distinct(d, d.Schema.Graph, d.Outputs, g.Outputs, name, at)
 	}
-	return g, nil
+	return g, err
 }
 
 // graphFields decodes the fields of one piece.
-func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) (err error) {
-	n := d.Source.Count(msg)
-	if g.Nodes, err = grow(d, nil, g.Nodes, msg.At, n[d.Nodes], nodeBytes); err == nil {
-		g.Inputs, err = grow(d, nil, g.Inputs, msg.At, n[d.Inputs], valueBytes)
-	}
-	if err == nil {
-		g.Outputs, err = grow(d, nil, g.Outputs, msg.At, n[d.Outputs], valueBytes)
-	}
-	if err == nil {
-		g.Initializers, err = grow(d, nil, g.Initializers, msg.At, n[d.Initializers], 2*stringBytes)
-	}
-	if err != nil {
-		return err
-	}
-	w := d.Source.Walk(d.Schema.Graph, msg, level)
+func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
+	n, w := d.Source.Count(msg), d.Source.Walk(d.Schema.Graph, msg, level)
+	g.Nodes = grow(d, &w, nil, g.Nodes, n[d.Nodes], nodeBytes)
+	g.Inputs = grow(d, &w, nil, g.Inputs, n[d.Inputs], valueBytes)
+	g.Outputs = grow(d, &w, nil, g.Outputs, n[d.Outputs], valueBytes)
+	g.Initializers = grow(d, &w, nil, g.Initializers, n[d.Initializers], 2*stringBytes)
 	for w.Next() {
 		switch w.Num {
 		case d.Name:
@@ -122,18 +113,11 @@ func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) (e
 }
 
 // node decodes a node.
-func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
-	n := d.Source.Count(msg)
-	if to.Inputs, err = grow(d, &d.strings, nil, msg.At, n[d.Node.Inputs], stringBytes); err == nil {
-		to.Outputs, err = grow(d, &d.strings, nil, msg.At, n[d.Node.Outputs], stringBytes)
-	}
-	if err == nil {
-		to.Attributes, err = grow(d, &d.attributes, nil, msg.At, n[nodeAttributes], attributeBytes)
-	}
-	if err != nil {
-		return err
-	}
-	w := d.Source.Walk(m, msg, level)
+func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
+	n, w := d.Source.Count(msg), d.Source.Walk(m, msg, level)
+	to.Inputs = grow(d, &w, &d.strings, nil, n[d.Node.Inputs], stringBytes)
+	to.Outputs = grow(d, &w, &d.strings, nil, n[d.Node.Outputs], stringBytes)
+	to.Attributes = grow(d, &w, &d.attributes, nil, n[nodeAttributes], attributeBytes)
 	for w.Next() {
 		var text string
 		switch w.Num {
@@ -162,11 +146,7 @@ func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field,
 	if w.Err != nil {
 		return w.Err
 	}
-	d.names = slices.Grow(d.names[:0], len(to.Attributes))
-	for i := range to.Attributes {
-		d.names = append(d.names, to.Attributes[i].Name)
-	}
-	return protobuf.InField(m.Fields[nodeAttributes].Name, d.distinct(msg.At))
+	return distinct(d, m, nodeAttributes, to.Attributes, func(a *driver.Attribute) string { return a.Name }, msg.At)
 }
 
 // attributeValues are the values that the fields of an attribute hold. Its type says
@@ -196,6 +176,9 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 	for w.Next() {
 		if typ, ok := TypeOf(w.Num); ok {
 			v.last = typ
+			if w.Err = s.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
+				continue
+			}
 		}
 		switch w.Num {
 		case attributeName:
@@ -209,23 +192,22 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 		case fieldOf(String):
 			v.text, w.Err = d.str(&w.Field)
 		case fieldOf(Floats):
-			if v.floats, w.Err = grow(d, &d.floats, v.floats, w.At, int(w.N), 4); w.Err == nil {
+			if v.floats = grow(d, &w, &d.floats, v.floats, int(w.N), 4); w.Err == nil {
 				v.floats, w.Err = protobuf.AppendFloats(s, v.floats, &w.Field)
 			}
 		case fieldOf(Ints):
-			if v.integers, w.Err = grow(d, &d.integers, v.integers, w.At, int(w.N), 8); w.Err == nil {
+			if v.integers = grow(d, &w, &d.integers, v.integers, int(w.N), 8); w.Err == nil {
 				v.integers, w.Err = protobuf.AppendInts(s, v.integers, &w.Field, math.MaxInt)
 			}
 		case fieldOf(Strings):
-			if v.texts, w.Err = grow(d, &d.strings, v.texts, w.At, 1, stringBytes); w.Err == nil {
+			if v.texts = grow(d, &w, &d.strings, v.texts, 1, stringBytes); w.Err == nil {
 				var text string
 				text, w.Err = d.str(&w.Field)
 				v.texts = append(v.texts, text)
 			}
 		case fieldOf(Tensor):
 			v.pieces = append(v.pieces, w.Field)
-			switch w.Err = s.Tally.Charge(w.At, tensorBytes); {
-			case w.Err != nil:
+			switch {
 			case d.Merges:
 			case len(v.pieces) > 1:
 				w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
@@ -236,21 +218,15 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 			if v.graph == nil {
 				v.graphAt = w.At
 			}
-			if w.Err = s.Tally.Charge(w.At, graphBytes); w.Err == nil {
-				v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
-			}
+			v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
 		case fieldOf(Tensors):
-			if w.Err = s.Tally.Charge(w.At, tensorBytes); w.Err == nil {
-				var one tensor.View
-				one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
-				v.tensors = append(v.tensors, one)
-			}
+			var one tensor.View
+			one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
+			v.tensors = append(v.tensors, one)
 		case fieldOf(Graphs):
-			if w.Err = s.Tally.Charge(w.At, graphBytes); w.Err == nil {
-				var one *driver.Graph
-				one, w.Err = d.graph(nil, level+1, w.Field, w.At)
-				v.graphs = append(v.graphs, one)
-			}
+			var one *driver.Graph
+			one, w.Err = d.graph(nil, level+1, w.Field, w.At)
+			v.graphs = append(v.graphs, one)
 		default:
 			w.Check()
 		}
@@ -346,11 +322,8 @@ func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protob
 
 // shape decodes a shape. What is not known is nil, a scalar is empty.
 func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
-	dims, err := grow(d, &d.dims, v.Dims, msg.At, d.Source.Count(msg)[shapeDim], dimBytes)
-	if v.Dims = orEmpty(dims); err != nil {
-		return err
-	}
 	w := d.Source.Walk(m, msg, level)
+	v.Dims = orEmpty(grow(d, &w, &d.dims, v.Dims, d.Source.Count(msg)[shapeDim], dimBytes))
 	for w.Next() {
 		if w.Num != shapeDim {
 			continue
@@ -370,29 +343,19 @@ func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.F
 	return w.Err
 }
 
-// uniqueValues refuses names that occur twice among the values in a field of a graph.
-func (d *Decoder) uniqueValues(num protowire.Number, list []driver.ValueInfo, at int64) error {
+// distinct refuses equal names among the elements of a field.
+func distinct[T any](d *Decoder, m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
+	if len(list) < 2 {
+		return nil
+	}
 	d.names = slices.Grow(d.names[:0], len(list))
 	for i := range list {
-		d.names = append(d.names, list[i].Name)
-	}
-	return d.unique(num, at)
-}
-
-// unique refuses equal names in d.names, which are of the messages in a field of a graph.
-func (d *Decoder) unique(num protowire.Number, at int64) error {
-	return protobuf.InField(d.Schema.Graph.Fields[num].Name, d.distinct(at))
-}
-
-// distinct refuses equal names in d.names.
-func (d *Decoder) distinct(at int64) error {
-	if len(d.names) < 2 {
-		return nil
+		d.names = append(d.names, name(&list[i]))
 	}
 	slices.Sort(d.names)
 	for i, name := range d.names[1:] {
 		if name == d.names[i] {
-			return protobuf.Defectf(at, tensor.ErrCorrupt, "the name %.200q occurs twice", name)
+			return protobuf.InField(m.Fields[num].Name, protobuf.Defectf(at, tensor.ErrCorrupt, "the name %.200q occurs twice", name))
 		}
 	}
 	return nil
@@ -425,16 +388,16 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 const mostText = 32 << 10 // that a piece of memory has room for
 
 // grow returns a list with room for n elements more, of so many bytes each, and charges for it.
-// at is the offset for errors.
-func grow[T any](d *Decoder, a *Arena[T], list []T, at int64, n, each int) ([]T, error) {
-	if n <= cap(list)-len(list) {
-		return list, nil
+// If there is no memory left, the walk ends.
+func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each int) []T {
+	if w.Err != nil || n <= cap(list)-len(list) {
+		return list
 	}
 	n += 2 * len(list)
-	if err := d.Source.Tally.Charge(at, int64(n)*int64(each)); err != nil {
-		return list, err
+	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
+		return list
 	}
-	return append(a.Take(n), list...), nil
+	return append(a.Take(n), list...)
 }
 
 // Arena is memory for lists. Lists that it returned never move.

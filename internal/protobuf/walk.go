@@ -32,7 +32,7 @@ type Walk struct {
 // Walk begins at the first field of a message that is so many levels deep.
 func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	w.s, w.m, w.start, w.end, w.level = s, m, msg.Start, msg.End, level
-	w.End = msg.Start
+	w.At, w.End = msg.At, msg.Start
 	if level > MaxLevels {
 		w.Err = Defectf(msg.Start, tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
 	}
