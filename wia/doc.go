@@ -125,7 +125,7 @@
 // 33,554,432 dims of tensors and 4,194,304 of values. The tensor block has at most 4,194,304 tensors and
 // as many dims as a graph.
 //
-// Messages may have unknown fields, which are skipped, and kept by copies and Rewrite. Known
+// Messages may have unknown fields, which are skipped, and kept by copies. Known
 // fields of another wire type, groups, varints that overflow 64 bits, lengths
 // beyond the message, enums beyond int32, invalid UTF-8 in strings, NUL in names
 // and keys, both arms of a oneof, and more than 100 levels of messages are
@@ -188,10 +188,12 @@
 // file of any model that its writer has locked or, where that cannot be told, of less than a day. A model without external data removes none. A model that is open for the
 // old data keeps what it mapped; what it did not use by then is an error.
 //
-// # Rewriting
+// # Copies
 //
-// format.Copy with format.PlanOf keeps everything a file says, unknown fields included,
-// as far as the plan was not changed. [Rewrite] also keeps the text of the metadata.
+// format.Copy with format.PlanOf keeps everything a file says, unknown fields and the text of
+// the metadata included, as far as the plan was not changed. So a file is compressed, encrypted
+// or signed by a copy with other options. Checksums and signature are made anew, and tensors
+// that initializers of the graph carry move to the tensor block.
 //
 // # Cost of opening
 //

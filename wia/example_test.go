@@ -91,31 +91,3 @@ func ExampleFile_Verify() {
 	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered)
 	// Output: ECDSA trusted ok
 }
-
-// Rewrite compresses a file without losing anything it says.
-func ExampleRewriteTo() {
-	f, err := wia.OpenBytes(model(nil), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	var out bytes.Buffer
-	err = wia.RewriteTo(&out, f, &wia.WriteOptions{
-		Compression:    wia.Zstd,
-		CompressTensor: func(tensor.Info) wia.Compression { return wia.Zstd },
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	g, err := wia.OpenBytes(out.Bytes(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer g.Close()
-	v, err := g.Tensor("kernel")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(g.Compression(), v.Info().Compression, v.ZeroCopy())
-	// Output: zstd zstd false
-}

@@ -273,7 +273,7 @@ func TestAttributeExternalData(t *testing.T) {
 			t.Errorf("%q %v", b, err)
 		}
 		var out bytes.Buffer
-		if err := RewriteTo(&out, f, nil); err != nil {
+		if err := rewriteTo(&out, f, nil); err != nil {
 			t.Fatal(err)
 		}
 		inside := mustOpen(t, out.Bytes(), nil)
@@ -298,7 +298,7 @@ func TestInlinedTooLarge(t *testing.T) {
 	}
 	c := attr(by(5, decl("", 8, n), by(5, st(1, "w.bin"), vi(3, n))))
 	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-	if err := RewriteTo(io.Discard, f, nil); !errors.Is(err, format.ErrLimit) {
+	if err := rewriteTo(io.Discard, f, nil); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)
 	}
 }

@@ -63,7 +63,7 @@ func rewritten(t *testing.T, f *File) {
 	var out bytes.Buffer
 	o := &WriteOptions{}
 	o.Spool = format.SpoolMemory
-	if err := RewriteTo(&out, f, o); err != nil {
+	if err := rewriteTo(&out, f, o); err != nil {
 		t.Fatalf("rewriting: %v", err)
 	}
 	g, err := OpenBytes(out.Bytes(), nil)

@@ -25,7 +25,7 @@ var graphSchema = onnxgraph.Schema{
 	Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
 	Tensor: tensorMsg, DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
 	Neutral: onnxgraph.Fields{
-		nativeMsg:     onnxgraph.Bits(1, 2, 3, 4),
+		nativeMsg:     onnxgraph.Bits(1, 2, 3, 4, 5),
 		graphMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6),
 		nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
 		attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),

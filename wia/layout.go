@@ -110,7 +110,12 @@ type header struct {
 	encrypted   bool
 }
 
-func (h *header) version() string { return "1." + strconv.Itoa(int(h.minor)) }
+func (h *header) version() string {
+	if h.minor == 0 {
+		return "1.0"
+	}
+	return "1." + strconv.Itoa(int(h.minor))
+}
 
 // bytes returns the header that is written; reserved bytes are zero.
 func (h *header) bytes() []byte {

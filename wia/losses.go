@@ -28,7 +28,7 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 			l.Quantization(p, i, err)
 		}
 	}
-	if d.metadata == nil {
+	if from.metadata == nil {
 		l.UniqueMetadata(p, func(i int, e driver.Entry) error {
 			_, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{})
 			if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {

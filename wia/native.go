@@ -1,9 +1,11 @@
 package wia
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -11,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// nativeMsg is what Native.Raw holds: the graph and the records of tensors without data, and
-// the unknown fields of the tensor and the signature block.
+// nativeMsg is what Native.Raw holds: the graph and the records of tensors without data,
+// the unknown fields of the tensor and the signature block, and the text of the metadata.
 var (
 	blockFieldsMsg = &protobuf.Message{Name: "BlockFields"}
 	nativeMsg      = &protobuf.Message{Name: "Native", Fields: []protobuf.FieldDef{
@@ -20,6 +22,7 @@ var (
 		2: protobuf.ManyMessages("tensors", tensorMsg),
 		3: protobuf.OneMessage("tensor_block", blockFieldsMsg),
 		4: protobuf.OneMessage("signature_block", blockFieldsMsg),
+		5: protobuf.One("metadata", protobuf.KindBytes),
 	}}
 )
 
@@ -29,7 +32,7 @@ var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 // native returns what a plan has no place for. What is around a compressed
 // tensor is storage, which is chosen anew.
 func (f *parsed) native() (*driver.Native, error) {
-	n := f.graph.Size + 64*int64(len(f.records))
+	n := f.graph.Size + f.meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
@@ -54,6 +57,9 @@ func (f *parsed) native() (*driver.Native, error) {
 	raw = protobuf.PutBytes(raw, 3, tail)
 	if f.signature != nil {
 		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
+	}
+	if f.meta.Size > 0 {
+		raw = protobuf.PutBytes(raw, 5, f.meta.Win)
 	}
 	list, err := graphSchema.Kinds(nativeMsg, raw, 0)
 	if err != nil {
@@ -152,6 +158,7 @@ type original struct {
 	tensors   map[string][]byte   // metadata and unknown fields, by the name in the plan
 	tail      []byte              // unknown fields of the tensor block
 	signature []byte              // unknown fields of the signature block
+	metadata  []byte              // nil when the plan's are others
 }
 
 // originalOf reads the plan's Native, if it has one of this format.
@@ -180,10 +187,25 @@ func originalOf(p *driver.Plan) (*original, error) {
 			o.tail = b
 		case 4:
 			o.signature = b
+		case 5:
+			if isText(b, p.Metadata) {
+				o.metadata = b
+			}
 		}
 		return err
 	})
 	return o, err
+}
+
+// isText reports whether b is a text of some metadata.
+func isText(b []byte, m driver.Metadata) bool {
+	var c jsonmeta.Checker
+	if c.Check(b, jsonmeta.Options{}) != nil {
+		return false
+	}
+	own, err := jsonmeta.Marshal(c.Metadata(), jsonmeta.Options{})
+	other, differs := jsonmeta.Marshal(m, jsonmeta.Options{})
+	return err == nil && differs == nil && bytes.Equal(own, other)
 }
 
 // renamed returns the name that a tensor has now, and what a plan does not say of it.

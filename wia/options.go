@@ -14,7 +14,7 @@ type WriteOptions struct {
 	// Compression says how the metadata and graph blocks are stored.
 	Compression Compression
 	// CompressTensor says how a tensor is stored; nil means none is compressed. It gets tensors
-	// of the plan, so Compression is "", Stored is Size, and Offset is -1, with Rewrite too. It may
+	// of the plan, so Compression is "", Stored is Size, and Offset is -1. It may
 	// be called more than once for a tensor, and its result for external data is not used.
 	// Compressed tensors cannot be views into the mapping, and a file with any
 	// cannot be streamed (see Spool), since sizes come first.
@@ -37,25 +37,11 @@ type WriteOptions struct {
 	// Signer signs the checksums: an RSA key ("RSA-SHA256") or an ECDSA key on
 	// P-256 ("ECDSA"). Time is recorded as the time of the signature.
 	Signer crypto.Signer
-	// Describe gives tensors doc strings and properties, by name.
-	Describe map[string]TensorMetadata
 	// Graph is written instead of the plan's graph, which is then ignored: a message Graph
 	// of wia.proto in wire form. Its initializers must not carry data, but may declare any
 	// tensors of the plan.
 	Graph []byte
-	// Metadata is what Rewrite writes in place of the file's; nil keeps that. Create has
-	// the plan's.
-	Metadata format.Metadata
 }
-
-// TensorMetadata is what a tensor says beside its data and quantization.
-type TensorMetadata struct {
-	DocString  string
-	Properties []KeyValue
-}
-
-// KeyValue is one property. Keys may repeat.
-type KeyValue struct{ Key, Value string }
 
 func (o *WriteOptions) orDefault() *WriteOptions {
 	if o == nil {

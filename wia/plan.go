@@ -38,9 +38,8 @@ func refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
-// plan decides what can be decided before data comes. text is that of the metadata, nil for
-// the plan's.
-func (w *encoder) plan(p *driver.Plan, text []byte) (err error) {
+// plan decides what can be decided before data comes.
+func (w *encoder) plan(p *driver.Plan) (err error) {
 	o := w.o
 	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
 	if o.Compression > Zstd {
@@ -64,6 +63,7 @@ func (w *encoder) plan(p *driver.Plan, text []byte) (err error) {
 	if err = w.planTensors(p); err != nil {
 		return err
 	}
+	text := w.from.metadata
 	if text == nil {
 		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
 			return refuse("metadata", err)
@@ -90,17 +90,15 @@ func (w *encoder) plan(p *driver.Plan, text []byte) (err error) {
 func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
-	described := 0
 	for i := range p.Tensors {
 		info, it := &p.Tensors[i], &w.items[i]
 		field := fmt.Sprintf("tensor %q", info.Name)
 		it.size, it.head = info.Size, putHead(nil, info)
-		if _, ok := w.o.Describe[info.Name]; ok {
-			described++
-		}
-		if it.more, err = w.describe(info); err != nil {
+		quant, err := quantFields(info)
+		if err != nil && !w.from.quantizes(info) {
 			return refuse(field, err)
 		}
+		it.more = w.from.fields(info, quant)
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
 			if w.ext == nil {
 				if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path); err != nil {
@@ -114,9 +112,6 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 			}
 		}
 		w.fixed = w.fixed && it.codec == None
-	}
-	if described < len(w.o.Describe) {
-		return refuse("tensors", fmt.Errorf("%w: %d that are described are not in the plan", tensor.ErrCorrupt, len(w.o.Describe)-described))
 	}
 	for i := range w.items {
 		if w.fixed {
@@ -155,28 +150,6 @@ func metadataField(quant []byte) []byte {
 		return nil
 	}
 	return protobuf.PutBytes(nil, 6, protobuf.PutBytes(nil, 3, quant))
-}
-
-// describe returns the fields of a tensor's message that follow its data.
-func (w *encoder) describe(info *tensor.Info) ([]byte, error) {
-	quant, err := quantFields(info)
-	if err != nil && !w.from.quantizes(info) {
-		return nil, err
-	}
-	d, ok := w.o.Describe[info.Name]
-	if !ok {
-		return w.from.fields(info, quant), nil
-	}
-	b := protobuf.PutText(nil, 1, d.DocString)
-	for _, p := range d.Properties {
-		b = protobuf.PutBytes(b, 2, protobuf.PutText(protobuf.PutText(nil, 1, p.Key), 2, p.Value))
-	}
-	if quant != nil {
-		b = protobuf.PutBytes(b, 3, quant)
-	}
-	// What the reader would refuse is not written: text that is not UTF-8.
-	b = protobuf.PutBytes(nil, 6, b)
-	return b, protobuf.InMemory(b).Check(tensorMsg, protobuf.Field{End: int64(len(b))}, 2)
 }
 
 // quantFields returns the QuantizationParams of a plan, nil for none. What is unsound for

@@ -10,10 +10,7 @@ import (
 )
 
 // fileFormat is the driver, with the options that only this format has.
-type fileFormat struct {
-	opts     WriteOptions
-	metadata []byte // text that Rewrite keeps, in place of the plan's
-}
+type fileFormat struct{ opts WriteOptions }
 
 var (
 	_ driver.Layouter     = fileFormat{}
@@ -100,5 +97,5 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 	if s.ExternalFrom != 0 {
 		o.ExternalFrom = s.ExternalFrom
 	}
-	return fileFormat{opts: o, metadata: d.metadata}, nil
+	return fileFormat{o}, nil
 }

@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,7 +60,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := RewriteTo(&out, f, o); err != nil {
+			if err := rewriteTo(&out, f, o); err != nil {
 				t.Fatal(err)
 			}
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
@@ -152,11 +153,10 @@ func sameGraph(t *testing.T, a, b *File) {
 func TestRewriteMetadata(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	for want, meta := range map[string]format.Metadata{`{"a":1}`: {{Key: "a", Value: int64(1)}}, `{}`: {}} {
-		var out bytes.Buffer
-		if err := RewriteTo(&out, f, &WriteOptions{Metadata: meta}); err != nil {
+		g, err := planned(t, f, func(p *format.Plan) { p.Metadata = meta }, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		g := mustOpen(t, out.Bytes(), nil)
 		if diff := gocmp.Diff(want, string(g.f.meta.Win)); diff != "" {
 			t.Errorf("metadata (-want +got):\n%s", diff)
 		}
@@ -167,12 +167,38 @@ func TestRewriteMetadata(t *testing.T) {
 	}
 }
 
+// rewriteTo copies a file to w, with other options.
+func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
+	p, err := format.PlanOf(f.Model)
+	if err != nil {
+		return err
+	}
+	to, err := NewWriter(w, p, o)
+	if err != nil {
+		return err
+	}
+	return format.Copy(to, f.Model)
+}
+
+// rewrite is rewriteTo for a path.
+func rewrite(path string, f *File, o *WriteOptions) error {
+	p, err := format.PlanOf(f.Model)
+	if err != nil {
+		return err
+	}
+	to, err := Create(path, p, o)
+	if err != nil {
+		return err
+	}
+	return format.Copy(to, f.Model)
+}
+
 func TestRewritePath(t *testing.T) {
 	testhost.NeedReplace(t)
 	testhost.NeedTimes(t)
 	f := mustOpen(t, odd().bytes(), nil)
 	path := filepath.Join(t.TempDir(), "m.wia")
-	if err := Rewrite(path, f, &WriteOptions{ExternalFrom: 4}); err != nil {
+	if err := rewrite(path, f, &WriteOptions{ExternalFrom: 4}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := Open(path, nil)
@@ -185,12 +211,12 @@ func TestRewritePath(t *testing.T) {
 		t.Error(err)
 	}
 	// Into itself: the mapping is not disturbed.
-	if err := Rewrite(path, g, nil); err != nil {
+	if err := rewrite(path, g, nil); err != nil {
 		t.Fatal(err)
 	}
 	compareRecords(t, f, g)
 	f.Close()
-	if err := Rewrite(path, f, nil); !errors.Is(err, format.ErrClosed) {
+	if err := rewrite(path, f, nil); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("a closed file: %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -202,7 +228,7 @@ func TestRewritePath(t *testing.T) {
 func TestCompressTensorIsAskedOfThePlan(t *testing.T) {
 	f := mustOpen(t, writeSample(t, tinyPlan(), &WriteOptions{CompressTensor: func(tensor.Info) Compression { return Zstd }}), nil)
 	asked := 0
-	err := RewriteTo(&bytes.Buffer{}, f, &WriteOptions{CompressTensor: func(i tensor.Info) Compression {
+	err := rewriteTo(&bytes.Buffer{}, f, &WriteOptions{CompressTensor: func(i tensor.Info) Compression {
 		asked++
 		if i.Compression != "" || i.Stored != i.Size || i.Offset != -1 {
 			t.Errorf("asked about %+v", i)

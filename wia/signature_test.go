@@ -200,7 +200,7 @@ func TestEncryption(t *testing.T) {
 		if _, err := NewWriter(&bytes.Buffer{}, nil, &WriteOptions{Key: key}); !errors.Is(err, format.ErrKey) {
 			t.Errorf("to write with a key of %d bytes: %v", len(key), err)
 		}
-		if err := RewriteTo(&bytes.Buffer{}, f, &WriteOptions{Key: key}); !errors.Is(err, format.ErrKey) {
+		if err := rewriteTo(&bytes.Buffer{}, f, &WriteOptions{Key: key}); !errors.Is(err, format.ErrKey) {
 			t.Errorf("to rewrite with a key of %d bytes: %v", len(key), err)
 		}
 	}

@@ -21,21 +21,21 @@ import (
 // that takes the place of an old one on Close.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
-	return format.With(fileFormat{opts: *o}).Create(path, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w: straight through, unless tensors are
 // compressed, since sizes come first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
-	return format.With(fileFormat{opts: *o}).NewWriter(w, p, &o.WriteOptions)
+	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // Layout implements driver.Layouter. The place of a tensor depends on the compressed sizes of
 // those before it. An encrypted tensor block is assembled in memory.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	w := &encoder{o: &d.opts, common: o}
-	if err := w.plan(p, d.metadata); err != nil {
+	if err := w.plan(p); err != nil {
 		return nil, err
 	}
 	l := &driver.Layout{Streams: w.fixed || w.cipher != nil, Ordered: !w.fixed, Secret: w.cipher != nil, Encode: w.start}

@@ -108,9 +108,6 @@ func TestWriterRefuses(t *testing.T) {
 		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
 		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
 		{"too many levels", value(deep(34)), nil, tensor.ErrCorrupt},
-		{"description of no tensor", nil, &WriteOptions{Describe: map[string]TensorMetadata{"w": {}}}, tensor.ErrCorrupt},
-		{"description that is not UTF-8", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]TensorMetadata{"w": {DocString: "\xff"}}}, tensor.ErrCorrupt},
-		{"property with NUL", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Describe: map[string]TensorMetadata{"w": {Properties: []KeyValue{{Key: "\x00"}}}}}, tensor.ErrCorrupt},
 		{"message with data", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: by(5, inline("w", 1, nil, 2))}, tensor.ErrCorrupt},
 		{"message of another shape", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{Graph: by(5, decl("w", 1, 3))}, tensor.ErrCorrupt},
 	}
@@ -228,42 +225,6 @@ func TestStreaming(t *testing.T) {
 	f := mustOpen(t, b, &format.Options{Key: testKey})
 	if err := verify(f); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestDescribe(t *testing.T) {
-	p := tinyPlan()
-	o := &WriteOptions{
-		Describe: map[string]TensorMetadata{"w": {DocString: "doc", Properties: []KeyValue{{Key: "k", Value: "v"}}}, "q": {DocString: "quantized"}},
-		Graph:    cat(st(1, "own"), by(5, decl("q", 7, 2)), by(6, by(1, st(1, "a"), st(2, "b")))),
-	}
-	f := mustOpen(t, writeSample(t, p, o), nil)
-	g, err := f.GraphMessage()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(o.Graph, g); diff != "" {
-		t.Error(diff)
-	}
-	for name, want := range o.Describe {
-		m, err := f.TensorMessage(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		metadata := st(1, want.DocString)
-		for _, p := range want.Properties {
-			metadata = cat(metadata, by(2, st(1, p.Key), st(2, p.Value)))
-		}
-		if !bytes.Contains(m, metadata) {
-			t.Errorf("%s: %x", name, m)
-		}
-	}
-	v, _ := f.Tensor("q")
-	if v.Info().Quant == nil {
-		t.Error("the quantization is lost")
-	}
-	if _, err := f.TensorMessage("nope"); err == nil {
-		t.Error("a message of no tensor")
 	}
 }
 

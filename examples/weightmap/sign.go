@@ -85,12 +85,11 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 	if err := checkSigner(m.Format(), signer); err != nil {
 		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
 	}
-	if f, ok := wia.From(m); ok {
-		o := wiaOptions(f, reading.Key)
+	if _, ok := wia.From(m); ok {
 		progress := cli.NewProgress(errs, "signing")
 		defer progress.Finish()
-		o.Context, o.Progress, o.Signer = reading.Context, progress.Report, signer
-		return wia.Rewrite(out, f, o)
+		o := &format.WriteOptions{Context: reading.Context, Progress: progress.Report, Storage: format.Storage{Signer: signer}}
+		return rewrite(m, out, m.Metadata(), o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {
 		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())

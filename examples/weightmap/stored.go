@@ -18,11 +18,6 @@ import (
 // rewrite writes an open model again, with other metadata but in its own format, and
 // stored in the same way: compressed, encrypted. Signatures are not kept.
 func rewrite(m *format.Model, path string, meta format.Metadata, common *format.WriteOptions, key []byte) error {
-	if f, ok := wia.From(m); ok {
-		o := wiaOptions(f, key)
-		o.Context, o.Progress, o.Metadata = common.Context, common.Progress, meta
-		return wia.Rewrite(path, f, o)
-	}
 	p, err := format.PlanOf(m)
 	if err != nil {
 		return err
@@ -41,6 +36,9 @@ func rewrite(m *format.Model, path string, meta format.Metadata, common *format.
 func storedAs(m *format.Model, p *format.Plan, key []byte) any {
 	if f, ok := mle.From(m); ok {
 		return mleOptions(f, key)
+	}
+	if f, ok := wia.From(m); ok {
+		return wiaOptions(f, key)
 	}
 	if f, ok := mag.From(m); ok {
 		return &mag.WriteOptions{Snapshot: f.Snapshot(), Extended: !f.Snapshot()}

@@ -189,14 +189,6 @@ func savings() []saving {
 		{name: "wia gzip", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})},
 		{name: "wia external", file: "m.wia", save: external},
 		{name: "wia external below", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1, External: "data/all"})},
-		{name: "wia.Rewrite", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
-			f, err := wia.Open(path, nil)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			return wia.Rewrite(path, f, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 20, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})
-		})},
 		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
 		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &format.WriteOptions{})},
 		{name: "safetensors in shards, then in one", file: "m.safetensors", opens: []string{"m.safetensors", "m.safetensors.index.json"}, save: sharded("safetensors", 24, 100)},
