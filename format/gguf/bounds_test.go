@@ -44,7 +44,7 @@ func TestBlockSizes(t *testing.T) {
 
 // TestMixedArrays: an array of the neutral metadata has one type and 8 levels.
 func TestMixedArrays(t *testing.T) {
-	for _, text := range []string{`["a", 1]`, `[1, "a"]`, `[true, 1]`, `[[1], 2]`, `[[[[[[[[[1]]]]]]]]]`} {
+	for _, text := range []string{`["a", 1]`, `[1, "a"]`, `[true, 1]`, `[[1], 2]`, `[[[[[[[[[1]]]]]]]]]`, "[\"a\", \"\xff\"]"} {
 		if v, err := chosen(json.RawMessage(text)); !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%s: %v, %v", text, v, err)
 		}
@@ -53,7 +53,9 @@ func TestMixedArrays(t *testing.T) {
 	for range maxDepth {
 		deep = []any{deep}
 	}
-	if _, err := appendEntry(nil, deep); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("arrays %d deep are written: %v", maxDepth+1, err)
+	for _, v := range []any{deep, []any{uint8(1)}} {
+		if _, err := appendEntry(nil, v); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%v is written: %v", v, err)
+		}
 	}
 }

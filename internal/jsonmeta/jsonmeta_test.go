@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -128,21 +127,4 @@ func FuzzCheck(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// TestEveryByteOfAString holds the check of eight bytes at a time to encoding/json:
-// every byte at every place of strings of several lengths.
-func TestEveryByteOfAString(t *testing.T) {
-	for n := range 20 {
-		for at := range n {
-			for c := range 256 {
-				text := []byte(`{"` + strings.Repeat("~", n) + `":1}`)
-				text[2+at] = byte(c)
-				want := json.Valid(text) && utf8.Valid(text)
-				if err := Check(text, Options{}); (err == nil) != want {
-					t.Fatalf("%q: %v, want %v", text, err, want)
-				}
-			}
-		}
-	}
 }
