@@ -47,7 +47,7 @@ func Example() {
 	w, _ := f.Constant(0)
 	stored, _ := tensor.As[int8](w) // a view, no copy
 	fmt.Println(w.Shape(), stored)
-	ops, _ := f.Operators()
+	ops := f.Operators()
 	fmt.Println(ops[0].Type, ops[0].Inputs, ops[0].Outputs)
 	// Output:
 	// tiny x y

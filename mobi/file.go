@@ -7,12 +7,11 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // File is an open MOBI file: a model whose tensors are the constants, named by their ids
-// in decimal. Its methods are safe for concurrent use. The zero File is closed.
+// in decimal. Its methods are safe for concurrent use.
 type File struct {
 	*format.Model
 	f *parsed
@@ -77,32 +76,22 @@ func validate(f *File, err error) error {
 	return err
 }
 
-// closed is what the zero File has read.
-var closed = parsed{index: &driver.Index{}}
-
-func (f *File) parsed() *parsed {
-	if f.f == nil {
-		return &closed
-	}
-	return f.f
-}
-
 // Header returns the fields of the header as they are in the file.
-func (f *File) Header() Header { return f.parsed().header }
+func (f *File) Header() Header { return f.f.header }
 
 // Name returns the model's name, which may be empty.
-func (f *File) Name() string { return f.parsed().model.name }
+func (f *File) Name() string { return f.f.model.name }
 
 // FrameworkVersion returns the number that the metadata records.
-func (f *File) FrameworkVersion() uint32 { return f.parsed().model.framework }
+func (f *File) FrameworkVersion() uint32 { return f.f.model.framework }
 
 // Timestamp returns the creation time in Unix seconds.
-func (f *File) Timestamp() uint64 { return f.parsed().model.created }
+func (f *File) Timestamp() uint64 { return f.f.model.created }
 
 // Footer says which sum the file ends with. ok is false before the footer was
 // checked and found right, by the first use of a constant or by Verify.
 func (f *File) Footer() (footer Footer, ok bool) {
-	known := f.parsed().footer.Load()
+	known := f.f.footer.Load()
 	if known == nil || known.err != nil {
 		return 0, false
 	}
@@ -110,20 +99,17 @@ func (f *File) Footer() (footer Footer, ok bool) {
 }
 
 // Inputs returns the input specs, not to be changed.
-func (f *File) Inputs() []Spec { return f.parsed().model.inputs }
+func (f *File) Inputs() []Spec { return f.f.model.inputs }
 
 // Outputs returns the output specs, not to be changed.
-func (f *File) Outputs() []Spec { return f.parsed().model.outputs }
+func (f *File) Outputs() []Spec { return f.f.model.outputs }
 
-// Operators returns the operators in file order, decoded anew.
-func (f *File) Operators() (ops []Operator, err error) {
-	err = f.Do(func() error { ops = f.f.decodeOperators(); return nil })
-	return ops, err
-}
+// Operators returns the operators in file order, not to be changed.
+func (f *File) Operators() []Operator { return f.f.operators }
 
 // Constant returns the constant with that id; ErrNotFound when there is none.
 func (f *File) Constant(id uint32) (tensor.View, error) {
-	if i, ok := f.parsed().lookup(id); ok {
+	if i, ok := f.f.lookup(id); ok {
 		return f.At(i), nil
 	}
 	return f.Tensor(constantName(id))

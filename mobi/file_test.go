@@ -7,46 +7,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 )
-
-// TestZeroFile: the zero File and one of nothing answer and never panic.
-func TestZeroFile(t *testing.T) {
-	var f File
-	for name, err := range map[string]error{
-		"Tensor":    func() error { _, err := f.Tensor("1"); return err }(),
-		"Constant":  func() error { _, err := f.Constant(1); return err }(),
-		"Operators": func() error { _, err := f.Operators(); return err }(),
-		"Verify":    verify(t, &f),
-		"Do":        f.Do(func() error { return nil }),
-		"Pin":       func() error { _, err := f.Pin(); return err }(),
-		"Prefetch":  f.Prefetch(),
-	} {
-		if !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if d := cmp.Diff(Header{}, f.Header()); d != "" {
-		t.Errorf("Header (-want +got)\n%s", d)
-	}
-	if _, ok := f.Footer(); ok || f.Len() != 0 || f.Name() != "" || f.FrameworkVersion() != 0 || f.Timestamp() != 0 || f.Path() != "" {
-		t.Error("the zero File says something")
-	}
-	if len(f.Inputs())+len(f.Outputs())+len(f.Metadata())+len(f.Notes()) != 0 {
-		t.Error("the zero File lists something")
-	}
-	for range f.Constants() {
-		t.Error("the zero File has constants")
-	}
-	for range f.Tensors() {
-		t.Error("the zero File has tensors")
-	}
-	f.Stats()
-	if err := f.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-}
 
 // TestFrom finds the File of a model that package format opened.
 func TestFrom(t *testing.T) {

@@ -8,68 +8,53 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// graphBuilder makes the neutral graph of operators.
-type graphBuilder struct {
-	edges
-	nodes []format.Node
-}
-
-func (b *graphBuilder) add(op *Operator) {
-	b.edges.add(op)
-	n := format.Node{Op: op.Type.String(), Inputs: decimals(op.Inputs), Outputs: decimals(op.Outputs), Attributes: make([]format.Attribute, len(op.Params))}
-	for i, p := range op.Params {
-		n.Attributes[i] = format.Attribute(p)
-		if v, ok := p.Value.(int32); ok {
-			n.Attributes[i].Value = int64(v)
-		}
-	}
-	b.nodes = append(b.nodes, n)
-}
-
-func decimals(ids []uint32) []string {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		list[i] = constantName(id)
-	}
-	return list
-}
-
-// graph names the edges that are inputs and outputs of the model.
-func (b *graphBuilder) graph(f *parsed) *format.Graph {
-	names := map[string]string{}
-	entering, leaving := b.dangling(f.isConstant)
+// neutralGraph makes the neutral graph of the operators and specs, whose names it gives to the edges
+// that are inputs and outputs of the model.
+func (f *parsed) neutralGraph() *format.Graph {
+	names := map[uint32]string{}
+	entering, leaving := dangling(f.operators, f.isConstant)
 	claim := func(ids []uint32, specs []Spec) {
 		for i, id := range ids {
 			if len(ids) == len(specs) {
-				names[constantName(id)] = specs[i].Name
+				names[id] = specs[i].Name
 			}
 		}
 	}
 	claim(entering, f.model.inputs)
 	claim(leaving, f.model.outputs)
-	for i := range b.nodes {
-		for _, list := range [][]string{b.nodes[i].Inputs, b.nodes[i].Outputs} {
-			for k, s := range list {
-				if name, ok := names[s]; ok {
-					list[k] = name
-				}
+	values := func(ids []uint32) []string {
+		list := make([]string, len(ids))
+		for i, id := range ids {
+			name, ok := names[id]
+			if !ok {
+				name = constantName(id)
+			}
+			list[i] = name
+		}
+		return list
+	}
+	nodes := make([]format.Node, len(f.operators))
+	for i := range f.operators {
+		op := &f.operators[i]
+		nodes[i] = format.Node{Op: op.Type.String(), Inputs: values(op.Inputs), Outputs: values(op.Outputs), Attributes: make([]format.Attribute, len(op.Params))}
+		for k, p := range op.Params {
+			nodes[i].Attributes[k] = format.Attribute(p)
+			if v, ok := p.Value.(int32); ok {
+				nodes[i].Attributes[k].Value = int64(v)
 			}
 		}
 	}
-	return &format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: b.nodes}
-}
-
-// edges are the ids that operators consume and produce.
-type edges struct{ consumed, produced []uint32 }
-
-func (e *edges) add(op *Operator) {
-	e.consumed, e.produced = append(e.consumed, op.Inputs...), append(e.produced, op.Outputs...)
+	return &format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: nodes}
 }
 
 // dangling returns, ascending, the ids that operators consume and nothing
 // defines, and those that operators produce and none consumes.
-func (e *edges) dangling(isConstant func(uint32) bool) (entering, leaving []uint32) {
-	consumed, produced := sorted(e.consumed), sorted(e.produced)
+func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving []uint32) {
+	var consumed, produced []uint32
+	for i := range ops {
+		consumed, produced = append(consumed, ops[i].Inputs...), append(produced, ops[i].Outputs...)
+	}
+	consumed, produced = sorted(consumed), sorted(produced)
 	for _, id := range consumed {
 		if _, ok := slices.BinarySearch(produced, id); !ok && !isConstant(id) {
 			entering = append(entering, id)

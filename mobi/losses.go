@@ -104,11 +104,7 @@ func (g *graphLosses) find(model string) []Operator {
 	for _, id := range g.ids {
 		constants[id] = true
 	}
-	var e edges
-	for i := range ops {
-		e.add(&ops[i])
-	}
-	entering, leaving := e.dangling(func(id uint32) bool { return constants[id] })
+	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
 	g.findable("input", n.Inputs, entering)
 	g.findable("output", n.Outputs, leaving)
 	return ops

@@ -82,7 +82,7 @@ type nameTable struct {
 
 // nameTable reads the names. ok is false when one constant has two.
 func (f *parsed) nameTable() (t nameTable, ok bool) {
-	ops := f.decodeOperators()
+	ops := f.operators
 	t = nameTable{names: map[string]string{}, only: len(ops) > 0}
 	for i := range ops {
 		op := &ops[i]

@@ -22,7 +22,7 @@ type parsed struct {
 	header    Header
 	model     modelInfo
 	graph     *driver.Graph
-	operators []byte                  // the section, in private memory
+	operators []Operator
 	members   []member                // ascending
 	footer    atomic.Pointer[verdict] // nil until the footer was checked
 	notes     []string
@@ -55,8 +55,6 @@ type parser struct {
 	padding   int64 // bytes between the specs and the constants
 	dataAt    int64 // offset of the first constant's data
 	unflagged int   // gzip data without the flag
-	unknown   int   // operators without a name
-	extended  int   // parameters of the types that are ours
 }
 
 // parse reads the structure of the file.
@@ -372,48 +370,31 @@ func (p *parser) readGraph() error {
 	if err != nil {
 		return err
 	}
-	p.operators, p.Cursor = b, wire.NewCursor(name, b, from)
-	quants, g := quantizations{}, graphBuilder{}
-	p.readOperators(func(op *Operator, n int) {
-		if g.nodes == nil {
-			g.nodes = make([]format.Node, 0, n)
-		}
-		quants.add(op)
-		p.note(op)
-		g.add(op)
-	})
-	if p.Err() != nil {
+	p.Cursor = wire.NewCursor(name, b, from)
+	if p.operators = p.readOperators(); p.Err() != nil {
 		return p.Err()
 	}
-	for id, q := range quants {
+	for id, q := range quantizationsOf(p.operators) {
 		if i, ok := p.lookup(id); ok {
 			p.index.SetQuant(i, q)
 		}
 	}
-	p.graph = g.graph(p.parsed)
+	p.graph = p.neutralGraph()
 	return nil
 }
 
-// readOperators calls f for each operator, which it must not keep, with their number.
-func (p *parser) readOperators(f func(op *Operator, n int)) {
+func (p *parser) readOperators() []Operator {
 	n := p.Count("operator count", uint64(p.U32("operator count")), operatorMin)
-	p.reserve("operators", n*operatorBytes)
-	var op Operator // one for all, as f makes it escape
-	for range n {
-		if op = p.operator(); p.Err() != nil {
-			return
-		}
-		f(&op, n)
+	if p.reserve("operators", n*operatorBytes); p.Err() != nil {
+		return nil
+	}
+	ops := make([]Operator, 0, n)
+	for len(ops) < n && p.Err() == nil {
+		ops = append(ops, p.operator())
 	}
 	if p.Err() == nil && p.Left() > 0 {
 		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
 	}
-}
-
-// decodeOperators decodes the section anew.
-func (f *parsed) decodeOperators() (ops []Operator) {
-	p := parser{opts: &driver.Options{}, Cursor: wire.NewCursor(name, f.operators, int64(f.header.GraphOffset))}
-	p.readOperators(func(op *Operator, _ int) { ops = append(ops, *op) })
 	return ops
 }
 
@@ -498,7 +479,7 @@ func (p *parser) array(size uint64) []byte {
 
 // What the structure takes in memory, next to names and values.
 const (
-	operatorBytes = 120
+	operatorBytes = 200
 	idBytes       = 36
 	paramBytes    = 32
 	specBytes     = 48 + 64
@@ -516,19 +497,6 @@ func (f *parsed) isConstant(id uint32) bool {
 	return ok
 }
 
-// note counts what is unusual about an operator.
-func (p *parser) note(op *Operator) {
-	if !op.Type.Known() {
-		p.unknown++
-	}
-	for _, q := range op.Params {
-		switch q.Value.(type) {
-		case string, []int64:
-			p.extended++
-		}
-	}
-}
-
 // takeNotes lists what is tolerable but unusual about the file.
 func (p *parser) takeNotes() {
 	add := func(n int, format string) {
@@ -536,7 +504,18 @@ func (p *parser) takeNotes() {
 			p.notes = append(p.notes, fmt.Sprintf(format, n))
 		}
 	}
-	unsound := 0
+	unsound, unknown, extended := 0, 0, 0
+	for i := range p.operators {
+		if !p.operators[i].Type.Known() {
+			unknown++
+		}
+		for _, q := range p.operators[i].Params {
+			switch q.Value.(type) {
+			case string, []int64:
+				extended++
+			}
+		}
+	}
 	for i := range p.index.Len() {
 		if q := p.index.Quant(i); q != nil && !sound(q, p.index.DType(i), p.index.Shape(i)) {
 			unsound++
@@ -558,7 +537,7 @@ func (p *parser) takeNotes() {
 		add(int(p.padding), "%d bytes of zero padding before the constants")
 	}
 	add(p.unflagged, "constants compressed without the flag: %d")
-	add(p.unknown, "operators of unknown types: %d")
-	add(p.extended, "parameters of types beyond the specification (string, int64 array): %d")
+	add(unknown, "operators of unknown types: %d")
+	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
 	add(unsound, "constants with unsound quantization parameters: %d")
 }

@@ -37,10 +37,8 @@ func quantParam(name string) (input, kind int, ok bool) {
 	return input, kind, ok && kind >= 0
 }
 
-// quantizations is what operators say of the ids they consume.
-type quantizations map[uint32]*tensor.Quantization
-
-func (found quantizations) add(op *Operator) {
+// addQuantizations adds what an operator says of the ids it consumes.
+func addQuantizations(found map[uint32]*tensor.Quantization, op *Operator) {
 	var params map[int][len(quantSuffixes)]any
 	for _, p := range op.Params {
 		if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
@@ -69,11 +67,11 @@ func (found quantizations) add(op *Operator) {
 	}
 }
 
-// quantizationsOf is what all operators say.
-func quantizationsOf(ops []Operator) quantizations {
-	found := quantizations{}
+// quantizationsOf returns what all operators say, by id.
+func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
+	found := map[uint32]*tensor.Quantization{}
 	for i := range ops {
-		found.add(&ops[i])
+		addQuantizations(found, &ops[i])
 	}
 	return found
 }

@@ -131,10 +131,11 @@ func (d *document) check() error {
 		return planError("metadata and specs", p.Err())
 	}
 	p.Cursor = wire.NewCursor(name, d.graph, 0)
-	found := quantizations{}
-	if p.readOperators(func(op *Operator, _ int) { found.add(op) }); p.Err() != nil {
+	ops := p.readOperators()
+	if p.Err() != nil {
 		return planError("operators", p.Err())
 	}
+	found := quantizationsOf(ops)
 	for i, id := range d.ids {
 		if want := d.tensors[i].Quant; want != nil && !want.Equal(found[id]) {
 			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
