@@ -19,21 +19,10 @@ type tab struct {
 	session string
 }
 
-// screen is what the page is shown on.
-type screen struct {
-	width, height int
-	phone, dark   bool
-}
-
-var (
-	desk  = screen{width: 1300, height: 1300}
-	phone = screen{width: 390, height: 844, phone: true}
-)
-
 // browse opens a page and waits for its script. No message may reach the console: a script
 // or style that the page's policy does not know, and every request, as it allows none, would
 // leave one.
-func browse(t *testing.T, page, fragment string, s screen) *tab {
+func browse(t *testing.T, page, fragment string, dark bool) *tab {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -71,10 +60,9 @@ func browse(t *testing.T, page, fragment string, s screen) *tab {
 	b.session = b.call("Target.attachToTarget", map[string]any{"targetId": target, "flatten": true})["sessionId"].(string)
 	b.call("Log.enable", nil)
 	b.call("Runtime.enable", nil)
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": s.width, "height": s.height, "deviceScaleFactor": 1, "mobile": s.phone})
-	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": s.phone, "maxTouchPoints": 5})
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1300, "height": 1300, "deviceScaleFactor": 1, "mobile": false})
 	scheme := "light"
-	if s.dark {
+	if dark {
 		scheme = "dark"
 	}
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}})

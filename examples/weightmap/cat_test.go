@@ -122,34 +122,6 @@ func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args .
 	}
 }
 
-// TestCatNPY spells NumPy's header out.
-func TestCatNPY(t *testing.T) {
-	path := save(t, "m.mag", format.Plan{}, cube())
-	out, _ := tool(t, 0, "cat", "-as", "npy", "-slice", "1,:2", path, "cube")
-	head := "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }"
-	if !strings.HasPrefix(out, "\x93NUMPY\x01\x00\x76\x00"+head+" ") {
-		t.Errorf("%q", out)
-	}
-	if diff := cmp.Diff(cube().data[24:40], []byte(out[128:])); diff != "" {
-		t.Errorf("data (-want +got):\n%s", diff)
-	}
-	if out, _ := tool(t, 0, "cat", "-as", "raw", "-slice", ":,2", path, "cube"); out != string(cube().data[16:24])+string(cube().data[40:48]) {
-		t.Errorf("raw slice: %x", out)
-	}
-	array(t, tensor.Int32, tensor.Shape{}, cube().data[4:8], "-slice", "0,0,1", path, "cube")
-	array(t, tensor.Int32, tensor.Shape{0, 3, 2}, []byte{}, "-slice", "2:", path, "cube")
-}
-
-// TestCatQuantized: parameters do not matter, the integers are written.
-func TestCatQuantized(t *testing.T) {
-	q := &tensor.Quantization{Scales: []float32{0.5}, Axis: tensor.PerTensor}
-	path := save(t, "m.wia", format.Plan{}, of("w", tensor.Int8, tensor.Shape{3}, []int8{1, -2, 3}).quantized(q))
-	out, _ := tool(t, 0, "cat", "-slice", "1:", path, "w")
-	if diff := cmp.Diff("-2\n3\n", out); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestCatListed: blocks are decoded, what cannot be decoded is bytes.
 func TestCatListed(t *testing.T) {
 	block := append([]byte{0, 0x38, 2, 0xfe}, make([]byte, 30)...) // scale 0.5; 2, -2, zeros
@@ -304,27 +276,6 @@ func TestPieces(t *testing.T) {
 		all, _ := tt.shape.Elems()
 		if at != max(0, all) || count != tt.want {
 			t.Errorf("%v: %d elements in %d pieces, want %d in %d", tt.shape, at, count, all, tt.want)
-		}
-	}
-}
-
-// TestDecodable: a size that contradicts the encoding is not taken for blocks.
-func TestDecodable(t *testing.T) {
-	decode := func([]float32, []byte) error { return nil }
-	for _, tt := range []struct {
-		name string
-		e    tensor.Encoding
-		size int64
-		want bool
-	}{
-		{"blocks", tensor.Encoding{BlockElems: 32, BlockBytes: 34, Decode: decode}, 68, true},
-		{"of another size", tensor.Encoding{BlockElems: 32, BlockBytes: 34, Decode: decode}, 67, false},
-		{"unknown block", tensor.Encoding{Decode: decode}, 64, false},
-		{"odd block", tensor.Encoding{BlockElems: 64 / 3 * 3, BlockBytes: 1, Decode: decode}, 1, false},
-		{"unknown", tensor.Encoding{BlockElems: 32, BlockBytes: 34}, 68, false},
-	} {
-		if got := decodable(&tensor.Info{Shape: tensor.Shape{64}, Size: tt.size, Encoding: &tt.e}); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
 }

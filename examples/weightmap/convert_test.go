@@ -72,25 +72,6 @@ func contents(t *testing.T, path string) []byte {
 	return b
 }
 
-func TestConvert(t *testing.T) {
-	in := model(t, "safetensors", "in.safetensors")
-	dir := t.TempDir()
-	mag, back := filepath.Join(dir, "m.mag"), filepath.Join(dir, "back.safetensors")
-	out, errs := do(t, 0, "convert", in, mag)
-	if want := mag + ": written (mag, "; !strings.HasPrefix(out, want) || errs != "" {
-		t.Errorf("%q, %q", out, errs)
-	}
-	do(t, 0, "convert", mag, back)
-	if diff := cmp.Diff(contents(t, in), contents(t, back)); diff != "" {
-		t.Errorf("there and back: %s", diff)
-	}
-	do(t, 0, "convert", mag, mag) // onto itself
-	out, _ = do(t, 0, "verify", mag)
-	if !strings.Contains(out, "ok (mag 1, 2 tensors") {
-		t.Error(out)
-	}
-}
-
 // TestTargetOfDash: a result does not go to standard output, nor into a file called -
 // unless it is asked for as such.
 func TestTargetOfDash(t *testing.T) {
@@ -116,31 +97,6 @@ func TestTargetOfDash(t *testing.T) {
 	do(t, 0, "verify", "-trust", public, "./-")
 }
 
-// TestConvertDamaged: the target's new checksums do not hide damage.
-func TestConvertDamaged(t *testing.T) {
-	for name, in := range map[string]string{
-		"mle": writeMLE(t, nil), "wia": writeWIA(t, quantizedPlan(), nil), "mag": model(t, "mag", "m.mag"), "mobi": described(t, "m.mobi", nil),
-	} {
-		t.Run(name, func(t *testing.T) {
-			first := inspectJSON(t, in)["tensors"].([]any)[0].(map[string]any)
-			bad := damaged(t, in, int(first["offset"].(float64)))
-			before := contents(t, bad)
-			for _, out := range []string{filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "out."+name), bad} {
-				_, errs := do(t, 1, "convert", "-lossy", bad, out)
-				if !strings.Contains(errs, "checksum") || !strings.HasSuffix(errs, "\nno option helps against damage: fetch or make "+bad+" again\n") {
-					t.Errorf("%s: %q", out, errs)
-				}
-				if _, err := os.Stat(out); out != bad && err == nil {
-					t.Error("there is an output")
-				}
-			}
-			if diff := cmp.Diff(before, contents(t, bad)); diff != "" {
-				t.Errorf("the input changed: %s", diff)
-			}
-		})
-	}
-}
-
 // TestKeyInFile: a key need not be in the command line.
 func TestKeyInFile(t *testing.T) {
 	in, out := model(t, "safetensors", "in.safetensors"), filepath.Join(t.TempDir(), "out.wia")
@@ -152,37 +108,6 @@ func TestKeyInFile(t *testing.T) {
 	do(t, 1, "verify", out)
 	do(t, 0, "verify", "-key", "@"+key, out)
 	do(t, 0, "verify", "-key", secretHex, out)
-}
-
-// TestConvertUnprotected says what a target is not any more.
-func TestConvertUnprotected(t *testing.T) {
-	ed, _ := pair(t, "ed25519")
-	ec, _ := pair(t, "ecdsa")
-	in, dir := model(t, "safetensors", "in.safetensors"), t.TempDir()
-	both := filepath.Join(dir, "both.mle")
-	key := []string{"-key", secretHex}
-	do(t, 0, "convert", "-sign", ed, "-encrypt", secretHex, in, both)
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"neither", nil, "), not encrypted any more, not signed any more\n"},
-		{"encrypted", []string{"-encrypt", secretHex}, "), not signed any more\n"},
-		{"signed", []string{"-sign", ec}, "), not encrypted any more\n"},
-		{"both", []string{"-sign", ec, "-encrypt", secretHex}, ")\n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out, _ := do(t, 0, slices.Concat([]string{"convert"}, key, tt.args, []string{both, filepath.Join(dir, "out.wia")})...)
-			if !strings.HasSuffix(out, tt.want) {
-				t.Errorf("%q, want %q", out, tt.want)
-			}
-		})
-	}
-	out, _ := do(t, 0, slices.Concat([]string{"set"}, key, []string{both, filepath.Join(dir, "set.mle"), "a=1"})...)
-	if !strings.HasSuffix(out, "), not signed any more\n") {
-		t.Error(out)
-	}
 }
 
 // TestConvertPatterns: one that is about no tensor is misspelled.
@@ -259,22 +184,6 @@ func TestConvertRefused(t *testing.T) {
 	got, err := m.At(0).Bytes()
 	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 {
 		t.Errorf("%v %s", err, diff)
-	}
-}
-
-// TestConvertWider: a dtype that the target lacks becomes a wider one, if that is accepted.
-func TestConvertWider(t *testing.T) {
-	in := network(t)
-	bf := filepath.Join(t.TempDir(), "bf.safetensors")
-	do(t, 0, "convert", "-lossy", "-dtype", "bfloat16", in, bf)
-	npz := filepath.Join(t.TempDir(), "a.npz")
-	_, errs := do(t, 1, "convert", bf, npz)
-	if !strings.Contains(errs, "dtype:w cannot be written: ") {
-		t.Error(errs)
-	}
-	_, errs = do(t, 0, "convert", "-lossy", bf, npz)
-	if !strings.Contains(errs, "weightmap: accepted: w: bfloat16 is written as float32, with the same values\n") {
-		t.Error(errs)
 	}
 }
 
@@ -411,39 +320,6 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 	put("version", []byte("3\n"))
 	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestConvertEncrypted: the key goes with the command line.
-func TestConvertEncrypted(t *testing.T) {
-	key := bytes.Repeat([]byte{7}, 32)
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "w.safetensors")
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
-	w, err := mle.Create(in, plan, &mle.WriteOptions{Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, errs := do(t, 1, "convert", "-lossy", in, out)
-	if !strings.Contains(errs, "(-key gives it)") {
-		t.Error(errs)
-	}
-	do(t, 0, "convert", "-lossy", "-key", strings.Repeat("07", 32), in, out)
-	m, err := format.Open(out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	got, err := m.At(0).Bytes()
-	if diff := cmp.Diff(matrix, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -273,19 +272,6 @@ func TestDiffUnsound(t *testing.T) {
 	}
 }
 
-// TestDiffFormats: how files store a model is no difference, what they cannot hold is.
-func TestDiffFormats(t *testing.T) {
-	w := of("w", tensor.Float32, tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
-	mag := save(t, "m.mag", format.Plan{}, w)
-	for _, file := range []string{"m.safetensors", "m.npz", "m.wia", "m.mag"} {
-		out, _ := tool(t, 0, "diff", mag, save(t, file, format.Plan{}, w))
-		contains(t, out, "A  "+mag+": mag 1, 1 tensor, ", "\nequal: 1 tensor, metadata and graph\n")
-	}
-	out, _ := tool(t, 1, "diff", save(t, "e.mag", format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "x", Value: 1.5}}}, w),
-		save(t, "m.mag", format.Plan{Metadata: format.Metadata{{Key: "x", Value: 1.5}, {Key: "epoch", Value: int64(8)}}}, w))
-	contains(t, out, "\n\nmetadata\n  - epoch = 7\n  + epoch = 8\n\nthe metadata differs\n")
-}
-
 // TestDiffGraph shows nodes that changed, and their attributes whole.
 func TestDiffGraph(t *testing.T) {
 	plan := func(axis int64, op string) format.Plan {
@@ -359,32 +345,6 @@ func TestChanges(t *testing.T) {
 	if !strings.HasPrefix(out.String(), "\ngraph\n  - \n") || !strings.HasSuffix(out.String(), "\n  - … and 2 more\n") {
 		t.Errorf("%q", out.String())
 	}
-}
-
-// TestDiffPieces: tensors larger than a piece, the difference in the last element.
-func TestDiffPieces(t *testing.T) {
-	values := make([]float32, 3*50000)
-	for i := range values {
-		values[i] = float32(i % 100)
-	}
-	shape := tensor.Shape{3, 50000}
-	a := save(t, "a.mag", format.Plan{}, of("w", tensor.Float32, shape, values))
-	values[len(values)-1]++
-	b := save(t, "b.mag", format.Plan{}, of("w", tensor.Float32, shape, values))
-	out, _ := tool(t, 1, "diff", a, b)
-	contains(t, out, " 1 of 150,000    1  6.667e-06  1.000000\n")
-}
-
-// TestDiffEncrypted: one key opens both.
-func TestDiffEncrypted(t *testing.T) {
-	a, b := writeMLE(t, &mle.WriteOptions{Key: secret}), writeMLE(t, &mle.WriteOptions{Key: secret})
-	_, errs := tool(t, 1, "diff", a, b)
-	contains(t, errs, "wrong or missing key", "(-key gives it)\n")
-	if n := strings.Count(errs, "-key"); n != 1 {
-		t.Errorf("%d hints: %s", n, errs)
-	}
-	out, _ := tool(t, 0, "diff", "-key", secretHex, a, b)
-	contains(t, out, "\nequal: 1 tensor")
 }
 
 func TestDiffUsage(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -176,48 +175,6 @@ func TestHTMLBounds(t *testing.T) {
 	}
 }
 
-// TestTreemap: areas are in proportion, within the whole, and do not overlap.
-func TestTreemap(t *testing.T) {
-	var all []tensorReport
-	total := 0.0
-	for i, size := range []int64{700, 300, 50, 40, 30, 600, 7, 0} {
-		all = append(all, tensorReport{Name: fmt.Sprintf("t%d", i), DType: "int8", Bytes: size})
-		total += float64(size)
-	}
-	whole := rect{0, 0, 1160, 520}
-	tiles := treemap(tree(all), whole)
-	if len(tiles) != 7 {
-		t.Errorf("%d tiles, not 7", len(tiles))
-	}
-	for i, a := range tiles {
-		share, want := a.W*a.H/(whole.W*whole.H), float64(a.leaf.Bytes)/total
-		if math.Abs(share-want) > 1e-9 {
-			t.Errorf("%s takes %v, not %v", a.name, share, want)
-		}
-		if a.X < -1e-9 || a.Y < -1e-9 || a.X+a.W > whole.W+1e-6 || a.Y+a.H > whole.H+1e-6 {
-			t.Errorf("%s is outside: %+v", a.name, a.rect)
-		}
-		if max(a.W/a.H, a.H/a.W) > 8 {
-			t.Errorf("%s is no square: %+v", a.name, a.rect)
-		}
-		for _, b := range tiles[:i] {
-			if min(a.X+a.W, b.X+b.W)-max(a.X, b.X) > 1e-6 && min(a.Y+a.H, b.Y+b.H)-max(a.Y, b.Y) > 1e-6 {
-				t.Errorf("%s and %s overlap", a.name, b.name)
-			}
-		}
-	}
-	// One of the size of a million others does not hide them.
-	all = []tensorReport{{Name: "a.big", DType: "int8", Bytes: math.MaxInt64}, {Name: "a.x", DType: "int8", Bytes: 1}, {Name: "a.y", DType: "bool", Bytes: 1}}
-	for _, a := range treemap(tree(all), whole) {
-		if math.IsNaN(a.X+a.Y+a.W+a.H) || math.IsInf(a.W*a.H, 0) {
-			t.Errorf("%+v", a.rect)
-		}
-	}
-	if got := treemap(tree(nil), whole); len(got) != 0 {
-		t.Errorf("%v", got)
-	}
-}
-
 // TestDrawLayers: boxes are below those before them; a cycle ends.
 func TestDrawLayers(t *testing.T) {
 	g := convnet().Graph
@@ -247,26 +204,13 @@ func TestDrawLayers(t *testing.T) {
 	}
 }
 
-// TestBars: the ends of the range are in it, and one value is in the middle.
-func TestBars(t *testing.T) {
-	for want, values := range map[string][]float64{
-		"M0.0 72v-72.0h4.2v72.0zM235.0 72v-36.0h4.2v36.0z": {-1, -1, 1},
-		"M120.0 72v-72.0h4.2v72.0z":                        {5, 5},
-		"M0.0 72v-72.0h4.2v72.0zM235.0 72v-72.0h4.2v72.0z": {-math.MaxFloat64, math.MaxFloat64},
-	} {
-		if diff := cmp.Diff(want, bars(values, values[0], values[len(values)-1])); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	}
-}
-
 // TestBrowser: a browser shows the page, finds rows, and draws in the colors of the dtypes or of
 // the layers.
 func TestBrowser(t *testing.T) {
 	shot := filepath.Join(t.TempDir(), "shot.png")
 	small := htmlOf(t, waves(t, "m.wia", convnet()))
 	t.Run("light", func(t *testing.T) {
-		b := browse(t, small, "", desk)
+		b := browse(t, small, "", false)
 		b.shot(shot)
 		paints(t, shot, map[string][2]float64{"#f6f7f9": {0.1, 0.7}, "#5b8def": {0.1, 0.5}, "#2fa88c": {0.05, 0.4}, "#ffffff": {0.05, 0.6}})
 		b.eval(`document.querySelector("input[value=layer]").click()`)
@@ -274,12 +218,12 @@ func TestBrowser(t *testing.T) {
 		paints(t, shot, map[string][2]float64{"#5b8def": {0.1, 0.5}, "#e08a3c": {0.05, 0.4}, "#2fa88c": {0, 0.02}})
 	})
 	t.Run("dark", func(t *testing.T) {
-		b := browse(t, small, "", screen{width: 1300, height: 1300, dark: true})
+		b := browse(t, small, "", true)
 		b.shot(shot)
 		paints(t, shot, map[string][2]float64{"#12161c": {0.1, 0.7}, "#4673c8": {0.1, 0.5}, "#23846f": {0.05, 0.4}, "#ffffff": {0, 0.01}})
 	})
 	t.Run("search", func(t *testing.T) {
-		b := browse(t, small, "#q=FC%20int", desk)
+		b := browse(t, small, "#q=FC%20int", false)
 		if diff := cmp.Diff([]string{"1 of 4"}, b.texts("#count")); diff != "" {
 			t.Error(diff)
 		}
@@ -298,7 +242,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		p := convnet()
 		p.Graph.Nodes[0].Attributes = []format.Attribute{{Name: "strides", Value: []int64{2, 2}}}
-		b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", desk)
+		b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", false)
 		if box := b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string); strings.HasPrefix(box, "0 0 ") {
 			t.Errorf("the graph is not in its place: %q", box)
 		}
@@ -317,7 +261,7 @@ func TestBrowser(t *testing.T) {
 // TestBrowserMany: of 10,000 tensors the page shows 200 until more are requested, whatever is
 // searched.
 func TestBrowserMany(t *testing.T) {
-	b := browse(t, htmlOf(t, waves(t, "m.safetensors", many())), "", desk)
+	b := browse(t, htmlOf(t, waves(t, "m.safetensors", many())), "", false)
 	rows := func(want int, count string) {
 		t.Helper()
 		if got := len(b.texts("#rows tbody tr")); got != want {
@@ -363,72 +307,6 @@ func TestBrowserMany(t *testing.T) {
 	}
 	if n := b.eval(`document.querySelectorAll("img, #graph").length`).(float64); n != 0 {
 		t.Error("a name became an element, or a graph is where there is none")
-	}
-}
-
-// TestPhone: on a phone names take two lines, one finger scrolls, and two zoom.
-func TestPhone(t *testing.T) {
-	p := convnet()
-	long := "transformer." + strings.Repeat("encoder_block.", 12) + "last.weight"
-	p.Tensors = append(p.Tensors, tensor.Info{Name: long, DType: tensor.Float32, Shape: tensor.Shape{8, 8}})
-	b := browse(t, htmlOf(t, waves(t, "m.wia", p)), "", phone)
-	if wide := b.eval(`document.documentElement.scrollWidth`).(float64); wide > 390 {
-		t.Errorf("the page is %v wide", wide)
-	}
-	names := b.texts("#rows .name")
-	if short := names[4]; !strings.HasPrefix(short, "transformer.enc") || !strings.HasSuffix(short, "block.last.weight") || !strings.Contains(short, "…") {
-		t.Errorf("%q", short)
-	}
-	if lines := b.eval(`(() => { const e = document.querySelectorAll("#rows .name span")[4]; return Math.round(e.scrollHeight / parseFloat(getComputedStyle(e).lineHeight)); })()`); lines != 2.0 {
-		t.Errorf("%v lines", lines)
-	}
-	b.eval(`document.querySelectorAll("#rows tbody tr")[4].click()`)
-	if diff := cmp.Diff(long, b.texts("#rows .name")[4]); diff != "" {
-		t.Error(diff)
-	}
-	b.eval(`document.querySelector("#graph").scrollIntoView({block: "center"})`)
-	at := b.eval(`(() => { const r = document.querySelector(".canvas").getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; })()`).([]any)
-	state := func() (scroll float64, box string) {
-		return b.eval("scrollY").(float64), b.eval(`document.querySelector(".canvas").getAttribute("viewBox")`).(string)
-	}
-	scroll, box := state()
-	touch := func(kind string, points ...[2]float64) {
-		all := []any{}
-		for i, p := range points {
-			all = append(all, map[string]any{"x": at[0].(float64) + p[0], "y": at[1].(float64) + p[1], "id": i})
-		}
-		b.call("Input.dispatchTouchEvent", map[string]any{"type": kind, "touchPoints": all})
-	}
-	touch("touchStart", [2]float64{})
-	for i := range 12 {
-		touch("touchMove", [2]float64{0, float64(-10 * i)})
-	}
-	touch("touchEnd")
-	b.eval(`new Promise(done => {
-		let at = -1, same = 0;
-		const look = () => {
-			same = at === scrollY ? same + 1 : 0;
-			at = scrollY;
-			same > 30 ? done() : requestAnimationFrame(look);
-		};
-		look();
-	})`)
-	if scrolled, now := state(); scrolled < scroll+40 || now != box {
-		t.Errorf("one finger: from %v to %v, and the graph from %s to %s", scroll, scrolled, box, now)
-	}
-	b.eval(`document.querySelector("#graph").scrollIntoView({block: "center"})`)
-	scroll, box = state()
-	touch("touchStart", [2]float64{-20, 0}, [2]float64{20, 0})
-	touch("touchMove", [2]float64{-40, 10}, [2]float64{40, 10})
-	touch("touchMove", [2]float64{-60, 20}, [2]float64{60, 20})
-	touch("touchEnd")
-	zoomed, now := state()
-	width := func(box string) float64 {
-		w, _ := strconv.ParseFloat(strings.Fields(box)[2], 64)
-		return w
-	}
-	if ratio := width(box) / width(now); zoomed != scroll || ratio < 2.9 || ratio > 3.1 {
-		t.Errorf("two fingers: scrolled from %v to %v, and zoomed %v times, not 3", scroll, zoomed, ratio)
 	}
 }
 

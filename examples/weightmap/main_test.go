@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -211,35 +208,4 @@ func fileSize(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	return st.Size()
-}
-
-func TestInspectJSON(t *testing.T) {
-	testhost.NeedMaps(t)
-	path := model(t, "mag", "m.mag")
-	var out, errs bytes.Buffer
-	if status := run(t.Context(), []string{"inspect", "-json", "-sha256", path}, &out, &errs); status != 0 {
-		t.Fatalf("exit status %d: %s", status, &errs)
-	}
-	var got map[string]any
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	tensor := func(name, dtype string, shape []any, offset, bytes float64, sum string) map[string]any {
-		return map[string]any{
-			"name": name, "dtype": dtype, "shape": shape, "offset": offset, "bytes": bytes, "stored_bytes": bytes,
-			"compression": "", "zero_copy": memory.LittleEndian, "sha256": sum,
-		}
-	}
-	want := map[string]any{
-		"path": path, "format": "mag", "version": "1", "file_size": float64(fileSize(t, path)),
-		"metadata": map[string]any{"epoch": float64(7), "loss": 0.25},
-		"tensors": []any{
-			tensor("w", "float32", []any{2.0, 2.0}, 256, 16, "ad73b9acd6e4a74b2f5bb5386658ce3bb146cd040a1867646ab3b973fb6632b1"),
-			tensor("labels", "int32", []any{1.0}, 320, 4, "9f076b7eb7fdc0311cd3208cdbbebbf8014dd3a05e35191c96947b358a362b40"),
-		},
-		"graph": nil, "signature": nil, "notes": []any{},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("inspect -json (-want +got):\n%s", diff)
-	}
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -240,72 +237,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestFilter: only names that match are shown and summed up.
-func TestFilter(t *testing.T) {
-	path := save(t, "m.mag", format.Plan{}, floats("a/b.weight", 1, 2), floats("a/c.bias", 1), floats("d[0]", 1))
-	for _, tt := range []struct {
-		glob string
-		want string
-	}{
-		{"*", "a/b.weight a/c.bias d[0]; 3 tensors, 4 parameters, 16 B: float32 16 B"},
-		{"a*", "a/b.weight a/c.bias; 2 of 3 tensors, 3 parameters, 12 B: float32 12 B"},
-		{"*.weight", "a/b.weight; 1 of 3 tensors, 2 parameters, 8 B: float32 8 B"},
-		{"a?c.bias", "a/c.bias; 1 of 3 tensors, 1 parameter, 4 B: float32 4 B"},
-		{"d[0]", "d[0]; 1 of 3 tensors, 1 parameter, 4 B: float32 4 B"},
-	} {
-		var names []string
-		for _, v := range inspectJSON(t, "-filter", tt.glob, path)["tensors"].([]any) {
-			names = append(names, v.(map[string]any)["name"].(string))
-		}
-		list, totals, _ := strings.Cut(tt.want, "; ")
-		if diff := cmp.Diff(list, strings.Join(names, " ")); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.glob, diff)
-		}
-		out, _ := tool(t, 0, "inspect", "-filter", tt.glob, path)
-		contains(t, out, "mag 1, 3 tensors, ", "\n\n"+totals+"\n")
-		if got := strings.Count(out, "zero-copy") + strings.Count(out, "by copy"); got != len(names) {
-			t.Errorf("%q: %d rows\n%s", tt.glob, got, out)
-		}
-	}
-}
-
-// TestSeveralJSON: one object a line, those of good files.
-func TestSeveralJSON(t *testing.T) {
-	a, b := model(t, "mag", "a.mag"), model(t, "wia", "b.wia")
-	out, errs := tool(t, 1, "inspect", "-json", a, "absent.mag", b)
-	contains(t, errs, "absent.mag")
-	var got []string
-	for line := range strings.Lines(out) {
-		var r struct{ Path string }
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, r.Path)
-	}
-	if diff := cmp.Diff([]string{a, b}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if out, _ := tool(t, 0, "inspect", "-json", a); !strings.HasPrefix(out, "{\n \"path\": ") {
-		t.Errorf("one file: %s", out)
-	}
-}
-
-// TestListedTypes: elements that are no dtype are shown by their own name, with the
-// digest of their raw bytes.
-func TestListedTypes(t *testing.T) {
-	path := writeListed(t, "Q8_0", 32, make([]byte, 34))
-	got := inspectJSON(t, "-sha256", path)["tensors"].([]any)[0].(map[string]any)
-	sum := sha256.Sum256(make([]byte, 34))
-	want := map[string]any{"dtype": "Q8_0", "bytes": 34.0, "sha256": hex.EncodeToString(sum[:])}
-	for key, value := range want {
-		if diff := cmp.Diff(value, got[key]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", key, diff)
-		}
-	}
-	out, _ := tool(t, 0, "inspect", path)
-	contains(t, out, "\nw     Q8_0   [32]   34 B  ", "\n\n1 tensor, 32 parameters, 34 B: Q8_0 34 B\n")
-}
-
 // TestTotals: sums do not wrap, however much a file claims.
 func TestTotals(t *testing.T) {
 	r := &report{all: 2, Tensors: []tensorReport{
@@ -314,22 +245,6 @@ func TestTotals(t *testing.T) {
 	want := "2 tensors, 9,223,372,036,854,775,808 parameters, 9,223,372,036,854,775,808 bytes: Q9 9,223,372,036,854,775,808 bytes"
 	if diff := cmp.Diff(want, r.totals()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestSizeOfDirectory: files in a directory that are not of its model do not count.
-func TestSizeOfDirectory(t *testing.T) {
-	dir := model(t, "tsr", "checkpoint")
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("three files"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	out, _ := do(t, 0, "verify", dir)
-	if !strings.Contains(out, "2 tensors, 148 bytes)") {
-		t.Errorf("verify: %s", out)
-	}
-	out, _ = do(t, 0, "inspect", "-json", dir)
-	if !strings.Contains(out, `"file_size": 148,`) {
-		t.Errorf("inspect: %s", out)
 	}
 }
 

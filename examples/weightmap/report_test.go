@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -107,29 +105,6 @@ func contains(t *testing.T, text string, parts ...string) {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
-	}
-}
-
-func TestQuantization(t *testing.T) {
-	path := writeWIA(t, quantizedPlan(), nil)
-	got := map[string]any{}
-	for _, v := range inspectJSON(t, path)["tensors"].([]any) {
-		v := v.(map[string]any)
-		got[v["name"].(string)] = v["quantization"]
-	}
-	want := map[string]any{
-		"plain":    nil,
-		"whole":    map[string]any{"scheme": "linear", "axis": -1.0, "scales": 1.0, "zero_points": 1.0},
-		"channels": map[string]any{"scheme": "linear", "axis": 1.0, "scales": 3.0, "zero_points": 3.0},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("quantization (-want +got):\n%s", diff)
-	}
-	out, _ := tool(t, 0, "inspect", path)
-	contains(t, out, "  STORED     QUANTIZATION\n", "linear, 1 scale\n", "linear, 3 scales on axis 1\n")
-	logarithmic := &quantizationReport{Scheme: tensor.Logarithmic.String(), Axis: 0, Scales: 2}
-	if diff := cmp.Diff("logarithmic, 2 scales on axis 0", logarithmic.String()); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -223,31 +198,6 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestSignatureWithoutKey: what the file does not say is null.
-func TestSignatureWithoutKey(t *testing.T) {
-	for _, tt := range []struct {
-		in         *format.Signature
-		json, line string
-	}{
-		{nil, "null", ""},
-		{&format.Signature{Algorithm: "ECDSA", Timestamp: -1}, `{"algorithm":"ECDSA","fingerprint":null,"time":"1969-12-31T23:59:59Z"}`,
-			"signed at 1969-12-31T23:59:59Z with ECDSA by a key the file does not name, not checked"},
-		{&format.Signature{Algorithm: "ECDSA", Timestamp: 1 << 62}, `{"algorithm":"ECDSA","fingerprint":null,"time":null}`,
-			"signed with ECDSA by a key the file does not name, not checked"},
-	} {
-		r := describeSignature(tt.in)
-		text, err := json.Marshal(r)
-		if diff := cmp.Diff(tt.json, string(text)); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-		if r != nil {
-			if diff := cmp.Diff(tt.line, r.line()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		}
-	}
-}
-
 // TestEncrypted: inspect shows what it can without the key, verify does not
 // pretend to have checked.
 func TestEncrypted(t *testing.T) {
@@ -278,44 +228,6 @@ func TestEncrypted(t *testing.T) {
 	contains(t, errs, "wrong or missing key")
 	out, _ = tool(t, 0, "verify", "-key", secretHex, path)
 	contains(t, out, path+": ok (mle 2, 1 tensor, ")
-}
-
-// TestEncryptedWIA: nothing but the header is readable, so it does not open.
-func TestEncryptedWIA(t *testing.T) {
-	path := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
-	for _, command := range []string{"inspect", "verify"} {
-		_, errs := tool(t, 1, command, path)
-		contains(t, errs, "weightmap: wia: "+path, "wrong or missing key", "(-key gives it)\n")
-		out, _ := tool(t, 0, command, "-key", secretHex, path)
-		contains(t, out, "3 tensors")
-	}
-}
-
-// TestEncryptedStorage: the table says what is encrypted, with the key and without.
-func TestEncryptedStorage(t *testing.T) {
-	whole := func(tensor.Info) wia.Compression { return wia.Zstd }
-	key := []string{"-key", secretHex}
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"mle", []string{writeMLE(t, &mle.WriteOptions{Key: secret})}, "16 B       -  encrypted\n"},
-		{"mle with its key", append(key, writeMLE(t, &mle.WriteOptions{Key: secret})), "16 B       -  encrypted\n"},
-		{"mle compressed", []string{writeMLE(t, &mle.WriteOptions{Key: secret, Compression: mle.MethodZstd})}, "-  zstd, encrypted\n"},
-		{"wia", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})), "4 B       -  encrypted  "},
-		{"wia compressed", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, CompressTensor: whole})), " B, encrypted  "},
-		{"wia in a file of its own", append(key, writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret, ExternalFrom: 6})), "6 B     0x0  "},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out, _ := tool(t, 0, append([]string{"inspect"}, tt.args...)...)
-			contains(t, out, tt.want)
-		})
-	}
-	plain, _ := tool(t, 0, "inspect", writeMLE(t, nil))
-	if strings.Contains(plain, "encrypted") {
-		t.Error(plain)
-	}
 }
 
 // hostile is a name that would clear a terminal, and end a line.
@@ -399,41 +311,6 @@ graph, 1 node
 	}
 }
 
-// noted is a format, and its one file, that notices something when it is verified.
-type noted struct{ notes []string }
-
-func (n *noted) Describe() driver.Description { return driver.Description{Name: "noted"} }
-
-func (n *noted) Detect([]byte, int64) bool { return true }
-
-func (n *noted) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
-	x.Version = "3"
-	x.Add(&driver.Tensor{Name: []byte("w"), DType: tensor.Int8, Shape: tensor.Shape{2}, Size: 2})
-	return &driver.Parsed{LazyNotes: n.Notes, Verify: n.Verify}, nil
-}
-
-func (n *noted) Notes() []string { return n.notes }
-
-func (n *noted) Verify(v driver.Verification) error {
-	n.notes = append(n.notes, "sum of another kind accepted")
-	v.Section("header", "crc32")
-	v.Vouch(0, "crc32")
-	return nil
-}
-
-// TestNotesOfVerification: only what verification adds is news.
-func TestNotesOfVerification(t *testing.T) {
-	m, err := format.With(&noted{[]string{"known before"}}).OpenBytes(make([]byte, 2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	got, err := (&verification{reading: &format.Options{Context: t.Context()}}).model(m, 2624, io.Discard)
-	if diff := cmp.Diff("ok (noted 3, 1 tensor, 2.6 kB), sum of another kind accepted\n", got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
 // TestInterop: what other implementations wrote is shown as their description
 // says, and verifies.
 func TestInterop(t *testing.T) {
@@ -458,24 +335,5 @@ func TestInterop(t *testing.T) {
 				t.Errorf("%s: a line of %d characters: %s", path, len([]rune(line)), line)
 			}
 		}
-	}
-}
-
-// TestDigestWithoutTrust: the digest of a signed file is compared even where
-// nobody is trusted.
-func TestDigestWithoutTrust(t *testing.T) {
-	path := writeMLE(t, &mle.WriteOptions{Signer: ed25519.NewKeyFromSeed(secret)})
-	f, err := mle.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const modelHash = 108 // in the signature section
-	at := f.Header().Signature.Offset + modelHash
-	f.Close()
-	bad := damaged(t, path, int(at))
-	out, errs := tool(t, 1, "verify", bad)
-	contains(t, errs, "weightmap: mle: "+bad+": at ", "model_hash: signature verification failed")
-	if out != "" {
-		t.Errorf("a changed file is called fine: %s", out)
 	}
 }

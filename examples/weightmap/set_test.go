@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,19 +69,6 @@ func TestSet(t *testing.T) {
 			}
 			tool(t, 0, "verify", out)
 		})
-	}
-}
-
-// TestSetDelete: in place too.
-func TestSetDelete(t *testing.T) {
-	path := described(t, "m.wia", format.Metadata{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}, {Key: "c", Value: "3"}})
-	tool(t, 0, "set", "-delete", "b", "-delete", "a", path, path)
-	if diff := cmp.Diff(any(map[string]any{"c": "3"}), entriesOf(t, path)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	tool(t, 0, "set", "-delete", "c", path, path)
-	if diff := cmp.Diff(any(map[string]any{}), entriesOf(t, path)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -179,43 +165,6 @@ func storage(t *testing.T, path string, key []string) map[string]any {
 	return got
 }
 
-// TestKeepsTensorsCompressed: set and sign store each tensor as it was.
-func TestKeepsTensorsCompressed(t *testing.T) {
-	private, _ := pair(t, "ecdsa")
-	mixed := func(t tensor.Info) wia.Compression {
-		return map[string]wia.Compression{"plain": wia.Zstd, "whole": wia.Gzip}[t.Name]
-	}
-	want := map[string]any{"plain": "zstd", "whole": "gzip", "channels": ""}
-	for _, tt := range []struct {
-		name string
-		o    wia.WriteOptions
-		key  []string
-	}{
-		{"plain blocks", wia.WriteOptions{CompressTensor: mixed}, nil},
-		{"compressed blocks", wia.WriteOptions{CompressTensor: mixed, Compression: wia.Zstd}, nil},
-		{"encrypted", wia.WriteOptions{CompressTensor: mixed, Compression: wia.Gzip, Key: secret}, []string{"-key", secretHex}},
-	} {
-		for name, command := range map[string][]string{"set": {"set"}, "sign": {"sign", "-with", private}} {
-			t.Run(tt.name+"/"+name, func(t *testing.T) {
-				in := writeWIA(t, quantizedPlan(), &tt.o)
-				if diff := cmp.Diff(want, storage(t, in, tt.key)); diff != "" {
-					t.Fatalf("before (-want +got):\n%s", diff)
-				}
-				out := filepath.Join(t.TempDir(), "out.wia")
-				args := slices.Concat(command, tt.key, []string{in, out})
-				if name == "set" {
-					args = append(args, "a=1")
-				}
-				tool(t, 0, args...)
-				if diff := cmp.Diff(want, storage(t, out, tt.key)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				tool(t, 0, slices.Concat([]string{"verify"}, tt.key, []string{out})...)
-			})
-		}
-	}
-}
-
 // TestSetKeepsGzip: in MOBI all constants are compressed, or none.
 func TestSetKeepsGzip(t *testing.T) {
 	in, out := filepath.Join(t.TempDir(), "m.mobi"), filepath.Join(t.TempDir(), "out.mobi")
@@ -250,43 +199,6 @@ func TestSetInt8(t *testing.T) {
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-// TestSetDamaged: new checksums do not vouch for damage.
-func TestSetDamaged(t *testing.T) {
-	for _, tt := range []struct{ name, in, entry string }{
-		{"mle", writeMLE(t, nil), "a=1"},
-		{"wia", writeWIA(t, quantizedPlan(), nil), "a=1"},
-		{"mag", model(t, "mag", "m.mag"), "epoch=8"},
-		{"mobi", described(t, "m.mobi", nil), "name=b"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			first := inspectJSON(t, tt.in)["tensors"].([]any)[0].(map[string]any)
-			bad := damaged(t, tt.in, int(first["offset"].(float64)))
-			_, want := tool(t, 1, "verify", bad)
-			for _, out := range []string{filepath.Join(t.TempDir(), filepath.Base(bad)), bad} {
-				_, errs := tool(t, 1, "set", bad, out, tt.entry)
-				if diff := cmp.Diff(want, errs); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				if _, err := os.Stat(out); out != bad && err == nil {
-					t.Error("there is an output")
-				}
-			}
-			tool(t, 1, "verify", bad)
-		})
-	}
-}
-
-// TestSetSigned says that the signature is gone.
-func TestSetSigned(t *testing.T) {
-	key, pub := pair(t, "ecdsa")
-	path := writeWIA(t, quantizedPlan(), nil)
-	tool(t, 0, "sign", "-with", key, path)
-	out, _ := tool(t, 0, "set", path, path, "a=1")
-	contains(t, out, "(wia, 1 entry), not signed any more\n")
-	_, errs := tool(t, 1, "verify", "-trust", pub, path)
-	contains(t, errs, "signature verification failed")
 }
 
 func TestSetRefuses(t *testing.T) {

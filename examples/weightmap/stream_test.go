@@ -180,35 +180,3 @@ func withOperators(metadata []byte, n int, operators []byte) []byte {
 	}
 	return le.AppendUint32(b, adler32.Checksum(b))
 }
-
-// counter counts what is written.
-type counter int
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
-// TestDeepJSON: what prints a value that is nested deeply is in proportion to it, in text
-// and in memory.
-func TestDeepJSON(t *testing.T) {
-	for _, n := range []int{100_000, 200_000} {
-		const levels = 1000
-		text := strings.Repeat("[", levels) + strings.Repeat("1,", n) + "1" + strings.Repeat("]", levels)
-		r := &report{Metadata: format.Metadata{{Key: "k", Value: json.RawMessage(text)}}, Tensors: []tensorReport{}}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var out counter
-		if err := r.json(bufio.NewWriter(&out), false); err != nil {
-			t.Fatal(err)
-		}
-		runtime.ReadMemStats(&after)
-		if most := 2 * len(text); int(out) > most {
-			t.Errorf("%d bytes print %d, at most %d are expected", len(text), out, most)
-		}
-		if got, most := int(after.TotalAlloc-before.TotalAlloc), 40*len(text); got > most {
-			t.Errorf("%d bytes take %d of memory, at most %d are expected", len(text), got, most)
-		}
-		t.Logf("%d bytes: %d printed, %d allocated", len(text), out, after.TotalAlloc-before.TotalAlloc)
-	}
-}

@@ -120,23 +120,3 @@ func TestSuggestions(t *testing.T) {
 		})
 	}
 }
-
-// TestNoSuggestion: a key does not get into a message, and damage has no remedy.
-func TestNoSuggestion(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip(err)
-	}
-	inPath(t)
-	t.Chdir(t.TempDir())
-	pytorch(t)
-	if _, text := shell(t, "weightmap convert -encrypt "+secretHex+" model.safetensors o.mle"); strings.Contains(text, secretHex) || !strings.Contains(text, "it works with -lossy") {
-		t.Error(text)
-	}
-	b := contents(t, "m.mag")
-	if err := os.WriteFile("m.mag", b[:len(b)/2], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, text := shell(t, "weightmap convert m.mag o.wia"); !strings.HasSuffix(text, "no option helps against damage: fetch or make m.mag again\n") {
-		t.Error(text)
-	}
-}

@@ -757,23 +757,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelObserving: the first reading of a tensor stops too.
-func TestCancelObserving(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{1, 2}, 1, 2))
-	m := open(t, in)
-	ctx, cancel := context.WithCancel(context.Background())
-	o := &convert.Options{Quantize: func(tensor.Info) *tensor.QuantizeOptions {
-		cancel()
-		return &tensor.QuantizeOptions{}
-	}}
-	o.Context = ctx
-	dir := t.TempDir()
-	if _, err := convert.Model(m, filepath.Join(dir, "out.wia"), o); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	unwritten(t, dir)
-}
-
 // TestOntoItself: the source is read while its successor is written.
 func TestOntoItself(t *testing.T) {
 	testhost.NeedReplace(t)

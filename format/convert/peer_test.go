@@ -1,15 +1,12 @@
 package convert_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -147,38 +144,3 @@ func TestRuntimeAgrees(t *testing.T) {
 	}
 }
 
-// TestRuntimeFunctions: a model's own functions work in ONNX Runtime after a conversion to ONNX that
-// renames its tensors.
-func TestRuntimeFunctions(t *testing.T) {
-	needRuntime(t)
-	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
-	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
-	typ := field(2, field(1, slices.Concat([]byte{1 << 3, 1}, field(2, field(1, 1<<3, 2)...))...)...)
-	twice := slices.Concat(text(1, "x"), text(2, "m"), text(4, "Twice"), text(7, "mine"))
-	add := slices.Concat(text(1, "m"), text(1, "w"), text(2, "y"), text(4, "Add"))
-	w := slices.Concat([]byte{1 << 3, 2, 2 << 3, 1}, text(8, "w"), field(9, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40))
-	graph := slices.Concat(field(1, twice...), field(1, add...), text(2, "g"), field(5, w...), field(11, append(text(1, "x"), typ...)...), field(12, append(text(1, "y"), typ...)...))
-	body := slices.Concat(text(1, "a"), text(1, "a"), text(2, "b"), text(4, "Add"))
-	function := slices.Concat(text(1, "Twice"), text(4, "a"), text(5, "b"), field(7, body...), field(9, 2<<3, 15), text(10, "mine"))
-	sets := slices.Concat(field(8, 2<<3, 15), field(8, append(text(1, "mine"), 2<<3, 1)...))
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "out.onnx")
-	long := func(n byte, b []byte) []byte {
-		return append(binary.AppendUvarint([]byte{n<<3 | 2}, uint64(len(b))), b...)
-	}
-	model := slices.Concat([]byte{1 << 3, 8}, sets, long(7, graph), append([]byte{25<<3&0x7f | 0x80 | 2, 1, byte(len(function))}, function...))
-	if err := os.WriteFile(in, model, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	o := &convert.Options{Rename: func(s string) string { return "layer." + s }}
-	if _, err := convert.File(in, out, o); err != nil {
-		t.Fatal(err)
-	}
-	x := map[string]value{"x": {[]int{2}, []float32{3, -5}}}
-	want := value{[]int{2}, []float32{7, -8}}
-	for i, got := range runtime(t, []run{{in, x}, {out, x}}) {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d: %s", i, diff)
-		}
-	}
-}

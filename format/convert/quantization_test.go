@@ -139,29 +139,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the same input and options give the same file.
-func TestSameBytes(t *testing.T) {
-	in := spreading(3).write(t, "onnx", 17)
-	for _, to := range []string{"mobi", "wia", "mle", "onnx"} {
-		q, o := tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis}, &convert.Options{Lossy: true}
-		if to == "mle" {
-			q.Axis, o.Format = 0, &mle.WriteOptions{Quantized: true}
-		}
-		o.Quantize = convert.Quantized(q)
-		var files [2][]byte
-		for i := range files {
-			out := filepath.Join(t.TempDir(), "q."+to)
-			if _, err := convert.File(in, out, o); err != nil {
-				t.Fatal(err)
-			}
-			files[i] = read(t, out)
-		}
-		if !bytes.Equal(files[0], files[1]) {
-			t.Errorf("%s: two files of one model differ", to)
-		}
-	}
-}
-
 // TestBlocksWritten: rows of whole blocks become blocks, others stay and are listed.
 func TestBlocksWritten(t *testing.T) {
 	n := 3 << 18 // more than a piece
