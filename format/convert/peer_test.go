@@ -143,4 +143,3 @@ func TestRuntimeAgrees(t *testing.T) {
 		near(t, runs[i].Path, &array{got.Dims, got.Data}, outputs(t, runs[i].Path), false)
 	}
 }
-
