@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,7 +134,8 @@ func TestExternalToTheEnd(t *testing.T) {
 		in   string // the last of the field
 	}{
 		{"a byte too many", outside(entry("location", "w")), format.ErrCorrupt, "external_data.length"},
-		{"it fits", outside(entry("location", "w"), entry("offset", "1")), nil, ""},
+		{"it fits", outside(entry("location", "a/../w"), entry("offset", "1")), nil, ""},
+		{"a byte too few", outside(entry("location", "w"), entry("offset", "2")), format.ErrCorrupt, "external_data.length"},
 		{"behind the end", outside(entry("location", "w"), entry("offset", "10")), format.ErrTruncated, "external_data.offset"},
 		{"unknown type, none left", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), entry("location", "w"), entry("offset", "9"), num(14, 1))), format.ErrCorrupt, "external_data.length"},
 	} {
@@ -277,23 +277,6 @@ func TestMetadataTwice(t *testing.T) {
 	for i, want := range []error{nil, format.ErrUnsupported} {
 		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
 			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
-		}
-	}
-}
-
-// TestVerifyNoticesChange: Verify finds a structure that is not what was parsed, and typed data
-// that is.
-func TestVerifyNoticesChange(t *testing.T) {
-	was := modelOf(weight("w"), tensorOf(num(1, 1), num(2, 1), str(8, "a"), f32(4, 1)))
-	for _, tt := range []struct{ name, old, now string }{
-		{"nothing", "Relu", "Relu"}, {"a field that is kept", "Relu", "Tanh"}, {"name", "a", "b"}, {"typed data", string(f32(4, 1)), string(f32(4, 2))},
-	} {
-		b := bytes.Clone(was)
-		f := open(t, b)
-		copy(b, bytes.Replace(b, []byte(tt.old), []byte(tt.now), 1))
-		_, err := f.Verify(context.Background())
-		if same := bytes.Equal(b, was); same && err != nil || !same && !errors.Is(err, format.ErrCorrupt) {
-			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }

@@ -66,23 +66,3 @@ func FuzzOpen(f *testing.F) {
 		again.Close()
 	})
 }
-
-// TestZeroFile: a File that was never opened answers.
-func TestZeroFile(t *testing.T) {
-	var f File
-	if g, err := f.Graph(); g != nil || err == nil && f.Len() != 0 {
-		t.Error(g, err)
-	}
-	if f.Model != nil || f.OperatorSets() != nil || f.IRVersion() != 0 || f.Close() != nil || f.Notes() != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" {
-		t.Error("a closed file says something")
-	}
-	_, noStrings := f.Strings("s")
-	_, noTensor := f.Tensor("s")
-	_, noSums := f.Verify(t.Context())
-	_, noPin := f.Pin()
-	for what, err := range map[string]error{"Strings": noStrings, "Tensor": noTensor, "Verify": noSums, "Pin": noPin, "Prefetch": f.Prefetch(), "Do": f.Do(func() error { return nil })} {
-		if !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v, want %v", what, err, format.ErrClosed)
-		}
-	}
-}

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,42 +228,5 @@ func TestAligned(t *testing.T) {
 	}
 	if info, err := os.Stat(files[0]); err != nil || info.Size() != pageAlign+5000 {
 		t.Error(info, err)
-	}
-}
-
-// TestExternalLength: without a length the data goes to the end of the file, and must be
-// the tensor.
-func TestExternalLength(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "w"), make([]byte, 24), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name    string
-		entries []byte
-		err     error
-	}{
-		{"to the end", cat(entry("location", "w"), entry("offset", "16")), nil},
-		{"too much", entry("location", "w"), format.ErrCorrupt},
-		{"too little", cat(entry("location", "w"), entry("offset", "20")), format.ErrCorrupt},
-		{"offset beyond the end", cat(entry("location", "w"), entry("offset", "25")), format.ErrTruncated},
-		{"within the directory", cat(entry("location", "a/../w"), entry("offset", "0"), entry("length", "8")), nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f, err := OpenBytes(outside(tt.entries), &format.Options{Dir: dir})
-			if (tt.err == nil) != (err == nil) || tt.err != nil && !errors.Is(err, tt.err) {
-				t.Fatal(err)
-			}
-			if err == nil {
-				bytesOf(t, f, "w")
-				f.Close()
-			}
-		})
-	}
-	f := open(t, outside(entry("location", "w")))
-	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); err == nil {
-		t.Error("external data without a directory is there")
 	}
 }
