@@ -227,6 +227,7 @@ func Run(t *testing.T, c Config) {
 	for i := range c.Samples {
 		s := &c.Samples[i]
 		t.Run(s.Name, func(t *testing.T) {
+			t.TempDir() // after which systems without threads have a goroutine more
 			defer ended(t, runtime.NumGoroutine())
 			x := newSubject(t, &c, s)
 			x.tally = seen
