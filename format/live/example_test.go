@@ -98,7 +98,7 @@ func ExampleHandle_Stats() {
 			http.Error(w, "the model was overwritten in place", http.StatusServiceUnavailable)
 		}
 	})
-	expvar.Publish("model", h.Var()) // at /debug/vars of http.DefaultServeMux
+	expvar.Publish("model", expvar.Func(func() any { return h.Stats() })) // at /debug/vars of http.DefaultServeMux
 	// Output:
 }
 

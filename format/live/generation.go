@@ -77,7 +77,7 @@ func (h *Handle) end(g *generation) (err error) {
 		defer h.mu.Unlock()
 		delete(h.old, g)
 		if err != nil {
-			h.state.lastError, h.state.lastErrorTime = err, time.Now()
+			h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
 		}
 	}()
 	return g.close()

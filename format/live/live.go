@@ -90,7 +90,7 @@ type Handle struct {
 	telling sync.Mutex // held while Options.Notify runs
 
 	mu      sync.Mutex
-	state   state
+	stats   Stats                    // what was counted and remembered
 	old     map[*generation]struct{} // retired, and not closed yet
 	refused identity                 // of what is not worth another look
 }

@@ -85,7 +85,8 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	g.number, g.since, g.format, g.stats = h.number()+1, time.Now(), g.model.Format(), g.model.Stats()
 	g.shared = g.stats.Mapped+g.stats.OnDemand > 0
 	h.mu.Lock()
-	h.state.loaded()
+	h.stats.Loads++
+	h.stats.Overwritten, h.stats.Missing, h.stats.Stale = false, false, false
 	h.refused = identity{}
 	h.mu.Unlock()
 	if old := h.current.Swap(g); old != nil {
@@ -100,7 +101,8 @@ func (h *Handle) install(g *generation) (uint64, error) {
 func (h *Handle) refuse(at identity, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.state.failed(err)
+	h.stats.Failures++
+	h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
 	h.refused = identity{}
 	if isVerdict(err) && !at.fresh() {
 		h.refused = at

@@ -5,37 +5,17 @@ import (
 	"time"
 )
 
-// state is what a Handle counts and remembers for Stats.
-type state struct {
-	looks, loads, failures, overwrites uint64
-	overwritten, missing, stale        bool
-	lastError                          error
-	lastErrorTime                      time.Time
-}
-
-// loaded counts a generation that becomes current.
-func (s *state) loaded() {
-	s.loads++
-	s.overwritten, s.missing, s.stale = false, false, false
-}
-
-// failed counts a generation that does not.
-func (s *state) failed(err error) {
-	s.failures++
-	s.lastError, s.lastErrorTime = err, time.Now()
-}
-
 // noteChange takes down what a look at the files of generation g showed, and returns it.
 func (h *Handle) noteChange(g *generation, now identity) change {
 	c := g.id.change(now)
 	h.mu.Lock()
 	news := false
-	if h.state.looks++; h.current.Load() == g {
-		h.state.missing, h.state.stale = c == missing, c != same
-		news = c == overwritten && g.shared && !h.state.overwritten
+	if h.stats.Looks++; h.current.Load() == g {
+		h.stats.Missing, h.stats.Stale = c == missing, c != same
+		news = c == overwritten && g.shared && !h.stats.Overwritten
 		if news {
-			h.state.overwrites++
-			h.state.overwritten = true
+			h.stats.Overwrites++
+			h.stats.Overwritten = true
 		}
 	}
 	h.mu.Unlock()
@@ -91,11 +71,8 @@ type Stats struct {
 func (h *Handle) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{
-		Path: h.path, Old: len(h.old), Stale: h.state.stale, Missing: h.state.missing, Overwritten: h.state.overwritten,
-		Looks: h.state.looks, Loads: h.state.loads, Failures: h.state.failures, Overwrites: h.state.overwrites,
-		LastError: h.state.lastError, LastErrorTime: h.state.lastErrorTime,
-	}
+	s := h.stats
+	s.Path, s.Old = h.path, len(h.old)
 	for g := range h.old {
 		s.OldBytes += g.stats.Mapped + g.stats.Heap
 		s.Leases += g.held()
@@ -119,26 +96,16 @@ func (h *Handle) Stats() Stats {
 // held returns how many leases a generation has, more or less while they come and go.
 func (g *generation) held() int64 { return max(0, g.uses.Sum()) }
 
-// Var is an expvar.Var: expvar.Publish("model", h.Var()). Its String is Stats as JSON, with
-// LastError as a text and durations in nanoseconds.
-type Var struct{ h *Handle }
-
-// Var returns the handle as a variable for package expvar, which it does not import.
-func (h *Handle) Var() Var { return Var{h} }
-
-// String implements expvar.Var.
-func (v Var) String() string {
-	s := v.h.Stats()
+// MarshalJSON has LastError as a text and durations in nanoseconds, for
+// expvar.Publish("model", expvar.Func(func() any { return h.Stats() })).
+func (s Stats) MarshalJSON() ([]byte, error) {
+	type fields Stats
 	out := struct {
-		Stats
+		fields
 		LastError string `json:"last_error"`
-	}{Stats: s}
+	}{fields: fields(s)}
 	if s.LastError != nil {
 		out.LastError = s.LastError.Error()
 	}
-	text, err := json.Marshal(out)
-	if err != nil { // a time whose year has five digits
-		return "{}"
-	}
-	return string(text)
+	return json.Marshal(out)
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var _ expvar.Var = Var{}
-
 // fixed gives what the system says of a handle values that tests can print.
 func fixed(h *Handle) {
 	g := h.current.Load()
 	g.since, g.took = time.Unix(1700000000, 500e6), 250*time.Millisecond
 	g.stats.Mapped, g.stats.Heap, g.stats.FileSize = 16588, 5, 16588
 	g.id.infos[0] = nil
-	h.state.lastErrorTime = time.Time{}
+	h.stats.LastErrorTime = time.Time{}
 }
 
-func TestVar(t *testing.T) {
+// published is a handle as a variable.
+func published(h *Handle) expvar.Var { return expvar.Func(func() any { return h.Stats() }) }
+
+func TestExpvar(t *testing.T) {
 	h, path := start(t, demanding())
 	replace(t, path, nil)
 	_, err := h.Reload(context.Background())
@@ -33,7 +34,7 @@ func TestVar(t *testing.T) {
 	defer l.Release()
 	fixed(h)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(h.Var().String()), &got); err != nil {
+	if err := json.Unmarshal([]byte(published(h).String()), &got); err != nil {
 		t.Fatal(err)
 	}
 	since, errs := got["since"].(string), got["last_error"]
@@ -57,7 +58,7 @@ func TestVar(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
-	if text := h.Var().String(); !strings.Contains(text, `"generation":0,`) || !strings.Contains(text, `"failures":1,`) {
+	if text := published(h).String(); !strings.Contains(text, `"generation":0,`) || !strings.Contains(text, `"failures":1,`) {
 		t.Error(text)
 	}
 }

@@ -18,7 +18,7 @@ var (
 	ErrChanged = fmt.Errorf("%w: the object was replaced or changed since it was opened", tensor.ErrCorrupt)
 	// ErrUnversioned means that nothing in an answer would tell whether the object
 	// changes: see Options.AllowUnversioned.
-	ErrUnversioned = errors.New("the object has no version: neither a strong entity tag nor a time of change to rely on")
+	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second before the Date of the answer; Options.AllowUnversioned reads it all the same")
 	// ErrNoRanges means that the other side does not answer requests for ranges.
 	ErrNoRanges = errors.New("ranges of the object cannot be had")
 	// ErrAnswer means that an answer contradicts itself or the request.
@@ -52,14 +52,6 @@ func (e *StatusError) Unwrap() error {
 		return fs.ErrPermission
 	}
 	return nil
-}
-
-// unversioned is ErrUnversioned with what there is, and what helps.
-func (v *Version) unversioned() error {
-	if v.Doubt == "" {
-		return fmt.Errorf("%w; Options.AllowUnversioned reads it all the same", ErrUnversioned)
-	}
-	return fmt.Errorf("%w: %s; Options.AllowUnversioned reads it all the same", ErrUnversioned, v.Doubt)
 }
 
 // nonsense is ErrAnswer with what is wrong.

@@ -111,7 +111,7 @@ func (r *Reader) accept(v *Version) error {
 		return ErrChanged
 	case r.version.known():
 	case !v.Strong && !r.o.AllowUnversioned:
-		return v.unversioned()
+		return ErrUnversioned
 	default:
 		r.version = *v
 	}

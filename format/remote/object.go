@@ -47,8 +47,6 @@ type Version struct {
 	Tag string
 	// Strong says that bytes are the same where Size and Tag are.
 	Strong bool
-	// Doubt says why it is not, for the error: "its ETag is weak".
-	Doubt string
 }
 
 // known reports whether an answer has said which version there is.

@@ -214,42 +214,32 @@ func TestUncompressed(t *testing.T) {
 	}
 }
 
-// TestUnversioned: the error says what is wrong with the version, and which option helps.
+// TestUnversioned: what tells versions apart, and the option that helps where nothing does.
 func TestUnversioned(t *testing.T) {
 	const date, second, before = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT", "Sun, 06 Nov 1994 08:49:36 GMT"
 	for name, test := range map[string]struct {
 		header map[string]string
-		want   string // part of the error, "" for none
+		strong bool
 	}{
-		"a strong tag":           {map[string]string{"ETag": `"one"`}, ""},
-		"a time":                 {map[string]string{"Last-Modified": before, "Date": date}, ""},
-		"nothing":                {nil, "neither an ETag nor a Last-Modified"},
-		"a weak tag":             {map[string]string{"ETag": `W/"one"`}, "its ETag is weak"},
-		"a tag without quotes":   {map[string]string{"ETag": `one`}, "its ETag is not one string in quotes"},
-		"a long tag":             {map[string]string{"ETag": strings.Repeat("x", mostTag+1)}, "its ETag has 1025 bytes"},
-		"a time that is cut":     {map[string]string{"Last-Modified": date[:20], "Date": date}, "its Last-Modified is cut short, or no date"},
-		"cut, and a weak tag":    {map[string]string{"ETag": `W/"one"`, "Last-Modified": date[:20], "Date": date}, "its Last-Modified is cut short, or no date"},
-		"a time that is now":     {map[string]string{"Last-Modified": date, "Date": date}, "its Last-Modified, 1994-11-06 08:49:37, is less than a second before the Date of the answer: a second later it can be read"},
-		"a time that is to come": {map[string]string{"Last-Modified": second, "Date": date}, "its Last-Modified, 1994-11-06 08:49:38, is later than the Date of the answer"},
-		"a time without a date":  {map[string]string{"Last-Modified": date}, "no Date to compare its Last-Modified with"},
+		"a strong tag":           {map[string]string{"ETag": `"one"`}, true},
+		"a time":                 {map[string]string{"Last-Modified": before, "Date": date}, true},
+		"nothing":                {nil, false},
+		"a weak tag":             {map[string]string{"ETag": `W/"one"`}, false},
+		"a tag without quotes":   {map[string]string{"ETag": `one`}, false},
+		"a long tag":             {map[string]string{"ETag": strings.Repeat("x", mostTag+1)}, false},
+		"a time that is cut":     {map[string]string{"Last-Modified": date[:20], "Date": date}, false},
+		"cut, and a weak tag":    {map[string]string{"ETag": `W/"one"`, "Last-Modified": date[:20], "Date": date}, false},
+		"a time that is now":     {map[string]string{"Last-Modified": date, "Date": date}, false},
+		"a time that is to come": {map[string]string{"Last-Modified": second, "Date": date}, false},
+		"a time without a date":  {map[string]string{"Last-Modified": date}, false},
 	} {
 		a := &reply{header: http.Header{}}
 		for k, v := range test.header {
 			a.header.Set(k, v)
 		}
 		v := a.version(100)
-		if v.Strong != (test.want == "") || v.Strong != (v.Doubt == "") {
-			t.Errorf("%s: %+v", name, v)
-		}
-		err := (&Reader{}).accept(&v)
-		if test.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
-		}
-		if !errors.Is(err, ErrUnversioned) || !strings.Contains(err.Error(), test.want) || !strings.HasSuffix(err.Error(), "; Options.AllowUnversioned reads it all the same") {
-			t.Errorf("%s: %v, want %s", name, err, test.want)
+		if err := (&Reader{}).accept(&v); v.Strong != test.strong || test.strong != (err == nil) || !test.strong && !errors.Is(err, ErrUnversioned) {
+			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 		if err := (&Reader{o: Options{AllowUnversioned: true}}).accept(&v); err != nil {
 			t.Errorf("%s, allowed: %v", name, err)

@@ -113,48 +113,21 @@ func (a *reply) plain() error {
 const mostTag = 1 << 10
 
 // version returns the version that the header names, of an object of that size. It goes by
-// one field, the best that there is by its form, so that it is the same in each answer.
+// one field, the best that there is by its form, so that it is the same in each answer. A second
+// change within the same second shows the same time, so the time must be older.
 func (a *reply) version(size int64) Version {
 	tag, changed := a.header.Get("ETag"), a.header.Get("Last-Modified")
 	when, err := http.ParseTime(changed)
-	isTime := err == nil && len(changed) <= mostTag
+	date, noDate := http.ParseTime(a.header.Get("Date"))
 	switch {
 	case len(tag) > mostTag:
-		return Version{Size: size, Doubt: fmt.Sprintf("its ETag has %d bytes, at most %d are kept", len(tag), mostTag)}
+		return Version{Size: size}
 	case isStrongTag(tag):
 		return Version{Size: size, Tag: tag, Strong: true}
-	case isTime:
-		doubt := a.tooRecent(when)
-		return Version{Size: size, Tag: changed, Strong: doubt == "", Doubt: doubt}
+	case err == nil && len(changed) <= mostTag:
+		return Version{Size: size, Tag: changed, Strong: noDate == nil && date.Sub(when) >= time.Second}
 	}
-	v := Version{Size: size, Tag: tag}
-	switch {
-	case changed != "":
-		v.Doubt = "its Last-Modified is cut short, or no date"
-	case strings.HasPrefix(tag, "W/"):
-		v.Doubt = "its ETag is weak, and it has no Last-Modified"
-	case tag != "":
-		v.Doubt = "its ETag is not one string in quotes, and it has no Last-Modified"
-	default:
-		v.Doubt = "it has neither an ETag nor a Last-Modified"
-	}
-	return v
-}
-
-// tooRecent says why the time of the last change does not tell versions apart, "" if it does: a
-// second change within the same second shows the same time.
-func (a *reply) tooRecent(when time.Time) string {
-	date, err := http.ParseTime(a.header.Get("Date"))
-	at := when.UTC().Format(time.DateTime)
-	switch age := date.Sub(when); {
-	case err != nil:
-		return "the answer has no Date to compare its Last-Modified with"
-	case age < 0:
-		return fmt.Sprintf("its Last-Modified, %s, is later than the Date of the answer", at)
-	case age < time.Second:
-		return fmt.Sprintf("its Last-Modified, %s, is less than a second before the Date of the answer: a second later it can be read", at)
-	}
-	return ""
+	return Version{Size: size, Tag: tag}
 }
 
 // isStrongTag tells whether a tag is an entity tag, and not a weak one.
