@@ -47,7 +47,7 @@ var lost = map[string]string{
 	"tsr to mag":        `dtype:b.x! shape:none! shape:scalar!`,
 	"tsr to mle":        `shape:none!`,
 	"tsr to mobi":       `name:b.x name:none name:scalar name:w`,
-	"wia to mag":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name graph dtype:d! dtype:bf! dtype:l! dtype:u! shape:scalar! dtype:fc.q! dtype:log! dtype:unused!`,
+	"wia to mag":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name graph dtype:d! dtype:bf! dtype:l! dtype:u! dtype:fc.q! dtype:log! dtype:unused! shape:scalar!`,
 	"wia to mle":        `quantization:fc.q quantization:log quantization:unused graph:nodes[2]_(Relu) dtype:d! dtype:bf! dtype:l! dtype:u! dtype:mask! dtype:log!`,
 	"wia to mobi":       `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:epoch metadata:loss graph:nodes[1]_(Add) name:/fc/weight name:d name:h name:bf name:l name:u name:mask name:scalar name:fc.q name:log name:unused dtype:bf! dtype:l! dtype:u! dtype:mask!`,
 	"wia to tsr":        `quantization:fc.q quantization:log quantization:unused metadata:model_info metadata:name metadata:epoch metadata:loss graph name:/fc/weight dtype:d! dtype:h! dtype:bf! dtype:l! dtype:u! dtype:mask! dtype:log!`,
