@@ -52,7 +52,7 @@ func TestCopy(t *testing.T) {
 	}
 	for _, to := range []string{"safetensors", "mag", "onnx"} {
 		_, err := convert.File(in, filepath.Join(dir, "x"), &convert.Options{To: to, Lossy: true})
-		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "type 99") || !strings.Contains(err.Error(), "Q4_2") {
+		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "type 99") {
 			t.Errorf("to %s: %v", to, err)
 		}
 	}

@@ -68,9 +68,9 @@ func (s *Scanner) Skip() error {
 	}
 	switch c := s.b[s.i]; {
 	case c == '{':
-		return s.object(nil)
+		return s.Object(nil)
 	case c == '[':
-		return s.array(nil)
+		return s.Array(nil)
 	case c == '"':
 		_, err := s.text()
 		return err
@@ -104,15 +104,6 @@ func (s *Scanner) End() error {
 	return nil
 }
 
-// Object walks an object. each gets what a key stands for, and where it is, and
-// walks its value.
-func (s *Scanner) Object(each func(key []byte, at int) error) error {
-	if s.space(); !s.at('{') {
-		return s.fail("expected an object")
-	}
-	return s.object(func(raw []byte, at int) error { return each(s.plain(raw), at) })
-}
-
 // Unique walks an object and refuses keys that occur twice, which takes 20 bytes for each. each
 // walks a value.
 func (s *Scanner) Unique(each func() error) error {
@@ -124,16 +115,11 @@ func (s *Scanner) Unique(each func() error) error {
 	return err
 }
 
-// Array walks an array. each walks element i.
-func (s *Scanner) Array(each func(i int) error) error {
-	if s.space(); !s.at('[') {
-		return s.fail("expected an array")
-	}
-	return s.array(each)
-}
-
 // enter begins an object or an array.
-func (s *Scanner) enter() error {
+func (s *Scanner) enter(begin byte, what string) error {
+	if s.space(); !s.at(begin) {
+		return s.fail("expected an " + what)
+	}
 	most := MaxDepth
 	if s.o.MaxDepth > 0 {
 		most = s.o.MaxDepth
@@ -158,9 +144,10 @@ func (s *Scanner) more(end byte, what string) (bool, error) {
 	return false, s.fail("expected a comma or the end of the " + what)
 }
 
-// object walks an object. each, if not nil, gets the keys between their quotes and walks the values.
-func (s *Scanner) object(each func(raw []byte, at int) error) error {
-	if err := s.enter(); err != nil {
+// Object walks an object. each gets what a key stands for, and where it is, and
+// walks its value; nil skips the values.
+func (s *Scanner) Object(each func(key []byte, at int) error) error {
+	if err := s.enter('{', "object"); err != nil {
 		return err
 	}
 	if s.space(); s.take('}') {
@@ -182,7 +169,7 @@ func (s *Scanner) object(each func(raw []byte, at int) error) error {
 		}
 		s.space()
 		if each != nil {
-			err = each(raw, at)
+			err = each(s.plain(raw), at)
 		} else {
 			err = s.Skip()
 		}
@@ -196,9 +183,9 @@ func (s *Scanner) object(each func(raw []byte, at int) error) error {
 	return nil
 }
 
-// array walks an array. each, if not nil, walks the elements.
-func (s *Scanner) array(each func(i int) error) error {
-	if err := s.enter(); err != nil {
+// Array walks an array. each walks element i; nil skips the elements.
+func (s *Scanner) Array(each func(i int) error) error {
+	if err := s.enter('[', "array"); err != nil {
 		return err
 	}
 	if s.space(); s.take(']') {
