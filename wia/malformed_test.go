@@ -246,18 +246,6 @@ func checkError(t *testing.T, err, want error, field string, size int64) {
 	}
 }
 
-func TestTruncatedFile(t *testing.T) {
-	b := small().bytes()
-	for n := range b {
-		if _, err := OpenBytes(b[:n], nil); err == nil {
-			t.Fatalf("the first %d of %d bytes open", n, len(b))
-		}
-	}
-	if _, err := OpenBytes(append(b, 0), nil); !errors.Is(err, tensor.ErrCorrupt) {
-		t.Errorf("a byte after the last block: %v", err)
-	}
-}
-
 func TestErrorOffsets(t *testing.T) {
 	c := onlyGraph(by(2), by(2, st(1, "n"), by(5, st(1, "a"), by(5, inline("", 1, nil, -1)))))
 	_, err := OpenBytes(c.bytes(), nil)

@@ -119,33 +119,6 @@ func TestTablesMatchSchema(t *testing.T) {
 	}
 }
 
-func TestSchemaEnums(t *testing.T) {
-	values := func(e protoreflect.EnumDescriptor) map[string]int32 {
-		m := map[string]int32{}
-		for i := range e.Values().Len() {
-			m[string(e.Values().Get(i).Name())] = int32(e.Values().Get(i).Number())
-		}
-		return m
-	}
-	d := schema(t)
-	want := map[string]int32{"DATA_TYPE_UNSPECIFIED": 0, "FLOAT32": 1, "FLOAT16": 2, "BFLOAT16": 3, "INT64": 4, "INT32": 5, "INT16": 6, "INT8": 7, "UINT8": 8, "BOOL": 9, "COMPLEX64": 10}
-	if diff := gocmp.Diff(want, values(d.Enums().ByName("DataType"))); diff != "" {
-		t.Error(diff)
-	}
-	want = map[string]int32{"COMPRESSION_NONE": int32(None), "COMPRESSION_GZIP": int32(Gzip), "COMPRESSION_ZSTD": int32(Zstd)}
-	if diff := gocmp.Diff(want, values(d.Enums().ByName("CompressionType"))); diff != "" {
-		t.Error(diff)
-	}
-	want = map[string]int32{"NONE": quantNone, "LINEAR": quantLinear, "LOGARITHMIC": quantLogarithmic}
-	if diff := gocmp.Diff(want, values(d.Enums().ByName("QuantizationType"))); diff != "" {
-		t.Error(diff)
-	}
-	want = map[string]int32{"UNDEFINED": 0, "FLOAT": 1, "INT": 2, "STRING": 3, "TENSOR": 4, "GRAPH": 5, "FLOATS": 6, "INTS": 7, "STRINGS": 8, "TENSORS": 9, "GRAPHS": 10}
-	if diff := gocmp.Diff(want, values(d.Messages().ByName("Attribute").Enums().Get(0))); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // noUnknown fails when the runtime found fields that the schema does not have.
 func noUnknown(t *testing.T, where string, m protoreflect.Message) {
 	t.Helper()

