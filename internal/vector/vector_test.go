@@ -232,18 +232,6 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestKinds says which integers the bytes are.
-func TestKinds(t *testing.T) {
-	for b := range 256 {
-		if got, want := Int8.value(byte(b)), int64(int8(b)); got != want {
-			t.Errorf("int8 %#x is %d, want %d", b, got, want)
-		}
-		if got := Uint8.value(byte(b)); got != int64(b) {
-			t.Errorf("uint8 %#x is %d", b, got)
-		}
-	}
-}
-
 func random(n int) []byte {
 	r := rand.New(rand.NewPCG(32, 16))
 	p := make([]byte, n)

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestEach calls every index once, whatever the number of goroutines.
@@ -43,22 +41,6 @@ func TestEachError(t *testing.T) {
 			if err == nil || err.Error() != "index 2" {
 				t.Fatalf("%d workers: %v, want that of index 2", workers, err)
 			}
-		}
-	}
-}
-
-// TestEachStops: after a failure no higher index is begun. The second worker
-// is held back until the first has failed.
-func TestEachStops(t *testing.T) {
-	broken := errors.New("broken")
-	for _, workers := range []int{1, 2} {
-		var calls atomic.Int32
-		err := Each(context.Background(), 1000, workers, func(i int) error {
-			calls.Add(1)
-			return broken
-		})
-		if err != broken || calls.Load() > int32(workers) {
-			t.Errorf("%d workers: %v after %d calls", workers, err, calls.Load())
 		}
 	}
 }
@@ -124,25 +106,6 @@ func TestEachCanceled(t *testing.T) {
 			t.Errorf("%d workers: %v, want the error of the work", workers, err)
 		}
 	}
-}
-
-func TestProgress(t *testing.T) {
-	type report struct {
-		done, total int64
-		name        string
-	}
-	var got []report
-	p := NewProgress(func(done, total int64, name string) { got = append(got, report{done, total, name}) }, 10)
-	p.Add(3, "a")
-	p.Add(0, "b")
-	p.Add(7, "c")
-	if d := cmp.Diff([]report{{3, 10, "a"}, {3, 10, "b"}, {10, 10, "c"}}, got, cmp.AllowUnexported(report{})); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	var none *Progress
-	none.Add(1, "nobody listens")
-	NewProgress(nil, 1).Add(1, "nobody listens")
-	(&Progress{}).Add(1, "nobody listens")
 }
 
 // TestProgressSerial: reports of several goroutines do not overlap and add up.
