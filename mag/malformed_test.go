@@ -1,11 +1,9 @@
 package mag
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -110,16 +108,6 @@ var malformedV1 = []badV1{
 	{"tensor key twice", func(f *v1File) { f.tensors[1].key = "x" }, format.ErrCorrupt, "tensor key", recY + 32},
 }
 
-// TestCutV1 cuts a file everywhere.
-func TestCutV1(t *testing.T) {
-	good := baseV1()
-	for n := range good.bytes() {
-		if _, err := OpenBytes(good.bytes()[:n], nil); !errors.Is(err, format.ErrTruncated) {
-			t.Errorf("cut to %d bytes: %v", n, err)
-		}
-	}
-}
-
 // baseSnapshot is a good snapshot of two tensors.
 func baseSnapshot() snapFile {
 	return snapFile{
@@ -195,16 +183,6 @@ var malformedSnapshot = []badSnapshot{
 	{"one byte missing", func(f *snapFile) { f.tensors[1].data = repeated(1, 7) }, format.ErrTruncated, "tensor data", descX + 16},
 	{"tensor larger than the file", func(f *snapFile) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1, 1 << 60}, 1<<60 }, format.ErrTruncated, "tensor data", descY + 16},
 	{"one byte more", func(f *snapFile) { f.tail = []byte{0} }, format.ErrCorrupt, "data", snapData + 32},
-}
-
-// TestCutSnapshot cuts a file everywhere.
-func TestCutSnapshot(t *testing.T) {
-	good := baseSnapshot()
-	for n := range good.bytes() {
-		if _, err := OpenBytes(good.bytes()[:n], nil); !errors.Is(err, format.ErrTruncated) {
-			t.Errorf("cut to %d bytes: %v", n, err)
-		}
-	}
 }
 
 func v1With(mutate func(*v1File)) func() []byte {

@@ -111,15 +111,6 @@ func TestMetadataValues(t *testing.T) {
 	}
 }
 
-// TestDetect: content decides.
-func TestDetect(t *testing.T) {
-	for head, want := range map[string]bool{"MAG!": true, "MAG!\x01\x00\x00\x00": true, "MAG": false, "": false, "!GAM": false} {
-		if got := codec.Detect([]byte(head), int64(len(head))); got != want {
-			t.Errorf("%q: %v", head, got)
-		}
-	}
-}
-
 // TestNotes: what the golden files give reason to say.
 func TestNotes(t *testing.T) {
 	v1, base, snap := goldenV1(), baseV1(), baseSnapshot()

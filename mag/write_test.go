@@ -89,53 +89,6 @@ func TestRefusedPlans(t *testing.T) {
 	}
 }
 
-// TestStreaming writes without a spool: the same bytes, or a refusal that says
-// what to switch off.
-func TestStreaming(t *testing.T) {
-	p, data := planV1()
-	s, sdata := planSnapshot()
-	sorted := &format.Plan{Tensors: []tensor.Info{s.Tensors[3], s.Tensors[0], s.Tensors[2], s.Tensors[1]}}
-	for _, c := range []struct {
-		name    string
-		plan    *format.Plan
-		data    map[string][]byte
-		o       WriteOptions
-		refusal string
-	}{
-		{"digests", p, data, WriteOptions{}, "depend on its data"},
-		{"plain", p, data, WriteOptions{NoDigests: true}, ""},
-		{"other checksum", p, data, WriteOptions{NoDigests: true, Checksum: CRC32}, ""},
-		{"no tensors", withMetadata(&format.Plan{}, p.Metadata...), nil, WriteOptions{}, ""},
-		{"snapshot in order", sorted, sdata, WriteOptions{Snapshot: true}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.o.Spool, c.o.Time = format.SpoolNever, time.Unix(1, 0)
-			var out bytes.Buffer
-			w, err := NewWriter(&out, c.plan, &c.o)
-			if c.refusal != "" {
-				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), c.refusal) {
-					t.Errorf("%v, want %q", err, c.refusal)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, info := range c.plan.Tensors {
-				if err := w.WriteTensor(info.Name, bytes.NewReader(c.data[info.Name])); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(write(t, c.plan, c.data, nil, &c.o), out.Bytes()); diff != "" {
-				t.Errorf("-spooled +streamed:\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestPoolPadding: the string that aligns the data of a snapshot.
 func TestPoolPadding(t *testing.T) {
 	info := func(name string) tensor.Info {

@@ -1,7 +1,6 @@
 package tsr
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -30,22 +28,6 @@ func contains(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func write(t *testing.T, path string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read1(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // pair is a plan of two tensors, and their data.
 func pair() (*format.Plan, map[string][]byte) {
 	p := &format.Plan{Tensors: []tensor.Info{
@@ -53,18 +35,6 @@ func pair() (*format.Plan, map[string][]byte) {
 		{Name: "b.x", DType: tensor.Int8, Shape: tensor.Shape{3}},
 	}}
 	return p, map[string][]byte{"w": floats(12), "b.x": int8s(3)}
-}
-
-// holdsPair checks what writing pair must give.
-func holdsPair(t *testing.T, dir string) {
-	t.Helper()
-	contains(t, dir, "b.x.tsr", "w.tsr")
-	if diff := cmp.Diff(file(1, 2, [4]int32{1, 1, 3, 4}, floats(12)).bytes(), read1(t, filepath.Join(dir, "w.tsr"))); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(good, read1(t, filepath.Join(dir, "b.x.tsr"))); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // TestCreatePlace checks when Create makes a file and when a directory.
@@ -115,62 +85,6 @@ func TestCreatePlace(t *testing.T) {
 	}
 }
 
-func TestCreateDir(t *testing.T) {
-	p, data := pair()
-	for _, c := range []struct {
-		name string
-		old  map[string][]byte // contents of the directory before; nil for none
-	}{
-		{"new", nil},
-		{"over an empty directory", map[string][]byte{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "model")
-			if c.old != nil {
-				dir = tree(t, c.old)
-			}
-			w, err := CreateDir(dir, p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			finish(t, w, data)
-			contains(t, filepath.Dir(dir), "model")
-			holdsPair(t, dir)
-		})
-	}
-}
-
-func TestCreateDirThroughLink(t *testing.T) {
-	testhost.NeedLinks(t)
-	dir := tree(t, map[string][]byte{"real/": nil})
-	if err := os.Symlink("real", dir+"/link"); err != nil {
-		t.Skip("no symbolic links here: ", err)
-	}
-	p, data := pair()
-	w, err := CreateDir(dir+"/link", p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish(t, w, data)
-	contains(t, dir, "link", "real")
-	holdsPair(t, dir+"/real")
-}
-
-// TestCreateDirHere writes to the current directory.
-func TestCreateDirHere(t *testing.T) {
-	testhost.NeedReplace(t)
-	dir := tree(t, map[string][]byte{})
-	t.Chdir(dir)
-	p, data := pair()
-	w, err := CreateDir(".", p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish(t, w, data)
-	contains(t, filepath.Dir(dir), "model")
-	holdsPair(t, dir)
-}
-
 // TestCreateDirRefuses leaves alone a directory with something in it.
 func TestCreateDirRefuses(t *testing.T) {
 	p, _ := pair()
@@ -200,48 +114,6 @@ func TestCreateDirRefuses(t *testing.T) {
 		t.Error("a file was replaced by a directory")
 	}
 	contains(t, dir, "file")
-}
-
-// TestCreateDirRefusesLate puts a foreign file, or another thing than a
-// directory, in the way after the writer began.
-func TestCreateDirRefusesLate(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		before map[string][]byte
-		put    func(t *testing.T, dir string)
-		after  []string
-	}{
-		{"foreign file", map[string][]byte{"m/": nil}, func(t *testing.T, dir string) { write(t, dir+"/m/notes.txt", nil) }, []string{"m", "m/notes.txt"}},
-		{"a file", nil, func(t *testing.T, dir string) { write(t, dir+"/m", nil) }, []string{"m"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := tree(t, c.before)
-			p, data := pair()
-			w, err := CreateDir(dir+"/m", p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for n, b := range data {
-				if err := w.WriteTensor(n, bytes.NewReader(b)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c.put(t, dir)
-			if err := w.Close(); err == nil {
-				t.Error("no error")
-			}
-			var got []string
-			err = fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
-				if path != "." {
-					got = append(got, path)
-				}
-				return err
-			})
-			if diff := cmp.Diff(c.after, got); diff != "" || err != nil {
-				t.Error(diff, err)
-			}
-		})
-	}
 }
 
 func TestCreateDirNames(t *testing.T) {

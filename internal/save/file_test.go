@@ -55,20 +55,6 @@ func replace(t *testing.T, path, text string, sync bool) {
 	}
 }
 
-func TestCommit(t *testing.T) {
-	for _, sync := range []bool{false, true} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "m.mag")
-		replace(t, path, "new file", sync)
-		mustRead(t, path, "new file")
-		replace(t, path, "newer", sync)
-		mustRead(t, path, "newer")
-		if names := entries(t, dir); len(names) != 1 {
-			t.Errorf("left behind: %v", names)
-		}
-	}
-}
-
 // TestOldFileUntilCommit: the replacement shows only once it is committed, and
 // its temporary file lies hidden in the same directory.
 func TestOldFileUntilCommit(t *testing.T) {

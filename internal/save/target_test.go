@@ -5,110 +5,12 @@ import (
 	"errors"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 )
-
-// assembled are the targets with random access, and how to see what they hold.
-var assembled = map[string]func(t *testing.T) (Target, func() []byte){
-	"Memory": func(t *testing.T) (Target, func() []byte) {
-		m := &Memory{}
-		return m, m.Bytes
-	},
-	"File": func(t *testing.T) (Target, func() []byte) {
-		path := filepath.Join(t.TempDir(), "f")
-		f, err := CreateFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f, func() []byte {
-			if err := f.Commit(false); err != nil {
-				t.Fatal(err)
-			}
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b
-		}
-	},
-	"Spool": func(t *testing.T) (Target, func() []byte) {
-		s, err := NewSpool()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Remove)
-		return s, func() []byte {
-			var b bytes.Buffer
-			if _, err := s.WriteTo(&b); err != nil {
-				t.Fatal(err)
-			}
-			return b.Bytes()
-		}
-	},
-}
-
-// TestTargetsRandom does the same to each target and to a plain slice.
-func TestTargetsRandom(t *testing.T) {
-	for name, open := range assembled {
-		t.Run(name, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(3, 3))
-			for range 20 {
-				target, contents := open(t)
-				if target.Sequential() {
-					t.Fatal("says it is sequential")
-				}
-				var want []byte
-				for range 30 {
-					want = step(t, r, target, want)
-				}
-				if d := cmp.Diff(want, append([]byte(nil), contents()...)); d != "" {
-					t.Fatalf("(-want +got)\n%s", d)
-				}
-			}
-		})
-	}
-}
-
-// step does one thing to the target and to its model.
-func step(t *testing.T, r *rand.Rand, target Target, want []byte) []byte {
-	t.Helper()
-	off := r.IntN(300)
-	switch r.IntN(4) {
-	case 0:
-		if err := target.Truncate(int64(off)); err != nil {
-			t.Fatal(err)
-		}
-		return resized(want, off)
-	case 1:
-		p := make([]byte, 1+r.IntN(60))
-		n, err := target.ReadAt(p, int64(off))
-		expect := min(len(p), max(0, len(want)-off))
-		if n != expect || !bytes.Equal(p[:n], want[min(off, len(want)):min(off, len(want))+n]) || (n < len(p)) != (err == io.EOF) {
-			t.Fatalf("ReadAt(%d bytes, %d) of %d = %d, %v", len(p), off, len(want), n, err)
-		}
-		return want
-	}
-	p := pattern(1 + r.IntN(60))
-	if n, err := target.WriteAt(p, int64(off)); n != len(p) || err != nil {
-		t.Fatalf("WriteAt = %d, %v", n, err)
-	}
-	want = resized(want, max(len(want), off+len(p)))
-	copy(want[off:], p)
-	return want
-}
-
-func resized(b []byte, n int) []byte {
-	if n <= len(b) {
-		return b[:n:n]
-	}
-	return append(b[:len(b):len(b)], make([]byte, n-len(b))...)
-}
 
 func TestMemoryRefuses(t *testing.T) {
 	var m Memory
