@@ -39,23 +39,6 @@ func opFile(version uint32, code uint16) *gFile {
 	return g
 }
 
-// TestOperatorsByVersion: all codes that either table knows, and some that none
-// does, read as what their version means.
-func TestOperatorsByVersion(t *testing.T) {
-	for version := uint32(1); version <= 2; version++ {
-		for code := range uint16(45) {
-			f := mustOpen(t, opFile(version, code).build(), nil)
-			g, err := f.Graph()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(nameOfCode(version, code), g.Nodes[0].Op); diff != "" {
-				t.Errorf("version %d: code %d: %s", version, code, diff)
-			}
-		}
-	}
-}
-
 // TestConversionRenumbers: an operator keeps its meaning between versions, by
 // the IR as well as by the neutral graph; what a version lacks is refused by
 // the node's name. A converted SVC once crashed the reference's engine.
@@ -124,16 +107,6 @@ func firstOp(b []byte) uint16 {
 	}
 	graph := b[le.Uint64(b[at:]):]
 	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
-}
-
-// TestIRRefusesUnknownOps: an Op that no code stands for.
-func TestIRRefusesUnknownOps(t *testing.T) {
-	for _, op := range []Op{onlyV1 + 1, onlyV1 + 99, onlyV1 + 15, 1 << 20} {
-		o := &WriteOptions{IR: &IR{Nodes: []IRNode{{Op: op}}}}
-		if _, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, o); !errors.Is(err, format.ErrUnsupported) {
-			t.Errorf("%d: %v, want ErrUnsupported", op, err)
-		}
-	}
 }
 
 // operandPlan has a constant for each name.

@@ -110,24 +110,3 @@ func TestSignedIsWhatWasParsed(t *testing.T) {
 		t.Errorf("CheckSignature: %v, %v", status, err)
 	}
 }
-
-// TestUnusableKeys: typed nils and keys of another length are errors.
-func TestUnusableKeys(t *testing.T) {
-	f := mustOpen(t, written(t, mixedPlan(), &WriteOptions{Signer: testSigner}), nil)
-	for _, key := range []ed25519.PublicKey{nil, {}, make([]byte, 33), trusted(testSigner)[:31]} {
-		if status, err := f.CheckSignature(t.Context(), key); err != nil || status != Untrusted {
-			t.Errorf("%d bytes: %v, %v", len(key), status, err)
-		}
-		if err := verify(f, format.WithTrustedKey(key)); !errors.Is(err, format.ErrKey) {
-			t.Errorf("Verify with %d bytes: %v", len(key), err)
-		}
-	}
-	for _, key := range []any{&rsa.PublicKey{}, "key"} { // stands for no key, which would trust anybody
-		if got, err := f.f.trustedKey(key); !errors.Is(err, format.ErrSignature) {
-			t.Errorf("%T: %v, %v", key, got, err)
-		}
-	}
-	if err := verify(f, format.WithTrustedKey((*rsa.PublicKey)(nil))); !errors.Is(err, format.ErrSignature) {
-		t.Errorf("a nil RSA key: %v", err)
-	}
-}

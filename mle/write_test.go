@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -76,40 +75,6 @@ func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
 	}
 }
 
-func TestLayoutCompression(t *testing.T) {
-	p := floatPlan()
-	for m, bits := range map[Method]uint8{MethodLZ4: 0, MethodZstd: 0, MethodBrotli: 0, MethodInt8: 8, MethodFloat16: 16} {
-		for _, chunked := range []bool{false, true} {
-			b := written(t, p, &WriteOptions{Compression: m, Level: 7, Chunked: chunked, ChunkSize: 100})
-			flags := map[bool]uint32{false: 1, true: 0x41}[chunked]
-			if m.lossy() {
-				flags |= 0x10
-			}
-			if got := le.Uint32(b[8:]); got != flags {
-				t.Errorf("%v: flags %#x, want %#x", m, got, flags)
-			}
-			f := mustOpen(t, b, nil)
-			info, _ := f.Compression()
-			// 140 bytes of 192 padded; then 20, 4 and 60 bytes, the first two in 64.
-			at := int(le.Uint64(b[80:]))
-			if diff := cmp.Diff(compHeader(uint8(m), 7, 192+64+64+60, info.Checksum, bits), b[at:at+20]); diff != "" {
-				t.Errorf("%v: %s", m, diff)
-			}
-			if !chunked {
-				continue
-			}
-			// Chunks of 128 bytes, what is asked for rounded up to 64.
-			var got []uint64
-			for row := at + 24; row < at+int(le.Uint64(b[88:])); row += 32 {
-				got = append(got, le.Uint64(b[row:]))
-			}
-			if diff := cmp.Diff([]uint64{0, 128, 192, 256, 320}, got); diff != "" || le.Uint32(b[at+20:]) != 5 {
-				t.Errorf("%v: chunks at %v", m, got)
-			}
-		}
-	}
-}
-
 // TestVersion1 writes for old readers: no flags, a header of 72 bytes.
 func TestVersion1(t *testing.T) {
 	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
@@ -119,32 +84,6 @@ func TestVersion1(t *testing.T) {
 	f := mustOpen(t, b, nil)
 	if f.Version() != "1" || f.Header().Shift != 0 {
 		t.Errorf("%+v", f.Header())
-	}
-	// It streams from front to back, in the plan's order alone.
-	var out bytes.Buffer
-	p := mixedPlan()
-	o := &WriteOptions{Version: 1}
-	o.Spool = format.SpoolNever
-	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil || !bytes.Equal(out.Bytes(), b) {
-		t.Errorf("streamed: %v", err)
-	}
-	w, err = NewWriter(io.Discard, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := p.Tensors[2]
-	w.WriteTensor(last.Name, bytes.NewReader(fill(last)))
-	if err := w.WriteTensor(p.Tensors[0].Name, bytes.NewReader(fill(p.Tensors[0]))); !errors.Is(err, driver.ErrSequential) {
-		t.Errorf("out of order: %v, want ErrSequential", err)
 	}
 }
 
@@ -230,6 +169,7 @@ func TestWriterRefuses(t *testing.T) {
 		{"IR without a name", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{}}}}, format.ErrCorrupt},
 		{"IR of rank 9", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: make(tensor.Shape, 9)}}}}, format.ErrUnsupported},
 		{"IR with a large dim", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: tensor.Shape{1 << 32}}}}}, format.ErrUnsupported},
+		{"IR with an operator of version 1", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}, format.ErrUnsupported},
 		{"IR with 17 ids", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
 	}
 	for _, tt := range tests {

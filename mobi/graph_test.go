@@ -74,24 +74,6 @@ func TestGraphMapping(t *testing.T) {
 	}
 }
 
-func TestGraphOfUnknown(t *testing.T) {
-	f := openImage(t, with(func(m *image) {
-		m.inputs = [][]byte{spec("x", 0xFFFF, 1<<63, math.MaxUint64, 0)}
-		m.ops = [][]byte{op(19, nil, nil), op(65535, nil, nil)}
-	}))
-	g, err := f.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.Nodes[0].Op != "19" || g.Nodes[1].Op != "65535" {
-		t.Errorf("operators %q, %q", g.Nodes[0].Op, g.Nodes[1].Op)
-	}
-	want := format.ValueInfo{Name: "x", Dims: []format.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1}, {Size: 0}}}
-	if d := cmp.Diff(want, g.Inputs[0]); d != "" {
-		t.Errorf("input (-want +got)\n%s", d)
-	}
-}
-
 // TestNumbering: what ids a neutral graph gets.
 func TestNumbering(t *testing.T) {
 	p := &format.Plan{

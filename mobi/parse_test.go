@@ -85,24 +85,6 @@ func TestReadParams(t *testing.T) {
 	}
 }
 
-func TestOperatorNames(t *testing.T) {
-	want := []string{"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "BatchNorm", "Relu", "Sigmoid", "Tanh", "Softmax",
-		"Add", "Subtract", "Multiply", "Divide", "Concat", "Reshape", "Flatten", "Transpose", "MatMul", "19"}
-	for code, s := range want {
-		if got := OpType(code).String(); got != s {
-			t.Errorf("operator %d is %q, want %q", code, got, s)
-		}
-		if got, ok := ParseOpType(s); got != OpType(code) || !ok {
-			t.Errorf("ParseOpType(%q) = %d, %v", s, got, ok)
-		}
-	}
-	for _, s := range []string{"", "conv2d", "007", "+7", "65536", "-1"} {
-		if _, ok := ParseOpType(s); ok {
-			t.Errorf("ParseOpType(%q) succeeds", s)
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	good := small().bytes()
 	// A broken gzip member opens, and only validation finds it.
@@ -147,12 +129,5 @@ func TestCheckStructure(t *testing.T) {
 	wantError(t, verify(t, f), format.ErrChecksum, "footer")
 	if _, err := v.Bytes(); err != nil {
 		t.Errorf("after Verify failed: %v", err)
-	}
-}
-
-func TestStrings(t *testing.T) {
-	got := []string{Float32.String(), Int32.String(), DataType(5).String(), Adler32.String(), CRC32.String()}
-	if d := cmp.Diff([]string{"float32", "int32", "5", "Adler-32", "CRC-32"}, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }

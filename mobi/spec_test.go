@@ -9,13 +9,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func TestNewSpec(t *testing.T) {
-	want := Spec{Name: "x", Type: Int8, Dims: []uint64{Dynamic, 0, 3}}
-	if d := cmp.Diff(want, NewSpec("x", Int8, -1, 0, 3)); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
 func TestNewTensor(t *testing.T) {
 	f := openImage(t, small().bytes())
 	v, _ := f.Constant(7)

@@ -90,58 +90,6 @@ func (c *tally) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestFailedReadIsNoVerdict: a reader that fails once does not condemn the file.
-func TestFailedReadIsNoVerdict(t *testing.T) {
-	b := small().bytes()
-	src := &flaky{ReaderAt: bytes.NewReader(b)}
-	f, err := OpenReaderAt(src, int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, _ := f.Constant(9)
-	src.broken.Store(true)
-	if _, err := v.Bytes(); !errors.Is(err, errFlaky) {
-		t.Errorf("with a broken reader: %v", err)
-	}
-	src.broken.Store(false)
-	if _, err := v.Bytes(); err != nil {
-		t.Errorf("with a working one: %v", err)
-	}
-}
-
-var errFlaky = errors.New("the line is down")
-
-type flaky struct {
-	io.ReaderAt
-	broken atomic.Bool
-}
-
-func (f *flaky) ReadAt(p []byte, off int64) (int, error) {
-	if f.broken.Load() {
-		return 0, errFlaky
-	}
-	return f.ReaderAt.ReadAt(p, off)
-}
-
-// TestVerifyDecides: what Verify found about the footer is not found out again.
-func TestVerifyDecides(t *testing.T) {
-	src := &counted{b: small().bytes()}
-	f, err := OpenReaderAt(src, int64(len(src.b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := verify(t, f); err != nil {
-		t.Fatal(err)
-	}
-	src.bytes = 0
-	v, _ := f.Constant(9)
-	if _, err := v.Bytes(); err != nil || src.bytes != 8 {
-		t.Errorf("the first use after Verify reads %d bytes, %v", src.bytes, err)
-	}
-}
-
 // TestFooterBeforeFirstByte: a file opens whatever its footer says, and no byte of one
 // whose footer is wrong is returned.
 func TestFooterBeforeFirstByte(t *testing.T) {

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -185,51 +184,5 @@ func TestOrderProperty(t *testing.T) {
 		if err := verify(t, f); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// TestStreamed: a plan in file order streams without a spool.
-func TestStreamed(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{
-		{Name: "5", DType: tensor.Float32, Shape: tensor.Shape{4}}, {Name: "1", DType: tensor.Float32, Shape: tensor.Shape{3}},
-		{Name: "2", DType: tensor.Int16, Shape: tensor.Shape{3}}, {Name: "0", DType: tensor.Int8, Shape: tensor.Shape{5}},
-	}}
-	want := written(t, p, nil)
-	o := inMemory(nil)
-	o.Spool = format.SpoolNever
-	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 && out.Len() == 0 {
-			t.Error("nothing was streamed")
-		}
-	}
-	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
-		t.Errorf("%v, or the bytes differ", err)
-	}
-	o.Spool = format.SpoolMemory // for constants that come early
-	out.Reset()
-	if w, err = NewWriter(&out, p, o); err != nil {
-		t.Fatal(err)
-	}
-	for i := range p.Tensors {
-		info := p.Tensors[len(p.Tensors)-1-i]
-		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil || !bytes.Equal(want, out.Bytes()) {
-		t.Errorf("%v, or the bytes differ", err)
-	}
-	o.Spool, o.Gzip = format.SpoolNever, 1
-	out.Reset()
-	if _, err := NewWriter(&out, p, o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
-		t.Errorf("compressed: error %v after %d bytes", err, out.Len())
 	}
 }
