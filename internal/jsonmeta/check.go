@@ -65,6 +65,10 @@ type Checker struct {
 	pairs  []pair
 	hashes []uint64 // of the keys
 	null   int      // where a key with a NUL character is, -1 for none
+	room   struct { // for the first keys
+		pairs  [4]pair
+		hashes [4]uint64
+	}
 }
 
 // pair is where a key and its value are.
@@ -115,7 +119,7 @@ func (c *Checker) walk(b []byte, o Options) error {
 // object walks an object; each walks the values.
 func (c *Checker) object(s *Scanner, each func(key []byte, at int) error) error {
 	if c.hashes == nil {
-		c.hashes, c.pairs = make([]uint64, 0, 16), make([]pair, 0, 16)
+		c.hashes, c.pairs = c.room.hashes[:0], c.room.pairs[:0]
 	}
 	c.b, c.hashes, c.pairs = s.b, c.hashes[:0], c.pairs[:0]
 	return s.Object(func(key []byte, at int) error {
