@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"testing"
 )
 
@@ -34,7 +35,9 @@ func TestEncodingBytes(t *testing.T) {
 			t.Errorf("%v in blocks of one: %d, %v", tt.shape, got, err)
 		}
 	}
-	if _, err := (&Encoding{Name: "X"}).Bytes(Shape{1}); err == nil {
-		t.Error("an unknown type has a size")
+	for _, e := range []Encoding{{Name: "X"}, {BlockBytes: 1}, {BlockElems: 1}} {
+		if _, err := e.Bytes(Shape{1}); !errors.Is(err, ErrDType) {
+			t.Errorf("%+v has a size: %v", e, err)
+		}
 	}
 }

@@ -487,6 +487,11 @@ func TestNoCounterpart(t *testing.T) {
 		{"operators that are too old", "mobi mle", 6, func(b *builder) { b.node("Relu", nil, "x") }, "version 6"},
 		{"attributes of another type", "mobi mle", 17, conv(attrs{"group": "2"}, 2, 2, 3, 3), `attribute "group"`},
 		{"attributes that do not exist", "mobi mle", 17, conv(attrs{"scale": int64(2)}, 2, 2, 3, 3), `attribute "scale"`},
+		{"lists that do not exist", "mobi mle", 17, conv(attrs{"scale": list(2)}, 2, 2, 3, 3), `attribute "scale"`},
+		{"beyond 32 bits", "mobi", 17, conv(attrs{"strides": list(1<<40, 1)}, 2, 2, 3, 3), "strides [1099511627776 1]"},
+		{"a shape of numbers", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.weights("shape", 2)) }, `the shape "shape" is float32`},
+		{"MatMul of more dims", "mobi mle", 17, func(b *builder) { b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 2, 128, 3)) }, "takes 2 dims"},
+		{"a dim that is not there", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.int64s("shape", 1, 1, 1, 128, 0)) }, "not known"},
 		{"Dropout in training", "mobi mle", 17, func(b *builder) {
 			b.node("Dropout", nil, "x", b.weights("ratio"), b.node("Identity", nil, b.weights("training")))
 		}, "3 inputs"},
