@@ -1,0 +1,134 @@
+package save
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// inShards is a driver whose models are files of one tensor each, named 0, 1 and so on, and an index.
+type inShards struct{ laidOut }
+
+func newInShards() *inShards {
+	return &inShards{laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+		l := &driver.Layout{}
+		for _, t := range p.Tensors {
+			l.Offsets = append(l.Offsets, l.Size)
+			l.Size += t.Size
+		}
+		return l, nil
+	}}}
+}
+
+func (d *inShards) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+	dir := filepath.Dir(path)
+	s := &driver.Shards{Index: filepath.Join(dir, "index"), Text: fmt.Append(nil, len(parts))}
+	for i := range parts {
+		s.Paths = append(s.Paths, filepath.Join(dir, fmt.Sprint(i)))
+	}
+	for i := range 9 {
+		s.Old = append(s.Old, filepath.Join(dir, fmt.Sprint(i)))
+	}
+	return s, nil
+}
+
+// writeShards writes threeTensors, "a" and "b" with other data, into three files or two.
+func writeShards(dir string, most int64, a, b string) error {
+	o := options(filepath.Join(dir, "m"))
+	o.MaxShard, o.NoSync = most, false
+	w, err := Create(newInShards(), threeTensors(), o)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for name, data := range map[string]string{"a": a, "b": b, "empty": "", "c": "CCCC"} {
+		if err := w.WriteTensor(name, strings.NewReader(data)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// contents returns the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for _, name := range entries(t, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[name] = string(b)
+	}
+	return m
+}
+
+// TestShards: whichever call fails, there is the old model of three files or the new one of two, and nothing else.
+func TestShards(t *testing.T) {
+	old := map[string]string{"0": "AAA", "1": "BB", "2": "CCCC", "index": "3"}
+	fresh := map[string]string{"0": "aaabb", "1": "CCCC", "index": "2"}
+	failed := []string{}
+	for n := 0; ; n++ {
+		dir := t.TempDir()
+		if err := writeShards(dir, 4, "AAA", "BB"); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(old, contents(t, dir)); d != "" {
+			t.Fatal(d)
+		}
+		calls, call := 0, ""
+		SetHook(func(c, _ string) error {
+			if calls++; calls <= n {
+				return nil
+			}
+			SetHook(nil)
+			call = c
+			return errInjected
+		})
+		err := writeShards(dir, 5, "aaa", "bb")
+		SetHook(nil)
+		got := contents(t, dir)
+		isNew := cmp.Diff(fresh, got) == ""
+		switch {
+		case call == "" && err == nil && isNew:
+			slices.Sort(failed)
+			want := []string{CallClose, CallCreate, CallLock, CallRemove, CallRename, CallSync, CallSyncDir, CallTruncate, CallWrite}
+			slices.Sort(want)
+			for _, c := range want {
+				if !slices.Contains(failed, c) {
+					t.Errorf("%s was never made", c)
+				}
+			}
+			return
+		case call == CallRemove || call == CallInherit || call == CallLock: // what is left, or else is like
+		case err == nil || !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && cmp.Diff(old, got) != "":
+			t.Errorf("call %d, %s: %v, and the files %v", n, call, err, got)
+		}
+		failed = append(failed, call)
+	}
+}
+
+// TestShardsRefused: what cannot be in shards.
+func TestShardsRefused(t *testing.T) {
+	o := options(filepath.Join(t.TempDir(), "m"))
+	o.MaxShard = 1
+	_, err := Create(&laidOut{layout: backwards}, threeTensors(), o)
+	wantError(t, "a format without shards", err, driver.ErrOption, "MaxShard")
+	many := &driver.Plan{}
+	for i := range maxShards + 1 {
+		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
+	}
+	_, err = Create(newInShards(), many, o)
+	wantError(t, "too many shards", err, driver.ErrOption, "MaxShard")
+	_, err = NewWriter(newInShards(), io.Discard, threeTensors(), o)
+	wantError(t, "a stream", err, driver.ErrOption, "MaxShard")
+}
