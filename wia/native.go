@@ -267,7 +267,10 @@ func (o *original) quantizes(info *tensor.Info) bool {
 // fields returns what the file says of a tensor besides, with the quantization of the plan.
 func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	own := o.tensors[info.Name]
-	if o.quantizes(info) {
+	switch {
+	case own == nil:
+		return metadataField(quant)
+	case o.quantizes(info):
 		return own
 	}
 	metadata, unknown := onnxgraph.Split(tensorMsg, own, onnxgraph.Bits(6))

@@ -92,11 +92,10 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
 		info, it := &p.Tensors[i], &w.items[i]
-		field := fmt.Sprintf("tensor %q", info.Name)
-		it.size, it.head = info.Size, putHead(nil, info)
+		it.size, it.head = info.Size, putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
 		quant, err := quantFields(info)
 		if err != nil && !w.from.quantizes(info) {
-			return refuse(field, err)
+			return refuse(fmt.Sprintf("tensor %q", info.Name), err)
 		}
 		it.more = w.from.fields(info, quant)
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
@@ -108,7 +107,7 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 			it.at = w.ext.Reserve(info.Size, alignment)
 		} else if w.o.CompressTensor != nil {
 			if it.codec = w.o.CompressTensor(*info); it.codec > Zstd {
-				return refuse(field, fmt.Errorf("%w: %v", format.ErrUnsupported, it.codec))
+				return refuse(fmt.Sprintf("tensor %q", info.Name), fmt.Errorf("%w: %v", format.ErrUnsupported, it.codec))
 			}
 		}
 		w.fixed = w.fixed && it.codec == None
@@ -244,16 +243,23 @@ func (it *item) externalRecord(location string) []byte {
 // the payload: a padding field, so that the data begins at a multiple of 64, and
 // the message up to its data.
 func (it *item) plainPrefix(off int64) []byte {
-	head := protobuf.PutLength(append(bytes.Clone(it.head), it.more...), rawArm, it.size)
-	b := append(protobuf.PutLength(nil, 1, int64(len(head))+it.size), head...)
-	gap := -(off + int64(len(b))) & (alignment - 1)
-	if it.size == 0 || gap == 0 {
-		return b
+	var tags, padding [2 * alignment]byte
+	data := protobuf.PutLength(tags[:0], rawArm, it.size)
+	n := int64(len(it.head) + len(it.more) + len(data))
+	message := protobuf.PutLength(data, 1, n+it.size)[len(data):]
+	n += int64(len(message))
+	gap := -(off + n) & (alignment - 1)
+	if it.size == 0 {
+		gap = 0
 	}
 	if gap == 1 {
 		gap += alignment // a field takes two bytes at least
 	}
-	return append(protobuf.PutBytes(nil, 15, make([]byte, gap-2)), b...)
+	b := make([]byte, 0, n+gap)
+	if gap > 0 {
+		b = protobuf.PutBytes(b, 15, padding[:gap-2])
+	}
+	return append(append(append(append(b, message...), it.head...), it.more...), data...)
 }
 
 // compressedPrefix returns all of a CompressedTensor record but its data.
