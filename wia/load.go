@@ -9,7 +9,7 @@ import (
 
 // packed returns the bytes of a tensor as they are stored, and their codec, nil for none.
 func (f *parsed) packed(i int) (data []byte, z codec.Streamer, err error) {
-	s := &f.stored[f.records[i].more]
+	s := &f.stored[f.records[i].data]
 	if s.start == s.end {
 		return []byte{}, nil, nil // an empty tensor may omit its data
 	}
@@ -56,5 +56,5 @@ func (f *parsed) stream(i int, w io.Writer) error {
 
 // badData says which tensor cannot be decoded.
 func (f *parsed) badData(i int, err error) error {
-	return f.tensorError(i, "compressed_data", f.stored[f.records[i].more].start, err)
+	return f.tensorError(i, "compressed_data", f.stored[f.records[i].data].start, err)
 }

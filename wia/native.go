@@ -42,15 +42,17 @@ func (f *parsed) native() (*driver.Native, error) {
 		return nil, err
 	}
 	for i := range f.records {
+		if !f.records[i].more {
+			continue
+		}
 		message, err := f.tensorMessage(i)
 		if err != nil {
 			return nil, err
 		}
-		if _, more := onnxgraph.Split(tensorMsg, message, planFields); len(more) > 0 {
-			raw = protobuf.PutBytes(raw, 2, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
-		}
+		_, more := onnxgraph.Split(tensorMsg, message, planFields)
+		raw = protobuf.PutBytes(raw, 2, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
 	}
-	tail, err := f.tail()
+	tail, err := f.unknownTail()
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +103,11 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	return v, true, err
 }
 
-// tail returns the unknown fields of the tensor block.
-func (f *parsed) tail() (b []byte, err error) {
+// unknownTail returns the unknown fields of the tensor block.
+func (f *parsed) unknownTail() (b []byte, err error) {
+	if !f.tail {
+		return nil, nil
+	}
 	s := f.reader(&f.tensors)
 	defer s.Close()
 	err = s.Each(tensorDataMsg, s.All(), func(fl protobuf.Field) error {

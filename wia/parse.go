@@ -25,10 +25,11 @@ type parsed struct {
 	decoded   *driver.Graph           // of graph
 	signature *signatures             // nil without a signature block
 	records   []record                // by tensor
-	stored    []stored                // of tensors that are decoded, by record.more
-	externals []externalData          // of external tensors, by record.more, and those inside the graph
+	stored    []stored                // of tensors that are decoded, by record.data
+	externals []externalData          // of external tensors, by record.data, and those inside the graph
 	spaces    map[string]driver.Space // by location
 	carriers  bool                    // initializers of the graph carry data
+	tail      bool                    // the tensor block has unknown fields
 	touched   [numSums]bool           // checked before first use
 }
 

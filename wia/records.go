@@ -14,10 +14,11 @@ import (
 // record is what is kept of a tensor's message beyond the index.
 type record struct {
 	at, end    int64  // of the message, within the payload
-	more       uint32 // in stored or digests
+	data       uint32 // in stored or externals
 	graph      bool   // an initializer with data: the payload is the graph's
 	compressed bool   // a CompressedTensor
 	external   bool
+	more       bool // it has fields that the index has no place for
 }
 
 // stored is where the bytes of a tensor are that must be decoded, within the payload.
@@ -82,6 +83,7 @@ func (p *parser) tensorBlock() error {
 		case 2:
 			w.Err = h.readCompressed(s, w.Field, 2)
 		default:
+			p.tail = p.tail || w.Def == nil
 			continue
 		}
 		if w.Err == nil {
@@ -122,7 +124,7 @@ func (p *parser) add(fl *protobuf.Field, graph bool) error {
 	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
-	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.data == externalArm}
+	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.data == externalArm, more: h.more}
 	if err := p.place(&t, &r); err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 	h, in := &p.head, &p.tensors
 	if r.external {
-		r.more = uint32(len(p.externals))
+		r.data = uint32(len(p.externals))
 		t.Offset = h.ext.offset
 		t.Space, err = p.refer(p.index.Len())
 		return err
@@ -215,7 +217,7 @@ func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 		return nil
 	}
 	t.Offset, t.Loaded = -1, true
-	r.more = uint32(len(p.stored))
+	r.data = uint32(len(p.stored))
 	p.stored = append(p.stored, s)
 	return nil
 }

@@ -22,6 +22,7 @@ type head struct {
 	dims  []int64
 	dtype int32
 	data  protowire.Number // rawArm, externalArm, or 0: there is none
+	more  bool             // there are other fields than planFields
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
@@ -70,7 +71,7 @@ func (h *head) reset() {
 	if h.quant.present {
 		h.quant = quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}
 	}
-	h.data = 0
+	h.data, h.more = 0, false
 }
 
 // read merges a Tensor message into h, checking the wire rules: messages that occur again
@@ -78,6 +79,7 @@ func (h *head) reset() {
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
+		h.more = h.more || planFields&(1<<w.Num) == 0
 		switch w.Num {
 		case 1:
 			w.Err = s.CopyTo(&h.name, &w.Field)

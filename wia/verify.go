@@ -87,7 +87,7 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	}
 	r := &f.records[i]
 	if r.external {
-		if own := f.externals[r.more:][:1]; own[0].summed {
+		if own := f.externals[r.data:][:1]; own[0].summed {
 			err = f.checkRange(v, own)
 		}
 		return false, err
@@ -136,7 +136,7 @@ func (f *parsed) canVerify(v driver.Verification) error {
 // coveredBy names the checksum that covers tensor i, "" for none.
 func (f *parsed) coveredBy(i int) string {
 	switch r := &f.records[i]; {
-	case r.external && !f.externals[r.more].summed:
+	case r.external && !f.externals[r.data].summed:
 		return ""
 	case r.external:
 		return "sha256"
