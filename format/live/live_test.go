@@ -163,36 +163,6 @@ func reload(t testing.TB, h *Handle, want uint64) {
 	}
 }
 
-func TestReload(t *testing.T) {
-	h, path := start(t, &Options{Verify: true, Warm: true})
-	if v := current(t, h); v != 1 {
-		t.Errorf("value %v, want 1", v)
-	}
-	reload(t, h, 1)
-	replace(t, path, bytesOf(t, model{value: 2}))
-	reload(t, h, 2)
-	reload(t, h, 2)
-	if v := current(t, h); v != 2 {
-		t.Errorf("value %v, want 2", v)
-	}
-	if n, err := h.ForceReload(context.Background()); n != 3 || err != nil {
-		t.Errorf("forced: generation %d, %v", n, err)
-	}
-	if s := h.Stats(); s.Loads != 3 || s.Failures != 0 || s.Old != 0 || s.Stale {
-		t.Errorf("%+v", s)
-	}
-}
-
-// TestReplaceCopied: a model that is a copy lets its file be replaced on every system.
-func TestReplaceCopied(t *testing.T) {
-	h, path := start(t, &Options{Copy: true, Verify: true})
-	writeModel(t, "mle", path, model{value: 2})
-	reload(t, h, 2)
-	if v := current(t, h); v != 2 {
-		t.Errorf("value %v, want 2", v)
-	}
-}
-
 // closer counts how often it was closed.
 type closer struct{ closed chan uint64 }
 

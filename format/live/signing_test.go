@@ -8,10 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
-	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -123,57 +121,6 @@ func (s *signed) ways() map[string]func(value float32) {
 			replace(s.t, filepath.Join(s.dir, "pickle.bin"), nil)
 		},
 	}
-}
-
-// TestSignedUnderLoad: eight goroutines predict while the model is replaced, with a good signature and with all
-// that is none. What is current was signed, whole, and never before what was current.
-func TestSignedUnderLoad(t *testing.T) {
-	s := newSigned(t)
-	good := func(v float32) {
-		w, c := s.bytes(v)
-		s.put(w, c, s.bundle(s.key, w, c))
-		if err := os.Remove(filepath.Join(s.dir, "pickle.bin")); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
-	good(1)
-	h := s.open(&Options{})
-	var crowd sync.WaitGroup
-	stop := make(chan struct{})
-	for range 8 {
-		crowd.Go(func() {
-			client(t, h, stop)
-		})
-	}
-	ways, random := s.ways(), mathrand.New(mathrand.NewPCG(1, 2))
-	var names []string
-	for name := range ways {
-		names = append(names, name)
-	}
-	last, refused := uint64(1), uint64(0)
-	for n := range rounds(60) {
-		if n%3 == 0 {
-			good(float32(last + 1))
-			if got, err := h.Reload(context.Background()); err != nil || got != last+1 {
-				t.Fatalf("generation %d, %v, want %d", got, err, last+1)
-			}
-			last++
-			continue
-		}
-		name := names[random.IntN(len(names))]
-		ways[name](1000)
-		got, err := h.Reload(context.Background())
-		if got != last || err == nil {
-			t.Fatalf("%s: generation %d, %v, want %d", name, got, err, last)
-		}
-		refused++
-	}
-	close(stop)
-	crowd.Wait()
-	if s := h.Stats(); s.Generation != last || s.Failures != refused {
-		t.Errorf("%d good ones and %d bad ones: %+v", last, refused, s)
-	}
-	t.Logf("%d good signatures, %d refused", last, refused)
 }
 
 // TestRefusedSignatures: each way by its error, and that the old model stays.

@@ -284,50 +284,6 @@ func TestSmallObjects(t *testing.T) {
 	}
 }
 
-// TestRecovery: a server that fails now and then still delivers, and what had come is not
-// asked for again.
-func TestRecovery(t *testing.T) {
-	data := pattern(3_000_000)
-	for _, tt := range []struct {
-		name  string
-		again float64 // bytes that are sent in vain, in terms of the data
-		wrong func(s *server, w http.ResponseWriter, r *http.Request, n int) bool
-	}{
-		{"every other answer is a 503", 0, func(s *server, w http.ResponseWriter, r *http.Request, n int) bool {
-			if n%2 == 0 {
-				w.Header().Set("Retry-After", "0")
-				w.WriteHeader(http.StatusServiceUnavailable)
-			}
-			return n%2 == 0
-		}},
-		{"every other connection is cut in the middle", 0.05, func(s *server, w http.ResponseWriter, r *http.Request, n int) bool {
-			if n%2 == 1 {
-				s.right(&cutting{w, 100_000}, r)
-			}
-			return false
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var s *server
-			s = serve(t, data, func(w http.ResponseWriter, r *http.Request, n int) bool { return tt.wrong(s, w, r, n) })
-			o := quick()
-			o.Window, o.Retries, o.Part, o.Parallel = 10_000, 100, 500_000, 3
-			r := reader(t, s, o)
-			p := make([]byte, len(data))
-			if _, err := r.ReadAt(p, 0); err != nil || !bytes.Equal(p, data) {
-				t.Fatal("other bytes: ", err)
-			}
-			stats := r.Stats()
-			if stats.Retries == 0 || stats.Requests != s.requests.Load() {
-				t.Errorf("%+v, of %d requests", stats, s.requests.Load())
-			}
-			if most := int64(float64(len(data)) * (1 + tt.again)); stats.Bytes < int64(len(data)) || stats.Bytes > most {
-				t.Errorf("%d bytes were received for %d, want at most %d", stats.Bytes, len(data), most)
-			}
-		})
-	}
-}
-
 // cutting ends the connection after so many bytes.
 type cutting struct {
 	http.ResponseWriter

@@ -246,3 +246,20 @@ func TestUnversioned(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSibling: other files of a model are next to it, where there is such a place.
+func TestNoSibling(t *testing.T) {
+	ctx := context.Background()
+	alone, err := NewObjectReaderAt(ctx, &told{data: pattern(1000)}, &Options{Window: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := reader(t, serve(t, pattern(1000), nil), nil)
+	opaque := reader(t, serve(t, pattern(1000), nil), nil)
+	opaque.object.(*httpObject).url = "urn:model"
+	for name, r := range map[string]*Reader{"plain": alone, "up/../and/down": behind, "/rooted": behind, ".": behind, "..": behind, "": behind, "other": opaque} {
+		if _, _, err := r.Sibling(name); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%q: %v, want ErrUnsupported", name, err)
+		}
+	}
+}

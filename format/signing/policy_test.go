@@ -317,3 +317,18 @@ func TestParsedIsHashed(t *testing.T) {
 		})
 	}
 }
+
+// TestUnsignedModel: a model that the signature does not list is refused, also where other files need not be listed.
+func TestUnsignedModel(t *testing.T) {
+	key, dir := newKey(t), t.TempDir()
+	bundle := filepath.Join(dir, "model.sig")
+	write(t, "mag", filepath.Join(dir, "a.mag"), nil)
+	sign(t, dir, bundle, key)
+	write(t, "mag", filepath.Join(dir, "b.mag"), nil)
+	policy := &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir, Options: &signing.Options{AllowUnsigned: true}}
+	for name, want := range map[string]error{"a.mag": nil, "b.mag": format.ErrSignature} {
+		if err := open(filepath.Join(dir, name), policy); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}

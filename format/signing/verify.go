@@ -177,13 +177,10 @@ func (r *Report) addJobs(jobs *[]job, k int, path string, size int64) error {
 // hash compares digests.
 func (r *Report) hash(ctx context.Context, jobs []job, o *Options) error {
 	return run(ctx, jobs, o, func(j *job, d digest) error {
-		switch {
-		case d == r.said.files[j.file].sums[j.sum]:
+		if d == r.said.files[j.file].sums[j.sum] {
 			return nil
-		case r.said.shard == 0:
-			return different(j.name, "it is not the file that was signed")
 		}
-		return different(j.name, fmt.Sprintf("bytes %d to %d are not those that were signed", j.off, j.off+j.size))
+		return different(j.name, fmt.Sprintf("it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size))
 	})
 }
 
