@@ -206,10 +206,10 @@ func frameOf(p *driver.Plan) (f frame, err error) {
 		f.shells = h.file.shells
 	}
 	f.after, f.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
-	return f, checkGraph(graph)
+	return f, nil
 }
 
-// graph returns the graph without initializers.
+// graph returns the graph without initializers, which the reader does not refuse.
 func (h *header) graph(g *driver.Graph) ([]byte, error) {
 	if h.file != nil && h.file.same {
 		return h.file.graph, nil
@@ -221,5 +221,9 @@ func (h *header) graph(g *driver.Graph) ([]byte, error) {
 	if named.Name == "" {
 		named.Name = defaultGraphName
 	}
-	return graphSchema.AppendGraph(nil, &named)
+	b, err := graphSchema.AppendGraph(nil, &named)
+	if err == nil {
+		_, err = decodeGraph(b)
+	}
+	return b, err
 }

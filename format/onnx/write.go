@@ -268,9 +268,3 @@ func checkFront(b []byte) error {
 	f.structure.Source = *protobuf.InMemory(b)
 	return f.readModel()
 }
-
-// checkGraph refuses an encoded graph that the reader would refuse.
-func checkGraph(b []byte) error {
-	_, err := decodeGraph(b)
-	return err
-}

@@ -82,10 +82,7 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.Win)) {
 		return s.Win[i:j:j], nil
 	}
-	if !s.inFile {
-		return nil, Defectf(from, tensor.ErrCorrupt, "the data ends before its message")
-	}
-	if to-from > driver.MaxStructure {
+	if !s.inFile || to-from > driver.MaxStructure {
 		return nil, Defectf(from, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", to-from, int64(driver.MaxStructure))
 	}
 	win, err := s.file.Piece(s.base+from, to-from)
