@@ -32,13 +32,7 @@ func blocks(name string, elems, bytes int64, decode func(dst []float32, b []byte
 func half(b []byte) float32 { return tensor.F16(binary.LittleEndian.Uint16(b)).Float32() }
 
 // decodeQ4_0: d, then the low halves of elements 0 to 15 and the high ones of 16 to 31.
-func decodeQ4_0(dst []float32, b []byte) {
-	d := half(b)
-	for i, q := range b[2:18] {
-		dst[i] = d * float32(int(q&15)-8)
-		dst[i+16] = d * float32(int(q>>4)-8)
-	}
-}
+func decodeQ4_0(dst []float32, b []byte) { fourBits(dst, b[2:18], &valuesQ4, half(b)) }
 
 // decodeQ4_1: d, m, halves.
 func decodeQ4_1(dst []float32, b []byte) {

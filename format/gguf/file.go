@@ -100,22 +100,3 @@ func (f *File) Value(key string) (value any, ok bool) {
 	})
 	return value, ok
 }
-
-// Alignment returns what the offsets of tensors are multiples of, in the first
-// file of a split model.
-func (f *File) Alignment() int64 {
-	p := f.parsed()
-	if p == nil {
-		return 0
-	}
-	return p.parts[0].align
-}
-
-// Parts returns the number of files that the model is in.
-func (f *File) Parts() int {
-	p := f.parsed()
-	if p == nil {
-		return 0
-	}
-	return len(p.parts)
-}

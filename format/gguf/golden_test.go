@@ -61,7 +61,7 @@ func TestPlainTypes(t *testing.T) {
 			plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: c.dtype, Shape: tensor.Shape{2, 1, 3}})
 		}
 		m := open(t, f.bytes())
-		if m.Format() != "gguf" || m.Version() != string(rune('0'+version)) || m.Notes() != nil || m.Metadata() != nil || m.Alignment() != 32 || m.Parts() != 1 {
+		if m.Format() != "gguf" || m.Version() != string(rune('0'+version)) || m.Notes() != nil || m.Metadata() != nil || m.parsed().parts[0].align != 32 || len(m.parsed().parts) != 1 {
 			t.Errorf("%s %s: %q, %v", m.Format(), m.Version(), m.Notes(), m.Metadata())
 		}
 		at := int64(up(len(f.header()), 32))
@@ -91,7 +91,7 @@ func TestPlainTypes(t *testing.T) {
 func TestZeroFile(t *testing.T) {
 	var f File
 	if f.Model != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
-		f.Alignment() != 0 || f.Parts() != 0 || f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.NeedsKey() || f.Close() != nil {
+		f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.NeedsKey() || f.Close() != nil {
 		t.Error("the zero File says something")
 	}
 	if _, ok := f.Value("general.alignment"); ok {

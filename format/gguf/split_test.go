@@ -58,8 +58,8 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if m.Parts() != 3 || m.Len() != 4 || m.Notes() != nil || m.Alignment() != 32 {
-		t.Errorf("%d parts, %d tensors, %q", m.Parts(), m.Len(), m.Notes())
+	if len(m.parsed().parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.parsed().parts[0].align != 32 {
+		t.Errorf("%d parts, %d tensors, %q", len(m.parsed().parts), m.Len(), m.Notes())
 	}
 	if diff := cmp.Diff(format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata()); diff != "" {
 		t.Error(diff)
@@ -77,7 +77,7 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := open(t, write(t, plan, nil, want))
-	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || one.Parts() != 1 || one.Notes() != nil {
+	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.parsed().parts) != 1 || one.Notes() != nil {
 		t.Error(diff, one.Notes())
 	}
 }
@@ -98,7 +98,7 @@ func TestAlone(t *testing.T) {
 		}
 		defer m.Close()
 		want := []string{fmt.Sprintf("part %d of 3 of a split model, opened alone: the first part, by its name, opens all", part)}
-		if diff := cmp.Diff(want, m.Notes()); diff != "" || m.Len() != tensors || m.Parts() != 1 {
+		if diff := cmp.Diff(want, m.Notes()); diff != "" || m.Len() != tensors || len(m.parsed().parts) != 1 {
 			t.Errorf("%d tensors, %s", m.Len(), diff)
 		}
 		if n, ok := m.Metadata().Get("split.no"); !ok || n != int64(part-1) {

@@ -150,46 +150,25 @@ func slices1(n int) []int64 {
 	return s
 }
 
+// TestGolden: arrays are the same in archives, and viewed where they are stored as they are shown.
 func TestGolden(t *testing.T) {
 	for _, c := range golden {
-		t.Run(c.name, func(t *testing.T) {
-			raw := c.file.bytes()
-			zipped := archiveOf(stored1("array", raw)).bytes()
-			packed := archiveOf(deflated1("array", raw)).bytes()
-			for how, b := range map[string][]byte{"npy": raw, "npz": zipped, "deflated": packed} {
-				for _, reader := range []bool{false, true} {
-					f, err := OpenBytes(b, nil)
-					if reader {
-						f, err = OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-					}
-					if err != nil {
-						t.Fatal(how, err)
-					}
-					v, err := f.Tensor("array")
-					if err != nil {
-						t.Fatal(how, err)
-					}
-					info := v.Info()
-					if info.TypeName() != c.dtype || !info.Shape.Equal(c.shape) {
-						t.Errorf("%s: %s %v, want %s %v", how, info.TypeName(), info.Shape, c.dtype, c.shape)
-					}
-					if how == "npy" && !reader && v.ZeroCopy() != (c.view && testhost.AsHost(info.DType.Size())) {
-						t.Errorf("a view: %v, want %v", v.ZeroCopy(), c.view)
-					}
-					if want := map[bool]string{true: "deflate"}[how == "deflated"]; info.Compression != want {
-						t.Errorf("%s: compression %q", how, info.Compression)
-					}
-					got := make([]byte, info.Size)
-					if _, err := v.ReadInto(got); err != nil || !bytes.Equal(got, c.data) {
-						t.Errorf("%s: %x, %v, want %x", how, got, err, c.data)
-					}
-					if _, err := f.Verify(t.Context()); err != nil {
-						t.Error(how, err)
-					}
-					f.Close()
-				}
+		raw := c.file.bytes()
+		for how, b := range map[string][]byte{"npy": raw, "npz": archiveOf(stored1("array", raw)).bytes(), "deflated": archiveOf(deflated1("array", raw)).bytes()} {
+			f, err := OpenBytes(b, &format.Options{Check: format.CheckAll})
+			if err != nil {
+				t.Fatal(c.name, how, err)
 			}
-		})
+			defer f.Close()
+			v, _ := f.Tensor("array")
+			info, got := v.Info(), make([]byte, len(c.data))
+			if _, err := v.ReadInto(got); err != nil || !bytes.Equal(got, c.data) || info.TypeName() != c.dtype || !info.Shape.Equal(c.shape) {
+				t.Errorf("%s, %s: %v, %x, %v, want %x", c.name, how, info, got, err, c.data)
+			}
+			if how == "npy" && v.ZeroCopy() != (c.view && testhost.AsHost(info.DType.Size())) || (info.Compression == "deflate") != (how == "deflated") {
+				t.Errorf("%s, %s: a view %v, %q", c.name, how, v.ZeroCopy(), info.Compression)
+			}
+		}
 	}
 }
 
@@ -448,49 +427,4 @@ func streamed(wide, signed bool) member1 {
 	}
 	m.descriptor = d
 	return m
-}
-
-func TestArchives(t *testing.T) {
-	for _, c := range archives {
-		t.Run(c.name, func(t *testing.T) {
-			b := c.file().bytes()
-			f, err := OpenBytes(b, &format.Options{Check: format.CheckAll})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			got, err := tensor.Decode[float32](nil, f.At(0))
-			if d := cmp.Diff([]float32{0, 1, 2, 3, 4, 5}, got); d != "" || err != nil || f.Len() != 1 || f.At(0).Name() != "x" {
-				t.Error(d, err, f.Len())
-			}
-			notes := strings.Join(f.Notes(), ";")
-			if c.note == "" && strings.Contains(notes, "ignored") || !strings.Contains(notes, c.note) {
-				t.Errorf("notes %q", notes)
-			}
-			if name, err := format.Detect(b[:min(len(b), 256)], int64(len(b))); name != "npz" || err != nil {
-				t.Error(name, err)
-			}
-		})
-	}
-}
-
-// TestNames: names of entries are names.
-func TestNames(t *testing.T) {
-	x := f32().bytes()
-	z := archiveOf(stored1("../up", x), stored1("dir/x", x), stored1("é", x), stored1("/abs", x), stored1("a..b", x), stored1("X.npy", x))
-	f, err := OpenBytes(z.bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var names []string
-	for n := range f.Tensors() {
-		names = append(names, n)
-	}
-	if d := cmp.Diff([]string{"../up", "dir/x", "é", "/abs", "a..b", "X.npy"}, names); d != "" {
-		t.Error(d)
-	}
-	if notes := strings.Join(f.Notes(), ";"); !strings.Contains(notes, "2 of the names would be paths") {
-		t.Errorf("%q", notes)
-	}
 }

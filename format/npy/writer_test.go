@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -29,50 +27,6 @@ func TestWrittenBytes(t *testing.T) {
 	want := append([]byte("\x93NUMPY\x01\x00\x76\x00"+text+strings.Repeat(" ", 117-len(text))+"\n"), floats(6)...)
 	if d := cmp.Diff(string(want), out.String()); d != "" {
 		t.Error(d)
-	}
-}
-
-// TestWrittenArchive has Go's own reader look at an archive.
-func TestWrittenArchive(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 1))
-	p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypes(), MinTensors: 8, Zero: true})
-	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe", DType: tensor.Int8, Shape: tensor.Shape{1}}, tensor.Info{Name: strings.Repeat("n", math.MaxUint16-4), DType: tensor.Int8, Shape: tensor.Shape{1}})
-	data := map[string][]byte{}
-	for _, info := range p.Tensors {
-		info.Size, _ = info.ByteSize()
-		data[info.Name] = formattest.Fill(info)
-	}
-	var out bytes.Buffer
-	w, err := NewArchiveWriter(&out, p, nil)
-	finish(t, w, err, data)
-	z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(z.File) != len(p.Tensors) || z.Comment != "" {
-		t.Fatalf("%d entries, comment %q", len(z.File), z.Comment)
-	}
-	for i, e := range z.File {
-		at, err := e.DataOffset()
-		if err != nil || at%64 != 0 || e.Method != zip.Store || e.NonUTF8 || e.Name != p.Tensors[i].Name+".npy" || e.Modified.Year() != 1980 {
-			t.Errorf("entry %d: %+v at %d, %v", i, e.FileHeader, at, err)
-		}
-		f, err := e.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(f) // compares the sum
-		if err != nil || !bytes.HasSuffix(b, data[p.Tensors[i].Name]) {
-			t.Errorf("%s: %d bytes, %v", e.Name, len(b), err)
-		}
-	}
-	m, err := OpenBytes(out.Bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if s := m.Stats(); s.ZeroCopy+s.Copies["byte order"] != m.Len() {
-		t.Errorf("%d of %d tensors are views", s.ZeroCopy, m.Len())
 	}
 }
 
