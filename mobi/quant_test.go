@@ -116,18 +116,6 @@ func checkReals(t *testing.T, f *File, want []float32) {
 	}
 }
 
-// TestQuantizedEmpty: no channels need no scales.
-func TestQuantizedEmpty(t *testing.T) {
-	f := openImage(t, with(func(m *image) {
-		m.records = append(m.records, recordOf(1, 3, []uint64{2, 0}, nil))
-		m.ops = [][]byte{op(0, []uint32{1}, nil, param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, i32s(0)...), param("input0_zero_point", 5, i32s(0)...))}
-	}))
-	v, _ := f.Constant(1)
-	if got, err := tensor.Decode[float32](nil, v); len(got) != 0 || err != nil {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
 // TestQuantizedFloat: only integers can be quantized.
 func TestQuantizedFloat(t *testing.T) {
 	f := openImage(t, quantImage(op(0, []uint32{9}, nil, param("input0_scale", 2, f32s(2)...))))
