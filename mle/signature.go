@@ -56,15 +56,12 @@ func (s SignatureStatus) String() string {
 	return statusNames[s]
 }
 
-// trustedKey returns the caller's key; one that cannot have signed an MLE file
-// is as good as another's, and an unsigned file as one by another.
+// trustedKey returns the caller's key, nil for one of another kind, which has signed no MLE file.
 func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
 	ed, ok := key.(ed25519.PublicKey)
 	switch {
 	case ok && len(ed) != ed25519.PublicKeySize:
 		return nil, wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key has %d bytes, an Ed25519 key has %d", format.ErrKey, format.ErrSignature, len(ed), ed25519.PublicKeySize))
-	case key != nil && !ok:
-		return nil, fail("signature", -1, format.ErrSignature, "files are signed with Ed25519, the trusted key is a %T", key)
 	case key != nil && f.sig == nil:
 		return nil, f.unsigned()
 	}

@@ -160,6 +160,11 @@ func TestRefusedOptions(t *testing.T) {
 			}
 		})
 	}
+	var out bytes.Buffer
+	o := WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolNever}, Gzip: 1}
+	if _, err := NewWriter(&out, p, &o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
+		t.Errorf("compressed without a spool: error %v after %d bytes", err, out.Len())
+	}
 }
 
 // TestLargest: a file of 2^32-1 bytes can be begun, one byte more cannot.
