@@ -50,8 +50,8 @@ func writeShards(dir string, most int64, a, b string) error {
 		return err
 	}
 	defer w.Abort()
-	for name, data := range map[string]string{"a": a, "b": b, "empty": "", "c": "CCCC"} {
-		if err := w.WriteTensor(name, strings.NewReader(data)); err != nil {
+	for _, t := range [][2]string{{"c", "CCCC"}, {"a", a}, {"empty", ""}, {"b", b}} {
+		if err := w.WriteTensor(t[0], strings.NewReader(t[1])); err != nil {
 			return err
 		}
 	}
