@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,12 @@ func TestVerify(t *testing.T) {
 			f.statement = strings.Replace(f.statement, `"predicate": {`, `"predicate": {"x": {"_type": 1}, `, 1)
 		}, forged(t, p256, twoFiles)},
 		{"another name", func(f *forge) { f.statement = strings.Replace(f.statement, `"model"`, `"x/y"`, 1) }, forged(t, p256, twoFiles)},
+		{"version 0.2", old("b'%s'", p256), forged(t, p256, twoFiles)},
+		{"version 0.2, SHA-256 for P-384", func(f *forge) {
+			old("b'%s'", p384)(f)
+			f.hash = forged(t, p256, nil).hash
+		}, forged(t, p384, twoFiles)},
+		{"version 0.2, SHA-384 for P-384", old("b'%s'", p384), forged(t, p384, twoFiles)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.change != nil {
@@ -73,6 +80,24 @@ func TestVerify(t *testing.T) {
 				t.Error("nil:", err)
 			}
 		})
+	}
+}
+
+// old makes a bundle one of version 0.2. The statement has a quote, a backslash, a line end and a
+// letter beyond ASCII, which Python escapes.
+func old(literal string, _ any) func(*forge) {
+	return func(f *forge) {
+		var list []string
+		for name, sum := range f.resources {
+			list = append(list, fmt.Sprintf(`{"name": %q, "digest": {"sha256": %q}, "annotations": {"actual_hash_algorithm": "file-sha256"}}`, name, sum))
+		}
+		slices.Sort(list)
+		f.payload = `{"_type": "https://in-toto.io/Statement/v1", "subject": [` + strings.Join(list, ",\n\t") + `],` + "\r" +
+			` "predicateType": "https://model_signing/Digests/v0.1", "predicate": {"unused": "it's \"ü\""}}`
+		f.encoding = func(payloadType, payload string) string {
+			escaped := strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "ü", `\xc3\xbc`).Replace(payload)
+			return fmt.Sprintf("DSSEV1 %d %s %d %s", len(payloadType), payloadType, len(payload), fmt.Sprintf(literal, escaped))
+		}
 	}
 }
 
@@ -176,6 +201,11 @@ func TestRefused(t *testing.T) {
 		{"ignores the parent", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["a/../../b"]}`), format.ErrCorrupt, `"a/../../b"`},
 		{"ignores an absolute path", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["/"]}`), format.ErrCorrupt, `"/"`},
 		{"ignores a number", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": [1]}`), format.ErrCorrupt, "ignore_paths"},
+		{"version 0.2 of ranges", func(f *forge) {
+			old("b'%s'", nil)(f)
+			f.payload = strings.Replace(f.payload, "file-sha256", "file-sha256-1000", 1)
+		}, format.ErrUnsupported, "actual_hash_algorithm"},
+		{"version 0.2 without files", payload(`{"_type": "https://in-toto.io/Statement/v1", "subject": [], "predicateType": "https://model_signing/Digests/v0.1"}`), format.ErrCorrupt, "no file is listed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := forged(t, key, twoFiles)

@@ -95,5 +95,10 @@
 // the time of a timestamp by an authority of Trust.Timestamps. The leaf must be for code
 // signing and, if it limits the use of its key, for digital signatures.
 //
-// Statements of version 0.2 ("https://model_signing/Digests/v0.1") are not verified.
+// # Version 0.2
+//
+// Bundles of the predicate "https://model_signing/Digests/v0.1" list the files as subjects,
+// with their SHA-256, and have no serialization. What they signed is not the encoding of
+// DSSE: it begins with "DSSEV1", and the statement in it is a Python bytes literal (b'...').
+// The hash is SHA-256 for all curves, or as above. They are verified, never written.
 package signing

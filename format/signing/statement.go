@@ -19,6 +19,7 @@ import (
 const (
 	statementType = "https://in-toto.io/Statement/v1"
 	predicate     = "https://model_signing/signature/v1.0"
+	predicateV0   = "https://model_signing/Digests/v0.1"
 	hashName      = "sha256"
 )
 
@@ -29,6 +30,7 @@ type digest = [sha256.Size]byte
 type statement struct {
 	name   string // of the model
 	root   digest
+	old    bool  // of version 0.2
 	shard  int64 // the size of ranges; 0 where files are hashed as a whole
 	links  bool
 	ignore []string
@@ -58,8 +60,12 @@ func parseStatement(payload []byte) (*statement, error) {
 		return nil, err
 	}
 	o.is("_type", statementType)
-	o.is("predicateType", predicate)
 	s := &statement{}
+	if s.old = o.values["predicateType"] == predicateV0; s.old {
+		s.parseOld(o)
+		return s, *o.err
+	}
+	o.is("predicateType", predicate)
 	p := o.object("predicate")
 	s.parseSerialization(p.object("serialization"))
 	s.parseResources(p)
@@ -106,6 +112,26 @@ func (s *statement) parseSerialization(o object) {
 	}
 }
 
+// parseResources reads the list of files.
+func (s *statement) parseResources(p object) {
+	s.parseFiles(p, "resources", func(o object) digest {
+		o.is("algorithm", hashName)
+		return sum(o, "digest")
+	})
+}
+
+// parseOld reads a statement of version 0.2, whose subjects are the files.
+func (s *statement) parseOld(o object) {
+	s.parseFiles(o, "subject", func(o object) digest {
+		if o.has("annotations") {
+			if a := o.object("annotations"); a.has("actual_hash_algorithm") {
+				a.is("actual_hash_algorithm", "file-sha256")
+			}
+		}
+		return sum(o.object("digest"), hashName)
+	})
+}
+
 // sum reads a SHA-256 in lower-case hexadecimal.
 func sum(o object, key string) (d digest) {
 	text := get[string](o, key)
@@ -124,9 +150,8 @@ type part struct {
 	sum      digest
 }
 
-// parseResources reads the list of files or ranges, and computes the root digest.
-func (s *statement) parseResources(in object) {
-	const key = "resources"
+// parseFiles reads a list of files or ranges, and computes the root digest.
+func (s *statement) parseFiles(in object, key string, digestOf func(object) digest) {
 	var parts []part
 	all := sha256.New()
 	for _, o := range in.someObjects(key, "no file is listed") {
@@ -139,8 +164,7 @@ func (s *statement) parseResources(in object) {
 		if !ok || !validName(p.name) && p.name != "." {
 			o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model, or no range in steps of shard_size", name)
 		}
-		o.is("algorithm", hashName)
-		p.sum = sum(o, "digest")
+		p.sum = digestOf(o)
 		all.Write(p.sum[:])
 		parts = append(parts, p)
 	}

@@ -188,8 +188,16 @@ func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	if err != nil {
 		return fail("", driver.ErrKey, "%w", err)
 	}
-	if ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), hashed(h, pae(p.payload)), p.sig) {
+	k := key.(*ecdsa.PublicKey)
+	if ecdsa.VerifyASN1(k, hashed(h, pae(p.payload)), p.sig) {
 		return nil
+	}
+	// Only statements of version 0.2 are signed in the old way.
+	if s, _ := parseStatement(p.payload); s != nil && s.old {
+		old := oldPAE(p.payload)
+		if ecdsa.VerifyASN1(k, hashed(crypto.SHA256, old), p.sig) || ecdsa.VerifyASN1(k, hashed(h, old), p.sig) {
+			return nil
+		}
 	}
 	return fail("dsseEnvelope.signatures", driver.ErrSignature, "the signature does not fit the statement and the key")
 }
@@ -198,6 +206,34 @@ func hashed(h crypto.Hash, b []byte) []byte {
 	w := h.New()
 	w.Write(b)
 	return w.Sum(nil)
+}
+
+// oldPAE returns what version 0.2 signed: the payload as Python writes bytes.
+func oldPAE(payload []byte) []byte {
+	b := fmt.Appendf(nil, "DSSEV1 %d %s %d b", len(payloadType), payloadType, len(payload))
+	quote := byte('\'')
+	if bytes.IndexByte(payload, '\'') >= 0 && bytes.IndexByte(payload, '"') < 0 {
+		quote = '"'
+	}
+	b = append(b, quote)
+	for _, c := range payload {
+		switch {
+		case c == quote || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\r':
+			b = append(b, `\r`...)
+		case c < ' ' || c > '~':
+			b = append(b, '\\', 'x')
+			b = hex.AppendEncode(b, []byte{c})
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, quote)
 }
 
 // checkChain checks a signature of the method certificate.

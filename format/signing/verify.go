@@ -23,7 +23,7 @@ type Report struct {
 	Method Method
 	Signer string    // the fingerprint of the key (SHA-256 of its PKIX form), or the subject of the certificate
 	Time   time.Time // of a timestamp, zero without
-	Name   string    // of the model when it was signed
+	Name   string    // of the model when it was signed; "" in version 0.2
 	Digest string    // the root digest, in hex
 	Files  []File    // by name
 
