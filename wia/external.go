@@ -2,10 +2,9 @@ package wia
 
 import (
 	"crypto/sha256"
-	"path"
-	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -37,12 +36,8 @@ func (f *parsed) space(location []byte) (driver.Space, error) {
 		f.spaces = make(map[string]driver.Space)
 	}
 	l := string(location)
-	name := path.Clean(l)
-	if strings.HasSuffix(l, "/") {
-		name += "/"
-	}
 	dir, _ := f.src.Dir() // without one, the use of the file is the error
-	s, err := dir.Declare(name)
+	s, err := dir.Declare(external.Clean(l))
 	if err == nil {
 		f.spaces[l] = s
 	}

@@ -152,15 +152,6 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 	return v, nil
 }
 
-// viewOf is view for the message of a tensor.
-func (f *parsed) viewOf(raw []byte) (tensor.View, error) {
-	h, s, err := headOf(raw)
-	if err != nil {
-		return tensor.View{}, nil
-	}
-	return f.view(h, s)
-}
-
 // Initializer implements onnxgraph.Format for initializers of subgraphs, which are in the
 // scope of that graph. Those of the main graph are not in the section.
 func (d *graphTensors) Initializer(msg protobuf.Field, level int, _ bool) ([]byte, error) {

@@ -58,11 +58,11 @@ func (f *parsed) skeleton(n int64) (_ []byte, err error) {
 
 // inline returns the view of a tensor inside the graph, and whether its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
-	h, _, err := headOf(raw)
+	h, s, err := headOf(raw)
 	if err != nil || h.location != 1 {
 		return v, false, nil
 	}
-	if v, err = f.viewOf(raw); err == nil {
+	if v, err = f.view(h, s); err == nil {
 		err = f.o.Memory.Reserve(v.Info().Size)
 	}
 	return v, true, err

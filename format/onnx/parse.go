@@ -325,27 +325,29 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		m.fields[w.Num] = text
 	case 7: // the graph
 	case 8:
-		var o opset
-		o.domain, _, o.version, w.Err = readPair(s, w)
-		m.opsets = append(m.opsets, o)
+		domain, _, version, err := readPair(s, opsetMsg, w.Field, 2)
+		m.opsets, w.Err = append(m.opsets, opset{string(domain), version}), err
 	case 14:
-		var e stringEntry
-		e.key, e.value, _, w.Err = readPair(s, w)
-		m.props = append(m.props, e)
+		key, value, _, err := readPair(s, entryMsg, w.Field, 2)
+		m.props, w.Err = append(m.props, stringEntry{string(key), string(value)}), err
 	default:
 		w.Check()
 	}
 }
 
-// readPair reads a message of a text and another or a number.
-func readPair(s *protobuf.Source, of *protobuf.Walk) (key, text string, number int64, err error) {
-	w := s.Walk(of.Def.Message, of.Field, 2)
+// readPair reads a message of a text and another or a number. The bytes are valid until the
+// source is read again.
+func readPair(s *protobuf.Source, m *protobuf.Message, msg protobuf.Field, level int) (key, text []byte, number int64, err error) {
+	if _, err := s.Bytes(msg.Start, msg.End); err != nil { // both are in the window then
+		return nil, nil, 0, err
+	}
+	w := s.Walk(m, msg, level)
 	for w.Next() {
 		switch {
 		case w.Num == 1:
-			w.Err = s.Str(&key, &w.Field)
+			key, w.Err = s.Bytes(w.Start, w.End)
 		case w.Num == 2 && w.Typ == protowire.BytesType:
-			w.Err = s.Str(&text, &w.Field)
+			text, w.Err = s.Bytes(w.Start, w.End)
 		case w.Num == 2:
 			number = int64(w.Val)
 		}

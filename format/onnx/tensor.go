@@ -3,9 +3,7 @@ package onnx
 import (
 	"fmt"
 	"math"
-	"path"
 	"strconv"
-	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
@@ -98,20 +96,7 @@ var externalKeys = []string{"location", "offset", "length"}
 
 // read takes one entry of external_data.
 func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	if _, err := s.Bytes(msg.Start, msg.End); err != nil { // key and value are in the window then
-		return err
-	}
-	var key, value []byte
-	w := s.Walk(entryMsg, msg, level)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			key, w.Err = s.Bytes(w.Start, w.End)
-		case 2:
-			value, w.Err = s.Bytes(w.Start, w.End)
-		}
-	}
-	err := w.Err
+	key, value, _, err := readPair(s, entryMsg, msg, level)
 	if err != nil {
 		return err
 	}
@@ -238,7 +223,7 @@ func (h *head) checkExternal(at, elems int64) error {
 	}
 	// ".." may stay within the directory.
 	if len(e.location) > 0 {
-		e.location = append(e.location[:0], clean(string(e.location))...)
+		e.location = append(e.location[:0], external.Clean(string(e.location))...)
 	}
 	if err := external.CheckLocation(e.location); err != nil {
 		return in("location", &protobuf.Defect{At: at, Err: err})
@@ -274,13 +259,4 @@ func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
 		unknown[name] = e
 	}
 	return e
-}
-
-// clean returns the shortest form of a location; one of a directory keeps its slash.
-func clean(location string) string {
-	c := path.Clean(location)
-	if strings.HasSuffix(location, "/") && c != "/" {
-		c += "/"
-	}
-	return c
 }

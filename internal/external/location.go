@@ -5,6 +5,8 @@ package external
 import (
 	"bytes"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -53,4 +55,13 @@ func leadsUp(l []byte) bool {
 		}
 	}
 	return false
+}
+
+// Clean returns the shortest form of a location. One that names a directory keeps its slash.
+func Clean(location string) string {
+	c := path.Clean(location)
+	if strings.HasSuffix(location, "/") && c != "/" {
+		c += "/"
+	}
+	return c
 }
