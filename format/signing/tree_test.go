@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/elliptic"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -369,6 +370,17 @@ func TestProgress(t *testing.T) {
 	}
 	_, err = Verify(ctx, b, dir, trusting(key), &Options{Progress: func(int64, int64, string) { cancel() }, Workers: 1})
 	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestShrinking: a file that has fewer bytes than when it was listed is an error.
+func TestShrinking(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	must(t, os.WriteFile(path, []byte("weights"), 0o666))
+	tree, err := openTree(path, false, nil, "")
+	must(t, err)
+	if err := tree.feed(&tree.files[0])(io.Discard, 3, 5); !errors.Is(err, format.ErrTruncated) {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,9 @@
 package torch
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
@@ -82,7 +80,7 @@ func (p *pickle) next() (any, error) {
 	}
 	for p.ok() {
 		p.at = p.c.Offset()
-		op := byte(p.number(1))
+		op := p.c.U8("pickle")
 		if p.ok() && op == '.' { // STOP
 			v := p.pop()
 			if len(p.stack) > 0 || len(p.marks) > 0 {
@@ -233,15 +231,21 @@ func (p *pickle) action(op byte) bool {
 	return true
 }
 
-// number reads an unsigned integer of up to 8 bytes.
-func (p *pickle) number(width uint64) uint64 {
-	var b [8]byte
-	copy(b[:], p.c.Bytes("pickle", width))
-	return binary.LittleEndian.Uint64(b[:])
+// number reads an unsigned integer of 1, 2, 4 or 8 bytes.
+func (p *pickle) number(width int) uint64 {
+	switch width {
+	case 1:
+		return uint64(p.c.U8("pickle"))
+	case 2:
+		return uint64(p.c.U16("pickle"))
+	case 4:
+		return uint64(p.c.U32("pickle"))
+	}
+	return p.c.U64("pickle")
 }
 
 // data reads bytes behind their count, which takes width bytes.
-func (p *pickle) data(width uint64) []byte { return p.c.Bytes("pickle", p.number(width)) }
+func (p *pickle) data(width int) []byte { return p.c.Bytes("pickle", p.number(width)) }
 
 // text pushes a string. Those of Python 2 may be bytes.
 func (p *pickle) text(b []byte, old bool) {
@@ -261,18 +265,17 @@ func (p *pickle) text(b []byte, old bool) {
 // line reads up to a newline.
 func (p *pickle) line() string {
 	const most = 1024
-	var b strings.Builder
+	b := make([]byte, 0, 64)
 	for p.ok() {
-		c := byte(p.number(1))
+		c := p.c.U8("pickle")
 		if c == '\n' {
 			break
 		}
-		if b.Len() > most {
+		if b = append(b, c); len(b) > most {
 			p.failf(format.ErrCorrupt, "the name of a global has more than %d bytes", most)
 		}
-		b.WriteByte(c)
 	}
-	return b.String()
+	return string(b)
 }
 
 // extend appends items to the list on top.
