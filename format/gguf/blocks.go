@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// blocks describes a type whose blocks have so many elements and bytes. decode
-// fills dst from one block; it is nil for types that are known by name only.
+// blocks describes a type by the elements and bytes of a block. decode fills dst
+// from one block; it is nil for types that are known by name only.
 func blocks(name string, elems, bytes int64, decode func(dst []float32, b []byte)) elementType {
 	e := &tensor.Encoding{Name: name, BlockElems: elems, BlockBytes: bytes}
 	if decode != nil {

@@ -4,7 +4,7 @@
 //
 // # Layout
 //
-// Everything is little-endian. A string is its length, a uint64, and so many bytes.
+// Everything is little-endian. A string is a uint64 length and its bytes.
 //
 //	offset size field
 //	 0      4   magic              "GGUF" (47 47 55 46)
@@ -92,7 +92,7 @@
 // occurs twice, is empty, is not UTF-8 or contains NUL (all ErrCorrupt). Data that
 // leaves the file (ErrTruncated).
 //
-// Tolerated: padding that lacks behind the last tensor, or behind the header of a
+// Tolerated: missing padding behind the last tensor, or behind the header of a
 // file without data. Tolerated, and listed by Notes: a key that occurs twice (the
 // first counts), tensors that overlap, names of 64 bytes or more, bytes behind the
 // last tensor. Dims of 0 are legal: no data.
@@ -100,7 +100,7 @@
 // # Split models
 //
 // A model may come in several files, "m-00001-of-00003.gguf" and so on, each with
-// a header of its own. Opening the first opens all as one model, with the
+// its own header. Opening the first opens all as one model, with the
 // metadata of the first but for split.no, split.count and split.tensors.count,
 // which say how it was split. They are checked: split.no counts from 0 and agrees
 // with the name, split.count with the name and among the parts, and

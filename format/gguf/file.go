@@ -25,8 +25,8 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 // OpenBytes reads a file from memory, which must not change while it is open.
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
-// OpenReaderAt reads a file of size bytes through r, fetching tensors when they
-// are asked for. The size of the structure is not stored anywhere, so 64 KiB are
+// OpenReaderAt reads a file of size bytes through r, fetching tensors on
+// demand. The size of the structure is not stored anywhere, so 64 KiB are
 // fetched first, and more each time that was too little.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))

@@ -1,14 +1,12 @@
 package gguf
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -47,44 +45,6 @@ var plain = []struct {
 }{
 	{0, tensor.Float32}, {1, tensor.Float16}, {24, tensor.Int8}, {25, tensor.Int16}, {26, tensor.Int32},
 	{27, tensor.Int64}, {28, tensor.Float64}, {30, tensor.BFloat16},
-}
-
-func TestPlainTypes(t *testing.T) {
-	for _, version := range []uint32{2, 3} {
-		f := fields{magic: "GGUF", version: version}
-		plan := &format.Plan{}
-		data := map[string][]byte{}
-		for i, c := range plain {
-			name := c.dtype.String()
-			data[name] = bytes.Repeat([]byte{byte(i + 1)}, 6*int(c.dtype.Size()))
-			f.tensors = append(f.tensors, info{name: name, dims: []uint64{3, 1, 2}, typ: c.code, data: data[name]})
-			plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: c.dtype, Shape: tensor.Shape{2, 1, 3}})
-		}
-		m := open(t, f.bytes())
-		if m.Format() != "gguf" || m.Version() != string(rune('0'+version)) || m.Notes() != nil || m.Metadata() != nil || m.parsed().parts[0].align != 32 || len(m.parsed().parts) != 1 {
-			t.Errorf("%s %s: %q, %v", m.Format(), m.Version(), m.Notes(), m.Metadata())
-		}
-		at := int64(up(len(f.header()), 32))
-		for i, c := range plain {
-			v, size := m.At(i), int64(6*c.dtype.Size())
-			want := tensor.Info{Name: c.dtype.String(), DType: c.dtype, Shape: tensor.Shape{2, 1, 3}, Offset: at, Size: size, Stored: size}
-			if diff := cmp.Diff(want, v.Info()); diff != "" || v.ZeroCopy() != testhost.AsHost(c.dtype.Size()) {
-				t.Errorf("zero copy %v: %s", v.ZeroCopy(), diff)
-			}
-			at = int64(up(int(at+size), 32))
-		}
-		if diff := cmp.Diff(data, dataOf(t, m)); diff != "" {
-			t.Error(diff)
-		}
-		if c, err := m.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers the header or the data of 8 tensors" {
-			t.Errorf("%v, %v", c, err)
-		}
-		if version == 3 {
-			if diff := cmp.Diff(f.bytes(), write(t, plan, nil, data)); diff != "" {
-				t.Error(diff)
-			}
-		}
-	}
 }
 
 // TestZeroFile calls every method of the zero File.

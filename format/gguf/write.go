@@ -26,7 +26,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Wri
 
 // Losses implements driver.Lossy.
 func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
-	l.AllQuantization(p, "GGUF has no quantization parameters beside the data")
+	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
 	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e, was) })

@@ -41,7 +41,7 @@
 // 1 MiB (ErrLimit); fewer bytes of data than the shape takes
 // (ErrTruncated), and more (ErrCorrupt).
 //
-// Tensors are handed out row-major and little-endian. Big-endian words and Fortran
+// Tensors are row-major and little-endian. Big-endian words and Fortran
 // order are copied at first use and kept until Close. Where the order makes no
 // difference, because one dim at most is not 1, the data is viewed.
 //
@@ -81,7 +81,7 @@
 //
 // The CRC-32 of entries, header and data together, is compared on verification,
 // with that of the local header too, and whenever an array is inflated or copied
-// (not with CheckStructure). CheckTouch compares it before views are handed out.
+// (not with CheckStructure). CheckTouch compares it before it returns views.
 // A .npy file has no sums: Verify reads its header again, and all data.
 //
 // # Writing

@@ -26,7 +26,7 @@ func OpenBytes(b []byte, o *format.Options) (*format.Model, error) {
 }
 
 // OpenReaderAt reads a file of size bytes through r: the headers now, the data
-// each time it is asked for. The tensor of a .npy file is named "array".
+// on demand. The tensor of a .npy file is named "array".
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenReaderAt(r, size, o) })
 }

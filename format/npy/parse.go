@@ -29,7 +29,7 @@ type head struct {
 	sum     uint32 // CRC-32 of those length bytes
 }
 
-// loads reports whether the data is not there as such.
+// loads reports whether the data must be converted before use.
 func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
 
 // reader reads the headers of arrays, in private memory that it uses again.
@@ -154,7 +154,7 @@ type entry struct {
 	headSum uint32
 }
 
-// parsed is what is kept of an open file of either kind beside its index.
+// parsed is an open file of either format.
 type parsed struct {
 	src     driver.Source
 	index   *driver.Index

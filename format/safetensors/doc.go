@@ -55,7 +55,7 @@
 //   - Metadata that is not strings. null instead of the object counts as absent.
 //
 // Data that is not aligned for its dtype, because the header's length is no multiple of
-// 8 or because of what comes before, is handed out by copy; Notes counts such tensors.
+// 8 or because of what comes before, is copied when it is used; Notes counts such tensors.
 //
 // # Sharded models
 //

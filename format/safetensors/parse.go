@@ -259,7 +259,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 // check compares range, shape and dtype, and fills in what they are.
 func (p *parser) check(t *driver.Tensor) (err error) {
 	if p.found != hasAll {
-		return fmt.Errorf("%w: it lacks a dtype, a shape or data_offsets", format.ErrCorrupt)
+		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]
 	switch {

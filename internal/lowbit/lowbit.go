@@ -1,5 +1,5 @@
 // Package lowbit decodes element types of 2 to 8 bits that are no tensor.DType, which safetensors, ONNX
-// and PyTorch call by names of their own. Elements are packed little-endian, the first in the
+// and PyTorch name differently. Elements are packed little-endian, the first in the
 // lowest bits, through the whole tensor; only the last byte may be partly used.
 package lowbit
 
