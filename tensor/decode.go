@@ -12,7 +12,7 @@ import (
 )
 
 // Decode returns the tensor's elements as T in fresh memory, or in dst's when
-// its capacity suffices, whatever the alignment, compression and byte order.
+// its capacity suffices. It works for every alignment, compression and byte order.
 //
 // If T is float32 or float64, or defined by one of them, it takes any dtype but complex64:
 // half-precision, integer and bool elements (as 0 and 1) are converted, float64 is rounded to

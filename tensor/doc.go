@@ -25,8 +25,7 @@
 //
 // Quantize maps float32 to fewer bits, per tensor or per channel, and reports what
 // was lost; Dequantize is the way back, for every integer type a file may hold.
-// Parameters from files may be unsound: they fail when real values are asked for,
-// not before.
+// Parameters from files may be unsound: decoding real values fails then, not opening.
 //
 // # Checksums
 //

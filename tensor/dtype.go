@@ -7,7 +7,7 @@ import "strconv"
 // that hold one half-precision element are F16 and BF16, in float16.go.)
 type DType uint8
 
-// The element types; in files they are little-endian whatever the host.
+// The element types; in files they are little-endian.
 const (
 	Invalid      DType = iota
 	Float64            // IEEE 754 binary64

@@ -44,7 +44,7 @@ func isNamed[T Elem](d DType) bool {
 	return ok
 }
 
-// viewable tells whether elements of d may be viewed as T, whatever T is called.
+// viewable tells whether elements of d may be viewed as T, named types included.
 func viewable[T Elem](d DType) bool {
 	if isNamed[T](d) {
 		return true

@@ -24,7 +24,7 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 	// ErrLimit means that a limit of the caller, or of this platform, is exceeded.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrDType is returned when the element type asked for is not the tensor's.
+	// ErrDType is returned when the requested element type is not the tensor's.
 	ErrDType = errors.New("wrong dtype")
 	// ErrMisaligned is returned when memory is not aligned for the element type.
 	ErrMisaligned = errors.New("misaligned")
@@ -34,8 +34,8 @@ var (
 	// ErrShape is returned for shapes with negative dims or an overflowing size,
 	// and for ranges and buffers that do not fit a shape.
 	ErrShape = errors.New("invalid shape")
-	// ErrQuantization is returned when quantization parameters are unsound and
-	// real values are asked for.
+	// ErrQuantization is returned when real values are requested and the quantization
+	// parameters are unsound.
 	ErrQuantization = errors.New("invalid quantization parameters")
 )
 

@@ -14,7 +14,7 @@ type Info struct {
 	DType DType
 	Shape Shape
 	// Offset is where the data begins in the file (for external data: in the
-	// external file), -1 when it is not there as such.
+	// external file), -1 when it is stored in another form.
 	Offset int64
 	// Size is the number of bytes of the tensor itself: shape times dtype.
 	Size int64

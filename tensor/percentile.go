@@ -13,7 +13,7 @@ func keyValue(k uint32) float32 {
 	return math.Float32frombits(k ^ (uint32(int32(^k)>>31) | sign32))
 }
 
-// clip narrows the range of each channel to the percentile asked for.
+// clip narrows the range of each channel to the requested percentile.
 func (z *Quantizer) clip() {
 	if len(z.all) == 0 {
 		return
@@ -55,7 +55,7 @@ func rank(percent float64, n int) int {
 }
 
 // selectKey returns the k-th smallest key, from 0, in time linear in their
-// number whatever their order, which sorting would not. It overwrites keys.
+// number, unlike sorting. It overwrites keys.
 func selectKey(keys []uint32, k int) uint32 {
 	for shift := 24; ; shift -= 8 {
 		var count [256]int

@@ -13,7 +13,7 @@ type QuantizeOptions struct {
 	// DType is Int8, Int16, Uint8 or Float16; Invalid, the zero value, means
 	// Int8. Float16 has no parameters and ignores the other options.
 	DType DType
-	// PerChannel gives each index along Axis a scale of its own. Axis is
+	// PerChannel gives each index along Axis its own scale. Axis is
 	// ignored without it.
 	PerChannel bool
 	Axis       int
@@ -50,7 +50,7 @@ type QuantStats struct {
 // zero point is added, so inside the
 // calibrated range the error is at most half a scale, plus what rounding the
 // real number to float32 adds; outside, values are clipped. Scales are positive
-// and finite whatever the values, and every result is finite: where the range
+// and finite for all values, and every result is finite: where the range
 // ends within half a scale of the largest float32, the outermost integer may
 // stay unused.
 //

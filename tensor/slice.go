@@ -15,7 +15,7 @@ import (
 // Range is an error, unless the axis has no elements, rather than a selection of nothing.
 type Range struct{ From, To int64 }
 
-// End as Range.To is the end of the axis, whatever its length.
+// End as Range.To is the end of the axis.
 const End = math.MaxInt64
 
 // At selects one element of an axis, from the end if i is negative; the axis stays, with a
@@ -31,7 +31,7 @@ func At(i int64) Range {
 // without a range are taken whole. The view is zero-copy when the selected
 // elements are contiguous in a tensor that is; otherwise they are copied to
 // the heap at once: Info().Offset is -1 then, and the view outlives the model.
-// Behind an io.ReaderAt contiguous elements are read when they are asked for,
+// Behind an io.ReaderAt contiguous elements are read on demand,
 // others at once, and no bytes but theirs. Of GGUF's blocks only whole ones can be
 // taken: whole rows, or ranges of the innermost axis that are multiples of a block. Ranges
 // outside the shape or through a block are ErrShape; elements of unknown size ErrDType.

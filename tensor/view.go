@@ -28,7 +28,7 @@ type View memory.Ref[Info]
 // receivers because five words are copied for each call otherwise.
 func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
-// Format implements fmt.Formatter: whatever the verb, name, dtype and shape are printed, as
+// Format implements fmt.Formatter: every verb prints name, dtype and shape, as
 // in `"conv1.weight" float32 [16, 3, 3, 3]`, and no data.
 func (v View) Format(f fmt.State, _ rune) {
 	info := v.ref().Info()
@@ -96,7 +96,7 @@ func (v View) Len() int64 {
 	return info.Size / info.DType.Size()
 }
 
-// ZeroCopy reports whether Bytes and As hand out memory that is there already, the model's
+// ZeroCopy reports whether Bytes and As return existing memory without copying, the model's
 // or that of a Slice or Clone: the data is uncompressed, aligned for the dtype, and
 // in the byte order of the host.
 func (v View) ZeroCopy() bool {
@@ -144,7 +144,7 @@ func (v View) Bytes() ([]byte, error) {
 // ErrTruncated, which names the tensor. Calls of Use nest.
 //
 // The guard is that of the calling goroutine: one that f starts is not covered,
-// and a fault in it ends the process unless it guards itself with a Use of its own.
+// and a fault in it ends the process unless it calls Use itself.
 func (v View) Use(f func([]byte) error) error {
 	r := v.ref()
 	if r.Info() == nil {
@@ -245,7 +245,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 }
 
 // ReadAt implements io.ReaderAt on the tensor's little-endian bytes. Guarded like
-// Use. Behind an io.ReaderAt it reads no more than it is asked for.
+// Use. Behind an io.ReaderAt it reads only len(p) bytes.
 func (v View) ReadAt(p []byte, off int64) (int, error) {
 	info := v.ref().Info()
 	if info == nil {

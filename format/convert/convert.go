@@ -16,7 +16,7 @@ import (
 
 // File converts the file, or directory, at in to one at out, which may be the same. Data
 // is compared with the sums that the source has before it is used (CheckTouch, unless
-// Options.Read asks for another Check): the target's sums would vouch for the damage.
+// Options.Read asks for another Check): a fresh checksum would hide the damage.
 func File(in, out string, o *Options) (*Report, error) {
 	o, err := o.checked(out)
 	if err != nil {
@@ -117,8 +117,8 @@ type item struct {
 	sum     uint64  // of what was written, for Verify
 }
 
-// create starts the target. It has to keep aside what it has no place for, as far as
-// it can. What is left is let go one by one, so that all of it is reported.
+// create starts the target. The format keeps aside what it has no place for, as far as
+// it can. Losses that remain are accepted one by one, so that each is reported.
 func (j *job) create() (*format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
@@ -167,8 +167,8 @@ func averted(losses []format.Loss, now *format.LossError) []format.Loss {
 	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return refused[l] })
 }
 
-// essential returns the tensors whose loss of parameters would make what was asked for worthless:
-// integers whose parameters were found only now, and are written nowhere.
+// essential returns the tensors that are worthless without their parameters:
+// integers that this conversion made, whose parameters are written nowhere else.
 func (j *job) essential() map[string]bool {
 	names := map[string]bool{}
 	for _, it := range j.items {

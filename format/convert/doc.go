@@ -122,7 +122,7 @@
 // # Memory and files
 //
 // A tensor that is kept is written from the mapping. One that changes goes through
-// in pieces of 256 Ki elements, whatever its size; up to four are converted at a time,
+// in pieces of 64 Ki elements; up to four are converted at a time,
 // two pieces ahead of the writer. Quantization reads a tensor twice,
 // once for its parameters, which stand before the data in most formats. Pages of the mapping
 // are evicted behind the reader (format.Model.Evict), on Linux and Android: so a

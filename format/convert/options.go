@@ -70,7 +70,7 @@ type Report struct {
 	// Losses are what Options.Lossy left out.
 	Losses []format.Loss
 	// Kept are names, and parameters of quantization, that the target has no place for but
-	// keeps aside: its readers see names of its own, and converting back restores these.
+	// keeps aside: its readers see other names, and converting back restores these.
 	Kept []format.Loss
 	// Quantized lists the tensors that were quantized to integers or blocks, in the order of
 	// the plan.

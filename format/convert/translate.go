@@ -225,8 +225,8 @@ func (t *translator) readAny(i int) ([]*node, error) {
 	return t.readONNX(&t.graph.Nodes[i])
 }
 
-// fuse notes that a MatMul and the Add of a bias that follows are one Gemm: as an Add of its own that
-// would be broadcast, which few formats do.
+// fuse notes that a MatMul and the Add of a bias that follows are one Gemm: few formats have an
+// Add that broadcasts.
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
 	if m.Op != "MatMul" || m.Domain != "" || len(m.Inputs) != 2 || len(m.Outputs) != 1 || len(m.Attributes) > 0 ||

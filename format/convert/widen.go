@@ -86,8 +86,8 @@ func (j *job) accepts(l format.Loss) (accepted, reported bool) {
 	return named || j.o.Lossy, !named
 }
 
-// fitting returns the dtype and shape that a tensor may have instead, if there are any. takes remembers
-// the dtypes that the target was asked for.
+// fitting returns the dtype and shape that a tensor may have instead, if there are any. takes caches
+// which dtypes the target has.
 func (j *job) fitting(it *item, kind format.LossKind, takes map[tensor.DType]bool) (to tensor.Info, fits bool, err error) {
 	to = tensor.Info{DType: it.to.DType, Shape: it.to.Shape}
 	if kind == driver.LossShape {

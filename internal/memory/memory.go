@@ -9,8 +9,8 @@ import "context"
 // I is the description of a tensor. All methods are safe for concurrent use.
 type Owner[I any] interface {
 	// Enter holds the memory for a short use of a tensor: Close waits for Leave. It
-	// fails after Close began, and when a sum that must vouch for the bytes
-	// before their first use does not.
+	// fails after Close began, and when a checksum that covers the bytes
+	// fails before their first use.
 	Enter(*I) error
 	// Leave ends what Enter began.
 	Leave()
@@ -18,7 +18,7 @@ type Owner[I any] interface {
 	// From then on only Close unmaps, not the garbage collector, since nobody can
 	// know how long the slice lives.
 	Lend(*I) error
-	// Load returns the bytes of a tensor that is not in memory as such,
+	// Load returns the bytes of a tensor that is not in memory,
 	// aligned, in heap memory that is never written again. It is called
 	// between Enter and Leave.
 	Load(*I) ([]byte, error)
@@ -37,7 +37,7 @@ type Owner[I any] interface {
 	Explain(info *I, err error) error
 }
 
-// Advice is what an Advisor is told or asked about bytes in its memory.
+// Advice is a hint or a question about bytes in an Advisor's memory.
 type Advice int
 
 const (

@@ -1,5 +1,4 @@
-// Package readonce reads the tensors of a model one after the other in little memory,
-// whatever their number and size.
+// Package readonce reads the tensors of a model one after the other in little memory.
 package readonce
 
 import (

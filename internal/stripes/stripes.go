@@ -8,24 +8,21 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Counter counts short uses. Each goroutine has a stripe of its own, more or less. What
-// a stripe counts means nothing, and may be negative: a goroutine whose stack moved
-// leaves in another than it entered. Only the sum counts.
+// Counter counts short uses. Most goroutines have their own stripe. The count of one stripe means
+// nothing and may be negative, because a goroutine whose stack moved leaves through another stripe.
+// Only the sum counts.
 //
-// Whatever has such a counter has a flag that says that it is closed. To enter is to
-// add 1 to Own, then to look at the flag, and to take the 1 off the same stripe if it
-// is set; to leave is to take 1 off Own and to look at the flag. Whoever finds it set
-// after either looks at the Sum.
+// The owner of a counter has a closed flag. To enter, a goroutine adds 1 to Own and then reads the
+// flag; if it is set, it subtracts 1 from the same stripe. To leave, it subtracts 1 from Own and
+// reads the flag. A goroutine that finds the flag set reads the Sum.
 //
-// A sum of 0 that was read after closing proves that nobody is inside who came before,
-// although its parts are read one after the other. Who enters counts before
-// looking at the flag, so that whoever is inside was counted before it was set, and
-// every part of the sum has it. Later only two things change: who leaves takes 1 off,
-// anywhere, which the sum has missed or not; and who came too late adds 1 and takes
-// it off the same stripe, of which the sum has both, the first, or none. So what is
-// inside adds 1 to the sum, and nothing makes it less than it is. Nor does a
-// sum of 0 go unnoticed, because whoever changes a stripe of what is closed looks at
-// the sum afterwards, and the last one sees all changes.
+// A sum of 0 read after closing proves that no earlier goroutine is still inside, although its
+// parts are read one after the other. A goroutine counts before it reads the flag, so everyone
+// inside was counted before the flag was set. Afterwards only two things change: a goroutine that
+// leaves subtracts 1, and one that came too late adds 1 and subtracts it from the same stripe. So
+// each goroutine inside adds 1 to the sum, and nothing makes the sum too small. A sum of 0 is
+// noticed, because each change after closing is followed by a read of the sum, and the last
+// reader sees all changes.
 type Counter [1 << bits]stripe
 
 const bits = 5

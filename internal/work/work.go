@@ -138,7 +138,7 @@ func (r *run) fail(i int, err error) {
 	}
 }
 
-// Step is how many bytes Chunks hands out at a time: enough that a callback
+// Step is how many bytes Chunks passes at a time: enough that a callback
 // costs nothing compared with hashing, little enough that canceling is prompt.
 const Step = 1 << 20
 
