@@ -55,7 +55,7 @@
 // writer puts a padding field (number 15) of such a length that the tensor's
 // raw_data begins at a multiple of 64 in the file. raw_data is the last field of
 // its message. So every tensor that is stored plainly is a view into the mapping.
-// In files of other writers a misaligned tensor is a copy, and a note says so.
+// Other writers may misalign a tensor: its view is a copy, and a note says so.
 //
 // A tensor's data is in exactly one place: in the tensor block, plain or
 // compressed, in an external file that the tensor block names, or in an
@@ -105,18 +105,16 @@
 // while the header, which is signed, states the size of the block: a padding
 // field fills up the rest.
 //
-// Of the signature block the four digests, the timestamp and the signature are what is checked.
-// The rest of it nobody signed, and it says nothing about the model: the public key, which
-// may be missing, padding, unknown fields, and checksums of other blocks. Who changes the tag of the public key or
-// a bit of the padding has made another unknown field or other padding, and the file is as valid as it was.
+// The signature covers the four digests and the timestamp. It does not cover the rest of the
+// signature block: the public key, which may be missing, padding, unknown fields, and checksums
+// of other blocks. A file stays valid when these change.
 //
 // # What is refused
 //
 // Metadata must be UTF-8 without byte order mark and lone surrogates, with unique
 // top-level keys without NUL and at most 1,000 levels; value types are not
 // enforced, unknown keys are kept. Inflated, it has at most 64 MiB, the graph
-// 1 GiB, and unless the caller sets other limits (Options.MaxMetadataBytes,
-// MaxGraphBytes) both at most 256 times what is stored, or 16 MiB if that is more.
+// 1 GiB, and both at most 256 times their stored size, or 16 MiB if that is more.
 //
 // What a graph has is counted before any of it is built, subgraphs included: at
 // most 1,048,576 nodes, as many values (inputs and outputs of graphs) and
@@ -201,7 +199,7 @@
 // metadata are decoded then, once. Tensors in attributes are views of a private copy of the
 // graph block, or of external files.
 //
-// Another process may write to the file at any moment. So what was checked is not
-// read from it again: header, metadata, graph and signatures are copied to private
-// memory, and so are the descriptions of tensors, in small pieces that jump over the data.
+// Another process may write to the file at any moment. So header, metadata, graph, signatures
+// and the descriptions of tensors are read once, into private memory, in small pieces that skip
+// the data.
 package wia
