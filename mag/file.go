@@ -66,5 +66,5 @@ func (f *File) Digest(name string) (sum uint64, ok bool) {
 	if !ok || f.f.digests == nil {
 		return 0, false
 	}
-	return f.f.digests[i].sum, f.f.digests[i].known
+	return f.f.digests[i], f.f.known[i]
 }

@@ -22,14 +22,9 @@ type parsed struct {
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
 	form     *sumForm // of version 1's checksum, nil when it was not checked
-	digests  []digest // by tensor; nil when there are none
+	digests  []uint64 // by tensor: XXH64 of the data; nil when there are none
+	known    []bool   // by tensor: whether there is a digest
 	stamp    uint64   // snapshot: Unix seconds
-}
-
-// digest is the XXH64 that version 1 records for the data of a tensor.
-type digest struct {
-	sum   uint64
-	known bool
 }
 
 // parse reads the structure of either container.
@@ -200,8 +195,8 @@ func (f *parsed) notes() []string {
 		notes = append(notes, plural(n, "byte follows", "bytes follow")+" the last tensor")
 	}
 	missing := f.index.Len()
-	for i := range f.digests {
-		if f.digests[i].known {
+	for _, known := range f.known {
+		if known {
 			missing--
 		}
 	}
@@ -219,10 +214,10 @@ func plural(n int64, one, more string) string {
 }
 
 func (f *parsed) tensorSum(i int) driver.Sum {
-	if f.digests == nil || !f.digests[i].known {
+	if f.known == nil || !f.known[i] {
 		return driver.Sum{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i].sum}
+	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
 }
 
 // verify checks the checksum in the header again.

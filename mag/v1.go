@@ -137,13 +137,13 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 		}
 		i, named := f.digestOf(key, next)
 		if named && f.digests == nil {
-			f.digests = make([]digest, f.index.Len())
+			f.digests, f.known = make([]uint64, f.index.Len()), make([]bool, f.index.Len())
 		}
-		if known[string(key)] || named && f.digests[i].known {
+		if known[string(key)] || named && f.known[i] {
 			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			f.digests[i], next = digest{bits, true}, i+1
+			f.digests[i], f.known[i], next = bits, true, i+1
 			continue
 		}
 		if err := driver.CheckName(key); err != nil {
