@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	"fmt"
 	"unicode/utf8"
 
@@ -59,34 +58,29 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
 func operatorLosses(g *driver.Graph, l *driver.LossList) {
 	for i := range g.Nodes {
-		if op := foreignOperator(&driver.Graph{Nodes: g.Nodes[i : i+1]}); op != "" {
+		op := ""
+		eachNode(&driver.Graph{Nodes: g.Nodes[i : i+1]}, func(n *driver.Node) {
+			if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
+				op = n.Op
+			}
+		})
+		if op != "" {
 			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
 		}
 	}
 }
 
-// foreignOperator returns an operator that should be in ONNX's own set and is not, "" for none.
-func foreignOperator(g *driver.Graph) (op string) {
-	for i := range g.Nodes {
-		if n := &g.Nodes[i]; isOwn(n.Domain) && !opsets.Known(n.Op) {
-			return n.Op
-		}
-	}
-	eachInner(g, func(sub *driver.Graph) { op = cmp.Or(op, foreignOperator(sub)) })
-	return op
-}
-
-// eachInner calls f for the graphs in the attributes of nodes.
-func eachInner(g *driver.Graph, f func(*driver.Graph)) {
-	for i := range g.Nodes {
+// eachNode calls f for the nodes of a graph, and of those in their attributes.
+func eachNode(g *driver.Graph, f func(*driver.Node)) {
+	for i := 0; g != nil && i < len(g.Nodes); i++ {
+		f(&g.Nodes[i])
 		for _, a := range g.Nodes[i].Attributes {
-			list, _ := a.Value.([]*driver.Graph)
-			if one, ok := a.Value.(*driver.Graph); ok {
-				list = []*driver.Graph{one}
-			}
-			for _, sub := range list {
-				if sub != nil {
-					f(sub)
+			switch v := a.Value.(type) {
+			case *driver.Graph:
+				eachNode(v, f)
+			case []*driver.Graph:
+				for _, sub := range v {
+					eachNode(sub, f)
 				}
 			}
 		}

@@ -10,13 +10,8 @@ import (
 // model is a ModelProto but for its graph.
 type model struct {
 	fields [len(modelKeys)]any // by number: int64, string, or nil
-	opsets []opset
+	opsets []opsets.Set
 	props  []stringEntry
-}
-
-type opset struct {
-	domain  string
-	version int64
 }
 
 type stringEntry struct{ key, value string }
@@ -42,11 +37,7 @@ func (m *model) metadata() driver.Metadata {
 		}
 	}
 	if len(m.opsets) > 0 {
-		list := make([]opsets.Set, len(m.opsets))
-		for i, s := range m.opsets {
-			list[i] = opsets.Set{Domain: s.domain, Version: s.version}
-		}
-		text, _ := json.Marshal(list) // which texts and numbers cannot fail
+		text, _ := json.Marshal(m.opsets) // which texts and numbers cannot fail
 		add(keyOperatorSets, json.RawMessage(text))
 	}
 	for _, p := range m.props {

@@ -54,9 +54,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 	}
 	if sets, exact := opsets.Parse(e.Value); e.Key == keyOperatorSets && exact && !h.sets {
 		h.sets = true
-		for _, s := range sets {
-			h.opsets = append(h.opsets, opset{s.Domain, s.Version})
-		}
+		h.opsets = append(h.opsets, sets...)
 		return false, nil
 	}
 	if h.keys[e.Key] {
@@ -86,20 +84,20 @@ func (h *header) plan(p *driver.Plan) error {
 	}
 	domains := map[string]bool{}
 	if p.Graph != nil {
-		domainsOf(p.Graph, domains)
+		eachNode(p.Graph, func(n *driver.Node) { domains[n.Domain] = true })
 	}
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
 	}
 	said := h.opsets
 	for _, d := range slices.Sorted(maps.Keys(domains)) {
-		isSaid := slices.ContainsFunc(said, func(o opset) bool { return o.domain == d || isOwn(o.domain) && isOwn(d) })
+		isSaid := slices.ContainsFunc(said, func(o opsets.Set) bool { return o.Domain == d || isOwn(o.Domain) && isOwn(d) })
 		if isSaid || h.file != nil && !h.file.imports(d) { // what a file does without, its copy does too
 			continue
 		}
-		s := opset{d, 1}
+		s := opsets.Set{Domain: d, Version: 1}
 		if isOwn(d) {
-			s.version = defaultOpset
+			s.Version = defaultOpset
 		}
 		h.opsets = append(h.opsets, s)
 	}
@@ -126,14 +124,6 @@ func irVersionOf(code int32) int64 {
 	return 1
 }
 
-// domainsOf collects the operator sets of the nodes of a graph, and of those in it.
-func domainsOf(g *driver.Graph, set map[string]bool) {
-	for i := range g.Nodes {
-		set[g.Nodes[i].Domain] = true
-	}
-	eachInner(g, func(sub *driver.Graph) { domainsOf(sub, set) })
-}
-
 // front returns the model without its graph. Operator sets come first, so that the file is
 // recognized whatever the texts are.
 func (h *header) front() []byte {
@@ -145,7 +135,7 @@ func (h *header) front() []byte {
 	for _, o := range h.opsets {
 		field := file.sets[o]
 		if field == nil {
-			field = protobuf.PutBytes(nil, 8, protobuf.PutInt(protobuf.PutText(nil, 1, o.domain), 2, o.version))
+			field = protobuf.PutBytes(nil, 8, protobuf.PutInt(protobuf.PutText(nil, 1, o.Domain), 2, o.Version))
 		}
 		b = append(b, field...)
 	}

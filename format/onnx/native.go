@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -91,7 +92,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 // original is what a plan's Native says, in line with the plan.
 type original struct {
 	model  model                  // by what its metadata were when it was read
-	sets   map[opset][]byte       // the fields with operator sets
+	sets   map[opsets.Set][]byte  // the fields with operator sets
 	props  map[stringEntry][]byte // and with properties
 	rest   []byte                 // the native fields of the model
 	graph  []byte                 // all but the initializers; it is the plan's only if same
@@ -114,7 +115,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 		return nil, nil
 	}
 	s := protobuf.InMemory(n.Raw)
-	c := &original{sets: map[opset][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
+	c := &original{sets: map[opsets.Set][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
 	shells := map[string]shell{}
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
@@ -246,7 +247,7 @@ func (c *original) equals(g *driver.Graph) bool {
 
 // imports reports whether the file imports the operators of a domain.
 func (c *original) imports(domain string) bool {
-	return slices.ContainsFunc(c.model.opsets, func(o opset) bool { return o.domain == domain })
+	return slices.ContainsFunc(c.model.opsets, func(o opsets.Set) bool { return o.Domain == domain })
 }
 
 // check says why a tensor that is only listed cannot be written: its bytes mean something in

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -326,7 +327,7 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	case 7: // the graph
 	case 8:
 		domain, _, version, err := readPair(s, opsetMsg, w.Field, 2)
-		m.opsets, w.Err = append(m.opsets, opset{string(domain), version}), err
+		m.opsets, w.Err = append(m.opsets, opsets.Set{Domain: string(domain), Version: version}), err
 	case 14:
 		key, value, _, err := readPair(s, entryMsg, w.Field, 2)
 		m.props, w.Err = append(m.props, stringEntry{string(key), string(value)}), err
