@@ -6,7 +6,7 @@
 // weights are views into the mapped file. Compressed and encrypted weights are
 // decrypted and decompressed once, for the first tensor in use, and kept until Close;
 // chunks are decompressed in parallel, for the tensors that need them. The reader
-// allocates no more than a file's bytes and tensors justify, whatever sizes it claims.
+// allocates no more than a file's bytes and tensors justify.
 //
 // Opening copies everything but the weights into private memory, since another
 // process may write to a mapped file at any moment, and decodes it. Verify says which
@@ -43,7 +43,7 @@
 // The specification says 128 bytes, and its struct adds up to 144; the two differ
 // in how many reserved bytes follow byte 120. Readers go by header_size. The writer
 // emits 144, or 128 if WriteOptions.HeaderSize says so: the reference implementation
-// always sums 144 bytes, and refuses signed files with a shorter header.
+// always takes the checksum of 144 bytes, and refuses signed files with a shorter header.
 //
 // Sections may come in any order, with gaps between them that mean nothing, but
 // neither in the header nor over each other, and the last one ends the file. The
@@ -224,7 +224,7 @@
 // 4 and 5 are lossy: the uncompressed weights are float32, and the checksum is that
 // of the floats that come out. The reference implementation decodes subnormal halves
 // and -0 as 0 before it computes the checksum; readers accept that too (File.Notes tells, once Verify
-// has met it), and hand out the IEEE values. All constants must be float32. Tensors
+// has met it), and return the IEEE values. All constants must be float32. Tensors
 // appear as float32 with Info.Compression "int8" or "float16". The writer maps the
 // range of all values, 0 included, to 0 to 255, and refuses what no byte or half
 // stands for.

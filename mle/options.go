@@ -105,7 +105,7 @@ func (o *WriteOptions) check() error {
 	return nil
 }
 
-// checkSigner refuses what is no whole key, such as none in a crypto.Signer: who names a signer
+// checkSigner refuses a key of another length, an empty one too: a caller that names a signer
 // does not want an unsigned file.
 func checkSigner(key ed25519.PrivateKey) error {
 	if len(key) != ed25519.PrivateKeySize {

@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what an open file keeps besides its index. Everything but the weights is in
+// parsed is the state of an open file without its index. Everything but the weights is in
 // private memory, since another process may write to a mapped file.
 type parsed struct {
 	src    driver.Source
@@ -44,7 +44,7 @@ type parsed struct {
 	plain  cached       // decrypted section
 	whole  cached       // weights that are compressed in one piece
 
-	flushed atomic.Bool // Verify met the reference's sum over float16 weights, see flushedSum
+	flushed atomic.Bool // Verify met the reference's checksum of float16 weights, see flushedSum
 }
 
 // fail makes the error for a field of the file.
@@ -204,7 +204,7 @@ func (h *Header) readV2(c *wire.Cursor) error {
 	return nil
 }
 
-// checkSum accepts the sum over header_size bytes and that of the
+// checkSum accepts the checksum of header_size bytes and that of the
 // reference implementation, which always takes 144 bytes.
 func (h *Header) checkSum(head []byte) error {
 	if h.HeaderChecksum == 0 {
@@ -314,7 +314,7 @@ func (f *parsed) readSections(sums bool) (err error) {
 	return err
 }
 
-// checkSums checks the checksums of metadata and graph, as far as they are recorded.
+// checkSums checks the recorded checksums of metadata and graph.
 func (f *parsed) checkSums() error {
 	for i, b := range [...][]byte{f.meta, f.graph} {
 		want := [...]uint32{f.h.MetadataChecksum, f.h.GraphChecksum}[i]

@@ -23,7 +23,7 @@ const (
 	sigHash  = 108
 )
 
-// signer returns who claims to have signed, nil for an unsigned file.
+// signer returns the signature as the file states it, nil for an unsigned file.
 func (f *parsed) signer() *driver.Signature {
 	if f.sig == nil {
 		return nil

@@ -61,7 +61,7 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{encoder: e}, nil
 	case m == MethodNone:
-		return &plainWeights{e, make([]crc, len(e.offsets))}, nil
+		return &plainWeights{encoder: e, early: map[int]uint32{}}, nil
 	case e.o.Chunked, m == MethodFloat16: // halves are the same, in pieces or not
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
 	case m == MethodLZ4:
@@ -96,21 +96,45 @@ var padding [alignment]byte
 // plainWeights puts every tensor where it belongs, in any order.
 type plainWeights struct {
 	*encoder
-	sums []crc // of the tensors
+	next  int            // the first tensor that is not in sum
+	pos   int64          // where the one before it ends
+	sum   crc            // of what lies before pos
+	early map[int]uint32 // checksums of tensors that came before their turn
 }
 
 func (w *plainWeights) tensor(i int, in driver.Input) error {
-	return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
+	if i != w.next {
+		var sum crc
+		err := in.CopyTo(&w.out, w.offsets[i], &sum)
+		w.early[i] = uint32(sum)
+		return err
+	}
+	w.pad()
+	err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
+	w.pass()
+	return err
+}
+
+// pad goes on to where the next tensor begins.
+func (w *plainWeights) pad() {
+	off := w.offsets[w.next]
+	w.sum.Write(padding[:off-w.pos])
+	w.pos = off
+}
+
+// pass goes on to where the next tensor ends.
+func (w *plainWeights) pass() {
+	w.pos += w.plan.Tensors[w.next].Size
+	w.next++
 }
 
 func (w *plainWeights) finish() error {
-	sum, at := crc(0), int64(0)
-	for i, off := range w.offsets {
-		sum.Write(padding[:off-at])
-		size := w.plan.Tensors[i].Size
-		sum, at = crc(tensor.CombineCRC32(uint32(sum), uint32(w.sums[i]), size)), off+size
+	for w.next < len(w.offsets) {
+		w.pad()
+		w.sum = crc(tensor.CombineCRC32(uint32(w.sum), w.early[w.next], w.plan.Tensors[w.next].Size))
+		w.pass()
 	}
-	w.out.size, w.out.sum, w.out.original = w.size, uint32(sum), uint32(sum)
+	w.out.size, w.out.sum, w.out.original = w.size, uint32(w.sum), uint32(w.sum)
 	return nil
 }
 

@@ -121,7 +121,7 @@ func NewTensorBytes(id uint32, d tensor.DType, shape tensor.Shape, data []byte) 
 	return c, nil
 }
 
-// ToTensor returns the constant as a view of a copy of its own, named by the id.
+// ToTensor returns a view of a copy of the constant, named by the id.
 func (c *Constant) ToTensor() (tensor.View, error) {
 	data := memory.Aligned(len(c.Data))
 	copy(data, c.Data)

@@ -4,7 +4,7 @@
 //
 // # Layout
 //
-// All numbers are little-endian, whatever the host.
+// All numbers are little-endian on any host.
 //
 //	Header, 32 bytes
 //	offset size

@@ -88,7 +88,7 @@ func (f *File) FrameworkVersion() uint32 { return f.f.model.framework }
 // Timestamp returns the creation time in Unix seconds.
 func (f *File) Timestamp() uint64 { return f.f.model.created }
 
-// Footer says which sum the file ends with. ok is false before the footer was
+// Footer says which checksum the file ends with. ok is false before the footer was
 // checked and found right, by the first use of a constant or by Verify.
 func (f *File) Footer() (footer Footer, ok bool) {
 	known := f.f.footer.Load()

@@ -234,7 +234,7 @@ const (
 // Footer says which checksum of all bytes before it a file ends with.
 type Footer uint8
 
-// The two sums in use. Files are read with either.
+// The two checksums in use. Files are read with either.
 const (
 	Adler32 Footer = iota // what the implementation notes and the reference code say
 	CRC32                 // what the layout table says

@@ -50,7 +50,7 @@ func (m *modelInfo) set(e driver.Entry) (err error) {
 	return err
 }
 
-// unsigned returns a number of a plan's metadata that has at most so many bits.
+// unsigned returns a number of a plan's metadata, which has at most the given bits.
 func unsigned(v any, bits int) (uint64, error) {
 	switch v.(type) {
 	case int64, json.Number:

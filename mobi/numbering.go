@@ -11,7 +11,7 @@ import (
 // numbering gives the names of a plan ids. Names that are numbers keep them;
 // others get the lowest free ones: constants first, then the inputs of the graph,
 // the values between operators in the order in which they appear, and the outputs
-// last. So a reader, who knows only ids, finds inputs and outputs in the order of
+// last. So a reader, which knows only ids, finds inputs and outputs in the order of
 // their specs.
 type numbering struct {
 	ids       []uint32 // of the constants, by plan index

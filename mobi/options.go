@@ -8,7 +8,7 @@ type WriteOptions struct {
 	// Gzip compresses every constant at that level, 1 (fast) to 9 (small), and
 	// keeps those compressed that become smaller by it. 0 compresses nothing.
 	Gzip int
-	// Footer says which sum the file ends with.
+	// Footer says which checksum the file ends with.
 	Footer Footer
 	// Flags are set in the header in addition to those that the constants call for
 	// (FlagQuantized, FlagFloat16). Flags in the plan's metadata are written as they are.
@@ -16,7 +16,7 @@ type WriteOptions struct {
 	// FrameworkVersion is recorded when the plan's metadata has none.
 	FrameworkVersion uint32
 	// Inputs, Outputs and Operators replace the plan's neutral graph. A plan
-	// with a graph of its own is then refused.
+	// with a graph is then refused.
 	Inputs, Outputs []Spec
 	Operators       []Operator
 }

@@ -23,8 +23,8 @@ func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
 	return true, err
 }
 
-// checkFooter compares the footer with the sum of all bytes before it and says which
-// sum it is. The first verdict is remembered; what could not be read is not a verdict.
+// checkFooter compares the footer with the checksum of all bytes before it and returns which
+// checksum it is. The first verdict is kept; a failed read is not a verdict.
 func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
 	end := f.header.graphEnd()
 	b, err := f.src.Slice(end, footerSize)

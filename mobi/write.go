@@ -198,7 +198,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		records[i].Offset = end
 		l.Offsets[n] = end + d.recordSize(n)
 		heads += d.recordSize(n)
-		// Compared with the limit one by one: the sum cannot overflow.
+		// Compared with the limit one by one: no addition can overflow.
 		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
 			break
 		}

@@ -37,7 +37,7 @@ type Options struct {
 // checked is for texts that Check accepts.
 var checked = Options{LoneSurrogates: true}
 
-// EntryBytes is what Metadata makes of an entry, besides its text.
+// EntryBytes is the memory that Metadata takes for an entry, without its text.
 const EntryBytes = 64
 
 // Error says what is wrong and where. It wraps tensor.ErrCorrupt.
