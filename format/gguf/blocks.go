@@ -13,8 +13,8 @@ func blocks(name string, elems, bytes int64, decode func(dst []float32, b []byte
 	e := &tensor.Encoding{Name: name, BlockElems: elems, BlockBytes: bytes}
 	if decode != nil {
 		e.Decode = func(dst []float32, src []byte) error {
-			if int64(len(dst))%elems != 0 || int64(len(dst))/elems != int64(len(src))/bytes || int64(len(src))%bytes != 0 {
-				return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, len(src), name, len(dst))
+			if err := wholeBlocks(e, len(dst), len(src)); err != nil {
+				return err
 			}
 			for len(dst) > 0 {
 				decode(dst[:elems:elems], src[:bytes:bytes])
@@ -24,6 +24,14 @@ func blocks(name string, elems, bytes int64, decode func(dst []float32, b []byte
 		}
 	}
 	return elementType{encoding: e}
+}
+
+// wholeBlocks refuses elements and bytes that are not the same number of blocks.
+func wholeBlocks(e *tensor.Encoding, elems, bytes int) error {
+	if int64(elems)%e.BlockElems != 0 || int64(elems)/e.BlockElems != int64(bytes)/e.BlockBytes || int64(bytes)%e.BlockBytes != 0 {
+		return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, bytes, e.Name, elems)
+	}
+	return nil
 }
 
 // Every sum below rounds once: its products are exact in a float32, whether or

@@ -2,12 +2,14 @@ package gguf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -29,9 +31,9 @@ type part struct {
 	space driver.Space
 	meta  []byte // all entries, as they are in the file
 	count int    // of entries
-	align int64
-	data  int64 // where tensor data begins
-	end   int64 // of the data of the last tensor
+	align int64  // 0 while no entry says it
+	data  int64  // where tensor data begins
+	end   int64  // of the data of the last tensor
 	split split
 }
 
@@ -65,22 +67,13 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	if space == 0 {
 		f.index.Version = strconv.Itoa(int(version))
 	}
-	p := part{src: src, size: src.Size(), space: space, align: defaultAlign, split: noSplit, count: int(count)}
-	aligned := false
+	p := part{src: src, size: src.Size(), space: space, split: noSplit, count: int(count)}
 	for i := uint64(0); i < count && d.err == nil; i++ {
-		e := d.entry()
-		switch {
-		case d.err != nil:
-		case string(e.key) == keyAlignment && !aligned:
-			aligned = true
-			err = p.setAlign(&e)
-		default:
-			err = p.split.note(&e)
-		}
-		if err != nil {
-			return ofEntry(err, e.key)
+		if e := d.entry(); d.err == nil {
+			d.err = ofEntry(p.note(&e), e.key)
 		}
 	}
+	p.align = cmp.Or(p.align, defaultAlign)
 	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
 		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 	}
@@ -92,7 +85,7 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	p.data, _ = wire.AlignUp(int64(d.at), p.align)
 	p.end = p.data
 	f.index.Grow(int(tensors), size.names, size.dims)
-	if err := f.addTensors(d.b[from:d.at], from, &p, size.open); err != nil {
+	if err := f.addTensors(d.b[from:d.at], from, &p); err != nil {
 		return err
 	}
 	if err := f.opts.Memory.Reserve(int64(from - headerSize)); err != nil {
@@ -132,8 +125,11 @@ func (d *decoder) header() (version uint32, tensors, entries uint64) {
 	return version, tensors, entries
 }
 
-// setAlign takes the alignment of data from the metadata.
-func (p *part) setAlign(e *entry) error {
+// note takes an entry that says something about the file; the first of a key counts.
+func (p *part) note(e *entry) error {
+	if string(e.key) != keyAlignment || p.align != 0 {
+		return p.split.note(e)
+	}
 	if e.typ != typeUint32 {
 		return wire.Errorf(formatName, "metadata type", int64(e.at-4), format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
 	}
@@ -166,7 +162,6 @@ func ofEntry(err error, key []byte) error {
 // extent is what a first walk over the tensors finds.
 type extent struct {
 	names, dims int
-	open        bool // the size of some does not follow from their type
 }
 
 // records checks n tensors, as far as that is possible before it is known where data begins.
@@ -184,23 +179,23 @@ func (d *decoder) records(n uint64) (x extent) {
 		if d.err == nil {
 			x.names += r.chars
 			x.dims += len(r.dims()) / 8
-			x.open = x.open || !elementTypeOf(r.typ()).sized()
 		}
 	}
 	return x
 }
 
-// addTensors fills the index from the records b, which begin at an offset of the file. With open,
-// the size of some is known by where the next tensor begins.
-func (f *parsed) addTensors(b []byte, at int, p *part, open bool) error {
-	var starts []uint64
+// addTensors fills the index from the records b, which begin at an offset of the file.
+func (f *parsed) addTensors(b []byte, at int, p *part) error {
 	var r record
-	if open {
-		for b := b; r.decode(b); b = b[len(r.b):] {
-			starts = append(starts, r.offset())
+	records := b
+	starts := sync.OnceValue(func() (all []uint64) {
+		var r record
+		for b := records; r.decode(b); b = b[len(r.b):] {
+			all = append(all, r.offset())
 		}
-		slices.Sort(starts)
-	}
+		slices.Sort(all)
+		return all
+	})
 	for ; r.decode(b); b, at = b[len(r.b):], at+len(r.b) {
 		if field, fieldAt, err := f.addTensor(&r, p, starts); err != nil {
 			return wire.Error(formatName, field, int64(at+fieldAt), fmt.Errorf("%w (tensor %q)", err, r.name()))
@@ -209,8 +204,8 @@ func (f *parsed) addTensors(b []byte, at int, p *part, open bool) error {
 	return nil
 }
 
-// addTensor adds the tensor of a record, or returns the field that is wrong and its place in the record.
-func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, fieldAt int, err error) {
+// addTensor adds the tensor of a record, whose size may follow from where others start, or returns the field that is wrong and its place in the record.
+func (f *parsed) addTensor(r *record, p *part, starts func() []uint64) (field string, fieldAt int, err error) {
 	dims, offset := r.dims(), r.offset()
 	shape := f.index.Dims(len(dims) / 8)
 	for i := range shape {
@@ -230,7 +225,7 @@ func (f *parsed) addTensor(r *record, p *part, starts []uint64) (field string, f
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && size > 0 {
-		if size = upToNext(offset, room, starts); size <= 0 {
+		if size = upToNext(offset, room, starts()); size <= 0 {
 			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, offset, room)
 		}
 	}

@@ -17,8 +17,8 @@ func Q8_0() *tensor.Encoding { return q8_0 }
 var q8_0 = func() *tensor.Encoding {
 	e := *elementTypes[codeQ8_0].encoding
 	e.Encode = func(dst []byte, src []float32) error {
-		if int64(len(src))%e.BlockElems != 0 || int64(len(src))/e.BlockElems != int64(len(dst))/e.BlockBytes || int64(len(dst))%e.BlockBytes != 0 {
-			return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, len(dst), e.Name, len(src))
+		if err := wholeBlocks(&e, len(src), len(dst)); err != nil {
+			return err
 		}
 		for len(src) > 0 {
 			if err := encodeQ8_0(dst[:e.BlockBytes], src[:e.BlockElems]); err != nil {
