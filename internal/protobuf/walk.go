@@ -39,22 +39,25 @@ func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	return w
 }
 
-// Next moves to the next field.
+// Next moves to the next field. It writes no pointer but Def, as each is a write barrier.
 func (w *Walk) Next() bool {
 	if p := w.End; p < w.end && w.Err == nil {
-		if w.Err = w.s.Next(&w.Field, p, w.end); w.Err == nil {
-			if w.Def = w.m.Known(w.Num); w.Def == nil {
+		err := w.s.Next(&w.Field, p, w.end)
+		if err == nil {
+			d := w.m.Known(w.Num)
+			if w.Def = d; d == nil {
 				return true
 			}
-			if w.Err = w.s.admit(w.Def, &w.Field); w.Err == nil && w.m.Arms != 0 {
+			if err = w.s.admit(d, &w.Field); err == nil && w.m.Arms != 0 {
 				if w.arms |= 1 << w.Num & w.m.Arms; w.arms == w.m.Arms {
-					w.Err = BothArms(w.At)
+					err = BothArms(w.At)
 				}
 			}
-			if w.Err == nil {
+			if err == nil {
 				return true
 			}
 		}
+		w.Err = err
 	}
 	if w.Err != nil && w.m != nil {
 		w.Err = w.s.inMessage(w.m, w.start, &w.Field, w.Err)
