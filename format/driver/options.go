@@ -47,9 +47,8 @@ type Options struct {
 	// CheckTouch or Verify look again. External data must have a checksum in what
 	// was signed, which CheckTouch, CheckAll and Verify compare; opening does not.
 	//
-	// Models of any format can be checked against a detached signature instead: a *signing.Policy reads
-	// it from next to the model, a *signing.Report has verified it. All files of the model are
-	// hashed when it is opened, as they were parsed and mapped: what is not signed, or differs, is ErrSignature.
+	// Models of any format can be checked against a detached signature instead, which a *signing.Policy reads
+	// from next to the model. All files of the model are hashed when it is opened, as they were parsed and mapped: what is not signed, or differs, is ErrSignature.
 	Trusted crypto.PublicKey
 	// Dir is where external data files are looked for when the model itself
 	// was not opened by path.

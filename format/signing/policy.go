@@ -31,16 +31,10 @@ type Policy struct {
 	Options *Options
 }
 
-var (
-	_ load.FileTrust = (*Policy)(nil)
-	_ load.FileTrust = (*Report)(nil)
-)
+var _ load.FileTrust = (*Policy)(nil)
 
 // Recording is how format.Open calls the Policy.
 func (p *Policy) Recording() load.Recording { return load.NewRecording(p.checkFiles) }
-
-// Recording is how format.Open calls the Report.
-func (r *Report) Recording() load.Recording { return load.NewRecording(r.checkFiles) }
 
 // BundlePaths returns where the bundle of a model may be. Package live watches these files.
 func (p *Policy) BundlePaths(model string) []string {
@@ -106,14 +100,6 @@ func (p *Policy) rootOf(r *Report, model string) string {
 		return model
 	}
 	return dir
-}
-
-// checkFiles hashes a model that was verified again, as it was opened.
-func (r *Report) checkFiles(ctx context.Context, _ string, m *load.OpenModel) error {
-	if r == nil || r.said == nil {
-		return &tensor.Error{Offset: -1, Err: fmt.Errorf("%w: nothing was verified", driver.ErrSignature)}
-	}
-	return r.checkOpen(ctx, &Options{}, m)
 }
 
 // checkOpen compares the files of a model that is open, and no other.

@@ -16,9 +16,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Report is a signature that was verified, and what it says. A model that Verify has
-// checked may be opened with the Report as format.Options.Trusted: what is opened is hashed again, and
-// must be what was signed.
+// Report is a signature that was verified, and what it says.
 type Report struct {
 	Method Method
 	Signer string    // the fingerprint of the key (SHA-256 of its PKIX form), or the subject of the certificate
