@@ -195,14 +195,15 @@ func (e *elements) widened(dst []float64, first int64) error {
 	single := scratch.Get().(*[]float32)
 	defer scratch.Put(single)
 	for len(dst) > 0 {
-		n := min(len(dst), len(*single))
-		if err := e.real((*single)[:n], first); err != nil {
+		numbers := (*single)[:min(len(dst), len(*single))]
+		if err := e.real(numbers, first); err != nil {
 			return err
 		}
-		for i, x := range (*single)[:n] {
-			dst[i] = float64(x)
+		out := dst[:len(numbers)]
+		for i, x := range numbers {
+			out[i] = float64(x)
 		}
-		dst, first = dst[n:], first+int64(n)
+		dst, first = dst[len(out):], first+int64(len(out))
 	}
 	return nil
 }

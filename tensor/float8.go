@@ -31,8 +31,13 @@ func decodeFloat8(dst []float32, b []byte, d DType) {
 		table = float8E5M2
 	}
 	values := table()
-	for i, x := range b[:len(dst)] {
-		dst[i] = values[x]
+	for len(dst) >= 4 && len(b) >= 4 { // as fast wherever the loop lies: one at a time can take 1.5 times as long
+		d, x := (*[4]float32)(dst), (*[4]byte)(b)
+		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
+		dst, b = dst[4:], b[4:]
+	}
+	for i := range dst {
+		dst[i] = values[b[i]]
 	}
 }
 
