@@ -3,8 +3,6 @@ package tensor
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // benchFloats returns a million layer-scaled normal values.
@@ -37,14 +35,4 @@ func BenchmarkFloat16(b *testing.B) {
 			}
 		})
 	}
-	b.Run("decode/float16-zeros", func(b *testing.B) {
-		clear(p)
-		dst := make([]float32, len(f))
-		b.SetBytes(int64(4 * len(f)))
-		for b.Loop() {
-			vector.Float16(dst, p)
-		}
-	})
 }
-
-var copied []float32
