@@ -24,7 +24,7 @@ type Sized interface {
 }
 
 const (
-	leastPiece = 1 << 10
+	leastPiece = 512
 	mostPiece  = 64 << 10
 )
 
