@@ -209,7 +209,7 @@ func TestTimestamp(t *testing.T) {
 			t.Fatalf("byte %d: %v, want %v", i, r.Time, want)
 		}
 	}
-	if same > len(raw)/15 {
+	if same > 30 { // versions, and parameters of algorithms
 		t.Errorf("%d of %d bytes mean nothing", same, len(raw))
 	}
 }

@@ -37,9 +37,9 @@ type (
 			Type asn1.ObjectIdentifier
 			Info []byte `asn1:"explicit,tag:0"`
 		}
-		Certificates asn1.RawValue            `asn1:"optional,tag:0"`
-		CRLs         asn1.RawValue            `asn1:"optional,tag:1"`
-		Signers      struct{ First tsSigner } `asn1:"set"`
+		Certificates asn1.RawValue `asn1:"optional,tag:0"`
+		CRLs         asn1.RawValue `asn1:"optional,tag:1"`
+		Signers      []tsSigner    `asn1:"set"`
 	}
 	tsSigner struct {
 		Version   int
@@ -72,6 +72,7 @@ type (
 )
 
 var (
+	oidSignedData    = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}
 	oidTSTInfo       = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 1, 4}
 	oidContentType   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 3}
 	oidMessageDigest = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 4}
@@ -98,6 +99,9 @@ func checkTimestamp(token, sig []byte, roots *x509.CertPool) (when time.Time, er
 		return when, errors.Join(errors.New("it is no response of RFC 3161"), err)
 	}
 	d := &r.Token.Content
+	if r.Status.Status > 1 || !r.Token.Type.Equal(oidSignedData) || !d.Content.Type.Equal(oidTSTInfo) || len(d.Signers) != 1 {
+		return when, errors.New("it holds no token of one authority")
+	}
 	var info tsInfo
 	if _, err := asn1.Unmarshal(d.Content.Info, &info); err != nil {
 		return when, err
@@ -110,15 +114,15 @@ func checkTimestamp(token, sig []byte, roots *x509.CertPool) (when time.Time, er
 		return when, errors.New("it is of another signature")
 	}
 	// time.Parse takes fractions of a second without being told of them.
-	if when, err = time.Parse("20060102150405Z0700", string(info.Time.Bytes)); err != nil {
-		return when, err
+	if when, err = time.Parse("20060102150405Z0700", string(info.Time.Bytes)); err != nil || info.Time.Tag != asn1.TagGeneralizedTime {
+		return when, errors.Join(errors.New("it has no time"), err)
 	}
 	return when, d.check(when, roots)
 }
 
 // check checks the signature of the message, and that an authority may make it.
 func (d *tsSignedData) check(when time.Time, roots *x509.CertPool) error {
-	s := &d.Signers.First
+	s := &d.Signers[0]
 	h, err := hashNamed(s.Digest)
 	if err != nil {
 		return err
