@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -278,5 +279,29 @@ func TestMetadataTwice(t *testing.T) {
 		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
 			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
 		}
+	}
+}
+
+// claim is a file that is zeros behind its head, of which nobody may read much.
+type claim []byte
+
+func (c claim) ReadAt(p []byte, off int64) (int, error) {
+	if len(p) > 1<<20 {
+		return 0, errors.New("read")
+	}
+	clear(p)
+	if off < int64(len(c)) {
+		copy(p, c[off:])
+	}
+	return len(p), nil
+}
+
+// TestLongText: a text of more than a gigabyte is refused before it is read.
+func TestLongText(t *testing.T) {
+	c := claim(cat(num(1, 8), varint(2<<3|2), varint(driver.MaxStructure+1)))
+	_, err := OpenReaderAt(c, int64(len(c))+driver.MaxStructure+1, nil)
+	var e *format.Error
+	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "producer_name" {
+		t.Error(err)
 	}
 }
