@@ -52,6 +52,8 @@ type parser struct {
 	digits [10]byte // the name of the constant at hand
 
 	// What is worth a note.
+	room      int64 // that structure may take, decoded; 0 for no limit
+	built     int64 // that it takes so far
 	padding   int64 // bytes between the specs and the constants
 	dataAt    int64 // offset of the first constant's data
 	unflagged int   // gzip data without the flag
@@ -71,6 +73,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
+	p.room = o.Memory.Room(around)
 	for _, section := range []func() error{p.readMetadata, p.readConstants, p.readGraph} {
 		if err := section(); err != nil {
 			return nil, err
@@ -161,7 +164,11 @@ func isReference(b []byte) bool {
 
 // reserve counts n bytes that the section at work is decoded into.
 func (p *parser) reserve(field string, n int) {
-	if err := p.opts.Memory.Reserve(int64(n)); err != nil {
+	err := p.opts.Memory.Reserve(int64(n))
+	if p.built += int64(n); err == nil && p.room > 0 && p.built > p.room {
+		err = fmt.Errorf("%w: more than %d bytes of memory, unless Options.MaxMemory is set", format.ErrLimit, p.room)
+	}
+	if err != nil {
 		p.Fail(field, p.Offset(), err)
 	}
 }
@@ -481,7 +488,7 @@ func (p *parser) array(size uint64) []byte {
 const (
 	operatorBytes = 200
 	idBytes       = 36
-	paramBytes    = 32
+	paramBytes    = 72
 	specBytes     = 48 + 64
 	dimBytes      = 8 + 24
 )

@@ -27,7 +27,8 @@ type Options struct {
 	LoneSurrogates bool
 	// MaxDepth is another limit than the package's, if not 0.
 	MaxDepth int
-	// Entries, if not nil, is told how many keys Check found, and may refuse.
+	// Entries, if not nil, is told how many keys Check found, and may refuse: before there is
+	// a list of them where they are many.
 	Entries func(n int) error
 	// Walk, if not nil, walks the value of the outermost object's key Key.
 	Key  string
@@ -76,13 +77,28 @@ type pair struct{ key, from, to uint32 }
 
 var seed = maphash.MakeSeed()
 
+// manyKeys are counted before more are listed.
+const manyKeys = 4096
+
+// count is told how many keys an object has that has manyKeys of them at least, and makes room for all.
+func (c *Checker) count(b []byte, o Options) error {
+	n, s := 0, NewScanner(b, o)
+	_ = s.Object(func([]byte, int) error { n++; return s.Skip() }) // the walk that goes on says what is wrong
+	if err := o.Entries(n); err != nil {
+		return err
+	}
+	more := max(0, n-len(c.pairs))
+	c.pairs, c.hashes = slices.Grow(c.pairs, more), slices.Grow(c.hashes, more)
+	return nil
+}
+
 // Check is the package's Check.
 func (c *Checker) Check(b []byte, o Options) error {
 	err := c.walk(b, o)
 	if err == nil && c.null >= 0 {
 		err = &Error{int64(c.null), "a key contains a NUL character"}
 	}
-	if err == nil && o.Entries != nil {
+	if err == nil && o.Entries != nil && len(c.pairs) < manyKeys {
 		err = o.Entries(len(c.pairs))
 	}
 	if err == nil {
@@ -103,6 +119,11 @@ func (c *Checker) walk(b []byte, o Options) error {
 			}
 			if c.null < 0 && bytes.IndexByte(key, 0) >= 0 {
 				c.null = at
+			}
+		}
+		if len(c.pairs) == manyKeys-1 && o.Entries != nil {
+			if err := c.count(b, o); err != nil {
+				return err
 			}
 		}
 		if o.Walk != nil && string(key) == o.Key {
