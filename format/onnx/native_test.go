@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/npy" // a format that has none of this
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -424,6 +425,7 @@ func TestInlined(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	testhost.RoundTimes(t, dir)
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
