@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -62,15 +61,19 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 // among its dtypes, then by name. Dtypes that are not known come last.
 func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	names := namesOf(p)
-	order := make([]int, len(p.Tensors))
+	order, ranks := make([]int, len(names)), make([]int, len(names))
 	for i := range order {
-		order[i] = i
+		order[i], ranks[i] = i, rankOf(&p.Tensors[i])
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rankOf(&p.Tensors[b]), rankOf(&p.Tensors[a])), strings.Compare(names[a], names[b]))
+		if ranks[a] != ranks[b] {
+			return ranks[b] - ranks[a]
+		}
+		return strings.Compare(names[a], names[b])
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
-	w := jsontext.Writer{B: append(make([]byte, lengthSize), '{')}
+	const around = 80 // a name: most of what a tensor takes in the header
+	w := jsontext.Writer{B: append(make([]byte, lengthSize, lengthSize+2*around*(1+len(names))), '{')}
 	if len(p.Metadata) > 0 {
 		w.Text(metadataKey)
 		w.Raw(":{")
@@ -83,8 +86,8 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	}
 	for _, i := range order {
 		t, dtype := &p.Tensors[i], ""
-		if k := rankOf(t); k >= 0 {
-			dtype = dtypes[k].name
+		if ranks[i] >= 0 {
+			dtype = dtypes[ranks[i]].name
 		} else {
 			dtype = t.Encoding.Name
 		}
