@@ -73,7 +73,7 @@ func TestDroppedRegions(t *testing.T) {
 	idle, lent := temp(t, ramp(10000)), temp(t, ramp(10000))
 	drop(t, lent, true)
 	drop(t, idle, false)
-	if mappings(t, idle)+mappings(t, lent) != 2 {
+	if mappings(t, lent) != 1 { // the collector may have found the idle one already
 		t.Fatal("not mapped")
 	}
 	if !collected(t, idle) {
