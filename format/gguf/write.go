@@ -118,6 +118,7 @@ func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layo
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
 	at, ok := int64(0), true
+	b = slices.Grow(b, 80*len(p.Tensors))
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		l.Offsets[i] = at

@@ -3,6 +3,7 @@ package save
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,9 +20,6 @@ type layoutEncoder struct {
 	sums   []uint64 // by tensor; nil when nobody wants them
 }
 
-// span is a range of a file.
-type span struct{ off, size int64 }
-
 // newLayoutEncoder checks the layout, for the driver may be wrong.
 func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
@@ -31,35 +29,59 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 	if len(l.Offsets) != len(p.Tensors) {
 		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
 	}
-	ranges := make([]span, 0, len(l.Parts)+len(p.Tensors))
-	for i, part := range l.Parts {
-		if i > 0 && part.Offset < l.Parts[i-1].Offset {
-			return nil, fmt.Errorf("%w: the parts of the layout do not ascend", driver.ErrPlan)
-		}
-		ranges = append(ranges, span{part.Offset, int64(len(part.Bytes))})
-	}
 	for i := range e.order {
 		e.order[i] = i
-		ranges = append(ranges, span{l.Offsets[i], p.Tensors[i].Size})
 	}
-	slices.SortStableFunc(e.order, func(a, b int) int {
+	byPlace := func(a, b int) int {
 		return cmp.Or(cmp.Compare(l.Offsets[a], l.Offsets[b]), cmp.Compare(p.Tensors[a].Size, p.Tensors[b].Size))
-	})
-	slices.SortFunc(ranges, func(a, b span) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size)) })
-	end := int64(0)
-	for _, r := range ranges {
-		if r.off < end || r.off+r.size < r.off {
-			return nil, fmt.Errorf("%w: in the layout, %d bytes at %d overlap what comes before", driver.ErrPlan, r.size, r.off)
-		}
-		end = r.off + r.size
 	}
-	if end > l.Size {
-		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, end, l.Size)
+	if !slices.IsSortedFunc(e.order, byPlace) {
+		slices.SortStableFunc(e.order, byPlace)
 	}
-	if t.Sequential() && l.Late != nil && !l.Streams {
+	x := extent{parts: l.Parts}
+	for _, i := range e.order {
+		x.upTo(l.Offsets[i], p.Tensors[i].Size)
+		x.add(l.Offsets[i], p.Tensors[i].Size)
+	}
+	x.upTo(math.MaxInt64, math.MaxInt64)
+	switch {
+	case x.err != nil:
+		return nil, x.err
+	case x.end > l.Size:
+		return nil, fmt.Errorf("%w: the layout has %d bytes, the file %d", driver.ErrPlan, x.end, l.Size)
+	case t.Sequential() && l.Late != nil && !l.Streams:
 		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
 	}
 	return e, nil
+}
+
+// extent is how far a file is laid out, without overlaps.
+type extent struct {
+	parts []driver.Part // that are still to come
+	end   int64
+	err   error
+}
+
+// add places size bytes at off.
+func (x *extent) add(off, size int64) {
+	if x.err == nil && (off < x.end || off+size < off) {
+		x.err = fmt.Errorf("%w: in the layout, %d bytes at %d overlap what comes before", driver.ErrPlan, size, off)
+	}
+	x.end = off + size
+}
+
+// upTo places the parts that come before size bytes at off.
+func (x *extent) upTo(off, size int64) {
+	for len(x.parts) > 0 && x.err == nil {
+		p, n := &x.parts[0], int64(len(x.parts[0].Bytes))
+		if p.Offset > off || p.Offset == off && n > size {
+			return
+		}
+		if x.add(p.Offset, n); len(x.parts) > 1 && x.parts[1].Offset < p.Offset {
+			x.err = fmt.Errorf("%w: the parts of the layout do not ascend", driver.ErrPlan)
+		}
+		x.parts = x.parts[1:]
+	}
 }
 
 // before writes the parts that lie before an offset.

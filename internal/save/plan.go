@@ -26,9 +26,12 @@ func (w *Writer) complete(p *driver.Plan) error {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	w.index = make(map[string]int, len(p.Tensors))
-	total := int64(0)
-	var dims []int64 // of all tensors
+	w.index = newNames(w.plan.Tensors)
+	total, rank := int64(0), 0
+	for i := range p.Tensors {
+		rank += len(p.Tensors[i].Shape)
+	}
+	dims := make([]int64, 0, rank) // of all tensors
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()
@@ -38,7 +41,8 @@ func (w *Writer) complete(p *driver.Plan) error {
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
-		if _, twice := w.index[t.Name]; err == nil && twice {
+		slot := w.index.slot(t.Name)
+		if err == nil && *slot >= 0 {
 			err = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
 		}
 		if total += size; err == nil && total < 0 {
@@ -47,7 +51,7 @@ func (w *Writer) complete(p *driver.Plan) error {
 		if err != nil {
 			return w.planError(t.Name, err)
 		}
-		w.index[t.Name] = i
+		*slot = int32(i)
 		n := len(dims)
 		dims = append(dims, t.Shape...)
 		w.plan.Tensors[i] = tensor.Info{

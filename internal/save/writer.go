@@ -29,10 +29,10 @@ type Writer struct {
 
 	mu      sync.Mutex
 	plan    *driver.Plan
-	index   map[string]int // tensors of the plan
-	next    int            // the tensor that comes if they come in the plan's order
-	in      *Input         // the tensor at work
-	at      string         // its name
+	index   *names // tensors of the plan
+	next    int    // the tensor that comes if they come in the plan's order
+	in      *Input // the tensor at work
+	at      string // its name
 	written []bool
 	done    int64
 	total   int64
@@ -220,8 +220,8 @@ func (w *Writer) find(name string) (i int, ok bool) {
 	if i := w.next; i < len(w.plan.Tensors) && w.plan.Tensors[i].Name == name {
 		return i, true
 	}
-	i, ok = w.index[name]
-	return i, ok
+	i = int(*w.index.slot(name))
+	return i, i >= 0
 }
 
 // moved counts bytes that were taken in.
