@@ -39,7 +39,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	}
 	ranges := f.ranges(v)
 	for _, same := range ranges {
-		v.Expect(same[0].size)
+		v.Expect(f.externals[same[0]].size)
 	}
 	err := v.Each(len(sums)+len(ranges)+len(packed), func(i int) error {
 		if i < len(sums) {
@@ -87,8 +87,8 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	}
 	r := &f.records[i]
 	if r.external {
-		if own := f.externals[r.data:][:1]; own[0].summed {
-			err = f.checkRange(v, own)
+		if own := int32(r.data); f.externals[own].summed {
+			err = f.checkRange(v, []int32{own})
 		}
 		return false, err
 	}
@@ -175,17 +175,19 @@ func sha256Of(v driver.Verification, space driver.Space, s span, part string) (s
 
 // ranges lists the external data to check. What is said of one range is in one list, as it is
 // hashed once, however many tensors share it.
-func (f *parsed) ranges(v driver.Verification) (list [][]externalData) {
-	var all []externalData
-	for _, x := range f.externals {
-		if x.tensor < 0 || v.Wanted(x.tensor) {
-			all = append(all, x)
+func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
+	all := make([]int32, 0, len(f.externals)) // there may be very many: no copies
+	for i := range f.externals {
+		if x := &f.externals[i]; x.tensor < 0 || v.Wanted(x.tensor) {
+			all = append(all, int32(i))
 		}
 	}
-	order := func(a, b externalData) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size))
+	order := func(a, b int32) int {
+		x, y := &f.externals[a], &f.externals[b]
+		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size))
 	}
 	slices.SortStableFunc(all, order)
+	list = make([][]int32, 0, len(all))
 	for from, to := 0, 0; from < len(all); from = to {
 		for to = from; to < len(all) && order(all[from], all[to]) == 0; to++ {
 		}
@@ -195,13 +197,13 @@ func (f *parsed) ranges(v driver.Verification) (list [][]externalData) {
 }
 
 // checkRange checks that a range of an external file exists and has all recorded checksums.
-func (f *parsed) checkRange(v driver.Verification, same []externalData) error {
-	first := &same[0]
+func (f *parsed) checkRange(v driver.Verification, same []int32) error {
+	first := &f.externals[same[0]]
 	part := "graph"
 	if first.tensor >= 0 {
 		part = f.index.Name(first.tensor)
 	}
-	if !slices.ContainsFunc(same, func(x externalData) bool { return x.summed }) {
+	if !slices.ContainsFunc(same, func(i int32) bool { return f.externals[i].summed }) {
 		_, err := v.Hash(driver.NoSum, first.space, first.off, first.size, part)
 		return f.externalError(first, err)
 	}
@@ -209,8 +211,8 @@ func (f *parsed) checkRange(v driver.Verification, same []externalData) error {
 	if err != nil {
 		return f.externalError(first, err)
 	}
-	for i := range same {
-		if x := &same[i]; x.summed && got != x.sum {
+	for _, i := range same {
+		if x := &f.externals[i]; x.summed && got != x.sum {
 			return f.externalError(x, fmt.Errorf("%w: SHA-256 of %d bytes at %d of the file is %x, recorded %x", format.ErrChecksum, x.size, x.off, got[:8], x.sum[:8]))
 		}
 	}

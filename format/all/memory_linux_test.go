@@ -76,7 +76,7 @@ var attacks = []attack{
 		}
 		return wiaFile(0, nil, nil, b)
 	})},
-	{"wia: ranges of an external file", ".wia", want{lists: 32 * mib}, plain(func() []byte {
+	{"wia: ranges of an external file", ".wia", want{}, plain(func() []byte {
 		var b []byte
 		for i := 0; len(b) < 4*mib; i++ {
 			b = append(b, field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7), field(5, field(1, []byte("data")), number(2, uint64(i))))...)
