@@ -186,7 +186,7 @@ func (v *View) refusal(err error) error {
 // call that is handed missing bytes returns EFAULT instead of faulting.
 func (v *View) guard(b []byte, f func() error) error {
 	o := v.ref().Owner()
-	addr, err := fault.GuardOwner(o.Holds, f)
+	addr, err := fault.Guard(o.Holds, f)
 	if addr == 0 && err != nil && errors.Is(err, syscall.EFAULT) && o.Holds(memory.Address(b)) {
 		addr = memory.Address(b)
 	}

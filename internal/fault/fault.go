@@ -14,7 +14,6 @@ package fault
 import (
 	"runtime"
 	"runtime/debug"
-	"strconv"
 )
 
 // lowest is the first address that counts as a fault of memory. Below it lie
@@ -25,70 +24,22 @@ const lowest = 64 << 10
 // in multiples of it.
 const page = 4096
 
-// Error is a fault at an address.
-type Error struct {
-	Addr uintptr
-}
-
-// Error names the address in hexadecimal.
-func (e *Error) Error() string {
-	return "memory fault at 0x" + strconv.FormatUint(uint64(e.Addr), 16)
-}
-
-// Guard runs fn and returns its error, or an *Error when fn touched memory that
-// is not there, wherever that lies. Callers compare the address with the memory
-// they hold; GuardRange does so for them.
-func Guard(fn func() error) (err error) {
+// Guard runs fn and returns 0 and its error, or the address when fn touched missing memory that holds knows;
+// faults elsewhere go on as panics. The address is where the processor stopped, not necessarily the first
+// missing byte: a bulk copy may begin at its end, and some processors report no more than the page.
+func Guard(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)
 		if v := recover(); v != nil {
-			addr, ok := address(v)
-			if !ok {
+			e, ok := v.(interface {
+				runtime.Error
+				Addr() uintptr
+			})
+			if !ok || e.Addr() < lowest || !holds(e.Addr()) {
 				panic(v)
 			}
-			err = &Error{Addr: addr}
-		}
-	}()
-	return fn()
-}
-
-// GuardRange runs fn and returns -1 and its error. When fn touched missing
-// memory within the size bytes from address base, it returns the offset from
-// base and an *Error; faults elsewhere go on as panics.
-//
-// The offset is where the processor stopped, not necessarily the first missing
-// byte: a bulk copy may begin at its end.
-func GuardRange(base uintptr, size int, fn func() error) (off int, err error) {
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if v := recover(); v != nil {
-			addr, ok := within(v, base, size)
-			if !ok {
-				panic(v)
-			}
-			off, err = int(addr-base), &Error{Addr: addr}
-		}
-	}()
-	return -1, fn()
-}
-
-// GuardOwner runs fn and returns 0 and its error. When fn touched missing memory
-// of an owner, it returns the address and an *Error; faults elsewhere go on as panics. holds
-// reports whether an address lies in the memory. Since some processors report no more than the page, so
-// does any address of the first page. It is a function because an interface would be converted at each call,
-// and the name of a generic function's instance has all the owner's methods in it.
-func GuardOwner(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err error) {
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if v := recover(); v != nil {
-			at, ok := address(v)
-			if !ok || !holds(at) {
-				panic(v)
-			}
-			addr, err = at, &Error{Addr: at}
+			addr = e.Addr()
 		}
 	}()
 	return 0, fn()
@@ -125,41 +76,7 @@ func Copy(dst, src []byte, base uintptr) (n int, ok bool) {
 }
 
 // try copies src to dst, which are of one length, and reports whether src was there.
-func try(dst, src []byte, base uintptr) (ok bool) {
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if v := recover(); v != nil {
-			if _, in := within(v, base, len(src)); !in {
-				panic(v)
-			}
-			ok = false
-		}
-	}()
-	copy(dst, src)
-	return true
-}
-
-// address returns the address that a recovered panic carries, if the runtime
-// raised it for a fault.
-func address(v any) (uintptr, bool) {
-	e, ok := v.(interface {
-		runtime.Error
-		Addr() uintptr
-	})
-	if !ok || e.Addr() < lowest {
-		return 0, false
-	}
-	return e.Addr(), true
-}
-
-// within is address for faults in the size bytes from base. Some processors
-// (s390x) report the page only, so an address before base in its page counts
-// as base itself.
-func within(v any, base uintptr, size int) (uintptr, bool) {
-	addr, ok := address(v)
-	if !ok || !Within(addr, base, size) {
-		return 0, false
-	}
-	return max(addr, base), true
+func try(dst, src []byte, base uintptr) bool {
+	addr, _ := Guard(func(addr uintptr) bool { return Within(addr, base, len(src)) }, func() error { copy(dst, src); return nil })
+	return addr == 0
 }

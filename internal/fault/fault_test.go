@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"errors"
 	"io"
 	"testing"
 
@@ -22,82 +21,59 @@ func recovered(f func()) (v any) {
 	return nil
 }
 
-func TestGuardRange(t *testing.T) {
+// within returns what knows the addresses of so many bytes from base.
+func within(base uintptr, size int) func(uintptr) bool {
+	return func(addr uintptr) bool { return Within(addr, base, size) }
+}
+
+func TestGuard(t *testing.T) {
 	const base, size = 0x10000100, 0x2000
 	tests := []struct {
-		name    string
-		err     error
-		throw   any
-		size    int
-		wantOff int
-		wantErr error
-		passes  bool // the panic goes on
+		name   string
+		throw  any
+		err    error
+		want   uintptr
+		passes bool // the panic goes on
 	}{
-		{name: "good", size: size, wantOff: -1},
-		{name: "error", err: io.EOF, size: size, wantOff: -1, wantErr: io.EOF},
-		{name: "first byte", throw: addrError(base), size: size, wantOff: 0, wantErr: &Error{base}},
-		{name: "last byte", throw: addrError(base + size - 1), size: size, wantOff: size - 1, wantErr: &Error{base + size - 1}},
-		{name: "behind", throw: addrError(base + size), size: size, passes: true},
-		{name: "page of the start", throw: addrError(base - 0x100), size: size, wantOff: 0, wantErr: &Error{base}},
-		{name: "page before", throw: addrError(base - 0x101), size: size, passes: true},
-		{name: "empty range", throw: addrError(base), size: 0, passes: true},
-		{name: "near nil", throw: addrError(8), size: size, passes: true},
-		{name: "no address", throw: "boom", size: size, passes: true},
-		{name: "not the runtime's", throw: io.EOF, size: size, passes: true},
+		{name: "good"},
+		{name: "error", err: io.EOF},
+		{name: "first byte", throw: addrError(base), want: base},
+		{name: "last byte", throw: addrError(base + size - 1), want: base + size - 1},
+		{name: "behind", throw: addrError(base + size), passes: true},
+		{name: "page of the start", throw: addrError(base - 0x100), want: base - 0x100},
+		{name: "page before", throw: addrError(base - 0x101), passes: true},
+		{name: "near nil", throw: addrError(8), passes: true},
+		{name: "no address", throw: "boom", passes: true},
+		{name: "not the runtime's", throw: io.EOF, passes: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var off int
+			var addr uintptr
 			var err error
 			v := recovered(func() {
-				off, err = GuardRange(base, tt.size, func() error {
+				addr, err = Guard(within(base, size), func() error {
 					if tt.throw != nil {
 						panic(tt.throw)
 					}
 					return tt.err
 				})
 			})
-			if tt.passes {
-				if v != tt.throw {
-					t.Fatalf("panic value %v, want %v", v, tt.throw)
-				}
-				return
-			}
-			if v != nil {
+			if tt.passes != (v != nil) || tt.passes && v != tt.throw {
 				t.Fatalf("panicked with %v", v)
 			}
-			var fe *Error
-			if errors.As(err, &fe) {
-				if diff := cmp.Diff(tt.wantErr, err); diff != "" {
-					t.Error(diff)
-				}
-			} else if err != tt.wantErr {
-				t.Errorf("error %v, want %v", err, tt.wantErr)
-			}
-			if off != tt.wantOff {
-				t.Errorf("offset %d, want %d", off, tt.wantOff)
+			if addr != tt.want || err != tt.err {
+				t.Errorf("%#x, %v; want %#x, %v", addr, err, tt.want, tt.err)
 			}
 		})
 	}
-}
-
-func TestGuard(t *testing.T) {
-	if err := Guard(func() error { return io.EOF }); err != io.EOF {
-		t.Errorf("error %v, want EOF", err)
-	}
-	err := Guard(func() error { panic(addrError(0x7fff1234)) })
-	if diff := cmp.Diff(error(&Error{0x7fff1234}), err); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff("memory fault at 0x7fff1234", err.Error()); diff != "" {
-		t.Error(diff)
+	if Within(base, base, 0) {
+		t.Error("an address is within no bytes")
 	}
 	var nilp *struct {
 		pad [4096]byte
 		x   int
 	}
-	v := recovered(func() { _ = Guard(func() error { nilp.x++; return nil }) })
-	if v == nil {
+	if recovered(func() { _, _ = Guard(within(0, 1<<30), func() error { nilp.x++; return nil }) }) == nil {
 		t.Error("a nil dereference was swallowed")
 	}
 }
@@ -107,19 +83,15 @@ func TestGuard(t *testing.T) {
 func TestGuardNests(t *testing.T) {
 	const inner, outer = 0x10000000, 0x20000000
 	for range 2 {
-		var innerOff int
-		off, err := GuardRange(outer, 4096, func() error {
-			var err error
-			innerOff, err = GuardRange(inner, 4096, func() error { panic(addrError(inner + 5)) })
-			if err == nil {
-				t.Error("inner fault was lost")
-			}
-			_, err = GuardRange(inner, 4096, func() error { panic(addrError(outer + 7)) })
+		var first uintptr
+		addr, _ := Guard(within(outer, 4096), func() error {
+			first, _ = Guard(within(inner, 4096), func() error { panic(addrError(inner + 5)) })
+			_, err := Guard(within(inner, 4096), func() error { panic(addrError(outer + 7)) })
 			t.Error("went on after a fault")
 			return err
 		})
-		if innerOff != 5 || off != 7 || err == nil {
-			t.Errorf("inner %d, outer %d, error %v", innerOff, off, err)
+		if first != inner+5 || addr != outer+7 {
+			t.Errorf("inner %#x, outer %#x", first, addr)
 		}
 	}
 }
@@ -153,8 +125,7 @@ func TestGuardsDoNotAllocate(t *testing.T) {
 		name string
 		f    func()
 	}{
-		{"Guard", func() { _ = Guard(fn) }},
-		{"GuardRange", func() { _, _ = GuardRange(1<<20, 1, fn) }},
+		{"Guard", func() { _, _ = Guard(within(1<<20, 1), fn) }},
 		{"Copy", func() { Copy(dst, src, 1<<20) }},
 	}
 	for _, tt := range tests {
@@ -164,10 +135,10 @@ func TestGuardsDoNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkGuardRange(b *testing.B) {
+func BenchmarkGuard(b *testing.B) {
 	fn := func() error { return nil }
 	for b.Loop() {
-		_, _ = GuardRange(1<<20, 1, fn)
+		_, _ = Guard(within(1<<20, 1), fn)
 	}
 }
 

@@ -338,7 +338,7 @@ func (m *Model) within(f func() error) error {
 
 // guard turns faults in any memory of the model into errors.
 func (m *Model) guard(f func() error) error {
-	addr, err := fault.GuardOwner(m.Holds, f)
+	addr, err := fault.Guard(m.Holds, f)
 	if addr != 0 {
 		return m.Fault(addr)
 	}

@@ -124,10 +124,10 @@ func (r *Region) Guard(fn func() error) error {
 	if r.src != nil {
 		return fn()
 	}
-	off, err := fault.GuardRange(r.base, len(r.win), fn)
+	addr, err := fault.Guard(r.Holds, fn)
 	runtime.KeepAlive(r)
-	if off >= 0 {
-		return r.fail(int64(off), ErrCut)
+	if addr != 0 {
+		return r.fail(r.FaultOffset(addr), ErrCut)
 	}
 	return err
 }
