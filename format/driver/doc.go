@@ -24,7 +24,7 @@
 //
 // Input is hostile. Compare every count with the bytes that are left before you
 // allocate for it, and check every offset and product. Errors wrap a
-// sentinel of this package and are *Error values with field and offset; the path is
+// sentinel of this package and are *tensor.Error values with field and offset; the path is
 // added for you. After Parse the engine checks every tensor once more:
 // it is inside its file, and its size is that of its shape and dtype. A driver
 // that says otherwise makes the open fail, not the program.

@@ -4,15 +4,9 @@ import (
 	"errors"
 
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
-// Error says where in which file something is wrong: format, path, field and
-// byte offset, around one of the sentinels below. Nothing changes an Error after it
-// was made.
-type Error = tensor.Error
-
-// The sentinels, for errors.Is. Those that package tensor needs too are its.
+// The sentinels, for errors.Is; the others are those of package tensor.
 var (
 	ErrMagic         = errors.New("wrong magic")                   // the file is not of this format
 	ErrVersion       = errors.New("unsupported version")           // of a known format
@@ -25,20 +19,9 @@ var (
 	ErrAborted       = errors.New("writer aborted")                // the writer failed or was aborted before
 	ErrNotDurable    = errors.New("the new file is in place, but a crash of the system may undo that")
 	ErrOption        = errors.New("invalid option") // an option that makes no sense
-
-	ErrClosed       = tensor.ErrClosed
-	ErrNotFound     = tensor.ErrNotFound
-	ErrTruncated    = tensor.ErrTruncated
-	ErrCorrupt      = tensor.ErrCorrupt
-	ErrLimit        = tensor.ErrLimit
-	ErrDType        = tensor.ErrDType
-	ErrMisaligned   = tensor.ErrMisaligned
-	ErrByteOrder    = tensor.ErrByteOrder
-	ErrShape        = tensor.ErrShape
-	ErrQuantization = tensor.ErrQuantization
 )
 
-// Errorf makes the Error for a field at an offset of the file (-1: none), which
+// Errorf makes the tensor.Error for a field at an offset of the file (-1: none), which
 // wraps a sentinel: "checksum mismatch: ...". %w in the text keeps a cause. The
 // engine adds the path.
 func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {

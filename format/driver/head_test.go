@@ -102,7 +102,7 @@ func TestCovers(t *testing.T) {
 			add(t, &x, string(rune('a'+i)), p[0], p[1])
 		}
 		err := x.Covers(1, 8, 20)
-		var e *Error
+		var e *tensor.Error
 		if tt.off < 0 && err != nil || tt.off >= 0 && (!errors.As(err, &e) || e.Offset != tt.off || e.Field != tt.field || !errors.Is(err, tensor.ErrCorrupt)) {
 			t.Errorf("%s: %v", tt.name, err)
 		}

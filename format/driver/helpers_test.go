@@ -12,9 +12,9 @@ import (
 
 // TestErrorf: the error wraps the sentinel and what %w names, and says where.
 func TestErrorf(t *testing.T) {
-	err := driver.Errorf("flat", "dims", 12, driver.ErrCorrupt, "%d of %w", 3, fs.ErrInvalid)
-	var e *driver.Error
-	if !errors.Is(err, driver.ErrCorrupt) || !errors.Is(err, fs.ErrInvalid) || !errors.As(err, &e) {
+	err := driver.Errorf("flat", "dims", 12, tensor.ErrCorrupt, "%d of %w", 3, fs.ErrInvalid)
+	var e *tensor.Error
+	if !errors.Is(err, tensor.ErrCorrupt) || !errors.Is(err, fs.ErrInvalid) || !errors.As(err, &e) {
 		t.Fatalf("%v lacks sentinel or cause", err)
 	}
 	if d := cmp.Diff([]any{"flat", "dims", int64(12), "corrupt: 3 of invalid argument"}, []any{e.Format, e.Field, e.Offset, e.Err.Error()}); d != "" {

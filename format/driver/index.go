@@ -219,12 +219,12 @@ func (x *Index) Covers(first int, from, to int64) error {
 			if r.offset > next {
 				what = fmt.Sprintf("%d bytes before it are in no tensor", r.offset-next)
 			}
-			return &Error{Field: fmt.Sprintf("tensor %q", x.Name(int(i))), Offset: r.offset, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, what)}
+			return &tensor.Error{Field: fmt.Sprintf("tensor %q", x.Name(int(i))), Offset: r.offset, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, what)}
 		}
 		next += r.size
 	}
 	if next != to {
-		return &Error{Field: "data", Offset: next, Err: fmt.Errorf("%w: no tensor has the last %d bytes", tensor.ErrCorrupt, to-next)}
+		return &tensor.Error{Field: "data", Offset: next, Err: fmt.Errorf("%w: no tensor has the last %d bytes", tensor.ErrCorrupt, to-next)}
 	}
 	return nil
 }

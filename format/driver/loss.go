@@ -70,7 +70,7 @@ func (l Loss) field() string {
 
 // LossError is the refusal of a plan that a format cannot hold: everything it
 // cannot hold and nobody accepted. It is ErrPlan and ErrUnsupported, and
-// what stands in the way of the single losses. An *Error is around it.
+// what stands in the way of the single losses. An *tensor.Error is around it.
 type LossError struct {
 	Format string
 	Losses []Loss // in the order of the kinds above, those last that cannot be accepted

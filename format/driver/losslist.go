@@ -35,7 +35,7 @@ const (
 )
 
 func (l *LossList) add(kind LossKind, name string, err error, f found) {
-	var located *Error
+	var located *tensor.Error
 	if errors.As(err, &located) {
 		err = located.Err // the loss says where
 	}
@@ -210,7 +210,7 @@ func acceptanceOf(format string, names []string) (acceptance, error) {
 	for _, s := range names {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, LossKind(kind)) {
-			return nil, &Error{Format: format, Field: "AcceptLoss", Offset: -1,
+			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
 				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
 		}
 		a[s] = true
@@ -278,7 +278,7 @@ func (l *LossList) refusal(format string, accepted acceptance) error {
 			field = ""
 		}
 	}
-	return &Error{Format: format, Field: field, Offset: -1, Err: e}
+	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: e}
 }
 
 // rank orders losses by kind.

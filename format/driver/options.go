@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"slices"
 	"time"
 )
@@ -86,7 +87,7 @@ func (o *Options) Checked(m *Memory) (c Options, err error) {
 		value int64
 	}{{"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes}, {"Workers", int64(c.Workers)}, {"Check", int64(CheckAll) - int64(c.Check)}} {
 		if n.value < 0 {
-			return c, &Error{Field: n.name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, n.value)}
+			return c, &tensor.Error{Field: n.name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, n.value)}
 		}
 	}
 	if c.Context == nil {

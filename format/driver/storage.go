@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Storage is how a file is to keep what it holds, by names that formats share. It
@@ -83,7 +84,7 @@ func (s *Storage) isZero() bool {
 
 // OptionError is the refusal of an option.
 func OptionError(format, field, text string, args ...any) error {
-	return &Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
+	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
 }
 
 // Configurable is a Driver that writes in more than one way.

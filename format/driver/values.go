@@ -12,7 +12,7 @@ import (
 
 // Int64, Float64, String and Strings return the value of the first entry with a key, whatever
 // type its format gave it: safetensors and ONNX have strings for everything. They convert exactly or
-// say why not: without such a key the error wraps tensor.ErrNotFound, and for a value of
+// say why not: without such a key the error wraps ErrNotFound, and for a value of
 // another kind ErrUnsupported.
 
 // Int64 returns an integer: a number without a fraction, or a string that is one.
@@ -111,5 +111,5 @@ func read[T any](m Metadata, key, want string, convert func(Entry) (T, bool)) (T
 		}
 		err = fmt.Errorf("%w: %s is not %s", ErrUnsupported, text, want)
 	}
-	return none, &Error{Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: err}
+	return none, &tensor.Error{Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: err}
 }

@@ -83,7 +83,7 @@ func TestMetadataValues(t *testing.T) {
 				}
 				continue
 			}
-			var e *Error
+			var e *tensor.Error
 			if !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Field != `metadata "k"` {
 				t.Errorf("%s of %s = %v, %v, want ErrUnsupported", name, test.name, got, err)
 			}

@@ -113,7 +113,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	size, sum, tensors, entries := c.U32("size"), c.U32("checksum"), c.U32("tensors"), c.U32("entries")
 	for range 12 {
 		if c.U8("reserved") != 0 {
-			c.Failf("reserved", c.Offset()-1, driver.ErrCorrupt, "not 0")
+			c.Failf("reserved", c.Offset()-1, tensor.ErrCorrupt, "not 0")
 		}
 	}
 	if c.Err() != nil {
@@ -121,7 +121,7 @@ func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driv
 	}
 	rec, err := src.Slice(toyHeader, int64(size))
 	if err != nil && y.has("swallows read errors") {
-		return nil, wire.Errorf("toy", "size", 4, driver.ErrTruncated, "no records")
+		return nil, wire.Errorf("toy", "size", 4, tensor.ErrTruncated, "no records")
 	}
 	if err != nil {
 		return nil, wire.Error("toy", "size", 4, err)
@@ -160,7 +160,7 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 		f.meta = append(f.meta, driver.Entry{Key: key, Value: value})
 	}
 	if c.Err() == nil && c.Left() > 0 {
-		c.Failf("size", c.Offset(), driver.ErrCorrupt, "bytes left over")
+		c.Failf("size", c.Offset(), tensor.ErrCorrupt, "bytes left over")
 	}
 	if c.Err() != nil {
 		return c.Err()
@@ -185,7 +185,7 @@ func (f *toyFile) checkEnd(end int64) error {
 		return wire.Error("toy", "end", end, err)
 	}
 	if string(mark) != toyEnd || f.src.Size() != end+4 && !f.toy.has("accepts more") {
-		return wire.Errorf("toy", "end", end, driver.ErrCorrupt, "no end mark, or bytes after it")
+		return wire.Errorf("toy", "end", end, tensor.ErrCorrupt, "no end mark, or bytes after it")
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 			f.sums = f.sums[:len(f.sums)-1]
 			return t.Offset + size, nil
 		}
-		return 0, c.Failf("name", at, driver.ErrCorrupt, "twice")
+		return 0, c.Failf("name", at, tensor.ErrCorrupt, "twice")
 	}
 	return t.Offset + size, nil
 }
@@ -243,11 +243,11 @@ func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) er
 	next := (end + 63) &^ 63
 	switch {
 	case t.Offset < 0 || t.Offset > f.src.Size() || t.Size > f.src.Size()-t.Offset:
-		return c.Failf("offset", at, driver.ErrTruncated, "data at %d", t.Offset)
+		return c.Failf("offset", at, tensor.ErrTruncated, "data at %d", t.Offset)
 	case t.Offset < next && !f.toy.has("accepts overlap") && !f.toy.has("misaligns"):
-		return c.Failf("offset", at, driver.ErrCorrupt, "data at %d, before %d", t.Offset, next)
+		return c.Failf("offset", at, tensor.ErrCorrupt, "data at %d, before %d", t.Offset, next)
 	case t.Offset > next && !f.toy.has("accepts holes"):
-		return c.Failf("offset", at, driver.ErrCorrupt, "data at %d, after %d", t.Offset, next)
+		return c.Failf("offset", at, tensor.ErrCorrupt, "data at %d, after %d", t.Offset, next)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package foreign
 import (
 	"errors"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -19,8 +20,8 @@ func Error(what string, err error) error {
 
 // Blamed reports whether err says that the content of a file is to blame.
 func Blamed(err error) bool {
-	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, driver.ErrCorrupt) ||
-		errors.Is(err, driver.ErrTruncated) || errors.Is(err, driver.ErrUnsupported)
+	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, tensor.ErrCorrupt) ||
+		errors.Is(err, tensor.ErrTruncated) || errors.Is(err, driver.ErrUnsupported)
 }
 
 const (

@@ -329,7 +329,7 @@ func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, 
 		return nil, err
 	}
 	if info.Size > MaxTensor {
-		return nil, fmt.Errorf("%w: a tensor of %d bytes inside a graph", driver.ErrLimit, info.Size)
+		return nil, fmt.Errorf("%w: a tensor of %d bytes inside a graph", tensor.ErrLimit, info.Size)
 	}
 	if w.report != nil {
 		return b, nil

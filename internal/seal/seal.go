@@ -10,6 +10,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -52,7 +53,7 @@ func New(key []byte) (*Cipher, error) {
 // Seal encrypts under a random nonce. The tag covers extra too.
 func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	if int64(len(plain)) > MaxPlain {
-		return nil, fmt.Errorf("%w: %d bytes are more than one AES-GCM message can hold", driver.ErrLimit, len(plain))
+		return nil, fmt.Errorf("%w: %d bytes are more than one AES-GCM message can hold", tensor.ErrLimit, len(plain))
 	}
 	out := make([]byte, NonceSize, len(plain)+Overhead)
 	rand.Read(out)
@@ -61,10 +62,10 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 
 // OpenAt decrypts size bytes at off of a file into aligned memory. It reads them once, as the
 // file may change. What Seal did not make with the same key and extra is driver.ErrKey, what is
-// too short driver.ErrCorrupt.
+// too short tensor.ErrCorrupt.
 func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte, error) {
 	if size < Overhead {
-		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", driver.ErrCorrupt, size, Overhead)
+		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", tensor.ErrCorrupt, size, Overhead)
 	}
 	if err := wire.CheckSize(size); err != nil {
 		return nil, err

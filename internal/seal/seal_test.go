@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("another key: %v", err)
 	}
 	for n := range Overhead {
-		if _, err := open(c, sealed[:n], nil); !errors.Is(err, driver.ErrCorrupt) {
+		if _, err := open(c, sealed[:n], nil); !errors.Is(err, tensor.ErrCorrupt) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}

@@ -56,7 +56,7 @@ type Model struct {
 func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w *Map, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
-		return nil, 0, wire.Errorf(m.Format, "index", 0, driver.ErrLimit, "%d bytes, the limit is %d", n, most)
+		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
 	}
 	if err := o.Memory.Reserve(n); err != nil {
 		return nil, 0, wire.Error(m.Format, "index", 0, err)
@@ -115,7 +115,7 @@ func (w *Map) parse(b []byte, most int) error {
 		err = w.s.End()
 	}
 	if err == nil && !w.found {
-		err = wire.Errorf(w.format, "weight_map", 0, driver.ErrCorrupt, "the JSON text is no index of shards: it has no weight_map")
+		err = wire.Errorf(w.format, "weight_map", 0, tensor.ErrCorrupt, "the JSON text is no index of shards: it has no weight_map")
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (w *Map) parse(b []byte, most int) error {
 // add reads an entry of the weight map.
 func (w *Map) add(name []byte, at, most int) error {
 	if len(w.entries) >= most {
-		return wire.Errorf(w.format, "weight_map", int64(at), driver.ErrLimit, "more than %d tensors", most)
+		return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", most)
 	}
 	said, err := w.s.Text()
 	if err != nil {
@@ -134,9 +134,9 @@ func (w *Map) add(name []byte, at, most int) error {
 		shard := string(said)
 		switch {
 		case !fs.ValidPath(shard) || shard == ".":
-			return wire.Errorf(w.format, "weight_map "+strconv.Quote(string(name)), int64(at), driver.ErrCorrupt, "%q is no file below the directory of the index", shard)
+			return wire.Errorf(w.format, "weight_map "+strconv.Quote(string(name)), int64(at), tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
 		case len(w.Shards) == maxShards:
-			return wire.Errorf(w.format, "weight_map", int64(at), driver.ErrLimit, "more than %d shards", maxShards)
+			return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards", maxShards)
 		}
 		number = len(w.Shards)
 		w.Shards, w.first = append(w.Shards, shard), append(w.first, at)
@@ -173,7 +173,7 @@ func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options)
 		y := &shards[e.shard]
 		i, ok := y.LookupBytes(e.name)
 		if !ok {
-			return 0, wire.Errorf(w.format, field, int64(e.at), driver.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard])
+			return 0, wire.Errorf(w.format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard])
 		}
 		if err := x.Add(copied(y, i, e.name)); err != nil {
 			return 0, wire.Error(w.format, field, int64(e.at), err)
@@ -204,7 +204,7 @@ func (w *Map) open(dir driver.Dir, name string, at int, o *driver.Options) (driv
 	src, space, err := dir.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", driver.ErrNotFound, err)
+			err = fmt.Errorf("%w: %w", tensor.ErrNotFound, err)
 		}
 		err = wire.Error(w.format, fmt.Sprintf("shard %q", name), int64(at), err)
 	}

@@ -3,10 +3,9 @@ package shards
 import (
 	"errors"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"strings"
 	"testing"
-
-	"github.com/weightmap/weightmap/format/driver"
 )
 
 // TestIndexLimits: an index lists no more tensors than are allowed, in 65,536 shards.
@@ -23,7 +22,7 @@ func TestIndexLimits(t *testing.T) {
 		b.WriteString("}}")
 		for _, most := range []int{n, n - 1} {
 			_, err := Parse("safetensors", []byte(b.String()), most)
-			if want := most < n || n > maxShards; want != errors.Is(err, driver.ErrLimit) {
+			if want := most < n || n > maxShards; want != errors.Is(err, tensor.ErrLimit) {
 				t.Errorf("%d shards, at most %d tensors: %v", n, most, err)
 			}
 		}
@@ -40,8 +39,8 @@ func TestParse(t *testing.T) {
 		`{}`: "weight_map", `{"weight_map":{},"weight_map":{}}`: "weight_map", `{"metadata":{},"metadata":null,"weight_map":{}}`: "weight_map",
 		`{"weight_map":{"t":"../1"}}`: `weight_map "t"`, `{"weight_map":{"t":1}}`: "weight_map", `{"weight_map":{}} x`: "weight_map",
 	} {
-		var e *driver.Error
-		if _, err := Parse("torch", []byte(text), 3); !errors.Is(err, driver.ErrCorrupt) || !errors.As(err, &e) || e.Field != field {
+		var e *tensor.Error
+		if _, err := Parse("torch", []byte(text), 3); !errors.Is(err, tensor.ErrCorrupt) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

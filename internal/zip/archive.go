@@ -2,6 +2,7 @@ package zip
 
 import (
 	"cmp"
+	"github.com/weightmap/weightmap/tensor"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -27,9 +28,9 @@ func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
 	case err != nil:
 		return nil, err
 	case d.Count > uint64(driver.MaxTensors):
-		return nil, wire.Errorf("", "entries", d.Off, driver.ErrLimit, "%d entries, at most %d are allowed", d.Count, driver.MaxTensors)
+		return nil, wire.Errorf("", "entries", d.Off, tensor.ErrLimit, "%d entries, at most %d are allowed", d.Count, driver.MaxTensors)
 	case d.Size > driver.MaxStructure:
-		return nil, wire.Errorf("", "directory", d.Off, driver.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, driver.MaxStructure)
+		return nil, wire.Errorf("", "directory", d.Off, tensor.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, driver.MaxStructure)
 	}
 	if err := o.Memory.Reserve(d.Size + kept*int64(d.Count)); err != nil {
 		return nil, wire.Error("", "directory", d.Off, err)
@@ -68,12 +69,12 @@ func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 		}
 	}
 	if c.Left() > 0 {
-		return wire.Errorf("", "directory", c.Offset(), driver.ErrCorrupt, "%d bytes follow its %d entries", c.Left(), a.Count)
+		return wire.Errorf("", "directory", c.Offset(), tensor.ErrCorrupt, "%d bytes follow its %d entries", c.Left(), a.Count)
 	}
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(extents); i++ {
 		if a, b := extents[i-1], extents[i]; b.from < a.to {
-			return wire.Errorf("", "offset", b.record+42, driver.ErrCorrupt, "the entry at %d begins before the one at %d ends, at %d", b.from, a.from, a.to)
+			return wire.Errorf("", "offset", b.record+42, tensor.ErrCorrupt, "the entry at %d begins before the one at %d ends, at %d", b.from, a.from, a.to)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"github.com/weightmap/weightmap/tensor"
 	"io"
 	"math"
 	"slices"
@@ -67,7 +68,7 @@ func FindDirectory(src driver.Source) (d Directory, err error) {
 	} else if found {
 		agree := func(field string, narrow *uint64, top, wide uint64) {
 			if *narrow != top && *narrow != wide {
-				c.Failf(field, w.at, driver.ErrCorrupt, "%d, the zip64 record says %d", *narrow, wide)
+				c.Failf(field, w.at, tensor.ErrCorrupt, "%d, the zip64 record says %d", *narrow, wide)
 			}
 			*narrow = wide
 		}
@@ -82,9 +83,9 @@ func FindDirectory(src driver.Source) (d Directory, err error) {
 	case disk != 0 || startDisk != 0 || here != count:
 		c.Failf("disk number", at+4, driver.ErrUnsupported, "the archive spans several disks")
 	case off > uint64(limit) || size != uint64(limit)-off:
-		c.Failf("directory offset", at+16, driver.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit)
+		c.Failf("directory offset", at+16, tensor.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit)
 	case count > size/CentralLen:
-		c.Failf("entries", at+10, driver.ErrCorrupt, "%d entries in %d bytes of the directory", count, size)
+		c.Failf("entries", at+10, tensor.ErrCorrupt, "%d entries in %d bytes of the directory", count, size)
 	}
 	return Directory{int64(off), int64(size), count}, c.Err()
 }
@@ -110,9 +111,9 @@ func findEnd(src driver.Source) (at int64, end []byte, err error) {
 		}
 	}
 	if behind {
-		return 0, nil, wire.Errorf("", "end of central directory", size, driver.ErrCorrupt, "the length of its comment does not lead to the end of the file")
+		return 0, nil, wire.Errorf("", "end of central directory", size, tensor.ErrCorrupt, "the length of its comment does not lead to the end of the file")
 	}
-	return 0, nil, wire.Errorf("", "end of central directory", size, driver.ErrTruncated, "missing at the end of the file")
+	return 0, nil, wire.Errorf("", "end of central directory", size, tensor.ErrTruncated, "missing at the end of the file")
 }
 
 // wideEnd is the zip64 record of the end.
@@ -141,7 +142,7 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 		c.Failf("zip64 locator", at+16, driver.ErrUnsupported, "the archive spans %d disks", n)
 	}
 	if c.Err() == nil && off > uint64(at-end64Len) {
-		c.Failf("zip64 locator", at+8, driver.ErrCorrupt, "the record is at %d, where the locator is at %d", off, at)
+		c.Failf("zip64 locator", at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", off, at)
 	}
 	if c.Err() != nil {
 		return w, false, c.Err()
@@ -152,10 +153,10 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 	}
 	c = wire.NewCursor("", b, w.at)
 	if m := c.Bytes("zip64 record", 4); string(m) != end64Magic {
-		c.Failf("zip64 record", w.at, driver.ErrCorrupt, "it begins with % x", m)
+		c.Failf("zip64 record", w.at, tensor.ErrCorrupt, "it begins with % x", m)
 	}
 	if n := c.U64("zip64 record"); n != uint64(at-w.at-12) {
-		c.Failf("zip64 record", w.at+4, driver.ErrCorrupt, "it has %d bytes, %d are before its locator", n, at-w.at-12)
+		c.Failf("zip64 record", w.at+4, tensor.ErrCorrupt, "it has %d bytes, %d are before its locator", n, at-w.at-12)
 	}
 	c.U32("zip64 record") // versions
 	w.disk, w.startDisk = c.U32("zip64 record"), c.U32("zip64 record")
@@ -182,7 +183,7 @@ func ReadMember(c *wire.Cursor) (m Member, err error) {
 		return m, c.Err()
 	}
 	if string(b[:4]) != centralMagic {
-		return m, c.Failf("directory", m.At, driver.ErrCorrupt, "a record begins with % x", b[:4])
+		return m, c.Failf("directory", m.At, tensor.ErrCorrupt, "a record begins with % x", b[:4])
 	}
 	le := binary.LittleEndian
 	m.Flags, m.Method, m.Sum = le.Uint16(b[8:]), le.Uint16(b[10:]), le.Uint32(b[16:])
@@ -223,10 +224,10 @@ func findZip64(extra []byte) (x []byte, err error) {
 		id, n := binary.LittleEndian.Uint16(extra), int(binary.LittleEndian.Uint16(extra[2:]))
 		extra = extra[4:]
 		if n > len(extra) {
-			return nil, fmt.Errorf("%w: extra field %#x has %d bytes, %d are left", driver.ErrCorrupt, id, n, len(extra))
+			return nil, fmt.Errorf("%w: extra field %#x has %d bytes, %d are left", tensor.ErrCorrupt, id, n, len(extra))
 		}
 		if id == extraZip64 && x != nil {
-			return nil, fmt.Errorf("%w: there are two", driver.ErrCorrupt)
+			return nil, fmt.Errorf("%w: there are two", tensor.ErrCorrupt)
 		}
 		if id == extraZip64 {
 			x = extra[:n:n]
@@ -258,23 +259,23 @@ func widen(x []byte, fields []*uint64, disk *uint64) error {
 			continue
 		}
 		if len(x) < 8 {
-			return fmt.Errorf("%w: a value is missing", driver.ErrCorrupt)
+			return fmt.Errorf("%w: a value is missing", tensor.ErrCorrupt)
 		}
 		wide := binary.LittleEndian.Uint64(x)
 		if x = x[8:]; *v != wide32 && *v != wide {
-			return fmt.Errorf("%w: it says %d, the record %d", driver.ErrCorrupt, wide, *v)
+			return fmt.Errorf("%w: it says %d, the record %d", tensor.ErrCorrupt, wide, *v)
 		}
 		*v = wide
 	}
 	if len(x) == 4 {
 		wide := uint64(binary.LittleEndian.Uint32(x))
 		if x = nil; *disk != wide16 && *disk != wide {
-			return fmt.Errorf("%w: it says disk %d, the record %d", driver.ErrCorrupt, wide, *disk)
+			return fmt.Errorf("%w: it says disk %d, the record %d", tensor.ErrCorrupt, wide, *disk)
 		}
 		*disk = wide
 	}
 	if len(x) > 0 {
-		return fmt.Errorf("%w: %d bytes are left in it", driver.ErrCorrupt, len(x))
+		return fmt.Errorf("%w: %d bytes are left in it", tensor.ErrCorrupt, len(x))
 	}
 	return nil
 }
@@ -284,7 +285,7 @@ func widen(x []byte, fields []*uint64, disk *uint64) error {
 // ends. Sums are compared on verification.
 func ReadLocal(s *Stream, src driver.Source, m *Member, limit int64, buf *[]byte) (e Entry, end int64, err error) {
 	if m.Local > uint64(limit) || uint64(limit)-m.Local < localLen {
-		return e, 0, m.Errorf("offset", m.At+42, driver.ErrCorrupt, "its header is at %d, the directory at %d", m.Local, limit)
+		return e, 0, m.Errorf("offset", m.At+42, tensor.ErrCorrupt, "its header is at %d, the directory at %d", m.Local, limit)
 	}
 	at := int64(m.Local)
 	s.seek(src, at, limit)
@@ -297,22 +298,22 @@ func ReadLocal(s *Stream, src driver.Source, m *Member, limit int64, buf *[]byte
 	names, extras := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
 	switch {
 	case string(b[:4]) != LocalMagic:
-		return e, 0, m.Errorf("local header", at, driver.ErrCorrupt, "it begins with % x", b[:4])
+		return e, 0, m.Errorf("local header", at, tensor.ErrCorrupt, "it begins with % x", b[:4])
 	case (flags^m.Flags)&(flagEncrypted|flagDescriptor|flagPatched) != 0:
-		return e, 0, m.Errorf("local header", at+6, driver.ErrCorrupt, "its flags are %#x, in the directory %#x", flags, m.Flags)
+		return e, 0, m.Errorf("local header", at+6, tensor.ErrCorrupt, "its flags are %#x, in the directory %#x", flags, m.Flags)
 	case le.Uint16(b[8:]) != m.Method:
-		return e, 0, m.Errorf("local header", at+8, driver.ErrCorrupt, "its method is %d, in the directory %d", le.Uint16(b[8:]), m.Method)
+		return e, 0, m.Errorf("local header", at+8, tensor.ErrCorrupt, "its method is %d, in the directory %d", le.Uint16(b[8:]), m.Method)
 	}
 	e.At = at + localLen + int64(names+extras)
 	if e.At > limit || m.Packed > uint64(limit-e.At) {
-		return e, 0, m.Errorf("sizes", m.At+20, driver.ErrCorrupt, "%d bytes at %d, the directory is at %d", m.Packed, e.At, limit)
+		return e, 0, m.Errorf("sizes", m.At+20, tensor.ErrCorrupt, "%d bytes at %d, the directory is at %d", m.Packed, e.At, limit)
 	}
 	*buf = slices.Grow((*buf)[:0], names+extras)[:names+extras]
 	if _, err := io.ReadFull(s.R, *buf); err != nil {
 		return e, 0, err
 	}
 	if name := (*buf)[:names]; !bytes.Equal(name, m.Name) {
-		return e, 0, m.Errorf("local header", at+localLen, driver.ErrCorrupt, "its name is %q", name)
+		return e, 0, m.Errorf("local header", at+localLen, tensor.ErrCorrupt, "its name is %q", name)
 	}
 	x, err := findZip64((*buf)[names:])
 	if err == nil {
@@ -324,7 +325,7 @@ func ReadLocal(s *Stream, src driver.Source, m *Member, limit int64, buf *[]byte
 	end = e.At + int64(m.Packed)
 	late := flags&flagDescriptor != 0
 	if (size != m.Size || packed != m.Packed) && !(late && size == 0 && packed == 0) {
-		return e, 0, m.Errorf("sizes", at+18, driver.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", size, packed, m.Size, m.Packed)
+		return e, 0, m.Errorf("sizes", at+18, tensor.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", size, packed, m.Size, m.Packed)
 	}
 	if late {
 		n := int64(0)
@@ -358,7 +359,7 @@ func readDescriptor(src driver.Source, m *Member, at, limit int64) (sum uint32, 
 			return le.Uint32(f), int64(sign + 12), nil
 		}
 	}
-	return 0, 0, m.Errorf("data descriptor", at, driver.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.Size, m.Packed)
+	return 0, 0, m.Errorf("data descriptor", at, tensor.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.Size, m.Packed)
 }
 
 // mostRatio is what DEFLATE packs at most: 258 bytes into 2 bits.
@@ -373,7 +374,7 @@ func (m *Member) Usable() error {
 	case m.Method != stored && m.Method != deflated:
 		return m.Errorf("method", m.At+10, driver.ErrUnsupported, "%d, known are 0 (stored) and 8 (deflated)", m.Method)
 	case m.Method == stored && m.Size != m.Packed, m.Size/mostRatio > m.Packed:
-		return m.Errorf("sizes", m.At+20, driver.ErrCorrupt, "%d bytes cannot hold %d by method %d", m.Packed, m.Size, m.Method)
+		return m.Errorf("sizes", m.At+20, tensor.ErrCorrupt, "%d bytes cannot hold %d by method %d", m.Packed, m.Size, m.Method)
 	}
 	return nil
 }
