@@ -21,7 +21,7 @@ func (f *parsed) packed(i int) (data []byte, z codec.Streamer, err error) {
 	return data, codecs[s.codec], err
 }
 
-// load implements driver.Parsed for tensors that are not in the file as such:
+// load implements driver.Parsed for tensors that are not stored plainly:
 // compressed, or in a block that is compressed or encrypted.
 func (f *parsed) load(i int) ([]byte, error) {
 	data, z, err := f.packed(i)

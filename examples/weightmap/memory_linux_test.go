@@ -37,7 +37,7 @@ func init() {
 	os.Exit(status)
 }
 
-// measured runs the tool in a process of its own and returns the most memory it had, in bytes.
+// measured runs the tool in a child process and returns the most memory it had, in bytes.
 // Differences are no failure.
 func measured(t *testing.T, args ...string) (peak int64) {
 	t.Helper()

@@ -138,7 +138,7 @@ func (y *scales) duplicates(t *testing.T) {
 	}
 	first, second := x.s.Plan.Tensors[0].Name, x.s.Plan.Tensors[1].Name
 	if len(first) != len(second) || !bytes.Contains(x.file, []byte(second)) {
-		t.Skip("names are not in the file as such")
+		t.Skip("names are not stored as plain bytes")
 	}
 	b := bytes.ReplaceAll(x.file, []byte(second), []byte(first))
 	for _, check := range []format.Check{format.CheckStructure, format.CheckDefault} {

@@ -47,7 +47,7 @@ func huggingFace(t *testing.T, script, path string) []byte {
 }
 
 // TestHuggingFace has the JavaScript reader of Hugging Face read our files: plain
-// and quantized tensors, all types of metadata, an alignment of its own.
+// and quantized tensors, all types of metadata, another alignment.
 func TestHuggingFace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gguf")
 	plan := &format.Plan{

@@ -282,7 +282,7 @@ func TestMetadataTwice(t *testing.T) {
 	}
 }
 
-// claim is a file that is zeros behind its head, of which nobody may read much.
+// claim is a file that is zeros behind its head, which must not be read far.
 type claim []byte
 
 func (c claim) ReadAt(p []byte, off int64) (int, error) {

@@ -118,9 +118,9 @@ func TestPolicy(t *testing.T) {
 			bundle := path + ".sig"
 			sign(t, path, bundle, key)
 			must(t, open(path, policy))
-			for _, nobody := range []any{&signing.Policy{}, (*signing.Policy)(nil), &signing.Policy{Trust: trusting(other)}} {
-				if err := open(path, nobody); !errors.Is(err, format.ErrSignature) {
-					t.Errorf("%#v: %v", nobody, err)
+			for _, none := range []any{&signing.Policy{}, (*signing.Policy)(nil), &signing.Policy{Trust: trusting(other)}} {
+				if err := open(path, none); !errors.Is(err, format.ErrSignature) {
+					t.Errorf("%#v: %v", none, err)
 				}
 			}
 			text, err := os.ReadFile(path)

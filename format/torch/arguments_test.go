@@ -41,7 +41,7 @@ func TestArguments(t *testing.T) {
 		},
 		{"torch._utils", "_rebuild_tensor_v3"}: {
 			"no dtype": v2(untyped, num(0), nums(1), nums(1)), "a dtype that is text": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, str("float32")),
-			"a dtype of nobody": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("torch", "Size")), "a dtype of another module": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("collections", "OrderedDict")),
+			"a dtype that does not exist": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("torch", "Size")), "a dtype of another module": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("collections", "OrderedDict")),
 			"no storage": tup("N", num(0), nums(1), nums(1), "\x89", hooks, get("torch", "float32")),
 		},
 		{"torch._utils", "_rebuild_parameter"}: {"too few": tup(one, "\x88"), "no tensor": tup("N", "\x88", hooks)},

@@ -60,7 +60,7 @@ func (c *counts) report() bool {
 	}{
 		{"lines of the library", c.lines["library"], 40300, 33000},
 		{"lines of kit and tools", c.lines["kit and tools"], 5450, 4600},
-		{"lines of tests", c.lines["tests"], 58400, 42000},
+		{"lines of tests", c.lines["tests"], 58450, 42000},
 		{"exported names of format/driver", c.names["format/driver"], 398, 230},
 		{"interfaces of format/driver", c.interfaces["format/driver"], 14, 14},
 		{"exported names of format", c.names["format"], 170, 170},

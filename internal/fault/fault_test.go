@@ -21,7 +21,7 @@ func recovered(f func()) (v any) {
 	return nil
 }
 
-// within returns what knows the addresses of so many bytes from base.
+// within returns a function that knows the addresses of size bytes from base.
 func within(base uintptr, size int) func(uintptr) bool {
 	return func(addr uintptr) bool { return Within(addr, base, size) }
 }

@@ -387,7 +387,7 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 
 const mostText = 32 << 10 // that a piece of memory has room for
 
-// grow returns a list with room for n elements more, of so many bytes each, and charges for it.
+// grow returns a list with room for n more elements, which take each bytes, and charges for it.
 // If there is no memory left, the walk ends.
 func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each int) []T {
 	if w.Err != nil || n <= cap(list)-len(list) {

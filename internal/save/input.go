@@ -100,7 +100,7 @@ func (in *Input) long() error {
 // bytes.Buffer, strings.Reader) are not copied from.
 func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
 
-// each is Each with pieces of at most so many bytes.
+// each is Each with pieces of up to most bytes.
 func (in *Input) each(most int, f func(p []byte) error) error {
 	in.most, in.f = most, f
 	var m io.WriterTo

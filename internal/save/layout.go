@@ -17,7 +17,7 @@ type layoutEncoder struct {
 	parts  []driver.Part // not yet written
 	order  []int         // tensors by offset
 	sum    *checksum.Digest
-	sums   []uint64 // by tensor; nil when nobody wants them
+	sums   []uint64 // by tensor; nil if the layout needs none
 }
 
 // newLayoutEncoder checks the layout, for the driver may be wrong.

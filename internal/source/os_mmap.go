@@ -27,7 +27,7 @@ func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openName maps the file at path. Opening waits for nobody, and what is open must be a regular file. The
+// openName maps the file at path. Opening never waits, and the open file must be regular. The
 // descriptor is what is mapped, by its name, and what parsing reads from, whatever has the path by
 // then. Where descriptors have no names (a system without /proc) the file is mapped by its own, and
 // parsing reads the mapping.
