@@ -8,22 +8,29 @@ import (
 )
 
 // blocks describes a type by the elements and bytes of a block. decode fills dst
-// from one block; it is nil for types that are known by name only.
-func blocks(name string, elems, bytes int64, decode func(dst []float32, b []byte)) elementType {
+// from as many whole blocks; it is nil for types that are known by name only.
+func blocks(name string, elems, bytes int64, decode func(dst []float32, src []byte)) elementType {
 	e := &tensor.Encoding{Name: name, BlockElems: elems, BlockBytes: bytes}
 	if decode != nil {
 		e.Decode = func(dst []float32, src []byte) error {
 			if err := wholeBlocks(e, len(dst), len(src)); err != nil {
 				return err
 			}
-			for len(dst) > 0 {
-				decode(dst[:elems:elems], src[:bytes:bytes])
-				dst, src = dst[elems:], src[bytes:]
-			}
+			decode(dst, src)
 			return nil
 		}
 	}
 	return elementType{encoding: e}
+}
+
+// eachBlock describes a type by a function that decodes one block.
+func eachBlock(name string, elems, bytes int64, decode func(dst []float32, b []byte)) elementType {
+	return blocks(name, elems, bytes, func(dst []float32, src []byte) {
+		for len(dst) > 0 {
+			decode(dst[:elems:elems], src[:bytes:bytes])
+			dst, src = dst[elems:], src[bytes:]
+		}
+	})
 }
 
 // wholeBlocks refuses elements and bytes that are not the same number of blocks.
