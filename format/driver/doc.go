@@ -1,5 +1,6 @@
 // Package driver says what a file format is, for those who add one, in this
 // module or in another. Programs that read and write models use package format.
+// This package may change in any minor release.
 //
 // A format is a parser, and it returns data: where tensors are, what sums
 // vouch for them, what else the file says. Everything else is done once for all

@@ -1,6 +1,7 @@
 // Package formattest is the conformance kit of the file formats, in the manner
 // of testing/fstest: a format hands it its driver with sample plans and files,
 // and the kit checks what every format promises, those of other modules too.
+// This package may change in any minor release.
 // A format's test is
 //
 //	func TestConformance(t *testing.T) {

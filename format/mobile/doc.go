@@ -1,6 +1,6 @@
 // Package mobile is weightmap for phones: the package that gomobile bind
 // takes, over every format, or those that are asked for. In Go itself, package format
-// is the better choice.
+// is the better choice. This package may change in any minor release.
 //
 // Its API is flat, as gobind wants it. Numbers are int64 (Java long, Swift
 // Int64), whatever the phone. Indices that do not exist, empty objects and

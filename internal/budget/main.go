@@ -22,7 +22,7 @@ import (
 const module = "github.com/weightmap/weightmap/"
 
 // tools are what tests and benchmarks share, and programs for those who work on the library.
-var tools = []string{"format/formattest", "internal/bench", "internal/budget", "internal/corpus", "internal/floor", "internal/hostile", "internal/mutate",
+var tools = []string{"format/formattest", "internal/api", "internal/bench", "internal/budget", "internal/corpus", "internal/floor", "internal/hostile", "internal/mutate",
 	"internal/peers", "internal/testhost", "internal/testmodel"}
 
 // below lists what package format is made of: none of it imports format.
