@@ -1,46 +1,73 @@
 package format_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+
+	_ "github.com/weightmap/weightmap/format/gguf"
+	_ "github.com/weightmap/weightmap/format/safetensors"
 )
 
-// TestREADME holds the README's Go samples to the examples that are compiled
-// and run: the lines of a sample stand in an example_test.go, one after the other.
-// Samples in other languages, which nothing here could check, belong elsewhere.
+func readModel() error {
+	m, err := format.Open("model.safetensors", nil) // finds the format by content
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		return err
+	}
+	w, err := tensor.As[float32](v) // the mapping itself, valid until Close
+	if err != nil {
+		return err
+	}
+	fmt.Println(v.Shape(), w[0])
+	return nil
+}
+
+func writeModel() error {
+	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+	if err != nil {
+		return err
+	}
+	return format.Save("model.gguf", "", weight) // the format by the file's ending
+}
+
+// TestREADME runs the README's Go samples, which are the functions above.
 func TestREADME(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := ""
-	for _, name := range []string{"example_test.go", "live/example_test.go", "remote/example_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source += string(text)
+	source, err := os.ReadFile("readme_test.go")
+	if err != nil {
+		t.Fatal(err)
 	}
 	samples := regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	if len(samples) < 2 {
+	if len(samples) != 2 {
 		t.Fatalf("README has %d samples, want one for reading and one for writing", len(samples))
 	}
 	for _, s := range samples {
-		if s[1] != "go" {
-			t.Errorf("a sample in %q is not checked:\n%s", s[1], s[2])
-		} else if !strings.Contains(trimmed(source), trimmed(s[2])) {
-			t.Errorf("README sample is in no example:\n%s", s[2])
+		if s[1] != "go" || !strings.Contains(string(source), s[2]) {
+			t.Errorf("this file does not have the README's sample:\n%s", s[2])
 		}
 	}
-}
-
-// trimmed returns the lines of a text without indentation.
-func trimmed(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		out.WriteString(strings.TrimSpace(line) + "\n")
+	t.Chdir(t.TempDir())
+	if err := writeModel(); err != nil {
+		t.Fatal(err)
 	}
-	return out.String()
+	if err := os.Rename("model.gguf", "model.safetensors"); err != nil { // the content decides
+		t.Fatal(err)
+	}
+	if err := readModel(); err != nil {
+		t.Fatal(err)
+	}
 }

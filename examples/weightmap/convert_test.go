@@ -1,18 +1,13 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
-	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -243,84 +238,6 @@ func TestConvertQuantized(t *testing.T) {
 		t.Error(errs)
 	}
 	do(t, 0, slices.Insert(args, 1, "-lossy")...)
-}
-
-// TestREADME runs the conversions that the README shows, one after the other, from a
-// file as torch.save writes it: names come back, values within half a step.
-func TestREADME(t *testing.T) {
-	readme := contents(t, filepath.Join("..", "..", "README.md"))
-	commands := regexp.MustCompile(`(?m)^    go run ./examples/weightmap ((?:inspect|convert) .*)$`).FindAllSubmatch(readme, -1)
-	if len(commands) < 4 {
-		t.Fatalf("README has %d commands", len(commands))
-	}
-	t.Chdir(t.TempDir())
-	var weights []float32
-	var data []byte
-	for i := range 64 * 32 {
-		weights = append(weights, float32(math.Sin(float64(i))))
-		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(weights[i]))
-	}
-	writeTorch(t, "model.pt", []pickled{
-		{"fc.bias", "Float", []byte{64}, data[:4*64]}, {"fc.weight", "Float", []byte{64, 32}, data}, {"bn1.num_batches_tracked", "Long", nil, []byte{9, 0, 0, 0, 0, 0, 0, 0}},
-	})
-	for _, c := range commands {
-		line := strings.ReplaceAll(string(c[1]), "'", "")
-		do(t, 0, strings.Fields(line)...)
-	}
-	m, err := format.Open("back.safetensors", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	v, err := m.Tensor("fc.weight")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := tensor.Decode[float32](nil, v)
-	if diff := cmp.Diff(weights, got, cmpopts.EquateApprox(0, 1.0/127/2*(1+1e-6))); diff != "" || err != nil || m.Len() != 3 {
-		t.Errorf("%d tensors, %v %s", m.Len(), err, diff)
-	}
-}
-
-// pickled is a tensor of a state_dict: its storage type and its dims, each below 256.
-type pickled struct {
-	name, storage string
-	dims          []byte
-	data          []byte
-}
-
-// writeTorch writes a state_dict in the bytes that torch.save gives it, opcode by opcode.
-func writeTorch(t *testing.T, path string, list []pickled) {
-	t.Helper()
-	text := func(s string) string { return "X" + string([]byte{byte(len(s)), 0, 0, 0}) + s }
-	const ordered = "ccollections\nOrderedDict\n)R" // an empty one
-	pickle := "\x80\x02" + ordered + "("
-	for i, s := range list {
-		dims, strides, n := "", "", 1
-		for k := len(s.dims) - 1; k >= 0; k-- {
-			dims, strides = "K"+string(s.dims[k:k+1])+dims, "K"+string([]byte{byte(n)})+strides
-			n *= int(s.dims[k])
-		}
-		pickle += text(s.name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + s.storage + "Storage\n" + text(strconv.Itoa(i)) + text("cpu") +
-			"M" + string([]byte{byte(n), byte(n >> 8)}) + "tQK\x00(" + dims + "t(" + strides + "t\x89" + ordered + "tR"
-	}
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	put := func(name string, data []byte) {
-		e, err := w.CreateHeader(&zip.FileHeader{Name: "model/" + name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Write(data)
-	}
-	put("data.pkl", []byte(pickle+"u."))
-	for i, s := range list {
-		put("data/"+strconv.Itoa(i), s.data)
-	}
-	put("version", []byte("3\n"))
-	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestConvertStorage: what the target's format has is asked for on the command line.

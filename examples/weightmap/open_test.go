@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -197,23 +198,30 @@ func TestNoPickle(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	out, _ := tool(t, 0, "version")
-	contains(t, out, "weightmap ", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
+	contains(t, out, "weightmap "+release+"\n", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
 	_, errs := tool(t, 2, "version", "x")
 	contains(t, errs, "version takes no arguments; usage: weightmap version")
 	for _, tt := range []struct {
 		build *debug.BuildInfo
 		want  string
 	}{
-		{nil, "weightmap of an unknown version\ngo"},
-		{&debug.BuildInfo{}, "weightmap of an unknown version\ngo"},
-		{&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}, "weightmap v1.2.3\ngo"},
-		{&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
+		{nil, "weightmap " + release + "\ngo"},
+		{&debug.BuildInfo{Settings: []debug.BuildSetting{
 			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
-		}}, "weightmap (devel)\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo"},
+		}}, "\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo"},
 		{&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}}, "\nrevision abc\ngo"},
 	} {
 		contains(t, versionText(tt.build), tt.want)
 	}
+}
+
+// TestRelease: the newest version of CHANGELOG is this one, and README installs it.
+func TestRelease(t *testing.T) {
+	changes := contents(t, filepath.Join("..", "..", "CHANGELOG.md"))
+	if m := regexp.MustCompile(`(?m)^## (\S+)`).FindSubmatch(changes); m == nil || string(m[1]) != release {
+		t.Errorf("CHANGELOG begins with %q", m)
+	}
+	contains(t, string(contents(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
 }
 
 // TestHelp: every command explains itself, with an example, on standard output.

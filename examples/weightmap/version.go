@@ -12,6 +12,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
+// release is the version that CHANGELOG describes.
+const release = "0.1.0"
+
 var versionCommand = &command{cli.Tool{
 	Name:    "weightmap version",
 	About:   "Say which version this is and which formats it knows.",
@@ -32,28 +35,25 @@ func version(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) er
 	return err
 }
 
-// versionText works on nil too: a program may be built without this information.
+// versionText takes nil too: a program may be built without this information.
 func versionText(build *debug.BuildInfo) string {
-	module, revision := "of an unknown version", ""
-	if build != nil {
-		if build.Main.Version != "" {
-			module = build.Main.Version
-		}
-		var state string
-		for _, s := range build.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value
-			case s.Key == "vcs.time":
-				state += " of " + s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				state += ", modified"
-			}
-		}
-		if revision != "" {
-			revision = "revision " + revision + state + "\n"
+	text := "weightmap " + release + "\n"
+	if build == nil {
+		build = &debug.BuildInfo{}
+	}
+	var revision, state string
+	for _, s := range build.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = "revision " + s.Value
+		case s.Key == "vcs.time":
+			state += " of " + s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			state += ", modified"
 		}
 	}
-	return fmt.Sprintf("weightmap %s\n%s%s %s/%s\nformats: %s\n", module, revision,
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Formats(), ", "))
+	if revision != "" {
+		text += revision + state + "\n"
+	}
+	return text + fmt.Sprintf("%s %s/%s\nformats: %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(format.Formats(), ", "))
 }

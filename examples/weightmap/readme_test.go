@@ -1,0 +1,107 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// TestREADME runs the README's commands, one after the other, on a file as torch.save
+// writes it, and compares what they print with what the README shows.
+func TestREADME(t *testing.T) {
+	if !memory.LittleEndian {
+		t.Skip("inspect says that views are copies on a big-endian host")
+	}
+	path, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(contents(t, path))
+	session := regexp.MustCompile(`(?m)^    \$ .*\n(?:\n*    .*\n)*`).FindString(readme)
+	commands := regexp.MustCompile(`(?m)^    \$ weightmap (.*)$`).FindAllStringSubmatch(session, -1)
+	if len(commands) < 6 {
+		t.Fatalf("README has %d commands", len(commands))
+	}
+	t.Chdir(t.TempDir())
+	var data []byte
+	for i := range 64 * 32 {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(math.Sin(float64(i)))))
+	}
+	writeTorch(t, "model.pt", []pickled{
+		{"fc.bias", "Float", []byte{64}, data[:4*64]}, {"fc.weight", "Float", []byte{64, 32}, data}, {"bn1.num_batches_tracked", "Long", nil, []byte{9, 0, 0, 0, 0, 0, 0, 0}},
+	})
+	want := ""
+	for _, c := range commands {
+		var out bytes.Buffer
+		run(t.Context(), strings.Fields(c[1]), &out, &out)
+		want += "$ weightmap " + c[1] + "\n" + out.String()
+	}
+	want = regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(want, "    $1")
+	if flag.Lookup("update").Value.String() == "true" { // the flag of package corpus
+		if err := os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, session); diff != "" {
+		t.Errorf("-printed +README (-update writes it)\n%s", diff)
+	}
+}
+
+// pickled is a tensor of a state_dict: its storage type and its dims, each below 256.
+type pickled struct {
+	name, storage string
+	dims          []byte
+	data          []byte
+}
+
+// writeTorch writes a state_dict in the bytes that torch.save gives it, opcode by opcode.
+func writeTorch(t *testing.T, path string, list []pickled) {
+	t.Helper()
+	text := func(s string) string { return "X" + string([]byte{byte(len(s)), 0, 0, 0}) + s }
+	const ordered = "ccollections\nOrderedDict\n)R" // an empty one
+	pickle := "\x80\x02" + ordered + "("
+	for i, s := range list {
+		dims, strides, n := "", "", 1
+		for k := len(s.dims) - 1; k >= 0; k-- {
+			dims, strides = "K"+string(s.dims[k:k+1])+dims, "K"+string([]byte{byte(n)})+strides
+			n *= int(s.dims[k])
+		}
+		pickle += text(s.name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + s.storage + "Storage\n" + text(strconv.Itoa(i)) + text("cpu") +
+			"M" + string([]byte{byte(n), byte(n >> 8)}) + "tQK\x00(" + dims + "t(" + strides + "t\x89" + ordered + "tR"
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	put := func(name string, data []byte) {
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		name = "model/" + name
+		padding := -(b.Len() + 30 + len(name) + 4) & 63 // data begins at a multiple of 64
+		extra := append([]byte{'F', 'B', byte(padding), 0}, make([]byte, padding)...)
+		e, err := w.CreateHeader(&zip.FileHeader{Name: name, Extra: extra})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Write(data)
+	}
+	put("data.pkl", []byte(pickle+"u."))
+	for i, s := range list {
+		put("data/"+strconv.Itoa(i), s.data)
+	}
+	put("version", []byte("3\n"))
+	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
