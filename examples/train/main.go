@@ -7,7 +7,7 @@
 //
 // The model that is committed, which the quickstart and examples/serve use, was made by
 //
-//	go run . -save ../internal/digits/testdata/digits.wia
+//	cd examples/train && go run . -save ../internal/digits/testdata/digits.wia
 package main
 
 import (

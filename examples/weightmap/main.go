@@ -1,21 +1,7 @@
 // Command weightmap inspects, verifies, compares, converts, changes and signs model files
 // of every format the library knows.
 //
-//	weightmap inspect [-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...
-//	weightmap verify [-v] [-trust PUB.pem] [-key HEX] FILE...
-//	weightmap diff [-tolerance T] [-key HEX] A B
-//	weightmap cat [-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR
-//	weightmap set [-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...
-//	weightmap sign -with KEY.pem [-key HEX] IN [OUT]
-//	weightmap keygen [-type ed25519|ecdsa|rsa] KEY.pem PUB.pem
-//	weightmap bench [-rounds N] [-key HEX] FILE
-//	weightmap version
 //	weightmap help [COMMAND]
-//	weightmap completion bash|zsh|fish
-//	weightmap convert [-to FORMAT] [-lossy] [-join] [-dtype D | -quantize Q [-quantize-only GLOB] [-quantize-except GLOB] [-per-channel=false]]
-//	        [-only GLOB] [-skip GLOB] [-rename FROM=TO] [-compress METHOD [-level N]] [-sign KEY.pem] [-encrypt HEX] [-align N] [-max-shard SIZE] [-external-from N] [-extended] [-verify] [-trust PUB.pem] [-key HEX] IN OUT
-//	weightmap split [-max-shard SIZE] [options of convert] IN OUT
-//	weightmap merge [options of convert] IN OUT
 //
 // Options may stand before, between and after files, and -- ends them. -o FILE takes the place
 // of OUT, and -max-memory SIZE limits the memory that an opened file may take.

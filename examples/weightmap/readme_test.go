@@ -6,8 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -104,4 +107,68 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCommands: what the documents tell you to run exists, with its options.
+func TestCommands(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", ".."))
+	documents := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "internal/bench/README.md"}
+	for _, pattern := range []string{"*/doc.go", "*/*/doc.go", "*/*/main.go"} {
+		found, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
+	}
+	command := regexp.MustCompile("(?m)(?:^    |^//\t|`)(?:cd (\\S+) && )?(?:\\w+=\\S+ )*(?:nice -n \\d+ )?go (run|test) ([^`\n]*)")
+	count := 0
+	for _, name := range documents {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllSubmatch(text, -1) {
+			count++
+			if err := runnable(root, string(m[1]), string(m[2]), strings.Fields(string(m[3]))); err != nil {
+				t.Errorf("%s: %s: %v", name, m[0], err)
+			}
+		}
+	}
+	if count < 15 {
+		t.Errorf("%d commands in %d documents", count, len(documents))
+	}
+}
+
+// runnable reports what is missing for a go command with args in dir.
+func runnable(root fs.FS, dir, verb string, args []string) error {
+	source, functions := "", ""
+	for i, arg := range args {
+		if (verb == "test" || i == 0) && strings.HasPrefix(arg, ".") && !strings.HasSuffix(arg, "...") {
+			files, err := fs.Glob(root, path.Join(dir, arg, "*.go"))
+			if len(files) == 0 {
+				return errors.Join(err, fs.ErrNotExist)
+			}
+			for _, f := range files {
+				b, err := fs.ReadFile(root, f)
+				if err != nil {
+					return err
+				}
+				source += string(b)
+			}
+		}
+		if i > 0 && (args[i-1] == "-bench" || args[i-1] == "-run") && arg != "'^$'" {
+			functions = arg
+		}
+	}
+	if functions != "" && !regexp.MustCompile(`func \w*`+functions).MatchString(source) {
+		return fmt.Errorf("no function %s", functions)
+	}
+	if verb == "run" {
+		for _, option := range regexp.MustCompile(`-(\w+)`).FindAllStringSubmatch(strings.Join(args[1:], " "), -1) {
+			if !strings.Contains(source, `"`+option[1]+`"`) && !strings.Contains(source, `"-`+option[1]+`"`) {
+				return fmt.Errorf("no option %s", option[0])
+			}
+		}
+	}
+	return nil
 }
