@@ -51,6 +51,8 @@ func Verdicts(b *testing.B, strict bool) {
 // verdicts are all figures, in the order in which they are printed.
 func verdicts() (all []verdict) {
 	all = append(all, openVerdicts()...)
+	all = append(all, coldVerdicts()...)
+	all = append(all, readVerdicts()...)
 	all = append(all, allocVerdicts()...)
 	all = append(all, useVerdicts()...)
 	all = append(all, verifyVerdicts()...)

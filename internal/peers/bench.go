@@ -60,13 +60,13 @@ func (b *comparison) opening(l library, model int) func() error {
 // nil where they cannot be.
 func (b *comparison) cold(l library, model int) (floor.Round, error) {
 	paths, err := floor.Files(b.path(model, l.format))
-	if err != nil || !evicts(paths[0]) {
+	if err != nil || !floor.Evicts(paths[0]) {
 		return nil, err
 	}
 	open := b.opening(l, model)
 	return func(n int) (took time.Duration, err error) {
 		for range n {
-			if err := evict(paths); err != nil {
+			if err := floor.Evict(paths); err != nil {
 				return 0, err
 			}
 			start := time.Now()

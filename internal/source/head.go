@@ -15,12 +15,14 @@ import (
 // nobody changes.
 type head struct {
 	on   bool
-	fd   int      // of our own, -1 for none
-	file *os.File // of the caller's, instead
-	base int64    // where the window begins in it
-	buf  []byte   // the beginning of the window
-	err  error    // why there is no more of it
-	pool *[]byte  // that it goes back to
+	fd   int       // of our own, -1 for none
+	file *os.File  // of the caller's, instead
+	base int64     // where the window begins in it
+	buf  []byte    // the beginning of the window
+	err  error     // why there is no more of it
+	pool *[]byte   // that it goes back to
+	one  [1]byte   // that isCached reads
+	iov  [1][]byte // of it
 }
 
 // headSize is how much is read at first: it holds the structure of small models.
@@ -78,6 +80,25 @@ func (h *head) first(size int64) ([]byte, error) {
 		h.buf, h.err = b[:n], err
 	}
 	return h.buf, h.err
+}
+
+// ReadSoon has the system read a range of the window, which has it, into its cache while the file is parsed. It
+// returns before that is there, and reports whether the beginning was not.
+func (r *Region) ReadSoon(off, n int64) bool {
+	h := &r.head
+	if !h.on {
+		return false
+	}
+	fd := h.fd
+	if h.file != nil {
+		fd = int(h.file.Fd())
+	}
+	h.iov[0] = h.one[:]
+	if isCached(fd, h.iov[:], h.base+off) {
+		return false
+	}
+	readAhead(fd, h.base+off, n)
+	return true
 }
 
 // Parsed ends the time when a region that was opened with Options.Parse is read through

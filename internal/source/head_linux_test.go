@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -139,6 +140,32 @@ func TestParseCloses(t *testing.T) {
 	if n := testhost.OpenFilesOf(t, path); n != 0 {
 		t.Errorf("%d descriptors after Close", n)
 	}
+}
+
+// TestReadSoon: what is on disk alone is read into the cache while the file is parsed, what is there already is not.
+func TestReadSoon(t *testing.T) {
+	path := temp(t, ramp(5<<20))
+	if !floor.Evicts(path) {
+		t.Skip("the cache of this file system cannot be emptied")
+	}
+	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+		if err := floor.Evict([]string{path}); err != nil {
+			t.Fatal(err)
+		}
+		const off = 2 << 20
+		if !r.ReadSoon(off, 100) {
+			t.Error("it is not read, and not there")
+		}
+		if _, err := r.ReadAt(make([]byte, 100), off); err != nil { // which waits for it
+			t.Fatal(err)
+		}
+		if r.ReadSoon(off, 100) {
+			t.Error("it is read again")
+		}
+		if r.Parsed(); r.ReadSoon(off+1<<20, 100) {
+			t.Error("it is read after the file was parsed")
+		}
+	})
 }
 
 // TestParseEmpty: of a file without bytes no descriptor is held, since there is nothing to parse.

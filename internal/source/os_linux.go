@@ -20,7 +20,14 @@ func willNeed(mem []byte, lo, hi int) error {
 }
 
 // readAhead asks for a range of a file to be read into the system's cache: a hint.
-func readAhead(f *os.File, off, n int64) { _ = unix.Fadvise(int(f.Fd()), off, n, unix.FADV_WILLNEED) }
+func readAhead(fd int, off, n int64) { _ = unix.Fadvise(fd, off, n, unix.FADV_WILLNEED) }
+
+// isCached reports whether bytes at an offset of a file can be read without waiting for a disk, or that is not known.
+// It reads them.
+func isCached(fd int, p [][]byte, off int64) bool {
+	_, err := unix.Preadv2(fd, p, off, unix.RWF_NOWAIT)
+	return err != unix.EAGAIN
+}
 
 // forget takes the pages of a mapping from the process. What is touched again is mapped again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }

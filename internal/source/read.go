@@ -145,7 +145,7 @@ func (r *Region) Prefetch(off, n int64) error {
 	}
 	defer r.Leave()
 	if p, ok := r.src.(*part); ok {
-		readAhead(p.f, p.base+off, n)
+		readAhead(int(p.f.Fd()), p.base+off, n)
 	}
 	if r.ra == nil || n == 0 {
 		return nil

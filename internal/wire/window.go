@@ -9,8 +9,8 @@ import (
 // pieces where data is jumped over, larger and larger ones where all is looked at.
 type Window struct {
 	file Sized
-	buf  *[mostPiece]byte // of the pool
-	have []byte           // what is at at of the file
+	buf  *buffer // of the pool
+	have []byte  // what is at at of the file
 	at   int64
 	size int64 // of the piece
 
@@ -28,10 +28,19 @@ const (
 	mostPiece  = 64 << 10
 )
 
-var windows = sync.Pool{New: func() any { return new([mostPiece]byte) }}
+// buffer is what windows share.
+type buffer struct {
+	piece [mostPiece]byte
+	ahead ahead
+}
+
+var windows = sync.Pool{New: func() any { return new(buffer) }}
 
 // Open starts at the beginning of a file.
-func (w *Window) Open(file Sized) { *w = Window{file: file, buf: windows.Get().(*[mostPiece]byte)} }
+func (w *Window) Open(file Sized) {
+	*w = Window{file: file, buf: windows.Get().(*buffer)}
+	w.buf.ahead.n, w.buf.ahead.period = 0, 0
+}
 
 // Close lets others use the memory.
 func (w *Window) Close() {
@@ -107,7 +116,8 @@ func (w *Window) piece(off, n int64) ([]byte, error) {
 // read replaces the piece.
 func (w *Window) read(off, n int64) ([]byte, error) {
 	w.have = nil
-	b := w.buf[:]
+	b := w.buf.piece[:]
+	w.buf.ahead.read(w.file, off, off+n)
 	if n > mostPiece {
 		if err := Prove(w.file, off+n); err != nil {
 			return nil, err

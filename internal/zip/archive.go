@@ -49,6 +49,9 @@ func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 	defer a.o.Memory.Release(a.Size)
 	c := wire.NewCursor("", a.bytes, a.Off)
 	s, extents := NewStream(512), make([]extent, 0, a.Count)
+	var h heads
+	h.Open(a.src)
+	defer h.Close()
 	var buf []byte
 	var m Member // one for all, as f makes it escape
 	for range a.Count {
@@ -59,7 +62,7 @@ func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 		if err != nil {
 			return err
 		}
-		e, end, err := ReadLocal(s, a.src, &m, a.Off, &buf)
+		e, end, err := readLocal(s, &h, a.src, &m, a.Off, &buf)
 		if err == nil {
 			extents = append(extents, extent{int64(m.Local), end, m.At})
 			err = f(s, &m, e)

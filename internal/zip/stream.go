@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -35,8 +36,21 @@ func (e *Entry) Compare(sum uint32) error {
 
 // section reads a part of a file, ahead of what is used.
 type section struct {
-	src     driver.Source
+	src     reader
 	at, end int64
+}
+
+// reader is a driver.Source, or reads heads.
+type reader interface {
+	ReadAhead(p []byte, off int64) (int, error)
+}
+
+// heads reads the beginnings of entries, those of small neighbors at once.
+type heads struct{ wire.Window }
+
+func (h *heads) ReadAhead(p []byte, off int64) (int, error) {
+	b, err := h.Peek(off, int64(len(p)))
+	return copy(p, b), err
 }
 
 func (s *section) Read(p []byte) (int, error) {
@@ -81,7 +95,7 @@ func (s *Stream) Release() {
 }
 
 // seek begins to read bytes of the file.
-func (s *Stream) seek(src driver.Source, at, end int64) {
+func (s *Stream) seek(src reader, at, end int64) {
 	s.in = section{src, at, end}
 	s.buf.Reset(&s.in)
 	s.R = s.buf

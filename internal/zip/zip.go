@@ -280,15 +280,15 @@ func widen(x []byte, fields []*uint64, disk *uint64) error {
 	return nil
 }
 
-// ReadLocal reads the header beside an entry from s, which continues with the data
+// readLocal reads the header beside an entry from s, which continues with the data
 // afterwards, and compares it with the directory. end is where all of the entry
 // ends. Sums are compared on verification.
-func ReadLocal(s *Stream, src driver.Source, m *Member, limit int64, buf *[]byte) (e Entry, end int64, err error) {
+func readLocal(s *Stream, h *heads, src driver.Source, m *Member, limit int64, buf *[]byte) (e Entry, end int64, err error) {
 	if m.Local > uint64(limit) || uint64(limit)-m.Local < localLen {
 		return e, 0, m.Errorf("offset", m.At+42, tensor.ErrCorrupt, "its header is at %d, the directory at %d", m.Local, limit)
 	}
 	at := int64(m.Local)
-	s.seek(src, at, limit)
+	s.seek(h, at, limit)
 	b := s.out[:localLen]
 	if _, err := io.ReadFull(s.R, b); err != nil {
 		return e, 0, err

@@ -1,4 +1,4 @@
-package main
+package floor
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// evict drops files that are on disk from the page cache.
-func evict(paths []string) error {
+// Evict drops files that are on disk from the page cache.
+func Evict(paths []string) error {
 	for _, path := range paths {
 		err := with(path, func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
 		if err != nil {
@@ -18,13 +18,16 @@ func evict(paths []string) error {
 	return nil
 }
 
-// evicts tells whether that works here: files in memory stay, and so do pages that
-// somebody has mapped.
-func evicts(path string) bool {
-	if evict([]string{path}) != nil {
-		return false
-	}
+// Evicts tells whether that works here, for a file that was written to disk: files in memory stay, and so
+// do pages that somebody has mapped.
+func Evicts(path string) bool {
 	err := with(path, func(fd int) error {
+		if err := unix.Fsync(fd); err != nil {
+			return err
+		}
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+			return err
+		}
 		_, err := unix.Preadv2(fd, [][]byte{make([]byte, 1)}, 0, unix.RWF_NOWAIT)
 		return err
 	})

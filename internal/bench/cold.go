@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/floor"
+)
+
+// coldVerdicts: opening a file that the system's cache has nothing of, and whose heads lie between the data, in
+// terms of reading those heads one after the other.
+func coldVerdicts() (all []verdict) {
+	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
+		all = append(all, verdict{name: "cold/" + name + "/100MB", limit: 0.4, figure: func(b *testing.B) float64 {
+			path := File(b, name, Models[1]).Path
+			if !floor.Evicts(path) {
+				b.Skip("the cache of this file system cannot be emptied")
+			}
+			heads := headsOf(b, path)
+			return floor.PairsOf(b, floor.Rounds, evicted(path, Opening(path)), evicted(path, func() error { return readEach(path, heads) })).Ratio
+		}})
+	}
+	return all
+}
+
+// evicted is the round of an operation on a file that is not in the cache.
+func evicted(path string, op func() error) floor.Round {
+	return func(n int) (took time.Duration, err error) {
+		for range n {
+			if err := floor.Evict([]string{path}); err != nil {
+				return 0, err
+			}
+			start := time.Now()
+			if err := op(); err != nil {
+				return 0, err
+			}
+			took += time.Since(start)
+		}
+		return took, nil
+	}
+}
+
+// headBytes is about what the head of a tensor takes.
+const headBytes = 256
+
+// headsOf returns where the heads of the tensors begin, ascending: each ends where the data begins.
+func headsOf(b *testing.B, path string) (heads []int64) {
+	m, err := format.Open(path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	for _, v := range m.Tensors() {
+		heads = append(heads, max(0, v.Info().Offset-headBytes))
+	}
+	slices.SortFunc(heads, cmp.Compare[int64])
+	return heads
+}
+
+// readEach opens a file and reads its heads.
+func readEach(path string, heads []int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var p [headBytes]byte
+	for _, off := range heads {
+		if _, err := f.ReadAt(p[:], off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readVerdicts: how often opening reads a file with many small entries.
+func readVerdicts() []verdict {
+	return []verdict{{name: "reads/npz/10000", limit: 100, counts: true, figure: func(b *testing.B) float64 {
+		f, err := os.Open(File(b, "npz", Models[2]).Path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := &countedReads{f: f}
+		for b.Loop() {
+			r.n = 0
+			m, err := format.OpenReaderAt(r, info.Size(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m.Close()
+		}
+		b.ReportMetric(float64(r.n), "reads")
+		return float64(r.n)
+	}}}
+}
+
+// countedReads counts the reads of a file.
+type countedReads struct {
+	f *os.File
+	n int
+}
+
+func (r *countedReads) ReadAt(p []byte, off int64) (int, error) {
+	r.n++
+	return r.f.ReadAt(p, off)
+}
