@@ -43,7 +43,7 @@ func (m *fakeOpen) Metadata() (Metadata, error) {
 func (m *fakeOpen) Verify(v driver.Verification) error {
 	m.fake.verified++
 	v.Section("list", "")
-	v.Vouch(0, "good will")
+	v.Cover(0, "good will")
 	return m.fake.verifyErr
 }
 

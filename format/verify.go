@@ -76,7 +76,7 @@ type Coverage struct {
 	index *driver.Index // names the tensors of c; nil in the zero Coverage
 }
 
-// Covered is what vouched for a part of a file.
+// Covered names the checksum of a part of a file.
 type Covered struct {
 	Name string // of the section or tensor
 	// By names the sum: "xxh64", "crc32 of the weights", "adler32 of the file".

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestCoverage: what vouches for what.
+// TestCoverage: which checksum covers what.
 func TestCoverage(t *testing.T) {
 	old := plainGolden()
 	old.version = 1

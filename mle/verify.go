@@ -71,13 +71,13 @@ func (f *parsed) cover(v driver.Verification) {
 	v.Section("graph", by("crc32", h.GraphChecksum != 0))
 	switch {
 	case f.comp != nil && f.comp.chunked:
-		v.VouchAll("crc32 of the chunk")
+		v.CoverAll("crc32 of the chunk")
 	case h.WeightsChecksum == 0 && h.Features.Has(Encryption):
-		v.VouchAll("AES-256-GCM")
+		v.CoverAll("AES-256-GCM")
 	case h.WeightsChecksum == 0 && f.comp != nil:
-		v.VouchAll("crc32 of the uncompressed weights")
+		v.CoverAll("crc32 of the uncompressed weights")
 	default:
-		v.VouchAll(by("crc32 of the weights", h.WeightsChecksum != 0))
+		v.CoverAll(by("crc32 of the weights", h.WeightsChecksum != 0))
 	}
 }
 

@@ -81,7 +81,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	v.Section("metadata and operators", by)
 	for i := range f.index.Len() {
 		if v.Wanted(i) {
-			v.Vouch(i, by)
+			v.Cover(i, by)
 		}
 	}
 	return nil

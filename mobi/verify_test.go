@@ -15,7 +15,7 @@ func packed() []byte {
 	})
 }
 
-// TestCoverage: what vouches for what.
+// TestCoverage: which checksum covers what.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		name     string

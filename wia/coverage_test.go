@@ -31,7 +31,7 @@ func mixed(t *testing.T) (container, string) {
 	}, dir
 }
 
-// TestCoverage: a verification says which sum vouched for what.
+// TestCoverage: Verify says which checksum covers what.
 func TestCoverage(t *testing.T) {
 	testhost.NeedTimes(t)
 	c, dir := mixed(t)

@@ -61,7 +61,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	}
 	for i := range f.records {
 		if v.Wanted(i) {
-			v.Vouch(i, f.coveredBy(i))
+			v.Cover(i, f.coveredBy(i))
 		}
 	}
 	return f.checkSignature(v)

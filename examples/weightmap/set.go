@@ -21,7 +21,7 @@ var setCommand = &command{cli.Tool{
 	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or text when\n" +
 		"it is no JSON. Where a string was before, or the format has nothing but strings, it stays one.\n" +
 		"Everything else is kept, compression and encryption too, but a signature is not. IN is verified\n" +
-		"first: new checksums would vouch for damage.\n",
+		"first: fresh checksums would hide damage.\n",
 	Example: "weightmap set -delete draft model.wia new.wia author=Ada epoch=7",
 }, set}
 

@@ -18,7 +18,7 @@ import (
 var signCommand = &command{cli.Tool{
 	Name: "weightmap sign", Args: "-with KEY.pem [-signature OUT.sig] [-key HEX] IN [OUT]",
 	About: "Sign an MLE or WIA file, or any files with -signature.",
-	Details: "IN is verified first: a signature would vouch for damage. Without OUT the signed file takes\n" +
+	Details: "IN is verified first: a signature would cover damage. Without OUT the signed file takes\n" +
 		"its place in one step. MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. The key of\n" +
 		"an encrypted WIA file is needed; such an MLE file can only be signed if it was before.\n\n" +
 		"With -signature a file or a directory of any format is signed as it is, and the signature is a file of\n" +

@@ -3,7 +3,7 @@
 // This package may change in any minor release.
 //
 // A format is a parser, and it returns data: where tensors are, what sums
-// vouch for them, what else the file says. Everything else is done once for all
+// cover them, what else the file says. Everything else is done once for all
 // formats: mapping, views, first use, verification, guards against files that are
 // cut short, reading through an io.ReaderAt, atomic writing.
 //

@@ -94,7 +94,7 @@ type Parsed struct {
 	// NoSum when there is none.
 	TensorSum func(i int) Sum
 	// Verify checks the checksums that cover more than one tensor. The engine does not look
-	// again at tensors for which it called v.Vouch; of the others it checks the TensorSum or,
+	// again at tensors for which it called v.Cover; of the others it checks the TensorSum or,
 	// where there is none, that the bytes exist.
 	Verify func(v Verification) error
 	// Touch checks whatever covers tensor i before its first use; all says that the

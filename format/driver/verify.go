@@ -75,16 +75,16 @@ type Verification interface {
 	// verification does in the end. Touch calls it once a checksum fits: the tensors must
 	// still be where Parse found them.
 	Unchanged() error
-	// Section records that a sum vouched for a section of the file that is not
+	// Section records that a checksum covers a section of the file that is not
 	// a tensor's: by is "crc32", "" when the file carries no sum for it.
 	Section(name, by string)
-	// Vouch records that the data of tensor i was read and checked by a sum; by
+	// Cover records that the data of tensor i was checked by a checksum; by
 	// says which, "adler32 of the file". With an empty by nothing covers it, but it
 	// exists. The engine does not look at the tensor any more.
-	Vouch(i int, by string)
-	// VouchAll is Vouch for every tensor that is to be verified and that nothing
-	// vouched for yet.
-	VouchAll(by string)
+	Cover(i int, by string)
+	// CoverAll is Cover for every tensor that is to be verified and that nothing
+	// covers yet.
+	CoverAll(by string)
 	// Signed records what is known of the signature.
 	Signed(s SignatureState)
 }

@@ -108,7 +108,7 @@ var planted = []struct{ bug, fails string }{
 	{"misaligns", "small/ZeroCopy"},
 	{"trusts anybody", "small/Verify"},
 	{"overstates progress", "small/Verify"},
-	{"vouches blindly", "small/CoveredData"},
+	{"covers blindly", "small/CoveredData"},
 	{"touches nothing", "small/CheckTouch"},
 	{"no end", "small/Truncation"},
 	{"accepts more", "small/Appended"},

@@ -262,7 +262,7 @@ func (f *toyFile) withBug() *driver.Parsed {
 		p.Touch = func(driver.Verification, int) (bool, error) { return false, nil }
 	case "trusts anybody":
 		p.Authenticate = func(driver.Verification) error { return nil }
-	case "overstates progress", "vouches blindly":
+	case "overstates progress", "covers blindly":
 		p.Verify = f.verify
 	}
 	return p
@@ -286,7 +286,7 @@ func (f *toyFile) verify(v driver.Verification) error {
 	}
 	for i := range f.x.Len() {
 		if v.Wanted(i) {
-			v.Vouch(i, "crc32")
+			v.Cover(i, "crc32")
 		}
 	}
 	return nil

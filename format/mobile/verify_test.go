@@ -140,16 +140,16 @@ func TestReport(t *testing.T) {
 	}{
 		{"nothing covers the data", nil, false, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"one left", nil, false, func(v driver.Verification) { v.Vouch(0, "crc32") },
+		{"one left", nil, false, func(v driver.Verification) { v.Cover(0, "crc32") },
 			answer{"ok, but nothing covers the data of 1 tensor", false, []string{"", "b", ""}, "crc32", SignatureNone, ""}},
-		{"all data", nil, false, func(v driver.Verification) { v.Section("header", "crc32"); v.Vouch(0, "crc32"); v.Vouch(1, "adler32") },
+		{"all data", nil, false, func(v driver.Verification) { v.Section("header", "crc32"); v.Cover(0, "crc32"); v.Cover(1, "adler32") },
 			answer{"ok", true, []string{"", ""}, "crc32", SignatureNone, ""}},
 		{"sections", nil, false, func(v driver.Verification) {
 			v.Section("header", "")
 			v.Section("metadata", "crc32")
 			v.Section("graph", "")
-			v.Vouch(0, "crc32")
-			v.Vouch(1, "crc32")
+			v.Cover(0, "crc32")
+			v.Cover(1, "crc32")
 		}, answer{"ok, but nothing covers the header or the graph", false, []string{"", ""}, "crc32", SignatureNone, ""}},
 		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "") },
 			answer{"ok, but nothing covers the header, the graph or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},

@@ -133,7 +133,7 @@ func (m *model) verify(v driver.Verification) error {
 	err := v.Each(len(first), func(k int) error { return m.compare(v, first[k]) })
 	for _, i := range all {
 		if err == nil {
-			v.Vouch(i, driver.CRC32.String())
+			v.Cover(i, driver.CRC32.String())
 		}
 	}
 	return err

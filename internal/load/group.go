@@ -103,7 +103,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		if by != last || number == NotLooked {
 			last, number = by, v.number(by)
 		}
-		v.vouched[i] = number
+		v.covered[i] = number
 	}
 	return nil
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// ledger records what vouched for what.
+// ledger records which checksum covers what.
 type ledger struct {
 	mu        sync.Mutex
 	sections  []Section
 	by        []string
-	vouched   []uint16 // by tensor
+	covered   []uint16 // by tensor
 	signature driver.SignatureState
 }
 
@@ -26,14 +26,14 @@ func (l *ledger) Section(name, by string) {
 	l.sections = append(l.sections, Section{name, by})
 }
 
-// Vouch implements driver.Verification.
-func (l *ledger) Vouch(i int, by string) {
-	if l.vouched != nil { // else it is a check on first touch
-		l.vouched[i] = l.number(by)
+// Cover implements driver.Verification.
+func (l *ledger) Cover(i int, by string) {
+	if l.covered != nil { // else it is a check on first touch
+		l.covered[i] = l.number(by)
 	}
 }
 
-// number returns the number of what vouches. Those who check tensors set entries of
+// number returns the number of a checksum. Those who check tensors set entries of
 // their own tensors without a lock.
 func (l *ledger) number(by string) uint16 {
 	l.mu.Lock()
@@ -55,5 +55,5 @@ func (l *ledger) Signed(s driver.SignatureState) {
 
 // coverage returns the record.
 func (l *ledger) coverage() Coverage {
-	return Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.vouched}
+	return Coverage{Sections: l.sections, Signature: l.signature, By: l.by, Tensors: l.covered}
 }

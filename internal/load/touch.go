@@ -74,7 +74,7 @@ func (t *touch) run(i int) error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if !t.pending.Load() {
-			return nil // another tensor's check vouched for all
+			return nil // another tensor's check covered all
 		}
 		all, err := touch(v, i)
 		if err == nil && all {

@@ -141,7 +141,7 @@ func TestTouchTransient(t *testing.T) {
 	}
 }
 
-// TestTouchAll: a driver may vouch for all tensors at once. Its calls do not overlap.
+// TestTouchAll: a driver may cover all tensors at once. Its calls do not overlap.
 func TestTouchAll(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		var calls, inside atomic.Int64
@@ -151,7 +151,7 @@ func TestTouchAll(t *testing.T) {
 			}
 			defer inside.Add(-1)
 			calls.Add(1)
-			v.Vouch(i, "crc32 of the file") // to nobody's harm
+			v.Cover(i, "crc32 of the file") // to nobody's harm
 			if _, err := v.Hash(driver.CRC32, 0, 0, 64, "file"); err != nil || !v.All() || !v.Wanted(i) {
 				t.Error(err)
 			}

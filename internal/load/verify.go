@@ -24,7 +24,7 @@ type VerifyOptions struct {
 type Coverage struct {
 	Sections  []Section
 	Signature driver.SignatureState
-	By        []string // what vouches for tensors
+	By        []string // checksums that cover tensors
 	Tensors   []uint16 // by tensor: an index into By, or NotLooked
 }
 
@@ -103,9 +103,9 @@ func (v *verification) run() (err error) {
 			v.wanted[i] = true
 		}
 	}
-	v.vouched = make([]uint16, m.index.Len())
-	for i := range v.vouched {
-		v.vouched[i] = NotLooked
+	v.covered = make([]uint16, m.index.Len())
+	for i := range v.covered {
+		v.covered[i] = NotLooked
 	}
 	if m.parsed.Verify != nil {
 		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
@@ -118,11 +118,11 @@ func (v *verification) run() (err error) {
 	return v.Unchanged()
 }
 
-// tensors checks those that nothing has vouched for yet.
+// tensors checks those that nothing covers yet.
 func (v *verification) tensors() error {
 	left := v.which[:0:len(v.which)]
 	for _, i := range v.which {
-		if v.vouched[i] == NotLooked {
+		if v.covered[i] == NotLooked {
 			left = append(left, i)
 		}
 	}
@@ -139,13 +139,13 @@ func (v *verification) tensors() error {
 	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
 }
 
-// tensor checks one tensor and returns what vouches for it. With wide it may
+// tensor checks one tensor and returns the checksum that covers it. With wide it may
 // take all workers.
 func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
 	space, off, size := v.m.index.Place(i)
-	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.vouched != nil {
+	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.covered != nil {
 		sum := checksum.New(s.Kind)
 		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
 		if err != nil {
@@ -155,7 +155,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	}
 	if v.m.index.Loaded(i) {
 		// It is kept only when it was touched: then its bytes are wanted next.
-		data, err := v.m.kept.get(v.m, i, v.vouched == nil, func() ([]byte, error) { return v.m.decode(i) })
+		data, err := v.m.kept.get(v.m, i, v.covered == nil, func() ([]byte, error) { return v.m.decode(i) })
 		v.Done(size, name)
 		if err != nil {
 			return "", err
@@ -248,7 +248,7 @@ func (v *verification) compareAll(i int, s driver.Sum, got uint64, off int64) er
 		if err := v.compare(k, v.sum(k), got, off); err != nil {
 			return err
 		}
-		v.vouched[k] = v.number(s.Kind.String())
+		v.covered[k] = v.number(s.Kind.String())
 	}
 	return nil
 }
@@ -277,12 +277,12 @@ func text(k driver.Kind, sum uint64) string {
 	return fmt.Sprintf("%08x", sum)
 }
 
-// VouchAll implements driver.Verification.
-func (v *verification) VouchAll(by string) {
+// CoverAll implements driver.Verification.
+func (v *verification) CoverAll(by string) {
 	number := v.number(by)
 	for _, i := range v.which {
-		if v.vouched[i] == NotLooked {
-			v.vouched[i] = number
+		if v.covered[i] == NotLooked {
+			v.covered[i] = number
 		}
 	}
 }

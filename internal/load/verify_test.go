@@ -21,7 +21,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestCoverage: what vouched for which tensor is recorded, and what was not asked
+// TestCoverage: the checksum that covers each tensor is recorded, and what was not asked
 // for is not looked at.
 func TestCoverage(t *testing.T) {
 	var looked []bool
@@ -42,7 +42,7 @@ func TestCoverage(t *testing.T) {
 			v.Section("header", "crc32")
 			v.Section("graph", "")
 			if v.Wanted(2) {
-				v.Vouch(2, "sha256 of the weights")
+				v.Cover(2, "sha256 of the weights")
 			}
 			v.Signed(driver.SignatureUnknown)
 			return nil
@@ -50,14 +50,14 @@ func TestCoverage(t *testing.T) {
 		loads{func(int) ([]byte, error) { return ramp(4), nil }},
 		signs{&driver.Signature{}},
 	}
-	d := &toy{file: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("vouched", 16, 8), loaded(u8("packed", 0, 4))}}
+	d := &toy{file: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("covered", 16, 8), loaded(u8("packed", 0, 4))}}
 	for _, tt := range []struct {
 		names  []string
 		looked []bool
 		want   []string
 	}{
 		{nil, []bool{true, true, true, true, true}, []string{"", "adler32", "sha256 of the weights", ""}},
-		{[]string{"vouched", "summed"}, []bool{false, false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
+		{[]string{"covered", "summed"}, []bool{false, false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
 		c, err := m.Verify(context.Background(), &VerifyOptions{Tensors: tt.names})
@@ -252,7 +252,7 @@ func TestProgress(t *testing.T) {
 			if err := v.Feed(io.Discard, 0, 8, 60, "header"); err != nil {
 				return err
 			}
-			v.Vouch(7, "header")
+			v.Cover(7, "header")
 			return v.Context().Err()
 		}},
 	}
