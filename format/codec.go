@@ -106,7 +106,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 	if c.d == nil {
 		return nil, unregistered("")
 	}
-	o, err := opts.Checked(path)
+	o, err := driver.CheckWriteOptions(opts, path)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 // opening returns a model that is not open yet.
 func opening(opts *Options) (*Model, error) {
 	m := &Model{}
-	o, err := opts.Checked(&m.memory)
+	o, err := driver.CheckOptions(opts, &m.memory)
 	m.opening.Options = o
 	return m, err
 }

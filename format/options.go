@@ -6,12 +6,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Options changes how a model is opened. Nil and the zero value work.
-type Options = driver.Options
-
-// WriteOptions changes how a model is written. Nil and the zero value work.
-type WriteOptions = driver.WriteOptions
-
 // Limits that do not depend on Options.
 const (
 	MaxTensors   = driver.MaxTensors   // of a model

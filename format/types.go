@@ -5,56 +5,358 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The types that formats and programs share are those of package driver.
+// Types that programs share with formats. They are declared in package driver; the fields and methods
+// below are copied from there.
 type (
-	// Plan says what a writer will write: tensors, metadata, graph.
+	// Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
+	// value is ErrOption.
+	//
+	//	type Options struct {
+	//		// Context cancels opening: reads of an io.ReaderAt and work that takes long. Nil means
+	//		// context.Background. An open model does not use it: its methods take a context of their own.
+	//		Context context.Context
+	//		// Format is the name of the format, "" to detect it by content.
+	//		Format string
+	//		// Check says which checksums are verified when. Progress and Workers apply to what CheckAll and
+	//		// Trusted verify, as in Model.Verify.
+	//		Check    Check
+	//		Progress Progress
+	//		Workers  int
+	//		// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
+	//		// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
+	//		// mapped. Mappings and what the caller owns, such as the result of View.Clone, do not count.
+	//		// With 0 there is no such limit, but the structure, above all a graph, may take at most
+	//		// 16 MiB plus 16 times its size in the file.
+	//		//
+	//		// Other limits hold for any MaxMemory: MaxTensors tensors, and MaxStructure bytes that are not data. A
+	//		// compressed section may inflate to 256 times its stored size, or 16 MiB if that is more, but to
+	//		// no more than 64 MiB (metadata) or 1 GiB (graph). Exceeding a limit is ErrLimit.
+	//		MaxMemory int64
+	//		// CacheBytes is how many bytes of tensors stay in memory once they were read from an io.ReaderAt, or
+	//		// from a file that is read on demand. With 0 each use reads them again.
+	//		CacheBytes int64
+	//		// Key is the AES-256 key of an encrypted file: 32 bytes, or nil. Any other length is ErrKey.
+	//		// Files that are not encrypted ignore it. It is copied, and dropped when the model is closed.
+	//		Key []byte
+	//		// Trusted requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
+	//		// *ecdsa.PublicKey. Opening fails with ErrSignature if the file is unsigned, signed by another key or
+	//		// changed since (ErrChecksum too), or if its format has no signatures; with ErrKey if the key is empty or
+	//		// of another type. What was verified is what is used: the structure is read once into private memory,
+	//		// and that memory is hashed. The data was as signed when the model was opened; to find
+	//		// changes in place after that, use CheckTouch or Verify. External data must have a checksum in
+	//		// the signed part, which CheckTouch, CheckAll and Verify compare, and opening does not.
+	//		//
+	//		// A *signing.Policy checks a detached signature instead, for models of any format. All files
+	//		// of the model are hashed when it is opened; one that is not signed, or differs, is ErrSignature.
+	//		Trusted crypto.PublicKey
+	//		// Dir is the directory of external data files, for a model that is not opened by path.
+	//		Dir string
+	//		// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
+	//		// external data may always lead below their own directory and, if Root is not set, from a snapshot of a
+	//		// Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs; so may the model file if Open is given a
+	//		// directory. Any other link is ErrUnsupported. Programs that link only tsr, mag and mobi ignore Root:
+	//		// see FindInDirectories.
+	//		Root string
+	//		// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
+	//		// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit
+	//		// means that RLIMIT_MEMLOCK is too low; ErrUnsupported that the model is not mapped, or that
+	//		// the system is not Linux, Android, macOS or iOS.
+	//		Lock bool
+	//		// Debug makes Close protect the mapping instead of unmapping it: a raw slice that is used after
+	//		// Close ends the program at once. The address space is never released, so use it in tests only.
+	//		Debug bool
+	//
+	//		// Memory is for drivers: the account for MaxMemory. Programs leave it nil.
+	//		Memory *driver.Memory
+	//	}
+	Options = driver.Options
+	// WriteOptions changes how a model is written. Nil and the zero value work.
+	//
+	//	type WriteOptions struct {
+	//		// Context cancels writing. Nil means context.Background.
+	//		Context context.Context
+	//		// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
+	//		Progress Progress
+	//		// Time is the creation time that formats record, and the time of a signature. With the zero Time
+	//		// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
+	//		Time time.Time
+	//		// NoSync skips fsync: after a crash of the system the file may be lost or empty.
+	//		NoSync bool
+	//		// Spool says where NewWriter keeps data that cannot be written from front to back.
+	//		Spool Spool
+	//		// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
+	//		// single ones ("metadata:author", Loss.Item). Any other loss is refused with a LossError before
+	//		// anything is written. Losses that do not occur are ignored; an unknown kind is ErrPlan.
+	//		AcceptLoss []string
+	//		// KeepNames stores the plan's names of tensors, and quantization parameters that have no other place,
+	//		// in a file of a format that numbers its tensors (MOBI). Other readers ignore them; Model.RestoreNames
+	//		// and package convert restore them.
+	//		KeepNames bool
+	//		// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
+	//		// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
+	//		// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
+	//		// model. GGUF has no index: the first part opens the model. A model that fits in one file
+	//		// has the given path. The files appear together, and replace the previous model at the path.
+	//		MaxShard int64
+	//		// Storage sets compression, encryption, signature and alignment for any format that has them.
+	//		Storage Storage
+	//		// Format has the options of one format: its WriteOptions or a pointer to them, such as
+	//		// *mle.WriteOptions, whose embedded format.WriteOptions are ignored. Another type is ErrOption.
+	//		Format any
+	//
+	//		// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
+	//		Path string
+	//	}
+	WriteOptions = driver.WriteOptions
+	// Plan describes a file before its data is written, so that a writer knows every size and offset and
+	// streams the data once. A writer copies the plan: the caller may change it afterwards.
+	//
+	//	type Plan struct {
+	//		Metadata Metadata
+	//		// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
+	//		// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
+	//		// Drivers find names, shapes and sizes checked, and Size set.
+	//		Tensors []tensor.Info
+	//		Graph   *Graph // nil for none
+	//		// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
+	//		Native *Native
+	//	}
 	Plan = driver.Plan
-	// Metadata is a file's key-value pairs in file order.
+	// Metadata is the key-value pairs of a file, in file order.
+	//
+	// Int64, Float64, String and Strings convert the value of the first entry with a key, whatever type
+	// the format gave it: safetensors and ONNX store strings only. A conversion is exact or
+	// fails. Without the key the error wraps ErrNotFound; for a value that cannot be converted,
+	// ErrUnsupported.
+	//
+	//	type Metadata []Entry
+	//
+	//	// Float64 returns the value of a key as a number: a number, or a string that is one.
+	//	func (m Metadata) Float64(key string) (float64, error)
+	//
+	//	// Get returns the value of the first entry with the key, and whether there is one.
+	//	func (m Metadata) Get(key string) (any, bool)
+	//
+	//	// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
+	//	func (m Metadata) Int64(key string) (int64, error)
+	//
+	//	// MarshalJSON returns a JSON object with the keys in file order.
+	//	func (m Metadata) MarshalJSON() ([]byte, error)
+	//
+	//	// String returns the value of a key as a string: a string, or Entry.Text of any other value but null.
+	//	func (m Metadata) String(key string) (string, error)
+	//
+	//	// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of them.
+	//	func (m Metadata) Strings(key string) ([]string, error)
 	Metadata = driver.Metadata
-	// Entry is one pair of Metadata.
+	// Entry is one pair of Metadata. The Value of an entry that was read is one of
+	//
+	//	string            the only type of safetensors and ONNX
+	//	bool
+	//	int64
+	//	float64           GGUF
+	//	json.Number       any other number of MLE and WIA, whose metadata is JSON
+	//	json.RawMessage   an object or array
+	//	nil               null
+	//
+	// A plan may also have values of Go's other types of numbers, for GGUF of the types that package gguf
+	// lists, and for MLE and WIA of any type that encoding/json marshals.
+	//
+	//	type Entry struct {
+	//		Key   string
+	//		Value any
+	//	}
+	//
+	//	// Text returns the value as a format writes it that stores strings only: a string as it is, any other value as JSON.
+	//	func (e Entry) Text() (string, error)
 	Entry = driver.Entry
-	// Graph is the neutral form of an operator graph.
+	// Graph is an operator graph in a form that all formats share. Edges are names: an input of a node
+	// names a graph input, a tensor of the model or an output of another node.
+	//
+	//	type Graph struct {
+	//		Name    string
+	//		Inputs  []ValueInfo
+	//		Outputs []ValueInfo
+	//		Nodes   []Node
+	//		// Initializers lists the tensors with data that the graph declares, by name. It is nil
+	//		// where the format records no such list.
+	//		Initializers []string
+	//	}
+	//
+	//	// Clone returns a copy of the graph with its nodes, lists and subgraphs.
+	//	func (g *Graph) Clone() *Graph
+	//
+	//	// MarshalJSON returns the graph as one JSON object, with attributes in file order:
+	//	func (g *Graph) MarshalJSON() ([]byte, error)
 	Graph = driver.Graph
-	// Node is one operator of a Graph.
+	// Node is one operator of a graph.
+	//
+	//	type Node struct {
+	//		Name       string
+	//		Op         string // "Conv2D", or the decimal code of an unknown operator
+	//		Domain     string // the operator set, "" for that of the format
+	//		Inputs     []string
+	//		Outputs    []string
+	//		Attributes []Attribute
+	//	}
+	//
+	//	// MarshalJSON returns one node as Graph.MarshalJSON has it, to write a large graph node by node.
+	//	func (n Node) MarshalJSON() ([]byte, error)
 	Node = driver.Node
-	// Attribute is a named parameter of a Node.
+	// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
+	// []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
+	// json.RawMessage.
+	//
+	//	type Attribute struct {
+	//		Name  string
+	//		Value any
+	//	}
 	Attribute = driver.Attribute
-	// Native is what a file says that only its format has a place for.
+	// Native holds what only one format can store, such as the functions and doc strings of ONNX and
+	// fields that this library does not know. A copy to the same format keeps it; a copy to another format
+	// lists its kinds as losses.
+	//
+	//	type Native struct {
+	//		Format string       // the name of that format
+	//		Kinds  []NativeKind // sorted by name
+	//		Raw    []byte       // encoded by the format's driver
+	//		// Renamed maps names of tensors in the plan to their names in the file. A caller that renames
+	//		// tensors of the plan sets it; names that stay the same may be left out.
+	//		Renamed map[string]string
+	//	}
 	Native = driver.Native
-	// NativeKind is one kind of thing in a Native.
+	// NativeKind counts the items of one kind in a Native.
+	//
+	//	type NativeKind struct {
+	//		Name  string   // "functions"
+	//		Count int      // the number of items
+	//		Bytes int64    // their size in the file
+	//		Sum   [32]byte // equal for equal items in equal places
+	//	}
 	NativeKind = driver.NativeKind
-	// ValueInfo describes a value that enters or leaves a Graph.
+	// ValueInfo describes a value that enters or leaves a graph.
+	//
+	//	type ValueInfo struct {
+	//		Name  string
+	//		DType tensor.DType // Invalid when the file names none, or one that package tensor lacks
+	//		Code  string       // the file's decimal code of the dtype where DType is Invalid, "" for none
+	//		Dims  []Dim        // nil for a scalar and for an unknown shape
+	//	}
+	//
+	//	// MarshalJSON returns an object with name, dtype and shape.
+	//	func (v ValueInfo) MarshalJSON() ([]byte, error)
 	ValueInfo = driver.ValueInfo
-	// Dim is one dim of a ValueInfo.
+	// Dim is one dimension of a ValueInfo: a number, or a symbol such as "batch".
+	//
+	//	type Dim struct {
+	//		Size   int64  // DynamicDim when it is not fixed
+	//		Symbol string // the name of a dynamic dimension, "" for none
+	//	}
+	//
+	//	// MarshalJSON returns the symbol if there is one, else the number.
+	//	func (d Dim) MarshalJSON() ([]byte, error)
 	Dim = driver.Dim
-	// Signature is what a signed file says of its signer.
+	// Signature is what a signed file states about its signature; Model.Verify checks it.
+	//
+	//	type Signature struct {
+	//		Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
+	//		PublicKey crypto.PublicKey // the key in the file, nil for none
+	//		Timestamp int64            // Unix seconds
+	//	}
 	Signature = driver.Signature
-	// SignatureState is what a verification found out about a signature.
+	// SignatureState is the result of checking a signature.
+	//
+	//	type SignatureState uint8
+	//
+	//	// String returns "unsigned", "not checked" or "trusted".
+	//	func (s SignatureState) String() string
 	SignatureState = driver.SignatureState
-	// Storage asks for compression, a signature and the like.
+	// Storage sets how a file stores its tensors: compressed, encrypted, signed, aligned. It changes no
+	// value of a tensor. The zero value is the plain form of each format. An option that the format lacks
+	// is ErrOption.
+	//
+	//	type Storage struct {
+	//		// Compression names a method: "gzip", "zstd", "lz4" or "brotli".
+	//		Compression string
+	//		// Level is the effort of the compression, from 1 (fast) to 9 (small); 0 means 6.
+	//		Level int
+	//		// Signer signs the file: an Ed25519, RSA or ECDSA key, as the format supports. A nil key
+	//		// inside, such as ed25519.PrivateKey(nil), is ErrKey.
+	//		Signer crypto.Signer
+	//		// Key encrypts the file with AES-256-GCM. It has 32 bytes, or is nil for no encryption; any
+	//		// other length is ErrKey.
+	//		Key []byte
+	//		// Align is the alignment of each tensor's data in the file, in bytes: a power of two.
+	//		Align int64
+	//		// Extended allows extensions of the format that other readers may not support, such as
+	//		// dtypes that its specification lacks.
+	//		Extended bool
+	//		// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
+	//		// none. One process may write the model from several goroutines; several processes must take turns.
+	//		ExternalFrom int64
+	//	}
 	Storage = driver.Storage
-	// Spool says where a file is assembled whose header depends on its data.
+	// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
+	// on their data, until they can be written.
+	//
+	//	type Spool uint8
 	Spool = driver.Spool
-	// Check says which checksums are verified when.
+	// Check says which checksums are verified, and when. The structure of a file is always validated.
+	//
+	//	type Check uint8
+	//
+	//	// Sums reports whether the checksums of the structure are verified on open.
+	//	func (c Check) Sums() bool
 	Check = driver.Check
-	// Progress is called with bytes done, bytes there are, and the tensor at work.
+	// Progress is called from time to time with the number of bytes done, the total, and the name of the
+	// tensor or section in progress. Calls do not overlap.
+	//
+	//	type Progress func(done, total int64, tensor string)
 	Progress = driver.Progress
-	// LossError is the refusal of a plan that a format cannot hold.
+	// LossError is the error for a plan that a format cannot hold. It lists every loss that
+	// WriteOptions.AcceptLoss does not name. It wraps ErrPlan, ErrUnsupported and the causes of
+	// the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
+	//
+	//	type LossError struct {
+	//		Format string
+	//		Losses []Loss // in the order of the constants of LossKind
+	//		// contains filtered or unexported fields
+	//	}
+	//
+	//	// Error lists as many losses as fit on one line, those first that cannot be accepted.
+	//	func (e *LossError) Error() string
+	//
+	//	// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
+	//	func (e *LossError) Unwrap() []error
 	LossError = driver.LossError
-	// Loss is one thing of a plan that a format cannot hold.
+	// Loss is one part of a plan that a format cannot hold.
+	//
+	//	type Loss struct {
+	//		Kind LossKind
+	//		Name string // of the tensor, the metadata key or the part of the graph
+	//		Why  string // the reason, such as "no such dtype"
+	//		// Acceptable reports whether WriteOptions.AcceptLoss may name it.
+	//		Acceptable bool
+	//	}
+	//
+	//	// Item returns the loss as WriteOptions.AcceptLoss names it: "metadata:author", or the kind when Name is empty.
+	//	func (l Loss) Item() string
 	Loss = driver.Loss
-	// LossKind is a kind of Loss.
+	// LossKind says what part of a plan a format cannot hold.
+	//
+	//	type LossKind string
 	LossKind = driver.LossKind
-	// Error says where in which file something is wrong.
+	// Error is an error with its place: format, path, field and byte offset. It wraps one of the
+	// errors below. See tensor.Error for its fields.
 	Error = tensor.Error
 )
 
 // The values of Check.
 const (
-	CheckDefault   = driver.CheckDefault   // sums of the structure on open; data as the format demands
-	CheckStructure = driver.CheckStructure // no sums
-	CheckTouch     = driver.CheckTouch     // sums of the structure on open, of data before its first use
-	CheckAll       = driver.CheckAll       // everything on open, as Model.Verify does
+	CheckDefault   = driver.CheckDefault   // checksums of the structure on open; of data as the format requires
+	CheckStructure = driver.CheckStructure // no checksums
+	CheckTouch     = driver.CheckTouch     // checksums of the structure on open, of data before its first use
+	CheckAll       = driver.CheckAll       // every checksum on open, as Model.Verify does
 )
 
 // The values of Spool.
@@ -66,13 +368,13 @@ const (
 
 // The values of SignatureState.
 const (
-	Unsigned         = driver.Unsigned         // the file carries no signature
-	SignatureUnknown = driver.SignatureUnknown // there is one, and no trusted key to check it with
-	SignatureTrusted = driver.SignatureTrusted // valid, by the trusted key
+	Unsigned         = driver.Unsigned         // the file has no signature
+	SignatureUnknown = driver.SignatureUnknown // the file is signed, but no trusted key was given
+	SignatureTrusted = driver.SignatureTrusted // the signature by the trusted key is valid
 )
 
-// The kinds of losses. What becomes of a loss that WriteOptions.AcceptLoss
-// names is said here; those of the last three kinds cannot be accepted.
+// The kinds of losses, each with what a writer does when WriteOptions.AcceptLoss names it. The last
+// three kinds cannot be accepted.
 const (
 	LossQuantization = driver.LossQuantization // a tensor's parameters: left out
 	LossMetadata     = driver.LossMetadata     // an entry: left out
@@ -88,37 +390,37 @@ const (
 	LossTensors      = driver.LossTensors      // how many there are
 )
 
-// AcceptableLosses returns all that WriteOptions.AcceptLoss takes as a kind.
+// AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
 func AcceptableLosses() []string { return driver.AcceptableLosses() }
 
-// DynamicDim is the Size of a Dim that is decided at run time.
+// DynamicDim is the Size of a dimension that is decided at run time.
 const DynamicDim = driver.DynamicDim
 
-// FixedDims makes dims of plain numbers.
+// FixedDims returns dimensions of fixed sizes.
 func FixedDims(shape ...int64) []Dim { return driver.FixedDims(shape...) }
 
-// The sentinels of errors, for errors.Is.
+// The errors that an *Error wraps; compare with errors.Is.
 var (
 	ErrMagic         = driver.ErrMagic         // the file is not of this format
 	ErrVersion       = driver.ErrVersion       // an unsupported version of a known format
-	ErrUnknownFormat = driver.ErrUnknownFormat // no registered format, or none of that name
-	ErrChecksum      = driver.ErrChecksum      // stored and computed sums differ
-	ErrUnsupported   = driver.ErrUnsupported   // legal, but not here: a dtype, an option, a feature
-	ErrSignature     = driver.ErrSignature     // missing, by another key, or tampered with
-	ErrKey           = driver.ErrKey           // wrong or missing key of an encrypted file
-	ErrPlan          = driver.ErrPlan          // a writer was asked for what it cannot write
+	ErrUnknownFormat = driver.ErrUnknownFormat // no registered format has the content or the name
+	ErrChecksum      = driver.ErrChecksum      // the stored and the computed checksum differ
+	ErrUnsupported   = driver.ErrUnsupported   // a legal dtype, option or feature that is not supported
+	ErrSignature     = driver.ErrSignature     // the signature is missing, invalid, or by another key
+	ErrKey           = driver.ErrKey           // the key is missing, wrong, or of the wrong kind
+	ErrPlan          = driver.ErrPlan          // the format cannot hold the plan, or a call contradicts it
 	ErrAborted       = driver.ErrAborted       // the writer failed or was aborted before
 	ErrNotDurable    = driver.ErrNotDurable    // the new file is in place, but its directory could not be synced
-	ErrOption        = driver.ErrOption        // an option that makes no sense
+	ErrOption        = driver.ErrOption        // an invalid option
 
 	ErrClosed       = tensor.ErrClosed       // the model was closed
-	ErrNotFound     = tensor.ErrNotFound     // there is no tensor of that name
-	ErrTruncated    = tensor.ErrTruncated    // bytes that the file promised are not there
+	ErrNotFound     = tensor.ErrNotFound     // no tensor or metadata key has that name
+	ErrTruncated    = tensor.ErrTruncated    // the file is shorter than its fields say, or was cut short
 	ErrCorrupt      = tensor.ErrCorrupt      // fields contradict each other or the format
-	ErrLimit        = tensor.ErrLimit        // a limit of the caller, or of this platform, is exceeded
-	ErrDType        = tensor.ErrDType        // another element type than the tensor's was asked for
-	ErrMisaligned   = tensor.ErrMisaligned   // memory is not aligned for the element type
-	ErrByteOrder    = tensor.ErrByteOrder    // no view without a copy on a big-endian host
-	ErrShape        = tensor.ErrShape        // an invalid shape, range or buffer
-	ErrQuantization = tensor.ErrQuantization // unsound quantization parameters
+	ErrLimit        = tensor.ErrLimit        // a limit of Options, the library or the system is exceeded
+	ErrDType        = tensor.ErrDType        // the tensor has another element type
+	ErrMisaligned   = tensor.ErrMisaligned   // the data is not aligned for the element type
+	ErrByteOrder    = tensor.ErrByteOrder    // a big-endian host cannot view elements of several bytes
+	ErrShape        = tensor.ErrShape        // an invalid shape, range or buffer length
+	ErrQuantization = tensor.ErrQuantization // invalid quantization parameters
 )

@@ -56,5 +56,5 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 	if !o.Snapshot {
 		can |= driver.Aligns64
 	}
-	return fileFormat{o}, s.Check(formatName, can)
+	return fileFormat{o}, driver.CheckStorage(formatName, s, can)
 }

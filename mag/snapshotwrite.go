@@ -34,7 +34,7 @@ func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions
 			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
 		}
 	}
-	l.Parts = []driver.Part{{Bytes: appendSnapshot(p, order, pool, l.Offsets, base, uint64(common.Created()))}}
+	l.Parts = []driver.Part{{Bytes: appendSnapshot(p, order, pool, l.Offsets, base, uint64(driver.CreationTime(common)))}}
 	return l, nil
 }
 
@@ -43,7 +43,7 @@ func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOpti
 	if o.Checksum != CRC32C {
 		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
 	}
-	if common.Created() < 0 {
+	if driver.CreationTime(common) < 0 {
 		return refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {

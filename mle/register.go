@@ -63,7 +63,7 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err == nil {
-		err = s.Check(formatName, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.Aligns64)
+		err = driver.CheckStorage(formatName, s, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.Aligns64)
 	}
 	if err != nil {
 		return nil, err

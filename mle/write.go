@@ -242,7 +242,7 @@ func (e *encoder) Finish() error {
 		return err
 	}
 	if e.o.Signer != nil {
-		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, e.base.Signed())
+		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, driver.SignatureTime(e.base))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
 	if err == nil {
-		err = s.Check(name, driver.CanCompress)
+		err = driver.CheckStorage(name, s, driver.CanCompress)
 	}
 	if err != nil || s.Compression == "" {
 		return fileFormat{o}, err

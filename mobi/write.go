@@ -85,7 +85,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (
 
 // modelInfo takes the fields that MOBI has from a plan's metadata.
 func (o *WriteOptions) modelInfo(p *driver.Plan, common *driver.WriteOptions) (*modelInfo, error) {
-	sec := common.Created()
+	sec := driver.CreationTime(common)
 	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(sec), flags: o.Flags}
 	for i := range p.Tensors {
 		if p.Tensors[i].Quant != nil {

@@ -45,7 +45,7 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
 	if err == nil {
-		err = s.Check(name, driver.Aligns64)
+		err = driver.CheckStorage(name, s, driver.Aligns64)
 	}
 	return fileFormat{o}, err
 }

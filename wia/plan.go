@@ -56,7 +56,7 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 	if w.from, err = originalOf(p); err != nil {
 		return refuse("native", err)
 	}
-	w.sign = signing{signer: o.Signer, timestamp: w.common.Signed(), unknown: w.from.signature}
+	w.sign = signing{signer: o.Signer, timestamp: driver.SignatureTime(w.common), unknown: w.from.signature}
 	if err = w.sign.init(); err != nil {
 		return refuse("signer", err)
 	}

@@ -214,10 +214,10 @@ type Dir interface {
 	View(s Space, info *tensor.Info) tensor.View
 }
 
-// Signature is what a signed file says of its signer.
+// Signature is what a signed file states about its signature; Model.Verify checks it.
 type Signature struct {
 	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
-	PublicKey crypto.PublicKey // the key the file names, nil when it names none
+	PublicKey crypto.PublicKey // the key in the file, nil for none
 	Timestamp int64            // Unix seconds
 }
 

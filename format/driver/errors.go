@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// The sentinels, for errors.Is; the others are those of package tensor.
+// The errors that a tensor.Error wraps, besides those of package tensor.
 var (
 	ErrMagic         = errors.New("wrong magic")                   // the file is not of this format
 	ErrVersion       = errors.New("unsupported version")           // of a known format

@@ -6,20 +6,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Graph is the neutral form of an operator graph. Edges are names: a node's
-// inputs are graph inputs, tensors of the model, or outputs of other nodes.
+// Graph is an operator graph in a form that all formats share. Edges are names: an input of a node
+// names a graph input, a tensor of the model or an output of another node.
 type Graph struct {
 	Name    string
 	Inputs  []ValueInfo
 	Outputs []ValueInfo
 	Nodes   []Node
-	// Initializers lists the names of tensors with data that the graph
-	// declares, where a format records that; nil elsewhere.
+	// Initializers lists the tensors with data that the graph declares, by name. It is nil
+	// where the format records no such list.
 	Initializers []string
 }
 
-// Clone returns a graph with lists and subgraphs of its own. Attributes that are slices
-// of numbers or strings are shared.
+// Clone returns a copy of the graph with its nodes, lists and subgraphs. The copy shares
+// attributes that are slices of numbers or strings.
 func (g *Graph) Clone() *Graph {
 	if g == nil {
 		return nil
@@ -49,39 +49,39 @@ func (g *Graph) Clone() *Graph {
 // ValueInfo describes a value that enters or leaves a graph.
 type ValueInfo struct {
 	Name  string
-	DType tensor.DType // Invalid when the file does not say, or says what we do not know
-	Code  string       // what the file says where DType is Invalid: its code as a decimal number, "" for nothing
-	Dims  []Dim        // nil also when the shape is not known
+	DType tensor.DType // Invalid when the file names none, or one that package tensor lacks
+	Code  string       // the file's decimal code of the dtype where DType is Invalid, "" for none
+	Dims  []Dim        // nil for a scalar and for an unknown shape
 }
 
-// Dim is one dim of a ValueInfo: a number, or a symbol such as "batch".
+// Dim is one dimension of a ValueInfo: a number, or a symbol such as "batch".
 type Dim struct {
-	Size   int64  // DynamicDim when not fixed
-	Symbol string // may name a dynamic dim
+	Size   int64  // DynamicDim when it is not fixed
+	Symbol string // the name of a dynamic dimension, "" for none
 }
 
-// DynamicDim is the Size of a dim that is decided at run time.
+// DynamicDim is the Size of a dimension that is decided at run time.
 const DynamicDim = -1
 
-// Node is one operator.
+// Node is one operator of a graph.
 type Node struct {
 	Name       string
-	Op         string // "Conv2D"; unknown codes as decimal numbers
-	Domain     string // operator set, "" for the format's own
+	Op         string // "Conv2D", or the decimal code of an unknown operator
+	Domain     string // the operator set, "" for that of the format
 	Inputs     []string
 	Outputs    []string
 	Attributes []Attribute
 }
 
-// Attribute is a named parameter of a node. Value is an int64, float64,
-// float32, string, bool, []int64, []int32, []float32, []float64, []string, tensor.View, *Graph,
-// []tensor.View, []*Graph, or json.RawMessage.
+// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
+// []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
+// json.RawMessage.
 type Attribute struct {
 	Name  string
 	Value any
 }
 
-// FixedDims makes dims of plain numbers.
+// FixedDims returns dimensions of fixed sizes.
 func FixedDims(shape ...int64) []Dim {
 	dims := make([]Dim, len(shape))
 	for i, d := range shape {

@@ -14,13 +14,13 @@ type jsonText struct{ jsontext.Writer }
 
 func newJSON() *jsonText { return &jsonText{jsontext.Writer{Replace: true}} }
 
-// MarshalJSON writes the graph as one object, attributes in file order:
+// MarshalJSON returns the graph as one JSON object, with attributes in file order:
 //
 //	{"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1, "batch"]}], "outputs": [...],
 //	 "nodes": [{"name": "", "op": "Conv2D", "inputs": ["x", "1"], "outputs": ["2"], "attributes": {"stride": 2}}]}
 //
-// A dim of -1 is decided at run time. An unknown dtype is the code the file has
-// for it, one that the file does not say is empty. Tensors among the attributes are shown by dtype and shape.
+// A dimension of -1 is decided at run time. A dtype that is unknown to package tensor is the file's code,
+// a missing one is "". A tensor among the attributes is its dtype and shape.
 func (g *Graph) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.graph(g)
@@ -43,8 +43,7 @@ func (j *jsonText) graph(g *Graph) {
 	j.Raw("}")
 }
 
-// MarshalJSON writes one node as Graph.MarshalJSON does, for whoever writes a large
-// graph node by node.
+// MarshalJSON returns one node as Graph.MarshalJSON has it, to write a large graph node by node.
 func (n Node) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.node(n)
@@ -76,7 +75,7 @@ func (j *jsonText) node(n Node) {
 	j.Raw("}}")
 }
 
-// MarshalJSON writes name, dtype and shape.
+// MarshalJSON returns an object with name, dtype and shape.
 func (v ValueInfo) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.valueInfo(v)
@@ -97,8 +96,8 @@ func (j *jsonText) valueInfo(v ValueInfo) {
 	j.Raw("}")
 }
 
-// MarshalJSON writes the symbol if there is one, else the number. A symbol that
-// is a number too large for Size is written as a number.
+// MarshalJSON returns the symbol if there is one, else the number. A symbol that is a number
+// too large for Size is a JSON number.
 func (d Dim) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.dim(d)

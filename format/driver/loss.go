@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// LossKind is a kind of thing that some formats cannot hold.
+// LossKind says what part of a plan a format cannot hold.
 type LossKind string
 
-// The kinds of losses. What becomes of a loss that WriteOptions.AcceptLoss of package format
-// names is said here; those of the last three kinds cannot be accepted.
+// The kinds of losses, each with what a writer does when WriteOptions.AcceptLoss names it. The last
+// three kinds cannot be accepted.
 const (
 	LossQuantization LossKind = "quantization" // a tensor's parameters: left out
 	LossMetadata     LossKind = "metadata"     // an entry: left out
@@ -28,7 +28,7 @@ const (
 // acceptable are the kinds that AcceptLoss may name.
 var acceptable = []LossKind{LossQuantization, LossMetadata, LossGraph, LossAttribute, LossConversion, LossValue, LossLabel, LossName, LossNative}
 
-// AcceptableLosses returns all that WriteOptions.AcceptLoss takes as a kind.
+// AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
 func AcceptableLosses() []string {
 	var names []string
 	for _, k := range acceptable {
@@ -37,19 +37,17 @@ func AcceptableLosses() []string {
 	return names
 }
 
-// Loss is one thing of a plan that a format cannot hold.
+// Loss is one part of a plan that a format cannot hold.
 type Loss struct {
 	Kind LossKind
-	// Name says which: a tensor's name, the key of an entry, a part of the graph.
-	Name string
-	// Why is what stands in the way.
-	Why string
-	// Acceptable reports whether AcceptLoss may name it.
+	Name string // of the tensor, the metadata key or the part of the graph
+	Why  string // the reason, such as "no such dtype"
+	// Acceptable reports whether WriteOptions.AcceptLoss may name it.
 	Acceptable bool
 }
 
-// Item returns what names this loss alone in WriteOptions.AcceptLoss:
-// "metadata:author", or the kind when there is no name.
+// Item returns the loss as WriteOptions.AcceptLoss names it: "metadata:author", or the kind
+// when Name is empty.
 func (l Loss) Item() string {
 	if l.Name == "" {
 		return string(l.Kind)
@@ -68,18 +66,17 @@ func (l Loss) field() string {
 	return strings.TrimSuffix(string(l.Kind)+" "+l.Name, " ")
 }
 
-// LossError is the refusal of a plan that a format cannot hold: everything it
-// cannot hold and nobody accepted. It is ErrPlan and ErrUnsupported, and
-// what stands in the way of the single losses. An *tensor.Error is around it.
+// LossError is the error for a plan that a format cannot hold. It lists every loss that
+// WriteOptions.AcceptLoss does not name. It wraps ErrPlan, ErrUnsupported and the causes of
+// the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
 type LossError struct {
 	Format string
-	Losses []Loss // in the order of the kinds above, those last that cannot be accepted
+	Losses []Loss // in the order of the constants of LossKind
 
 	causes []error // ErrPlan, ErrUnsupported, and one for each loss
 }
 
-// Error lists the losses on one line, as far as they fit there. Those that
-// cannot be accepted come first.
+// Error lists as many losses as fit on one line, those first that cannot be accepted.
 func (e *LossError) Error() string {
 	if len(e.Losses) == 1 {
 		return planPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), planPrefix)
@@ -109,7 +106,7 @@ func (e *LossError) Error() string {
 // planPrefix is how the text of an error about a plan begins.
 var planPrefix = ErrPlan.Error() + ": "
 
-// Unwrap returns the sentinels.
+// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
 func (e *LossError) Unwrap() []error { return e.causes }
 
 // shortList names losses as far as there is room, and counts the rest.

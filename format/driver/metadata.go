@@ -7,25 +7,33 @@ import (
 	"strconv"
 )
 
-// Metadata is a file's key-value pairs in file order.
+// Metadata is the key-value pairs of a file, in file order.
+//
+// Int64, Float64, String and Strings convert the value of the first entry with a key, whatever type
+// the format gave it: safetensors and ONNX store strings only. A conversion is exact or
+// fails. Without the key the error wraps ErrNotFound; for a value that cannot be converted,
+// ErrUnsupported.
 type Metadata []Entry
 
-// Entry is one pair. Value is a string, bool, int64, float64, json.Number (a
-// number that is to keep its text), json.RawMessage (any other JSON: objects,
-// arrays), or nil (JSON null). From files whose metadata is JSON (MLE, WIA) numbers that are
-// no int64 come as json.Number, also where a float64 was written; strings are all that
-// safetensors and ONNX have. Int64, Float64, String and Strings read values of any format.
+// Entry is one pair of Metadata. The Value of an entry that was read is one of
 //
-// A plan may also have numbers of any other type of Go, see Number, and for MLE and WIA
-// values of any type that encoding/json marshals. GGUF has types for those that its
-// package lists.
+//	string            the only type of safetensors and ONNX
+//	bool
+//	int64
+//	float64           GGUF
+//	json.Number       any other number of MLE and WIA, whose metadata is JSON
+//	json.RawMessage   an object or array
+//	nil               null
+//
+// A plan may also have values of Go's other types of numbers, for GGUF of the types that package gguf
+// lists, and for MLE and WIA of any type that encoding/json marshals.
 type Entry struct {
 	Key   string
 	Value any
 }
 
-// Text returns the string that stands for the value in a format whose metadata is
-// strings: a string itself, else its JSON text, numbers in their shortest form.
+// Text returns the value as a format writes it that stores strings only: a string as it is, any other
+// value as JSON. A float64 has its shortest form.
 func (e Entry) Text() (string, error) {
 	switch v := Number(e.Value).(type) {
 	case nil:
@@ -46,9 +54,8 @@ func (e Entry) Text() (string, error) {
 	return "", fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(e.Value))
 }
 
-// Number returns a number of any type that Go itself has as one that Entry has: an int64, a
-// json.Number for an unsigned integer that is larger, or a float64, always with the same value.
-// Anything else it returns as it is.
+// Number converts a number of any of Go's types to a type of Entry, with the same value: int64,
+// json.Number for a larger unsigned integer, or float64. It returns any other value as it is.
 func Number(v any) any {
 	switch v := v.(type) {
 	case int:
@@ -84,7 +91,7 @@ func unsigned(n uint64) any {
 	return int64(n)
 }
 
-// Get returns the value of the first entry with that key.
+// Get returns the value of the first entry with the key, and whether there is one.
 func (m Metadata) Get(key string) (any, bool) {
 	for _, e := range m {
 		if e.Key == key {
@@ -94,8 +101,7 @@ func (m Metadata) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// MarshalJSON writes one object with the keys in file order. Float64 values
-// that JSON lacks (NaN, infinities) become strings.
+// MarshalJSON returns a JSON object with the keys in file order. NaN and infinities become strings.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.Raw("{")

@@ -2,24 +2,24 @@ package driver
 
 import "fmt"
 
-// Native is what a file says that the neutral forms have no place for, such as functions,
-// doc strings and fields that this library does not know. A copy within the format keeps
-// it; any other format lists its kinds as losses.
+// Native holds what only one format can store, such as the functions and doc strings of ONNX and
+// fields that this library does not know. A copy to the same format keeps it; a copy to another format
+// lists its kinds as losses.
 type Native struct {
-	Format string       // the format that the bytes are of
+	Format string       // the name of that format
 	Kinds  []NativeKind // sorted by name
-	Raw    []byte       // in a form of the format's driver
-	// Renamed has the names that tensors had in the file, by those that they have in the plan
-	// now. A name that is missing did not change.
+	Raw    []byte       // encoded by the format's driver
+	// Renamed maps names of tensors in the plan to their names in the file. A caller that renames
+	// tensors of the plan sets it; names that stay the same may be left out.
 	Renamed map[string]string
 }
 
-// NativeKind is one kind of thing in a Native.
+// NativeKind counts the items of one kind in a Native.
 type NativeKind struct {
 	Name  string   // "functions"
-	Count int      // how many there are
-	Bytes int64    // in the file
-	Sum   [32]byte // of the SHA-256 of each, with its place: the same for the same things
+	Count int      // the number of items
+	Bytes int64    // their size in the file
+	Sum   [32]byte // equal for equal items in equal places
 }
 
 // Native adds one kind for the sake of a plan that it does not agree with. The encoder

@@ -9,76 +9,70 @@ import (
 	"time"
 )
 
-// Options changes how a model is opened. Nil and the zero value work. Negative
-// limits and unknown values are ErrOption.
+// Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
+// value is ErrOption.
 type Options struct {
-	// Context ends opening, between two reads of an io.ReaderAt and in long work;
-	// nil means never. A model that is open does not use it: its methods take their own.
+	// Context cancels opening: reads of an io.ReaderAt and work that takes long. Nil means
+	// context.Background. An open model does not use it: its methods take a context of their own.
 	Context context.Context
-	// Format forces a format by name instead of detecting it.
+	// Format is the name of the format, "" to detect it by content.
 	Format string
-	// Check says which checksums are verified when. Progress and Workers are for what
-	// CheckAll and Trusted verify, as in Model.Verify.
+	// Check says which checksums are verified when. Progress and Workers apply to what CheckAll and
+	// Trusted verify, as in Model.Verify.
 	Check    Check
 	Progress Progress
 	Workers  int
-	// MaxMemory bounds what the library holds for the model, all together: copies of
-	// the structure, the index, inflated sections, metadata and graphs,
-	// tensors that are decoded, decrypted, realigned or cached, files that
-	// cannot be mapped, windows of codecs. It does not count mappings, and nothing
-	// that was handed over, as View.Clone does. With 0 there is no sum, but what
-	// a structure takes in memory, a graph above all, may be 16 MiB and 16 times
-	// its bytes in the file. Beyond either is ErrLimit. So are, whatever MaxMemory is, more than MaxTensors
-	// tensors, more than MaxStructure bytes that are not data, and compressed sections that inflate to
-	// more than 256 times their size and 16 MiB, or to more than 64 MiB (metadata) or 1 GiB (graph).
-	MaxMemory int64
-	// CacheBytes bounds the tensors that are kept once they were read through an
-	// io.ReaderAt, or on demand; with 0 they are read anew each time.
-	CacheBytes int64
-	// Key decrypts an encrypted file: 32 bytes for AES-256. Nil is none, and one of another
-	// size, an empty one too, is ErrKey; files that are not encrypted do not look at it. It
-	// is copied, and not kept longer than the model.
-	Key []byte
-	// Trusted demands a signature by this key (ed25519.PublicKey, *rsa.PublicKey,
-	// *ecdsa.PublicKey): opening a file that is unsigned, signed by another, changed
-	// since (also ErrChecksum), or of a format without signatures is ErrSignature, and
-	// an unusable key ErrKey as well: a private one, another type, one that is empty. The file that is opened is the one that was checked: its structure is in
-	// private memory, and that memory is what was hashed. Its data was as signed
-	// when it was opened: a process that can write to the file in place can still change it, and
-	// CheckTouch or Verify look again. External data must have a checksum in what
-	// was signed, which CheckTouch, CheckAll and Verify compare; opening does not.
+	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
+	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
+	// mapped. Mappings and what the caller owns, such as the result of View.Clone, do not count.
+	// With 0 there is no such limit, but the structure, above all a graph, may take at most
+	// 16 MiB plus 16 times its size in the file.
 	//
-	// Models of any format can be checked against a detached signature instead, which a *signing.Policy reads
-	// from next to the model. All files of the model are hashed when it is opened, as they were parsed and mapped: what is not signed, or differs, is ErrSignature.
+	// Other limits hold for any MaxMemory: MaxTensors tensors, and MaxStructure bytes that are not data. A
+	// compressed section may inflate to 256 times its stored size, or 16 MiB if that is more, but to
+	// no more than 64 MiB (metadata) or 1 GiB (graph). Exceeding a limit is ErrLimit.
+	MaxMemory int64
+	// CacheBytes is how many bytes of tensors stay in memory once they were read from an io.ReaderAt, or
+	// from a file that is read on demand. With 0 each use reads them again.
+	CacheBytes int64
+	// Key is the AES-256 key of an encrypted file: 32 bytes, or nil. Any other length is ErrKey.
+	// Files that are not encrypted ignore it. It is copied, and dropped when the model is closed.
+	Key []byte
+	// Trusted requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
+	// *ecdsa.PublicKey. Opening fails with ErrSignature if the file is unsigned, signed by another key or
+	// changed since (ErrChecksum too), or if its format has no signatures; with ErrKey if the key is empty or
+	// of another type. What was verified is what is used: the structure is read once into private memory,
+	// and that memory is hashed. The data was as signed when the model was opened; to find
+	// changes in place after that, use CheckTouch or Verify. External data must have a checksum in
+	// the signed part, which CheckTouch, CheckAll and Verify compare, and opening does not.
+	//
+	// A *signing.Policy checks a detached signature instead, for models of any format. All files
+	// of the model are hashed when it is opened; one that is not signed, or differs, is ErrSignature.
 	Trusted crypto.PublicKey
-	// Dir is where external data files are looked for when the model itself
-	// was not opened by path.
+	// Dir is the directory of external data files, for a model that is not opened by path.
 	Dir string
-	// Root is a directory that links of the model's directory may lead to: those of its shards, parts
-	// and external data, and of its file where a directory was named. They may lead below their own directory in any case, and
-	// from a snapshot of a Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs unless
-	// Root is set. Any other link is ErrUnsupported.
-	// Programs of tsr, mag and mobi alone do not know Root and caches: see FindInDirectories.
+	// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
+	// external data may always lead below their own directory and, if Root is not set, from a snapshot of a
+	// Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs; so may the model file if Open is given a
+	// directory. Any other link is ErrUnsupported. Programs that link only tsr, mag and mobi ignore Root:
+	// see FindInDirectories.
 	Root string
-	// Lock keeps the mapped files in physical memory until Close (mlock), so that no use waits for the
-	// disk. Files that are mapped at their first use, such as shards and external data, are locked then;
-	// Prefetch maps those of a directory. A limit of the system (RLIMIT_MEMLOCK) is ErrLimit;
-	// ErrUnsupported are readers, files read on demand, bytes in memory, and systems other
-	// than Linux, Android, macOS and iOS.
+	// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
+	// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit
+	// means that RLIMIT_MEMLOCK is too low; ErrUnsupported that the model is not mapped, or that
+	// the system is not Linux, Android, macOS or iOS.
 	Lock bool
-	// Debug makes Close withdraw access to the mapping instead of unmapping
-	// it, so that a use after Close stops the program at once. The address
-	// space is not given back: for tests only.
+	// Debug makes Close protect the mapping instead of unmapping it: a raw slice that is used after
+	// Close ends the program at once. The address space is never released, so use it in tests only.
 	Debug bool
 
-	// Memory is for drivers: the account that opening makes of MaxMemory, for what they allocate
-	// in proportion to the file. Programs leave it nil.
+	// Memory is for drivers: the account for MaxMemory. Programs leave it nil.
 	Memory *Memory
 }
 
-// Checked returns a copy with every unset option at its default, and m as its account, or what makes no
-// sense. It works on nil.
-func (o *Options) Checked(m *Memory) (c Options, err error) {
+// CheckOptions returns a copy with every unset option at its default, and m as its account; o may be
+// nil. An option that makes no sense is ErrOption.
+func CheckOptions(o *Options, m *Memory) (c Options, err error) {
 	if o != nil {
 		c = *o
 	}
@@ -110,10 +104,10 @@ const (
 )
 
 // MetadataLimit returns to how many bytes a compressed metadata section of a stored size may inflate.
-func (*Options) MetadataLimit(stored int64) int64 { return inflated(maxMetadata, stored) }
+func MetadataLimit(stored int64) int64 { return inflated(maxMetadata, stored) }
 
 // GraphLimit is MetadataLimit for a graph.
-func (*Options) GraphLimit(stored int64) int64 { return inflated(maxGraph, stored) }
+func GraphLimit(stored int64) int64 { return inflated(maxGraph, stored) }
 
 func inflated(most, stored int64) int64 {
 	if stored >= most/inflationRatio {
@@ -122,75 +116,63 @@ func inflated(most, stored int64) int64 {
 	return min(most, max(inflationRatio*stored, inflationFloor))
 }
 
-// Check says which checksums are verified, and when. The layout itself is
-// always checked.
+// Check says which checksums are verified, and when. The structure of a file is always validated.
 type Check uint8
 
 const (
-	// CheckDefault verifies on open what covers the structure; data is verified
-	// on request, or before its first use where the format demands that (mobi).
+	// CheckDefault verifies the checksums of the structure when the file is opened. Data is verified by
+	// Model.Verify, and before its first use where the format requires that (mobi).
 	CheckDefault Check = iota
-	// CheckStructure verifies no checksums, on open or before first use: the
-	// layout is sound, and what the bytes say is the caller's concern.
+	// CheckStructure verifies no checksum, neither on open nor on first use.
 	CheckStructure
-	// CheckTouch verifies on open what covers the structure, and every sum that
-	// covers data before the first byte of that data is handed out, once.
+	// CheckTouch verifies the checksums of the structure on open, and those of a tensor before its first use.
 	CheckTouch
-	// CheckAll verifies everything on open, as Model.Verify does.
+	// CheckAll verifies every checksum on open, as Model.Verify does.
 	CheckAll
 )
 
-// Sums reports whether the sums of the structure are verified on open.
+// Sums reports whether the checksums of the structure are verified on open.
 func (c Check) Sums() bool { return c != CheckStructure }
-
-// Valid reports whether c is one of the constants.
-func (c Check) Valid() bool { return c <= CheckAll }
 
 // WriteOptions changes how a model is written. Nil and the zero value work.
 type WriteOptions struct {
-	// Context cancels; nil means never.
+	// Context cancels writing. Nil means context.Background.
 	Context context.Context
-	// Progress is called as bytes are taken in, by who writes. It must not call the Writer.
+	// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
 	Progress Progress
-	// Time is the creation time that formats record; zero means none, so that the same plan gives the same bytes.
-	// A signature's time is now then.
+	// Time is the creation time that formats record, and the time of a signature. With the zero Time
+	// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
 	Time time.Time
-	// NoSync commits without waiting for stable storage: a crash of the system
-	// may lose the file or leave it empty.
+	// NoSync skips fsync: after a crash of the system the file may be lost or empty.
 	NoSync bool
-	// Spool says where NewWriter keeps what cannot be written from front to back.
+	// Spool says where NewWriter keeps data that cannot be written from front to back.
 	Spool Spool
-	// AcceptLoss names what may get lost when the format cannot hold it:
-	// kinds of losses ("metadata"), or single ones ("metadata:author"). Whatever
-	// else cannot be kept is refused with a LossError that lists all of it,
-	// before anything is written. Naming what does not get lost does no harm; a
-	// kind that does not exist is refused.
+	// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
+	// single ones ("metadata:author", Loss.Item). Any other loss is refused with a LossError before
+	// anything is written. Losses that do not occur are ignored; an unknown kind is ErrPlan.
 	AcceptLoss []string
-	// KeepNames has a format that numbers tensors (MOBI) keep the plan's names all the
-	// same, and parameters of quantization that nothing else there has room for, in a
-	// place that its readers look past. Package convert finds them again.
+	// KeepNames stores the plan's names of tensors, and quantization parameters that have no other place,
+	// in a file of a format that numbers its tensors (MOBI). Other readers ignore them; Model.RestoreNames
+	// and package convert restore them.
 	KeepNames bool
-	// MaxShard has Create write several files with at most that many bytes of tensors each, or one
-	// larger tensor, in the plan's order (safetensors, gguf); 0 means one file. From "m.safetensors"
-	// it makes "m-00001-of-00002.safetensors" and so on with "m.safetensors.index.json", which opens the
-	// model; of GGUF the first part does. If all fits into one file, that has the path itself. The files
-	// appear together, and replace the model that was at the path, in one file or several.
+	// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
+	// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
+	// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
+	// model. GGUF has no index: the first part opens the model. A model that fits in one file
+	// has the given path. The files appear together, and replace the previous model at the path.
 	MaxShard int64
-	// Storage asks for compression, a signature and the like by the names that formats
-	// share; what the format does not have is ErrOption.
+	// Storage sets compression, encryption, signature and alignment for any format that has them.
 	Storage Storage
-	// Format has the options that the format alone has: its package's WriteOptions,
-	// such as *mle.WriteOptions, whose embedded common options are not looked at.
-	// Another type is ErrOption.
+	// Format has the options of one format: its WriteOptions or a pointer to them, such as
+	// *mle.WriteOptions, whose embedded format.WriteOptions are ignored. Another type is ErrOption.
 	Format any
 
-	// Path is for drivers: the file to come, "" when it is written to an io.Writer. Programs
-	// leave it empty.
+	// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
 	Path string
 }
 
-// Spool says where a file is assembled whose header depends on its data, and
-// where tensors wait that come before their turn.
+// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
+// on their data, until they can be written.
 type Spool uint8
 
 // The values of Spool.
@@ -200,8 +182,9 @@ const (
 	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
 )
 
-// Checked returns a copy with a context, for a file at path, or what makes no sense. It works on nil.
-func (o *WriteOptions) Checked(path string) (*WriteOptions, error) {
+// CheckWriteOptions returns a copy with a context, for a file at path; o may be nil. An option that
+// makes no sense is ErrOption.
+func CheckWriteOptions(o *WriteOptions, path string) (*WriteOptions, error) {
 	var c WriteOptions
 	if o != nil {
 		c = *o
@@ -219,20 +202,20 @@ func (o *WriteOptions) Checked(path string) (*WriteOptions, error) {
 	return &c, nil
 }
 
-// Progress is called now and then with the bytes done, the bytes there are,
-// and the tensor (or section) at work. Calls do not overlap.
+// Progress is called from time to time with the number of bytes done, the total, and the name of the
+// tensor or section in progress. Calls do not overlap.
 type Progress func(done, total int64, tensor string)
 
-// Created returns the creation time in Unix seconds, 0 when there is none: the clock is not asked.
-func (o *WriteOptions) Created() int64 {
+// CreationTime returns the creation time to record in Unix seconds, 0 for none.
+func CreationTime(o *WriteOptions) int64 {
 	if o.Time.IsZero() {
 		return 0
 	}
 	return o.Time.Unix()
 }
 
-// Signed returns the time of a signature in Unix seconds, which is now when no time was given.
-func (o *WriteOptions) Signed() int64 {
+// SignatureTime returns the time of a signature in Unix seconds: now, unless Time is set.
+func SignatureTime(o *WriteOptions) int64 {
 	if o.Time.IsZero() {
 		return time.Now().Unix()
 	}

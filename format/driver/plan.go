@@ -2,16 +2,15 @@ package driver
 
 import "github.com/weightmap/weightmap/tensor"
 
-// Plan says what a writer will write. Names, dtypes and shapes come first, so
-// that sizes and places are known and data streams through once. The caller may change it
-// once there is a writer.
+// Plan describes a file before its data is written, so that a writer knows every size and offset and
+// streams the data once. A writer copies the plan: the caller may change it afterwards.
 type Plan struct {
 	Metadata Metadata
-	// Tensors lists the tensors in file order. Name, DType and Shape count, and
-	// Quant where the format stores it; a writer ignores the rest. Drivers find
-	// Size filled in, and names, shapes and sizes checked.
+	// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
+	// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
+	// Drivers find names, shapes and sizes checked, and Size set.
 	Tensors []tensor.Info
-	Graph   *Graph
-	// Native is what only one format can hold, nil for nothing; see PlanOf in package format.
+	Graph   *Graph // nil for none
+	// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
 	Native *Native
 }

@@ -6,27 +6,27 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Storage is how a file is to keep what it holds, by names that formats share. It
-// changes no value. The zero value is the plain form of each format; what a format
-// does not have is ErrOption.
+// Storage sets how a file stores its tensors: compressed, encrypted, signed, aligned. It changes no
+// value of a tensor. The zero value is the plain form of each format. An option that the format lacks
+// is ErrOption.
 type Storage struct {
-	// Compression names a method: "gzip", "zstd", "lz4", "brotli".
+	// Compression names a method: "gzip", "zstd", "lz4" or "brotli".
 	Compression string
-	// Level goes from 1 (fast) to 9 (small); 0 means 6.
+	// Level is the effort of the compression, from 1 (fast) to 9 (small); 0 means 6.
 	Level int
-	// Signer signs the file with a key of a kind that the format takes. A signer without
-	// a key in it, such as ed25519.PrivateKey(nil), is ErrKey.
+	// Signer signs the file: an Ed25519, RSA or ECDSA key, as the format supports. A nil key
+	// inside, such as ed25519.PrivateKey(nil), is ErrKey.
 	Signer crypto.Signer
-	// Key encrypts with AES-256-GCM: 32 bytes. Nil encrypts nothing; a key of another
-	// size, an empty one too, is ErrKey.
+	// Key encrypts the file with AES-256-GCM. It has 32 bytes, or is nil for no encryption; any
+	// other length is ErrKey.
 	Key []byte
-	// Align begins the data of tensors at multiples of so many bytes in the file.
+	// Align is the alignment of each tensor's data in the file, in bytes: a power of two.
 	Align int64
-	// Extended allows what other readers of the format may not know, such as dtypes
-	// beyond those of its specification.
+	// Extended allows extensions of the format that other readers may not support, such as
+	// dtypes that its specification lacks.
 	Extended bool
-	// ExternalFrom puts tensors of at least so many bytes into a file of their own. Writers of one
-	// program may write such a model at the same time; those of several must take turns.
+	// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
+	// none. One process may write the model from several goroutines; several processes must take turns.
 	ExternalFrom int64
 }
 
@@ -44,8 +44,8 @@ const (
 	Aligns64 // always, so asking for that much or less is granted
 )
 
-// Check refuses what s asks for beyond a format's abilities.
-func (s *Storage) Check(format string, can Ability) error {
+// CheckStorage refuses what s asks for beyond a format's abilities.
+func CheckStorage(format string, s *Storage, can Ability) error {
 	fixed := can&Aligns64 != 0 && s.Align > 0 && 64%s.Align == 0
 	for _, wish := range []struct {
 		asked bool
@@ -91,7 +91,7 @@ func OptionError(format, field, text string, args ...any) error {
 type Configurable interface {
 	// Configure returns the driver that writes with own, the format's own options
 	// (nil for those that the driver has), and with what s asks for over them. What
-	// makes no sense or does not exist is ErrOption. See OwnOptions and Storage.Check.
+	// makes no sense or does not exist is ErrOption. See OwnOptions and CheckStorage.
 	Configure(own any, s *Storage) (Driver, error)
 }
 
@@ -107,7 +107,7 @@ func Configure(d Driver, own any, s *Storage) (Driver, error) {
 	if own != nil {
 		return nil, OptionError(name, "Format", "%T, and %s has no options of its own", own, name)
 	}
-	return nil, s.Check(name, 0)
+	return nil, CheckStorage(name, s, 0)
 }
 
 // OwnOptions returns the options of a format that were passed as any: a T or a *T, and

@@ -10,12 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Int64, Float64, String and Strings return the value of the first entry with a key, whatever
-// type its format gave it: safetensors and ONNX have strings for everything. They convert exactly or
-// say why not: without such a key the error wraps ErrNotFound, and for a value of
-// another kind ErrUnsupported.
-
-// Int64 returns an integer: a number without a fraction, or a string that is one.
+// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
 func (m Metadata) Int64(key string) (int64, error) {
 	return read(m, key, "an integer of 64 bits", func(e Entry) (int64, bool) {
 		switch v := e.Value.(type) {
@@ -45,8 +40,8 @@ func integer(x, limit float64) (int64, bool) {
 	return int64(x), true
 }
 
-// Float64 returns a number, or a string that is one. Of one that is written with a fraction or
-// an exponent it is the nearest float64; an integer that no float64 holds is an error.
+// Float64 returns the value of a key as a number: a number, or a string that is one. Decimal
+// fractions are rounded to the nearest float64; an integer that float64 cannot hold is an error.
 func (m Metadata) Float64(key string) (float64, error) {
 	return read(m, key, "a number that a float64 holds", func(e Entry) (float64, bool) {
 		switch v := e.Value.(type) {
@@ -64,8 +59,7 @@ func (m Metadata) Float64(key string) (float64, error) {
 // digits returns those of an integer that count.
 func digits(text string) string { return strings.TrimLeft(text, "+-0") }
 
-// String returns a string. Of any other value but null it is the text that a format
-// has in its place whose metadata is strings: see Entry.Text.
+// String returns the value of a key as a string: a string, or Entry.Text of any other value but null.
 func (m Metadata) String(key string) (string, error) {
 	return read(m, key, "a string", func(e Entry) (string, bool) {
 		text, err := e.Text()
@@ -73,7 +67,7 @@ func (m Metadata) String(key string) (string, error) {
 	})
 }
 
-// Strings returns a list of strings, or those of a string that is a JSON array of them.
+// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of them.
 func (m Metadata) Strings(key string) ([]string, error) {
 	return read(m, key, "a list of strings", func(e Entry) ([]string, bool) {
 		if list, ok := e.Value.([]string); ok {

@@ -89,13 +89,13 @@ type Verification interface {
 	Signed(s SignatureState)
 }
 
-// SignatureState is what a verification found out about the signature.
+// SignatureState is the result of checking a signature.
 type SignatureState uint8
 
 const (
-	Unsigned         SignatureState = iota // the file carries no signature
-	SignatureUnknown                       // there is one, and no trusted key to check it with
-	SignatureTrusted                       // valid, by the trusted key
+	Unsigned         SignatureState = iota // the file has no signature
+	SignatureUnknown                       // the file is signed, but no trusted key was given
+	SignatureTrusted                       // the signature by the trusted key is valid
 )
 
 // String returns "unsigned", "not checked" or "trusted".

@@ -46,7 +46,7 @@ func takeValue(v any) any {
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	d, err := driver.OwnOptions(formatName, own, d)
 	if err == nil {
-		err = s.Check(formatName, driver.CanAlign)
+		err = driver.CheckStorage(formatName, s, driver.CanAlign)
 	}
 	if err == nil && s.Align != 0 {
 		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two

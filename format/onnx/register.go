@@ -74,7 +74,7 @@ func (fileFormat) Operators() []driver.Operator { return nil }
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err == nil {
-		err = s.Check(formatName, driver.CanPutOutside|driver.Aligns64)
+		err = driver.CheckStorage(formatName, s, driver.CanPutOutside|driver.Aligns64)
 	}
 	if err != nil {
 		return nil, err
