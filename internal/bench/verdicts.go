@@ -58,7 +58,6 @@ func verdicts() (all []verdict) {
 	all = append(all, verifyVerdicts()...)
 	all = append(all, floatVerdicts()...)
 	all = append(all, decodeVerdicts()...)
-	all = append(all, numberVerdicts()...)
 	all = append(all, writeVerdicts()...)
 	all = append(all, serveVerdicts()...)
 	return append(all, firstFloatVerdicts()...)

@@ -1,14 +1,15 @@
-module github.com/weightmap/weightmap/internal/peers
+module github.com/weightmap/weightmap/internal/peers/golang
 
 go 1.25.0
 
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/gpustack/gguf-parser-go v0.28.1
+	github.com/nlpodyssey/safetensors v0.0.0-20250209183917-bfb01cc25f7c
 	github.com/ollama/ollama v0.17.4
+	github.com/sbinet/npyio v0.6.0
 	github.com/weightmap/weightmap v0.0.0
 	golang.org/x/exp v0.0.0-20260727155853-b88d891fe743
-	golang.org/x/sys v0.47.0
 )
 
 require (
@@ -24,9 +25,10 @@ require (
 	golang.org/x/crypto v0.43.0 // indirect
 	golang.org/x/mod v0.38.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect
 	gonum.org/v1/gonum v0.15.1 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/weightmap/weightmap => ../..
+replace github.com/weightmap/weightmap => ../../..

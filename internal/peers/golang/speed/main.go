@@ -1,7 +1,7 @@
-// Command peers measures how long this library takes to open models, next to other
+// Command speed measures how long this library takes to open models, next to other
 // libraries and next to less than a library can do, and prints tables in Markdown:
 //
-//	cd internal/peers && go run . [-strict] [-rounds 15]
+//	go run -C internal/peers/golang ./speed [-strict] [-rounds 15]
 //
 // All open the same tensors, each in a format that it reads; GGUF files are written
 // by format/gguf. Figures are medians of the ratios of paired rounds, so they say

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/peers/peer"
+)
+
+// planted are readers with one fault each; the test program runs as one when it is named so.
+var planted = map[string]func(path string) ([]peer.Tensor, error){
+	"right": func(path string) ([]peer.Tensor, error) {
+		b, err := os.ReadFile(path)
+		if err == nil && string(b) == "bad" {
+			err = errors.New("bad")
+		}
+		return []peer.Tensor{{Name: "w", Data: b}}, err
+	},
+	"accepts": func(path string) ([]peer.Tensor, error) {
+		b, err := os.ReadFile(path)
+		return []peer.Tensor{{Name: "w", Data: b}}, err
+	},
+	"wrong values": func(path string) ([]peer.Tensor, error) {
+		b, err := os.ReadFile(path)
+		if err == nil && string(b) == "bad" {
+			err = errors.New("bad")
+		}
+		return []peer.Tensor{{Name: "w", Data: []byte("x")}}, err
+	},
+	"loses":   func(string) ([]peer.Tensor, error) { return nil, nil },
+	"refuses": func(string) ([]peer.Tensor, error) { return nil, errors.New("no") },
+	"panics":  func(string) ([]peer.Tensor, error) { panic("planted") },
+	"exits":   func(string) ([]peer.Tensor, error) { os.Exit(0); return nil, nil },
+	"hangs":   func(string) ([]peer.Tensor, error) { time.Sleep(time.Hour); return nil, nil },
+	"swells": func(string) ([]peer.Tensor, error) {
+		b := make([]byte, 512<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		return nil, fmt.Errorf("%d", len(b))
+	},
+	"asks for a lot": func(string) ([]peer.Tensor, error) {
+		fmt.Fprint(os.Stderr, "fatal error: runtime: out of memory\n\ngoroutine 1 [running]:\n")
+		os.Exit(2)
+		return nil, nil
+	},
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 {
+		if read, ok := planted[os.Args[1]]; ok {
+			if err := peer.Serve("planted", read); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// TestPlanted: each fault of a reader is found, on every file where it shows, and a crash ends
+// no more than its file.
+func TestPlanted(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Skip("the system does not say which program runs: ", err)
+	}
+	files := write(t)
+	long, short := bounds{time.Minute, 192 << 20, 0}, bounds{300 * time.Millisecond, 192 << 20, 0}
+	for _, c := range []struct {
+		name   string
+		limits bounds
+		want   tally
+	}{
+		{"right", long, tally{}},
+		{"accepts", long, tally{accepts: 1}},
+		{"wrong values", long, tally{wrong: 1}},
+		{"loses", long, tally{accepts: 1, wrong: 1}},
+		{"refuses", long, tally{refuses: 1}},
+		{"panics", long, tally{crashes: 3}},
+		{"exits", long, tally{crashes: 3}},
+		{"hangs", short, tally{hangs: 3}},
+		{"swells", long, tally{swellings: 3}},
+		{"asks for a lot", long, tally{swellings: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "swells" {
+				if _, err := os.Stat("/proc/self/status"); err != nil {
+					t.Skip("the system does not tell how much memory a process has: ", err)
+				}
+			}
+			r := reader{command: func() ([]string, error) { return []string{self, c.name}, nil }}
+			got, err := r.try(files, c.limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			faults := got.accepts + got.wrong + got.refuses + got.crashes + got.hangs + got.swellings
+			if len(got.details) != faults {
+				t.Errorf("%d faults, and these details: %q", faults, got.details)
+			}
+			c.want.version, c.want.bad, c.want.good, got.details = "planted", 1, 1, nil
+			if d := cmp.Diff(c.want, *got, cmp.AllowUnexported(tally{})); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// write makes a corpus of a good file, a malformed one, one whose verdict is a choice, and a
+// model of several files, which these readers do not open.
+func write(t *testing.T) []index {
+	dir, sum := t.TempDir(), sha256.Sum256([]byte("good"))
+	var lines []string
+	for _, x := range []index{
+		{Name: "good", File: "good", Want: "ok", Tensors: []struct{ Name string }{{"w"}}, SHA256: hex.EncodeToString(sum[:])},
+		{Name: "bad", File: "bad", Want: "ErrCorrupt"},
+		{Name: "odd", File: "odd", Want: "ErrCorrupt"},
+		{Name: "several", File: "several/a", Want: "ok"},
+	} {
+		b, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(b))
+		if !x.several() {
+			if err := os.WriteFile(filepath.Join(dir, x.File), []byte(x.Name), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "index.jsonl"), []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	files, err := readIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mark(files, "o*d") || mark(files, "none") {
+		t.Error("a pattern marks no case, or another than its own")
+	}
+	return files
+}
+
+// TestMissing: a reader that is not there is an error that says why.
+func TestMissing(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		command    func() ([]string, error)
+	}{
+		{"no Python module", "no python3 has the module weightmap_none", func() ([]string, error) { return findPython("weightmap_none", "") }},
+		{"no directory of Node", "-node does not say where it is", func() ([]string, error) { return findNode("", "") }},
+	} {
+		r := reader{command: c.command}
+		if _, err := r.try(nil, bounds{}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// TestOurs: this library makes no mistake in its own corpora, and every choice is of a case.
+func TestOurs(t *testing.T) {
+	all, err := readCorpora(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, files := range all {
+		var got tally
+		for i := range files {
+			var a peer.Answer
+			if a.Tensors, err = readOurs(files[i].path); err != nil {
+				a.Error = err.Error()
+			}
+			got.count(&files[i], a, answered, a.Error)
+		}
+		if len(got.details) != 0 || got.bad < 15 || got.good < 10 {
+			t.Errorf("%s: %d malformed and %d good files: %q", f, got.bad, got.good, got.details)
+		}
+	}
+}
+
+// TestRows: data in Fortran order is put in C order, and shapes that do not fit leave it alone.
+func TestRows(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		columns bool
+		shape   []int64
+		want    string
+	}{
+		{"rows already", false, nil, "abcdef"},
+		{"a matrix", true, []int64{2, 3}, "acebdf"},
+		{"elements of two bytes", true, []int64{3, 1}, "abcdef"},
+		{"elements of two bytes in a matrix", true, []int64{1, 3}, "abcdef"},
+		{"three dimensions", true, []int64{1, 2, 3}, "acebdf"},
+		{"negative", true, []int64{-2, 3}, "abcdef"},
+		{"too many", true, []int64{4, 1 << 62}, "abcdef"},
+		{"not a divisor", true, []int64{4}, "abcdef"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := rows(peer.Tensor{Data: []byte("abcdef"), Columns: c.columns, Shape: c.shape})
+			if d := cmp.Diff(c.want, string(got)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestChoices(t *testing.T) {
+	for _, text := range []string{"[gguf]\n[", "[none]", "[gguf]\n[a-"} {
+		if all, err := parseChoices(text); err == nil {
+			t.Errorf("%q: %v", text, all)
+		}
+	}
+	got, err := parseChoices("# why\n[gguf]\na\n\nb *\n")
+	if d := cmp.Diff(map[string][]string{"gguf": {"a", "b *"}}, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}

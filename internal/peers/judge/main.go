@@ -1,0 +1,120 @@
+// Command judge opens the committed corpora of safetensors, GGUF, NumPy and ONNX files with other
+// readers, and prints a table of what each accepts wrongly, reads wrongly, refuses wrongly, crashes
+// on, hangs on, or takes too much memory for. From the module's top folder:
+//
+//	go run ./internal/peers/judge [-v] [-node DIR]
+//
+// A reader opens a file as its documentation says and reads every tensor. It runs in a process of
+// its own, which is started again after a crash. A file, of 4 kB at most, may take 10 seconds,
+// 512 MiB of memory and 8 GiB of addresses.
+//
+// A verdict counts only where the format's specification decides it. choices.txt lists the cases
+// that are this library's choice, with reasons: there any answer is right, a crash is none.
+// Models of several files are left to readers that open such.
+//
+// Not judged: onnxruntime, which runs graphs, and those of the corpus have no inputs;
+// go-huggingface, up to v0.3.1, which reads no tensors; safetensors for Python, which Debian 12
+// does not have.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/weightmap/weightmap/format"
+	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/peers/peer"
+)
+
+// bounds is what a file may cost. Addresses count apart from memory, so that asking for more than
+// there is fails on every machine alike.
+type bounds struct {
+	time              time.Duration
+	memory, addresses int64 // no limit of addresses if 0
+}
+
+func main() {
+	log.SetFlags(0)
+	verbose := flag.Bool("v", false, "list every case that a reader gets wrong")
+	node := flag.String("node", "", "`directory` in whose node_modules npm has installed @huggingface/gguf and npyjs")
+	self := flag.Bool("self", false, "be the reader of this library, for the judge")
+	flag.Parse()
+	if *self {
+		if err := peer.Serve("this tree", readOurs); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("", "weightmap-judge-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	clean, err := judge(dir, *node, *verbose)
+	os.RemoveAll(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if !clean {
+		log.Fatal("this library does not read its own corpora as they say")
+	}
+}
+
+// judge prints the table, and returns whether this library makes no mistake.
+func judge(dir, node string, verbose bool) (clean bool, err error) {
+	all, err := readCorpora(".")
+	if err != nil {
+		return false, fmt.Errorf("%w (run this in the top folder of weightmap)", err)
+	}
+	clean = true
+	var table, details []string
+	for _, r := range readers(dir, node) {
+		for _, f := range r.formats {
+			t, err := r.try(all[f], bounds{10 * time.Second, 512 << 20, 8 << 30})
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "%s is left out: %v\n\tto get it: %s\n", r.name, err, r.get)
+				break
+			}
+			table = append(table, t.row(r.name, f))
+			for _, d := range t.details {
+				details = append(details, fmt.Sprintf("%s: %s: %s", r.name, f, d))
+			}
+			clean = clean && (r.name != ours || len(t.details) == 0)
+		}
+	}
+	fmt.Println(header)
+	for _, row := range table {
+		fmt.Println(row)
+	}
+	if verbose {
+		fmt.Println()
+		for _, d := range details {
+			fmt.Println(d)
+		}
+	}
+	return clean, nil
+}
+
+// readOurs opens, verifies and reads a file with this library.
+func readOurs(path string) (all []peer.Tensor, err error) {
+	m, err := format.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if _, err := m.Verify(context.Background()); err != nil {
+		return nil, err
+	}
+	for name, v := range m.Tensors() {
+		b, err := v.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, peer.Tensor{Name: name, Data: bytes.Clone(b)})
+	}
+	return all, nil
+}
