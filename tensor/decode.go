@@ -9,10 +9,12 @@ import (
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
+	"github.com/weightmap/weightmap/internal/work"
 )
 
 // Decode returns the tensor's elements as T in fresh memory, or in dst's when
-// its capacity suffices. It works for every alignment, compression and byte order.
+// its capacity suffices. It works for every alignment, compression and byte order, and decodes
+// a large tensor of a model on as many goroutines as its Options.Workers says, by default one a processor.
 //
 // If T is float32 or float64, or defined by one of them, it takes any dtype but complex64:
 // half-precision, integer and bool elements (as 0 and 1) are converted, float64 is rounded to
@@ -32,12 +34,43 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
 		dst = slices.Grow(dst[:0], int(n))[:n]
-		return v.explain(decodeElements(dst, elements{info, b, 0}, 0))
+		return v.explain(decodeAll(dst, v, b))
 	})
 	if err != nil {
 		return nil, err
 	}
 	return dst, nil
+}
+
+// decodeAll decodes all elements, which have the bytes b.
+func decodeAll[T Elem](dst []T, v View, b []byte) error {
+	info := v.ref().Info()
+	each, _, _, _ := info.span(0, len(dst), memory.PopulateStep)
+	if each == len(dst) || each == 0 {
+		return decodeSteps(dst, v, b, 0)
+	}
+	workers := 1
+	if o, ok := v.ref().Owner().(memory.Advisor); ok {
+		workers = o.Workers()
+	}
+	return work.Each(context.Background(), (len(dst)+each-1)/each, workers, func(i int) error {
+		from := i * each
+		return v.guard(b, func() error { return decodeSteps(dst[from:min(from+each, len(dst))], v, b, int64(from)) })
+	})
+}
+
+// decodeSteps decodes the elements from first on. The tensor has the bytes b.
+func decodeSteps[T Elem](dst []T, v View, b []byte, first int64) error {
+	info, from := v.ref().Info(), v.pager(b)
+	for len(dst) > 0 {
+		n, _, off, size := info.span(first, len(dst), memory.PopulateStep)
+		from.need(int(off), int(size))
+		if err := decodeElements(dst[:n], elements{info, b, 0}, first); err != nil {
+			return err
+		}
+		dst, first = dst[n:], first+int64(n)
+	}
+	return nil
 }
 
 // DecodeAt fills dst with elements of the tensor from element first on, in row-major
@@ -60,7 +93,7 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 	if r.Data() == nil && r.Owner().Ranged(info) {
 		return decodeRanges(dst, v, first)
 	}
-	return v.Use(func(b []byte) error { return v.explain(decodeElements(dst, elements{info, b, 0}, first)) })
+	return v.Use(func(b []byte) error { return v.explain(decodeSteps(dst, v, b, first)) })
 }
 
 // decodeRanges is DecodeAt for bytes that must be read, piece by piece.
@@ -72,7 +105,7 @@ func decodeRanges[T Elem](dst []T, v View, first int64) error {
 			return read(memory.BytesOf(dst), first*info.DType.Size())
 		}
 		for len(dst) > 0 {
-			n, at, off, size := info.span(first, len(dst))
+			n, at, off, size := info.span(first, len(dst), readStep)
 			if buf == nil {
 				buf = make([]byte, size)
 			}
@@ -88,13 +121,13 @@ func decodeRanges[T Elem](dst []T, v View, first int64) error {
 	})
 }
 
-// span returns how many of n elements from first on are read at a time, from which element
-// on, and where their bytes are. The first span is the largest.
-func (i *Info) span(first int64, n int) (count int, at, off, size int64) {
+// span returns how many of n elements from first on are read at a time, step bytes or a block, from which
+// element on, and where their bytes are. The first span is the largest.
+func (i *Info) span(first int64, n int, step int64) (count int, at, off, size int64) {
 	elems, bytes := i.block()
 	at = first / elems * elems
 	end := first + int64(n)
-	if most := at + max(readStep/bytes, 1)*elems; end > most {
+	if most := at + max(step/bytes, 1)*elems; end > most {
 		end = most
 	}
 	return int(end - first), at, at / elems * bytes, (end - at + elems - 1) / elems * bytes

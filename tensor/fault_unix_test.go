@@ -16,7 +16,7 @@ import (
 
 // mapped is the owner of a mapping.
 type mapped struct {
-	owner
+	decoder
 	mem []byte
 }
 
@@ -45,7 +45,7 @@ func cut(t *testing.T, size int) *mapped {
 	if err := os.Truncate(path, int64(size/2)); err != nil {
 		t.Fatal(err)
 	}
-	return &mapped{mem: mem}
+	return &mapped{decoder{workers: 3}, mem}
 }
 
 // TestDecodeCut decodes tensors of a mapped file that was cut short.

@@ -278,8 +278,9 @@ func (v View) access(ctx context.Context, f func(read func(p []byte, off int64) 
 	r := v.ref()
 	if r.Data() != nil || !r.Owner().Ranged(r.Info()) {
 		return v.Use(func(b []byte) error {
+			from := v.pager(b)
 			return f(func(p []byte, off int64) error {
-				copy(p, b[off:])
+				from.copy(p, int(off))
 				return nil
 			})
 		})
@@ -296,7 +297,8 @@ func (v View) Clone() (View, error) {
 	var data []byte
 	err := v.Use(func(b []byte) error {
 		data = memory.Aligned(len(b))
-		copy(data, b)
+		from := v.pager(b)
+		from.copy(data, 0)
 		return nil
 	})
 	if err != nil {
@@ -310,12 +312,21 @@ func (v View) Clone() (View, error) {
 
 // Digest returns the XXH64 (seed 0) of the tensor's little-endian bytes.
 func (v View) Digest() (uint64, error) {
-	var sum uint64
+	var d xxhash.Digest
+	d.Reset()
 	err := v.Use(func(b []byte) error {
-		sum = xxhash.Sum64(b)
+		from := v.pager(b)
+		for off := 0; off < len(b); off += memory.PopulateStep {
+			n := min(len(b)-off, memory.PopulateStep)
+			from.need(off, n)
+			_, _ = d.Write(b[off : off+n])
+		}
 		return nil
 	})
-	return sum, err
+	if err != nil {
+		return 0, err
+	}
+	return d.Sum64(), nil
 }
 
 // explain names the tensor in an error that does not yet say where it is from.

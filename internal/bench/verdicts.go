@@ -60,5 +60,6 @@ func verdicts() (all []verdict) {
 	all = append(all, decodeVerdicts()...)
 	all = append(all, writeVerdicts()...)
 	all = append(all, serveVerdicts()...)
+	all = append(all, latenessVerdicts()...)
 	return append(all, firstFloatVerdicts()...)
 }

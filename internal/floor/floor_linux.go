@@ -1,6 +1,13 @@
 package floor
 
-import "syscall"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // Map opens, maps, unmaps and closes a file by bare system calls, with nothing
 // in between.
@@ -25,6 +32,20 @@ func mapped(path string, use func([]byte)) error {
 	}
 	use(mem)
 	return syscall.Munmap(mem)
+}
+
+// Drop takes a file that is on disk, and that nobody has mapped, out of the system's cache. A file that stays there, as in
+// a file system in memory, is an error.
+func Drop(f *os.File) error {
+	fd := int(f.Fd())
+	if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+		return err
+	}
+	_, err := unix.Preadv2(fd, [][]byte{make([]byte, 1)}, 0, unix.RWF_NOWAIT)
+	if errors.Is(err, unix.EAGAIN) {
+		return nil
+	}
+	return fmt.Errorf("%s stays in memory: %w", f.Name(), errors.ErrUnsupported)
 }
 
 // DiskFree returns how many bytes a program may write below dir, and whether

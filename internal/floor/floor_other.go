@@ -3,6 +3,7 @@
 package floor
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/exp/mmap"
@@ -23,6 +24,9 @@ func Load(path string) error {
 	Read(data)
 	return err
 }
+
+// Drop takes a file out of the system's cache, which is not known how here.
+func Drop(*os.File) error { return errors.ErrUnsupported }
 
 // DiskFree returns how many bytes a program may write below dir, and whether
 // that is known.

@@ -87,6 +87,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
+			r.Populate(off, size)
 			sum := xxhash.Sum64(b[off : off+size])
 			v.used(r, off, size)
 			v.Done(size, part)
@@ -157,6 +158,7 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 			return err
 		}
 		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
+			r.Populate(off, int64(len(b)))
 			f(b)
 			v.used(r, off, int64(len(b)))
 			off += int64(len(b))
@@ -208,6 +210,7 @@ func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]by
 	if err != nil {
 		return err
 	}
+	r.Populate(off, int64(len(b)))
 	err = r.Guard(func() error {
 		for len(b) > 0 {
 			n := copy(p[:min(len(p), copyStep)], b)

@@ -42,6 +42,7 @@ type Model struct {
 	parsed  *driver.Parsed // never nil once opened
 	mapping source.Options // of other files
 	lock    bool
+	workers int
 
 	memory *driver.Memory
 	spaces spaces
@@ -102,7 +103,7 @@ func (m *Model) orClose(opened *bool) {
 
 func (m *Model) init(r *source.Region, c *Config) {
 	m.desc, m.main, m.path = c.Driver.Describe(), r, c.Path
-	m.mapping, m.lock, m.memory = c.Files(), c.Options.Lock, c.Options.Memory
+	m.mapping, m.lock, m.memory, m.workers = c.Files(), c.Options.Lock, c.Options.Memory, c.Options.Workers
 	if m.byPath = c.Path != ""; !m.byPath {
 		_, m.path = r.Origin()
 	}

@@ -135,6 +135,9 @@ func (m *Model) Advise(a memory.Advice, b []byte) (int64, error) {
 	return r.Advise(a, r.FaultOffset(addr), int64(len(b)))
 }
 
+// Workers implements memory.Advisor.
+func (m *Model) Workers() int { return m.workers }
+
 // Fault implements memory.Owner: it names the tensor that the address belongs to.
 func (m *Model) Fault(addr uintptr) error {
 	r, number := m.main, driver.Space(0)

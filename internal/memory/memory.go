@@ -42,14 +42,21 @@ type Advice int
 
 const (
 	Prefetch Advice = iota // they will be read soon
+	Populate               // they will be read now: a page fault would hold a processor while a disk reads
 	Evict                  // they will not
 	Resident               // how many are in physical memory, -1 if unknown
 	Lock                   // they stay in physical memory until Close
 )
 
-// Advisor is an Owner whose memory may be paged. b is part of it. Advise does not check sums.
+// PopulateStep is how much is populated at a time: enough that a system call costs nothing, little
+// enough that it is still in memory when it is read.
+const PopulateStep = 256 << 10
+
+// Advisor is the Owner of a model. b is part of its memory. Advise does not check sums.
 type Advisor interface {
 	Advise(a Advice, b []byte) (int64, error)
+	// Workers returns how many goroutines decode a tensor, 0 for one a processor.
+	Workers() int
 }
 
 // Ref is a view without methods for users. The zero Ref has no tensor.

@@ -54,6 +54,12 @@
 // map, or the file system cannot, the bytes are read into a heap buffer aligned
 // to 64 bytes, and everything else stays the same; on demand if they may not be held.
 //
+// # Page faults
+//
+// A goroutine that touches a mapped page which is not in memory keeps its processor while the disk
+// reads, and others wait. So what is read in bulk is populated first, in a system call, for whose time the
+// scheduler gives the processor to others: see [Region.Populate] and the benchmark lateness.
+//
 // # How files are parsed
 //
 // With [Options].Parse the descriptor stays open until [Region.Parsed], and ReadAt reads

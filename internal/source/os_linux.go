@@ -19,6 +19,12 @@ func willNeed(mem []byte, lo, hi int) error {
 	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
 }
 
+// populate maps pages of a mapping, and reads those that are not in memory. Kernels before 5.14 cannot.
+func populate(mem []byte, lo, hi int) {
+	lo -= lo % os.Getpagesize()
+	_ = unix.Madvise(mem[lo:hi], unix.MADV_POPULATE_READ)
+}
+
 // readAhead asks for a range of a file to be read into the system's cache: a hint.
 func readAhead(fd int, off, n int64) { _ = unix.Fadvise(fd, off, n, unix.FADV_WILLNEED) }
 

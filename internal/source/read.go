@@ -157,6 +157,18 @@ func (r *Region) Prefetch(off, n int64) error {
 	return nil
 }
 
+// populateOver is the size below which Populate does nothing: a page fault maps as much at once.
+const populateOver = 64 << 10
+
+// Populate maps a range of the window, and reads it if it is not in memory, before somebody touches it. It is a
+// system call: a page fault would hold a processor while the disk reads. It is a hint, for use between
+// Enter and Leave, and does nothing for heap memory, readers, and systems other than Linux and Android.
+func (r *Region) Populate(off, n int64) {
+	if r.ra != nil && n >= populateOver {
+		populate(r.mem, r.skip+int(off), r.skip+int(off+n))
+	}
+}
+
 // Evict takes the pages of the mapping from the process; they stay in the system's cache, and
 // what is touched again is mapped again. It does nothing for heap memory, readers, what is
 // locked, and systems other than Linux and Android.

@@ -127,8 +127,8 @@ func (r *Region) Resident() int64 {
 	return resident(r.mem, r.skip, r.skip+len(r.win))
 }
 
-// Advise prefetches, evicts or locks n bytes of the window from off on, or returns how many of them are resident, as
-// Prefetch, Evict and Resident do for all. Evict leaves pages that have other bytes too.
+// Advise prefetches, populates, evicts or locks n bytes of the window from off on, or returns how many of them are resident, as
+// Prefetch, Populate, Evict and Resident do. Evict leaves pages that have other bytes too.
 func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	if a == memory.Prefetch {
 		return 0, r.Prefetch(off, n)
@@ -140,6 +140,10 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		return 0, err
 	}
 	defer r.Leave()
+	if a == memory.Populate {
+		r.Populate(off, n)
+		return 0, nil
+	}
 	lo, hi := r.skip+int(off), r.skip+int(off+n)
 	if a == memory.Resident {
 		if r.ra == nil {
