@@ -5,13 +5,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Address returns the address of the elements in memory, ByteSize bytes,
-// row-major and little-endian, aligned for the dtype: for a direct ByteBuffer or
-// an UnsafeRawPointer, which WeightFile, shipped as source for Java and Swift, makes of
-// it. The memory is read-only, must not be freed, and is valid
-// until Close of the model; from this call on only Close gives it back, not the
-// garbage collector of either side. Nothing stops who reads it after Close, or
-// after another program cut the file short: the app dies, or reads other data.
+// Address returns the address of the elements in memory: ByteSize bytes,
+// row-major and little-endian, aligned for the dtype. WeightFile, shipped as source for
+// Java and Swift, wraps it in a direct ByteBuffer or an UnsafeRawBufferPointer. The memory is
+// read-only, must not be freed, and is valid until Close of the model; no garbage collector
+// frees it earlier. An app that reads it after Close, or after another program truncated
+// the file, crashes or reads other data. A Pin keeps it valid across a Close.
 //
 // The address is the same every time. For a tensor that is not ZeroCopy the
 // first call makes a copy, which is kept until Close. A tensor of no bytes has
@@ -23,7 +22,7 @@ func (t *Tensor) Address() (int64, error) {
 	return t.model.lend(t.view)
 }
 
-// lend gives out the memory of v.
+// lend returns the address of v's memory.
 func (m *Model) lend(v tensor.View) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,8 +36,8 @@ func (m *Model) lend(v tensor.View) (int64, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	// The pinner ignores memory of a mapping; a copy must neither be freed nor
-	// moved now that its address is known elsewhere.
+	// The pinner ignores memory of a mapping. A copy must neither be freed nor moved from
+	// now on.
 	m.pins.Pin(&b[0])
 	if m.addresses == nil {
 		m.addresses = map[string]int64{}

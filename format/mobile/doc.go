@@ -1,68 +1,77 @@
-// Package mobile is weightmap for phones: the package that gomobile bind
-// takes, over every format, or those that are asked for. In Go itself, package format
-// is the better choice. This package may change in any minor release.
+// Package mobile is weightmap for phones: the package for gomobile bind. Go programs use
+// package format instead. This package may change in any minor release.
 //
-// Its API is flat, as gobind wants it. Numbers are int64 (Java long, Swift
-// Int64), whatever the phone. Indices that do not exist, empty objects and
-// closed models are errors or the zero values that each function documents,
-// never a panic, since a panic in a binding ends the app.
+// Its API is flat, because gobind binds little more than functions, strings, numbers and bytes.
+// Numbers are int64 (Java long, Swift Int64). An invalid index, an empty object or a closed
+// model is an error, or the zero value that the function documents; it never panics, since a panic
+// would end the app.
 //
 // # Building
 //
-// gobind looks for its support files in golang.org/x/mobile, which the module
-// that it runs in must therefore require:
+// gobind needs golang.org/x/mobile in the go.mod of the directory that it runs in:
 //
 //	go mod init app
 //	go get github.com/weightmap/weightmap golang.org/x/mobile/bind
 //	go install golang.org/x/mobile/cmd/gomobile@latest golang.org/x/mobile/cmd/gobind@latest
-//	gomobile bind -target=android -androidapi=21 github.com/weightmap/weightmap/format/mobile
+//	gomobile bind -target=android -androidapi=21 -javapkg=io.github.weightmap -ldflags=-extldflags=-Wl,-z,max-page-size=16384 github.com/weightmap/weightmap/format/mobile
 //	gomobile bind -target=ios github.com/weightmap/weightmap/format/mobile
 //
-// The first makes mobile.aar with the Java package mobile, the second
-// Mobile.xcframework.
+// The first makes mobile.aar with the Java package io.github.weightmap.mobile, which the sources
+// below import; the second makes Mobile.xcframework.
 //
-// An app that knows which formats it meets names them, and links no other: a build tag
-// for each of mobi, mag, tsr, mle, wia, safetensors, gguf, npy and onnx, as
+// To link fewer formats, name those that the app needs with build tags: weightmap_ and
+// mobi, mag, tsr, mle, wia, safetensors, gguf, npy or onnx. Only mle and wia have signatures: without
+// them VerifySigned always fails. On Android 9 and later the library can be smaller still, with packed
+// relocations and without symbols:
 //
-//	gomobile bind -target=android -androidapi=21 -tags weightmap_mobi,weightmap_mag github.com/weightmap/weightmap/format/mobile
+//	gomobile bind -target=android -androidapi=28 -javapkg=io.github.weightmap -tags weightmap_mobi,weightmap_mag -ldflags="-s -w -extldflags=-Wl,-z,max-page-size=16384,-z,pack-relative-relocs" github.com/weightmap/weightmap/format/mobile
 //
-// Without mle and wia, which have signatures, nothing that reads keys is linked either;
-// VerifySigned fails then. What phones since Android 9 understand, but the linker must be
-// told to make, takes another tenth off the library, as symbols do that are left out:
+// # Pages of 16 KB
 //
-//	gomobile bind -target=android -androidapi=28 -tags weightmap_mobi -ldflags="-s -w -extldflags=-Wl,-z,pack-relative-relocs" github.com/weightmap/weightmap/format/mobile
+// Some devices with Android 15 and later have memory pages of 16 KB. They load only libraries whose
+// segments are aligned to 16 KB, and Google Play requires that alignment of apps that target Android 15.
+// NDK r28 and later align so by default. With an NDK before r28, which aligns to 4 KB, the library
+// needs max-page-size=16384, as in the commands above; with later NDKs the flag changes nothing. To check
+// the libraries for 64-bit devices in mobile.aar, use llvm-readelf from the NDK's toolchain:
 //
-// # Classes to copy into the app
+//	unzip -o mobile.aar 'jni/*64*/*'
+//	llvm-readelf -lW jni/*/libgojni.so | grep LOAD
 //
-// gobind hands over strings, numbers and bytes. What is pleasant in Java, Kotlin and
-// Swift is shipped as source, next to this package:
+// Every line must end in 0x4000 or more. In an .apk the libraries are in lib instead of jni.
 //
-//	android/weightmap/WeightFile.java   a model to close by use {}, weights as buffers
-//	android/weightmap/TensorInfo.java   a list of what tensors there are
-//	ios/WeightFile.swift                both
+// # Sources for Java, Kotlin and Swift
 //
-// The samples below are lines of the files in testdata/samples. Tests compile and run
-// them, and these classes, on a desktop JVM; Swift's are held to the generated header.
-// run and download stand for the app's own methods.
+// These files use the generated classes and make them pleasant. Copy them into the app:
+//
+//	android/io/github/weightmap/WeightFile.java          a model: Closeable, with weights as buffers
+//	android/io/github/weightmap/WeightmapException.java  an exception with an enum of error codes
+//	android/io/github/weightmap/TensorInfo.java          the description of a tensor
+//	ios/WeightFile.swift                                 all three for Swift
+//
+// In the samples below, run and download are methods of the app.
 //
 // # Android
 //
-// An asset is opened where it is in the package, by descriptor, and mapped. It
-// must be stored uncompressed (androidResources { noCompress += "mobi" }), or
-// there is no descriptor. Packagers align assets to 4 bytes: tensors with elements
-// of 8 bytes may turn out not to be ZeroCopy there.
+// openAsset maps an asset inside the app's package, without extracting it. The asset must be
+// stored uncompressed: androidResources { noCompress += "mobi" }. Packagers align assets to 4 bytes,
+// so tensors with elements of 8 bytes may be copied.
 //
 // In Kotlin:
+//
+//	private val canceler = Canceler()
+//
+//	fun cancel() = canceler.cancel() // from any thread
 //
 //	fun use(assets: AssetManager) {
 //	    try {
 //	        WeightFile.openAsset(assets, "model.mobi").use { model ->
-//	            model.verify() // reads the whole file: not on the main thread
-//	            run(model.floats("7")) // dead when the model is closed
+//	            model.verify(null, canceler) // reads the whole file: not on the main thread
+//	            model.withFloats("fc.weight") { values -> run(values) } // valid in the block only
 //	        }
-//	    } catch (e: Exception) {
-//	        when (Mobile.errorCode(e)) {
-//	            Mobile.CodeChecksum, Mobile.CodeTruncated -> download()
+//	    } catch (e: WeightmapException) {
+//	        when (e.code) {
+//	            Code.CHECKSUM, Code.TRUNCATED -> download()
+//	            Code.CANCELED -> return
 //	            else -> throw e
 //	        }
 //	    }
@@ -70,15 +79,23 @@
 //
 // In Java:
 //
-//	public final void use(AssetManager assets) throws Exception {
+//	private final Canceler canceler = new Canceler();
+//
+//	public final void cancel() { // from any thread
+//		canceler.cancel();
+//	}
+//
+//	public final void use(AssetManager assets) throws IOException {
 //		try (WeightFile model = WeightFile.openAsset(assets, "model.mobi")) {
-//			model.verify(); // reads the whole file: not on the main thread
-//			run(model.floats("7")); // dead when the model is closed
-//		} catch (Exception e) {
-//			switch (Mobile.errorCode(e)) {
-//			case Mobile.CodeChecksum:
-//			case Mobile.CodeTruncated:
+//			model.verify(null, canceler); // reads the whole file: not on the main thread
+//			model.withFloats("fc.weight", values -> run(values)); // valid in the block only
+//		} catch (WeightmapException e) {
+//			switch (e.code) {
+//			case CHECKSUM:
+//			case TRUNCATED:
 //				download();
+//				break;
+//			case CANCELED:
 //				break;
 //			default:
 //				throw e;
@@ -86,70 +103,84 @@
 //		}
 //	}
 //
-// WeightFile makes direct buffers of addresses, by a function in C that is part of the
-// library that gomobile builds: read-only and little-endian. (Whoever makes others of
-// them: a direct buffer is big-endian at first and after asReadOnlyBuffer, whatever it
-// was before.)
+// withFloats and withBytes pass read-only, little-endian buffers. Set the byte order of buffers that
+// you derive from them: asReadOnlyBuffer and duplicate reset it to big-endian.
 //
-// A byte[] that is passed in is filled by CopyTo, CopyRangeTo and CopyFloat32To; the
-// Java runtime may copy it in and out again on the way. A byte[] that is returned
-// is always a copy.
+// CopyTo, CopyRangeTo and CopyFloat32To fill a byte[] of the app, which the Java runtime may copy in
+// and out once more. A byte[] that a method returns is a copy.
 //
 // # iOS, in Swift
+//
+//	let canceler = MobileCanceler()! // canceler.cancel() from any thread
 //
 //	func use(run: (UnsafeBufferPointer<Float>) -> Void, download: () -> Void) throws {
 //	    do {
 //	        let model = try WeightFile(path: Bundle.main.path(forResource: "model", ofType: "mobi")!)
 //	        defer { model.close() }
-//	        try model.verify() // reads the whole file: not on the main thread
-//	        try model.withFloats("7", run) // dead when run returns
-//	    } catch {
-//	        switch MobileErrorCode(error) {
-//	        case MobileCodeChecksum, MobileCodeTruncated: download()
+//	        try model.verify(canceler: canceler) // reads the whole file: not on the main thread
+//	        try model.withFloats("fc.weight", run) // valid until run returns
+//	    } catch let error as WeightmapError {
+//	        switch error.code {
+//	        case .checksum, .truncated: download()
+//	        case .canceled: return
 //	        default: throw error
 //	        }
 //	    }
 //	}
 //
-// An interface that wants a mutable pointer gets
-// UnsafeMutableRawPointer(mutating: buffer.baseAddress), and must not write there.
-// From Swift use Bytes and Float32Bytes, which return Data, rather than the Copy functions:
-// those need an NSMutableData, which does not survive the way through Data.
-// GraphJSON and MetadataJSON return a text that is never nil, so that Swift shows
-// their error as a parameter: model.metadataJSON(&error). The protocol to
-// implement for progress is MobileProgressProtocol.
+// Where an interface wants a mutable pointer, pass UnsafeMutableRawPointer(mutating:
+// buffer.baseAddress), and do not write there. Use Bytes and Float32Bytes, which return Data:
+// the Copy methods need an NSMutableData, which Swift's Data does not pass on.
+// GraphJSON and MetadataJSON return a text that is never nil, so Swift does not turn their error into
+// an exception but has it as a parameter: model.metadataJSON(&error). The protocol for progress is
+// MobileProgressProtocol.
 //
 // # Lifetime
 //
-//  1. A model owns the mapping of its file. Close it: neither Java's nor Swift's
-//     garbage collection knows how large it is.
-//  2. Everything but Address returns copies, which outlive the model.
-//  3. What Address returns is valid until Close, and read-only. From the first
-//     Address on, the memory is held until Close even when no object of the model is
-//     reachable any more.
-//  4. Close waits for calls that are reading, on whatever thread. It cannot know of
-//     buffers over addresses, WeightFile's in Java among them: end their use first.
-//  5. After Close, asking for data is an error with the code "closed"; names, shapes
-//     and dtypes can still be read.
+//  1. A model owns the mapping of its file. Close it: the garbage collectors of Java and Go, and
+//     Swift's reference counts, do not see its size.
+//  2. Methods return copies, which outlive the model. Only Address, and the buffers of WeightFile, refer
+//     to the model's memory.
+//  3. A buffer of withBytes or withFloats is valid until the block ends, even if another thread, or
+//     the block itself, closes the model meanwhile. A Pin does the same for Address.
+//  4. Other addresses, and the buffers that WeightFile.bytes returns in Java, are valid until Close.
+//     An app that reads them later crashes.
+//  5. Close ends verifications and waits for calls that are reading, in whatever thread. After Close,
+//     calls for data fail with CodeClosed; names, shapes and dtypes remain readable.
+//
+// # Memory
+//
+// Weights are mapped: the system loads and drops their pages as it likes, and does not count them
+// against the app. What the library allocates, such as decompressed tensors, is limited to
+// DefaultMaxMemory, 256 MiB for each model, unless Options.MaxMemory sets another limit; more fails with
+// CodeLimit. iOS does not document its limit; os_proc_available_memory returns what is left of it.
+//
+// # Names
+//
+// A tensor has the name that the file gives it. MOBI numbers its tensors and has no field for names, but
+// weightmap convert stores the names of the source beside the numbers, and this package uses
+// them everywhere: TensorName, TensorNamed, GraphJSON, Report, Progress. A tensor of a MOBI file without
+// stored names is named by its number in decimal, such as "7". The text of errors has the number.
 //
 // # Objects
 //
-// The binding makes a new object each time a model or tensor is asked for. They are
-// told apart by their Key, which is what the generated equals and hashCode compare in
-// Java; in Swift compare the keys. A TensorInfo is a value.
+// Each call for a model or tensor returns a new object. Objects are the same model or tensor when their
+// Keys are equal: the generated equals and hashCode in Java compare them, and in Swift the app does.
 //
 // # Verification
 //
-// Verify fails when a checksum is wrong or data is missing. Not every file carries
-// checksums of everything: the Report that Verify returns says what is left in
-// doubt, in a line for people ("ok, but nothing covers the data of 15 tensors"; in
-// Java toString), as a whole (Covered), and by tensor (ChecksumOf, Uncovered).
-// VerifySigned demands a signature by a key that the app trusts.
+// Verify fails when a checksum is wrong or data is missing. Files need not have checksums for everything.
+// The Report that Verify returns says what no checksum covers, as a line for people ("ok, but nothing covers
+// the data of 15 tensors"; toString in Java), as a whole (Covered) and by tensor (ChecksumOf,
+// Uncovered). VerifySigned demands a signature by a key that the app trusts.
+//
+// A Canceler ends a verification from any thread, and so does Close, which then need not wait for the rest
+// of the file. Progress ends it by returning false.
 //
 // # Errors
 //
-// Errors arrive as exceptions, or NSError. Their text names format, file,
-// offset and field; ErrorCode gives a word for programs, which Java and Swift switch on,
-// and Kotlin's when: in Java == compares objects, not words. Exceptions thrown by
-// the app's Progress end the app.
+// WeightFile throws WeightmapException in Java and Kotlin and WeightmapError in Swift, with a code for
+// each kind of error. The generated classes throw Exception and NSError; ErrorCode returns the code of these
+// as a text, and WeightmapException.call and WeightmapError.call convert them. Codes do not change between
+// releases, texts may. An exception that the app's Progress throws ends the app.
 package mobile

@@ -1,18 +1,21 @@
 package mobile
 
 import (
+	"cmp"
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestDocumentation holds the samples of the package documentation to the files
-// that are compiled and run: the lines of each stand in one file, one after the
-// other, and every file is shown.
+// TestDocumentation finds each sample of the package documentation in a file that is compiled
+// and run, and each of these files in the documentation.
 func TestDocumentation(t *testing.T) {
 	names, err := filepath.Glob("testdata/samples/*")
 	if err != nil {
@@ -29,8 +32,8 @@ func TestDocumentation(t *testing.T) {
 		shown[name] = false
 	}
 	for _, sample := range documented(t) {
-		if strings.HasPrefix(sample, "go mod init ") || strings.HasPrefix(sample, "gomobile ") {
-			continue // the commands that build for phones need the phones' SDKs
+		if strings.HasPrefix(sample, "go mod init ") || strings.HasPrefix(sample, "gomobile ") || strings.HasPrefix(sample, "unzip ") {
+			continue // building for phones takes their SDKs; TestGobind and TestPageSize use the flags
 		}
 		if strings.HasPrefix(sample, "android/") {
 			checkFiles(t, sample)
@@ -56,13 +59,61 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// checkFiles looks whether the files are there that lines begin with.
+// checkFiles looks for the files that lines begin with.
 func checkFiles(t *testing.T, list string) {
 	t.Helper()
 	for line := range strings.Lines(list) {
 		if _, err := os.Stat(strings.Fields(line)[0]); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// bindFlag returns the flag of the documented "gomobile bind -target=android" that has this
+// prefix, without quotes.
+func bindFlag(t *testing.T, prefix string) string {
+	t.Helper()
+	for _, sample := range documented(t) {
+		_, command, _ := strings.Cut(sample, "gomobile bind -target=android ")
+		command, _, _ = strings.Cut(command, "\n")
+		if _, flag, ok := strings.Cut(command, prefix); ok {
+			end := " "
+			if rest, quoted := strings.CutPrefix(flag, `"`); quoted {
+				flag, end = rest, `"`
+			}
+			flag, _, _ = strings.Cut(flag, end)
+			return prefix + flag
+		}
+	}
+	t.Fatalf("no %s in the documented command", prefix)
+	return ""
+}
+
+// TestErrorTypes: the codes of the classes for Java, Kotlin and Swift are those of this package.
+func TestErrorTypes(t *testing.T) {
+	source := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var want, words []string
+	for _, m := range regexp.MustCompile(`(Code\w+) += "(.*)"`).FindAllStringSubmatch(source("errors.go"), -1) {
+		want, words = append(want, m[1]), append(words, m[2])
+	}
+	var java, swift []string
+	for _, m := range regexp.MustCompile(`\(Mobile\.(Code\w+)\)[,;]`).FindAllStringSubmatch(source("android/io/github/weightmap/WeightmapException.java"), -1) {
+		java = append(java, m[1])
+	}
+	for _, m := range regexp.MustCompile(`(?m)^        case (\w+)(?: = "(.*)")?$`).FindAllStringSubmatch(source("ios/WeightFile.swift"), -1) {
+		swift = append(swift, cmp.Or(m[2], m[1]))
+	}
+	if diff := gocmp.Diff(want, java); diff != "" || len(want) == 0 {
+		t.Errorf("Java (-want +got)\n%s", diff)
+	}
+	if diff := gocmp.Diff(words, swift); diff != "" {
+		t.Errorf("Swift (-want +got)\n%s", diff)
 	}
 }
 

@@ -9,33 +9,32 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// What ErrorCode says of an error. The text of an error names the format, the
-// file, the offset and the field where these are known, and is for people; the
-// code is for programs.
+// Results of ErrorCode. Programs compare these; the text of an error, which names the
+// format, the file, the offset and the field, is for people.
 const (
-	CodeUnknownFormat = "unknown-format" // of no format known here
-	CodeMagic         = "magic"          // not of the format that was asked for
-	CodeVersion       = "version"        // of a version not known here
-	CodeTruncated     = "truncated"      // ends too early, or was cut while in use
-	CodeCorrupt       = "corrupt"        // contradicts itself or the format
-	CodeChecksum      = "checksum"       // stored and computed sums differ
-	CodeSignature     = "signature"      // unsigned, signed by another, or tampered with
-	CodeKey           = "key"            // wrong or missing key
-	CodeLimit         = "limit"          // beyond a limit of Options or of the device
-	CodeUnsupported   = "unsupported"    // legal, but not supported here
-	CodeQuantization  = "quantization"   // quantization parameters make no sense
-	CodeDType         = "dtype"          // not to be had from a tensor of this dtype
+	CodeUnknownFormat = "unknown-format" // the file has no known format
+	CodeMagic         = "magic"          // the file does not have the format named in Options
+	CodeVersion       = "version"        // the version of the format is not supported
+	CodeTruncated     = "truncated"      // the file ends too early, or was truncated while in use
+	CodeCorrupt       = "corrupt"        // the file contradicts itself or its format
+	CodeChecksum      = "checksum"       // a stored and a computed checksum differ
+	CodeSignature     = "signature"      // the file is unsigned, signed by another key, or was changed after signing
+	CodeKey           = "key"            // the key is wrong, or the file is encrypted and there is none
+	CodeLimit         = "limit"          // a limit of Options or of the device was exceeded
+	CodeUnsupported   = "unsupported"    // the file is valid, but uses what the library does not support
+	CodeQuantization  = "quantization"   // the quantization parameters are invalid
+	CodeDType         = "dtype"          // the dtype of the tensor does not convert
 	CodeShape         = "shape"          // a buffer is too small
-	CodeNotFound      = "not-found"      // no tensor of that name
-	CodeOption        = "option"         // Options that make no sense
-	CodeIndex         = "index"          // an index or offset that does not exist
+	CodeNotFound      = "not-found"      // the model has no tensor of that name
+	CodeOption        = "option"         // Options are invalid
+	CodeIndex         = "index"          // an index or offset is out of range
 	CodeClosed        = "closed"         // the model was closed
-	CodeCanceled      = "canceled"       // by Progress
-	CodeFile          = "file"           // the system's: no such file, no permission
-	CodeOther         = "other"
+	CodeCanceled      = "canceled"       // Canceler or Progress ended the call
+	CodeFile          = "file"           // the system reports an error: no such file, no permission
+	CodeOther         = "other"          // any other error
 )
 
-// codes goes from what is specific to what may come with it.
+// codes has the specific errors first: an error may wrap several.
 var codes = []struct {
 	err  error
 	code string
@@ -61,8 +60,8 @@ var codes = []struct {
 	{format.ErrShape, CodeShape},
 }
 
-// ErrorCode classifies an error that this package returned, in Java the
-// exception as it was caught: one of the Code constants, empty for null.
+// ErrorCode returns the Code of an error that this package returned; in Java it takes
+// the exception. It is empty for null.
 func ErrorCode(err error) string {
 	if err == nil {
 		return ""

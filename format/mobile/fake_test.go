@@ -93,7 +93,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	if m.Len() != len(parts) {
 		t.Fatalf("%d tensors of %d", m.Len(), len(parts))
 	}
-	return &Model{m: m}, f
+	return &Model{m: m, limit: DefaultMaxMemory}, f
 }
 
 // floats returns values as little-endian float32.

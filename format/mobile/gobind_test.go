@@ -92,7 +92,7 @@ func findGobind(t *testing.T) (b binder) {
 func (b binder) bind(t *testing.T) (out string) {
 	t.Helper()
 	out = t.TempDir()
-	cmd := exec.Command(b.path, "-lang=java,go,objc", "-outdir="+out, ".")
+	cmd := exec.Command(b.path, "-lang=java,go,objc", bindFlag(t, "-javapkg="), "-outdir="+out, ".")
 	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, text)
@@ -143,12 +143,16 @@ func generated(t *testing.T, dir string) map[string]string {
 }
 
 // checkBound looks for everything this package exports in the Java classes and
-// in the Objective-C header: gobind drops some declarations without a word.
+// in the Objective-C header: gobind drops some declarations silently. It also overrides
+// methods of NSObject silently.
 func checkBound(t *testing.T, files map[string]string) {
 	t.Helper()
 	header := files["src/gobind/Mobile.objc.h"]
+	if m := regexp.MustCompile(`(?m)^- .*\)(retain|release|autorelease|dealloc|copy|class|hash|isEqual|self)\b.*$`).FindString(header); m != "" {
+		t.Errorf("NSObject has the method too: %s", m)
+	}
 	for _, x := range exported(t) {
-		class := files["java/mobile/"+x.class+".java"]
+		class := files["java/io/github/weightmap/mobile/"+x.class+".java"]
 		if !regexp.MustCompile(`(?i)\b(get)?` + x.name + `\b *[(={]`).MatchString(class) {
 			t.Errorf("%s of %s is not in its Java class", x.name, x.class)
 		}

@@ -2,4 +2,4 @@
 
 package mobile
 
-import "C" // the code in jni.c, which goes into the library that gomobile builds for Android
+import "C" // builds jni.c into the library for Android

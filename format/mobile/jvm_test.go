@@ -36,7 +36,11 @@ func newDesktop(t *testing.T, b binder, out string) *desktop {
 	}
 	d := &desktop{java: java, classes: t.TempDir()}
 	compileJava(t, d.classes, "", filepath.Join(out, "java"), "testdata/java", "android")
-	d.lib = filepath.Dir(buildJNI(t, b, out, "weightmap_jni"))
+	lib := buildJNI(t, b, out, "weightmap_jni", bindFlag(t, "-ldflags="))
+	if align := alignment(t, lib); align < pageSize {
+		t.Errorf("segments are aligned to %d bytes, want %d", align, pageSize)
+	}
+	d.lib = filepath.Dir(lib)
 	return d
 }
 
@@ -94,11 +98,12 @@ ids int32[5] 5 20 %[2]d truefalse1
 6 different, converted %[3]d
 sum -3.0, progress true, needs key false
 ok, covered true, 0 uncovered, xxh64, true
-key other
-not there
-closed
-closed: mag: %[4]s: closed
-true
+CANCELED FILE NOT_FOUND KEY
+other true
+within true
+CLOSED CLOSED
+CLOSED: mag: %[4]s: closed closed
+CLOSED
 `, fc.Place, ids.Place, int(float32(binary.LittleEndian.Uint32(ids.Data[4:]))), path)
 	if diff := cmp.Diff(lines, d.run(t, []string{classes}, "app.App", path)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -120,9 +125,9 @@ func TestLibrarySize(t *testing.T) {
 	b := findGobind(t)
 	out := b.bind(t)
 	for _, relocations := range []string{"plain", "packed"} {
-		flags := "-ldflags=-s -w"
+		flags := "-ldflags=-s -w " + strings.TrimPrefix(bindFlag(t, "-ldflags="), "-ldflags=")
 		if relocations == "packed" {
-			flags += " -extldflags=-Wl,-z,pack-relative-relocs"
+			flags += ",-z,pack-relative-relocs"
 		}
 		lib, err := os.Stat(buildJNI(t, b, out, "weightmap_jni,"+tag, "-trimpath", flags))
 		if err != nil {

@@ -1,7 +1,9 @@
 package mobile
 
 import (
+	"bytes"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -18,13 +20,20 @@ var uses = []struct {
 	{"Tensor", func(m *Model, _ *Tensor) error { _, err := m.Tensor(0); return err }},
 	{"TensorNamed", func(m *Model, x *Tensor) error { _, err := m.TensorNamed("fc.weight"); return err }},
 	{"Prefetch", func(m *Model, _ *Tensor) error { return m.Prefetch() }},
-	{"Verify", func(m *Model, _ *Tensor) error { _, err := m.Verify(nil); return err }},
+	{"Verify", func(m *Model, _ *Tensor) error { _, err := m.Verify(nil, nil); return err }},
 	{"CopyTo", func(_ *Model, x *Tensor) error { _, err := x.CopyTo(make([]byte, 64)); return err }},
 	{"CopyRangeTo", func(_ *Model, x *Tensor) error { _, err := x.CopyRangeTo(make([]byte, 64), 0); return err }},
 	{"Bytes", func(_ *Model, x *Tensor) error { _, err := x.Bytes(); return err }},
 	{"Float32At", func(_ *Model, x *Tensor) error { _, err := x.Float32At(0); return err }},
 	{"CopyFloat32To", func(_ *Model, x *Tensor) error { _, err := x.CopyFloat32To(make([]byte, 64)); return err }},
 	{"Float32Bytes", func(_ *Model, x *Tensor) error { _, err := x.Float32Bytes(); return err }},
+	{"Pin", func(m *Model, _ *Tensor) error {
+		p, err := m.Pin()
+		if err == nil {
+			p.Unpin()
+		}
+		return err
+	}},
 	{"Address", func(_ *Model, x *Tensor) error { _, err := x.Address(); return err }},
 }
 
@@ -67,7 +76,7 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %v", u.name, err)
 		}
 	}
-	if _, err := m.VerifySigned(nil, nil); err == nil {
+	if _, err := m.VerifySigned(nil, nil, nil); err == nil {
 		t.Error("VerifySigned: no error")
 	}
 	if err := m.Close(); err != nil {
@@ -145,6 +154,56 @@ func TestAddressHoldsModel(t *testing.T) {
 		t.Errorf("%d models are held after Close", n-before)
 	}
 }
+
+// TestPin: what a Pin holds is there after Close, and gone after Unpin.
+func TestPin(t *testing.T) {
+	file, want := sample(t)
+	m, err := Open(save(t, "m.mag", file), &Options{Debug: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := make([]*Pin, 2)
+	for i := range pins {
+		if pins[i], err = m.Pin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := get(t, m, "fc.weight")
+	if _, err := x.Address(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := x.view.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held := func() bool { _, ok := lent.Load(m); return ok }
+	pins[0].Unpin()
+	pins[0].Unpin() // counts once
+	if !held() || !bytes.Equal(b, want.Tensors[0].Data) {
+		t.Error("Close freed memory that a Pin holds")
+	}
+	pins[1].Unpin()
+	if held() {
+		t.Error("the model is held after the last Unpin")
+	}
+	if runtime.GOOS == "linux" && !faults(b) {
+		t.Error("memory can be read after Close and the last Unpin")
+	}
+	new(Pin).Unpin()
+}
+
+// faults reports whether reading b fails, as Options.Debug makes it after Close.
+func faults(b []byte) (failed bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { failed = recover() != nil }()
+	firstByte = b[0]
+	return
+}
+
+var firstByte byte
 
 func TestConcurrentClose(t *testing.T) {
 	file, _ := sample(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// What a flag of TensorList says.
+// Flags of TensorList.
 const (
 	listZeroCopy  = 1 << iota // Address points into the file's own memory
 	listQuantized             // the elements stand for other real numbers
@@ -26,28 +26,27 @@ func (t *Tensor) Shape() string {
 	return b.String()
 }
 
-// TensorList describes all tensors at once, in file order: many calls through the
-// binding take longer than the rest of opening a model. It is empty for an empty model,
-// and stays readable after Close, when no tensor is ZeroCopy any more. The classes that are shipped as source, WeightFile
-// in Java and Swift, make objects of it.
+// TensorList describes all tensors at once, in file order: one call for each would take
+// longer than opening the model. It is empty for an empty model and stays readable after
+// Close, when no tensor is ZeroCopy any more. WeightFile in Java and Swift decodes it.
 //
-// Each tensor is its name, dtype and compression, each as the number of bytes in UTF-8
-// and these; the number of dims and the dims; the number of elements, of bytes, and the
-// offset in the file; and flags: 1 for ZeroCopy, 2 for Quantized. All numbers are int64,
-// little-endian, without gaps.
+// A tensor is encoded as name, dtype and compression, each a length in bytes followed by
+// UTF-8; the rank and the dims; the number of elements; the number of bytes; the offset in
+// the file; and flags, 1 for ZeroCopy plus 2 for Quantized. All numbers are little-endian
+// int64, without padding.
 func (m *Model) TensorList() []byte {
 	var b []byte
 	for i := range m.TensorCount() {
-		b = appendTensor(b, m.m.At(int(i)))
+		b = appendTensor(b, m.TensorName(i), m.m.At(int(i)))
 	}
 	return b
 }
 
 // appendTensor appends one tensor of a list.
-func appendTensor(b []byte, v tensor.View) []byte {
+func appendTensor(b []byte, name string, v tensor.View) []byte {
 	number := func(n int64) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) }
 	info := v.Info()
-	for _, text := range []string{info.Name, info.DType.String(), info.Compression} {
+	for _, text := range []string{name, info.DType.String(), info.Compression} {
 		number(int64(len(text)))
 		b = append(b, text...)
 	}

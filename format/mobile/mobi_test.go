@@ -24,24 +24,13 @@ func TestMobi(t *testing.T) {
 			Nodes:   []format.Node{{Op: "FullyConnected", Inputs: []string{"x", "1"}, Outputs: []string{"y"}}},
 		},
 	}
-	var out bytes.Buffer
-	w, err := mobi.NewWriter(&out, plan, &mobi.WriteOptions{Gzip: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
 	data := bytes.Repeat([]byte{3}, 1024)
-	if err := w.WriteTensor("1", bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := OpenBytes(out.Bytes(), nil)
+	m, err := OpenBytes(writeMobi(t, plan, &mobi.WriteOptions{Gzip: 9}, data), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	r, err := m.Verify(nil)
+	r, err := m.Verify(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,4 +74,105 @@ func TestMobi(t *testing.T) {
 	if len(graph.Inputs) != 1 || len(graph.Nodes) != 1 || graph.Nodes[0].Op != "FullyConnected" {
 		t.Errorf("graph %s", text)
 	}
+}
+
+// writeMobi writes a file whose tensors have the same data.
+func writeMobi(t *testing.T, plan *format.Plan, o *mobi.WriteOptions, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := mobi.NewWriter(&out, plan, o)
+	for i := 0; err == nil && i < len(plan.Tensors); i++ {
+		err = w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(data))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestMobiNames: names that the file stores stand wherever tensors are named, and the numbers
+// find them as well. Without stored names the numbers are the names.
+func TestMobiNames(t *testing.T) {
+	info := func(name string) tensor.Info {
+		return tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1, 256}}
+	}
+	x, y := format.FixedDims(1, 256), format.FixedDims(1, 1)
+	graph := func(weight string) *format.Graph {
+		return &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: x}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: y}},
+			Nodes:   []format.Node{{Op: "FullyConnected", Inputs: []string{"x", weight}, Outputs: []string{"y"}}},
+		}
+	}
+	tests := []struct {
+		name  string
+		plan  *format.Plan
+		keep  bool
+		names []string
+		graph []string // the inputs of its node
+	}{
+		{"with a graph", &format.Plan{Tensors: []tensor.Info{info("fc.weight")}, Graph: graph("fc.weight")}, true,
+			[]string{"fc.weight"}, []string{"x", "fc.weight"}},
+		{"without a graph", &format.Plan{Tensors: []tensor.Info{info("b"), info("a")}}, true, []string{"b", "a"}, nil},
+		{"numbers", &format.Plan{Tensors: []tensor.Info{info("7")}, Graph: graph("7")}, false, []string{"7"}, []string{"x", "7"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := &mobi.WriteOptions{Gzip: 9, WriteOptions: format.WriteOptions{KeepNames: test.keep}}
+			m, err := OpenBytes(writeMobi(t, test.plan, o, make([]byte, 1024)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			watched := named{}
+			r, err := m.Verify(watched, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := m.TensorList()
+			for i, name := range test.names {
+				var entry listed
+				entry, list = readListed(t, list)
+				x, id := get(t, m, name), m.m.At(i).Name()
+				got := []string{m.TensorName(int64(i)), entry.Name, x.Name(), get(t, m, id).Name()}
+				if diff := cmp.Diff([]string{name, name, name, name}, got); diff != "" {
+					t.Errorf("TensorName, TensorList, Name, by number (-want +got)\n%s", diff)
+				}
+				if x.view.Name() != id || !watched[name] || r.ChecksumOf(name) == "" {
+					t.Errorf("%s: number %s, want %s; progress %v, checksum %q", name, x.view.Name(), id, watched, r.ChecksumOf(name))
+				}
+			}
+			text, err := m.GraphJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var g struct{ Nodes []struct{ Inputs []string } }
+			if text != "" {
+				if err := json.Unmarshal([]byte(text), &g); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var inputs []string
+			for _, n := range g.Nodes {
+				inputs = append(inputs, n.Inputs...)
+			}
+			if diff := cmp.Diff(test.graph, inputs); diff != "" {
+				t.Errorf("inputs of the nodes (-want +got)\n%s", diff)
+			}
+			if meta, err := m.MetadataJSON(); err != nil || test.keep && test.plan.Graph == nil && meta != "{}" {
+				t.Errorf("metadata %s, %v", meta, err)
+			}
+		})
+	}
+}
+
+// named collects the tensors that a verification names.
+type named map[string]bool
+
+func (n named) OnProgress(_, _ int64, tensor string) bool {
+	n[tensor] = true
+	return true
 }

@@ -12,29 +12,31 @@ import (
 
 // Model is an open model file. All methods may be called from any thread,
 // Close included. What describes the model (Format, TensorCount, TensorName and
-// so on) stays readable after Close; data, metadata and graph do not. Models are
-// made by Open, OpenBytes and OpenDescriptor; one made otherwise is empty and
-// closed.
+// so on) stays readable after Close; data, metadata and graph do not. Open, OpenBytes
+// and OpenDescriptor return models; a Model that the app makes itself is empty and closed.
 //
-// Two objects are one model when their Keys are equal: the generated Java classes
-// compare just that in equals and hashCode.
+// Two objects are the same model when their Keys are equal: the generated Java classes
+// compare only Key in equals and hashCode.
 type Model struct {
-	// Key tells models apart, empty for one that is empty. It is not to be set.
+	// Key identifies the model; it is empty in an empty Model. Do not set it.
 	Key string
 
-	m      *format.Model // nil in an empty model: the methods of format.Model take that for a closed one
-	closed atomic.Bool
+	m       *format.Model // nil in an empty model: the methods of format.Model take that for a closed one
+	names   names
+	limit   int64 // Options.MaxMemory
+	closed  atomic.Bool
+	closing Canceler // ends verifications
 
 	mu        sync.Mutex
-	addresses map[string]int64 // of the tensors whose memory was given out
-	pins      runtime.Pinner   // holds those of them that the garbage collector owns
+	addresses map[string]int64 // of tensors, by the name in the file
+	pins      runtime.Pinner   // keeps copies at their address
+	pinned    int              // number of Pins
 }
 
-// lent holds the models whose memory was given out by address, so that only
-// Close frees it, not the garbage collector.
+// lent holds the models that gave out addresses, so that the garbage collector does
+// not free their memory before Close.
 var lent sync.Map
 
-// Why something cannot be had.
 var (
 	errClosed = &format.Error{Field: "model", Offset: -1, Err: format.ErrClosed}
 	errIndex  = errors.New("index out of range")
@@ -53,14 +55,14 @@ func (m *Model) fail(field string, err error) error {
 	return &format.Error{Format: m.Format(), Field: field, Offset: -1, Err: err}
 }
 
-// Format returns the name of the file's format, "mobi".
+// Format returns the name of the file's format, such as "mobi".
 func (m *Model) Format() string { return m.m.Format() }
 
-// Version returns the version of the format that the file has, "1".
+// Version returns the format's version, such as "1".
 func (m *Model) Version() string { return m.m.Version() }
 
-// Name returns the model's name as the metadata has it, empty when it does
-// not, or the model is closed.
+// Name returns the model's name from the metadata. It is empty when the metadata has
+// none, and after Close.
 func (m *Model) Name() string {
 	open, err := m.open()
 	if err != nil {
@@ -89,20 +91,28 @@ func (m *Model) MetadataJSON() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := open.Metadata().MarshalJSON()
+	meta := open.Metadata()
+	if len(m.names.ids) > 0 {
+		p, err := formerPlan(open)
+		if err != nil {
+			return "", err
+		}
+		meta = p.Metadata
+	}
+	text, err := meta.MarshalJSON()
 	if err != nil {
 		return "", m.fail("metadata", err)
 	}
-	// Metadata is read when asked for: a Close in between leaves none.
+	// Metadata is read lazily: a Close in between leaves none.
 	_, err = m.open()
 	return string(text), err
 }
 
-// NoteCount returns how many oddities of the file were noticed and tolerated.
+// NoteCount returns the number of notes: flaws of the file that were tolerated.
 func (m *Model) NoteCount() int64 { return int64(len(m.m.Notes())) }
 
-// Note returns one of them, such as "header checksum not recorded", and an
-// empty text for an index that does not exist.
+// Note returns one of them, such as "header checksum not recorded". It is empty for an
+// index that does not exist.
 func (m *Model) Note(index int64) string {
 	notes := m.m.Notes()
 	if index < 0 || index >= int64(len(notes)) {
@@ -118,13 +128,16 @@ func (m *Model) NeedsKey() bool { return m.m.NeedsKey() }
 // TensorCount returns the number of tensors that have data.
 func (m *Model) TensorCount() int64 { return int64(m.m.Len()) }
 
-// TensorName returns the name of a tensor by its position in the file, from 0, and
-// an empty text for an index that does not exist.
+// TensorName returns the name of a tensor by its position in the file, from 0. It is
+// empty for an index that does not exist.
+//
+// MOBI numbers tensors. The name is the one that the file stores beside the number, as
+// weightmap's converter does ("fc.weight"), otherwise the number in decimal ("7").
 func (m *Model) TensorName(index int64) string {
 	if index < 0 || index >= m.TensorCount() {
 		return ""
 	}
-	return m.m.At(int(index)).Name()
+	return m.names.of(m.m.At(int(index)).Name())
 }
 
 // Tensor returns a tensor by its position in the file, from 0.
@@ -138,17 +151,18 @@ func (m *Model) Tensor(index int64) (*Tensor, error) {
 	return m.TensorNamed(m.TensorName(index))
 }
 
-// TensorNamed returns a tensor by its name.
+// TensorNamed returns a tensor by its name. In MOBI its number works too, unless another
+// tensor has it for a name.
 func (m *Model) TensorNamed(name string) (*Tensor, error) {
 	open, err := m.open()
 	if err != nil {
 		return nil, err
 	}
-	v, err := open.Tensor(name)
+	v, err := open.Tensor(m.names.id(name))
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{Key: m.Key + "/" + name, model: m, view: v}, nil
+	return &Tensor{Key: m.Key + "/" + v.Name(), model: m, view: v}, nil
 }
 
 // Prefetch asks the system to read the file ahead. It returns at once.
@@ -160,18 +174,25 @@ func (m *Model) Prefetch() error {
 	return open.Prefetch()
 }
 
-// Close waits for calls that are reading, and gives the file's memory back:
-// addresses that tensors gave out are dead from here on. It must not be called
-// from Progress, where it would wait for itself. A second Close does nothing.
+// Close ends verifications, waits for calls that are reading, and frees the file's
+// memory: addresses of its tensors are invalid from then on. While there is a Pin, the
+// memory stays until its Unpin. Progress must not call Close, which would
+// wait for itself. A second Close does nothing.
 func (m *Model) Close() error {
 	m.closed.Store(true)
+	m.closing.Cancel()
 	err := m.m.Close()
-	// Whoever is giving out an address right now has the lock; after him there
-	// is only ErrClosed.
-	m.mu.Lock()
+	m.mu.Lock() // waits for an Address that is being taken; later ones fail
 	defer m.mu.Unlock()
-	m.pins.Unpin()
-	m.addresses = nil
-	lent.Delete(m)
+	m.free()
 	return err
+}
+
+// free forgets the addresses of a closed model without Pins. m.mu is held.
+func (m *Model) free() {
+	if m.closed.Load() && m.pinned == 0 {
+		m.pins.Unpin()
+		m.addresses = nil
+		lent.Delete(m)
+	}
 }

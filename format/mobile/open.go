@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// What Options.Check may say.
+// Values of Options.Check.
 const (
 	CheckDefault   = ""          // what the format demands of readers
 	CheckStructure = "structure" // the layout only, no checksums
@@ -17,57 +17,70 @@ const (
 	CheckAll       = "all"       // everything on opening, as Verify does
 )
 
-// checks translates them.
 var checks = map[string]format.Check{
 	CheckDefault: format.CheckDefault, CheckStructure: format.CheckStructure,
 	CheckTouch: format.CheckTouch, CheckAll: format.CheckAll,
 }
 
-// Options changes how a model is opened. A fresh one changes nothing, and
-// where one is asked for, null will do. It is read when a model is opened;
-// changing it later has no effect on that model.
+// DefaultMaxMemory is Options.MaxMemory when it is 0: 256 MiB. iOS kills an app that
+// uses too much memory, about 1.4 GB on an iPhone with 2 GB, and counts Go's garbage: up
+// to as much again as MaxMemory. Mapped files are not counted, however large.
+const DefaultMaxMemory = 256 << 20
+
+// Options changes how a model is opened. New options change nothing, and null does as
+// well. Changing options after opening has no effect on the model.
 type Options struct {
-	// Format forces a format by name, such as "mobi", instead of detecting it by
-	// content.
+	// Format names the format, such as "mobi", instead of detecting it by content.
 	Format string
 	// Check is CheckDefault, CheckStructure, CheckTouch or CheckAll.
 	Check string
 	// Key decrypts an encrypted file: 32 bytes.
 	Key []byte
-	// Dir is where external data files are looked for when the model was not
-	// opened by path.
+	// Dir is the directory of external data files when the model is not opened by path.
 	Dir string
-	// MaxMemory bounds what the library holds for the model, all together: its
-	// structure, inflated sections, a graph while it is built, tensors that are
-	// decoded. It does not count what is mapped or came in by OpenBytes, nor what was
-	// handed over. 0 means no sum, but a graph is held to 16 MiB and 16 times its bytes
-	// in the file. What would take more fails with CodeLimit.
+	// MaxMemory limits the memory that the library holds for the model: its
+	// structure, inflated sections, the graph, decoded tensors. The mapping, the data of
+	// OpenBytes, and copies that calls returned do not count, but no single copy may be
+	// larger. 0 means DefaultMaxMemory. Raise it for large compressed models. What would
+	// take more fails with CodeLimit.
 	MaxMemory int64
-	// CacheBytes bounds the tensors that are kept once they were read, where there was no room to map the file.
+	// CacheBytes limits the memory for tensors that were read from a file too large to map.
 	CacheBytes int64
-	// Lock keeps the whole file in physical memory. A limit of the system is CodeLimit.
+	// Lock keeps the whole file in physical memory, or fails with CodeLimit where the
+	// system does not allow it.
 	Lock bool
-	// Debug makes Close withdraw access to the memory instead of giving it
-	// back, so that a use after Close stops the app at once. For tests only.
+	// Canceler ends opening, which takes long with CheckAll. It may be null.
+	Canceler *Canceler
+	// Debug makes Close revoke access to the memory instead of freeing it, so that a use
+	// after Close crashes the app at once. For tests only.
 	Debug bool
+}
+
+// maxMemory works on nil.
+func (o *Options) maxMemory() int64 {
+	if o == nil || o.MaxMemory == 0 {
+		return DefaultMaxMemory
+	}
+	return o.MaxMemory
 }
 
 // NewOptions returns options that change nothing.
 func NewOptions() *Options { return &Options{} }
 
-// options translates, and works on nil.
+// options works on nil.
 func (o *Options) options() (*format.Options, error) {
 	if o == nil {
-		return nil, nil
+		return &format.Options{MaxMemory: DefaultMaxMemory}, nil
 	}
 	check, ok := checks[o.Check]
 	if !ok {
 		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}
 	}
 	return &format.Options{
+		Context:    o.Canceler.context(),
 		Format:     o.Format,
 		Check:      check,
-		MaxMemory:  o.MaxMemory,
+		MaxMemory:  o.maxMemory(),
 		CacheBytes: o.CacheBytes,
 		Lock:       o.Lock,
 		Key:        o.Key,
@@ -83,12 +96,12 @@ func Open(path string, options *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newModel(format.Open(path, o))
+	m, err := format.Open(path, o)
+	return newModel(m, err, options)
 }
 
-// OpenBytes reads a model from memory. The bytes are copied, once, since those
-// of the app are only lent for the call: for a large model a file is better.
-// options may be null.
+// OpenBytes reads a model from memory. It copies the bytes: for a large model a file is
+// better. options may be null.
 func OpenBytes(data []byte, options *Options) (*Model, error) {
 	o, err := options.options()
 	if err != nil {
@@ -96,12 +109,13 @@ func OpenBytes(data []byte, options *Options) (*Model, error) {
 	}
 	b := memory.Aligned(len(data))
 	copy(b, data)
-	return newModel(format.OpenBytes(b, o))
+	m, err := format.OpenBytes(b, o)
+	return newModel(m, err, options)
 }
 
 // OpenDescriptor maps length bytes from offset of an open file descriptor, such
 // as an uncompressed Android asset; a negative length means to the end of the
-// file. The descriptor stays the caller's: its position does not move, and it may
+// file. The descriptor remains the caller's: its position does not change, and it may
 // be closed as soon as this returns. FileOffset of the tensors counts from
 // offset. options may be null.
 func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, error) {
@@ -114,16 +128,18 @@ func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, e
 		return nil, &format.Error{Field: "descriptor", Offset: -1, Err: err}
 	}
 	defer f.Close()
-	return newModel(format.OpenFile(f, offset, length, o))
+	m, err := format.OpenFile(f, offset, length, o)
+	return newModel(m, err, options)
 }
 
 // opened counts models, for their keys.
 var opened atomic.Uint64
 
-// newModel wraps what format opened.
-func newModel(m *format.Model, err error) (*Model, error) {
+// newModel wraps a model of package format, or passes its error on.
+func newModel(m *format.Model, err error, options *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Key: strconv.FormatUint(opened.Add(1), 10), m: m}, nil
+	key := strconv.FormatUint(opened.Add(1), 10)
+	return &Model{Key: key, m: m, names: namesOf(m), limit: options.maxMemory()}, nil
 }

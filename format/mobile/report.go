@@ -6,17 +6,16 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// What Report.Signature may say.
+// Results of Report.Signature.
 const (
 	SignatureNone      = "unsigned"    // the file carries no signature
-	SignatureUnchecked = "not checked" // the file is what was signed, whoever signed it: Verify trusts nobody
+	SignatureUnchecked = "not checked" // the file matches its signature, by a key that Verify does not judge
 	SignatureTrusted   = "trusted"     // signed with the key given to VerifySigned
 )
 
-// Report says what a verification found: nothing wrong, or there would be an
-// error instead, but not every file carries a checksum for all its data. It stays
-// readable after the model was closed. Reports are made by Verify and VerifySigned;
-// one made otherwise covers nothing.
+// Report is the result of a successful verification: what checksums and which signature
+// the file carries. It stays readable after Close. Verify and VerifySigned return
+// reports; one that the app makes itself covers nothing.
 type Report struct {
 	c         *format.Coverage // nil in an empty report
 	sums      map[string]string
@@ -24,21 +23,24 @@ type Report struct {
 	signer    string
 }
 
-// newReport copies what is asked for by name or index.
-func newReport(m *format.Model, c *format.Coverage, trusted crypto.PublicKey) *Report {
-	r := &Report{c: c, sums: map[string]string{}, uncovered: c.Uncovered()}
+// newReport copies what the methods look up.
+func newReport(m *Model, c *format.Coverage, trusted crypto.PublicKey) *Report {
+	r := &Report{c: c, sums: map[string]string{}}
+	for _, id := range c.Uncovered() {
+		r.uncovered = append(r.uncovered, m.names.of(id))
+	}
 	for t := range c.Tensors() {
-		r.sums[t.Name] = t.By
+		r.sums[m.names.of(t.Name)] = t.By
 	}
 	signer := trusted
-	if s := m.Signature(); trusted == nil && s != nil {
+	if s := m.m.Signature(); trusted == nil && s != nil {
 		signer = s.PublicKey
 	}
 	r.signer = fingerprint(signer)
 	return r
 }
 
-// String says it in a line for people: "ok", or "ok, but nothing covers the data of
+// String returns a line for people: "ok", or "ok, but nothing covers the data of
 // 15 tensors".
 func (r *Report) String() string {
 	if r.c == nil {
@@ -63,8 +65,8 @@ func (r *Report) Covered() bool {
 // UncoveredCount returns the number of tensors whose data no checksum covers.
 func (r *Report) UncoveredCount() int64 { return int64(len(r.uncovered)) }
 
-// Uncovered returns the name of one of them, and an empty text for an index that
-// does not exist.
+// Uncovered returns the name of one of them. It is empty for an index that does not
+// exist.
 func (r *Report) Uncovered(index int64) string {
 	if index < 0 || index >= r.UncoveredCount() {
 		return ""
@@ -73,14 +75,14 @@ func (r *Report) Uncovered(index int64) string {
 }
 
 // ChecksumOf returns the kind of checksum that covers the data of a tensor, such
-// as "xxh64", and an empty text when there is none, or no such tensor.
+// as "xxh64". It is empty when there is none, or no such tensor.
 func (r *Report) ChecksumOf(tensor string) string { return r.sums[tensor] }
 
 // Signature returns SignatureNone, SignatureUnchecked or SignatureTrusted.
 func (r *Report) Signature() string { return r.c.Signature().String() }
 
 // Signer returns the fingerprint of the key that the file was signed with,
-// "SHA256:..." over its PKIX form, and an empty text for an unsigned file and for
-// one that does not name its key. Anybody can sign: believe it only when
-// Signature returns SignatureTrusted.
+// "SHA256:..." over its PKIX form. It is empty for an unsigned file and for one that does
+// not name its key. Anybody can sign: trust it only when Signature returns
+// SignatureTrusted.
 func (r *Report) Signer() string { return r.signer }

@@ -31,11 +31,11 @@ type published struct {
 func publish(t *testing.T) (published, []byte) {
 	t.Helper()
 	data := floats(1, -2.5, 0.1, 65504, 3e-8, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), 0, 123456.79)
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "7", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
 	var file bytes.Buffer
-	w, err := format.NewWriter("mobi", &file, plan, nil)
+	w, err := format.NewWriter("mobi", &file, plan, &format.WriteOptions{KeepNames: true})
 	if err == nil {
-		err = w.WriteTensor("7", bytes.NewReader(data))
+		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
 	}
 	if err == nil {
 		err = w.Close()
@@ -66,11 +66,7 @@ func (p published) values(t *testing.T) []float32 {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	v, err := m.Tensor("7")
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := tensor.Decode[float32](nil, v)
+	values, err := tensor.Decode[float32](nil, m.At(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,26 +6,31 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Tensor is one tensor of a model. All methods may be called from any thread.
-// What describes the tensor stays readable after the model was closed; its data
-// does not: asking for it is an error then. Tensors are made by Model; one
-// made otherwise is empty.
+// What describes the tensor stays readable after the model was closed; calls for its data
+// fail with CodeClosed. A Model returns tensors; one that the app makes itself is empty.
 //
 // Two objects are the same tensor of the same model when their Keys are equal: the
-// generated Java classes compare just that in equals and hashCode.
+// generated Java classes compare only Key in equals and hashCode.
 type Tensor struct {
-	// Key tells tensors apart, those of different models too. It is not to be set.
+	// Key identifies the tensor and its model. Do not set it.
 	Key string
 
 	model *Model // nil in an empty tensor
 	view  tensor.View
 }
 
-// Name returns the tensor's name.
-func (t *Tensor) Name() string { return t.view.Name() }
+// Name returns the tensor's name, as Model.TensorName does.
+func (t *Tensor) Name() string {
+	if t.model == nil {
+		return ""
+	}
+	return t.model.names.of(t.view.Name())
+}
 
 // DType returns the element type: "float64", "float32", "float16",
 // "bfloat16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
@@ -35,8 +40,7 @@ func (t *Tensor) DType() string { return t.view.DType().String() }
 // ShapeRank returns the number of dims, 0 for a scalar.
 func (t *Tensor) ShapeRank() int64 { return int64(len(t.view.Shape())) }
 
-// ShapeAt returns a dim, outermost first, and -1 for an axis that does not
-// exist.
+// ShapeAt returns a dim, outermost first. It is -1 for an axis that does not exist.
 func (t *Tensor) ShapeAt(axis int64) int64 {
 	shape := t.view.Shape()
 	if axis < 0 || axis >= int64(len(shape)) {
@@ -53,22 +57,22 @@ func (t *Tensor) ByteSize() int64 { return t.view.Info().Size }
 
 // FileOffset returns where the data begins in the file (external data: in the
 // external file), counted from the offset that OpenDescriptor was given, or -1
-// when it is not there as such (compressed, encrypted).
+// when the file holds it compressed or encrypted.
 func (t *Tensor) FileOffset() int64 { return t.view.Info().Offset }
 
 // ZeroCopy reports whether Address points into the file's own memory. When it
 // does not (compressed or misaligned data), Address makes a copy first.
 func (t *Tensor) ZeroCopy() bool { return t.view.ZeroCopy() }
 
-// Compression returns how the bytes are stored, "gzip" for example, and an
-// empty text when they are stored as they are.
+// Compression returns the name of the compression, "gzip" for example. It is empty for
+// plain bytes.
 func (t *Tensor) Compression() string { return t.view.Info().Compression }
 
 // CopyTo copies the elements, row-major and little-endian, to dst, which must
 // have room for ByteSize bytes, and returns their number.
 //
-// In Java the array is filled. In Objective-C dst must be an NSMutableData, and
-// from Swift use Bytes: what is written to an immutable NSData is lost.
+// In Objective-C dst must be an NSMutableData; an NSData remains unchanged. In Swift use
+// Bytes.
 func (t *Tensor) CopyTo(dst []byte) (int64, error) {
 	if t.model == nil {
 		return 0, errClosed
@@ -77,9 +81,8 @@ func (t *Tensor) CopyTo(dst []byte) (int64, error) {
 	return int64(n), err
 }
 
-// CopyRangeTo fills dst with the bytes from offset on, fewer where the tensor
-// ends, and returns their number: a tensor in parts. What CopyTo says of dst
-// goes for it too.
+// CopyRangeTo copies a part of the tensor: it fills dst with the bytes from offset on,
+// fewer at the end of the tensor, and returns their number. dst is as in CopyTo.
 func (t *Tensor) CopyRangeTo(dst []byte, offset int64) (int64, error) {
 	if t.model == nil {
 		return 0, errClosed
@@ -97,8 +100,8 @@ func (t *Tensor) CopyRangeTo(dst []byte, offset int64) (int64, error) {
 
 // Bytes returns a copy of the elements, row-major and little-endian.
 func (t *Tensor) Bytes() ([]byte, error) {
-	if t.model == nil {
-		return nil, errClosed
+	if err := t.copies(t.ByteSize(), 1); err != nil {
+		return nil, err
 	}
 	v, err := t.view.Clone()
 	if err != nil {
@@ -109,7 +112,7 @@ func (t *Tensor) Bytes() ([]byte, error) {
 
 // Float32At returns one element, in row-major order from 0, as a real number:
 // converted from any dtype but complex64, and dequantized when the tensor is
-// quantized. For many elements CopyFloat32To is far quicker.
+// quantized. For many elements CopyFloat32To is much faster.
 func (t *Tensor) Float32At(index int64) (float32, error) {
 	if t.model == nil {
 		return 0, errClosed
@@ -122,9 +125,9 @@ func (t *Tensor) Float32At(index int64) (float32, error) {
 	return value[0], err
 }
 
-// CopyFloat32To copies all elements as real numbers, as Float32At gives them:
-// row-major, four bytes each, little-endian. dst must have room for 4*Len bytes;
-// their number is returned. What CopyTo says of dst goes for it too.
+// CopyFloat32To copies all elements as real numbers, converted as by Float32At:
+// row-major, four bytes each, little-endian. dst is as in CopyTo and must have room
+// for 4*Len bytes, whose number is returned.
 func (t *Tensor) CopyFloat32To(dst []byte) (int64, error) {
 	if t.model == nil {
 		return 0, errClosed
@@ -133,32 +136,38 @@ func (t *Tensor) CopyFloat32To(dst []byte) (int64, error) {
 		return 0, t.fail(fmt.Errorf("%w: room for %d float32 values of %d", format.ErrShape, room, t.Len()))
 	}
 	if info := t.view.Info(); info.DType == tensor.Float32 && info.Quant == nil {
-		return t.CopyTo(dst) // they are these bytes already
+		return t.CopyTo(dst)
 	}
-	values, err := tensor.Decode[float32](nil, t.view)
-	if err != nil {
-		return 0, err
-	}
-	for i, x := range values {
-		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
-	}
-	return 4 * int64(len(values)), nil
+	values, err := t.Float32Bytes()
+	return int64(copy(dst, values)), err
 }
 
-// Float32Bytes returns what CopyFloat32To copies.
+// Float32Bytes returns the bytes that CopyFloat32To copies.
 func (t *Tensor) Float32Bytes() ([]byte, error) {
-	if t.model == nil {
-		return nil, errClosed
+	if err := t.copies(t.Len(), 4); err != nil {
+		return nil, err
 	}
 	values, err := tensor.Decode[float32](nil, t.view)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, 4*len(values))
-	for _, x := range values {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	out := memory.BytesOf(values)
+	for i, x := range values { // on a big-endian host this swaps, in place
+		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
 	}
 	return out, nil
+}
+
+// copies refuses a copy of n elements that is larger than MaxMemory or than an array in
+// Java.
+func (t *Tensor) copies(n, size int64) error {
+	if t.model == nil {
+		return errClosed
+	}
+	if most := min(t.model.limit, math.MaxInt32); n > most/size {
+		return t.fail(fmt.Errorf("%w: a copy of %d elements takes more than %d bytes", format.ErrLimit, n, most))
+	}
+	return nil
 }
 
 // fail names the tensor in an error of this package.

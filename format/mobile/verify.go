@@ -8,11 +8,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Progress is implemented by the app to watch a verification, and to end it.
+// Progress watches a verification. The app implements it.
 type Progress interface {
-	// OnProgress is told now and then how many bytes are done, of how many, and
-	// which tensor or section is at work. Returning false cancels. It is called on
-	// a thread of the library, never twice at once; it must not throw, and must
+	// OnProgress receives the number of bytes verified so far, their total, and the
+	// tensor or section that is being verified. Returning false cancels. It is called on
+	// a thread of the library, one call at a time; it must not throw, and must
 	// not close the model.
 	OnProgress(done, total int64, tensor string) bool
 }
@@ -21,24 +21,25 @@ var errCanceled = errors.New("canceled")
 
 // Verify checks every checksum the file carries and that all its data is there,
 // and reports what no checksum covers. It reads the whole file: call it off the
-// main thread. progress may be null.
-func (m *Model) Verify(progress Progress) (*Report, error) {
-	return m.verify(progress, nil)
+// main thread. It ends early with CodeCanceled when canceler or progress says so, and with
+// CodeClosed when the model is closed. progress and canceler may be null.
+func (m *Model) Verify(progress Progress, canceler *Canceler) (*Report, error) {
+	return m.verify(progress, canceler, nil)
 }
 
-// VerifySigned is Verify, and demands a valid signature by the given key, which
-// is a PKIX public key (Ed25519, RSA, ECDSA), DER or PEM. Unsigned files fail,
-// those of formats without signatures too, and all where only such formats are bound.
-func (m *Model) VerifySigned(publicKey []byte, progress Progress) (*Report, error) {
+// VerifySigned is Verify, and also demands a valid signature by the given key: a
+// PKIX public key (Ed25519, RSA, ECDSA), DER or PEM. It fails for unsigned files, for
+// formats without signatures, and for every file if only such formats are linked.
+func (m *Model) VerifySigned(publicKey []byte, progress Progress, canceler *Canceler) (*Report, error) {
 	key, err := parseKey(publicKey)
 	if err != nil {
 		return nil, m.fail("trusted key", err)
 	}
-	return m.verify(progress, key)
+	return m.verify(progress, canceler, key)
 }
 
 // verify trusts nobody without a key.
-func (m *Model) verify(progress Progress, trusted crypto.PublicKey) (*Report, error) {
+func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.PublicKey) (*Report, error) {
 	open, err := m.open()
 	if err != nil {
 		return nil, err
@@ -47,21 +48,25 @@ func (m *Model) verify(progress Progress, trusted crypto.PublicKey) (*Report, er
 	if trusted != nil {
 		opts = append(opts, format.WithTrustedKey(trusted))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(canceler.context())
 	defer cancel()
+	defer context.AfterFunc(m.closing.context(), cancel)()
 	if progress != nil {
 		opts = append(opts, format.WithProgress(func(done, total int64, tensor string) {
-			if ctx.Err() == nil && !progress.OnProgress(done, total, tensor) {
+			if ctx.Err() == nil && !progress.OnProgress(done, total, m.names.of(tensor)) {
 				cancel()
 			}
 		}))
 	}
 	c, err := open.Verify(ctx, opts...)
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		if m.closed.Load() {
+			return nil, m.fail("model", format.ErrClosed)
+		}
 		return nil, m.fail("verification", errCanceled)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newReport(open, c, trusted), nil
+	return newReport(m, c, trusted), nil
 }

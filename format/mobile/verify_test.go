@@ -55,7 +55,7 @@ func TestVerify(t *testing.T) {
 			}
 			defer m.Close()
 			w := &watch{cancelAt: test.cancelAt}
-			r, err := m.Verify(w)
+			r, err := m.Verify(w, nil)
 			if (r == nil) != (err != nil) {
 				t.Errorf("report %v with error %v", r, err)
 			}
@@ -73,6 +73,53 @@ func TestVerify(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCancel: a Canceler and Close end a verification that is running.
+func TestCancel(t *testing.T) {
+	file, _ := sample(t)
+	c := NewCanceler()
+	tests := []struct {
+		name     string
+		progress func(m *Model)
+		code     string
+	}{
+		{"while it runs", func(*Model) { c.Cancel() }, CodeCanceled},
+		{"before it starts", nil, CodeCanceled}, // with the same Canceler
+		{"closed while it runs", func(m *Model) { go m.Close(); <-m.closing.context().Done() }, CodeClosed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := OpenBytes(file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			canceler, watching := c, Progress(nil)
+			if test.progress != nil {
+				watching = progress(func() { test.progress(m) })
+			}
+			if test.code == CodeClosed {
+				canceler = nil
+			}
+			if r, err := m.Verify(watching, canceler); r != nil || ErrorCode(err) != test.code {
+				t.Errorf("%v, %v, want code %q", r, err, test.code)
+			}
+		})
+	}
+	t.Run("opening", func(t *testing.T) {
+		if _, err := OpenBytes(file, &Options{Check: CheckAll, Canceler: c}); ErrorCode(err) != CodeCanceled {
+			t.Errorf("%v, want code %q", err, CodeCanceled)
+		}
+	})
+}
+
+// progress is a Progress that never cancels.
+type progress func()
+
+func (p progress) OnProgress(int64, int64, string) bool {
+	p()
+	return true
 }
 
 func TestVerifySigned(t *testing.T) {
@@ -101,13 +148,13 @@ func TestVerifySigned(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if r, err := m.VerifySigned(test.key, nil); ErrorCode(err) != test.code || r != nil {
+			if r, err := m.VerifySigned(test.key, nil, nil); ErrorCode(err) != test.code || r != nil {
 				t.Errorf("%v, want code %q", err, test.code)
 			}
 		})
 	}
 	want := "trusted key: wrong or missing key: not a public key (PKIX, DER or PEM)"
-	if _, err := m.VerifySigned([]byte("junk"), nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if _, err := m.VerifySigned([]byte("junk"), nil, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("junk: %v, want ... %s", err, want)
 	}
 }
@@ -171,9 +218,9 @@ func TestReport(t *testing.T) {
 			if test.signed != nil {
 				*f.signed = *test.signed
 			}
-			verify := func() (*Report, error) { return m.Verify(nil) }
+			verify := func() (*Report, error) { return m.Verify(nil, nil) }
 			if test.trust {
-				verify = func() (*Report, error) { return m.VerifySigned(der, nil) }
+				verify = func() (*Report, error) { return m.VerifySigned(der, nil, nil) }
 			}
 			r, err := verify()
 			if err != nil {

@@ -1,34 +1,99 @@
 import Foundation
 import Mobile
 
-/// TensorInfo describes one tensor of a model. It is a value: equal to any that says the same.
+/// TensorInfo describes one tensor of a model. Two are equal when all they say is equal.
 public struct TensorInfo: Hashable {
     public let name: String
     /// The type of the elements, "float32" for example.
     public let dtype: String
-    /// How the bytes are stored, "gzip" for example; empty when they are stored as they are.
+    /// The compression, "gzip" for example; empty for plain bytes.
     public let compression: String
-    /// The dims, outermost first, none for a scalar.
+    /// The dims, outermost first; empty for a scalar.
     public let shape: [Int64]
     public let count: Int64
     public let byteSize: Int64
-    /// Where the data begins in the file, -1 when it is not there as such.
+    /// Where the data begins in the file, -1 when it is compressed or encrypted.
     public let fileOffset: Int64
-    /// Address is in the file's own memory.
+    /// Whether a buffer is the memory of the file, not a copy.
     public let zeroCopy: Bool
-    /// The elements stand for other real numbers.
+    /// Whether the elements stand for other real numbers.
     public let quantized: Bool
 }
 
-/// WeightFile is an open model whose tensors are buffers. It is closed by close, or when nothing
-/// refers to it any more. It may be used from any thread. What it throws is told apart by
-/// MobileErrorCode.
+/// WeightmapError is an error of the library. Its description names format, file, offset and field;
+/// its code is for programs.
+public struct WeightmapError: LocalizedError {
+    /// Code is the kind of an error.
+    public enum Code: String {
+        /// The file has no known format.
+        case unknownFormat = "unknown-format"
+        /// The file does not have the format named in the options.
+        case magic
+        /// The version of the format is not supported.
+        case version
+        /// The file ends too early, or was truncated while in use.
+        case truncated
+        /// The file contradicts itself or its format.
+        case corrupt
+        /// A stored and a computed checksum differ.
+        case checksum
+        /// The file is unsigned, signed by another key, or was changed after signing.
+        case signature
+        /// The key is wrong, or the file is encrypted and there is none.
+        case key
+        /// A limit of the options or of the device was exceeded.
+        case limit
+        /// The file is valid, but uses what the library does not support.
+        case unsupported
+        /// The quantization parameters are invalid.
+        case quantization
+        /// The dtype of the tensor does not convert.
+        case dtype
+        /// A buffer is too small.
+        case shape
+        /// The model has no tensor of that name.
+        case notFound = "not-found"
+        /// The options are invalid.
+        case option
+        /// An index or offset is out of range.
+        case index
+        /// The model was closed.
+        case closed
+        /// A canceler or the progress protocol ended the call.
+        case canceled
+        /// The system reports an error: no such file, no permission.
+        case file
+        /// Any other error.
+        case other
+    }
+
+    public let code: Code
+    public let errorDescription: String?
+
+    init(_ error: Error) {
+        code = Code(rawValue: MobileErrorCode(error)) ?? .other
+        errorDescription = error.localizedDescription
+    }
+
+    /// Runs a call of the generated classes, such as model.pin(), whose errors it converts.
+    public static func call<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw WeightmapError(error)
+        }
+    }
+}
+
+/// WeightFile is an open model whose tensors are buffers. It is closed by close, or with its last
+/// reference. All methods may be called from any thread, and throw WeightmapError.
 ///
-/// Copy this file into the app. Whatever it lacks, model has.
+/// Copy this file into the app. For everything else there is model.
 public final class WeightFile {
+    /// The generated class. Its methods throw NSError: see WeightmapError.call.
     public let model: MobileModel
 
-    /// Takes a model over, and closes it.
+    /// Takes ownership of a model.
     public init(_ model: MobileModel) {
         self.model = model
     }
@@ -37,7 +102,7 @@ public final class WeightFile {
     public convenience init(path: String, options: MobileOptions? = nil) throws {
         var error: NSError?
         guard let model = MobileOpen(path, options, &error) else {
-            throw error!
+            throw WeightmapError(error!)
         }
         self.init(model)
     }
@@ -46,15 +111,17 @@ public final class WeightFile {
         close()
     }
 
-    /// Waits for calls that are reading, and ends all buffers. A second call does nothing.
+    /// Ends verifications, waits for calls that are reading, and frees the memory. A second call does
+    /// nothing.
     public func close() {
         try? model.close()
     }
 
-    /// Checks every checksum. It reads the whole file: call it off the main thread.
+    /// Checks every checksum until canceler or progress ends it. It reads the whole file: call it off
+    /// the main thread.
     @discardableResult
-    public func verify() throws -> MobileReport {
-        return try model.verify(nil)
+    public func verify(_ progress: MobileProgressProtocol? = nil, canceler: MobileCanceler? = nil) throws -> MobileReport {
+        return try WeightmapError.call { try model.verify(progress, canceler: canceler) }
     }
 
     /// All tensors, in file order.
@@ -62,30 +129,30 @@ public final class WeightFile {
         return WeightFile.read(model.tensorList() ?? Data())
     }
 
-    /// Hands the elements of a tensor as they are, row-major and little-endian, to body: the file's
-    /// own memory. Nothing is copied unless the data is compressed or misaligned; such a copy is made
-    /// once. The buffer is read-only, and dead when body returns.
+    /// Passes the elements of a tensor to body, row-major and little-endian, as a read-only buffer over
+    /// the file's memory, which is valid until body returns. Compressed or misaligned data is copied,
+    /// once, into memory that is kept until close. A close meanwhile frees the memory after body.
     public func withBytes<Result>(_ name: String, _ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
-        let tensor = try model.tensorNamed(name)
+        let pin = try WeightmapError.call { try model.pin() }
+        defer { pin.unpin() }
+        let tensor = try WeightmapError.call { try model.tensorNamed(name) }
         var address: Int64 = 0
-        try tensor.address(&address)
-        defer { withExtendedLifetime(self) {} } // deinit waits
+        try WeightmapError.call { try tensor.address(&address) }
         return try body(UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: Int(address)), count: Int(tensor.byteSize())))
     }
 
-    /// Hands the elements of a tensor as real numbers to body. They are the file's own memory, as with
-    /// withBytes, where they are stored as float32; other dtypes, and quantized tensors, are converted
-    /// into memory that body borrows.
+    /// Like withBytes, for real numbers. Tensors of other dtypes than float32, and quantized tensors, are
+    /// converted into a copy.
     public func withFloats<Result>(_ name: String, _ body: (UnsafeBufferPointer<Float>) throws -> Result) throws -> Result {
-        let tensor = try model.tensorNamed(name)
+        let tensor = try WeightmapError.call { try model.tensorNamed(name) }
         if tensor.dType() == "float32" && !tensor.quantized() {
             return try withBytes(name) { try body($0.bindMemory(to: Float.self)) }
         }
-        let copy = try tensor.float32Bytes()
+        let copy = try WeightmapError.call { try tensor.float32Bytes() }
         return try copy.withUnsafeBytes { try body($0.bindMemory(to: Float.self)) }
     }
 
-    /// Reads what MobileModel.tensorList returns.
+    /// Decodes MobileModel.tensorList.
     private static func read(_ list: Data) -> [TensorInfo] {
         var at = list.startIndex
         func number() -> Int64 {

@@ -1,5 +1,17 @@
 package app;
 
+import io.github.weightmap.TensorInfo;
+import io.github.weightmap.WeightFile;
+import io.github.weightmap.WeightmapException;
+import io.github.weightmap.mobile.Canceler;
+import io.github.weightmap.mobile.Mobile;
+import io.github.weightmap.mobile.Model;
+import io.github.weightmap.mobile.Options;
+import io.github.weightmap.mobile.Progress;
+import io.github.weightmap.mobile.Report;
+import io.github.weightmap.mobile.Tensor;
+import java.io.EOFException;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
@@ -9,14 +21,6 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import mobile.Mobile;
-import mobile.Model;
-import mobile.Options;
-import mobile.Progress;
-import mobile.Report;
-import mobile.Tensor;
-import weightmap.TensorInfo;
-import weightmap.WeightFile;
 
 /** App uses every part of the bindings, as an Android app would. */
 public final class App implements Progress {
@@ -92,16 +96,33 @@ public final class App implements Progress {
 		return all.size();
 	}
 
-	/** kind tells errors apart as an app would. */
-	static String kind(Exception e) {
-		switch (Mobile.errorCode(e)) {
-		case Mobile.CodeNotFound:
-			return "not there";
-		case Mobile.CodeClosed:
-			return "closed";
-		default:
-			return "another";
+	/** Failing is a call that is to fail. */
+	interface Failing {
+		void run() throws IOException;
+	}
+
+	/** failure returns how a call failed. */
+	static Object failure(Failing call) {
+		try {
+			call.run();
+			return "no error";
+		} catch (WeightmapException e) {
+			return e.code;
+		} catch (IOException e) {
+			return e;
 		}
+	}
+
+	/** within closes the model in the middle of a body, which still reads the same values. */
+	static float within(WeightFile file, String name) throws IOException {
+		return file.withFloats(name, values -> {
+			float before = values.get(0);
+			file.close();
+			if (before != values.get(0)) {
+				throw new AssertionError("closed under a body");
+			}
+			return before;
+		});
 	}
 
 	/** sum adds up a tensor's values in four ways, which must agree. */
@@ -116,27 +137,34 @@ public final class App implements Progress {
 			throw new AssertionError("bytes");
 		}
 		FloatBuffer values = ByteBuffer.wrap(real).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer();
-		FloatBuffer direct = file.floats(t.name());
-		if (!direct.isDirect() || !direct.isReadOnly() || !file.bytes(t.name()).equals(ByteBuffer.wrap(copy))) {
+		if (!file.bytes(t.name()).equals(ByteBuffer.wrap(copy)) || !file.withBytes(t.name(), b -> b.equals(ByteBuffer.wrap(copy)))) {
 			throw new AssertionError("buffers");
 		}
-		double sum = 0;
-		for (int i = 0; i < t.len(); i++) {
-			float x = t.float32At(i);
-			if (x != values.get(i) || x != direct.get(i)) {
-				throw new AssertionError("element " + i);
-			}
-			sum += x;
+		float[] elements = new float[(int) t.len()];
+		for (int i = 0; i < elements.length; i++) {
+			elements[i] = t.float32At(i);
 		}
-		return sum;
+		return file.withFloats(t.name(), direct -> {
+			if (!direct.isDirect() || !direct.isReadOnly()) {
+				throw new AssertionError("not direct and read-only");
+			}
+			double sum = 0;
+			for (int i = 0; i < elements.length; i++) {
+				if (elements[i] != values.get(i) || elements[i] != direct.get(i)) {
+					throw new AssertionError("element " + i);
+				}
+				sum += elements[i];
+			}
+			return sum;
+		});
 	}
 
 	public static void main(String[] args) throws Exception {
 		App app = new App();
 		Model model = open(args[0], null, 0, 0, 0);
 		model.prefetch();
-		model.verify(app);
-		Report report = model.verify(null);
+		model.verify(app, null);
+		Report report = model.verify(null, null);
 		System.out.println(describe(model));
 		byte[] bytes = Files.readAllBytes(Paths.get(args[0]));
 		Model copy = open(null, bytes, 0, 0, 0);
@@ -145,39 +173,28 @@ public final class App implements Progress {
 		try (WeightFile second = new WeightFile(copy)) {
 			System.out.println("from bytes " + (describe(copy).equals(describe(model)) && sum(second, copy.tensor(0)) == sum(file, model.tensor(0))));
 			System.out.println(second.tensors().equals(file.tensors()) + " " + file.equals(second) + " " + file.equals(new WeightFile(model)) + listed(file.tensors()));
-			System.out.println(different(model, copy) + " different, converted " + (int) second.floats("ids").get(1));
+			System.out.println(different(model, copy) + " different, converted " + second.<Integer>withFloats("ids", values -> (int) values.get(1)));
 		}
 		System.out.println("sum " + sum(file, model.tensor(0)) + ", progress " + (app.calls > 0) + ", needs key " + model.needsKey());
 		System.out.println(report + ", covered " + report.covered() + ", " + report.uncoveredCount() + report.uncovered(0) + " uncovered, "
 			+ report.checksumOf("ids") + ", " + report.signature().equals(Mobile.SignatureNone) + report.signer());
 		Tensor kept = model.tensor(0);
-		try {
-			model.verifySigned(new byte[3], null);
-		} catch (Exception e) {
-			System.out.println(Mobile.errorCode(e) + " " + Mobile.errorCode(new Exception("the app's own")));
-		}
-		try {
-			model.tensorNamed("none");
-		} catch (Exception e) {
-			System.out.println(kind(e));
-		}
+		Canceler canceler = new Canceler();
+		canceler.cancel();
+		System.out.println(failure(() -> file.verify(app, canceler)) + " " + failure(() -> WeightFile.open("/none")) + " " + failure(() -> file.bytes("none"))
+			+ " " + failure(() -> WeightmapException.call(() -> model.verifySigned(new byte[3], null, null))));
+		EOFException own = new EOFException("the app's");
+		System.out.println(Mobile.errorCode(own) + " " + (failure(() -> file.withBytes("ids", b -> { throw own; })) == own));
+		System.out.println("within " + (within(WeightFile.open(args[0]), "fc.weight") == kept.float32At(0)));
 		file.close();
 		file.close();
+		System.out.println(failure(() -> file.bytes("ids")) + " " + failure(() -> file.withFloats("ids", values -> 0)));
 		try {
-			file.bytes("ids");
-		} catch (Exception e) {
-			System.out.println(kind(e));
+			WeightmapException.call(kept::address);
+		} catch (WeightmapException e) {
+			System.out.println(e.code + ": " + e.getMessage() + " " + Mobile.errorCode((Exception) e.getCause()));
 		}
-		try {
-			kept.address();
-		} catch (Exception e) {
-			System.out.println(Mobile.errorCode(e) + ": " + e.getMessage());
-		}
-		try {
-			new Model().tensor(0);
-		} catch (Exception e) {
-			System.out.println(Mobile.errorCode(e).equals(Mobile.CodeClosed));
-		}
+		System.out.println(failure(() -> WeightmapException.call(() -> new Model().tensor(0))));
 		System.exit(0); // a thread of the library that called onProgress would keep the JVM waiting
 	}
 }

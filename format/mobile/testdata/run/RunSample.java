@@ -6,13 +6,14 @@ import java.nio.FloatBuffer;
 /** RunSample runs the published Java sample and prints the values it gets. */
 final class RunSample extends Sample {
 	@Override
-	void run(FloatBuffer values) {
+	float run(FloatBuffer values) {
 		if (!values.isDirect() || !values.isReadOnly()) {
 			throw new AssertionError("not direct and read-only");
 		}
 		while (values.hasRemaining()) {
 			System.out.println(values.get());
 		}
+		return 0;
 	}
 
 	@Override

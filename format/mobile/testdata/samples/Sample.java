@@ -1,25 +1,35 @@
 package com.example;
 
 import android.content.res.AssetManager;
+import io.github.weightmap.WeightFile;
+import io.github.weightmap.WeightmapException;
+import io.github.weightmap.mobile.Canceler;
+import java.io.IOException;
 import java.nio.FloatBuffer;
-import mobile.Mobile;
-import weightmap.WeightFile;
 
-/** Sample hands weights of a model among the app's assets to the app, without a copy. */
+/** Sample passes weights of a model among the app's assets to the app, without a copy. */
 public abstract class Sample {
-	abstract void run(FloatBuffer values);
+	abstract float run(FloatBuffer values);
 
 	abstract void download();
 
-	public final void use(AssetManager assets) throws Exception {
+	private final Canceler canceler = new Canceler();
+
+	public final void cancel() { // from any thread
+		canceler.cancel();
+	}
+
+	public final void use(AssetManager assets) throws IOException {
 		try (WeightFile model = WeightFile.openAsset(assets, "model.mobi")) {
-			model.verify(); // reads the whole file: not on the main thread
-			run(model.floats("7")); // dead when the model is closed
-		} catch (Exception e) {
-			switch (Mobile.errorCode(e)) {
-			case Mobile.CodeChecksum:
-			case Mobile.CodeTruncated:
+			model.verify(null, canceler); // reads the whole file: not on the main thread
+			model.withFloats("fc.weight", values -> run(values)); // valid in the block only
+		} catch (WeightmapException e) {
+			switch (e.code) {
+			case CHECKSUM:
+			case TRUNCATED:
 				download();
+				break;
+			case CANCELED:
 				break;
 			default:
 				throw e;

@@ -1,4 +1,4 @@
-package weightmap;
+package io.github.weightmap;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -8,23 +8,23 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** TensorInfo describes one tensor of a model. It is a value: equal to any that says the same. */
+/** TensorInfo describes one tensor of a model. Two are equal when all they say is equal. */
 public final class TensorInfo {
-	/** name is that of the tensor. */
+	/** name is the name of the tensor. */
 	public final String name;
 	/** dtype is the type of the elements, "float32" for example. */
 	public final String dtype;
-	/** compression says how the bytes are stored, "gzip" for example; it is empty when they are stored as they are. */
+	/** compression names the compression, "gzip" for example; it is empty for plain bytes. */
 	public final String compression;
 	/** count is the number of elements. */
 	public final long count;
 	/** byteSize is the number of bytes of all elements. */
 	public final long byteSize;
-	/** fileOffset is where the data begins in the file, -1 when it is not there as such. */
+	/** fileOffset is where the data begins in the file, -1 when it is compressed or encrypted. */
 	public final long fileOffset;
-	/** zeroCopy tells that a buffer is the file's own memory. */
+	/** zeroCopy tells whether a buffer is the memory of the file, not a copy. */
 	public final boolean zeroCopy;
-	/** quantized tells that the elements stand for other real numbers. */
+	/** quantized tells whether the elements stand for other real numbers. */
 	public final boolean quantized;
 
 	private final long[] shape;
@@ -51,9 +51,9 @@ public final class TensorInfo {
 		return new String(utf8, StandardCharsets.UTF_8);
 	}
 
-	/** list reads what Model.tensorList returns. */
+	/** list decodes Model.tensorList. */
 	static List<TensorInfo> list(byte[] packed) {
-		if (packed == null) { // of no tensors
+		if (packed == null) { // no tensors
 			return Collections.emptyList();
 		}
 		List<TensorInfo> all = new ArrayList<>();
@@ -63,7 +63,7 @@ public final class TensorInfo {
 		return Collections.unmodifiableList(all);
 	}
 
-	/** shape returns the dims, outermost first, none for a scalar. */
+	/** shape returns the dims, outermost first; it is empty for a scalar. */
 	public long[] shape() {
 		return shape.clone();
 	}

@@ -1,0 +1,54 @@
+package mobile
+
+import "github.com/weightmap/weightmap/format"
+
+// names are those that tensors of a MOBI file had before the format numbered them.
+type names struct {
+	byID map[string]string // by number, where it is another
+	ids  map[string]string // the numbers by name
+}
+
+// namesOf reads them. A model of another format, and a file without names, has none.
+func namesOf(m *format.Model) names {
+	if m.Format() != "mobi" {
+		return names{}
+	}
+	p, err := formerPlan(m)
+	if err != nil {
+		return names{} // GraphJSON returns the error
+	}
+	n := names{map[string]string{}, map[string]string{}}
+	i := 0
+	for id := range m.Tensors() {
+		if name := p.Tensors[i].Name; name != id {
+			n.byID[id], n.ids[name] = name, id
+		}
+		i++
+	}
+	return n
+}
+
+// of returns the name of what the file calls id.
+func (n names) of(id string) string {
+	if name, ok := n.byID[id]; ok {
+		return name
+	}
+	return id
+}
+
+// id returns what the file calls name.
+func (n names) id(name string) string {
+	if id, ok := n.ids[name]; ok {
+		return id
+	}
+	return name
+}
+
+// formerPlan describes the model with the names it had.
+func formerPlan(m *format.Model) (*format.Plan, error) {
+	p, err := format.PlanOf(m)
+	if err == nil {
+		err = m.RestoreNames(p)
+	}
+	return p, err
+}
