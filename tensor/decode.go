@@ -211,12 +211,22 @@ func (e *elements) real(dst []float32, first int64) error {
 		vector.Linear(dst, b, vector.Int8, 1, 0)
 	case Uint8:
 		vector.Linear(dst, b, vector.Uint8, 1, 0)
+	case Int16:
+		vector.Linear16(dst, b, vector.Int16, 1, 0)
+	case Uint16:
+		vector.Linear16(dst, b, vector.Uint16, 1, 0)
+	case Int32:
+		vector.Int32(dst, b)
+	case Float64:
+		vector.Float64(dst, b)
 	case Bool:
 		for i, x := range b {
 			dst[i] = float32(min(x, 1))
 		}
-	case Float8E4M3FN, Float8E5M2:
-		decodeFloat8(dst, b, e.info.DType)
+	case Float8E4M3FN:
+		vector.Lookup(dst, b, float8E4M3FN())
+	case Float8E5M2:
+		vector.Lookup(dst, b, float8E5M2())
 	default:
 		return toFloat(dst, b, e.info.DType)
 	}

@@ -81,23 +81,29 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	}
 	channels := len(q.Scales)
 	runs := runsFrom(first, channels, q.Axis, shape)
-	isBytes := q.Scheme == Linear && dt.Size() == 1
-	kind := vector.Uint8
-	if dt == Int8 {
+	size := int(dt.Size())
+	isShort := q.Scheme == Linear && size <= 2
+	kind, linear := vector.Uint8, vector.Linear
+	switch dt {
+	case Int8:
 		kind = vector.Int8
+	case Int16:
+		kind, linear = vector.Int16, vector.Linear16
+	case Uint16:
+		linear = vector.Linear16
 	}
 	switch {
-	case isBytes && runs.inner == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
+	case isShort && size == 1 && runs.inner == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
 		zeros := q.ZeroPoints
 		if len(zeros) == 0 {
 			zeros = noZeroPoints
 		}
 		vector.Rows(dst, data, kind, q.Scales, zeros, runs.channel)
-	case isBytes && runs.inner >= shortRun:
+	case isShort && runs.inner >= shortRun:
 		for len(dst) > 0 {
 			c, n := runs.next(len(dst))
-			vector.Linear(dst[:n], data[:n], kind, q.Scales[c], q.zeroPoint(c))
-			dst, data = dst[n:], data[n:]
+			linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c))
+			dst, data = dst[n:], data[n*size:]
 		}
 	default:
 		q.convertSlowly(dst, data, dt, runs)

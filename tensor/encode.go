@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // Encode is the inverse of Decode for floating-point numbers: it fills dst with
@@ -27,11 +28,9 @@ func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
 	case d == Float32:
 		encodeAll[float32](dst, src)
 	case isSingle && d == Float16:
-		encodeFloat16(dst, single)
+		vector.EncodeFloat16(dst, single)
 	case isSingle:
-		for i, x := range single {
-			le.PutUint16(dst[2*i:], uint16(BF16From(x)))
-		}
+		vector.EncodeBFloat16(dst, single)
 	case d == Float16:
 		for i, x := range src {
 			le.PutUint16(dst[2*i:], uint16(F16From(towardOdd(float64(x)))))

@@ -27,7 +27,7 @@ var smalls = []small{
 		func(b uint16) float32 { return F16(b).Float32() },
 		func(f float32) uint16 { return uint16(F16From(f)) },
 		func(f float64) uint16 { return uint16(F16From(towardOdd(f))) },
-		vector.Float16, encodeFloat16},
+		vector.Float16, vector.EncodeFloat16},
 	{"bfloat16", 7, -126, 127,
 		func(b uint16) float32 { return BF16(b).Float32() },
 		func(f float32) uint16 { return uint16(BF16From(f)) },

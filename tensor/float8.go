@@ -24,23 +24,6 @@ var (
 	})
 )
 
-// decodeFloat8 looks all bytes up in a table.
-func decodeFloat8(dst []float32, b []byte, d DType) {
-	table := float8E4M3FN
-	if d == Float8E5M2 {
-		table = float8E5M2
-	}
-	values := table()
-	for len(dst) >= 4 && len(b) >= 4 { // as fast wherever the loop lies: one at a time can take 1.5 times as long
-		d, x := (*[4]float32)(dst), (*[4]byte)(b)
-		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
-		dst, b = dst[4:], b[4:]
-	}
-	for i := range dst {
-		dst[i] = values[b[i]]
-	}
-}
-
 // float8Table returns the values of all bytes, with one NaN of either sign.
 func float8Table(value func(uint16) float32) *[256]float32 {
 	var t [256]float32

@@ -227,5 +227,5 @@ func (e errorSums) add(value, real float32) errorSums {
 var halfEncoding = &Encoding{
 	BlockElems: 1, BlockBytes: 2,
 	Decode: func(dst []float32, src []byte) error { vector.Float16(dst, src); return nil },
-	Encode: func(dst []byte, src []float32) error { encodeFloat16(dst, src); return nil },
+	Encode: func(dst []byte, src []float32) error { vector.EncodeFloat16(dst, src); return nil },
 }

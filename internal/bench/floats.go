@@ -61,12 +61,25 @@ func ordinary(n int, d tensor.DType) []byte {
 		}
 		return out
 	}
+	if err := tensor.Encode(out, d, weights(n)); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// weights returns n small numbers of both signs.
+func weights(n int) []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
 	f := make([]float32, n)
 	for i := range f {
 		f[i] = float32(r.NormFloat64() * 0.05)
 	}
-	if err := tensor.Encode(out, d, f); err != nil {
-		panic(err)
-	}
-	return out
+	return f
+}
+
+// noise returns n random bytes.
+func noise(n int) []byte {
+	p := make([]byte, n)
+	rand.NewChaCha8([32]byte{1}).Read(p)
+	return p
 }

@@ -58,6 +58,7 @@ func verdicts() (all []verdict) {
 	all = append(all, verifyVerdicts()...)
 	all = append(all, floatVerdicts()...)
 	all = append(all, decodeVerdicts()...)
+	all = append(all, numberVerdicts()...)
 	all = append(all, writeVerdicts()...)
 	all = append(all, serveVerdicts()...)
 	all = append(all, latenessVerdicts()...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -96,6 +97,10 @@ func Encoding(name string) *tensor.Encoding {
 			return fmt.Errorf("%w: %d bytes of %s for %d elements", tensor.ErrShape, len(src), name, len(dst))
 		}
 		table, mask := values(), uint32(1)<<k.bits-1
+		if k.bits == 8 {
+			vector.Lookup(dst, src, table)
+			return nil
+		}
 		word, have := uint32(0), int64(0)
 		for i := range dst {
 			if have < k.bits {
@@ -111,10 +116,10 @@ func Encoding(name string) *tensor.Encoding {
 }
 
 // values computes the value of each pattern.
-func (k *kind) values() []float32 {
-	all := make([]float32, 1<<k.bits)
-	for p := range all {
+func (k *kind) values() *[256]float32 {
+	var all [256]float32
+	for p := range 1 << k.bits {
 		all[p] = float32(k.value(p))
 	}
-	return all
+	return &all
 }

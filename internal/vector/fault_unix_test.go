@@ -56,6 +56,13 @@ func readers() map[string]func(src []byte) {
 			}
 		}
 	}
+	for _, e := range encoders {
+		all[e.name+" from float32"] = func(src []byte) {
+			src = src[-memory.Address(src)%4:]
+			numbers, _ := memory.Cast[float32](src[:len(src)&^3])
+			e.encode(make([]byte, 2*len(numbers)), numbers)
+		}
+	}
 	return all
 }
 

@@ -22,9 +22,16 @@ func FuzzTwins(f *testing.F) {
 			rowConversion("rows", k, scales, zeros).compare(t, data, len(data), at)
 			rowConversion("rows, one zero point", k, scales, zeros[:1]).compare(t, data, len(data), at)
 		}
-		for _, c := range conversions()[:2] {
-			c.compare(t, data, len(data)/2, at)
+		for _, k := range []Kind{Int16, Uint16} {
+			linear16Conversion("linear16", k, scales[0], zero).compare(t, data, len(data)/2, at)
 		}
+		for _, c := range []conversion{
+			{"float16", 2, float16, float16Plain}, {"bfloat16", 2, bfloat16, bfloat16Plain},
+			{"float64", 8, float64s, float64Plain}, {"int32", 4, int32s, int32Plain},
+		} {
+			c.compare(t, data, len(data)/c.size, at)
+		}
+		compareEncoders(t, data, at)
 		if got, want := Adler32(1, data), adler32.Checksum(data); got != want {
 			t.Errorf("Adler-32 %#x, want %#x", got, want)
 		}

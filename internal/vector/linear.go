@@ -2,8 +2,8 @@ package vector
 
 import "slices"
 
-// Kind is how a byte stands for an integer: the byte, seen as a number from 0 to
-// 255, is that integer after an exclusive or with the kind, and the kind more.
+// Kind is how 8 or 16 bits stand for an integer: as a number from 0 on they are that
+// integer after an exclusive or with the kind, and the kind more.
 type Kind int32
 
 // The two kinds of 8-bit integers.
@@ -12,8 +12,8 @@ const (
 	Int8  Kind = 0x80
 )
 
-// value returns the integer that a byte stands for.
-func (k Kind) value(b byte) int64 { return int64(int32(b)^int32(k)) - int64(k) }
+// value returns the integer that 8 or 16 bits stand for.
+func (k Kind) value(b uint16) int64 { return int64(int32(b)^int32(k)) - int64(k) }
 
 // exact reports whether the vector loops take a zero point. An element less its
 // zero point then is exact as a float32, and its product with a scale exact as a
@@ -41,7 +41,7 @@ func linearBytes(dst []float32, src []byte, k Kind, scale float32, zero int32, s
 func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 	z, f := int64(zero), float64(scale)
 	for i, b := range src[:len(dst)] {
-		dst[i] = linear(k.value(b), z, f)
+		dst[i] = linear(k.value(uint16(b)), z, f)
 	}
 }
 
@@ -70,7 +70,7 @@ func rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at
 			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k, scales[i:j], zeros[i*step:], step, stream) },
 			func(i, j int) {
 				for ; i < j; i++ {
-					row[i] = linear(k.value(bytes[i]), int64(zeros[i*step]), float64(scales[i]))
+					row[i] = linear(k.value(uint16(bytes[i])), int64(zeros[i*step]), float64(scales[i]))
 				}
 			})
 		dst, src, at = dst[n:], src[n:], 0

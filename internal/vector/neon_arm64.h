@@ -23,3 +23,12 @@
 #define SCVTF_S4(n, d) WORD $(0x4e21d800 | RR(n, d))
 #define FMUL_S4(n, m, d) WORD $(0x6e20dc00 | RRR(n, m, d))
 #define FCMEQ_S4(n, m, d) WORD $(0x4e20e400 | RRR(n, m, d))
+
+// Two float64 to float32, and four float32 to float16, to the lower and the upper half.
+#define FCVTN_D2(n, d) WORD $(0x0e616800 | RR(n, d))
+#define FCVTN2_D2(n, d) WORD $(0x4e616800 | RR(n, d))
+#define FCVTN_S4(n, d) WORD $(0x0e216800 | RR(n, d))
+#define FCVTN2_S4(n, d) WORD $(0x4e216800 | RR(n, d))
+
+// The bits of n that m lacks.
+#define BIC_B16(n, m, d) WORD $(0x4e601c00 | RRR(n, m, d))

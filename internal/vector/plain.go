@@ -15,3 +15,13 @@ func bfloat16Block([]float32, []byte, bool) {}
 func linearBlock([]float32, []byte, Kind, float32, int32, bool) {}
 
 func rowBlock([]float32, []byte, Kind, []float32, []int32, int, bool) {}
+
+func float64Block([]float32, []byte, bool) {}
+
+func int32Block([]float32, []byte, bool) {}
+
+func linear16Block([]float32, []byte, Kind, float32, int32, bool) {}
+
+func toHalfBlock([]byte, []float32) {}
+
+func toBrainBlock([]byte, []float32) {}

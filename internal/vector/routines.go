@@ -25,3 +25,18 @@ func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, s
 //
 //go:noescape
 func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+
+//go:noescape
+func float64Block(dst []float32, src []byte, stream bool)
+
+//go:noescape
+func int32Block(dst []float32, src []byte, stream bool)
+
+//go:noescape
+func linear16Block(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+
+//go:noescape
+func toHalfBlock(dst []byte, src []float32)
+
+//go:noescape
+func toBrainBlock(dst []byte, src []float32)

@@ -2,10 +2,12 @@ package vector
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"hash/adler32"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -27,6 +29,11 @@ func conversions() []conversion {
 		linearConversion("int8", Int8, 0.03, -5),
 		linearConversion("uint8", Uint8, 1e-41, 128),
 		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
+		{"float64", 8, float64s, float64Plain},
+		{"int32", 4, int32s, int32Plain},
+		linear16Conversion("int16", Int16, 0.03, -5),
+		linear16Conversion("uint16", Uint16, 1e-41, 32768),
+		linear16Conversion("int16, inexact zero point", Int16, 3, math.MaxInt32),
 	}
 	r := rand.New(rand.NewPCG(8, 8))
 	for _, width := range []int{1, 7, 16, 100, 513, 2500} {
@@ -48,6 +55,12 @@ func linearConversion(name string, k Kind, scale float32, zero int32) conversion
 		func(dst []float32, src []byte) { linearPlain(dst, src, k, scale, zero) }}
 }
 
+func linear16Conversion(name string, k Kind, scale float32, zero int32) conversion {
+	return conversion{name, 2,
+		func(dst []float32, src []byte, stream bool) { linear16s(dst, src, k, scale, zero, stream) },
+		func(dst []float32, src []byte) { linear16Plain(dst, src, k, scale, zero) }}
+}
+
 // rowConversion has the definition for a twin, element by element, and begins within a row.
 func rowConversion(name string, k Kind, scales []float32, zeros []int32) conversion {
 	first := len(scales) / 3
@@ -58,7 +71,7 @@ func rowConversion(name string, k Kind, scales []float32, zeros []int32) convers
 		func(dst []float32, src []byte) {
 			for i := range dst {
 				c := (first + i) % len(scales)
-				dst[i] = linear(k.value(src[i]), int64(zeros[c%len(zeros)]), float64(scales[c]))
+				dst[i] = linear(k.value(uint16(src[i])), int64(zeros[c%len(zeros)]), float64(scales[c]))
 			}
 		}}
 }
@@ -108,7 +121,7 @@ func fill(p []byte, x byte) {
 
 // TestLengths compares at all lengths up to 4096, at alignments that change with the length.
 func TestLengths(t *testing.T) {
-	data := random(2 * 4096)
+	data := random(8 * 4096)
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +138,7 @@ func TestLengths(t *testing.T) {
 // TestAlignments compares at every alignment of source and destination to a cache
 // line, which a float32 can have.
 func TestAlignments(t *testing.T) {
-	data := random(2 * 200)
+	data := random(8 * 200)
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +156,7 @@ func TestAlignments(t *testing.T) {
 // TestLarge compares what takes several blocks, and what the exported functions
 // write past the caches.
 func TestLarge(t *testing.T) {
-	data := random(2 * (5*block + 77))
+	data := random(8 * (5*block + 77))
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
 			for _, n := range []int{block - 1, block, block + lanes, 5*block + 77} {
@@ -157,13 +170,16 @@ func TestLarge(t *testing.T) {
 // from which on they stream.
 func TestExported(t *testing.T) {
 	scales, zeros := []float32{0.5, 2, -1e-3}, []int32{1, -2, 3}
-	data := random(2 * (streamed + 5))
+	data := random(8 * (streamed + 5))
 	for _, tt := range []struct {
 		conversion
 		exported func(dst []float32, src []byte)
 	}{
 		{conversion{"Float16", 2, nil, float16Plain}, Float16},
 		{conversion{"BFloat16", 2, nil, bfloat16Plain}, BFloat16},
+		{conversion{"Float64", 8, nil, float64Plain}, Float64},
+		{conversion{"Int32", 4, nil, int32Plain}, Int32},
+		{linear16Conversion("Linear16", Int16, 0.1, 7), func(dst []float32, src []byte) { Linear16(dst, src, Int16, 0.1, 7) }},
 		{linearConversion("Linear", Int8, 0.1, 7), func(dst []float32, src []byte) { Linear(dst, src, Int8, 0.1, 7) }},
 		{rowConversion("Rows", Uint8, scales, zeros), func(dst []float32, src []byte) { Rows(dst, src, Uint8, scales, zeros, len(scales)/3) }},
 	} {
@@ -180,12 +196,17 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// TestEveryHalf compares all 65,536 values of both 16-bit floats.
-func TestEveryHalf(t *testing.T) {
-	var data []byte
+// everyHalf is all 65,536 patterns of 16 bits.
+func everyHalf() (data []byte) {
 	for h := range 1 << 16 {
 		data = append(data, byte(h), byte(h>>8))
 	}
+	return data
+}
+
+// TestEveryHalf compares all 65,536 values of both 16-bit floats.
+func TestEveryHalf(t *testing.T) {
+	data := everyHalf()
 	for _, c := range conversions()[:2] {
 		c.compare(t, data, 1<<16, where{})
 		// Each value in every lane.
@@ -206,6 +227,65 @@ func parameters() (scales []float32, zeros []int32) {
 	}
 	return scales, []int32{0, 1, -1, 127, -128, 255, 128, 32767, exactZero - 1, exactZero, -exactZero,
 		exactZero + 1, -exactZero - 1, 1 << 24, math.MaxInt32, math.MinInt32, math.MaxInt32 - 127}
+}
+
+// TestEveryWord compares all 65,536 integers of both kinds with all parameters.
+func TestEveryWord(t *testing.T) {
+	data := everyHalf()
+	scales, zeros := parameters()
+	for _, k := range []Kind{Int16, Uint16} {
+		for i, s := range scales {
+			for j, z := range zeros {
+				if !testing.Short() || (i+j)%8 == 0 {
+					linear16Conversion(fmt.Sprintf("kind %d scale %x zero %d", k, s, z), k, s, z).compare(t, data, 1<<16, where{})
+				}
+			}
+		}
+	}
+}
+
+// TestRounding compares where rounding to float32 is decided: float64 and int32 next to
+// numbers between two float32, and special values.
+func TestRounding(t *testing.T) {
+	var doubles, integers []byte
+	for _, high := range []uint64{0, 1, 0x369 << 52, 0x380 << 52, 0x381 << 52, 0x3ff << 52, 0x47e << 52, 0x47f << 52, 0x7fe << 52, 0x7ff << 52} {
+		for _, upper := range []uint64{0, 1, 2, 1<<22 - 1, 1 << 22, 1<<23 - 2, 1<<23 - 1} {
+			for _, lower := range []uint64{0, 1, 1<<28 - 1, 1 << 28, 1<<28 + 1, 1<<29 - 1} {
+				bits := high | upper<<29 | lower
+				doubles = binary.LittleEndian.AppendUint64(doubles, bits)
+				doubles = binary.LittleEndian.AppendUint64(doubles, bits|1<<63)
+			}
+		}
+	}
+	for shift := range 32 {
+		for d := range uint32(600) {
+			integers = binary.LittleEndian.AppendUint32(integers, 1<<shift+d-300)
+			integers = binary.LittleEndian.AppendUint32(integers, -(1<<shift + d - 300))
+		}
+	}
+	for shift := range lanes {
+		conversion{"float64", 8, float64s, float64Plain}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
+		conversion{"int32", 4, int32s, int32Plain}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
+	}
+}
+
+// TestLookup has all bytes at all places of a step.
+func TestLookup(t *testing.T) {
+	var values [256]float32
+	for b := range values {
+		values[b] = float32(b) * 1.5
+	}
+	src := random(600)
+	for n := range src {
+		got, want := make([]float32, n), make([]float32, n)
+		Lookup(got, src, &values)
+		for i := range want {
+			want[i] = values[src[i]]
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d bytes differ", n)
+		}
+	}
 }
 
 // TestEveryByte compares all 256 bytes of both kinds with all parameters.
