@@ -46,44 +46,6 @@ func wholeBlocks(e *tensor.Encoding, elems, bytes int) error {
 
 func half(b []byte) float32 { return tensor.F16(binary.LittleEndian.Uint16(b)).Float32() }
 
-// decodeQ4_0: d, then the low halves of elements 0 to 15 and the high ones of 16 to 31.
-func decodeQ4_0(dst []float32, b []byte) { fourBits(dst, b[2:18], &valuesQ4, half(b)) }
-
-// decodeQ4_1: d, m, halves.
-func decodeQ4_1(dst []float32, b []byte) {
-	d, m := half(b), half(b[2:])
-	for i, q := range b[4:20] {
-		dst[i] = d*float32(q&15) + m
-		dst[i+16] = d*float32(q>>4) + m
-	}
-}
-
-// decodeQ5_0: d, the fifth bits of all elements, halves.
-func decodeQ5_0(dst []float32, b []byte) {
-	d, high := half(b), binary.LittleEndian.Uint32(b[2:])
-	for i, q := range b[6:22] {
-		dst[i] = d * float32(int(q&15)|int(high>>i&1)<<4-16)
-		dst[i+16] = d * float32(int(q>>4)|int(high>>(i+16)&1)<<4-16)
-	}
-}
-
-// decodeQ5_1: d, m, fifth bits, halves.
-func decodeQ5_1(dst []float32, b []byte) {
-	d, m, high := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:])
-	for i, q := range b[8:24] {
-		dst[i] = d*float32(int(q&15)|int(high>>i&1)<<4) + m
-		dst[i+16] = d*float32(int(q>>4)|int(high>>(i+16)&1)<<4) + m
-	}
-}
-
-// decodeQ8_0: d, signed bytes.
-func decodeQ8_0(dst []float32, b []byte) {
-	d := half(b)
-	for i, q := range b[2:34] {
-		dst[i] = d * float32(int8(q))
-	}
-}
-
 // The types named K have super-blocks of 256 elements. Their 2-bit parts hold
 // elements l, l+32, l+64 and l+96 of a half in one byte.
 

@@ -80,10 +80,3 @@ func signed(x float32, signs byte, j int) float32 {
 	}
 	return x
 }
-
-// Values of 4-bit elements.
-var (
-	valuesQ4  = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
-	valuesIQ4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
-	valuesFP4 = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
-)

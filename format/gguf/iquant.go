@@ -51,33 +51,12 @@ func decodeTQ2_0(dst []float32, b []byte) {
 }
 
 // fourBits fills 2n elements from n bytes: low halves, then high ones.
-func fourBits(dst []float32, q []byte, values *[16]float32, d float32) {
+func fourBits(dst []float32, q []byte, values *[16]int8, d float32) {
 	high := dst[len(q):]
 	for i, x := range q {
-		dst[i] = d * values[x&15]
-		high[i] = d * values[x>>4]
+		dst[i] = d * float32(values[x&15])
+		high[i] = d * float32(values[x>>4])
 	}
-}
-
-// decodeIQ4NL: d, halves.
-func decodeIQ4NL(dst []float32, b []byte) { fourBits(dst, b[2:18], &valuesIQ4, half(b)) }
-
-// decodeIQ4XS: d, upper bits of 8 scales, lower bits, halves in groups of 32.
-func decodeIQ4XS(dst []float32, b []byte) {
-	d, upper, lower, q := half(b), binary.LittleEndian.Uint16(b[2:]), b[4:8], b[8:136]
-	for i := range 8 {
-		scale := int(lower[i/2]>>(i%2*4)&15) | int(upper>>(2*i)&3)<<4
-		fourBits(dst[32*i:], q[16*i:16*i+16], &valuesIQ4, d*float32(scale-32))
-	}
-}
-
-// decodeMXFP4: an exponent, halves of e2m1.
-func decodeMXFP4(dst []float32, b []byte) {
-	d := math.Float32frombits(uint32(b[0]-1) << 23)
-	if b[0] < 2 {
-		d = math.Float32frombits(0x00200000 << b[0])
-	}
-	fourBits(dst, b[1:17], &valuesFP4, d)
 }
 
 // decodeNVFP4: 4 scales of unsigned e4m3, halves of e2m1 in groups of 16.

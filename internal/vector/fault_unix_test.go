@@ -49,6 +49,12 @@ func readers() map[string]func(src []byte) {
 	all := map[string]func(src []byte){
 		"adler32": func(src []byte) { sum = Adler32(1, src) },
 	}
+	for _, c := range blockCodes() {
+		all["blocks, "+c.name] = func(src []byte) {
+			n := len(src) / c.stride
+			c.decode(make([]float32, 32*n), src[len(src)-n*c.stride:], halfScales(0, n), noMinimums(n))
+		}
+	}
 	for _, c := range conversions() {
 		for _, stream := range []bool{false, true} {
 			all[fmt.Sprintf("%s, stream %v", c.name, stream)] = func(src []byte) {

@@ -23,6 +23,7 @@
 #define SCVTF_S4(n, d) WORD $(0x4e21d800 | RR(n, d))
 #define FMUL_S4(n, m, d) WORD $(0x6e20dc00 | RRR(n, m, d))
 #define FCMEQ_S4(n, m, d) WORD $(0x4e20e400 | RRR(n, m, d))
+#define FADD_S4(n, m, d) WORD $(0x4e20d400 | RRR(n, m, d))
 
 // Two float64 to float32, and four float32 to float16, to the lower and the upper half.
 #define FCVTN_D2(n, d) WORD $(0x0e616800 | RR(n, d))
@@ -32,3 +33,22 @@
 
 // The bits of n that m lacks.
 #define BIC_B16(n, m, d) WORD $(0x4e601c00 | RRR(n, m, d))
+
+// Signed bytes to words, and words to int32, of the lower and the upper half.
+#define SXTL_B8(n, d) WORD $(0x0f08a400 | RR(n, d))
+#define SXTL2_B16(n, d) WORD $(0x4f08a400 | RR(n, d))
+#define SXTL_H4(n, d) WORD $(0x0f10a400 | RR(n, d))
+#define SXTL2_H8(n, d) WORD $(0x4f10a400 | RR(n, d))
+
+// FLOATS_B16 makes sixteen signed bytes the float32 in V4 to V7.
+#define FLOATS_B16(n) \
+	SXTL_B8(n, 5); \
+	SXTL2_B16(n, 7); \
+	SXTL_H4(5, 4); \
+	SXTL2_H8(5, 5); \
+	SXTL_H4(7, 6); \
+	SXTL2_H8(7, 7); \
+	SCVTF_S4(4, 4); \
+	SCVTF_S4(5, 5); \
+	SCVTF_S4(6, 6); \
+	SCVTF_S4(7, 7)

@@ -25,3 +25,7 @@ func linear16Block([]float32, []byte, Kind, float32, int32, bool) {}
 func toHalfBlock([]byte, []float32) {}
 
 func toBrainBlock([]byte, []float32) {}
+
+func nibbleBlocks([]float32, []byte, []float32, []float32, *Nibbles) {}
+
+func scaledBlocks([]float32, []byte, int, []float32) {}

@@ -40,3 +40,13 @@ func toHalfBlock(dst []byte, src []float32)
 
 //go:noescape
 func toBrainBlock(dst []byte, src []float32)
+
+// nibbleBlocks takes a block for each scale and minimum, up to a batch.
+//
+//go:noescape
+func nibbleBlocks(dst []float32, src []byte, scales, mins []float32, n *Nibbles)
+
+// scaledBlocks takes a block for each scale, up to a batch.
+//
+//go:noescape
+func scaledBlocks(dst []float32, src []byte, stride int, scales []float32)

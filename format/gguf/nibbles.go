@@ -1,0 +1,92 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/weightmap/weightmap/internal/vector"
+)
+
+// Values of 4-bit elements.
+var (
+	valuesQ4  = [16]int8{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
+	valuesQ41 = [16]int8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+	valuesQ5  = [16]int8{-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1}
+	valuesIQ4 = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+	valuesFP4 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12} // twice an e2m1
+)
+
+// Blocks of 32 elements whose scale comes first, then their minimum if they have one.
+var (
+	decodeQ4_0  = nibbles(halves, false, vector.Nibbles{Stride: 18, At: 2, Values: valuesQ4})
+	decodeQ4_1  = nibbles(halves, true, vector.Nibbles{Stride: 20, At: 4, Values: valuesQ41})
+	decodeQ5_0  = nibbles(halves, false, vector.Nibbles{Stride: 22, At: 6, Fifth: 2, Values: valuesQ5, High: 16})
+	decodeQ5_1  = nibbles(halves, true, vector.Nibbles{Stride: 24, At: 8, Fifth: 4, Values: valuesQ41, High: 16})
+	decodeIQ4NL = nibbles(halves, false, vector.Nibbles{Stride: 18, At: 2, Values: valuesIQ4})
+	decodeMXFP4 = nibbles(exponents, false, vector.Nibbles{Stride: 17, At: 1, Values: valuesFP4})
+)
+
+// batch is how many scales are read at a time.
+const batch = 256
+
+// nibbles returns a decoder of blocks with a scale, and maybe a minimum after it.
+func nibbles(read func(scales []float32, src []byte, stride int), minimum bool, n vector.Nibbles) func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) {
+		var scales, minimums [batch]float32
+		for len(dst) > 0 {
+			k := min(len(dst)/32, batch)
+			read(scales[:k], src, n.Stride)
+			m := minimums[:0]
+			if minimum {
+				m = minimums[:k]
+				halves(m, src[2:], n.Stride)
+			}
+			n.Decode(dst[:32*k], src, scales[:k], m)
+			dst, src = dst[32*k:], src[k*n.Stride:]
+		}
+	}
+}
+
+// halves reads the float16 that are stride bytes apart.
+func halves(dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = math.Float32frombits(vector.HalfBits(binary.LittleEndian.Uint16(src[i*stride:])))
+	}
+}
+
+// exponents reads e8m0 and halves the powers of two, as the values are doubled.
+func exponents(dst []float32, src []byte, stride int) {
+	for i := range dst {
+		if e := src[i*stride]; e < 2 {
+			dst[i] = math.Float32frombits(0x00200000 << e)
+		} else {
+			dst[i] = math.Float32frombits(uint32(e-1) << 23)
+		}
+	}
+}
+
+// decodeQ8_0: d, signed bytes.
+func decodeQ8_0(dst []float32, src []byte) {
+	const size = 34
+	var scales [batch]float32
+	for len(dst) > 0 {
+		k := min(len(dst)/32, batch)
+		halves(scales[:k], src, size)
+		vector.Scaled(dst, src, size, scales[:k])
+		dst, src = dst[32*k:], src[size*k:]
+	}
+}
+
+var groupsIQ4XS = vector.Nibbles{Stride: 16, Values: valuesIQ4}
+
+// decodeIQ4XS: d, upper bits of 8 scales, lower bits, groups of 32 elements.
+func decodeIQ4XS(dst []float32, src []byte) {
+	for ; len(dst) > 0; dst, src = dst[256:], src[136:] {
+		d, upper, lower := half(src), binary.LittleEndian.Uint16(src[2:]), binary.LittleEndian.Uint32(src[4:])
+		var scales [8]float32
+		for i := range scales {
+			scales[i] = d * float32(int(lower>>(4*i)&15|uint32(upper)>>(2*i)&3<<4)-32)
+		}
+		groupsIQ4XS.Decode(dst[:256], src[8:136], scales[:], nil)
+	}
+}

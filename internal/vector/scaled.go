@@ -1,0 +1,25 @@
+package vector
+
+// Scaled fills dst with len(scales) blocks of 32 signed bytes times the scale of
+// each. Blocks begin every stride bytes, and end with their elements. Products have to
+// be exact, as those of a float16 are.
+func Scaled(dst []float32, src []byte, stride int, scales []float32) {
+	for len(scales) > 0 {
+		k := min(len(scales), batch)
+		if haveIntegers {
+			scaledBlocks(dst[:32*k], src[:k*stride], stride, scales[:k])
+		} else {
+			scaledPlain(dst, src, stride, scales[:k])
+		}
+		dst, src, scales = dst[32*k:], src[k*stride:], scales[k:]
+	}
+}
+
+func scaledPlain(dst []float32, src []byte, stride int, scales []float32) {
+	for i, d := range scales {
+		out, q := (*[32]float32)(dst[32*i:]), (*[32]byte)(src[(i+1)*stride-32:])
+		for j, x := range q {
+			out[j] = d * float32(int8(x))
+		}
+	}
+}
