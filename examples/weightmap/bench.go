@@ -17,20 +17,20 @@ import (
 
 var benchCommand = &command{cli.Tool{
 	Name: "weightmap bench", Args: "[-rounds N] [-key HEX] FILE",
-	About: "Measure how fast a file opens, is touched and verified, next to reading it once.",
+	About: "Measure how long opening, using and verifying a file take, relative to reading it.",
 	Details: "  read    reading the file from front to back, as a floor\n" +
 		"  open    opening and closing it\n" +
 		"  touch   opening it, reading a byte of each page of every tensor, and closing it\n" +
 		"  verify  opening it, checking everything it carries, and closing it\n" +
-		"Times are medians over rounds that take turns, with the file in the system's cache. Tensors\n" +
-		"that are compressed are unpacked to be touched.\n",
+		"Times are medians of rounds that take turns, with the file in the page cache. Touching a\n" +
+		"compressed tensor decompresses it.\n",
 	Example: "weightmap bench -rounds 21 model.safetensors",
 }, bench}
 
 // bench measures one file.
 func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	rounds := f.Int("rounds", 11, "how many rounds, `N`")
+	rounds := f.Int("rounds", 11, "measure `N` rounds")
 	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err

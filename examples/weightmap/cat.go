@@ -19,21 +19,21 @@ import (
 var catCommand = &command{cli.Tool{
 	Name: "weightmap cat", Args: "[-slice R] [-as npy|raw|csv|text] [-o OUT] [-trust PUB.pem] [-key HEX] FILE TENSOR",
 	About: "Write a tensor, or a slice of it, to standard output.",
-	Details: "A slice has a range for each axis, from the first one on: 0:2 is two elements, : all, 3 one\n" +
-		"element of an axis that then goes away; -1 counts from the end. Axes without a range are whole.\n" +
+	Details: "A slice has a range for each axis: 0:2 takes two elements, : all, and 3 one and drops the axis;\n" +
+		"-1 counts from the end. Axes without a range are taken whole.\n" +
 		"  text  numbers, a line for each index but the last, an empty line between matrices; the default\n" +
 		"  csv   the same with commas and without empty lines\n" +
 		"  npy   a NumPy file\n" +
 		"  raw   the little-endian bytes as they are\n" +
-		"Quantized tensors are written as the integers that are stored. What NumPy has no type for, and\n" +
-		"blocks as GGUF has them, becomes float32, but in raw. FILE may be -, standard input.\n",
+		"Quantized tensors are written as their stored integers. Types that NumPy lacks, and GGUF's blocks,\n" +
+		"are decoded to float32, except in raw. FILE may be - for standard input.\n",
 	Example: "weightmap cat -slice 0:2,:,3 -as csv model.mag fc.weight",
 }, cat}
 
 // cat writes a tensor.
 func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
-	slice := f.String("slice", "", "what to take of each axis, `R` as in 0:2,:,3")
+	slice := f.String("slice", "", "the part to write: a range `R` for each axis, as in 0:2,:,3")
 	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
 	o := c.OutputFlag(f)
 	given := trustFlags(c, f)

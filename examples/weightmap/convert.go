@@ -58,29 +58,29 @@ func (l *list) Set(s string) error {
 }
 
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
-	f.StringVar(&o.out, "o", "", "write to `OUT`, which then does not follow IN")
+	f.StringVar(&o.out, "o", "", "write to `OUT`, which is then not an argument")
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
-	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target has no place for")
-	f.BoolVar(&o.join, "join", false, "join weights with their scales in other tensors, to float32 or what -dtype or -quantize says")
-	f.StringVar(&o.dtype, "dtype", "", "convert real numbers, quantized ones too, to `D`: "+choices(floatTypes))
-	f.StringVar(&o.quantize, "quantize", "", "quantize real numbers to `Q`, but vectors, biases and constants of normalizations; see above")
-	f.Var(&o.quantizeOnly, "quantize-only", "quantize the tensors with names like `GLOB`, of any kind, and no others; may be repeated")
-	f.Var(&o.quantizeExcept, "quantize-except", "do not quantize tensors with names like `GLOB`; may be repeated")
-	f.BoolVar(&o.perChannel, "per-channel", true, "quantize with a scale for each output; -per-channel=false takes one for each tensor")
-	f.Var(&o.only, "only", "take only tensors with names like `GLOB`, in which * is any text and ? any character; may be repeated")
-	f.Var(&o.skip, "skip", "leave out tensors with names like `GLOB`; may be repeated")
-	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`, where each * of TO is the text of one of FROM; the first that fits applies")
-	f.StringVar(&o.compress, "compress", "", "compress with `METHOD`, as the target has it: "+strings.Join(compressions, ", "))
+	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target cannot hold")
+	f.BoolVar(&o.join, "join", false, "join weights with scales in other tensors, to float32 or the type of -dtype or -quantize")
+	f.StringVar(&o.dtype, "dtype", "", "convert floating-point and quantized tensors to `D`: "+choices(floatTypes))
+	f.StringVar(&o.quantize, "quantize", "", "quantize floating-point tensors to `Q`, except vectors, biases and constants of normalizations; see above")
+	f.Var(&o.quantizeOnly, "quantize-only", "quantize only tensors whose names match `GLOB`, also vectors and biases; may be repeated")
+	f.Var(&o.quantizeExcept, "quantize-except", "do not quantize tensors whose names match `GLOB`; may be repeated")
+	f.BoolVar(&o.perChannel, "per-channel", true, "quantize with one scale for each output channel; -per-channel=false takes one for each tensor")
+	f.Var(&o.only, "only", "take only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
+	f.Var(&o.skip, "skip", "leave out tensors whose names match `GLOB`; may be repeated")
+	f.Var(&o.rename, "rename", "rename tensors by `FROM=TO`: each * of TO is the text that a * of FROM matched; the first match applies")
+	f.StringVar(&o.compress, "compress", "", "compress with a `METHOD` of the target: "+strings.Join(compressions, ", "))
 	f.IntVar(&o.level, "level", 0, "compression level `N`, from 1 (fast) to 9 (small)")
 	o.sign = c.KeyOption(f, "sign", "sign with the private key in `KEY.pem` (mle: Ed25519; wia: RSA, ECDSA)")
 	o.encrypt = c.KeyOption(f, "encrypt", "encrypt with the key `HEX` of 64 digits, or in @FILE (mle, wia)")
 	f.Int64Var(&o.align, "align", 0, "begin the data of tensors at multiples of `N` bytes")
-	f.Int64Var(&o.external, "external-from", 0, "put tensors of at least `N` bytes into a file of their own (wia, onnx)")
+	f.Int64Var(&o.external, "external-from", 0, "store tensors of at least `N` bytes in a separate file (wia, onnx)")
 	if o.maxShard = o.usualShard; !o.whole {
 		f.Var(&o.maxShard, "max-shard", "write several files with tensors of at most `SIZE` each, such as 5GB (safetensors, gguf)")
 	}
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
-	f.BoolVar(&o.verify, "verify", false, "read the target again and compare every tensor")
+	f.BoolVar(&o.verify, "verify", false, "open the target and compare every tensor")
 	o.access = trustFlags(c, f)
 }
 

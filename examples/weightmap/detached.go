@@ -62,7 +62,7 @@ func exists(path string) bool {
 func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli.KeyOption, out, errs io.Writer) error {
 	if d.signature != standardInput && exists(d.signature) {
 		if _, err := signing.Read(d.signature); err != nil {
-			return fmt.Errorf("it is no signature, and is not replaced: %w", err)
+			return fmt.Errorf("is not a signature, and is not replaced: %w", err)
 		}
 	}
 	key, err := with.Private(ctx)

@@ -16,19 +16,19 @@ import (
 
 var diffCommand = &command{cli.Tool{
 	Name: "weightmap diff", Args: "[-tolerance T] [-key HEX] A B",
-	About: "Compare two models, of one format or of two: tensors, metadata and graph.",
-	Details: "Tensors are equal when name, shape, dtype and quantization are, and their values: NaN equals\n" +
-		"NaN, and -0 equals 0. Of those with other values, or other types of elements, the table shows\n" +
-		"how many values differ, the largest and the mean absolute difference, and the cosine similarity\n" +
-		"of the finite ones. Quantized elements count as the real numbers they stand for. How the files\n" +
-		"store all this is no difference. Exit status: 0 equal, 1 they differ, or a file is bad.\n",
+	About: "Compare two models of any formats: tensors, metadata and graph.",
+	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
+		"-0 equals 0. For the others, the table shows how many values differ, the largest and the mean\n" +
+		"absolute difference, and the cosine similarity of the finite values. Quantized elements are\n" +
+		"compared as the real numbers they represent. How a file stores a tensor does not matter.\n" +
+		"Exit status: 0 equal, 1 different or a bad file.\n",
 	Example: "weightmap diff -tolerance 1e-6 old.mag new.safetensors",
 }, diff}
 
 // diff prints what differs.
 func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	tolerance := f.Float64("tolerance", 0, "largest absolute difference, `T`, at which values are equal")
+	tolerance := f.Float64("tolerance", 0, "treat values as equal whose difference is at most `T`")
 	given := accessFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
@@ -37,7 +37,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		return c.Usagef("diff takes two files, A and B")
 	}
 	if !(*tolerance >= 0) {
-		return c.Usagef("the tolerance is not 0 or more")
+		return c.Usagef("-tolerance takes a number that is not negative")
 	}
 	o, err := given.options(ctx)
 	if err != nil {

@@ -356,8 +356,8 @@ func TestDiffUsage(t *testing.T) {
 	}{
 		{[]string{mag}, 2, "diff takes two files"},
 		{[]string{mag, mag, mag}, 2, "diff takes two files"},
-		{[]string{"-tolerance", "-1", mag, mag}, 2, "the tolerance is not 0 or more"},
-		{[]string{"-tolerance", "nan", mag, mag}, 2, "the tolerance is not 0 or more"},
+		{[]string{"-tolerance", "-1", mag, mag}, 2, "-tolerance takes a number that is not negative"},
+		{[]string{"-tolerance", "nan", mag, mag}, 2, "-tolerance takes a number that is not negative"},
 		{[]string{"-key", "ab", mag, mag}, 2, "1 byte, not 32"},
 		{[]string{mag, "absent.mag"}, 1, "absent.mag"},
 	} {

@@ -22,12 +22,12 @@ import (
 func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{errs: errs}
-	f.BoolVar(&o.json, "json", false, "print one JSON object, of several files each on a line; stable for scripts")
-	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: of arrays in the metadata only type and length, such as those of a vocabulary")
+	f.BoolVar(&o.json, "json", false, "print one JSON object for each file, a line each if there are several; stable for scripts")
+	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only type and length of arrays in the metadata, such as a vocabulary")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
-	f.BoolVar(&o.html, "html", false, "write a page for a browser: sizes, types, graph, values and a table to search; it loads nothing")
-	f.BoolVar(&o.stats, "stats", false, "read the data: minimum, maximum and mean of the finite values, and how many are zero, NaN or infinite")
-	f.Var(&o.filter, "filter", "show only tensors with names like `GLOB`, in which * is any text and ? any character; may be repeated")
+	f.BoolVar(&o.html, "html", false, "write a page for a browser that works offline: sizes, types, graph, values, searchable table")
+	f.BoolVar(&o.stats, "stats", false, "read the data: show minimum, maximum and mean of the finite values, and count zeros, NaN and infinities")
+	f.Var(&o.filter, "filter", "show only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	output := c.OutputFlag(f)
 	given := trustFlags(c, f)
 	if err := c.Parse(f, args, out); err != nil {

@@ -18,11 +18,10 @@ import (
 
 var keygenCommand = &command{cli.Tool{
 	Name: "weightmap keygen", Args: "[-type ed25519|ecdsa|rsa] KEY.pem PUB.pem",
-	About: "Make a pair of keys for signing.",
+	About: "Make a key pair for signing.",
 	Details: "MLE files are signed with Ed25519, WIA files with ECDSA on P-256 or RSA of 3072 bits, and models of any\n" +
-		"format (sign -signature) with ECDSA. KEY.pem is not encrypted and for its owner alone (PKCS #8);\n" +
-		"PUB.pem is what \"verify -trust\" takes (PKIX).\n" +
-		"Files that exist are never replaced.\n",
+		"format (sign -signature) with ECDSA. KEY.pem (PKCS #8) is not encrypted, and only its owner can read\n" +
+		"it; PUB.pem (PKIX) is for \"verify -trust\". Existing files are never replaced.\n",
 	Example: "weightmap keygen -type ecdsa key.pem pub.pem",
 }, keygen}
 

@@ -55,18 +55,18 @@ var commands = []*command{
 		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
 		Details: "FILE may be a directory with a model in it, a snapshot of the Hugging Face cache, an http(s)\n" +
-			"address, hf://ORG/NAME[@REV][/FILE], or -, standard input. HF_TOKEN gives access to what is not\n" +
-			"public. Without its key, everything of an encrypted file is shown that is not encrypted.\n",
+			"address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
+			"repositories. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
 		Name: "weightmap verify", Args: "[-v] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
-		Details: "A file is ok, \"but nothing covers\" what it carries no checksum for: that was read, no more.\n" +
-			"Without -trust the digest of a signed file is checked, but not who signed it. With -trust\n" +
-			"a file that is not signed by that key fails. FILE may be -, standard input.\n\n" +
-			"With -signature a file or a directory must be exactly what was signed (OpenSSF Model Signing), by the\n" +
-			"key or under the root certificate of -trust: the answer is \"trusted\", or which file differs, is\n" +
+		Details: "\"nothing covers\" names the parts without a checksum: they were read, but damage would not be noticed.\n" +
+			"Without -trust, the digest of a signed file is checked, but not its signer. With -trust, a file\n" +
+			"that is not signed by that key fails. FILE may be - for standard input.\n\n" +
+			"-signature compares a file or a directory with an OpenSSF Model Signing signature, made with the\n" +
+			"key or under the root certificate of -trust. The answer is \"trusted\", or the file that differs, is\n" +
 			"missing or was not signed.\n",
 		Example: "weightmap verify -trust pub.pem model.mle other.wia\n" +
 			"  weightmap verify -signature model/model.sig -trust pub.pem model",
@@ -74,11 +74,11 @@ var commands = []*command{
 	{cli.Tool{
 		Name: "weightmap convert", Args: "[-to FORMAT] [-lossy] [-dtype D | -quantize Q] [more options] IN OUT",
 		About: "Write a model in another format.",
-		Details: "The target's format is that of OUT's ending, unless -to names it. Several tensors become a\n" +
-			"directory of .tsr files. Everything is kept, tensors bit for bit, or nothing is written: what the\n" +
-			"target has no place for is listed. With -lossy that is left out, and listed all the same.\n" +
-			"OUT may be IN, and IN may be -, standard input. MOBI names tensors by numbers: their names are\n" +
-			"kept aside, and converting back restores them. A GLOB or FROM that no tensor is like is an error.\n" + kindHelp(),
+		Details: "OUT's ending decides the format, unless -to names it. Several tensors become a directory of .tsr\n" +
+			"files. Tensors are copied bit for bit. If the target cannot hold everything, convert lists what\n" +
+			"would be lost and writes nothing; with -lossy it leaves that out and still lists it.\n" +
+			"OUT may be IN, and IN may be - for standard input. MOBI numbers its tensors: their names are\n" +
+			"stored in the file, and converting back restores them. A GLOB or FROM without a match is an error.\n" + kindHelp(),
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +

@@ -64,7 +64,7 @@ func quantizing(to, kind string) any {
 
 // kindHelp says which format has which kinds, a line each.
 func kindHelp() string {
-	all := "\n-quantize takes what the target has, of a graph in the case of int8 and uint8 in onnx:\n"
+	all := "\n-quantize depends on the target (onnx takes int8 and uint8 only for a model with a graph):\n"
 	for _, kind := range kinds {
 		var formats []string
 		for _, to := range format.Writable() {

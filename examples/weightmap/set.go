@@ -17,11 +17,11 @@ import (
 
 var setCommand = &command{cli.Tool{
 	Name: "weightmap set", Args: "[-delete KEY]... [-key HEX] IN OUT [KEY=VALUE]...",
-	About: "Write a model with other metadata.",
-	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or text when\n" +
-		"it is no JSON. Where a string was before, or the format has nothing but strings, it stays one.\n" +
-		"Everything else is kept, compression and encryption too, but a signature is not. IN is verified\n" +
-		"first: fresh checksums would hide damage.\n",
+	About: "Change the metadata of a model.",
+	Details: "OUT has the format of IN, and may be IN. VALUE is JSON (7, 0.5, true, {\"a\":[1]}, \"text\"), or else\n" +
+		"text. A value that was a string stays a string, and so do all values in formats that only have\n" +
+		"strings. Everything else is kept, also compression and encryption, except a signature. IN is\n" +
+		"verified first, because fresh checksums would hide damage.\n",
 	Example: "weightmap set -delete draft model.wia new.wia author=Ada epoch=7",
 }, set}
 
@@ -29,7 +29,7 @@ var setCommand = &command{cli.Tool{
 func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
 	f := c.Flags()
 	e := &edit{}
-	f.Func("delete", "remove the entry of that `KEY`; may be repeated", func(key string) error {
+	f.Func("delete", "remove the entry `KEY`; may be repeated", func(key string) error {
 		e.remove = append(e.remove, key)
 		return nil
 	})

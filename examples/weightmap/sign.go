@@ -18,11 +18,11 @@ import (
 var signCommand = &command{cli.Tool{
 	Name: "weightmap sign", Args: "-with KEY.pem [-signature OUT.sig] [-key HEX] IN [OUT]",
 	About: "Sign an MLE or WIA file, or any files with -signature.",
-	Details: "IN is verified first: a signature would cover damage. Without OUT the signed file takes\n" +
-		"its place in one step. MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. The key of\n" +
-		"an encrypted WIA file is needed; such an MLE file can only be signed if it was before.\n\n" +
-		"With -signature a file or a directory of any format is signed as it is, and the signature is a file of\n" +
-		"its own (OpenSSF Model Signing). That takes an ECDSA key; see \"weightmap keygen -type ecdsa\".\n",
+	Details: "IN is verified first, so that no damaged file is signed. Without OUT, the signed file replaces IN.\n" +
+		"MLE takes Ed25519 keys, WIA ECDSA on P-256 or RSA; see keygen. An encrypted WIA file takes its\n" +
+		"-key; an encrypted MLE file can only be signed again, not for the first time.\n\n" +
+		"-signature signs a file or a directory of any format as it is and writes the signature to a separate\n" +
+		"file (OpenSSF Model Signing). It takes an ECDSA key; see \"weightmap keygen -type ecdsa\".\n",
 	Example: "weightmap sign -with key.pem model.mle signed.mle\n" +
 		"  weightmap sign -with key.pem -signature model/model.sig model",
 }, sign}
@@ -30,7 +30,7 @@ var signCommand = &command{cli.Tool{
 // sign signs a file in place, or to another one.
 func sign(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (err error) {
 	f := c.Flags()
-	with := c.KeyOption(f, "with", "private key to sign with, in a `KEY.pem`")
+	with := c.KeyOption(f, "with", "sign with the private key in `KEY.pem`")
 	o := c.OutputFlag(f)
 	given := accessFlags(c, f)
 	d := detachedFlags(f, "sign FILE or DIR as it is, and write the signature to `OUT.sig`")

@@ -16,7 +16,7 @@ import (
 func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{}
-	f.BoolVar(&v.verbose, "v", false, "list which sum covers what")
+	f.BoolVar(&v.verbose, "v", false, "list the checksum of each part")
 	trust := c.TrustFlag(f)
 	given := accessFlags(c, f)
 	d := detachedFlags(f, "check the signature in `IN.sig`, of FILE or all files of DIR")

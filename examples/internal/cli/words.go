@@ -14,7 +14,7 @@ import (
 // Go's types. The options have one dash, or two where a tool spells them so.
 var words = strings.NewReplacer(
 	"Options.MaxMemory", "-max-memory", "Options.Root names one", "-root DIR names a directory", "Options.Root", "-root",
-	"see WriteOptions.ExternalFrom", "-external-from 1024 puts them into a file of their own",
+	"see WriteOptions.ExternalFrom", "-external-from 1024 stores them in a separate file",
 	", and not allowed here", ", unless -extended allows it",
 	"a *rsa.PublicKey", "an RSA key", "a *ecdsa.PublicKey", "an ECDSA key", "a ed25519.PublicKey", "an Ed25519 key",
 	"a *rsa.PrivateKey", "an RSA key", "a *ecdsa.PrivateKey", "an ECDSA key", "a ed25519.PrivateKey", "an Ed25519 key",
