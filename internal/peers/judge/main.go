@@ -13,8 +13,7 @@
 // Models of several files are left to readers that open such.
 //
 // Not judged: onnxruntime, which runs graphs, and those of the corpus have no inputs;
-// go-huggingface, up to v0.3.1, which reads no tensors; safetensors for Python, which Debian 12
-// does not have.
+// go-huggingface, up to v0.3.1, which reads no tensors.
 package main
 
 import (

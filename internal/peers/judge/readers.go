@@ -30,6 +30,8 @@ var (
 	numpy string
 	//go:embed onnx.py
 	onnx string
+	//go:embed safetensors.py
+	safetensors string
 	//go:embed gguf.mjs
 	gguf string
 	//go:embed npyjs.mjs
@@ -65,6 +67,7 @@ func readers(dir, node string) []reader {
 	onnxPython.several = true
 	return []reader{
 		self,
+		python("safetensors for Python", "safetensors", safetensors, "safetensors"),
 		golang("nlpodyssey/safetensors", "safetensors"),
 		golang("gguf-parser-go", "gguf"),
 		golang("ollama fs/gguf", "gguf"),
@@ -78,9 +81,10 @@ func readers(dir, node string) []reader {
 	}
 }
 
-// findPython returns a command with the first Python that has a module.
+// findPython returns a command with the first Python that has a module. Debian 12 has no
+// safetensors: WEIGHTMAP_PYTHON names another Python.
 func findPython(module, script string) ([]string, error) {
-	for _, python := range []string{"/usr/bin/python3", "python3"} {
+	for _, python := range []string{"/usr/bin/python3", "python3", os.Getenv("WEIGHTMAP_PYTHON")} {
 		if exec.Command(python, "-c", "import "+module).Run() == nil {
 			return []string{python, "-c", script}, nil
 		}

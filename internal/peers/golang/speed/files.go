@@ -15,8 +15,8 @@ type entry struct {
 	Size int64
 }
 
-// entries is what every library should say. MOBI has numbers for names.
-func entries(m bench.Model, numbered bool) (all []entry) {
+// described is what every library should say. MOBI has numbers for names.
+func described(m bench.Model, numbered bool) (all []entry) {
 	p, _ := m.Plan()
 	for i, t := range p.Tensors {
 		e := entry{t.Name, t.Size}

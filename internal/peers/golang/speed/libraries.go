@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 
 	parser "github.com/gpustack/gguf-parser-go"
+	"github.com/nlpodyssey/safetensors"
 	"github.com/ollama/ollama/fs/ggml"
 	ollama "github.com/ollama/ollama/fs/gguf"
 	"github.com/weightmap/weightmap/format"
@@ -19,6 +22,7 @@ type library struct {
 	format string // of the files that it reads
 	ours   bool
 	open   func(path string) (opened, error)
+	round  func(path string) floor.Round // instead of open, for what runs elsewhere
 }
 
 // opened is what a library made of a file.
@@ -31,12 +35,12 @@ type opened interface {
 // ours are the formats of this library that are compared.
 func ours() (all []library) {
 	for _, name := range []string{"mag", "tsr", "mle", "wia", "mobi", "safetensors", "gguf"} {
-		all = append(all, library{"weightmap, " + name, name, true, openOurs})
+		all = append(all, library{"weightmap, " + name, name, true, openOurs, nil})
 	}
 	return all
 }
 
-// Names of libraries that figures are in terms of.
+// Names of libraries that figures are relative to.
 const (
 	gpustack = "gguf-parser-go, mmap"
 	fsggml   = "ollama fs/ggml"
@@ -45,21 +49,27 @@ const (
 
 // peers are the others.
 func peers() []library {
-	return []library{
-		{gpustack, "gguf", false, func(path string) (opened, error) { return openParser(path, parser.UseMMap()) }},
-		{"gguf-parser-go", "gguf", false, func(path string) (opened, error) { return openParser(path) }},
-		{fsggml, "gguf", false, openGGML},
-		{"ollama fs/gguf", "gguf", false, openOllama},
+	all := []library{
+		{gpustack, "gguf", false, func(path string) (opened, error) { return openParser(path, parser.UseMMap()) }, nil},
+		{"gguf-parser-go", "gguf", false, func(path string) (opened, error) { return openParser(path) }, nil},
+		{fsggml, "gguf", false, openGGML, nil},
+		{"ollama fs/gguf", "gguf", false, openOllama, nil},
+		{"nlpodyssey/safetensors, of os.ReadFile", "safetensors", false, openDeserialized, nil},
+		{"os.ReadFile and encoding/json", "safetensors", false, openByHand, nil},
 		{"os.ReadFile", "mag", false, func(path string) (opened, error) {
 			_, err := os.ReadFile(path)
 			return nothing{}, err
-		}},
+		}, nil},
 		{"x/exp/mmap", "mag", false, func(path string) (opened, error) {
 			r, err := mmap.Open(path)
 			return nothing{r}, err
-		}},
-		{bare, "mag", false, func(path string) (opened, error) { return nothing{}, floor.Map(path) }},
+		}, nil},
+		{bare, "mag", false, func(path string) (opened, error) { return nothing{}, floor.Map(path) }, nil},
 	}
+	if p := startPython(); p != nil {
+		all = append(all, library{"safetensors for Python (Rust)", "safetensors", false, p.open, p.round})
+	}
+	return all
 }
 
 // nothing has no idea of tensors.
@@ -154,3 +164,48 @@ func (f ollamaFile) Tensors() (all []entry) {
 	}
 	return all
 }
+
+// openDeserialized reads the whole file, as the library wants it.
+func openDeserialized(path string) (opened, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := safetensors.Deserialize(b)
+	if err != nil {
+		return nil, err
+	}
+	var all entries
+	for _, t := range s.Tensors() {
+		all = append(all, entry{t.Name, int64(len(t.TensorView.Data()))})
+	}
+	return all, nil
+}
+
+// openByHand is what a program does that uses no library. It checks nothing.
+func openByHand(path string) (opened, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	header := map[string]struct {
+		Type    string    `json:"dtype"`
+		Shape   []int64   `json:"shape"`
+		Offsets [2]uint64 `json:"data_offsets"`
+	}{}
+	if err := json.Unmarshal(b[8:8+binary.LittleEndian.Uint64(b)], &header); err != nil {
+		return nil, err
+	}
+	var all entries
+	for name, t := range header {
+		all = append(all, entry{name, int64(t.Offsets[1] - t.Offsets[0])})
+	}
+	return all, nil
+}
+
+// entries is a list of tensors, without a file.
+type entries []entry
+
+func (e entries) Tensors() []entry { return e }
+
+func (entries) Close() error { return nil }

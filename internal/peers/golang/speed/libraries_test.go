@@ -32,7 +32,7 @@ func TestLibraries(t *testing.T) {
 				if _, ok := f.(nothing); ok {
 					return
 				}
-				want, got := entries(m, l.format == "mobi"), f.Tensors()
+				want, got := described(m, l.format == "mobi"), f.Tensors()
 				byName := func(a, b entry) int { return strings.Compare(a.Name, b.Name) }
 				slices.SortFunc(want, byName)
 				slices.SortFunc(got, byName)

@@ -42,7 +42,7 @@ func measure(dir string, rounds int) (missed int, err error) {
 	if err := b.write(); err != nil {
 		return 0, err
 	}
-	fmt.Printf("Opening and closing, in terms of %s, on a small two-core virtual machine:\n\n", gpustack)
+	fmt.Printf("Opening and closing, relative to %s, on a small two-core virtual machine:\n\n", gpustack)
 	if err := b.table(os.Stdout); err != nil {
 		return 0, err
 	}
