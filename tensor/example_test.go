@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Bytes of a slice become a tensor, and its elements real numbers, without a file.
+// A slice as a tensor, to be saved or quantized; the slice is not copied.
 func ExampleOf() {
 	v, err := tensor.Of("embedding", tensor.Shape{2, 3}, []float32{1, 2, 3, 4, 5, 6})
 	if err != nil {
@@ -23,13 +23,13 @@ func ExampleOf() {
 	// invalid shape: float32 [2, 4] takes 32 bytes, not 24
 }
 
-// brain is a type of another package, made by its bits.
+// brain is the bfloat16 type of another package.
 type brain uint16
 
-// DType says that it is no uint16.
+// DType tells a tensor of brain from one of uint16.
 func (brain) DType() tensor.DType { return tensor.BFloat16 }
 
-// A type that is defined by uint16 says which dtype it is.
+// A type defined by uint16 has a method DType.
 func ExampleOf_named() {
 	v, err := tensor.Of("w", tensor.Shape{2}, []brain{0x3f80, 0x4000})
 	if err != nil {
@@ -41,7 +41,7 @@ func ExampleOf_named() {
 	// bfloat16 [1 2] <nil>
 }
 
-// One buffer serves for all rows.
+// Rows of an embedding, decoded into one buffer.
 func ExampleDecodeAt() {
 	v, err := tensor.Of("embedding", tensor.Shape{3, 2}, []tensor.F16{0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600})
 	if err != nil {
@@ -85,6 +85,7 @@ func ExampleRange() {
 	// true
 }
 
+// A file that ends too early is io.ErrUnexpectedEOF too.
 func Example_truncated() {
 	fmt.Println(errors.Is(tensor.ErrTruncated, io.ErrUnexpectedEOF))
 	// Output:

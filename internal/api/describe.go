@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// load returns the public packages by their paths below the module, as their compiled form for one
-// platform has them.
-func load() (map[string]*types.Package, error) {
+// load returns the public packages by their paths below the module, as compiled for one platform, and
+// an importer of these and of all that the module needs.
+func load() (map[string]*types.Package, types.Importer, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}", "./...")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, nil, fmt.Errorf("go list: %w", err)
 	}
 	compiled := make(map[string]string)
 	for l := range strings.Lines(string(out)) {
@@ -36,10 +36,10 @@ func load() (map[string]*types.Package, error) {
 			continue
 		}
 		if packages[name], err = imp.Import(path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return packages, nil
+	return packages, imp, nil
 }
 
 // public returns the path of a package below the module, and whether others can import it as a library.

@@ -14,7 +14,7 @@ import (
 // the statements of its sample are those of the package's example.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../..")
-	packages, err := load()
+	packages, _, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func run(w io.Writer, update bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	packages, err := load()
+	packages, _, err := load()
 	if err != nil {
 		return false, err
 	}
