@@ -134,14 +134,6 @@ func ExampleMetadata() {
 // exampleData is 1, 2, 3, 4 as little-endian float32.
 var exampleData = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
 
-func examplePath() string {
-	dir, err := os.MkdirTemp("", "weightmap-example-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	return filepath.Join(dir, "model.mag")
-}
-
 // exampleFile writes a model of one tensor.
 func exampleFile() string {
 	path := examplePath()
