@@ -1,0 +1,90 @@
+// Command decoding decodes every type of GGUF blocks next to a plain C program, and
+// prints a table in Markdown:
+//
+//	go run -C internal/peers/golang ./decoding [-rounds 15] [TYPE...]
+//
+// The C program is compiled here, at -O3 -march=native, by $CC or cc. Figures are
+// medians of the ratios of paired rounds on one processor; taskset keeps both
+// programs on the same one.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/bench"
+	"github.com/weightmap/weightmap/internal/floor"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// elems is how many elements are decoded at a time.
+const elems = 1 << 20
+
+func main() {
+	log.SetFlags(0)
+	rounds := flag.Int("rounds", floor.Rounds, "pairs of rounds for each figure")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "weightmap-decoding-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = table(os.Stdout, dir, *rounds, flag.Args())
+	os.RemoveAll(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// table prints how long all types take, or those that are named.
+func table(w io.Writer, dir string, rounds int, names []string) error {
+	program, err := compile(dir)
+	if err != nil {
+		fmt.Fprintf(w, "There is no C compiler here, so nothing to compare with: %v\n", err)
+		return nil
+	}
+	fmt.Fprintf(w, "%d elements on one processor:\n\n", elems)
+	fmt.Fprintf(w, "| | C, relative to copying the float32 output | weightmap, relative to that | weightmap, relative to C |\n|---|---|---|---|\n")
+	for _, t := range bench.BlockTypes {
+		if len(names) > 0 && !slices.Contains(names, t.Name) {
+			continue
+		}
+		r, err := compare(program, dir, &t, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", t.Name, r[0], r[1], r[2])
+	}
+	return nil
+}
+
+// compare returns the ratios of C to a copy, of ours to a copy, and of ours to C.
+func compare(program, dir string, t *bench.Blocks, rounds int) (ratios [3]float64, err error) {
+	blocks := t.Encoded(elems / int(t.Elems))
+	v, err := t.View(blocks)
+	if err != nil {
+		return ratios, err
+	}
+	out, from := make([]float32, elems), make([]float32, elems)
+	for i := range from {
+		from[i] = 1 // or all of it would be one page of zeros
+	}
+	c, err := start(program, dir, t.Name, blocks)
+	if err != nil {
+		return ratios, err
+	}
+	ours := floor.Timed(func() error { _, err := tensor.Decode(out, v); return err })
+	copying := floor.Timed(func() error { copy(out, from); return nil })
+	for i, pair := range [][2]floor.Round{{c.round, copying}, {ours, copying}, {ours, c.round}} {
+		r, err := floor.Compare(rounds, pair[0], pair[1])
+		if err != nil {
+			return ratios, err
+		}
+		ratios[i] = r.Ratio
+	}
+	_, err = c.finish()
+	return ratios, err
+}
