@@ -96,9 +96,11 @@ func (o *inspection) show(path string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Next to a graph of a hundred megabytes, a hundred megabytes of discarded lines
-	// would wait to be collected.
-	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	if r.Graph != nil {
+		// Next to a graph of a hundred megabytes, a hundred megabytes of discarded lines
+		// would wait to be collected.
+		defer debug.SetGCPercent(debug.SetGCPercent(10))
+	}
 	w := bufio.NewWriterSize(out, 64<<10)
 	switch {
 	case o.html:
@@ -153,8 +155,13 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	progress := cli.NewProgress(o.errs, "reading")
 	defer progress.Finish()
 	d.watch(progress, o.passes()*sizeOf(path, m.Model))
+	if len(o.globs) == 0 {
+		r.Tensors = slices.Grow(r.Tensors, m.Len())
+	}
+	scales := false // whether some tensors may be those of others
 	for name, v := range m.Tensors() {
 		id := v.Name()
+		scales = scales || strings.Contains(name, "_scale")
 		if !o.shows(name) && !o.shows(id) {
 			continue
 		}
@@ -183,7 +190,9 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if r.Graph, err = m.Graph(); err != nil {
 		return r, err
 	}
-	r.describeScales(m)
+	if scales {
+		r.describeScales(m)
+	}
 	return r, nil
 }
 

@@ -107,9 +107,12 @@ type signatureReport struct {
 func describeTensor(v tensor.View) tensorReport {
 	info := v.Info()
 	t := tensorReport{
-		Name: info.Name, DType: info.TypeName(), Shape: append([]int64{}, info.Shape...),
+		Name: info.Name, DType: info.TypeName(), Shape: info.Shape,
 		Offset: info.Offset, Bytes: info.Size, StoredBytes: info.Stored,
 		Compression: info.Compression, ZeroCopy: v.ZeroCopy(),
+	}
+	if len(t.Shape) == 0 {
+		t.Shape = []int64{} // an array in JSON
 	}
 	if q := info.Quant; q != nil {
 		t.Quantization = &quantizationReport{q.Scheme.String(), q.Axis, len(q.Scales), len(q.ZeroPoints)}

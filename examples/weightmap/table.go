@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -98,8 +99,10 @@ func tensorTable(all []tensorReport) *cli.Table {
 		columns = append(columns, cli.Column{Name: "ID", Spare: true})
 	}
 	w := cli.NewTable(columns...)
+	w.Grow(len(all))
+	var row []string // which Row copies
 	for _, t := range all {
-		row := []string{t.Name, t.DType, dims(t.Shape), cell(t.Bytes)}
+		row = append(row[:0], t.Name, t.DType, dims(t.Shape), cell(t.Bytes))
 		if stats {
 			row = append(row, t.Stats.cells()[:numbers]...)
 		}
@@ -129,7 +132,7 @@ func (q *quantizationReport) String() string {
 // cell shows a size in a column, where "bytes" would be in the way.
 func cell(n int64) string {
 	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
+		return string(append(strconv.AppendInt(nil, n, 10), " B"...))
 	}
 	return cli.Size(n)
 }
@@ -157,7 +160,7 @@ func offset(n int64) string {
 	if n < 0 {
 		return "-"
 	}
-	return fmt.Sprintf("0x%x", n)
+	return string(strconv.AppendInt([]byte("0x"), n, 16))
 }
 
 func dims(shape []int64) string {

@@ -54,6 +54,7 @@ func verdicts() (all []verdict) {
 	all = append(all, coldVerdicts()...)
 	all = append(all, readVerdicts()...)
 	all = append(all, allocVerdicts()...)
+	all = append(all, toolVerdicts()...)
 	all = append(all, useVerdicts()...)
 	all = append(all, verifyVerdicts()...)
 	all = append(all, floatVerdicts()...)

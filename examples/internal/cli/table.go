@@ -2,10 +2,10 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"io"
+	"slices"
 	"strings"
-
-	"github.com/rivo/uniseg"
 )
 
 // Column is the head of a column. A head without a name is not printed.
@@ -20,7 +20,13 @@ type Column struct {
 type Table struct {
 	Indent  string // what lines begin with
 	columns []Column
-	rows    [][]string
+	cells   []cell // one row after the other
+}
+
+// cell is a text, and how many columns of the screen it takes.
+type cell struct {
+	text  string
+	width int
 }
 
 // The first column keeps so much in the narrowest terminal, and so much before a spare
@@ -40,13 +46,15 @@ func NewTable(columns ...Column) *Table {
 	return t
 }
 
+// Grow makes room for rows.
+func (t *Table) Grow(rows int) { t.cells = slices.Grow(t.cells, rows*len(t.columns)) }
+
 // Row adds a row with a cell for each column.
 func (t *Table) Row(cells ...string) {
-	row := make([]string, len(cells))
-	for i, cell := range cells {
-		row[i] = Printable(cell)
+	for _, text := range cells {
+		text = Printable(text)
+		t.cells = append(t.cells, cell{text, columnsOf(text)})
 	}
-	t.rows = append(t.rows, row)
 }
 
 // Write prints the table. Where a row would take more than width columns, spare
@@ -54,39 +62,49 @@ func (t *Table) Row(cells ...string) {
 func (t *Table) Write(out io.Writer, width int) error {
 	widths := t.widths(width)
 	b := bufio.NewWriter(out)
-	for _, row := range t.rows {
-		line := t.Indent
-		for i, cell := range row {
-			switch {
-			case widths[i] < 0:
+	var line []byte
+	for row := range slices.Chunk(t.cells, len(t.columns)) {
+		line = append(line[:0], t.Indent...)
+		for i, width := range widths {
+			if width < 0 {
 				continue
-			case i == 0:
-				cell = Shorten(cell, widths[0])
-			default:
-				line += "  "
 			}
-			gap := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
+			if i > 0 {
+				line = append(line, "  "...)
+			}
+			text, gap := row[i].text, width-row[i].width
+			if gap < 0 { // of the first column
+				text = Shorten(text, width)
+				gap = width - columnsOf(text)
+			}
 			if t.columns[i].Right {
-				line += gap + cell
+				line = append(spaces(line, gap), text...)
 			} else {
-				line += cell + gap
+				line = spaces(append(line, text...), gap)
 			}
 		}
-		if _, err := b.WriteString(strings.TrimRight(line, " ") + "\n"); err != nil {
+		line = append(bytes.TrimRight(line, " "), '\n')
+		if _, err := b.Write(line); err != nil {
 			return err
 		}
 	}
 	return b.Flush()
 }
 
+func spaces(b []byte, n int) []byte {
+	for range n {
+		b = append(b, ' ')
+	}
+	return b
+}
+
 // widths returns how many columns of the screen each column of the table takes, -1
 // for one that is left out.
 func (t *Table) widths(width int) []int {
 	widths := make([]int, len(t.columns))
-	for _, row := range t.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], uniseg.StringWidth(cell))
-		}
+	for k, cell := range t.cells {
+		i := k % len(widths)
+		widths[i] = max(widths[i], cell.width)
 	}
 	if width <= 0 {
 		return widths

@@ -28,6 +28,9 @@ func PrintableJSON(text []byte) []byte {
 func unsafeRune(r rune) bool { return !unicode.IsGraphic(r) }
 
 func escaped(s string, wanted func(rune) bool) string {
+	if isPlain(s) {
+		return s
+	}
 	if strings.IndexFunc(s, wanted) < 0 {
 		return strings.ToValidUTF8(s, "\ufffd")
 	}
@@ -52,6 +55,24 @@ func JSON(v any) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// isPlain reports whether s is ASCII without control characters, as nearly all texts are.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i]-' ' > '~'-' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// columnsOf returns how many columns of the screen a text takes.
+func columnsOf(s string) int {
+	if isPlain(s) {
+		return len(s)
+	}
+	return uniseg.StringWidth(s)
 }
 
 // Shorten cuts the middle out of s where it would take more than width
