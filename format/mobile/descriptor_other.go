@@ -10,8 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// duplicate fails: systems other than Android, iOS and their kin know files by
-// other things than small numbers.
+// duplicate fails: only Unix has file descriptors.
 func duplicate(int32) (*os.File, error) {
 	return nil, fmt.Errorf("%w: file descriptors on %s", format.ErrUnsupported, runtime.GOOS)
 }

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// duplicate returns a file over a descriptor of its own. An os.File over the
-// caller's would close that one some time, be it by its finalizer.
+// duplicate returns a file over a duplicate of fd, which it owns: the finalizer of an
+// os.File over fd would close the caller's descriptor.
 func duplicate(fd int32) (*os.File, error) {
-	// Between the two calls no child process may be started: it would inherit
-	// the descriptor.
+	// A child process started between the two calls would inherit the descriptor.
 	syscall.ForkLock.RLock()
 	own, err := syscall.Dup(int(fd))
 	if err == nil {

@@ -181,6 +181,6 @@
 //
 // WeightFile throws WeightmapException in Java and Kotlin and WeightmapError in Swift, with a code for
 // each kind of error. The generated classes throw Exception and NSError; ErrorCode returns the code of these
-// as a text, and WeightmapException.call and WeightmapError.call convert them. Codes do not change between
-// releases, texts may. An exception that the app's Progress throws ends the app.
+// as a text, and WeightmapException.call and WeightmapError.call convert them. Compare
+// codes: the texts may change in any release. An exception that the app's Progress throws ends the app.
 package mobile

@@ -33,7 +33,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	for _, sample := range documented(t) {
 		if strings.HasPrefix(sample, "go mod init ") || strings.HasPrefix(sample, "gomobile ") || strings.HasPrefix(sample, "unzip ") {
-			continue // building for phones takes their SDKs; TestGobind and TestPageSize use the flags
+			continue // building for phones takes their SDKs; see TestBindCommands and TestPageSize
 		}
 		if strings.HasPrefix(sample, "android/") {
 			checkFiles(t, sample)

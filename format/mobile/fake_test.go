@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fake is a format, and its one file, with a tensor of each kind that this
-// package treats differently.
+// fake is a format with one file.
 type fake struct {
 	parts  []part
 	meta   format.Metadata
@@ -29,11 +28,11 @@ type part struct {
 	shape tensor.Shape
 	data  []byte
 	quant *tensor.Quantization
-	lazy  bool // not in memory as such
-	skew  int  // misaligned by so many bytes
+	lazy  bool // loaded, not in the file's bytes
+	skew  int  // bytes of misalignment
 }
 
-// room is what a part takes of the file, a multiple of 64.
+// room is the size of a part in the file, a multiple of 64.
 func (p *part) room() int { return (len(p.data)+p.skew+63)&^63 + 64 }
 
 func (f *fake) Describe() driver.Description { return driver.Description{Name: "fake"} }

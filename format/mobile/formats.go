@@ -2,4 +2,4 @@
 
 package mobile
 
-import _ "github.com/weightmap/weightmap/format/all" // an app that names none may meet any of them
+import _ "github.com/weightmap/weightmap/format/all" // without build tags all formats are linked

@@ -19,8 +19,8 @@ import (
 )
 
 // TestGobind binds the package for both systems: nothing may be left out. The
-// Java classes run on the JVM of this machine, and so do the samples of the
-// documentation; Swift's is held to the Objective-C header.
+// Java classes and the samples for Java and Kotlin run on the JVM of this machine; Swift is checked
+// against the Objective-C header.
 func TestGobind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gobind takes seconds")
@@ -45,6 +45,48 @@ func TestGobind(t *testing.T) {
 	})
 }
 
+// TestBindCommands runs the documented commands for Android without executing what they print: gomobile
+// knows all flags and passes them on.
+func TestBindCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gobind takes seconds")
+	}
+	b := findGobind(t)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(b.path), "gomobile")); err != nil {
+		t.Skip("gomobile is not installed: go install golang.org/x/mobile/cmd/gomobile@latest")
+	}
+	sdk := t.TempDir()
+	platform := filepath.Join(sdk, "platforms", "android-35")
+	if err := os.MkdirAll(platform, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(platform, "android.jar"), "")
+	env := append(b.env(), "ANDROID_HOME="+sdk, "PATH="+filepath.Dir(b.path)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	found := 0
+	for _, sample := range documented(t) {
+		for line := range strings.Lines(sample) {
+			command, ok := strings.CutPrefix(line, "gomobile bind -target=android ")
+			if !ok {
+				continue
+			}
+			found++
+			cmd := exec.Command("sh", "-c", "gomobile bind -n -target=android "+command)
+			cmd.Env = env
+			text, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			build := regexp.MustCompile(`GOARCH=arm64 .* go build .*-ldflags .*max-page-size=16384`)
+			if !build.Match(text) || !strings.Contains(string(text), "-javapkg=io.github.weightmap") {
+				t.Errorf("the flags do not reach go build and gobind:\n%s", text)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d commands, want 2", found)
+	}
+}
+
 // binder is an installed gobind.
 type binder struct {
 	path   string
@@ -53,8 +95,7 @@ type binder struct {
 }
 
 // findGobind finds the gobind program, and makes a go.mod that requires the
-// module it comes from: gobind looks for its support files there. (In go.mod
-// itself it would burden everybody who imports weightmap.)
+// module it comes from, in which gobind looks for its support files.
 func findGobind(t *testing.T) (b binder) {
 	t.Helper()
 	paths := append(filepath.SplitList(os.Getenv("PATH")), goEnv(t, "GOBIN"))
@@ -93,11 +134,16 @@ func (b binder) bind(t *testing.T) (out string) {
 	t.Helper()
 	out = t.TempDir()
 	cmd := exec.Command(b.path, "-lang=java,go,objc", bindFlag(t, "-javapkg="), "-outdir="+out, ".")
-	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
+	cmd.Env = b.env()
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, text)
 	}
 	return out
+}
+
+// env makes the go command use b.mod.
+func (b binder) env() []string {
+	return append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
 }
 
 // copyFiles copies files to a directory.

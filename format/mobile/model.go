@@ -42,7 +42,7 @@ var (
 	errIndex  = errors.New("index out of range")
 )
 
-// open returns the model, or why it cannot be used.
+// open returns the model, or ErrClosed.
 func (m *Model) open() (*format.Model, error) {
 	if m.m == nil || m.closed.Load() {
 		return nil, m.fail("model", format.ErrClosed)
@@ -50,7 +50,7 @@ func (m *Model) open() (*format.Model, error) {
 	return m.m, nil
 }
 
-// fail names the format in an error of this package.
+// fail makes an error with the format's name.
 func (m *Model) fail(field string, err error) error {
 	return &format.Error{Format: m.Format(), Field: field, Offset: -1, Err: err}
 }
@@ -71,8 +71,8 @@ func (m *Model) Name() string {
 	return modelName(open.Metadata())
 }
 
-// modelName finds the name under the keys that writers use: "name" in mobi,
-// "model_name" in mle, in wia within another.
+// modelName looks the name up under the keys that writers use: "name" in mobi,
+// "model_name" in mle, a nested object in wia.
 func modelName(meta format.Metadata) string {
 	for _, key := range []string{"name", "model_name"} {
 		if v, ok := meta.Get(key); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// nameInside finds the name that wia has: "name" within "model_info".
+// nameInside returns the name as wia has it: "name" within "model_info".
 func nameInside(meta format.Metadata) string {
 	v, _ := meta.Get("model_info")
 	raw, _ := v.(json.RawMessage)

@@ -18,13 +18,13 @@ func parseKey(b []byte) (crypto.PublicKey, error) {
 		b = block.Bytes
 	}
 	key, err := x509.ParsePKIXPublicKey(b)
-	if err != nil { // which shows the insides of x509, and nothing that helps
+	if err != nil { // its text is about x509's internals
 		return nil, fmt.Errorf("%w: not a public key (PKIX, DER or PEM)", format.ErrKey)
 	}
 	return key, nil
 }
 
-// fingerprint returns that of a key, and an empty text for none.
+// fingerprint returns "SHA256:..." of a key, and "" for nil.
 func fingerprint(key crypto.PublicKey) string {
 	text, err := keys.Fingerprint(key)
 	if err != nil {

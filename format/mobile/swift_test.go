@@ -1,9 +1,15 @@
+//go:build !race
+
+// The race detector would see nothing of the processes started here.
+
 package mobile
 
 import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +48,32 @@ func testSwift(t *testing.T, header string) {
 			t.Errorf("%s: calls found (-want +got)\n%s", test.file, diff)
 		}
 		maps.Copy(known, readClass(string(text)))
+	}
+}
+
+// TestSwiftSyntax parses the files in Swift, and one without its last brace.
+func TestSwiftSyntax(t *testing.T) {
+	modules := os.Getenv("TREE_SITTER_SWIFT")
+	node, err := exec.LookPath("node")
+	if err != nil || modules == "" {
+		t.Skip("no parser: install tree-sitter and tree-sitter-swift with npm, and set TREE_SITTER_SWIFT to their node_modules")
+	}
+	text, err := os.ReadFile("ios/WeightFile.swift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "Broken.swift")
+	write(t, broken, strings.TrimSuffix(string(text), "}\n"))
+	for file, sound := range map[string]bool{"ios/WeightFile.swift": true, "testdata/samples/Sample.swift": true, broken: false} {
+		cmd := exec.Command(node, "testdata/swift/syntax.js", file)
+		cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if (len(out) == 0) != sound {
+			t.Errorf("%s: errors %q", file, out)
+		}
 	}
 }
 

@@ -170,7 +170,7 @@ func (t *Tensor) copies(n, size int64) error {
 	return nil
 }
 
-// fail names the tensor in an error of this package.
+// fail makes an error with the tensor's name.
 func (t *Tensor) fail(err error) error {
 	return t.model.fail(fmt.Sprintf("tensor %q", t.Name()), err)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// parseKey refuses keys: nothing that was bound can be signed, and what reads keys is
-// half a megabyte.
+// parseKey refuses keys: no linked format has signatures, and code that parses keys takes half a
+// megabyte.
 func parseKey([]byte) (crypto.PublicKey, error) {
-	return nil, fmt.Errorf("%w: of the formats in this app none has signatures", format.ErrSignature)
+	return nil, fmt.Errorf("%w: no format in this app has signatures", format.ErrSignature)
 }
 
 func fingerprint(crypto.PublicKey) string { return "" }
