@@ -16,8 +16,8 @@ type Canceler struct {
 // NewCanceler returns a Canceler that has not been used.
 func NewCanceler() *Canceler { return &Canceler{} }
 
-// Cancel ends what was given this Canceler, and returns at once. What is running, or
-// starts later, fails with CodeCanceled. A second call does nothing.
+// Cancel returns at once. Calls with this Canceler that are running, or start later, fail
+// with CodeCanceled. A second Cancel does nothing.
 func (c *Canceler) Cancel() {
 	c.context()
 	c.done()

@@ -145,12 +145,12 @@
 //     the block itself, closes the model meanwhile. A Pin does the same for Address.
 //  4. Other addresses, and the buffers that WeightFile.bytes returns in Java, are valid until Close.
 //     An app that reads them later crashes.
-//  5. Close ends verifications and waits for calls that are reading, in whatever thread. After Close,
+//  5. Close ends verifications and waits for calls that are reading, in any thread. After Close,
 //     calls for data fail with CodeClosed; names, shapes and dtypes remain readable.
 //
 // # Memory
 //
-// Weights are mapped: the system loads and drops their pages as it likes, and does not count them
+// Weights are mapped: the system loads and drops their pages as needed, and does not count them
 // against the app. What the library allocates, such as decompressed tensors, is limited to
 // DefaultMaxMemory, 256 MiB for each model, unless Options.MaxMemory sets another limit; more fails with
 // CodeLimit. iOS does not document its limit; os_proc_available_memory returns what is left of it.

@@ -22,9 +22,9 @@ var checks = map[string]format.Check{
 	CheckTouch: format.CheckTouch, CheckAll: format.CheckAll,
 }
 
-// DefaultMaxMemory is Options.MaxMemory when it is 0: 256 MiB. iOS kills an app that
-// uses too much memory, about 1.4 GB on an iPhone with 2 GB, and counts Go's garbage: up
-// to as much again as MaxMemory. Mapped files are not counted, however large.
+// DefaultMaxMemory is Options.MaxMemory when it is 0: 256 MiB. With Go's garbage, up to as
+// much again, a model takes at most 512 MiB. iOS kills an app that takes more than its limit, reported
+// as about 1.4 GB on iPhones with 2 GB. Mapped files do not count, however large.
 const DefaultMaxMemory = 256 << 20
 
 // Options changes how a model is opened. New options change nothing, and null does as

@@ -37,6 +37,7 @@ public final class App implements Progress {
 		options.setCheck(Mobile.CheckStructure);
 		options.setKey(new byte[32]);
 		options.setMaxMemory(1 << 30);
+		options.setCanceler(new Canceler());
 		if (path != null) {
 			return Mobile.open(path, options);
 		}
