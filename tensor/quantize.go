@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -119,52 +120,47 @@ type valueRange struct{ lo, hi float32 }
 
 // widen extends the range by values. It returns the index of the first that is NaN or infinite, or -1.
 func (r *valueRange) widen(src []float32) int {
-	lo, hi := r.lo, r.hi
-	common := uint32(0) // magnitudes up to this one are in the range with either sign
-	for i, x := range src {
-		if math.Float32bits(x)&^sign32 <= common {
-			continue
-		}
-		switch {
-		case x-x != 0:
-			return i
-		case x < lo:
-			lo = x
-		case x > hi:
-			hi = x
-		default:
-			continue
-		}
-		common = math.Float32bits(min(-lo, hi)) &^ sign32
+	lo, hi, finite := vector.Range(src, r.lo, r.hi)
+	if !finite {
+		return slices.IndexFunc(src, func(x float32) bool { return x-x != 0 })
 	}
 	r.lo, r.hi = lo, hi
 	return -1
 }
 
-// quantParams are the parameters of one channel.
-type quantParams struct {
-	scale  float64 // a float32
-	zero   float64 // an integer
-	lo, hi float64 // the integers in use, less the zero point
+// widenEach is widen for ranges of one value each.
+func widenEach(ranges []valueRange, src []float32) int {
+	for i, x := range src {
+		r := &ranges[i]
+		switch {
+		case x-x != 0:
+			return i
+		case x < r.lo:
+			r.lo = x
+		case x > r.hi:
+			r.hi = x
+		}
+	}
+	return -1
 }
 
 // params chooses scale and zero point for a range that includes 0.
-func (l intLimits) params(r valueRange, asymmetric bool) quantParams {
+func (l intLimits) params(r valueRange, asymmetric bool) vector.Steps {
 	lo, hi := float64(r.lo), float64(r.hi)
-	p := quantParams{zero: float64(l.middle)}
+	p := vector.Steps{Zero: l.middle}
 	if asymmetric {
-		p.scale = wholeScale(hi-lo, float64(l.hi-l.lo))
+		p.Scale = wholeScale(hi-lo, float64(l.hi-l.lo))
 		// -lo is at most the range, so this lies within the limits.
-		p.zero = float64(l.lo) + math.RoundToEven(-lo/p.scale)
+		p.Zero = l.lo + int32(math.RoundToEven(-lo/p.Scale))
 	} else {
-		p.scale = wholeScale(max(hi, -lo), float64(l.hi-l.middle))
+		p.Scale = wholeScale(max(hi, -lo), float64(l.hi-l.middle))
 	}
-	p.lo, p.hi = float64(l.lo)-p.zero, float64(l.hi)-p.zero
-	for math.IsInf(float64(float32(p.hi*p.scale)), 0) {
-		p.hi--
+	p.Lo, p.Hi = float64(l.lo-p.Zero), float64(l.hi-p.Zero)
+	for math.IsInf(float64(float32(p.Hi*p.Scale)), 0) {
+		p.Hi--
 	}
-	for math.IsInf(float64(float32(p.lo*p.scale)), 0) {
-		p.lo++
+	for math.IsInf(float64(float32(p.Lo*p.Scale)), 0) {
+		p.Lo++
 	}
 	return p
 }
@@ -181,46 +177,6 @@ func wholeScale(width, steps float64) float64 {
 		s = math.Nextafter32(s, math.MaxFloat32)
 	}
 	return float64(s)
-}
-
-// round returns the integer for x less the zero point, and what it stands for.
-func (p quantParams) round(x float32) (q float64, real float32) {
-	const magic = 3 << 51 // its unit in the last place is 1: adding it rounds to even
-	v := float64(x) / p.scale
-	if v > p.hi {
-		v = p.hi
-	}
-	if v < p.lo {
-		v = p.lo
-	}
-	v = v + magic - magic
-	return v, float32(v * p.scale)
-}
-
-// errorSums adds up what QuantStats is made from.
-type errorSums struct {
-	worst, abs, noise, signal float64
-	nonzero, zeroed           int64
-}
-
-// add takes one value and what stands for it. It works on values,
-// not through a pointer, so that the sums stay in registers.
-func (e errorSums) add(value, real float32) errorSums {
-	x := float64(value)
-	diff := math.Abs(x - float64(real))
-	if x != 0 {
-		e.nonzero++
-		if real == 0 {
-			e.zeroed++
-		}
-	}
-	if diff > e.worst {
-		e.worst = diff
-	}
-	e.abs += diff
-	e.noise += diff * diff
-	e.signal += x * x
-	return e
 }
 
 // halfEncoding is float16 as an Encoding, which takes any values.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // Quantizer is Quantize for a tensor that comes in pieces, so that no more than
@@ -23,9 +25,9 @@ type Quantizer struct {
 	ranges   []valueRange // of the channels seen so far
 	all      []float32    // for a percentile
 	q        *Quantization
-	params   []quantParams // of each channel of q
-	back     []float32     // what blocks stand for
-	sums     errorSums
+	params   []vector.Steps // of each channel of q
+	back     []float32      // what a piece of what was encoded stands for
+	errors   vector.Errors
 }
 
 // NewQuantizer returns a Quantizer for a tensor of that shape.
@@ -93,10 +95,20 @@ func (z *Quantizer) Observe(src []float32) error {
 	}
 	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
 	for rest := src; len(rest) > 0; {
-		c, n := runs.next(len(rest))
-		z.grow(c + 1)
-		if i := z.ranges[c].widen(rest[:n]); i >= 0 {
-			return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, z.observed+len(src)-len(rest)+i, rest[i])
+		var n, bad int
+		if runs.inner == 1 {
+			c := runs.channel
+			n = min(z.channels-c, len(rest))
+			z.grow(c + n)
+			bad, runs.channel = widenEach(z.ranges[c:], rest[:n]), 0
+		} else {
+			var c int
+			c, n = runs.next(len(rest))
+			z.grow(c + 1)
+			bad = z.ranges[c].widen(rest[:n])
+		}
+		if bad >= 0 {
+			return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, z.observed+len(src)-len(rest)+bad, rest[bad])
 		}
 		rest = rest[n:]
 	}
@@ -107,7 +119,7 @@ func (z *Quantizer) Observe(src []float32) error {
 // Parameters returns what the elements say together, nil for Float16 and an Encoding.
 // Before all of them were observed it is ErrShape. It has Encode begin at the first element.
 func (z *Quantizer) Parameters() (*Quantization, error) {
-	z.encoded, z.sums = 0, errorSums{}
+	z.encoded, z.errors = 0, vector.Errors{}
 	if z.blocks != nil || z.q != nil {
 		return z.q, nil
 	}
@@ -118,12 +130,12 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	z.clip()
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
 	z.q = q
-	z.params = make([]quantParams, z.channels)
+	z.params = make([]vector.Steps, z.channels)
 	for c, r := range z.ranges {
 		p := z.lim.params(r, z.o.Asymmetric)
-		z.params[c], q.Scales[c] = p, float32(p.scale)
+		z.params[c], q.Scales[c] = p, float32(p.Scale)
 		if z.o.Asymmetric {
-			q.ZeroPoints = append(q.ZeroPoints, int32(p.zero))
+			q.ZeroPoints = append(q.ZeroPoints, p.Zero)
 		}
 	}
 	if !z.o.Asymmetric && z.lim.middle != 0 {
@@ -138,56 +150,71 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	if err := z.room(z.encoded, len(src)); err != nil {
 		return err
 	}
-	if z.blocks != nil {
-		return z.encodeBlocks(dst, src)
-	}
-	if z.q == nil || z.o.DType == Invalid { // the zero Quantizer has no dtype
+	piece := encodedPiece
+	if e := z.blocks; e != nil {
+		if len(src)%int(e.BlockElems) != 0 || len(dst) != z.size(len(src)) {
+			return fmt.Errorf("%w: %d bytes of %s for %d elements", ErrShape, len(dst), e.Name, len(src))
+		}
+		piece = max(piece/int(e.BlockElems), 1) * int(e.BlockElems)
+	} else if z.q == nil || z.o.DType == Invalid { // the zero Quantizer has no dtype
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
-	}
-	if err := checkRoom(dst, len(src), z.o.DType); err != nil || len(src) == 0 {
+	} else if err := checkRoom(dst, len(src), z.o.DType); err != nil {
 		return err
 	}
-	size := int(z.o.DType.Size())
-	runs, sums := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), z.sums
-	z.encoded += len(src)
 	for len(src) > 0 {
-		c, n := runs.next(len(src))
-		p := z.params[c]
-		for j, x := range src[:n] {
-			q, r := p.round(x)
-			if v := int32(q + p.zero); size == 1 {
-				dst[j] = byte(v)
-			} else {
-				binary.LittleEndian.PutUint16(dst[2*j:], uint16(v))
-			}
-			sums = sums.add(x, r)
+		n := min(len(src), piece)
+		size := z.size(n)
+		if err := z.encode(dst[:size], src[:n]); err != nil {
+			return err
 		}
-		src, dst = src[n:], dst[n*size:]
+		dst, src = dst[size:], src[n:]
 	}
-	z.sums = sums
 	return nil
 }
 
-// encodeBlocks is Encode for float16 and an Encoding. What is not finite, and arrives as it is,
-// is no error and no part of the signal.
-func (z *Quantizer) encodeBlocks(dst []byte, src []float32) error {
-	if err := z.blocks.Encode(dst, src); err != nil {
-		return err
-	}
+// encodedPiece is how many elements are encoded at a time and compared with what they
+// stand for then, all in the fastest cache.
+const encodedPiece = 4096
+
+// encode encodes a piece, and adds up what that loses.
+func (z *Quantizer) encode(dst []byte, src []float32) error {
 	if cap(z.back) < len(src) {
-		z.back = make([]float32, min(len(src), z.elems))
+		z.back = make([]float32, len(src))
 	}
 	back := z.back[:len(src)]
-	if err := z.blocks.Decode(back, dst); err != nil {
-		return err
-	}
-	for i, x := range src {
-		if x-x == 0 {
-			z.sums = z.sums.add(x, back[i])
+	if e := z.blocks; e != nil {
+		if err := e.Encode(dst, src); err != nil {
+			return err
 		}
+		if err := e.Decode(back, dst); err != nil {
+			return err
+		}
+	} else {
+		z.toIntegers(dst, src)
+		z.q.convert(back, dst, z.o.DType, z.shape, int64(z.encoded))
 	}
+	z.errors.Add(src, back, z.encoded)
 	z.encoded += len(src)
 	return nil
+}
+
+// toIntegers encodes the next elements by the parameters of their channels.
+func (z *Quantizer) toIntegers(dst []byte, src []float32) {
+	runs := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape)
+	for len(src) > 0 {
+		c, n := runs.next(len(src))
+		p := &z.params[c]
+		if z.o.DType == Int16 {
+			for j, x := range src[:n] {
+				binary.LittleEndian.PutUint16(dst[2*j:], uint16(int32(p.Round(x))+p.Zero))
+			}
+			dst = dst[2*n:]
+		} else {
+			vector.Quantize(dst[:n], src[:n], p)
+			dst = dst[n:]
+		}
+		src = src[n:]
+	}
 }
 
 // size returns how many bytes n elements take, whole blocks of them.
@@ -200,12 +227,13 @@ func (z *Quantizer) size(n int) int {
 
 // Stats compares what was encoded so far with the original.
 func (z *Quantizer) Stats() QuantStats {
-	s := QuantStats{MaxAbs: z.sums.worst, SNR: math.Inf(1), Nonzero: z.sums.nonzero, Zeroed: z.sums.zeroed}
+	worst, abs, noise, signal := z.errors.Sums()
+	s := QuantStats{MaxAbs: worst, SNR: math.Inf(1), Nonzero: z.errors.Nonzero, Zeroed: z.errors.Zeroed}
 	if z.encoded > 0 {
-		s.MeanAbs = z.sums.abs / float64(z.encoded)
+		s.MeanAbs = abs / float64(z.encoded)
 	}
-	if z.sums.noise > 0 {
-		s.SNR = 10 * math.Log10(z.sums.signal/z.sums.noise)
+	if noise > 0 {
+		s.SNR = 10 * math.Log10(signal/noise)
 	}
 	return s
 }

@@ -1,10 +1,9 @@
 package gguf
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,42 +19,22 @@ var q8_0 = func() *tensor.Encoding {
 		if err := wholeBlocks(&e, len(src), len(dst)); err != nil {
 			return err
 		}
-		for len(src) > 0 {
-			if err := encodeQ8_0(dst[:e.BlockBytes], src[:e.BlockElems]); err != nil {
-				return err
-			}
-			dst, src = dst[e.BlockBytes:], src[e.BlockElems:]
+		if n := vector.EncodeQ8(dst, src) * int(e.BlockElems); n < len(src) {
+			return inexpressible(src[n:][:e.BlockElems])
 		}
 		return nil
 	}
 	return &e
 }()
 
-// encodeQ8_0 makes one block as the reference computes it: the scale is a 127th of the
-// largest, and halves are rounded away from zero.
-func encodeQ8_0(dst []byte, src []float32) error {
+// inexpressible says why Q8_0 has no block for the numbers in src.
+func inexpressible(src []float32) error {
 	most := float32(0)
 	for _, x := range src {
-		a := float32(math.Abs(float64(x)))
-		if a != a || a > most {
-			most = a
-		}
-		if most != most || math.IsInf(float64(most), 0) {
+		if x-x != 0 {
 			return fmt.Errorf("%w: it holds %v, which Q8_0 cannot express", tensor.ErrQuantization, x)
 		}
+		most = max(most, x, -x)
 	}
-	scale := most / 127
-	stored := tensor.F16From(scale)
-	if math.IsInf(float64(stored.Float32()), 0) {
-		return fmt.Errorf("%w: %g is too large for Q8_0", tensor.ErrQuantization, most)
-	}
-	inverse := float32(0)
-	if stored != 0 {
-		inverse = 1 / scale
-	}
-	binary.LittleEndian.PutUint16(dst, uint16(stored))
-	for i, x := range src {
-		dst[2+i] = byte(int8(math.Round(float64(x * inverse))))
-	}
-	return nil
+	return fmt.Errorf("%w: %g is too large for Q8_0", tensor.ErrQuantization, most)
 }

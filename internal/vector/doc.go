@@ -1,9 +1,9 @@
 // Package vector has the loops over the bytes of tensors for which processors have
 // instructions that Go does not reach: Adler-32, numbers of all kinds and blocks of
-// quantized ones to float32, and float32 to float16 and bfloat16. Each has a copy in
-// plain Go that gives the same bits and takes what does not fill a step of the vector
-// loop, everything on processors without the instructions, and everything with the
-// build tag purego.
+// quantized ones to float32, and float32 to 16 and 8 bits with what that loses. Each has
+// a copy in plain Go that gives the same bits and takes what does not fill a step of the
+// vector loop, everything on processors without the instructions, and everything with
+// the build tag purego.
 //
 // The vector loops are 3 to 15 times as fast as the copies (BenchmarkScalar).
 //

@@ -52,3 +52,28 @@
 	SCVTF_S4(5, 5); \
 	SCVTF_S4(6, 6); \
 	SCVTF_S4(7, 7)
+
+// The smaller and the larger of four float32, and of all four; NaN if one is.
+#define FMIN_S4(n, m, d) WORD $(0x4ea0f400 | RRR(n, m, d))
+#define FMAX_S4(n, m, d) WORD $(0x4e20f400 | RRR(n, m, d))
+#define FMINV_S4(n, d) WORD $(0x6eb0f800 | RR(n, d))
+#define FMAXV_S4(n, d) WORD $(0x6e30f800 | RR(n, d))
+#define FSUB_S4(n, m, d) WORD $(0x4ea0d400 | RRR(n, m, d))
+#define FCMEQ0_S4(n, d) WORD $(0x4ea0d800 | RR(n, d))
+
+// Two float32 to float64, of the lower and the upper half, arithmetic on these, and
+// rounded to int64.
+#define FCVTL_S2(n, d) WORD $(0x0e617800 | RR(n, d))
+#define FCVTL2_S4(n, d) WORD $(0x4e617800 | RR(n, d))
+#define FADD_D2(n, m, d) WORD $(0x4e60d400 | RRR(n, m, d))
+#define FSUB_D2(n, m, d) WORD $(0x4ee0d400 | RRR(n, m, d))
+#define FMUL_D2(n, m, d) WORD $(0x6e60dc00 | RRR(n, m, d))
+#define FABD_D2(n, m, d) WORD $(0x6ee0d400 | RRR(n, m, d))
+#define FMIN_D2(n, m, d) WORD $(0x4ee0f400 | RRR(n, m, d))
+#define FMAX_D2(n, m, d) WORD $(0x4e60f400 | RRR(n, m, d))
+#define FMAXNM_D2(n, m, d) WORD $(0x4e60c400 | RRR(n, m, d))
+#define FCVTNS_D2(n, d) WORD $(0x4e61a800 | RR(n, d))
+
+// The largest of four uint32, and four float32 to int32, halves away from zero.
+#define UMAXV_S4(n, d) WORD $(0x6eb0a800 | RR(n, d))
+#define FCVTAS_S4(n, d) WORD $(0x4e21c800 | RR(n, d))

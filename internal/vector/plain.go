@@ -29,3 +29,11 @@ func toBrainBlock([]byte, []float32) {}
 func nibbleBlocks([]float32, []byte, []float32, []float32, *Nibbles) {}
 
 func scaledBlocks([]float32, []byte, int, []float32) {}
+
+func rangeBlock([]float32) (lo, hi float32, nan bool) { return 0, 0, false }
+
+func quantizeBlock([]byte, []float32, float64, float64, float64, int32) {}
+
+func errorsBlock(*Errors, []float32, []float32) (n int) { return 0 }
+
+func q8Block([]byte, []float32) (blocks int) { return 0 }

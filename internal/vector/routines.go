@@ -50,3 +50,23 @@ func nibbleBlocks(dst []float32, src []byte, scales, mins []float32, n *Nibbles)
 //
 //go:noescape
 func scaledBlocks(dst []float32, src []byte, stride int, scales []float32)
+
+// rangeBlock returns the smallest and the largest of the numbers and 0. It takes a
+// multiple of lanes numbers.
+//
+//go:noescape
+func rangeBlock(src []float32) (lo, hi float32, nan bool)
+
+//go:noescape
+func quantizeBlock(dst []byte, src []float32, inverse, lo, hi float64, zero int32)
+
+// errorsBlock takes a multiple of sumLanes numbers, and may stop before some that are not
+// finite.
+//
+//go:noescape
+func errorsBlock(e *Errors, numbers, stand []float32) (n int)
+
+// q8Block takes whole blocks, and stops before one whose scale may be too large.
+//
+//go:noescape
+func q8Block(dst []byte, src []float32) (blocks int)

@@ -1,0 +1,83 @@
+//go:build !purego
+
+#include "textflag.h"
+#include "neon_arm64.h"
+
+// func q8Block(dst []byte, src []float32) (blocks int)
+TEXT ·q8Block(SB), NOSPLIT, $0-56
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R2
+	MOVD src_len+32(FP), R1
+	LSR $5, R1
+	MOVD R1, R4
+	MOVD $0x7fffffff, R3
+	VDUP R3, V20.S4            // all but the sign
+	MOVD $0x42fe0000, R3
+	FMOVS R3, F21              // 127
+	FMOVS $1.0, F22
+	MOVD $0x4afde040, R5       // 127 times the largest float16: what is larger is no work for this loop
+	CBZ R1, done
+
+loop:
+	VLD1.P 64(R2), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1.P 64(R2), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VAND V20.B16, V0.B16, V16.B16
+	VAND V20.B16, V1.B16, V17.B16
+	VAND V20.B16, V2.B16, V18.B16
+	VAND V20.B16, V3.B16, V19.B16
+	VUMAX V16.S4, V17.S4, V16.S4
+	VUMAX V18.S4, V19.S4, V18.S4
+	VUMAX V16.S4, V18.S4, V16.S4
+	VAND V20.B16, V4.B16, V17.B16
+	VAND V20.B16, V5.B16, V18.B16
+	VAND V20.B16, V6.B16, V19.B16
+	VAND V20.B16, V7.B16, V23.B16
+	VUMAX V17.S4, V18.S4, V17.S4
+	VUMAX V19.S4, V23.S4, V19.S4
+	VUMAX V17.S4, V19.S4, V17.S4
+	VUMAX V16.S4, V17.S4, V16.S4
+	UMAXV_S4(16, 16)
+	FMOVS F16, R3
+	CMPW R5, R3
+	BHI done
+	FDIVS F21, F16, F16
+	FCVTSH F16, F17
+	FMOVS F17, R3
+	MOVH R3, (R0)
+	VEOR V18.B16, V18.B16, V18.B16
+	CBZ R3, ready
+	FDIVS F16, F22, F18
+
+ready:
+	VDUP V18.S[0], V18.S4
+	FMUL_S4(0, 18, 0)
+	FMUL_S4(1, 18, 1)
+	FMUL_S4(2, 18, 2)
+	FMUL_S4(3, 18, 3)
+	FMUL_S4(4, 18, 4)
+	FMUL_S4(5, 18, 5)
+	FMUL_S4(6, 18, 6)
+	FMUL_S4(7, 18, 7)
+	FCVTAS_S4(0, 0)
+	FCVTAS_S4(1, 1)
+	FCVTAS_S4(2, 2)
+	FCVTAS_S4(3, 3)
+	FCVTAS_S4(4, 4)
+	FCVTAS_S4(5, 5)
+	FCVTAS_S4(6, 6)
+	FCVTAS_S4(7, 7)
+	VUZP1 V1.H8, V0.H8, V0.H8
+	VUZP1 V3.H8, V2.H8, V2.H8
+	VUZP1 V5.H8, V4.H8, V4.H8
+	VUZP1 V7.H8, V6.H8, V6.H8
+	VUZP1 V2.B16, V0.B16, V0.B16
+	VUZP1 V6.B16, V4.B16, V1.B16
+	ADD $2, R0
+	VST1.P [V0.B16, V1.B16], 32(R0)
+	SUB $1, R1
+	CBNZ R1, loop
+
+done:
+	SUB R1, R4
+	MOVD R4, blocks+48(FP)
+	RET

@@ -1,0 +1,139 @@
+package vector
+
+import "math"
+
+// Range widens lo to hi, which include 0, by the numbers in src. It reports whether all
+// are finite; if not, lo and hi mean nothing.
+func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
+	n := 0
+	if haveIntegers {
+		n = len(src) &^ (lanes - 1)
+	}
+	finite = true
+	for at := 0; at < n && finite; at += block {
+		low, high, nan := rangeBlock(src[at:min(at+block, n)])
+		lo, hi = min(lo, low+0), max(hi, high+0) // no negative zero
+		finite = !nan && !math.IsInf(float64(lo), 0) && !math.IsInf(float64(hi), 0)
+	}
+	if !finite {
+		return lo, hi, false
+	}
+	return rangePlain(src[n:], lo, hi)
+}
+
+func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
+	common := uint32(0) // magnitudes up to this one are in the range with either sign
+	for _, x := range src {
+		if math.Float32bits(x)&^sign32 <= common {
+			continue
+		}
+		switch {
+		case x-x != 0:
+			return lo, hi, false
+		case x < lo:
+			lo = x
+		case x > hi:
+			hi = x
+		default:
+			continue
+		}
+		common = math.Float32bits(min(-lo, hi)) &^ sign32
+	}
+	return lo, hi, true
+}
+
+// Steps maps real numbers to integers: multiples of a positive float32 as far as Lo and
+// Hi, which are integers of at most 16 bits, plus a zero point.
+type Steps struct {
+	Scale, Lo, Hi float64
+	Zero          int32
+}
+
+// Round returns the integer for x without the zero point: the nearest, ties to even.
+func (s *Steps) Round(x float32) float64 {
+	const magic = 3 << 51 // its unit in the last place is 1: adding it rounds to even
+	v := float64(x) / s.Scale
+	if v > s.Hi {
+		v = s.Hi
+	}
+	if v < s.Lo {
+		v = s.Lo
+	}
+	return v + magic - magic
+}
+
+// Quantize fills dst with the lowest bytes of the integers for src.
+//
+// The vector loops multiply by the inverse of the scale, which is off by less than
+// 2^-36. A quotient of two float32 that is not halfway between two integers is at
+// least 2^-26 away from there, so it may be rounded to a multiple of 2^-30 first, and
+// one that is halfway is found again.
+func Quantize(dst []byte, src []float32, s *Steps) {
+	split(src, haveIntegers, false,
+		func(i, j int) { quantizeBlock(dst[i:j], src[i:j], 1/s.Scale, s.Lo, s.Hi, s.Zero) },
+		func(i, j int) { quantizePlain(dst[i:j], src[i:j], s) })
+}
+
+func quantizePlain(dst []byte, src []float32, s *Steps) {
+	for i, x := range src {
+		dst[i] = byte(int32(s.Round(x)) + s.Zero)
+	}
+}
+
+// sumLanes is how many elements are added side by side: element i of a tensor to sum i%8,
+// so that the sums do not depend on how it is divided.
+const sumLanes = 8
+
+// Errors compares numbers with what stands for them. Numbers that are not finite do not count.
+type Errors struct {
+	worst, abs, noise, signal [sumLanes]float64
+	Nonzero, Zeroed           int64 // numbers that are not 0, and those of them for which 0 stands
+}
+
+// Add takes the numbers from number at of a tensor on.
+func (e *Errors) Add(numbers, stand []float32, at int) {
+	n := min(-at&(sumLanes-1), len(numbers))
+	e.plain(numbers[:n], stand[:n], at)
+	for end := n + (len(numbers)-n)&^(sumLanes-1); haveIntegers && n < end; {
+		to := min(n+block/4, end)
+		if n += errorsBlock(e, numbers[n:to], stand[n:to]); n < to {
+			e.plain(numbers[n:n+sumLanes], stand[n:n+sumLanes], at+n)
+			n += sumLanes
+		}
+	}
+	e.plain(numbers[n:], stand[n:], at+n)
+}
+
+func (e *Errors) plain(numbers, stand []float32, at int) {
+	for i, x := range numbers {
+		if x-x != 0 {
+			continue
+		}
+		lane, v, real := (at+i)%sumLanes, float64(x), stand[i]
+		if x != 0 {
+			e.Nonzero++
+			if real == 0 {
+				e.Zeroed++
+			}
+		}
+		diff := math.Abs(v - float64(real))
+		if diff > e.worst[lane] {
+			e.worst[lane] = diff
+		}
+		e.abs[lane] += diff
+		e.noise[lane] += float64(diff * diff) // not fused: the bits are those of the vector loops
+		e.signal[lane] += float64(v * v)
+	}
+}
+
+// Sums returns the largest absolute error, the sum of all, and the sums of the squares of
+// errors and numbers.
+func (e *Errors) Sums() (worst, abs, noise, signal float64) {
+	for i := range sumLanes {
+		worst = max(worst, e.worst[i])
+		abs += e.abs[i]
+		noise += e.noise[i]
+		signal += e.signal[i]
+	}
+	return worst, abs, noise, signal
+}

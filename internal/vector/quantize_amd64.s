@@ -1,0 +1,182 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// FOLD leaves in all of the lower half of y what op makes of its eight numbers; x is its
+// lower half and t another's.
+#define FOLD(op, y, x, t) \
+	VEXTRACTF128 $1, y, t; \
+	op t, x, x; \
+	VPERMILPS $0x4e, x, t; \
+	op t, x, x; \
+	VPERMILPS $0xb1, x, t; \
+	op t, x, x
+
+// func rangeBlock(src []float32) (lo, hi float32, nan bool)
+TEXT ·rangeBlock(SB), NOSPLIT, $0-33
+	MOVQ src_base+0(FP), SI
+	MOVQ src_len+8(FP), CX
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	SHRQ $4, CX
+	JZ done
+
+	// Of a NaN and another number, and of two zeros, the first operand is the result.
+loop:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMINPS Y2, Y0, Y2
+	VMAXPS Y4, Y0, Y4
+	VMINPS Y3, Y1, Y3
+	VMAXPS Y5, Y1, Y5
+	VCMPPS $3, Y0, Y1, Y0
+	VORPS Y0, Y6, Y6
+	ADDQ $64, SI
+	DECQ CX
+	JNZ loop
+
+done:
+	VMINPS Y3, Y2, Y2
+	VMAXPS Y5, Y4, Y4
+	FOLD(VMINPS, Y2, X2, X0)
+	FOLD(VMAXPS, Y4, X4, X0)
+	VMOVSS X2, lo+24(FP)
+	VMOVSS X4, hi+28(FP)
+	VMOVMSKPS Y6, AX
+	TESTL AX, AX
+	SETNE nan+32(FP)
+	VZEROUPPER
+	RET
+
+DATA snap<>+0(SB)/8, $0x4158000000000000 // 3<<21, whose unit in the last place is 2^-30
+GLOBL snap<>(SB), RODATA|NOPTR, $8
+DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
+GLOBL magnitude<>(SB), RODATA|NOPTR, $8
+
+// STEPS makes four float32 at off the int32 in x, which is the lower half of y.
+#define STEPS(off, y, x) \
+	VCVTPS2PD off(SI), y; \
+	VMULPD Y8, y, y; \
+	VMINPD y, Y10, y; \
+	VMAXPD y, Y9, y; \
+	VADDPD Y11, y, y; \
+	VSUBPD Y11, y, y; \
+	VCVTPD2DQY y, x; \
+	VPADDD X12, x, x; \
+	VPAND X13, x, x
+
+// func quantizeBlock(dst []byte, src []float32, inverse, lo, hi float64, zero int32)
+TEXT ·quantizeBlock(SB), NOSPLIT, $0-76
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ src_len+32(FP), CX
+	VBROADCASTSD inverse+48(FP), Y8
+	VBROADCASTSD lo+56(FP), Y9
+	VBROADCASTSD hi+64(FP), Y10
+	VBROADCASTSD snap<>(SB), Y11
+	VBROADCASTSS zero+72(FP), X12
+	VPCMPEQD X13, X13, X13
+	VPSRLD $24, X13, X13
+	SHRQ $4, CX
+	JZ done
+
+loop:
+	STEPS(0, Y0, X0)
+	STEPS(16, Y1, X1)
+	STEPS(32, Y2, X2)
+	STEPS(48, Y3, X3)
+	VPACKUSDW X1, X0, X0
+	VPACKUSDW X3, X2, X2
+	VPACKUSWB X2, X0, X0
+	VMOVDQU X0, (DI)
+	ADDQ $64, SI
+	ADDQ $16, DI
+	DECQ CX
+	JNZ loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func errorsBlock(e *Errors, numbers, stand []float32) (n int)
+TEXT ·errorsBlock(SB), NOSPLIT, $0-64
+	MOVQ e+0(FP), DI
+	MOVQ numbers_base+8(FP), SI
+	MOVQ numbers_len+16(FP), CX
+	MOVQ stand_base+32(FP), BX
+	VMOVUPD (DI), Y8
+	VMOVUPD 32(DI), Y9
+	VMOVUPD 64(DI), Y10
+	VMOVUPD 96(DI), Y11
+	VMOVUPD 128(DI), Y12
+	VMOVUPD 160(DI), Y13
+	VMOVUPD 192(DI), Y14
+	VMOVUPD 224(DI), Y15
+	VXORPS Y4, Y4, Y4
+	VBROADCASTSD magnitude<>(SB), Y5
+	XORQ R8, R8
+	XORQ R9, R9
+	SHRQ $3, CX
+	MOVQ CX, R10
+	JZ done
+
+loop:
+	VMOVUPS (SI), Y0
+	VSUBPS Y0, Y0, Y1
+	VCMPPS $3, Y1, Y1, Y1
+	VMOVMSKPS Y1, AX
+	TESTL AX, AX
+	JNZ done                  // not all are finite
+	VCMPPS $4, Y4, Y0, Y2     // not zero
+	VCMPPS $0, (BX), Y4, Y3
+	VANDPS Y2, Y3, Y3         // not zero, but zero stands for it
+	VMOVMSKPS Y2, AX
+	VMOVMSKPS Y3, DX
+	POPCNTL AX, AX
+	POPCNTL DX, DX
+	ADDQ AX, R8
+	ADDQ DX, R9
+	VCVTPS2PD (SI), Y0
+	VCVTPS2PD (BX), Y1
+	VCVTPS2PD 16(SI), Y2
+	VCVTPS2PD 16(BX), Y3
+	VSUBPD Y1, Y0, Y1
+	VSUBPD Y3, Y2, Y3
+	VANDPD Y5, Y1, Y1
+	VANDPD Y5, Y3, Y3
+	VMAXPD Y8, Y1, Y8         // what it was where an error is NaN
+	VMAXPD Y9, Y3, Y9
+	VADDPD Y1, Y10, Y10
+	VADDPD Y3, Y11, Y11
+	VMULPD Y1, Y1, Y1
+	VMULPD Y3, Y3, Y3
+	VADDPD Y1, Y12, Y12
+	VADDPD Y3, Y13, Y13
+	VMULPD Y0, Y0, Y0
+	VMULPD Y2, Y2, Y2
+	VADDPD Y0, Y14, Y14
+	VADDPD Y2, Y15, Y15
+	ADDQ $32, SI
+	ADDQ $32, BX
+	DECQ CX
+	JNZ loop
+
+done:
+	VMOVUPD Y8, (DI)
+	VMOVUPD Y9, 32(DI)
+	VMOVUPD Y10, 64(DI)
+	VMOVUPD Y11, 96(DI)
+	VMOVUPD Y12, 128(DI)
+	VMOVUPD Y13, 160(DI)
+	VMOVUPD Y14, 192(DI)
+	VMOVUPD Y15, 224(DI)
+	ADDQ R8, 256(DI)
+	ADDQ R9, 264(DI)
+	SUBQ CX, R10
+	SHLQ $3, R10
+	MOVQ R10, n+56(FP)
+	VZEROUPPER
+	RET

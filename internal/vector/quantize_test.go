@@ -1,0 +1,240 @@
+package vector
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// specials are numbers at the limits of float32, of both signs.
+func specials() (all []float32) {
+	for _, bits := range []uint32{0, 1, 2, 0x7fffff, 0x800000, 0x3f000000, 0x3f800000, 0x4b000000, 0x7f7fffff, 0x7f800000, 0x7fc00000, 0x7f800001} {
+		all = append(all, math.Float32frombits(bits), math.Float32frombits(bits|sign32))
+	}
+	return all
+}
+
+// compareRange compares the bits of what Range and its twin return.
+func compareRange(t *testing.T, src []float32, lo, hi float32) {
+	t.Helper()
+	type result struct {
+		Lo, Hi uint32
+		Finite bool
+	}
+	of := func(lo, hi float32, finite bool) result {
+		if !finite {
+			return result{}
+		}
+		return result{math.Float32bits(lo), math.Float32bits(hi), true}
+	}
+	if diff := cmp.Diff(of(rangePlain(src, lo, hi)), of(Range(src, lo, hi))); diff != "" {
+		t.Fatalf("%d numbers, from %g to %g: %s", len(src), lo, hi, diff)
+	}
+}
+
+// TestRange compares at all lengths to a few steps, with each special number at each place,
+// and over several blocks.
+func TestRange(t *testing.T) {
+	for n := range 100 {
+		src := make([]float32, n)
+		for i := range src {
+			src[i] = float32(n-i) / 3 * float32(1-2*(i%2))
+		}
+		compareRange(t, src, 0, 0)
+		compareRange(t, src, -20, 30)
+		for i, x := range src {
+			for _, s := range specials() {
+				src[i] = s
+				compareRange(t, src, 0, 0)
+			}
+			src[i] = x
+		}
+	}
+	negative := make([]float32, 64)
+	for i := range negative {
+		negative[i] = float32(math.Copysign(0, -1))
+	}
+	compareRange(t, negative, 0, 0)
+	large := make([]float32, 3*block+5)
+	for _, i := range []int{0, block - 1, block, 3*block - 1, 3*block + 4} {
+		for _, x := range []float32{-1, 1, float32(math.Inf(-1)), float32(math.NaN())} {
+			large[i] = x
+			compareRange(t, large, 0, 0)
+			large[i] = 0
+		}
+	}
+}
+
+// compareSteps compares Quantize with its twin.
+func compareSteps(t *testing.T, src []float32, s Steps) {
+	t.Helper()
+	got, want := make([]byte, len(src)+1), make([]byte, len(src)+1)
+	Quantize(got[:len(src)], src, &s)
+	quantizePlain(want[:len(src)], src, &s)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%+v, number %d of %d, %g: %d, want %d", s, i, len(src), src[i], got[i], want[i])
+		}
+	}
+}
+
+// steps returns those of a scale for int8 and uint8, symmetric and not.
+func steps(scale float32) []Steps {
+	s := float64(scale)
+	return []Steps{{s, -127, 127, 0}, {s, -127, 127, 128}, {s, -128 + 37, 127 + 37, -37}, {s, -200, 55, 200}}
+}
+
+// TestQuantize compares numbers at and next to those halfway between two integers, for scales
+// of all magnitudes.
+func TestQuantize(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	scales := []float32{1, 0.5, 1.0 / 3, 0.1, math.SmallestNonzeroFloat32, 3 * math.SmallestNonzeroFloat32, 0x1p-126, math.MaxFloat32, math.MaxFloat32 / 127}
+	for range 2000 {
+		scales = append(scales, math.Float32frombits(r.Uint32()%0x7f800000|1))
+	}
+	for _, scale := range scales {
+		src := specials()
+		for k := -260; k <= 260; k++ {
+			x := float32((float64(k) + 0.5) * float64(scale))
+			src = append(src, x, math.Nextafter32(x, math.MaxFloat32), math.Nextafter32(x, -math.MaxFloat32), float32(r.NormFloat64()*50)*scale)
+		}
+		for _, s := range steps(scale) {
+			compareSteps(t, src, s)
+		}
+		if testing.Short() && scale == scales[200] {
+			break
+		}
+	}
+	src := make([]float32, 2*block+17)
+	for i := range src {
+		src[i] = float32(r.NormFloat64())
+	}
+	for n := range 100 {
+		compareSteps(t, src[:n], steps(0.02)[0])
+	}
+	compareSteps(t, src, steps(0.02)[2])
+}
+
+// compareErrors compares what Add and its twin make of numbers from number at on, all at once
+// and in pieces of one size.
+func compareErrors(t *testing.T, numbers, stand []float32, at, piece int) {
+	t.Helper()
+	var want, whole, pieces Errors
+	want.plain(numbers, stand, at)
+	whole.Add(numbers, stand, at)
+	for i := 0; i < len(numbers); i += piece {
+		end := min(i+piece, len(numbers))
+		pieces.Add(numbers[i:end], stand[i:end], at+i)
+	}
+	same := cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b })
+	for _, got := range []Errors{whole, pieces} {
+		if diff := cmp.Diff(want, got, same, cmp.AllowUnexported(Errors{})); diff != "" {
+			t.Fatalf("%d numbers from %d on, in pieces of %d: %s", len(numbers), at, piece, diff)
+		}
+	}
+}
+
+// TestErrors compares at all lengths to a few steps, from each lane on, with special numbers,
+// and over several blocks.
+func TestErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	numbers, stand := make([]float32, block+13), make([]float32, block+13)
+	for i := range numbers {
+		numbers[i] = float32(r.NormFloat64())
+		stand[i] = float32(math.Round(float64(numbers[i]*4))) / 4
+	}
+	special := specials()
+	for i := range 40 {
+		for j := range 7 {
+			numbers[i*len(special)+j*3%len(special)] = special[(i*5+j)%len(special)]
+			stand[i*len(special)+j*5%len(special)] = special[(i*7+j)%len(special)]
+		}
+	}
+	for n := range 80 {
+		for at := range 9 {
+			compareErrors(t, numbers[n:2*n], stand[n:2*n], at, 1+(n+at)%11)
+		}
+	}
+	compareErrors(t, numbers, stand, 3, 1000)
+}
+
+// compareQ8 compares EncodeQ8 with its twin.
+func compareQ8(t *testing.T, src []float32) {
+	t.Helper()
+	src = src[:len(src)&^(q8Elems-1)]
+	n := len(src) / q8Elems
+	got, want, made := make([]byte, n*q8Bytes+1), make([]byte, n*q8Bytes+1), 0
+	for made < n && q8Plain(want[made*q8Bytes:], src[made*q8Elems:]) {
+		made++
+	}
+	if blocks := EncodeQ8(got[:n*q8Bytes], src); blocks != made {
+		t.Fatalf("%d of %d blocks, want %d", blocks, n, made)
+	}
+	for i := range made {
+		if diff := cmp.Diff(want[i*q8Bytes:][:q8Bytes], got[i*q8Bytes:][:q8Bytes]); diff != "" {
+			t.Fatalf("block %d of %d, %v: %s", i, n, src[i*q8Elems:][:q8Elems], diff)
+		}
+	}
+	if got[n*q8Bytes] != 0 {
+		t.Fatalf("%d blocks: written outside of the destination", n)
+	}
+}
+
+// TestQ8 compares blocks of all magnitudes, with special numbers at each place, and with
+// numbers at and next to halves of the scale.
+func TestQ8(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	var src []float32
+	for exponent := -149; exponent < 128; exponent++ {
+		for range q8Elems * 5 {
+			src = append(src, float32(math.Ldexp(r.NormFloat64(), exponent)))
+		}
+		compareQ8(t, src[max(0, len(src)-q8Elems*7):])
+	}
+	for n := 0; n <= len(src); n += 13 * q8Elems {
+		compareQ8(t, src[:n])
+	}
+	for _, most := range []float32{127, 1, 0.1, 3e-5, 127 * 65504, math.Nextafter32(127*65504, 1e9), 65519.99 * 127, 65520 * 127, 127 * 0x1p-24, 127 * 0x1p-25, 128 * 0x1p-25} {
+		edge := []float32{most}
+		for k := -127; k < 128; k++ {
+			x := most / 127 * (float32(k) + 0.5)
+			edge = append(edge, x, math.Nextafter32(x, 1e9), math.Nextafter32(x, -1e9), most)
+		}
+		for i := range q8Elems {
+			compareQ8(t, edge[i:])
+		}
+	}
+	for i := range 3 * q8Elems {
+		for _, x := range specials() {
+			one := make([]float32, 3*q8Elems)
+			one[i] = x
+			compareQ8(t, one)
+		}
+	}
+}
+
+// FuzzQuantize compares the routines over any numbers, with any scale.
+func FuzzQuantize(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte, scale uint32, at uint8) {
+		room := memory.Aligned(len(data) &^ 3)
+		copy(room, data)
+		src, _ := memory.Cast[float32](room)
+		s := math.Float32frombits(scale % 0x7f800000)
+		if s == 0 {
+			s = 1
+		}
+		compareRange(t, src, 0, 0)
+		compareQ8(t, src)
+		for _, steps := range steps(s) {
+			compareSteps(t, src, steps)
+		}
+		stand := make([]float32, len(src))
+		for i := range stand {
+			stand[i] = src[len(src)-1-i]
+		}
+		compareErrors(t, src, stand, int(at), 1+int(at%13))
+	})
+}
